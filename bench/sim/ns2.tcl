@@ -1,4 +1,4 @@
-# The tasks of bulk.toml and flows.toml in ns-2 2.35: bulk flows s -> r over one link.
+# The scenarios bulk.toml and flows.toml in ns-2 2.35: bulk flows s -> r over one link.
 #
 # Usage: ns ns2.tcl key=value ...
 #   rate_mbit rtt_ms queue   the link, both directions; queue in packets, without the one in transmission
@@ -6,12 +6,12 @@
 #   flows spread             number of flows; each starts at a random time up to `spread` seconds
 #   duration seed            simulated seconds; number of the random stream
 #   scheduler                Calendar (ns-2's default), Heap, Splay, List
-#   headers                  few: space in a packet for IP, TCP and flags only; all: for every protocol
-#                            of ns-2, as in scripts that do not say otherwise
+#   headers                  few: packets have space for IP, TCP and flags only; all: for every protocol
+#                            of ns-2, which is its default
 #
 # Prints: data packets sent, payload acknowledged in bytes, retransmissions, timeouts.
 #
-# Whatever ns-2 need not do is left out: traces, monitors, and with few headers theirs.
+# Traces and monitors are disabled, and with few headers packets have no space for their headers.
 
 array set o {
     rate_mbit 3 rtt_ms 100 queue 100 loss 0 flows 1 spread 0 duration 100 seed 1 scheduler Calendar
@@ -50,7 +50,7 @@ if {$o(loss) > 0} {
     $ns link-lossmodel $losses $s $r
 }
 
-# 1460 bytes and 40 of headers; initial window 2, least timeout 0.2 s and a clock of 10 ms are defaults.
+# 1460 bytes and 40 of headers; an initial window of 2, a minimum timeout of 0.2 s and a clock of 10 ms are defaults.
 Agent/TCP set packetSize_ 1460
 Agent/TCP set window_ 10000
 for {set i 0} {$i < $o(flows)} {incr i} {

@@ -1,4 +1,4 @@
-// The tasks of bulk.toml and flows.toml in ns-3: bulk flows s -> r over one link.
+// The scenarios bulk.toml and flows.toml in ns-3: bulk flows s -> r over one link.
 //
 // Usage: ns3 --key=value ...
 //   rate_mbit rtt_ms queue   the link, both directions; queue in packets, without the one in transmission
@@ -12,7 +12,7 @@
 //
 // Prints: data packets sent, payload in order in bytes.
 //
-// Whatever ns-3 need not do is left out: traces, captures, queue disciplines, route search.
+// Traces, captures, queue disciplines and route computation are disabled.
 
 #include "ns3/applications-module.h"
 #include "ns3/core-module.h"
@@ -31,7 +31,7 @@ using namespace ns3;
 namespace
 {
 
-// Hands out one /30 network for each line.
+// Assigns one /30 network to each link.
 class Addresses
 {
   public:
@@ -40,7 +40,7 @@ class Addresses
         m_helper.SetBase(Ipv4Address(m_next), "255.255.255.252");
         m_next += 4;
         const Ipv4InterfaceContainer interfaces = m_helper.Assign(devices);
-        // Without a queue discipline packets wait in the device's own drop-tail queue, as elsewhere.
+        // Without a queue discipline packets wait in the drop-tail queue of the device, as in the other simulators.
         TrafficControlHelper().Uninstall(devices);
         return interfaces;
     }
@@ -74,7 +74,7 @@ main(int argc, char* argv[])
     std::string scheduler = "ns3::MapScheduler";
     CommandLine cmd(__FILE__);
     cmd.AddValue("rate_mbit", "rate of the link", rate_mbit);
-    cmd.AddValue("rtt_ms", "propagation delay there and back", rtt_ms);
+    cmd.AddValue("rtt_ms", "round-trip propagation delay", rtt_ms);
     cmd.AddValue("queue", "packets that can wait", queue);
     cmd.AddValue("loss", "probability of loss", loss);
     cmd.AddValue("flows", "number of flows", flows);
@@ -89,7 +89,7 @@ main(int argc, char* argv[])
     RngSeedManager::SetRun(seed);
     GlobalValue::Bind("SchedulerType", StringValue(scheduler));
 
-    // What ns-2 does by default. (Without SACK, ns-3.37 now and then sends again what has arrived.)
+    // Defaults of ns-2. (Without SACK, ns-3.37 has occasional spurious retransmissions.)
     Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(TcpNewReno::GetTypeId()));
     Config::SetDefault("ns3::TcpSocketBase::Sack", BooleanValue(sack));
     Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(false));
@@ -110,11 +110,11 @@ main(int argc, char* argv[])
     internet.SetIpv6StackInstall(false);
     internet.SetRoutingHelper(Ipv4StaticRoutingHelper());
     internet.Install(ends);
-    PointToPointHelper line;
-    line.SetQueue("ns3::DropTailQueue", "MaxSize", QueueSizeValue(QueueSize(QueueSizeUnit::PACKETS, queue)));
-    line.SetDeviceAttribute("DataRate", DataRateValue(DataRate(static_cast<uint64_t>(rate_mbit * 1e6))));
-    line.SetChannelAttribute("Delay", TimeValue(MicroSeconds(static_cast<uint64_t>(rtt_ms * 500))));
-    const NetDeviceContainer devices = line.Install(ends);
+    PointToPointHelper link;
+    link.SetQueue("ns3::DropTailQueue", "MaxSize", QueueSizeValue(QueueSize(QueueSizeUnit::PACKETS, queue)));
+    link.SetDeviceAttribute("DataRate", DataRateValue(DataRate(static_cast<uint64_t>(rate_mbit * 1e6))));
+    link.SetChannelAttribute("Delay", TimeValue(MicroSeconds(static_cast<uint64_t>(rtt_ms * 500))));
+    const NetDeviceContainer devices = link.Install(ends);
     Addresses addresses;
     const Ipv4InterfaceContainer interfaces = addresses.Assign(devices);
     if (loss > 0)
@@ -143,12 +143,12 @@ main(int argc, char* argv[])
         {
             auto host = CreateObject<Node>();
             internet.Install(host);
-            const auto way = addresses.Assign(fast.Install(ends.Get(i % 2), host));
-            DefaultRoute(host, way.GetAddress(0), 1);
+            const auto interfaces_of_host = addresses.Assign(fast.Install(ends.Get(i % 2), host));
+            DefaultRoute(host, interfaces_of_host.GetAddress(0), 1);
             (i % 2 == 0 ? senders : receivers).push_back(host);
             if (i % 2 == 1)
             {
-                targets.push_back(way.GetAddress(1));
+                targets.push_back(interfaces_of_host.GetAddress(1));
             }
         }
     }
@@ -173,7 +173,7 @@ main(int argc, char* argv[])
     {
         bytes += sink->GetTotalRx();
     }
-    // All that was offered to the link, dropped or not: data, besides one SYN and one ACK for each flow.
+    // All packets offered to the link, dropped packets included: data, and one SYN and one ACK for each flow.
     const auto device = DynamicCast<PointToPointNetDevice>(devices.Get(0));
     const uint64_t offered = device->GetQueue()->GetTotalReceivedPackets() +
                              device->GetQueue()->GetTotalDroppedPacketsBeforeEnqueue();

@@ -1,5 +1,5 @@
-//! Compiles the programs of `bpf/` if there is a clang that can, and says why not otherwise: the build goes
-//! on without.
+//! Compiles the programs of `bpf/` if a suitable clang is found, and records the reason otherwise: the build
+//! continues without them.
 
 use std::env;
 use std::fs;
@@ -38,18 +38,18 @@ fn compile(out: &Path) -> Result<(), String> {
             .output()
             .map_err(|error| format!("{} does not run: {error}", clang.display()))?;
         if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
+            let errors = String::from_utf8_lossy(&output.stderr);
             println!("cargo:warning=kernel congestion control is left out: {}", clang.display());
-            said.lines().for_each(|line| println!("cargo:warning={line}"));
-            let first = said.lines().next().unwrap_or("it said nothing");
+            errors.lines().for_each(|line| println!("cargo:warning={line}"));
+            let first = errors.lines().next().unwrap_or("no error message");
             return Err(format!("{} could not compile bpf/{name}.bpf.c: {first}", clang.display()));
         }
     }
     Ok(())
 }
 
-/// `$CLANG`, or the first in the path, plain or with a version. Where there is none, the folders are
-/// watched, so that a later installation is noticed.
+/// `$CLANG`, or the first clang in the path, with or without a version. If there is none, the folders of the
+/// path are watched, so that a later installation triggers a build.
 fn find() -> Option<PathBuf> {
     if let Some(chosen) = env::var_os("CLANG") {
         return Some(chosen.into());

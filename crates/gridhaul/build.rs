@@ -1,4 +1,4 @@
-//! Puts the folder `papers/` into the program, so that `gridhaul paper` works from anywhere.
+//! Embeds the folder `papers/` in the program, so that `gridhaul paper` does not need the repository.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Any bytes as a packet: parsing never panics, what parses is written again and parses to the same value, and
-//! a packet that is rewritten in place keeps its checksum correct.
+//! Arbitrary bytes as a packet: parsing never panics, a parsed packet is written and parsed again to the same
+//! value, and the checksum of a packet that is rewritten in place stays correct.
 
 #![no_main]
 
@@ -21,10 +21,10 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 fn check_ip(bytes: &[u8]) {
-    // A packet that does not parse is refused for rewriting as well.
-    let refused = PacketRewriter::parse(&mut bytes.to_vec()).is_err();
+    // A packet that cannot be parsed cannot be rewritten either.
+    let is_rejected = PacketRewriter::parse(&mut bytes.to_vec()).is_err();
     let Ok(ip) = IpPacket::parse(bytes) else {
-        assert!(refused);
+        assert!(is_rejected);
         return;
     };
     let _ = ip.verify();
@@ -33,7 +33,7 @@ fn check_ip(bytes: &[u8]) {
         Ok(Transport::Tcp(tcp)) => {
             let Ok(header) = tcp.header() else { return };
             let payload = Payload::Bytes(tcp.payload());
-            // Padding of options may take a packet beyond the largest length.
+            // Padding of options may make a packet exceed the maximum length.
             if write_tcp(&mut written, &ip.header(), &header, payload).is_err() {
                 assert!(bytes.len() > 65_000);
                 return;
@@ -45,14 +45,15 @@ fn check_ip(bytes: &[u8]) {
         }
         Ok(Transport::Udp(udp)) => {
             let payload = Payload::Bytes(udp.payload());
-            write_udp(&mut written, &ip.header(), &udp.header(), payload).expect("it had room");
+            write_udp(&mut written, &ip.header(), &udp.header(), payload)
+                .expect("the payload fits");
             let again = parsed(&written);
             let Ok(Transport::Udp(same)) = again.transport() else { panic!("{again:?}") };
             assert_eq!((same.header(), same.payload()), (udp.header(), udp.payload()));
             assert_eq!(again.header(), ip.header());
         }
         Ok(Transport::Other(_)) | Err(_) => {
-            assert!(refused);
+            assert!(is_rejected);
             return;
         }
     }
@@ -60,9 +61,9 @@ fn check_ip(bytes: &[u8]) {
     parsed(&written);
 }
 
-/// A packet of the codec: it parses, and its checksums are correct.
+/// Parses a packet that the codec has written, and verifies its checksums.
 fn parsed(written: &[u8]) -> IpPacket<'_> {
-    let ip = IpPacket::parse(written).expect("what was written parses");
+    let ip = IpPacket::parse(written).expect("a written packet can be parsed");
     assert_eq!(ip.verify(), Ok(()));
     ip
 }
@@ -73,7 +74,7 @@ fn rewrite(packet: &mut [u8], random: &[u8]) {
     rewriter.set_source_port(u16::from_be_bytes([kind, value]));
     let number = u32::from_be_bytes([value, kind, value, value]);
     if rewriter.set_seq(number).is_ok() {
-        rewriter.set_window(u16::from_be_bytes([value, kind])).expect("it is TCP");
+        rewriter.set_window(u16::from_be_bytes([value, kind])).expect("the packet is TCP");
         let _ = rewriter.set_option(8, &[value; 8]);
         let _ = rewriter.remove_option(kind);
     }

@@ -1,5 +1,5 @@
-//! Any segments, from either side and at any time, into a proxy: it never panics, keeps no more than
-//! it may, sends no more than what it keeps or was given, and its deadlines move on.
+//! Arbitrary segments from both sides, at any time: a proxy never panics, respects its buffer limit,
+//! sends a bounded number of segments, and its deadlines advance.
 
 #![no_main]
 
@@ -11,22 +11,22 @@ use gridhaul_scenario::scenario::Stack;
 use gridhaul_scenario::units::{Bytes, Duration, Instant};
 use libfuzzer_sys::fuzz_target;
 
-/// Payload that a proxy may keep of each direction.
+/// Maximum payload that a proxy may buffer per direction.
 const BUFFER: u64 = 8_192;
-/// Segments that may leave for one that comes: all that is kept, byte by byte, and a few.
+/// Maximum number of outgoing segments per incoming one: the whole buffer in single bytes, and a few.
 const OUTGOING_MAX: usize = BUFFER as usize + 8;
 
 fuzz_target!(|bytes: &[u8]| {
     let mut input = Input(bytes);
     let Some(kind) = input.byte() else { return };
     let toward = if kind & 1 == 0 { Side::Client } else { Side::Server };
-    let (buffer, hold) = (Bytes::new(BUFFER), Duration::from_millis(50));
+    let (buffer, max_ack_delay) = (Bytes::new(BUFFER), Duration::from_millis(50));
     let params = || Arc::new(StackParams::resolve(&Stack::default()));
     let isns = [0, 0];
     match kind >> 1 & 7 {
         0 => check(input, PassThrough::default()),
         1 => check(input, Snoop::new(toward, buffer)),
-        2 => check(input, AckFilter::new(toward, hold)),
+        2 => check(input, AckFilter::new(toward, max_ack_delay)),
         3 => check(input, Snoop::new(toward, Bytes::new(200))),
         4 => check(input, Split::new(params(), buffer, isns)),
         5 => check(input, Split::established(params(), buffer, isns, [&params(), &params()])),
@@ -39,13 +39,13 @@ fn check(mut input: Input<'_>, mut proxy: impl Proxy) {
     let mut now = Instant::ZERO;
     while let Some((wait, from, segment)) = input.step() {
         let at = now + wait;
-        // A few of the deadlines on the way; the others are skipped, as on a host that is late.
+        // Up to three deadlines are handled; the others are skipped, as on an overloaded host.
         for _ in 0..3 {
             if proxy.next_deadline() <= at {
                 now = now.max(proxy.next_deadline());
                 proxy.handle_timeout(now);
                 drain(&mut proxy, now);
-                assert!(proxy.next_deadline() > now, "a deadline that does not move on");
+                assert!(proxy.next_deadline() > now, "the deadline does not advance");
             }
         }
         now = at;
@@ -56,15 +56,15 @@ fn check(mut input: Input<'_>, mut proxy: impl Proxy) {
 
 fn drain(proxy: &mut impl Proxy, now: Instant) {
     let sent = std::iter::from_fn(|| proxy.poll_transmit(now)).take(OUTGOING_MAX + 1).count();
-    assert!(sent <= OUTGOING_MAX, "{sent} segments for one");
+    assert!(sent <= OUTGOING_MAX, "{sent} outgoing segments for one event");
     for from in Side::BOTH {
-        let held = proxy.buffer_status(from);
-        assert!(held.bytes <= BUFFER, "{held:?}");
-        assert!(held.bytes_at_risk <= held.bytes, "{held:?}");
+        let status = proxy.buffer_status(from);
+        assert!(status.bytes <= BUFFER, "{status:?}");
+        assert!(status.bytes_at_risk <= status.bytes, "{status:?}");
     }
 }
 
-/// Bytes that are read as segments.
+/// Bytes that are interpreted as segments.
 struct Input<'a>(&'a [u8]);
 
 impl Input<'_> {
@@ -78,7 +78,7 @@ impl Input<'_> {
         Some(u32::from(u16::from_le_bytes([self.byte()?, self.byte()?])))
     }
 
-    /// A number: often near 0, on both sides of it, so that most pass the first checks.
+    /// A sequence number, often close to 0 on both sides, so that most segments pass the first checks.
     fn number(&mut self, anywhere: bool) -> Option<u32> {
         let low = self.short()?;
         if anywhere { Some(low | self.short()? << 16) } else { Some(low.wrapping_sub(1 << 15)) }
@@ -88,8 +88,9 @@ impl Input<'_> {
         let shape = self.byte()?;
         let anywhere = shape & 0b111 == 0b111;
         let from = if shape & 0b1000 == 0 { Side::Client } else { Side::Server };
-        let unit = [10_000, 1_000_000, 100_000_000, 10_000_000_000][usize::from(shape >> 4 & 3)];
-        let wait = Duration::from_nanos(u64::from(self.byte()?) * unit);
+        let resolution =
+            [10_000, 1_000_000, 100_000_000, 10_000_000_000][usize::from(shape >> 4 & 3)];
+        let wait = Duration::from_nanos(u64::from(self.byte()?) * resolution);
         let bits = self.byte()?;
         let mut segment = Segment {
             seq: self.number(anywhere)?,

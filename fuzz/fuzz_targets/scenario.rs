@@ -1,12 +1,12 @@
-//! Any text: reading it never panics, and whatever reads as a scenario writes and reads back
-//! equal and has points.
+//! Arbitrary text: parsing never panics, and a valid scenario is written and parsed again to an equal
+//! scenario, and has points.
 
 #![no_main]
 
 use gridhaul_scenario::Scenario;
 use libfuzzer_sys::fuzz_target;
 
-/// Points that are made from one input: enough to try every kind, few enough to be quick.
+/// Maximum number of sweep points per input, which limits the time.
 const POINTS: usize = 64;
 
 fuzz_target!(|text: &str| {
@@ -17,16 +17,16 @@ fuzz_target!(|text: &str| {
 });
 
 fn check(scenario: &Scenario) {
-    scenario.validate().expect("what was read is valid");
+    scenario.validate().expect("a parsed scenario is valid");
     let merged = scenario.to_toml();
     let again = Scenario::from_toml(&merged, "merged.toml");
     let again = again.unwrap_or_else(|error| panic!("{error}\nin the merged scenario\n{merged}"));
     assert_eq!(*scenario, again, "\n{merged}");
     assert_eq!(scenario.sha256(), again.sha256());
     for flow in scenario.flow.keys() {
-        scenario.routes(flow).expect("what was read has routes");
+        scenario.routes(flow).expect("a valid scenario has routes");
     }
-    let count = scenario.point_count().expect("the sweep was read");
+    let count = scenario.point_count().expect("a valid scenario has a sweep");
     if count <= POINTS
         && let Ok(points) = scenario.points()
     {

@@ -1,5 +1,5 @@
-//! Any bytes as a trace in CSV: reading never panics and ends, and rows that are read are in order
-//! and within their limits.
+//! Arbitrary bytes as a trace in CSV: reading terminates without panic, and rows are in order and
+//! within their limits.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: figures against their bars, peers measured in the same run.
+//! `cargo xtask bench`: benchmarks with limits, and comparable programs in the same run.
 
 mod emu;
 mod meters;
@@ -14,29 +14,30 @@ use std::path::Path;
 use anyhow::{Context, ensure};
 use clap::Args;
 
-use crate::shell::{self, installed, output, program, target};
+use crate::process::{self, installed, output, program, target};
 
 /// Arguments of `bench`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Names of the benches; without any, all of them
+    /// Names of the benchmarks to run [default: all]
     names: Vec<String>,
-    /// Networks that `three` looks at, with commas between; without any, all of them
+    /// Networks of the benchmark `three`, separated by commas [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     networks: Vec<String>,
 }
 
-/// A bench: prints what it measures and returns its figures.
+/// A benchmark: prints its results and returns those that have a limit.
 struct Bench {
     name: &'static str,
-    run: fn(&Options) -> anyhow::Result<Vec<Figure>>,
+    run: fn(&Options) -> anyhow::Result<Vec<Measurement>>,
 }
 
-/// A figure against its bar.
-struct Figure {
-    /// `NAME: FIGURE (bar BAR)`.
+/// A measured value and its limit.
+struct Measurement {
+    /// `NAME: VALUE (limit LIMIT)`.
     line: String,
-    reached: bool,
+    /// Whether the value is within the limit.
+    passed: bool,
 }
 
 const BENCHES: &[Bench] = &[
@@ -49,36 +50,43 @@ const BENCHES: &[Bench] = &[
     Bench { name: "three", run: |options| three::run(&options.networks) },
 ];
 
-/// Runs the benches; an error if a figure falls short.
+/// Runs the benchmarks.
+///
+/// # Errors
+/// A measured value is not within its limit, or a program fails.
 pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     let known: Vec<_> = BENCHES.iter().map(|bench| bench.name).collect();
     for name in &options.names {
-        ensure!(known.contains(&name.as_str()), "no bench {name:?}; there is {}", known.join(", "));
+        ensure!(
+            known.contains(&name.as_str()),
+            "there is no benchmark {name:?}; choose from: {}",
+            known.join(", ")
+        );
     }
     let chosen = |bench: &&Bench| {
         options.names.is_empty() || options.names.iter().any(|name| name == bench.name)
     };
-    let mut figures = Vec::new();
+    let mut measurements = Vec::new();
     for bench in BENCHES.iter().filter(chosen) {
-        figures.extend((bench.run)(options)?);
+        measurements.extend((bench.run)(options)?);
     }
     println!();
-    for figure in &figures {
-        println!("{}", figure.line);
+    for measurement in &measurements {
+        println!("{}", measurement.line);
     }
-    let short: Vec<_> = figures.iter().filter(|figure| !figure.reached).collect();
-    let short: Vec<_> = short.iter().filter_map(|figure| figure.line.split(':').next()).collect();
-    ensure!(short.is_empty(), "short of the bar: {}", short.join(", "));
+    let failed: Vec<_> = measurements.iter().filter(|measurement| !measurement.passed).collect();
+    let failed: Vec<_> =
+        failed.iter().filter_map(|measurement| measurement.line.split(':').next()).collect();
+    ensure!(failed.is_empty(), "not within the limit: {}", failed.join(", "));
     Ok(())
 }
 
-/// Runs a command; returns what it printed, its CPU time in seconds (user and system) and its peak
-/// memory in kB.
+/// Runs a command. Returns its output, its CPU time in seconds (user and system) and its peak memory in kB.
 fn timed(command: &[String]) -> anyhow::Result<(String, f64, f64)> {
     let scratch = target().join("bench");
     fs::create_dir_all(&scratch)?;
     let (times, memory) = (scratch.join("times"), scratch.join("memory"));
-    // The shell's times have a digit more than those of time(1), which knows the memory.
+    // The times of the shell have one digit more than those of time(1), which reports the memory.
     let script = "TIMEFORMAT='%U %S'; times=$1; shift; { time \"$@\" 2>&4; } 4>&2 2>\"$times\"";
     let mut shell = program("bash");
     shell.args(["-c", script, "bash"]).arg(&times);
@@ -92,23 +100,24 @@ fn timed(command: &[String]) -> anyhow::Result<(String, f64, f64)> {
     Ok((printed, numbers(&times)?, numbers(&memory)?))
 }
 
-/// Installs what is missing and can be had from Debian: packages, and whether they are there.
+/// Installs the missing ones of these Debian packages; the second value says whether a package is installed.
 fn install(needed: &[(&str, bool)]) -> anyhow::Result<()> {
-    let missing = needed.iter().filter(|(_, there)| !there).map(|(package, _)| *package);
+    let missing =
+        needed.iter().filter(|(_, is_installed)| !is_installed).map(|(package, _)| *package);
     let missing: Vec<_> = missing.collect();
     if missing.is_empty() {
         return Ok(());
     }
     let wanted = missing.join(" ");
-    ensure!(installed("apt-get"), "missing: the Debian packages {wanted}");
+    ensure!(installed("apt-get"), "install the Debian packages {wanted}");
     let user = output(program("id").arg("-u"))?;
-    ensure!(user.trim() == "0", "missing: apt-get install {wanted}");
+    ensure!(user.trim() == "0", "run as root: apt-get install {wanted}");
     println!("not installed: {wanted}; installing with apt-get");
-    shell::run(program("apt-get").args(["update", "--quiet"]))?;
+    process::run(program("apt-get").args(["update", "--quiet"]))?;
     let options = ["install", "--yes", "--quiet", "--no-install-recommends"];
-    shell::run(program("apt-get").args(options).args(missing))
+    process::run(program("apt-get").args(options).args(missing))
 }
 
-fn text(path: &Path) -> anyhow::Result<String> {
-    Ok(path.to_str().context("a path that is not text")?.to_owned())
+fn path_text(path: &Path) -> anyhow::Result<String> {
+    Ok(path.to_str().context("a path is not UTF-8")?.to_owned())
 }

@@ -1,10 +1,10 @@
-//! Chores of the repository: `cargo xtask test`, `cargo xtask bench`, `cargo xtask docs`.
+//! Development tasks of the repository: `cargo xtask test`, `cargo xtask bench`, `cargo xtask docs`.
 
 #![forbid(unsafe_code)]
 
 mod bench;
 mod docs;
-mod shell;
+mod process;
 mod test;
 
 use std::process::ExitCode;
@@ -12,27 +12,27 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 #[derive(Debug, Parser)]
-#[command(about = "Chores of the repository", disable_help_subcommand = true)]
+#[command(about = "Run development tasks of the repository", disable_help_subcommand = true)]
 struct Cli {
     #[command(subcommand)]
-    chore: Chore,
+    task: Task,
 }
 
 #[derive(Debug, Subcommand)]
-enum Chore {
-    /// Run everything that must hold before a change is taken; this is what CI runs
+enum Task {
+    /// Run all checks that a change must pass; CI runs the same
     Test(test::Options),
-    /// Measure gridhaul against its bars, and its peers beside it
+    /// Run the benchmarks of gridhaul and of comparable programs, and compare the results with the limits
     Bench(bench::Options),
-    /// Write the generated pages and golden files anew
+    /// Regenerate the generated pages and golden files
     Docs,
 }
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().chore {
-        Chore::Test(options) => test::run(&options),
-        Chore::Bench(options) => bench::run(&options),
-        Chore::Docs => docs::run(),
+    let result = match Cli::parse().task {
+        Task::Test(options) => test::run(&options),
+        Task::Bench(options) => bench::run(&options),
+        Task::Docs => docs::run(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,5 +1,5 @@
-//! Whether crates, and modules of the simulator, depend on each other as ARCHITECTURE.md draws it, and which crates may
-//! have unsafe code.
+//! Checks the dependencies of crates and of the simulator's modules against ARCHITECTURE.md, and that one crate alone
+//! has unsafe code.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Each crate with the crates of this repository that it depends on.
+/// Dependencies of each crate on other crates of this repository.
 type Graph = BTreeMap<String, BTreeSet<String>>;
 
 /// Reads lines such as `gridhaul-sim ← gridhaul-core, gridhaul-data`.
@@ -31,7 +31,7 @@ fn built(metadata: &Value) -> Graph {
     packages.iter().map(|package| (name(package), needs(package))).collect()
 }
 
-/// What the page lacks, and what it has too much.
+/// Dependencies that the page lacks, and dependencies that do not exist.
 fn differences(drawn: &Graph, built: &Graph) -> Vec<String> {
     let arrows = |graph: &Graph| -> BTreeSet<String> {
         let alone = graph.keys().map(|name| format!("crate {name}"));
@@ -46,8 +46,8 @@ fn differences(drawn: &Graph, built: &Graph) -> Vec<String> {
     missing.chain(superfluous).collect()
 }
 
-/// Crates that depend on themselves, directly or through others: what is left when crates without
-/// dependencies are removed again and again (Kahn 1962).
+/// Crates that depend on themselves, directly or indirectly: those that remain after repeated removal of crates
+/// without dependencies (Kahn 1962).
 fn in_cycles(graph: &Graph) -> BTreeSet<String> {
     let mut left = graph.clone();
     loop {
@@ -78,7 +78,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The files of libraries and programs at which the compiler begins, each with the name of its crate.
+/// Root source files of libraries and programs, each with the name of its crate.
 fn crate_roots(metadata: &Value) -> Vec<(String, String)> {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -94,7 +94,7 @@ fn crate_roots(metadata: &Value) -> Vec<(String, String)> {
 }
 
 #[test]
-fn one_crate_may_have_unsafe_code() {
+fn only_one_crate_may_have_unsafe_code() {
     let roots = crate_roots(&metadata());
     assert!(roots.len() > 10, "{roots:?}");
     for (name, path) in roots {
@@ -105,7 +105,7 @@ fn one_crate_may_have_unsafe_code() {
 }
 
 #[test]
-fn architecture_md_draws_the_crates_as_they_are_built() {
+fn architecture_md_has_the_dependencies_of_the_crates() {
     let page = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
     let built = built(&metadata());
     assert!(built.len() > 10, "{built:?}");
@@ -132,7 +132,7 @@ fn imports(source: &str) -> BTreeSet<String> {
     after.map(name).chain(in_groups.map(name)).filter(|name| !name.is_empty()).collect()
 }
 
-/// Each module of a crate with the modules that its files, those of its folder as well, import.
+/// Each module of a crate with the modules that its files import, including the files of its folder.
 fn modules(folder: &Path, module: Option<&str>, graph: &mut Graph) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -148,7 +148,7 @@ fn modules(folder: &Path, module: Option<&str>, graph: &mut Graph) {
     }
 }
 
-/// Imports against the drawn order, and modules that it lacks.
+/// Imports that violate the documented order, and modules that the page lacks.
 fn against_the_order(order: &[Vec<String>], graph: &Graph) -> Vec<String> {
     let line = |name: &String| order.iter().position(|line| line.contains(name));
     let missing = graph.keys().filter(|name| line(name).is_none());
@@ -159,12 +159,12 @@ fn against_the_order(order: &[Vec<String>], graph: &Graph) -> Vec<String> {
 }
 
 #[test]
-fn modules_of_the_simulator_import_in_the_drawn_order() {
+fn modules_of_the_simulator_import_in_the_documented_order() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let page = std::fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
     let mut graph = Graph::new();
     modules(&root.join("crates/gridhaul-sim/src"), None, &mut graph);
-    assert!(graph["world"].contains("ledger") && graph.len() > 20, "{graph:?}");
+    assert!(graph["world"].contains("counters") && graph.len() > 20, "{graph:?}");
     let wrong = against_the_order(&drawn_order(&page), &graph);
     assert!(wrong.is_empty(), "ARCHITECTURE.md, section Simulator:\n{}", wrong.join("\n"));
 }

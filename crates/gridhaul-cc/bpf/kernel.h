@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
  *
- * What the programs use of the kernel, and no more.
+ * Declarations of the kernel, limited to what the programs use.
  *
- * Structures of the kernel list just the fields that are read or written here; where a field lies, the
- * kernel says itself when it loads the program (CO-RE: the compiler notes each access, and the loader
- * hands the notes on). The numbers below them are the stable interface of the kernel to programs.
+ * Structures list only the fields that are accessed here. The kernel relocates the field offsets when it
+ * loads a program (CO-RE: the compiler records each access, and the loader passes the records on). The
+ * numbers below are the kernel's stable interface for programs.
  */
 #pragma once
 
-/* On the licence: the kernel takes congestion control only from programs that say that they are offered
- * under the GPL (`check_struct_ops_btf_id`). The files of this folder are, beside the licence of the
- * rest. */
+/* On the licence: the kernel accepts congestion control only from programs that declare a GPL-compatible
+ * licence (`check_struct_ops_btf_id`). The files of this folder are therefore also offered under the
+ * GPL. */
 
 #include "window_check.h"
 #include "types.h"
 
-/* Tests without a kernel have stand-ins of their own. */
+/* Tests without a kernel define their own substitutes. */
 #ifdef __bpf__
 #include "target.h"
 #endif
@@ -58,12 +58,12 @@ struct ack_sample {
 
 FIELDS_END
 
-#define CREATE 1 /* for `storage_of`: make it if there is none */
+#define CREATE 1 /* for `storage_of`: create the storage if there is none */
 
 /* --- maps --------------------------------------------------------------------------------------- */
 
-/* The loader makes the maps; a declaration gives the name by which a program calls one, and the types
- * that the kernel wants to know. */
+/* The loader creates the maps; a declaration defines the symbol of a map in the program, and the types
+ * required by the kernel. */
 #define array_of(type)                                                                             \
     struct {                                                                                       \
         u32 *key;                                                                                  \
@@ -71,7 +71,7 @@ FIELDS_END
     }
 
 /* The only entry of an array. */
-#define the_entry(map)                                                                             \
+#define single_entry(map)                                                                             \
     ({                                                                                             \
         u32 _zero = 0;                                                                             \
         map_lookup(&(map), &_zero);                                                                \
@@ -83,7 +83,7 @@ FIELDS_END
             __sync_fetch_and_add(&(counters)->field, 1);                                           \
     } while (0)
 
-/* --- what every sender needs -------------------------------------------------------------------- */
+/* --- functions for all senders ------------------------------------------------------------------ */
 
 inlined struct tcp_sock *sender(const u64 *context) { return (struct tcp_sock *)context[0]; }
 
@@ -93,14 +93,14 @@ inlined u8 state_of(const struct tcp_sock *tcp)
     return bit_of(connection, icsk_ca_state);
 }
 
-/* Memory of an algorithm within the socket: 104 bytes. */
+/* State of an algorithm in the socket: 104 bytes. */
 inlined void *memory(const u64 *context)
 {
     struct inet_connection_sock *connection = (void *)context[0];
     return connection->icsk_ca_priv;
 }
 
-/* Segments on their way: sent, not known to have arrived, not taken for lost (RFC 6675, "pipe"). */
+/* Segments in flight: sent, not acknowledged or SACKed, and not deemed lost (RFC 6675, "pipe"). */
 inlined u32 in_flight(const struct tcp_sock *tcp)
 {
     return tcp->packets_out - (tcp->sacked_out + tcp->lost_out) + tcp->retrans_out;
@@ -111,8 +111,8 @@ inlined void set_window(struct tcp_sock *tcp, u32 segments)
     tcp->snd_cwnd = smaller(segments, tcp->snd_cwnd_clamp);
 }
 
-/* Whether the window was used, so that it may grow (RFC 2861; `tcp_is_cwnd_limited`): it held something
- * back or, in slow start, half of it was out. */
+/* Whether the sender is limited by the window, which may then grow (RFC 2861; `tcp_is_cwnd_limited`): the
+ * window delayed data or, in slow start, half of it was in flight. */
 inlined int is_used(const struct tcp_sock *tcp)
 {
     if (bit_of(tcp, is_cwnd_limited))
@@ -120,35 +120,35 @@ inlined int is_used(const struct tcp_sock *tcp)
     return tcp->snd_cwnd < tcp->snd_ssthresh && tcp->snd_cwnd < 2 * tcp->max_packets_out;
 }
 
-/* What was put right. */
+/* Flags of the corrected values. */
 enum { CORRECTED_WINDOW = 1, CORRECTED_THRESHOLD = 2 };
 
-inlined void note(struct known *known, const struct tcp_sock *tcp)
+inlined void record_window(struct observed_window *observed, const struct tcp_sock *tcp)
 {
-    known->window = tcp->snd_cwnd;
-    known->threshold = tcp->snd_ssthresh;
-    known->told = state_of(tcp);
+    observed->window = tcp->snd_cwnd;
+    observed->threshold = tcp->snd_ssthresh;
+    observed->notified_state = state_of(tcp);
 }
 
-/* With each acknowledgement: puts right what a program that was not run has left behind, if it has.
- * `threshold` is what it would have said about the window before the loss. */
-inlined u32 correct_window(struct known *known, struct tcp_sock *tcp, u32 threshold)
+/* With each acknowledgement: corrects a window or threshold that the kernel set without running the program.
+ * `threshold` is the value that the program would have returned for the window before the loss. */
+inlined u32 correct_window(struct observed_window *observed, struct tcp_sock *tcp, u32 threshold)
 {
     u32 before = tcp->prior_cwnd, corrected = 0;
     u8 state = state_of(tcp);
-    if (threshold_is_wrong(known, tcp->snd_ssthresh, before, state))
+    if (threshold_is_wrong(observed, tcp->snd_ssthresh, before, state))
         corrected |= CORRECTED_THRESHOLD;
-    if (window_is_wrong(known, tcp->snd_cwnd, before, state))
+    if (window_is_wrong(observed, tcp->snd_cwnd, before, state))
         corrected |= CORRECTED_WINDOW;
     if (corrected & CORRECTED_THRESHOLD)
         tcp->snd_ssthresh = threshold;
     if (corrected & CORRECTED_WINDOW)
         set_window(tcp, larger(before, 2));
-    note(known, tcp);
+    record_window(observed, tcp);
     return corrected;
 }
 
-/* One segment more for each window that was acknowledged (RFC 5681, section 3.1, counted in segments
+/* Additive increase of one segment per acknowledged window (RFC 5681, section 3.1, counted in segments
  * as in RFC 3465, section 2.1). */
 inlined void grow_by_one_a_window(struct tcp_sock *tcp, u32 acked)
 {

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
  *
  * gh_medx: TCP-MEDX (Xiong, Yim, Leigh and Murata, "Energy-Efficient Method to Improve TCP Performance
- * for MANETs"; paper `medx`) as congestion control of the Linux kernel: Reno that asks at each loss
- * whether the delays on the way to the receiver speak for congestion, and keeps its window where they do
- * not.
+ * for MANETs"; paper `medx`) as congestion control of the Linux kernel: Reno that classifies each loss by
+ * the one-way delays to the receiver, and keeps its window if they do not indicate congestion.
  *
- * Follows gridhaul's own machine (crates/gridhaul-core/src/tcp/congestion/medx.rs, "core" below) in how
- * it reads the paper. Two things are added: the offset between the clocks of the two ends is found and
- * taken out (`struct clocks`), and what the kernel does to a window on its own is put right
+ * Follows gridhaul's simulator (crates/gridhaul-core/src/tcp/congestion/medx.rs, "core" below) in its
+ * interpretation of the paper, with two additions: the offset between the clocks of the two ends is estimated
+ * and subtracted (`struct clocks`), and changes that the kernel itself makes to a window are corrected
  * (`medx_set_state`).
  *
- * Two programs share a connection's memory: one for all connections of a control group writes and reads
- * the option of the header (`delays`), one is the congestion control (`medx_*`).
+ * Two programs share the state of a connection: one writes and reads the TCP option for all connections of
+ * a control group (`delays`), one is the congestion control (`medx_*`).
  */
 #include "loss_classification.h"
 #include "option.h"
@@ -19,23 +18,23 @@
 struct counters {
     u64 opened;
     u64 closed;
-    /* Acknowledgements of new data that came with a delay, and without. */
+    /* Acknowledgements of new data with and without a delay. */
     u64 delays;
     u64 without_delay;
-    /* Losses, by what they were judged to be; `unclassified` are taken for congestion. */
+    /* Losses by classification; unclassified ones are treated as congestion. */
     u64 error;
     u64 congestion;
     u64 unclassified;
-    /* Timeouts among them. */
+    /* Timeouts among the losses. */
     u64 timeouts;
-    /* Judgements for which an offset between the clocks was taken out. */
+    /* Classifications for which an offset between the clocks was subtracted. */
     u64 offset_removed;
     u64 corrected;
 };
 
 array_of(struct settings) settings SEC(".maps");
 array_of(struct counters) counters SEC(".maps");
-/* Memory beside each socket. */
+/* Storage attached to each socket. */
 struct {
     int *key;
     struct connection *value;
@@ -47,7 +46,7 @@ inlined u32 now_us(void) { return clock_ns() / 1000; }
  * The option
  * ================================================================================================ */
 
-/* Whether the connection of this moment is, or will be, controlled by gh_medx. */
+/* Whether the connection of this callback uses, or will use, gh_medx. */
 inlined int uses_medx(struct bpf_sock_ops *ops)
 {
     u64 name[2] = {};
@@ -64,13 +63,13 @@ inlined int find_option(struct bpf_sock_ops *ops, struct option *option)
     return find_in_header(ops, option, sizeof(*option), 0) == OPTION_LEN;
 }
 
-/* From now on the option is written, and told of when it arrives. */
-inlined void take_part(struct bpf_sock_ops *ops)
+/* Enables the callbacks for writing the option and for its arrival. */
+inlined void enable_option(struct bpf_sock_ops *ops)
 {
     set_callbacks(ops, ops->callbacks | CALL_FOR_UNKNOWN | CALL_TO_WRITE);
 }
 
-/* Bytes of payload in the segment that has arrived. */
+/* Payload bytes of the segment that has arrived. */
 inlined u32 payload(struct bpf_sock_ops *ops)
 {
     u8 *header = ops->skb_data;
@@ -80,7 +79,7 @@ inlined u32 payload(struct bpf_sock_ops *ops)
     return ops->skb_len > header_len ? ops->skb_len - header_len : 0;
 }
 
-/* None for a connection that is only being asked for (SYN received). */
+/* None for a connection request (SYN received). */
 inlined struct connection *connection_at(struct bpf_sock_ops *ops)
 {
     struct bpf_sock *sk = ops->sk;
@@ -92,21 +91,21 @@ inlined void option_arrived(struct bpf_sock_ops *ops)
     struct option option = {};
     if (!find_option(ops, &option))
         return;
-    struct connection *mine = connection_at(ops);
-    if (!mine)
+    struct connection *connection = connection_at(ops);
+    if (!connection)
         return;
     u32 now = now_us(), sent_at = swap32(option.sent_at_us), delay = swap32(option.delay_us);
     /* Receiver, section 2: T_recv - T_snd of every segment. */
     if (payload(ops)) {
-        mine->own_delay = now - sent_at;
-        mine->own_known = 1;
+        connection->measured_delay = now - sent_at;
+        connection->has_measured_delay = 1;
     }
     if (delay != UNKNOWN) {
-        /* Our own time of sending comes back, without the time for which the answer was held up. */
+        /* The local send time returns, excluding the delay of the acknowledgement at the receiver. */
         u32 round_trip = now - (sent_at - delay);
-        const struct settings *chosen = the_entry(settings);
-        if (chosen && (s32)round_trip >= 0)
-            take_delay(mine, chosen, delay, round_trip);
+        const struct settings *parameters = single_entry(settings);
+        if (parameters && (s32)round_trip >= 0)
+            add_delay(connection, parameters, delay, round_trip);
     }
 }
 
@@ -119,14 +118,14 @@ inlined void write_option(struct bpf_sock_ops *ops)
         .sent_at_us = swap32(now_us()),
         .delay_us = UNKNOWN,
     };
-    struct connection *mine = connection_at(ops);
-    if (mine && mine->own_known)
-        option.delay_us = swap32(mine->own_delay);
+    struct connection *connection = connection_at(ops);
+    if (connection && connection->has_measured_delay)
+        option.delay_us = swap32(connection->measured_delay);
     write_to_header(ops, &option, sizeof(option), 0);
 }
 
-/* Takes part in connections of gh_medx, and in those whose other end has written the option. All others
- * it sees when they are made, and leaves them alone. */
+/* Enabled for connections of gh_medx, and for those whose other end has sent the option. All other connections
+ * are ignored after their establishment. */
 SEC("sockops/delays")
 int delays(struct bpf_sock_ops *ops)
 {
@@ -135,18 +134,18 @@ int delays(struct bpf_sock_ops *ops)
     case CONNECTING:
     case LISTENING:
         if (uses_medx(ops))
-            take_part(ops);
+            enable_option(ops);
         break;
     case ESTABLISHED_HERE:
     case ESTABLISHED_THERE:
         if (find_option(ops, &option) || uses_medx(ops))
-            take_part(ops);
+            enable_option(ops);
         break;
     case OPTION_ARRIVED:
         option_arrived(ops);
         break;
     case OPTION_LENGTH:
-        /* Beside many SACK blocks there is no room: then the segment goes without. */
+        /* With many SACK blocks there is no space for the option: the segment is sent without it. */
         reserve_in_header(ops, OPTION_LEN, 0);
         break;
     case OPTION_WRITE:
@@ -160,15 +159,15 @@ int delays(struct bpf_sock_ops *ops)
  * Congestion control
  * ================================================================================================ */
 
-/* What the algorithm remembers within the socket. */
+/* State of the algorithm in the socket. */
 struct medx {
-    /* The window that the algorithm wants, which the kernel's own reductions leave alone. */
+    /* The window of the algorithm, independent of the kernel's own reductions. */
     u32 window;
-    struct known known;
-    /* Judged in `ssthresh`, and not yet counted. */
+    struct observed_window observed;
+    /* Classified in `ssthresh`, and not yet counted. */
     u8 cause;
-    /* The threshold is `proportion`'s, until recovery ends. */
-    u8 brings_down;
+    /* The threshold was scaled by `proportion`, until recovery ends. */
+    u8 reduces_in_flight;
 };
 
 inlined struct connection *connection_of(const u64 *context)
@@ -176,42 +175,42 @@ inlined struct connection *connection_of(const u64 *context)
     return storage_of(&connections, (void *)context[0], 0, CREATE);
 }
 
-inlined enum cause judge_loss(struct connection *mine)
+inlined enum cause classify_with_counters(struct connection *connection)
 {
-    const struct settings *chosen = the_entry(settings);
-    struct counters *all = the_entry(counters);
-    if (!mine || !chosen)
+    const struct settings *parameters = single_entry(settings);
+    struct counters *all = single_entry(counters);
+    if (!connection || !parameters)
         return UNCLASSIFIED;
-    enum cause cause = judge(mine, chosen);
-    if (cause != UNCLASSIFIED && !clocks_agree(mine))
+    enum cause cause = classify_loss(connection, parameters);
+    if (cause != UNCLASSIFIED && !clocks_agree(connection))
         count(all, offset_removed);
     return cause;
 }
 
-/* For those who know why packets were lost: a loss is that of the first segment that is not acknowledged. */
-inlined void note_judgement(struct connection *mine, const struct tcp_sock *tcp, enum cause cause)
+/* For comparison with the ground truth: a loss is identified by the first unacknowledged segment. */
+inlined void record_classification(struct connection *connection, const struct tcp_sock *tcp, enum cause cause)
 {
-    if (!mine)
+    if (!connection)
         return;
-    struct judgement *said = &mine->said[mine->judged % SAID_MAX];
-    said->missing = tcp->snd_una;
-    said->called = cause;
-    mine->judged += 1;
+    struct classification *newest = &connection->classifications[connection->classified % CLASSIFICATIONS_MAX];
+    newest->first_missing = tcp->snd_una;
+    newest->cause = cause;
+    connection->classified += 1;
 }
 
-inlined void count_cause(struct connection *mine, const struct tcp_sock *tcp, enum cause cause)
+inlined void count_cause(struct connection *connection, const struct tcp_sock *tcp, enum cause cause)
 {
-    struct counters *all = the_entry(counters);
-    note_judgement(mine, tcp, cause);
+    struct counters *all = single_entry(counters);
+    record_classification(connection, tcp, cause);
     if (cause == ERROR) {
         count(all, error);
-        count(mine, error);
+        count(connection, error);
     } else if (cause == CONGESTION) {
         count(all, congestion);
-        count(mine, congestion);
+        count(connection, congestion);
     } else {
         count(all, unclassified);
-        count(mine, unclassified);
+        count(connection, unclassified);
     }
 }
 
@@ -220,11 +219,11 @@ int medx_init(u64 *context)
 {
     struct tcp_sock *tcp = sender(context);
     struct medx *medx = memory(context);
-    struct counters *all = the_entry(counters);
+    struct counters *all = single_entry(counters);
     medx->window = tcp->snd_cwnd;
     medx->cause = NONE;
-    medx->brings_down = 0;
-    note(&medx->known, tcp);
+    medx->reduces_in_flight = 0;
+    record_window(&medx->observed, tcp);
     count(all, opened);
     return 0;
 }
@@ -232,7 +231,7 @@ int medx_init(u64 *context)
 SEC("struct_ops/release")
 int medx_release(unused u64 *context)
 {
-    struct counters *all = the_entry(counters);
+    struct counters *all = single_entry(counters);
     count(all, closed);
     return 0;
 }
@@ -244,20 +243,20 @@ int medx_pkts_acked(u64 *context)
 {
     struct tcp_sock *tcp = sender(context);
     struct medx *medx = memory(context);
-    struct connection *mine = connection_of(context);
-    struct counters *all = the_entry(counters);
-    /* As if for a loss that was not judged. */
-    u32 corrected = correct_window(&medx->known, tcp, halved(tcp->prior_cwnd));
+    struct connection *connection = connection_of(context);
+    struct counters *all = single_entry(counters);
+    /* As for a loss that was not classified. */
+    u32 corrected = correct_window(&medx->observed, tcp, halved(tcp->prior_cwnd));
     if (corrected & CORRECTED_THRESHOLD)
         medx->window = tcp->snd_ssthresh;
     if (corrected)
         count(all, corrected);
-    if (mine && mine->heard) {
-        mine->heard = 0;
+    if (connection && connection->delay_since_ack) {
+        connection->delay_since_ack = 0;
         count(all, delays);
     } else {
         count(all, without_delay);
-        count(mine, without_delay);
+        count(connection, without_delay);
     }
     return 0;
 }
@@ -280,28 +279,28 @@ int medx_cong_avoid(u64 *context)
     return 0;
 }
 
-/* What is out the kernel brings down in the proportion of threshold and window (RFC 6937, section 3), so
- * after a burst beyond the window as much would stay out from error to error. The threshold with which
- * `wanted` is out at the end. */
+/* The kernel reduces the data in flight in proportion to threshold and window (RFC 6937, section 3), so
+ * after a burst beyond the window, too much data would stay in flight across several losses by error. Returns
+ * the threshold with which `wanted` segments are in flight at the end of recovery. */
 inlined u32 proportion(u32 wanted, u32 window, u32 out)
 {
     return larger((u64)wanted * window / out, 2);
 }
 
-/* The window behind a loss. The kernel asks when it enters a recovery, after a timeout, and when it has
- * been told to slow down by other means; which of these, it says only afterwards (`set_state`). During a
- * recovery it never sends more than this allows (RFC 6937), and at its end this is the window: one as
- * large as before keeps it. */
+/* The window after a loss. The kernel calls this when it enters recovery, after a timeout, and for other
+ * reductions; it announces the kind only afterwards (`set_state`). During recovery the kernel does not send
+ * more than this value allows (RFC 6937), and afterwards it is the window: the current window is kept by
+ * returning it. */
 SEC("struct_ops/ssthresh")
 int medx_ssthresh(u64 *context)
 {
     struct tcp_sock *tcp = sender(context);
     struct medx *medx = memory(context);
     u32 window = tcp->snd_cwnd, out = in_flight(tcp);
-    medx->cause = judge_loss(connection_of(context));
+    medx->cause = classify_with_counters(connection_of(context));
     medx->window = medx->cause == ERROR ? window : halved(window);
-    medx->brings_down = out > window;
-    return medx->brings_down ? proportion(medx->window, window, out) : medx->window;
+    medx->reduces_in_flight = out > window;
+    return medx->reduces_in_flight ? proportion(medx->window, window, out) : medx->window;
 }
 
 SEC("struct_ops/set_state")
@@ -309,40 +308,40 @@ int medx_set_state(u64 *context)
 {
     struct tcp_sock *tcp = sender(context);
     struct medx *medx = memory(context);
-    struct connection *mine = connection_of(context);
-    struct counters *all = the_entry(counters);
+    struct connection *connection = connection_of(context);
+    struct counters *all = single_entry(counters);
     u8 state = context[1];
     enum cause cause = medx->cause;
     medx->cause = NONE;
-    medx->known.told = state;
+    medx->observed.notified_state = state;
 
-    if (medx->brings_down && !is_reducing(state)) {
+    if (medx->reduces_in_flight && !is_reducing(state)) {
         tcp->snd_ssthresh = medx->window;
-        medx->brings_down = 0;
+        medx->reduces_in_flight = 0;
     }
     if (state == REDUCED) {
-        /* Not a loss: a mark (RFC 3168), or a queue of this host that is full. That is congestion. */
+        /* Not a loss, but an ECN mark (RFC 3168) or a full local queue: both are congestion. */
         if (cause == ERROR)
             tcp->snd_ssthresh = medx->window = halved(medx->window);
     } else if (state == RECOVERY) {
-        count_cause(mine, tcp, cause);
+        count_cause(connection, tcp, cause);
     } else if (state == LOSS) {
-        /* The kernel has collapsed the window already, and does not ask about a timeout within a
-         * recovery or after another timeout. A loss by error gets its window back. */
+        /* The kernel has collapsed the window already, and does not call `ssthresh` for a timeout within a
+         * recovery or after another timeout. After a loss by error the window is restored. */
         if (cause == NONE) {
-            cause = judge_loss(mine);
+            cause = classify_with_counters(connection);
             if (cause != ERROR)
                 tcp->snd_ssthresh = medx->window = halved(medx->window);
         }
         if (cause == ERROR)
             set_window(tcp, larger(medx->window, tcp->snd_cwnd));
-        count_cause(mine, tcp, cause);
+        count_cause(connection, tcp, cause);
         count(all, timeouts);
     }
     return 0;
 }
 
-/* The loss was none (RFC 3522, RFC 3708): back to the window before it. */
+/* The loss was spurious (RFC 3522, RFC 3708): restore the window before it. */
 SEC("struct_ops/undo_cwnd")
 int medx_undo_cwnd(u64 *context)
 {

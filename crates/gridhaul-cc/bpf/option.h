@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
  *
- * The TCP option of MEDX, as gridhaul's simulator writes it (`OneWayDelay` in
+ * The TCP option of MEDX, as in gridhaul's simulator (`OneWayDelay` in
  * crates/gridhaul-core/src/tcp/segment.rs): an experimental kind (RFC 4727, section 7.3) with an
- * identifier (RFC 6994, section 3), when the segment was sent, and how long the newest segment with data
- * was on its way to here; both in microseconds, in network order.
+ * identifier (RFC 6994, section 3), the send time of the segment, and the one-way delay of the newest segment
+ * with data received; both in microseconds, in network byte order.
  */
 #pragma once
 
@@ -27,7 +27,7 @@ struct option {
 #error "the loader gives programs to little-endian kernels only"
 #endif
 
-/* --- what the kernel tells programs of a cgroup's connections (stable interface) ---------------- */
+/* --- callbacks for the connections of a control group (stable interface) ------------------------ */
 
 struct bpf_sock_ops {
     u32 op;
@@ -36,7 +36,7 @@ struct bpf_sock_ops {
     u32 is_fullsock;
     u32 snd_cwnd;
     u32 srtt_us;
-    u32 callbacks; /* which moments it wants to be told of: CALL_* */
+    u32 callbacks; /* enabled callbacks: CALL_* */
     u32 state;
     u32 rest[19];
     u64 bytes_received;
@@ -50,7 +50,7 @@ struct bpf_sock_ops {
 _Static_assert(__builtin_offsetof(struct bpf_sock_ops, sk) == 184, "as in linux/bpf.h");
 _Static_assert(__builtin_offsetof(struct bpf_sock_ops, skb_len) == 208, "as in linux/bpf.h");
 
-/* Moments (`op`). */
+/* Callbacks (`op`). */
 enum {
     CONNECTING = 3,
     ESTABLISHED_HERE = 4,
@@ -60,7 +60,7 @@ enum {
     OPTION_LENGTH = 14,
     OPTION_WRITE = 15,
 };
-/* Called for segments with an option that the kernel does not know, and before one is sent. */
+/* Called for segments with an option unknown to the kernel, and before a segment is sent. */
 #define CALL_FOR_UNKNOWN (1 << 5)
 #define CALL_TO_WRITE (1 << 6)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
  *
- * What only the compiler for the kernel's machine has: fields that the loader finds by name, and the
- * kernel's functions.
+ * Definitions that only the BPF target supports: fields that the loader finds by name, and kernel helper
+ * functions.
  */
 #pragma once
 
@@ -11,8 +11,8 @@
     _Pragma("clang attribute push(__attribute__((preserve_access_index)), apply_to = record)")
 #define FIELDS_END _Pragma("clang attribute pop")
 
-/* A field of bits within a byte, wherever the kernel keeps it: the byte that holds it, shifted to both
- * ends. The numbers ask the compiler for the offset of the byte and for the two shifts of a 64-bit word. */
+/* A bit field within a byte at a relocated offset: the byte is shifted to both ends of a 64-bit word.
+ * The constants select the relocations for the byte offset and the two shifts. */
 #define BYTE_OFFSET 0
 #define SHIFT_LEFT 4
 #define SHIFT_RIGHT 5

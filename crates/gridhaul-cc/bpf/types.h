@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
  *
- * C that needs no kernel.
+ * Types and helper functions without kernel dependencies.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-//! What the programs count. The order of fields is that of `struct counters` in `bpf/`.
+//! Counters of the eBPF programs. The order of fields is that of `struct counters` in `bpf/`.
 
 /// Counters of an algorithm since it was loaded, over all connections and namespaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,87 +9,87 @@ pub enum Counters {
     Medx(MedxCounters),
 }
 
-/// What Vegas did.
+/// Counters of Vegas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct VegasCounters {
-    /// Connections that began.
+    /// Connections opened.
     pub opened: u64,
-    /// Connections that ended.
+    /// Connections closed.
     pub closed: u64,
-    /// Round trips that were judged.
+    /// Round trips evaluated.
     pub rounds: u64,
-    /// Those after which the window grew by a segment, outside of slow start.
+    /// Round trips after which the window grew by a segment, outside of slow start.
     pub grown: u64,
-    /// Those after which it stayed.
-    pub held: u64,
-    /// Those after which it shrank.
+    /// Round trips after which the window was unchanged.
+    pub unchanged: u64,
+    /// Round trips after which the window shrank.
     pub shrunk: u64,
-    /// Recoveries from losses, and reductions for marks.
+    /// Recoveries from losses, and reductions for ECN marks.
     pub losses: u64,
     /// Timeouts.
     pub timeouts: u64,
-    /// Windows and thresholds put right that no rule leads to: the kernel had not run a program.
+    /// Corrections of windows and thresholds that the kernel set without running a program.
     pub corrected: u64,
 }
 
-/// What MEDX did.
+/// Counters of MEDX.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MedxCounters {
-    /// Connections that began.
+    /// Connections opened.
     pub opened: u64,
-    /// Connections that ended.
+    /// Connections closed.
     pub closed: u64,
-    /// Acknowledgements of new data with a delay from the receiver.
+    /// Acknowledgements of new data with a delay reported by the receiver.
     pub delays: u64,
-    /// Acknowledgements of new data without.
+    /// Acknowledgements of new data without a delay.
     pub without_delay: u64,
-    /// Losses judged to be errors: the window stayed.
+    /// Losses classified as errors: the window stayed.
     pub error: u64,
-    /// Losses judged to be congestion: the window was halved, or collapsed by a timeout.
+    /// Losses classified as congestion: the window was halved, or collapsed by a timeout.
     pub congestion: u64,
-    /// Losses that could not be judged for want of delays, and were taken for congestion.
+    /// Losses not classified for lack of delays, and treated as congestion.
     pub unclassified: u64,
     /// Timeouts among the losses.
     pub timeouts: u64,
-    /// Judgements before which an offset between the clocks was taken out.
+    /// Classifications for which an offset between the clocks was subtracted.
     pub offset_removed: u64,
-    /// As with Vegas.
+    /// Corrections of windows and thresholds, as for Vegas.
     pub corrected: u64,
 }
 
-/// What MEDX did for one connection.
+/// Counters of MEDX for one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ConnectionCounters {
-    /// Delays that came from the receiver.
+    /// Delays reported by the receiver.
     pub delays: u32,
     /// Acknowledgements of new data without a delay.
     pub without_delay: u32,
-    /// Losses judged to be errors.
+    /// Losses classified as errors.
     pub error: u32,
-    /// Losses judged to be congestion.
+    /// Losses classified as congestion.
     pub congestion: u32,
-    /// Losses that could not be judged.
+    /// Losses not classified.
     pub unclassified: u32,
-    /// As receiver: how long the newest segment with data was on its way by the two clocks, in microseconds mod
-    /// 2^32; `None` before the first.
+    /// As receiver: difference of the two clocks for the newest segment with data, in microseconds mod 2^32;
+    /// `None` before the first.
     pub own_delay_us: Option<u32>,
-    /// Losses that were judged so far.
-    pub judged: u32,
-    /// The newest of them; see [`Self::classifications_since`].
-    said: [LossClassification; SAID_MAX],
+    /// Losses classified or treated as congestion so far.
+    pub classified: u32,
+    /// The newest classifications; see [`Self::classifications_since`].
+    newest: [LossClassification; CLASSIFICATIONS_MAX],
 }
 
-/// A loss that MEDX has judged.
+/// A loss classified by MEDX.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LossClassification {
-    /// Number of the first byte that was missing, as it stands in the packets.
-    pub missing: u32,
-    /// Taken for congestion, also for want of delays; otherwise for an error.
+    /// Sequence number of the first missing byte, as in the packets.
+    pub first_missing: u32,
+    /// Treated as congestion, also for lack of delays; otherwise classified as an error.
     pub congestion: bool,
 }
 
 impl Counters {
-    /// Connections that have the algorithm now.
+    /// Number of open connections with the algorithm.
     #[must_use]
     pub fn open(&self) -> u64 {
         let (opened, closed) = match self {
@@ -99,7 +99,7 @@ impl Counters {
         opened.saturating_sub(closed)
     }
 
-    /// How often a window or a threshold was put right that the kernel had made up.
+    /// Number of corrections of windows and thresholds.
     #[must_use]
     pub const fn corrected(&self) -> u64 {
         match self {
@@ -108,44 +108,44 @@ impl Counters {
         }
     }
 
-    /// Names and numbers, in an order for people.
+    /// Names and values for display.
     #[must_use]
     pub fn rows(&self) -> Vec<(&'static str, u64)> {
         match *self {
             Self::Vegas(it) => vec![
-                ("connections open", self.open()),
-                ("connections in all", it.opened),
-                ("round trips judged", it.rounds),
+                ("open connections", self.open()),
+                ("connections since loading", it.opened),
+                ("evaluated round trips", it.rounds),
                 ("window grew", it.grown),
-                ("window stayed", it.held),
+                ("window unchanged", it.unchanged),
                 ("window shrank", it.shrunk),
                 ("recoveries", it.losses),
                 ("timeouts", it.timeouts),
-                ("wrong windows corrected", it.corrected),
+                ("corrected windows", it.corrected),
             ],
             Self::Medx(it) => vec![
-                ("connections open", self.open()),
-                ("connections in all", it.opened),
-                ("acknowledgements with a delay", it.delays),
-                ("acknowledgements without", it.without_delay),
-                ("losses judged errors", it.error),
-                ("losses judged congestion", it.congestion),
-                ("losses not judged", it.unclassified),
-                ("timeouts among them", it.timeouts),
-                ("judged with clocks apart", it.offset_removed),
-                ("wrong windows corrected", it.corrected),
+                ("open connections", self.open()),
+                ("connections since loading", it.opened),
+                ("acknowledgements with delay", it.delays),
+                ("acknowledgements without delay", it.without_delay),
+                ("losses classified as error", it.error),
+                ("losses classified as congestion", it.congestion),
+                ("losses not classified", it.unclassified),
+                ("timeouts among the losses", it.timeouts),
+                ("classified with clock offset", it.offset_removed),
+                ("corrected windows", it.corrected),
             ],
         }
     }
 }
 
-/// Judgements that a connection keeps.
-const SAID_MAX: usize = 16;
+/// Number of classifications stored for a connection.
+const CLASSIFICATIONS_MAX: usize = 16;
 
-/// Bytes of the memory of a connection (`struct connection` in `bpf/medx.bpf.c`), and of counters at most.
-pub(crate) const CONNECTION_LEN: usize = 88 + 8 * SAID_MAX;
+/// Size in bytes of `struct connection` in `bpf/loss_classification.h`, and maximum size of counters.
+pub(crate) const CONNECTION_LEN: usize = 88 + 8 * CLASSIFICATIONS_MAX;
 pub(crate) const COUNTERS_LEN: usize = 80;
-/// Bytes of settings (`struct settings`).
+/// Size in bytes of `struct settings`.
 pub(crate) const SETTINGS_LEN: usize = 12;
 
 impl VegasCounters {
@@ -156,7 +156,7 @@ impl VegasCounters {
             closed: at(1),
             rounds: at(2),
             grown: at(3),
-            held: at(4),
+            unchanged: at(4),
             shrunk: at(5),
             losses: at(6),
             timeouts: at(7),
@@ -187,19 +187,20 @@ impl MedxCounters {
 const ERROR: u32 = 1;
 
 impl ConnectionCounters {
-    /// The judgements behind the first `seen` ones, oldest first; no more than the 16 newest.
+    /// The classifications after the first `seen` ones, oldest first; at most the 16 newest.
     pub fn classifications_since(
         &self,
         seen: u32,
     ) -> impl Iterator<Item = LossClassification> + '_ {
-        let kept = self.judged.saturating_sub(SAID_MAX as u32);
-        (seen.max(kept)..self.judged).map(|number| self.said[number as usize % SAID_MAX])
+        let oldest = self.classified.saturating_sub(CLASSIFICATIONS_MAX as u32);
+        (seen.max(oldest)..self.classified)
+            .map(|number| self.newest[number as usize % CLASSIFICATIONS_MAX])
     }
 
     pub(crate) fn read(bytes: &[u8]) -> Self {
         let at = |offset: usize| gridhaul_linux::bpf::read_u32(bytes, offset).unwrap_or(0);
-        let said = |index: usize| LossClassification {
-            missing: at(88 + 8 * index),
+        let newest = |index: usize| LossClassification {
+            first_missing: at(88 + 8 * index),
             congestion: at(92 + 8 * index) != ERROR,
         };
         Self {
@@ -209,8 +210,8 @@ impl ConnectionCounters {
             error: at(72),
             congestion: at(76),
             unclassified: at(80),
-            judged: at(84),
-            said: std::array::from_fn(said),
+            classified: at(84),
+            newest: std::array::from_fn(newest),
         }
     }
 }
@@ -225,21 +226,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_judgements_are_read_in_their_order() {
+    fn the_newest_classifications_are_read_in_order() {
         let mut bytes = vec![0; CONNECTION_LEN];
         let mut put = |at: usize, word: u32| bytes[at..at + 4].copy_from_slice(&word.to_le_bytes());
         put(84, 18);
         for number in 0..18_usize {
-            let place = 88 + 8 * (number % SAID_MAX);
-            put(place, 1000 * number as u32);
-            put(place + 4, if number == 17 { 2 } else { ERROR });
+            let offset = 88 + 8 * (number % CLASSIFICATIONS_MAX);
+            put(offset, 1000 * number as u32);
+            put(offset + 4, if number == 17 { 2 } else { ERROR });
         }
         let read = ConnectionCounters::read(&bytes);
         let since = |seen| read.classifications_since(seen).collect::<Vec<_>>();
         assert_eq!(since(18), []);
         let [before, last] = since(16)[..] else { panic!("{:?}", since(16)) };
-        assert_eq!(before, LossClassification { missing: 16_000, congestion: false });
-        assert_eq!(last, LossClassification { missing: 17_000, congestion: true });
-        assert_eq!((since(0).len(), since(0)[0].missing), (SAID_MAX, 2_000));
+        assert_eq!(before, LossClassification { first_missing: 16_000, congestion: false });
+        assert_eq!(last, LossClassification { first_missing: 17_000, congestion: true });
+        assert_eq!((since(0).len(), since(0)[0].first_missing), (CLASSIFICATIONS_MAX, 2_000));
     }
 }

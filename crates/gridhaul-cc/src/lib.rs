@@ -1,14 +1,14 @@
-//! Congestion control of gridhaul for the Linux kernel.
+//! Congestion control algorithms for the Linux kernel.
 //!
-//! TCP Vegas (`gh_vegas`) and TCP-MEDX (`gh_medx`) as eBPF programs that the kernel registers beside its own
-//! algorithms (`struct_ops`). Any TCP connection of the machine can be given them: by the socket option
-//! `TCP_CONGESTION`, by route, or as default.
+//! TCP Vegas (`gh_vegas`) and TCP-MEDX (`gh_medx`) are eBPF programs that the kernel registers in addition to
+//! its own algorithms (`struct_ops`). Any TCP connection of the machine can use them: selected by the socket
+//! option `TCP_CONGESTION`, by route, or as default.
 //!
-//! The programs are in `bpf/`; the build compiles them if it finds clang, and goes on without. The loader is
-//! Rust alone: it makes the maps, hands the compiler's notes on accesses to structures on to the kernel, which
-//! fills in the offsets of its own (CO-RE, from Linux 5.17 on in the kernel itself), and registers the result
-//! by a link. What a process has loaded ends with it, however it ends; what it has [pinned](LoadedAlgorithms::pin) stays
-//! until [`unload`].
+//! The programs are in `bpf/`; the build compiles them if it finds clang, and omits them otherwise. The loader
+//! is written in Rust: it creates the maps, passes the compiler's relocation records on to the kernel, which
+//! inserts its own field offsets (CO-RE, in the kernel itself from Linux 5.17 on), and registers the algorithm
+//! with a BPF link. Algorithms are unregistered when the process that loaded them ends, unless they are
+//! [pinned](LoadedAlgorithms::pin); pinned algorithms stay until [`unload`].
 
 #![forbid(unsafe_code)]
 
@@ -35,16 +35,16 @@ pub use status::{HolderProcess, Status, status, unload};
 pub enum Algorithm {
     /// TCP Vegas (Brakmo and Peterson 1995).
     Vegas,
-    /// TCP-MEDX (Xiong, Yim, Leigh and Murata), with the TCP option that brings it the delays on the way to
-    /// the receiver.
+    /// TCP-MEDX (Xiong, Yim, Leigh and Murata), with a TCP option that reports one-way delays to the
+    /// sender.
     Medx,
 }
 
 impl Algorithm {
-    /// All of them.
+    /// All algorithms.
     pub const ALL: [Self; 2] = [Self::Vegas, Self::Medx];
 
-    /// The name by which the kernel knows it, as for `TCP_CONGESTION`.
+    /// The kernel's name of the algorithm, as for `TCP_CONGESTION`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -54,73 +54,73 @@ impl Algorithm {
     }
 }
 
-/// Waits until nobody else who asks here has algorithms loaded, and keeps others waiting as long as the
-/// file lives. Their names are the machine's: who loads some for a while takes turns.
+/// Waits for the exclusive lock on loaded algorithms, and holds it for the lifetime of the file. The
+/// algorithms have names that are global to the machine, so processes that load them must take turns.
 ///
 /// # Errors
-/// The file of the lock cannot be made or locked.
+/// The lock file cannot be created or locked.
 pub fn acquire_lock() -> io::Result<File> {
     let path = std::env::temp_dir().join("gridhaul-cc.lock");
-    // Where another user's run has made it, the kernel lets nobody but them create it (`fs.protected_regular`),
-    // root neither; to read is enough for a lock.
+    // If another user created the file, the kernel refuses to open it with O_CREAT, even for root
+    // (`fs.protected_regular`); read access is enough for a lock.
     let file =
         File::open(&path).or_else(|_| File::options().create(true).append(true).open(&path))?;
     file.lock()?;
     Ok(file)
 }
 
-/// Why the kernel does not get an algorithm, or keeps it.
+/// Why an algorithm was not loaded or unloaded.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Something is not there; all of it, with remedies.
+    /// Missing requirements, with remedies.
     #[error("{}", list(.0))]
     Missing(Vec<MissingRequirement>),
-    /// Another process has registered it, or it was kept.
-    #[error("{name} is loaded already, {by}")]
+    /// The algorithm is already registered, by another process or pinned.
+    #[error("{name} is already loaded, {by}")]
     Registered {
-        /// Its name in the kernel.
+        /// The kernel's name of the algorithm.
         name: &'static str,
-        /// Who holds it, and how to get rid of it.
+        /// Who has registered the algorithm, and how to unload it.
         by: String,
     },
-    /// Parameters that make no sense.
+    /// Invalid parameters.
     #[error("{0}")]
     Settings(String),
-    /// The kernel did not like a program.
-    #[error("the kernel refuses {program}, and says\n{log}\n")]
+    /// The kernel rejected a program.
+    #[error("the kernel rejects {program}:\n{log}\n")]
     Refused {
         /// Algorithm and function.
         program: String,
-        /// What the call returned.
+        /// Error of the system call.
         source: io::Error,
-        /// The end of the kernel's explanation.
+        /// End of the verifier log.
         log: String,
     },
-    /// A compiled program that cannot be read.
+    /// A compiled program cannot be parsed.
     #[error("the compiled {0} cannot be read: {1}")]
     Object(&'static str, String),
-    /// What can only be kept in a BPF file system.
+    /// No BPF file system for pinned algorithms.
     #[error(
-        "there is no BPF file system at {path} and none can be mounted; try: mount -t bpf bpf {path}"
+        "there is no BPF file system at {path} and mounting one failed; try: mount -t bpf bpf {path}"
     )]
     FileSystem {
-        /// Where it is looked for.
+        /// The expected mount point.
         path: PathBuf,
         /// Why mounting failed.
         source: io::Error,
     },
-    /// Any other failure of a system call.
-    #[error("{doing}")]
+    /// Another system call failed.
+    #[error("{operation}")]
     System {
-        /// What was being done.
-        doing: String,
-        /// What the call returned.
+        /// The failed operation.
+        operation: String,
+        /// Error of the system call.
         source: io::Error,
     },
 }
 
 impl Error {
-    /// This error and its sources in one line.
+    /// The error and its sources on one line.
     #[must_use]
     pub fn with_sources(&self) -> String {
         let mut text = self.to_string();
@@ -132,20 +132,20 @@ impl Error {
         text
     }
 
-    /// For `map_err`: an error of the loader, for an algorithm.
+    /// For `map_err`: converts an error of the loader for an algorithm.
     fn bpf(algorithm: Algorithm) -> impl FnOnce(BpfError) -> Self {
         move |error| match error {
             BpfError::Object(message) => Self::Object(algorithm.name(), message),
             BpfError::Rejected { program, source, log } => Self::Refused { program, source, log },
-            BpfError::Call { operation: doing, source } => Self::System { doing, source },
+            BpfError::Call { operation, source } => Self::System { operation, source },
             error @ BpfError::MissingType(_) => Self::kernel_types(error),
         }
     }
 
-    /// An error of the kernel's type information.
+    /// Converts an error of the kernel's type information.
     fn kernel_types(error: BpfError) -> Self {
         match error {
-            BpfError::Call { operation: doing, source } => Self::System { doing, source },
+            BpfError::Call { operation, source } => Self::System { operation, source },
             error => Self::Missing(vec![MissingRequirement {
                 what: error.to_string(),
                 remedy: "a kernel built with CONFIG_DEBUG_INFO_BTF=y and CONFIG_BPF_JIT=y".into(),
@@ -153,16 +153,16 @@ impl Error {
         }
     }
 
-    /// For `map_err`: what was being done.
-    fn system(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
-        let doing = doing.into();
-        move |source| Self::System { doing, source }
+    /// For `map_err`: a failed system call in this operation.
+    fn system(operation: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let operation = operation.into();
+        move |source| Self::System { operation, source }
     }
 }
 
 fn list(missing: &[MissingRequirement]) -> String {
     let lines = missing.iter().map(|it| format!("\n  {}: {}", it.what, it.remedy));
-    format!("congestion control for the kernel needs what is missing here:{}", {
+    format!("missing requirements of congestion control in the kernel:{}", {
         lines.collect::<String>()
     })
 }

@@ -1,4 +1,4 @@
-//! Gives programs to the kernel.
+//! Loads the programs into the kernel.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -20,22 +20,22 @@ mod compiled {
     include!(concat!(env!("OUT_DIR"), "/programs.rs"));
 }
 
-/// Algorithms that are registered as long as this lives, and longer if it is [pinned](Self::pin).
+/// Loaded algorithms: registered for the lifetime of this value, or longer if [pinned](Self::pin).
 ///
-/// Connections that use an algorithm when it goes keep it until they close; new ones do not get it.
+/// Connections that use an algorithm when it is unregistered keep it until they close.
 #[derive(Debug)]
 pub struct LoadedAlgorithms {
-    parts: BTreeMap<Algorithm, Part>,
+    algorithms: BTreeMap<Algorithm, LoadedAlgorithm>,
 }
 
 #[derive(Debug)]
-struct Part {
-    /// Its name in the kernel.
+struct LoadedAlgorithm {
+    /// The kernel's name of the algorithm.
     name: String,
-    /// What holds the programs in their places, with names for pins.
+    /// BPF links of the attached programs, with their names for pins.
     links: Vec<(&'static str, OwnedFd)>,
     counters: OwnedFd,
-    /// Memory beside sockets, of MEDX.
+    /// Socket storage of MEDX.
     connections: Option<OwnedFd>,
 }
 
@@ -43,8 +43,8 @@ impl LoadedAlgorithms {
     /// Loads algorithms: all of them or none.
     ///
     /// # Errors
-    /// With all that is missing ([`Error::Missing`]), if one is [registered](Error::Registered) already, or
-    /// with what the kernel said.
+    /// All missing requirements ([`Error::Missing`]), an algorithm that is already
+    /// [registered](Error::Registered), or an error of the kernel.
     pub fn load(algorithms: &[Algorithm], settings: &Settings) -> Result<Self, Error> {
         let missing =
             requirements::missing_requirements_for(algorithms, settings.cgroup.as_deref());
@@ -52,67 +52,70 @@ impl LoadedAlgorithms {
             return Err(Error::Missing(missing));
         }
         let kernel = Types::of_kernel().map_err(Error::kernel_types)?;
-        let mut parts = BTreeMap::new();
+        let mut loaded = BTreeMap::new();
         for &algorithm in algorithms {
-            let Entry::Vacant(place) = parts.entry(algorithm) else { continue };
+            let Entry::Vacant(entry) = loaded.entry(algorithm) else { continue };
             if requirements::is_registered(&settings.name(algorithm)?) {
                 return Err(status::registered(algorithm));
             }
-            place.insert(Part::load(algorithm, settings, &kernel)?);
+            entry.insert(LoadedAlgorithm::load(algorithm, settings, &kernel)?);
         }
-        Ok(Self { parts })
+        Ok(Self { algorithms: loaded })
     }
 
-    /// Keeps what is loaded beyond the life of this process, until [`unload`](crate::unload).
+    /// Pins the algorithms, so that they stay loaded after this process ends, until [`unload`](crate::unload).
     ///
     /// # Errors
-    /// Without a BPF file system at `/sys/fs/bpf` that can be written; then nothing is kept.
+    /// Without a writable BPF file system at `/sys/fs/bpf`; then nothing is pinned.
     pub fn pin(self) -> Result<(), Error> {
         status::mount()?;
-        let pinned: Result<(), Error> = self.parts.iter().try_for_each(|(algorithm, part)| {
-            let folder = status::folder(*algorithm);
-            // What a process has left that was killed here: it holds nothing that is registered.
-            let _ = fs::remove_dir_all(&folder);
-            fs::create_dir_all(&folder)
-                .map_err(Error::system(format!("making {}", folder.display())))?;
-            part.links.iter().try_for_each(|(name, link)| {
-                let path = folder.join(name);
-                bpf::pin(link.as_fd(), &path)
-                    .map_err(Error::system(format!("pinning {}", path.display())))
-            })
-        });
+        let pinned: Result<(), Error> =
+            self.algorithms.iter().try_for_each(|(algorithm, loaded)| {
+                let folder = status::folder(*algorithm);
+                // Remains of a process that was killed here: nothing is registered, as checked before.
+                let _ = fs::remove_dir_all(&folder);
+                fs::create_dir_all(&folder)
+                    .map_err(Error::system(format!("making {}", folder.display())))?;
+                loaded.links.iter().try_for_each(|(name, link)| {
+                    let path = folder.join(name);
+                    bpf::pin(link.as_fd(), &path)
+                        .map_err(Error::system(format!("pinning {}", path.display())))
+                })
+            });
         if pinned.is_err() {
-            self.parts.keys().for_each(|algorithm| {
+            self.algorithms.keys().for_each(|algorithm| {
                 let _ = fs::remove_dir_all(status::folder(*algorithm));
             });
         }
         pinned
     }
 
-    /// The name by which the kernel knows an algorithm that was loaded by this.
+    /// The kernel's name of an algorithm loaded by this value.
     #[must_use]
     pub fn name(&self, algorithm: Algorithm) -> Option<&str> {
-        self.parts.get(&algorithm).map(|part| part.name.as_str())
+        self.algorithms.get(&algorithm).map(|loaded| loaded.name.as_str())
     }
 
-    /// What an algorithm has counted so far; `None` if it was not loaded by this.
+    /// The counters of an algorithm; `None` if it was not loaded by this value.
     ///
     /// # Errors
-    /// If the kernel does not give it.
+    /// The kernel does not provide them.
     pub fn counters(&self, algorithm: Algorithm) -> Result<Option<Counters>, Error> {
-        let part = self.parts.get(&algorithm);
-        part.map(|part| read_counters(part.counters.as_fd(), algorithm)).transpose()
+        let loaded = self.algorithms.get(&algorithm);
+        loaded.map(|loaded| read_counters(loaded.counters.as_fd(), algorithm)).transpose()
     }
 
-    /// What MEDX knows of the connection of this socket; `None` if its option has not been seen there, or MEDX
-    /// was not loaded by this.
+    /// The counters of MEDX for the connection of this socket; `None` if the connection has not used its option,
+    /// or if MEDX was not loaded by this value.
     ///
     /// # Errors
-    /// If the kernel does not give it.
+    /// The kernel does not provide them.
     pub fn connection(&self, socket: BorrowedFd<'_>) -> Result<Option<ConnectionCounters>, Error> {
-        let part = self.parts.get(&Algorithm::Medx);
-        let Some(memory) = part.and_then(|part| part.connections.as_ref()) else { return Ok(None) };
-        match bpf::map_lookup(memory.as_fd(), socket.as_raw_fd().cast_unsigned(), CONNECTION_LEN) {
+        let loaded = self.algorithms.get(&Algorithm::Medx);
+        let Some(storage) = loaded.and_then(|loaded| loaded.connections.as_ref()) else {
+            return Ok(None);
+        };
+        match bpf::map_lookup(storage.as_fd(), socket.as_raw_fd().cast_unsigned(), CONNECTION_LEN) {
             Ok(bytes) => Ok(Some(ConnectionCounters::read(&bytes))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Error::system("reading a connection")(error)),
@@ -120,7 +123,7 @@ impl LoadedAlgorithms {
     }
 }
 
-/// The compiled file of an algorithm, or why there is none.
+/// The compiled program of an algorithm, or why there is none.
 pub(crate) fn program(algorithm: Algorithm) -> Result<&'static [u8], &'static str> {
     match algorithm {
         Algorithm::Vegas => compiled::VEGAS,
@@ -128,12 +131,12 @@ pub(crate) fn program(algorithm: Algorithm) -> Result<&'static [u8], &'static st
     }
 }
 
-/// Name of a map of an algorithm that is kept, `settings` or `counters`, by which any process finds it.
+/// The name of a map of a pinned algorithm, `settings` or `counters`, by which any process finds it.
 pub(crate) fn map_name(algorithm: Algorithm, map: &str) -> String {
     format!("{}_{}", algorithm.name(), shortened(map))
 }
 
-/// The kernel keeps 15 letters of a name.
+/// Shortens a map name, because the kernel limits names to 15 bytes.
 fn shortened(map: &str) -> &str {
     if map == "connection" { "conn" } else { &map[..map.len().min(5)] }
 }
@@ -152,7 +155,7 @@ pub(crate) fn read_counters(map: BorrowedFd<'_>, of: Algorithm) -> Result<Counte
     })
 }
 
-impl Part {
+impl LoadedAlgorithm {
     fn load(algorithm: Algorithm, settings: &Settings, kernel: &Types) -> Result<Self, Error> {
         let name = settings.name(algorithm)?;
         let unreadable = |why: &str| Error::Object(algorithm.name(), why.to_owned());
@@ -171,7 +174,7 @@ impl Part {
     }
 }
 
-/// Makes the maps that the programs of an algorithm use.
+/// Creates the maps of the programs of an algorithm.
 fn make_maps(
     loader: &mut Loader<'_>,
     object: &Object,
@@ -214,7 +217,7 @@ fn register(
     algorithm: Algorithm,
     name: &str,
 ) -> Result<OwnedFd, Error> {
-    // TCP_CONG_NON_RESTRICTED: services without privileges may choose it, and namespaces as default.
+    // TCP_CONG_NON_RESTRICTED: unprivileged processes may select it, and namespaces may use it as default.
     let flags = 1_u32.to_le_bytes();
     let values = [("name", name.as_bytes()), ("flags", flags.as_slice())];
     let registered =
@@ -230,7 +233,7 @@ fn register(
 /// Section of the program for MEDX's TCP option.
 const OPTION_SECTION: &str = "sockops/delays";
 
-/// Prefix of the names of programs, of which the kernel keeps 15 bytes.
+/// Prefix of the names of programs, which the kernel limits to 15 bytes.
 fn prefix(algorithm: Algorithm) -> &'static str {
     algorithm.name().trim_start_matches("gh_")
 }

@@ -4,29 +4,29 @@ use std::path::PathBuf;
 
 use crate::{Algorithm, Error};
 
-/// `TCP_CA_NAME_MAX`, without the zero at the end.
+/// `TCP_CA_NAME_MAX` without the terminating zero.
 const NAME_BYTES: usize = 15;
 
-/// More segments than wait in any queue: a larger threshold is a slip of the pen.
+/// More segments than any queue holds: a larger threshold is an error.
 const SEGMENTS_MAX: u32 = 1_000_000;
 
-/// Parameters, fixed when an algorithm is loaded.
+/// Parameters of algorithms, constant while they are loaded.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Settings {
     /// Of Vegas.
     pub vegas: VegasSettings,
     /// Of MEDX.
     pub medx: MedxSettings,
-    /// Control group (version 2) whose connections may write and read MEDX's option; `None`: the root, which is
-    /// every process.
+    /// Control group (version 2) whose connections may write and read MEDX's option; `None`: the root group,
+    /// which contains every process.
     pub cgroup: Option<PathBuf>,
-    /// What is added to the names in the kernel, so that several processes may each have an algorithm of
-    /// their own; the whole name takes at most 15 bytes. What has a name of its own does not show in
-    /// [`status`](crate::status()).
+    /// Suffix of the names in the kernel, so that several processes can each load an algorithm; the complete
+    /// name has at most 15 bytes. [`status`](crate::status()) does not list algorithms with a
+    /// suffix.
     pub suffix: String,
 }
 
-/// Thresholds of Vegas, in segments that wait in queues.
+/// Thresholds of Vegas, in queued segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VegasSettings {
     /// α: below, the window grows.
@@ -37,7 +37,7 @@ pub struct VegasSettings {
     pub gamma: u32,
 }
 
-/// Those of Brakmo and Peterson 1995 (their Vegas-1,3), and of paper `sa-tcp`.
+/// The thresholds of Brakmo and Peterson 1995 (their Vegas-1,3), and of paper `sa-tcp`.
 impl Default for VegasSettings {
     fn default() -> Self {
         Self { alpha: 1, beta: 3, gamma: 1 }
@@ -45,10 +45,10 @@ impl Default for VegasSettings {
 }
 
 impl VegasSettings {
-    /// The thresholds α, β and γ, which the kernel counts in whole segments.
+    /// The thresholds α, β and γ; the kernel supports whole segments only.
     ///
     /// # Errors
-    /// The first threshold that is no whole number up to 1,000,000: 0 for α, 1 for β, 2 for γ.
+    /// The index of the first threshold that is not an integer up to 1,000,000: 0 for α, 1 for β, 2 for γ.
     pub fn from_segments(thresholds: [f64; 3]) -> Result<Self, usize> {
         let whole = |threshold: usize| {
             let segments = thresholds[threshold];
@@ -63,15 +63,15 @@ impl VegasSettings {
 /// Parameters of MEDX.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MedxSettings {
-    /// α: how much of the average delay stays when another arrives; kept in thousandths.
+    /// α: weight of the previous average delay; stored in thousandths.
     pub alpha: f64,
-    /// β: how far beyond the average a delay means congestion; kept in thousandths.
+    /// β: ratio to the average delay above which a delay indicates congestion; stored in thousandths.
     pub beta: f64,
-    /// Delays in the list that must keep rising: 2 to 8.
+    /// Length of the list of delays that must be rising: 2 to 8.
     pub buffer: u32,
 }
 
-/// Those of the paper, section 2, and four delays as in gridhaul's own machine.
+/// The values of the paper, section 2, and four delays as in gridhaul's simulator.
 impl Default for MedxSettings {
     fn default() -> Self {
         Self { alpha: 0.5, beta: 1.2, buffer: 4 }
@@ -79,7 +79,7 @@ impl Default for MedxSettings {
 }
 
 impl Settings {
-    /// The name of an algorithm in the kernel.
+    /// The kernel's name of an algorithm.
     pub(crate) fn name(&self, of: Algorithm) -> Result<String, Error> {
         let name = format!("{}{}", of.name(), self.suffix);
         if name.len() > NAME_BYTES {
@@ -91,8 +91,8 @@ impl Settings {
         Ok(name)
     }
 
-    /// The first parameter that an algorithm does not take, in the order of its fields (α is 0), and what it
-    /// expects; `None` if it takes all.
+    /// The index of the first parameter that an algorithm rejects (α is 0), and the reason; `None` if all are
+    /// valid.
     #[must_use]
     pub fn refusal(&self, of: Algorithm) -> Option<(usize, String)> {
         let (vegas, medx) = (self.vegas, self.medx);
@@ -131,7 +131,7 @@ impl Settings {
         }
     }
 
-    /// As the program of an algorithm reads them (`struct settings`).
+    /// The parameters in the layout of the program (`struct settings`).
     pub(crate) fn words(&self, of: Algorithm) -> Result<[u32; 3], Error> {
         if let Some((_, text)) = self.refusal(of) {
             return Err(Error::Settings(text));
@@ -145,17 +145,17 @@ impl Settings {
     }
 }
 
-/// What an algorithm that is in the kernel was loaded with.
+/// The parameters of a loaded algorithm.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum LoadedSettings {
     /// Of Vegas.
     Vegas(VegasSettings),
-    /// Of MEDX, its shares to the thousandth.
+    /// Of MEDX, with α and β rounded to thousandths.
     Medx(MedxSettings),
 }
 
 impl LoadedSettings {
-    /// From what its program reads: the reverse of [`Settings::words`].
+    /// The inverse of [`Settings::words`].
     pub(crate) fn read([first, second, third]: [u32; 3], of: Algorithm) -> Self {
         let share = |thousandths: u32| f64::from(thousandths) / 1000.0;
         match of {
@@ -168,7 +168,7 @@ impl LoadedSettings {
         }
     }
 
-    /// Names and numbers, in an order for people.
+    /// Names and values for display.
     #[must_use]
     pub fn rows(&self) -> [(&'static str, String); 3] {
         match *self {
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_program_reads_is_read_back() {
+    fn settings_survive_conversion_to_words() {
         let vegas = VegasSettings { alpha: 2, beta: 4, gamma: 0 };
         let medx = MedxSettings { alpha: 0.875, beta: 1.05, buffer: 8 };
         let settings = Settings { vegas, medx, ..Settings::default() };
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_settings_are_rejected() {
         let vegas = VegasSettings { alpha: 4, ..VegasSettings::default() };
         let settings = Settings { vegas, ..Settings::default() };
         let error = settings.words(Algorithm::Vegas).unwrap_err();

@@ -1,4 +1,4 @@
-//! What is loaded on this machine, by whom, and its end.
+//! Status and unloading of the algorithms in the kernel.
 
 use std::fs;
 use std::io;
@@ -12,42 +12,42 @@ use gridhaul_linux::bpf;
 use crate::load::{map_name, read_counters, read_settings};
 use crate::{Algorithm, Counters, Error, LoadedSettings, requirements};
 
-/// An algorithm that is in the kernel.
+/// The status of an algorithm in the kernel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Status {
-    /// Which.
+    /// The algorithm.
     pub algorithm: Algorithm,
-    /// New connections can have it; if not, it was unloaded, and connections that had it go on with it.
+    /// Whether new connections can use the algorithm; if not, it was unloaded and only remaining connections use it.
     pub registered: bool,
-    /// Kept beyond the process that loaded it (`gridhaul cc load`).
+    /// Whether the algorithm is pinned, independent of a process (`gridhaul cc load`).
     pub pinned: bool,
-    /// Processes that hold it.
+    /// Processes that hold the algorithm.
     pub holders: Vec<HolderProcess>,
-    /// What it was loaded with; `None` if the kernel does not say.
+    /// Parameters of the algorithm; `None` if the kernel does not provide them.
     pub settings: Option<LoadedSettings>,
-    /// What it has counted; `None` if the kernel does not say.
+    /// Counters of the algorithm; `None` if the kernel does not provide them.
     pub counters: Option<Counters>,
 }
 
 /// A process that holds an algorithm.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HolderProcess {
-    /// Its number.
+    /// Process ID.
     pub pid: u32,
-    /// Its name.
+    /// Name of the process.
     pub name: String,
 }
 
-/// All algorithms of gridhaul that are in the kernel, whoever has loaded them.
+/// The status of all algorithms of gridhaul in the kernel, of all processes.
 ///
 /// # Errors
-/// Without permission to look at other people's links (CAP_SYS_ADMIN).
+/// Without permission to list BPF links of other processes (CAP_SYS_ADMIN).
 pub fn status() -> Result<Vec<Status>, Error> {
     if let Some(missing) = requirements::missing_permission() {
         return Err(Error::Missing(vec![missing]));
     }
     let mut found = Vec::new();
-    for link in bpf::links().map_err(Error::system("looking for what is loaded"))? {
+    for link in bpf::links().map_err(Error::system("listing BPF links"))? {
         let Ok(info) = bpf::link_info(link.as_fd()) else { continue };
         if info.kind != bpf::STRUCT_OPS_LINK || info.map == 0 {
             continue;
@@ -57,7 +57,7 @@ pub fn status() -> Result<Vec<Status>, Error> {
         let Some(algorithm) = Algorithm::ALL.into_iter().find(|it| it.name() == name) else {
             continue;
         };
-        // Ours for the moment of looking.
+        // The descriptor must not count as a holder below.
         drop(link);
         found.push(Status {
             algorithm,
@@ -80,10 +80,10 @@ pub fn status() -> Result<Vec<Status>, Error> {
     Ok(found)
 }
 
-/// Ends the keeping of algorithms. Returns which of them were pinned.
+/// Unpins algorithms. Returns those that were pinned.
 ///
 /// # Errors
-/// If a pin cannot be removed, or an algorithm stays registered, because a process holds it.
+/// A pin cannot be removed, or an algorithm stays registered because a process holds it.
 pub fn unload(algorithms: &[Algorithm]) -> Result<Vec<Algorithm>, Error> {
     let mut ended = Vec::new();
     for &algorithm in algorithms {
@@ -92,7 +92,7 @@ pub fn unload(algorithms: &[Algorithm]) -> Result<Vec<Algorithm>, Error> {
             continue;
         }
         fs::remove_dir_all(&folder).map_err(|source| refused("removing", &folder, source))?;
-        // With the last of them; other programs may have pins of their own.
+        // Fails while other algorithms have pins.
         let _ = fs::remove_dir(Path::new(PINS));
         wait_for_end(algorithm)?;
         ended.push(algorithm);
@@ -100,30 +100,30 @@ pub fn unload(algorithms: &[Algorithm]) -> Result<Vec<Algorithm>, Error> {
     Ok(ended)
 }
 
-/// Whether something is pinned. Those who may not look must not be told that there is nothing.
+/// Whether an algorithm is pinned. Without permission the result is an error rather than false.
 fn is_there(folder: &Path) -> Result<bool, Error> {
     folder.try_exists().map_err(|source| refused("looking for", folder, source))
 }
 
-/// Whether others may look into the file system of BPF is a matter of how it was mounted; they may not remove.
-fn refused(doing: &str, folder: &Path, source: io::Error) -> Error {
+/// The mount options of the BPF file system decide whether other users may list it; they may not remove pins.
+fn refused(operation: &str, folder: &Path, source: io::Error) -> Error {
     match requirements::missing_permission() {
         Some(missing) if source.kind() == io::ErrorKind::PermissionDenied => {
             Error::Missing(vec![missing])
         }
-        _ => Error::system(format!("{doing} {}", folder.display()))(source),
+        _ => Error::system(format!("{operation} {}", folder.display()))(source),
     }
 }
 
 const FILE_SYSTEM: &str = "/sys/fs/bpf";
 const PINS: &str = "/sys/fs/bpf/gridhaul";
 
-/// Where the pins of an algorithm are.
+/// The folder of the pins of an algorithm.
 pub(crate) fn folder(algorithm: Algorithm) -> PathBuf {
     Path::new(PINS).join(algorithm.name())
 }
 
-/// Sees to it that there is a BPF file system for pins.
+/// Mounts a BPF file system for pins, unless there is one.
 pub(crate) fn mount() -> Result<(), Error> {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     let there = |line: &str| {
@@ -137,26 +137,26 @@ pub(crate) fn mount() -> Result<(), Error> {
     bpf::mount_bpf(&path).map_err(|source| Error::FileSystem { path, source })
 }
 
-/// The error for an algorithm that is there already.
+/// The error for an algorithm that is already registered.
 pub(crate) fn registered(algorithm: Algorithm) -> Error {
     let name = algorithm.name();
     let status = status().unwrap_or_default();
     let status = status.into_iter().find(|it| it.algorithm == algorithm && it.registered);
     let by = match status {
-        Some(status) if status.pinned => "and kept: `gridhaul cc unload` ends that".into(),
+        Some(status) if status.pinned => "and pinned: run `gridhaul cc unload` first".into(),
         Some(status) => match status.holders.first() {
             Some(HolderProcess { pid, name }) => {
-                format!("by process {pid} ({name}): end that first")
+                format!("by process {pid} ({name}): stop that process first")
             }
-            None => "by a process that cannot be seen from here: end that first".into(),
+            None => "by a process that is not visible here: stop that process first".into(),
         },
-        None => "by something else than gridhaul: unload that first".into(),
+        None => "not by gridhaul: unload it first".into(),
     };
     Error::Registered { name, by }
 }
 
-/// The kernel lets go of what has lost its last name a moment later, and of the programs when no connection
-/// uses them.
+/// The kernel removes unpinned links with a delay, and the programs when no connection uses them any
+/// more.
 #[expect(clippy::disallowed_methods, reason = "waits for the kernel, outside of any simulation")]
 fn wait_for_end(algorithm: Algorithm) -> Result<(), Error> {
     for _ in 0..200 {
@@ -174,16 +174,16 @@ fn pinned_link(algorithm: Algorithm) -> Option<u32> {
     Some(bpf::link_info(link.as_fd()).ok()?.id)
 }
 
-/// Processes with a file that is this link.
+/// Processes with a descriptor of this BPF link.
 fn holders(link: u32) -> Vec<HolderProcess> {
-    let mine = format!("link_id:\t{link}");
+    let link_line = format!("link_id:\t{link}");
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let holds = |pid: &u32| {
         let files = fs::read_dir(format!("/proc/{pid}/fdinfo")).into_iter().flatten().flatten();
         files
             .filter_map(|file| fs::read_to_string(file.path()).ok())
-            .any(|text| text.lines().any(|line| line == mine))
+            .any(|text| text.lines().any(|line| line == link_line))
     };
     let mut found: Vec<_> = pids.filter(holds).collect();
     found.sort_unstable();
@@ -199,7 +199,7 @@ fn newest_settings(algorithm: Algorithm) -> Option<LoadedSettings> {
     read_settings(newest(algorithm, "settings")?.as_fd(), algorithm).ok()
 }
 
-/// A map of the algorithm that was loaded last: those of an earlier one may live on with its connections.
+/// The newest map of an algorithm: maps loaded earlier may still be in use by their connections.
 fn newest(algorithm: Algorithm, map: &str) -> Option<OwnedFd> {
     let name = map_name(algorithm, map);
     let maps = bpf::maps().ok()?.into_iter();

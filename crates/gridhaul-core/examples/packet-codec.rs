@@ -1,7 +1,7 @@
-//! Prints the time that the packet codec takes for a packet: parsing what the emulator needs, parsing all
-//! fields, writing, verifying checksums, and rewriting.
+//! Prints the processing time per packet of the packet codec: parsing the fields that the emulator
+//! needs, parsing all fields, writing, verifying checksums, and rewriting.
 
-#![expect(clippy::disallowed_methods, reason = "a bench measures with the machine's clock")]
+#![expect(clippy::disallowed_methods, reason = "the benchmark measures wall-clock time")]
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -12,7 +12,7 @@ use gridhaul_core::wire::{
     write_tcp,
 };
 
-/// Packets in one run, and runs of which the fastest counts.
+/// Packets per run, and number of runs, of which the fastest is reported.
 const PACKETS: u32 = 2_000_000;
 const RUNS: usize = 7;
 /// Bytes of payload.

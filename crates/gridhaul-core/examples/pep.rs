@@ -1,7 +1,6 @@
-//! Prints the time that each proxy takes for a segment, both directions counted, while a transfer
-//! runs through it.
+//! Prints the processing time per segment of each proxy, over both directions of a transfer.
 
-#![expect(clippy::disallowed_methods, reason = "a bench measures with the machine's clock")]
+#![expect(clippy::disallowed_methods, reason = "the benchmark measures wall-clock time")]
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,26 +12,26 @@ use gridhaul_core::tcp::{Connection, Flags, Segment, StackParams};
 use gridhaul_scenario::scenario::{Profile, Stack};
 use gridhaul_scenario::units::{Bytes, Duration, Instant, Probability, WindowSize};
 
-/// Segments that a proxy handles in one run, and runs of which the fastest counts.
+/// Segments per run, and number of runs, of which the fastest is reported.
 const SEGMENTS: u32 = 300_000;
 const RUNS: usize = 5;
-/// Bytes of the receive window: some three hundred segments are on their way.
+/// Receive window: about three hundred segments are in flight.
 const WINDOW: Bytes = Bytes::new(400_000);
-/// One way over each hop.
+/// One-way delay of each hop.
 const DELAY: Duration = Duration::from_millis(10);
 
 fn main() {
-    println!("reading the clock, in each of the following: {:.0} ns", clock_ns());
+    println!("time to read the clock, included in each result: {:.0} ns", clock_ns());
     for loss in [0.0, 0.01] {
-        for name in ["pass", "ack", "snoop", "split", "reflect"] {
-            let runs = (0..RUNS).map(|_| Transfer::new(machine(name), loss).run());
+        for name in ["pass-through", "ack", "snoop", "split", "reflect"] {
+            let runs = (0..RUNS).map(|_| Transfer::new(proxy(name), loss).run());
             let fastest = runs.fold(f64::INFINITY, f64::min);
-            println!("{name}, loss {loss} behind it: {fastest:.0} ns a segment");
+            println!("{name}, loss ratio {loss} after the proxy: {fastest:.0} ns per segment");
         }
     }
 }
 
-fn machine(name: &str) -> Box<dyn Proxy> {
+fn proxy(name: &str) -> Box<dyn Proxy> {
     let buffer = Bytes::new(1_000_000);
     match name {
         "snoop" => Box::new(Snoop::new(Side::Server, buffer)),
@@ -43,7 +42,7 @@ fn machine(name: &str) -> Box<dyn Proxy> {
     }
 }
 
-/// The stack of the hosts, and of proxies that end the connection.
+/// Parameters of the hosts, and of proxies that terminate the connection.
 fn stack() -> Arc<StackParams> {
     Arc::new(StackParams::resolve(&Stack {
         profile: Profile::Linux,
@@ -52,8 +51,8 @@ fn stack() -> Arc<StackParams> {
     }))
 }
 
-/// What a reading of the clock takes, in nanoseconds. Each segment is measured with two of them; of
-/// their time, that of one lies within what is measured.
+/// Time to read the clock, in nanoseconds. The clock is read before and after each segment, so that
+/// the duration of one reading is included in the measured time.
 fn clock_ns() -> f64 {
     let begun = time::Instant::now();
     (0..SEGMENTS).for_each(|_| {
@@ -62,23 +61,23 @@ fn clock_ns() -> f64 {
     begun.elapsed().as_nanos() as f64 / f64::from(SEGMENTS)
 }
 
-/// What is on its way, in order of time.
-type Flying = VecDeque<(Instant, Side, Segment)>;
+/// Segments in flight, in order of arrival.
+type InFlight = VecDeque<(Instant, Side, Segment)>;
 
-/// Takes what arrives now.
-fn due(flying: &mut Flying, now: Instant) -> Option<(Side, Segment)> {
-    flying.front().filter(|front| front.0 <= now)?;
-    flying.pop_front().map(|(_, side, segment)| (side, segment))
+/// Removes the next segment that has arrived.
+fn due(in_flight: &mut InFlight, now: Instant) -> Option<(Side, Segment)> {
+    in_flight.front().filter(|front| front.0 <= now)?;
+    in_flight.pop_front().map(|(_, side, segment)| (side, segment))
 }
 
-/// A transfer from left to right without rates, over hops that keep their order.
+/// A transfer from client to server over hops with delay, without rate limits and reordering.
 struct Transfer {
     hosts: [Connection; 2],
     proxy: Box<dyn Proxy>,
     now: Instant,
-    /// What is on its way: to the proxy from either side, and from it to either host.
-    to_proxy: Flying,
-    to_host: Flying,
+    /// Segments in flight to the proxy and to the hosts, with the side they come from or go to.
+    to_proxy: InFlight,
+    to_host: InFlight,
     loss: Probability,
     random: RandomStream,
     spent: time::Duration,
@@ -88,10 +87,10 @@ struct Transfer {
 impl Transfer {
     fn new(proxy: Box<dyn Proxy>, loss: f64) -> Self {
         let params = stack();
-        let mut left = Connection::connect(params.clone(), 1);
-        left.write(u64::MAX);
+        let mut client = Connection::connect(params.clone(), 1);
+        client.write(u64::MAX);
         Self {
-            hosts: [left, Connection::listen(params, 2)],
+            hosts: [client, Connection::listen(params, 2)],
             proxy,
             now: Instant::ZERO,
             to_proxy: VecDeque::new(),
@@ -103,7 +102,7 @@ impl Transfer {
         }
     }
 
-    /// Nanoseconds of the proxy for each segment that came to it.
+    /// Processing time in nanoseconds per segment that arrives at the proxy.
     fn run(mut self) -> f64 {
         self.poll_hosts();
         while self.handled < SEGMENTS {
@@ -143,7 +142,7 @@ impl Transfer {
         }
     }
 
-    /// Gives the proxy a segment and takes what it sends; the time is its own.
+    /// Passes a segment to the proxy and polls it, and measures the time.
     fn poll_proxy(&mut self, segment: Option<(Side, Segment)>) {
         let now = self.now;
         let begun = time::Instant::now();

@@ -179,7 +179,7 @@ fn nanos(nanos: f64) -> Duration {
     Duration::from_nanos(nanos.round().min(Duration::MAX.as_nanos() as f64) as u64)
 }
 
-/// Natural logarithm of a normal number above zero, to about one standard_uniform in the last place and the
+/// Natural logarithm of a normal number above zero, to about one unit in the last place and the
 /// same on every platform.
 ///
 /// With x = m · 2^e and m in [√½, √2): ln x = e ln 2 + 2 artanh((m − 1) / (m + 1)), the series of

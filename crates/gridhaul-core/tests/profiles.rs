@@ -1,4 +1,4 @@
-//! The reference's table of profiles is what the code has, for every key of every profile.
+//! Checks that the profile table of the reference matches the code, for every key of every profile.
 
 #[path = "../../gridhaul-scenario/tests/golden/mod.rs"]
 mod golden;
@@ -20,7 +20,7 @@ const HEAD: &str = "\
 
 <!-- Made from the code by crates/gridhaul-core/tests/profiles.rs; GRIDHAUL_UPDATE=1 cargo test rewrites it. -->
 
-A stack takes every key that it does not give from its `profile`; `linux` is the default. A value in this table may be
+A stack takes every key that it does not set from its `profile`; `linux` is the default. A value in this table may be
 written into the stack and changes nothing, except where a note says so.
 
 | key | `rfc` | `linux` | `ns2` |
@@ -32,14 +32,14 @@ const TAIL: &str = "
 - **`header`** follows from the `ip` of the flow: 40 B is IPv4, 60 B IPv6.
 - **`initial_window`** of `rfc` is min(10 · mss, max(2 · mss, 14600 B)) (RFC 6928, section 2): the value is that of the
   profile's `mss`.
-- **`fixed_window`** may be written with the congestion_control `fixed` alone.
-- **`delayed_ack`** of `linux` adapts to the pace at which data arrives, up to the second value; a written value replaces both.
+- **`fixed_window`** may be written with the `congestion_control` `fixed` only.
+- **`delayed_ack`** of `linux` adapts to the interval between data segments, up to the second value; a written value replaces both.
 - **`sack`** of `ns2` is that of the `recovery`: true with `sack`.
-- **`medx_*` and `vegas_*`** are used by these variants alone.
-- **`handshake`** of `ns2` is the SYN of its one-way agents: it takes a round trip, and its answer is not acknowledged.
+- **`medx_*` and `vegas_*`** are used by these congestion control algorithms only.
+- **`handshake`** of `ns2` is the SYN of its one-way agents: it takes a round trip, and the SYN-ACK is not acknowledged.
 ";
 
-/// What a profile has, key by key, as a file may have it; several values where a note explains them.
+/// Values of a profile by key, in the syntax of a scenario; several values where a note explains them.
 fn values(profile: Profile) -> BTreeMap<&'static str, Vec<String>> {
     let params = resolve(&Stack { profile, ..Stack::default() });
     // Windows that follow the segment size are counted in segments.
@@ -124,14 +124,14 @@ fn page() -> String {
 }
 
 #[test]
-fn the_page_is_not_stale() {
+fn the_page_is_up_to_date() {
     golden::check(PAGE, &page());
 }
 
-/// The page as it stands in the repository, written into stacks: each value resolves to what the profile
-/// has anyway. So a value that is wrong on the page fails even if the code that writes the page is wrong.
+/// Parses the page in the repository: each value, set in a stack, resolves to the value of the profile. A
+/// wrong value on the page therefore fails even if the code that writes the page is wrong.
 #[test]
-fn what_the_page_says_is_what_a_stack_gets() {
+fn values_of_the_page_are_the_defaults_of_the_profile() {
     let path = format!("{}/../../{PAGE}", env!("CARGO_MANIFEST_DIR"));
     let page = std::fs::read_to_string(path).unwrap();
     let rows = page.lines().filter(|line| line.starts_with("| `")).map(|line| {
@@ -166,9 +166,9 @@ fn what_the_page_says_is_what_a_stack_gets() {
     }
 }
 
-/// The doc comments of profiles describe them without values, which stand in the table alone.
+/// The doc comments of profiles contain no values; only the table does.
 #[test]
-fn only_the_table_has_values() {
+fn doc_comments_of_profiles_contain_no_values() {
     let schema = schema::json_schema();
     let profiles = schema["$defs"]["Profile"]["oneOf"].as_array().expect("three profiles");
     for profile in profiles {

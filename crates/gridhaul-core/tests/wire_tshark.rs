@@ -1,4 +1,4 @@
-//! Packets of the codec as `tshark` reads them: every option, flag and address, with and without VLAN tags.
+//! Packets of the codec as parsed by `tshark`: all options, flags and addresses, with and without VLAN tags.
 
 use std::process::Command;
 
@@ -10,7 +10,7 @@ use gridhaul_core::wire::{
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// Whether tshark is there. Where it is missing the test is left out, unless everything is required, as in CI.
+/// Whether tshark is installed. Without it the test is skipped, unless all tools are required, as in CI.
 fn has_tshark() -> bool {
     let found = Command::new("tshark").arg("--version").output().is_ok();
     let required = std::env::var_os("GRIDHAUL_REQUIRE_TOOLS").is_some();
@@ -21,7 +21,7 @@ fn has_tshark() -> bool {
     found
 }
 
-/// What tshark prints of a packet, in this order.
+/// The fields that tshark prints for a packet, in this order.
 const FIELDS: [&str; 27] = [
     "_ws.malformed",
     "_ws.expert.severity",
@@ -52,7 +52,7 @@ const FIELDS: [&str; 27] = [
     "udp.length",
 ];
 
-/// A packet that was written, as the fields after those of the errors.
+/// A written packet, with the expected fields after those of the errors.
 #[derive(Debug)]
 struct Written {
     frame: Vec<u8>,
@@ -83,7 +83,7 @@ fn tshark_reads_what_was_written() {
     for protocol in ["ip", "tcp", "udp"] {
         tshark.arg("-o").arg(format!("{protocol}.check_checksum:TRUE"));
     }
-    // Sequence numbers of unrelated segments make no connection.
+    // Sequence numbers of unrelated segments do not form a connection.
     tshark.args(["-o", "tcp.analyze_sequence_numbers:FALSE"]);
     tshark.args(["-o", "tcp.relative_sequence_numbers:FALSE"]);
     FIELDS.iter().for_each(|field| {
@@ -98,7 +98,7 @@ fn tshark_reads_what_was_written() {
         assert_eq!(read.len(), FIELDS.len(), "{line}");
         assert_eq!(read[0], "", "malformed: {line} {packet:x?}");
         let remarks = read[2].split(',').filter(|message| {
-            // A reset, SYN or FIN is worth a remark, and so is a SYN without a segment size.
+            // tshark reports an RST, SYN or FIN, and a SYN without MSS option.
             !["onnection", "does not contain a MSS option"].iter().any(|it| message.contains(it))
         });
         assert_eq!(remarks.collect::<String>(), "", "{line} {packet:x?}");
@@ -106,23 +106,23 @@ fn tshark_reads_what_was_written() {
         assert!(!read[3..6].contains(&"0"), "wrong checksum: {line} {packet:x?}");
         assert!(read[4..6].contains(&"1"), "no checksum verified: {line} {packet:x?}");
         assert_eq!(read[6..], packet.fields, "{line}");
-        assert_eq!(again(&packet.frame), packet.frame, "{line}");
+        assert_eq!(reserialised(&packet.frame), packet.frame, "{line}");
     }
 }
 
-/// A segment with the options that the bits of `number` choose; `None` where they are too many.
+/// A segment with the options selected by the bits of `number`; `None` if they do not fit.
 fn tcp(number: u32, flags: u32, random: &mut Pcg64Mcg) -> Option<Written> {
     let (six, tags, bits, blocks) =
         (number % 2 == 1, number / 2 % 3, number / 6 % 32, number / 192 % 5);
     let syn = bits & 7 != 0;
     let mut flags = Flags::from_bits(flags as u8);
-    // Options of the handshake outside of it would be worth a warning.
+    // tshark warns about handshake options outside of the handshake.
     flags = if syn { flags.with(Flags::SYN) } else { flags.without(Flags::SYN) };
-    // A number whose flag is not set would be worth a warning.
+    // tshark warns about a nonzero field whose flag is not set.
     let ack = if flags.has(Flags::ACK) { random.random() } else { 0 };
     let mut sack = SackBlocks::default();
     for block in 1..=blocks {
-        // What is below the acknowledgement number is a remark of its own (D-SACK, RFC 2883).
+        // tshark reports SACK blocks below the acknowledgement number (D-SACK, RFC 2883).
         let left = u32::wrapping_add(ack, block * 10_000 + random.random_range(0..4_000));
         sack.push(left, left.wrapping_add(random.random_range(1..4_000)));
     }
@@ -182,7 +182,7 @@ fn udp(number: u32, random: &mut Pcg64Mcg) -> Written {
     Written { frame, fields }
 }
 
-/// An Ethernet header, an IP header, and what tshark prints of both.
+/// An Ethernet header, an IP header, and the fields that tshark prints for both.
 fn lower_headers(six: bool, tags: u32, random: &mut Pcg64Mcg) -> (Vec<u8>, IpHeader, Vec<String>) {
     let tag = VlanTag {
         id: random.random_range(1..4_095),
@@ -235,7 +235,7 @@ fn lower_headers(six: bool, tags: u32, random: &mut Pcg64Mcg) -> (Vec<u8>, IpHea
     (frame, ip, fields)
 }
 
-/// The kinds of the options in a frame, with padding, and each byte after the last option as one that ends them.
+/// The kinds of the options in a frame, including padding; each byte after the last option is an end of list.
 fn kinds(frame: &[u8]) -> String {
     let ethernet = EthernetFrame::parse(frame).expect("a frame");
     let ip = IpPacket::parse(ethernet.payload).expect("a packet");
@@ -250,7 +250,7 @@ fn kinds(frame: &[u8]) -> String {
 }
 
 /// The frame, parsed and written again.
-fn again(frame: &[u8]) -> Vec<u8> {
+fn reserialised(frame: &[u8]) -> Vec<u8> {
     let ethernet = EthernetFrame::parse(frame).expect("a frame");
     let ip = IpPacket::parse(ethernet.payload).expect("a packet");
     assert_eq!(ip.verify(), Ok(()));

@@ -31,7 +31,7 @@ pub(crate) fn confusion<'a>(
         while let Some(loss) = lost.next_if(|loss| loss.at <= *at) {
             members.entry(loss.member).or_default().add(loss.seq, loss.len, loss.cause);
         }
-        let cause = members.entry(*member).or_default().take(judged.missing);
+        let cause = members.entry(*member).or_default().take(judged.first_missing);
         if *at >= begin {
             let congestion = u64::from(judged.congestion);
             confusion.add(cause, ClassificationCounts { congestion, error: 1 - congestion });
@@ -57,7 +57,11 @@ mod tests {
     }
 
     fn said(at_ms: u64, member: u32, missing: u32, congestion: bool) -> Judgement {
-        Judgement { at: ms(at_ms), member, judged: LossClassification { missing, congestion } }
+        Judgement {
+            at: ms(at_ms),
+            member,
+            judged: LossClassification { first_missing: missing, congestion },
+        }
     }
 
     #[test]

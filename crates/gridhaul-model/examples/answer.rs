@@ -1,4 +1,4 @@
-//! Answers a scenario file by equations and prints the answer as JSON: `answer FILE [paper]`.
+//! Solves a scenario file with the model and prints the answer as JSON: `answer FILE [paper]`.
 
 use gridhaul_model::{Model, PaperModel};
 use gridhaul_scenario::backend::{Backend, NoProgress};
@@ -6,7 +6,7 @@ use gridhaul_scenario::scenario::Scenario;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
-    let path = arguments.next().ok_or("give a scenario file")?;
+    let path = arguments.next().ok_or("expected the path of a scenario file")?;
     let scenario = Scenario::from_toml(&std::fs::read_to_string(&path)?, &path)?;
     let answer = match arguments.next().as_deref() {
         Some("paper") => PaperModel.run(&scenario, &NoProgress)?,

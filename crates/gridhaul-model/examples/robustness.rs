@@ -1,4 +1,4 @@
-//! Solves random scenarios over the whole box (`tests/design`) and reports what goes wrong.
+//! Solves random scenarios over the parameter space of `tests/design` and reports errors.
 //!
 //! `cargo run --release -p gridhaul-model --example robustness -- [POINTS] [FIRST]`
 

@@ -1,8 +1,8 @@
-//! Backend model: equations that answer a scenario in milliseconds.
+//! Backend model: analytical equations that solve a scenario in milliseconds.
 //!
-//! Queues with limited room, Markov chains of TCP senders built from stated rules, and a fixed
-//! point between what the senders offer and what the network does with it (paper `sa-tcp`). For
-//! bulk flows, the published formulas of TCP's steady state.
+//! Meters: M/M/1/B queues, Markov chains of TCP senders, and the fixed point at which the offered
+//! load of the senders matches the loss and delay of the network (paper `sa-tcp`). Bulk flows: the
+//! published formulas of TCP's steady-state throughput.
 
 #![forbid(unsafe_code)]
 
@@ -10,11 +10,11 @@ pub mod chain;
 pub mod fixed_point;
 mod meters;
 mod model;
+mod model_rules;
 pub mod queue;
-mod root;
-mod rules;
-mod spread;
+mod root_finding;
 pub mod steady;
+mod time_distribution;
 
 pub use model::{Model, PaperModel};
-pub use rules::Rules;
+pub use model_rules::ModelRules;

@@ -1,19 +1,19 @@
-//! The backend: which equations answer which scenario.
+//! The backend: selects the equations for a scenario.
 
 use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
 use gridhaul_scenario::scenario::Scenario;
 
-use crate::rules::Rules;
+use crate::model_rules::ModelRules;
 use crate::{meters, steady};
 
-/// Equations: bulk flows and transfers by the formulas of the steady state, meters by the fixed
-/// point of senders and queues.
+/// Analytical model: bulk flows and transfers by steady-state formulas, meters by the fixed point
+/// of senders and queues.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Model;
 
-/// As [`Model`], with the papers' rules instead of those that a TCP follows, for the papers'
-/// figures: `sa-tcp` for meters and collectors, `plc` (equations 1 to 3) for bulk flows of Reno.
+/// [`Model`] with the assumptions of the papers ([`ModelRules::Paper`]), to reproduce their
+/// figures: `sa-tcp` for meters and aggregators, `plc` (equations 1 to 3) for bulk flows of Reno.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PaperModel;
 
@@ -23,11 +23,11 @@ impl Backend for Model {
     }
 
     fn supports(&self, scenario: &Scenario) -> Result<(), Vec<Unsupported>> {
-        supports(scenario, Rules::Refined)
+        supports(scenario, ModelRules::Refined)
     }
 
     fn run(&self, scenario: &Scenario, progress: &dyn Progress) -> Result<Answer, RunError> {
-        run(scenario, Rules::Refined, progress)
+        run(scenario, ModelRules::Refined, progress)
     }
 }
 
@@ -37,15 +37,15 @@ impl Backend for PaperModel {
     }
 
     fn supports(&self, scenario: &Scenario) -> Result<(), Vec<Unsupported>> {
-        supports(scenario, Rules::Paper)
+        supports(scenario, ModelRules::Paper)
     }
 
     fn run(&self, scenario: &Scenario, progress: &dyn Progress) -> Result<Answer, RunError> {
-        run(scenario, Rules::Paper, progress)
+        run(scenario, ModelRules::Paper, progress)
     }
 }
 
-fn supports(scenario: &Scenario, rules: Rules) -> Result<(), Vec<Unsupported>> {
+fn supports(scenario: &Scenario, rules: ModelRules) -> Result<(), Vec<Unsupported>> {
     if steady::is_bulk(scenario) {
         steady::supports(scenario, rules)
     } else {
@@ -53,7 +53,11 @@ fn supports(scenario: &Scenario, rules: Rules) -> Result<(), Vec<Unsupported>> {
     }
 }
 
-fn run(scenario: &Scenario, rules: Rules, progress: &dyn Progress) -> Result<Answer, RunError> {
+fn run(
+    scenario: &Scenario,
+    rules: ModelRules,
+    progress: &dyn Progress,
+) -> Result<Answer, RunError> {
     if steady::is_bulk(scenario) {
         steady::answer(scenario, rules, progress)
     } else {

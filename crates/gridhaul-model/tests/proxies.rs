@@ -1,12 +1,13 @@
-//! Bulk flows through proxies by formulas: paper `plc`, equation 3, and what goes beyond it.
+//! Bulk flows through proxies by formulas: paper `plc`, equation 3, and the extensions to unequal
+//! hops and finite buffers.
 
 use gridhaul_model::{Model, PaperModel};
 use gridhaul_scenario::answer::{Answer, Metric};
 use gridhaul_scenario::backend::{Backend, NoProgress, RunError};
 use gridhaul_scenario::scenario::Scenario;
 
-/// Four hops of 25 ms (round trip) with three units between them, as in paper `plc`, Table II; the
-/// hops lose `p` percent each.
+/// Four hops of 25 ms (round trip) with three proxies between them, as in paper `plc`, Table II;
+/// the hops lose `p` percent each.
 fn chain(mode: &str, p: [f64; 4], replace: &[(&str, &str)]) -> Scenario {
     let mut text = r#"
 title = "chain"
@@ -26,11 +27,11 @@ source = {}
 sink = {}
 "#
     .to_owned();
-    let places = ["source", "u1", "u2", "u3", "sink"];
-    for unit in &places[1..4] {
-        text += &format!("[node.{unit}.proxy]\nmode = \"{mode}\"\nbuffer = \"16 MiB\"\n");
+    let nodes = ["source", "u1", "u2", "u3", "sink"];
+    for proxy in &nodes[1..4] {
+        text += &format!("[node.{proxy}.proxy]\nmode = \"{mode}\"\nbuffer = \"16 MiB\"\n");
     }
-    for (index, pair) in places.windows(2).enumerate() {
+    for (index, pair) in nodes.windows(2).enumerate() {
         text += &format!(
             "[link.l{index}]\nfrom = \"{}\"\nto = \"{}\"\n\
              [link.l{index}.forward]\nrate = \"10 Gbit/s\"\ndelay = \"12.5 ms\"\n\
@@ -56,8 +57,8 @@ fn paper(scenario: &Scenario) -> Answer {
 
 #[test]
 fn three_proxies_on_a_line_give_four_times_the_rate() {
-    // Paper `plc`, section V: "300 %" more. Equation 2 in bit/s with the paper's 1500 B and
-    // p = 0.5 %: 12,000 / (0.1 s · √(0.01 / 3)) = 2.078 Mbit/s, of which 99.5 % arrive.
+    // Paper `plc`, section V: "300 %" more. Equation 2 in bit/s with the paper's 1500 B and p = 0.5
+    // %: 12,000 / (0.1 s · √(0.01 / 3)) = 2.078 Mbit/s, of which 99.5 % arrive.
     let whole = rate(&paper(&chain("none", [0.0, 0.0, 0.0, 0.5], &[])));
     assert!((whole / 0.995 - 2.078_461e6).abs() < 10.0, "{whole}");
     for mode in ["split", "reflect"] {
@@ -67,7 +68,7 @@ fn three_proxies_on_a_line_give_four_times_the_rate() {
 }
 
 #[test]
-fn the_longest_hop_the_lossiest_the_smallest_buffer_or_the_link_decides() {
+fn the_bottleneck_is_the_hop_with_the_most_loss_the_smallest_buffer_or_the_slowest_link() {
     let by = |scenario: &Scenario| {
         let answer = paper(scenario);
         let message = answer.warnings.iter().map(|warning| &warning.message).next().unwrap();
@@ -75,13 +76,13 @@ fn the_longest_hop_the_lossiest_the_smallest_buffer_or_the_link_decides() {
     };
     let (equal, _) = by(&chain("split", [0.5; 4], &[]));
     let (lossy, why) = by(&chain("split", [0.5, 0.5, 2.0, 0.5], &[]));
-    // √4 less is sent, and 98 instead of 99.5 % arrive.
+    // The sending rate falls by √4, and 98 % instead of 99.5 % arrive.
     assert!((lossy / equal - 0.5 * 0.98 / 0.995).abs() < 1e-9);
-    assert!(why.contains("behind the proxy at u2"), "{why}");
-    // In a buffer of 15 segments of 1460 B, 14 can be used, each of them for a round trip to the
-    // proxy and a second one behind it: 14 / 50 ms = 280 segments a second arrive, of 1500 B on the
-    // link, but for the 0.05 % that are lost on either side and occupy a place without arriving.
-    // Loss alone would allow 2,190 a second.
+    assert!(why.contains("after the proxy at u2"), "{why}");
+    // In a buffer of 15 segments of 1460 B, 14 can be used, each of them for one round trip
+    // upstream and one downstream of the proxy: 14 / 50 ms = 280 segments a second arrive, of 1500
+    // B on the link, except the 0.05 % that are lost on either hop and occupy buffer space without
+    // arriving. Loss alone would allow 2,190 a second.
     let small = ("mode = \"split\"\nbuffer = \"16 MiB\"", "mode = \"split\"\nbuffer = \"21900 B\"");
     let (narrow, why) = by(&chain("split", [0.05; 4], &[small]));
     assert!((narrow - 280.0 * 12_000.0 * 0.9995).abs() < 1.0, "{narrow}");
@@ -92,20 +93,21 @@ fn the_longest_hop_the_lossiest_the_smallest_buffer_or_the_link_decides() {
 }
 
 #[test]
-fn a_reflecting_unit_offers_no_more_than_it_is_offered() {
-    // The window of the far end is 10 segments: through units that split, only the last hop feels
-    // it (10 / 25 ms); through units that reflect all do, so that the rate is the same.
+fn a_reflecting_proxy_advertises_at_most_the_downstream_window() {
+    // The receive window of the destination is 10 segments. With splitting proxies it limits only
+    // the last hop (10 / 25 ms), with reflecting proxies all hops, so that the rate is the same.
     let far = ("receive_window = \"100000 segments\"", "receive_window = \"10 segments\"");
     let [split, reflect] = ["split", "reflect"].map(|mode| paper(&chain(mode, [0.0; 4], &[far])));
     assert!((rate(&split) - 400.0 * 12_000.0).abs() < 1.0);
     assert!((rate(&reflect) - rate(&split)).abs() < 1.0);
-    // How full the queues are before the slowest hop, no law says; where it is the first, it does.
+    // No law gives the queue lengths upstream of the slowest hop; if the first hop is the slowest,
+    // there are none.
     let rtt = |answer: &Answer| answer.points[0].flows[0].mean(Metric::RttMean);
     assert_eq!((rtt(&split), rtt(&reflect)), (None, Some(0.025)));
 }
 
 #[test]
-fn the_default_rules_count_timeouts_and_stay_below_the_paper() {
+fn the_refined_model_includes_timeouts_and_stays_below_the_paper() {
     for p in [0.1, 0.5, 1.0] {
         let scenario = chain("reflect", [p; 4], &[]);
         let ours = rate(&Model.run(&scenario, &NoProgress).unwrap());
@@ -115,7 +117,7 @@ fn the_default_rules_count_timeouts_and_stay_below_the_paper() {
 }
 
 #[test]
-fn what_has_no_formula_is_refused_by_name() {
+fn settings_without_a_formula_are_rejected_by_key() {
     let crash = ("[node.u2.proxy]", "[node.u2.proxy]\ncrash = [{ at = \"20 s\" }]");
     let keys = |scenario: &Scenario| match Model.run(scenario, &NoProgress) {
         Err(RunError::Unsupported(keys)) => keys.into_iter().map(|key| key.key).collect::<Vec<_>>(),

@@ -1,4 +1,4 @@
-//! Bulk flows and transfers of whole scenarios by formulas.
+//! Bulk flows and transfers: scenarios solved by the steady-state formulas.
 
 use gridhaul_model::Model;
 use gridhaul_scenario::answer::{Answer, Metric};
@@ -6,10 +6,11 @@ use gridhaul_scenario::backend::{Backend, NoProgress, RunError};
 use gridhaul_scenario::scenario::Scenario;
 use proptest::prelude::*;
 
-/// A flow over a line of 1 Mbit/s and 100 ms; the arguments replace parts of it.
-fn line(replace: &[(&str, &str)]) -> Scenario {
+/// A flow over a link of 1 Mbit/s with a round-trip time of 100 ms; `replace` changes parts of the
+/// text.
+fn scenario(replace: &[(&str, &str)]) -> Scenario {
     let mut text = r#"
-title = "line"
+title = "scenario"
 duration = "100 s"
 warmup = "10 s"
 [node]
@@ -44,7 +45,7 @@ load = "bulk"
     Scenario::from_toml(&text, "line.toml").unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn ask(scenario: &Scenario) -> Answer {
+fn solve(scenario: &Scenario) -> Answer {
     Model.run(scenario, &NoProgress).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -52,7 +53,7 @@ fn mean(answer: &Answer, metric: Metric) -> Option<f64> {
     answer.points[0].flows[0].mean(metric)
 }
 
-fn refused(scenario: &Scenario) -> Vec<String> {
+fn unsupported_keys(scenario: &Scenario) -> Vec<String> {
     match Model.run(scenario, &NoProgress) {
         Err(RunError::Unsupported(keys)) => keys.into_iter().map(|key| key.key).collect(),
         other => panic!("{other:?}"),
@@ -60,10 +61,10 @@ fn refused(scenario: &Scenario) -> Vec<String> {
 }
 
 #[test]
-fn the_window_binds_by_hand() {
+fn a_window_limited_rate_by_hand() {
     // 1500 B at 1 Mbit/s: 12 ms; 40 B: 0.32 ms. Round trip: 12 + 44 + 0.32 + 43.68 = 100 ms.
     let none = ("1 %", "0 %");
-    let answer = ask(&line(&[none, ("1000 segments", "5 segments")]));
+    let answer = solve(&scenario(&[none, ("1000 segments", "5 segments")]));
     // Five segments of 1460 B each 100 ms.
     assert!((mean(&answer, Metric::Goodput).unwrap() - 584_000.0).abs() < 1e-3);
     assert!((mean(&answer, Metric::Throughput).unwrap() - 600_000.0).abs() < 1e-3);
@@ -73,44 +74,49 @@ fn the_window_binds_by_hand() {
     let used = answer.points[0].links[0].mean(Metric::Utilisation).unwrap();
     assert!((used - 0.6).abs() < 1e-9);
     assert!(answer.warnings[0].message.contains("the receive window limits"), "{answer:?}");
-    // Twenty segments: the link binds, and the round trip is what twenty segments take.
-    let answer = ask(&line(&[none, ("1000 segments", "20 segments")]));
+    // Twenty segments: the link limits the rate, and the round-trip time is the transmission time
+    // of twenty segments.
+    let answer = solve(&scenario(&[none, ("1000 segments", "20 segments")]));
     assert!((mean(&answer, Metric::Throughput).unwrap() - 1e6).abs() < 1e-3);
     assert!((mean(&answer, Metric::RttMean).unwrap() - 0.24).abs() < 1e-9);
     assert!(answer.warnings[0].message.contains("link.line.forward"), "{answer:?}");
 }
 
 #[test]
-fn losses_multiply_along_the_way_and_damage_is_loss() {
+fn losses_multiply_along_the_path_and_corruption_counts_as_loss() {
     let damaged =
         ("loss = { bernoulli = \"1 %\" }", "loss = { bernoulli = \"1 %\" }\ncorrupt = \"2 %\"");
-    let answer = ask(&line(&[damaged]));
+    let answer = solve(&scenario(&[damaged]));
     let loss = mean(&answer, Metric::SegmentLoss).unwrap();
     assert!((loss - (1.0 - 0.99 * 0.98)).abs() < 1e-12);
     assert!(answer.warnings[0].message.contains("Padhye"), "{answer:?}");
 }
 
 #[test]
-fn equal_flows_share_a_link_evenly_and_unequal_ones_are_refused() {
+fn equal_flows_share_a_link_evenly_and_unequal_ones_are_rejected() {
     let none = ("1 %", "0 %");
-    let alone = ask(&line(&[none]));
-    let shared = ask(&line(&[none, ("load = \"bulk\"", "load = \"bulk\"\ncount = 4")]));
+    let alone = solve(&scenario(&[none]));
+    let shared = solve(&scenario(&[none, ("load = \"bulk\"", "load = \"bulk\"\ncount = 4")]));
     let goodput = |answer: &Answer| mean(answer, Metric::Goodput).unwrap();
     assert_eq!(shared.points[0].flows[0].count, 4);
-    // A row is the sum of its flows. (One alone is on the sawtooth: here, with a long queue, full.)
+    // A row is the sum of its flows. (A single flow follows the sawtooth: here, with a long queue,
+    // the link is saturated.)
     assert!((goodput(&shared) / goodput(&alone) - 1.0).abs() < 1e-9);
     let other = "load = \"bulk\"\n[flow.g]\nfrom = \"a\"\nto = \"b\"\nload = \"bulk\"";
-    assert_eq!(refused(&line(&[none, ("load = \"bulk\"", other)])), ["link.line.forward.rate"]);
-    // Flows that leave room for each other do not meet.
+    assert_eq!(
+        unsupported_keys(&scenario(&[none, ("load = \"bulk\"", other)])),
+        ["link.line.forward.rate"]
+    );
+    // Flows whose total is below the link rate are independent.
     let slow = ("1000 segments", "2 segments");
     let second = other.replace("[flow.g]", "[flow.g]\nstack = \"x\"");
-    let answer = ask(&line(&[none, slow, ("load = \"bulk\"", &second)]));
+    let answer = solve(&scenario(&[none, slow, ("load = \"bulk\"", &second)]));
     assert!((answer.points[0].links[0].mean(Metric::Utilisation).unwrap() - 0.48).abs() < 1e-9);
 }
 
 #[test]
-fn keys_without_a_formula_are_refused_by_name() {
-    let with = |old: &str, new: &str| refused(&line(&[(old, new)]));
+fn keys_without_a_formula_are_rejected_by_name() {
+    let with = |old: &str, new: &str| unsupported_keys(&scenario(&[(old, new)]));
     assert_eq!(with("\"reno\"", "\"bbr\""), ["stack.x.congestion_control"]);
     assert_eq!(with("\"reno\"", "\"vegas\""), ["stack.x.congestion_control"]);
     let more = |key: &str| with("delay = \"44 ms\"", &format!("delay = \"44 ms\"\n{key}"));
@@ -127,67 +133,67 @@ fn keys_without_a_formula_are_refused_by_name() {
 }
 
 #[test]
-fn attenuation_and_noise_count_with_their_means() {
+fn shadowing_and_noise_count_with_their_means() {
     let none = ("loss = { bernoulli = \"1 %\" }", "");
     let shadowing =
         "shadowing = { margin = \"10 dB\", deviation = \"4 dB\", coherence = \"50 ms\" }";
     // A packet of 1500 B takes 12 ms: with the bursts, 13 of 100 ms.
     let noise = "noise = [{ length = \"1 ms\", gap = \"99 ms\", timing = \"periodic\" }]";
     let keys = format!("delay = \"44 ms\"\n{shadowing}\n{noise}");
-    let answer = ask(&line(&[none, ("delay = \"44 ms\"", &keys)]));
+    let answer = solve(&scenario(&[none, ("delay = \"44 ms\"", &keys)]));
     let expected = 1.0 - (1.0 - 0.006_209_665) * (1.0 - 0.13);
     assert!((mean(&answer, Metric::SegmentLoss).unwrap() - expected).abs() < 1e-9);
-    assert!(answer.warnings.iter().any(|warning| warning.message.contains("loss in bursts")));
-    // Up to a round trip of 100 ms.
-    let refused = |old: &str, new: &str| {
-        refused(&line(&[none, ("delay = \"44 ms\"", &keys.replace(old, new))]))
+    assert!(answer.warnings.iter().any(|warning| warning.message.contains("bursty loss")));
+    // The coherence time may be up to the round-trip time of 100 ms.
+    let unsupported_keys = |old: &str, new: &str| {
+        unsupported_keys(&scenario(&[none, ("delay = \"44 ms\"", &keys.replace(old, new))]))
     };
     let level = ["link.line.forward.shadowing.coherence"];
-    assert_eq!(refused(", coherence = \"50 ms\"", ""), level);
-    assert_eq!(refused("coherence = \"50 ms\"", "coherence = \"101 ms\""), level);
+    assert_eq!(unsupported_keys(", coherence = \"50 ms\"", ""), level);
+    assert_eq!(unsupported_keys("coherence = \"50 ms\"", "coherence = \"101 ms\""), level);
     assert_eq!(
-        refused("length = \"1 ms\"", "length = \"1 s\""),
+        unsupported_keys("length = \"1 ms\"", "length = \"1 s\""),
         ["link.line.forward.noise[0].length"]
     );
 }
 
 #[test]
-fn points_without_a_formula_are_null_with_a_warning() {
+fn points_without_a_formula_have_no_metrics_and_a_warning() {
     let sweep =
         "load = \"bulk\"\n[[sweep]]\nvary.\"stack.x.congestion_control\" = [\"sack\", \"bbr\"]";
-    let answer = ask(&line(&[("load = \"bulk\"", sweep)]));
+    let answer = solve(&scenario(&[("load = \"bulk\"", sweep)]));
     assert!(answer.points[0].flows[0].mean(Metric::Goodput).is_some());
     assert!(answer.points[1].flows.is_empty());
-    let told = |about: &str, part: &str| {
+    let has_warning = |about: &str, part: &str| {
         answer.warnings.iter().any(|it| it.about == about && it.message.contains(part))
     };
     assert!(
-        told("stack.x.congestion_control", "BBR")
-            && told("stack.x.congestion_control", "congestion_control = bbr")
+        has_warning("stack.x.congestion_control", "BBR")
+            && has_warning("stack.x.congestion_control", "congestion_control = bbr")
     );
-    assert!(told("flow.f", "repairs them at once"), "{:?}", answer.warnings);
+    assert!(has_warning("flow.f", "recovers without a timeout"), "{:?}", answer.warnings);
 }
 
 #[test]
-fn outside_the_assumptions_there_is_a_warning() {
-    let told = |loss: &str, part: &str| {
-        let answer = ask(&line(&[("1 %", loss)]));
+fn violated_assumptions_cause_a_warning() {
+    let has_warning = |loss: &str, part: &str| {
+        let answer = solve(&scenario(&[("1 %", loss)]));
         answer.warnings.iter().any(|warning| warning.message.contains(part))
     };
-    assert!(told("30 %", "below 4 segments") && !told("1 %", "below 4 segments"));
+    assert!(has_warning("30 %", "below 4 segments") && !has_warning("1 %", "below 4 segments"));
     let bursty = (
         "bernoulli = \"1 %\"",
         "gilbert_elliott = { good_to_bad = \"1 %\", bad_to_good = \"50 %\" }",
     );
-    let answer = ask(&line(&[bursty]));
+    let answer = solve(&scenario(&[bursty]));
     assert!(answer.warnings.iter().any(|warning| warning.message.contains("bursts")));
     // Share of the bad state: 0.01 / 0.51.
     assert!((mean(&answer, Metric::SegmentLoss).unwrap() - 0.01 / 0.51).abs() < 1e-12);
 }
 
 #[test]
-fn vegas_without_loss_keeps_its_segments_in_the_queue() {
-    let answer = ask(&line(&[("1 %", "0 %"), ("\"reno\"", "\"vegas\"")]));
+fn vegas_without_loss_keeps_its_backlog_in_the_queue() {
+    let answer = solve(&scenario(&[("1 %", "0 %"), ("\"reno\"", "\"vegas\"")]));
     assert!((mean(&answer, Metric::Throughput).unwrap() - 1e6).abs() < 1e-3);
     // Two segments on average (alpha 1, beta 3) of 12 ms each.
     assert!((mean(&answer, Metric::RttMean).unwrap() - 0.124).abs() < 1e-9);
@@ -195,9 +201,9 @@ fn vegas_without_loss_keeps_its_segments_in_the_queue() {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
-    /// Whatever the line: finite numbers, and never more than the link takes.
+    /// For any link, all values are finite and the throughput does not exceed the link rate.
     #[test]
-    fn answers_stay_within_the_line(
+    fn throughput_never_exceeds_the_link_rate(
         loss in 0.0..=1.0_f64,
         delay_ms in 0..10_000_u32,
         window in 1..1_000_000_u32,
@@ -206,7 +212,7 @@ proptest! {
         congestion_control in prop::sample::select(vec!["reno", "new_reno", "sack", "cubic"]),
         profile in prop::sample::select(vec!["rfc", "linux", "ns2"]),
     ) {
-        let scenario = line(&[
+        let scenario = scenario(&[
                 ("rate = \"1 Mbit/s\"\ndelay = \"44 ms\"",
                  &format!("rate = \"{rate_kbit} kbit/s\"\ndelay = \"{delay_ms} ms\"")),
                 ("rate = \"1 Mbit/s\"\ndelay = \"43.68 ms\"", "rate = \"10 Gbit/s\"\ndelay = \"0 s\"\nqueue = \"unlimited\""),
@@ -216,7 +222,7 @@ proptest! {
                 ("\"reno\"", &format!("\"{congestion_control}\"")),
                 ("\"ns2\"", &format!("\"{profile}\"")),
         ]);
-        let answer = ask(&scenario);
+        let answer = solve(&scenario);
         for (metric, estimate) in &answer.points[0].flows[0].metrics {
             let value = estimate.mean.unwrap_or(0.0);
             prop_assert!(value.is_finite() && value >= 0.0, "{metric}: {value}");

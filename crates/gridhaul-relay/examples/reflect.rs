@@ -1,4 +1,4 @@
-//! One TCP connection between two kernels through a reflecting proxy, whose second hop loses packets: run
+//! One TCP connection between two kernels through a reflecting proxy, whose second hop drops packets: run
 //! `cargo run -p gridhaul-relay --example reflect` as root.
 //! ```text
 //!  client  eth0 ─────── left  proxy  right ─────── eth0  server
@@ -25,13 +25,13 @@ use gridhaul_scenario::scenario::{Profile, Stack};
 use gridhaul_scenario::units::{Bytes, Duration, Instant};
 
 const SERVER: &str = "10.77.0.2:7000";
-/// Of this many frames with data, the second hop loses one.
+/// The second hop drops one of this many frames with data.
 const LOSS_PERIOD: u32 = 50;
 /// Buffer of the proxy for each direction.
 const BUFFER: usize = 256 << 10;
 const TIME_LIMIT: Instant = Instant::from_nanos(30_000_000_000);
 
-/// What was transferred.
+/// Result of a transfer.
 pub(crate) struct Transfer {
     pub(crate) bytes: [Vec<u8>; 2],
     pub(crate) received: [Vec<u8>; 2],
@@ -44,14 +44,18 @@ pub(crate) struct Transfer {
 fn main() -> Result<()> {
     become_root()?;
     let done = transfer(1 << 20)?;
-    ensure!(done.bytes == done.received, "bytes that were not sent have arrived");
-    println!("{} bytes each way in {:.3} s, all as sent", done.bytes[0].len(), done.seconds);
+    ensure!(done.bytes == done.received, "the received bytes differ from those sent");
+    println!(
+        "{} bytes in each direction in {:.3} s, received without errors",
+        done.bytes[0].len(),
+        done.seconds
+    );
     println!("[to the client, to the server]: {:?}", done.counters);
     println!("retransmissions {:?}, lost {}", done.statistics.retransmissions, done.lost);
     Ok(())
 }
 
-/// Transfers so many random bytes in each direction.
+/// Transfers `length` random bytes in each direction.
 pub(crate) fn transfer(length: u64) -> Result<Transfer> {
     let bytes = [random(length)?, random(length)?];
     let [upload, download] = bytes.clone();
@@ -93,7 +97,7 @@ pub(crate) fn transfer(length: u64) -> Result<Transfer> {
     Ok(Transfer { bytes, received, seconds, lost, counters, statistics })
 }
 
-/// Makes the link of a host to a device of the proxy; inside the host's namespace.
+/// Creates the link between a host and a device of the proxy; called in the host's namespace.
 fn connect(address: &str, proxy: &Namespace, device: &str) -> Result<()> {
     let proxy = proxy.path().display().to_string();
     let lines = format!(
@@ -113,7 +117,7 @@ fn open(device: &str) -> Result<PacketSocket> {
     Ok(socket)
 }
 
-/// Loses one of [`LOSS_PERIOD`] frames with data that are sent over it.
+/// An interface that drops one of [`LOSS_PERIOD`] frames with data.
 #[derive(Debug)]
 struct LossyHop {
     socket: PacketSocket,

@@ -1,4 +1,4 @@
-//! Ethernet frames between two interfaces.
+//! Forwarding of Ethernet frames between two interfaces.
 
 use std::fmt;
 use std::io;
@@ -14,16 +14,16 @@ use crate::{Error, PacketProxy};
 
 /// A network interface that receives and sends Ethernet frames without blocking.
 pub trait Interface: AsFd + fmt::Debug {
-    /// Receives the frames that are waiting, at most as many as `batch` has space for.
+    /// Receives waiting frames, at most as many as fit into `batch`.
     ///
     /// # Errors
-    /// The interface is down or gone.
+    /// The interface is down or was removed.
     fn receive(&self, batch: &mut FrameBatch) -> io::Result<usize>;
 
     /// Sends a frame, or drops it if the queue of the interface is full.
     ///
     /// # Errors
-    /// The interface is down or gone, or the frame is too long.
+    /// The interface is down or was removed, or the frame is too long.
     fn send(&self, frame: &[u8]) -> io::Result<()>;
 }
 
@@ -37,28 +37,27 @@ impl Interface for PacketSocket {
     }
 }
 
-/// A transparent bridge (IEEE 802.1D) of two interfaces, on whose path a proxy serves one connection. All
-/// other frames are forwarded unchanged, ARP and neighbour discovery included, so that neither the hosts nor
-/// routers are configured for it.
+/// A transparent bridge (IEEE 802.1D) of two interfaces with a proxy for one connection. All other frames are
+/// forwarded unchanged, ARP and neighbour discovery included, so that hosts and routers need no configuration.
 ///
-/// Frames with a VLAN tag are not forwarded yet: the kernel reports the tag apart from the frame.
+/// Frames with a VLAN tag are not forwarded yet: the kernel reports the tag separately from the frame.
 #[derive(Debug)]
 pub struct Bridge<P> {
-    /// By the host to which they lead.
+    /// By the side to which they lead.
     interfaces: [Box<dyn Interface>; 2],
-    /// Of the packets from each host: the proxy sends in their place.
+    /// Ethernet header of the last packet from each side, which packets of the proxy use as well.
     headers: [Option<EthernetHeader>; 2],
     proxy: PacketProxy<P>,
     poll: Poll,
-    /// The frame that is sent next; its space is used again.
+    /// Buffer for the next frame, which is reused.
     frame: Vec<u8>,
 }
 
 impl<P: Proxy> Bridge<P> {
-    /// A bridge between the interfaces towards the left and the right host.
+    /// A bridge between the interfaces toward the client and the server.
     ///
     /// # Errors
-    /// The limit of open files is reached.
+    /// The limit of open file descriptors is reached.
     pub fn new(interfaces: [Box<dyn Interface>; 2], proxy: PacketProxy<P>) -> Result<Self, Error> {
         let poll = Poll::new()?;
         for (interface, number) in interfaces.iter().zip(0..) {
@@ -76,7 +75,7 @@ impl<P: Proxy> Bridge<P> {
     /// Forwards until `stop` returns true, which is called at least every 100 ms.
     ///
     /// # Errors
-    /// An interface is down or gone.
+    /// An interface is down or was removed.
     pub fn run(
         &mut self,
         clock: &Clock,
@@ -114,14 +113,14 @@ impl<P: Proxy> Bridge<P> {
                     self.transmit(now)?;
                 }
                 Ok(false) => self.send(from.other(), frame.bytes)?,
-                // Dropped, as the host would do.
+                // A corrupt packet is dropped, as a host would do.
                 Err(_) => {}
             }
         }
         Ok(())
     }
 
-    /// Sends what the proxy has to send.
+    /// Sends all segments of the proxy.
     fn transmit(&mut self, now: Instant) -> Result<(), Error> {
         while let Some(outgoing) = self.proxy.poll_transmit(now) {
             // A proxy sends nothing for a host before a packet of that host has arrived.
@@ -141,8 +140,8 @@ impl<P: Proxy> Bridge<P> {
     }
 }
 
-/// Frames that are received with one call into the kernel.
+/// Number of frames received per system call.
 const BATCH: usize = 32;
 
-/// Bytes of the largest frame: an MTU of 1500 with its header, and some to spare for tags.
+/// Bytes of the largest frame: an MTU of 1500 with header, and space for tags.
 const FRAME_SIZE: usize = 2_048;

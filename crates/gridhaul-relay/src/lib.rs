@@ -1,8 +1,8 @@
-//! Packets between network interfaces through the proxies of [`gridhaul_core::pep`].
+//! A relay of packets between network interfaces through the proxies of [`gridhaul_core::pep`].
 //!
 //! [`PacketProxy`] is sans-IO: it translates between the packets of one connection and the segments of a
-//! proxy, and keeps the payload. [`Bridge`] moves Ethernet frames between two interfaces, on the monotonic
-//! clock, and lets one connection pass through a [`PacketProxy`].
+//! proxy, and stores the payload. [`Bridge`] forwards Ethernet frames between two interfaces, on the monotonic
+//! clock, and passes the packets of one connection to a [`PacketProxy`].
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The example `reflect`: a connection between two kernels through the proxy. Needs root.
+//! Runs the example `reflect`: a connection between two kernels through the proxy. Requires root.
 
 #![cfg(target_os = "linux")]
 
@@ -7,16 +7,16 @@
 mod example;
 
 #[test]
-fn every_byte_arrives_although_the_second_hop_loses_packets() {
+fn every_byte_arrives_although_the_second_hop_drops_packets() {
     let done = example::transfer(1 << 20).expect("the kernel tests run as root");
     for (sent, received) in done.bytes.iter().zip(&done.received) {
         let same =
             sent.iter().zip(received).take_while(|(sent, received)| sent == received).count();
-        assert_eq!((sent.len(), sent.len()), (received.len(), same), "length, and equal bytes");
+        assert_eq!((sent.len(), sent.len()), (received.len(), same), "equal length and bytes");
     }
     let [_, to_server] = done.statistics.retransmissions;
     assert!(done.lost > 0 && to_server >= u64::from(done.lost), "{:?}", done.statistics);
-    // The client and the server acknowledge to the proxy, and are acknowledged by it.
+    // The proxy acknowledges the data of both hosts, and sends it to the other host.
     let full_segments = (1 << 20) / 1_460;
     for side in 0..2 {
         assert!(done.counters.data[side] > full_segments, "{:?}", done.counters);

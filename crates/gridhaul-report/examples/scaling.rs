@@ -1,5 +1,5 @@
-//! Draws how time and memory grow with the number of meters: `scaling TABLE.csv PICTURE.svg`, where
-//! the table is that of `cargo xtask bench meters`.
+//! Plots CPU time and memory over the number of meters: `scaling TABLE.csv CHART.svg`, with the
+//! table of `cargo xtask bench meters`.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use gridhaul_report::chart::{Axis, Chart, LineChart, LineSeries, Panels, Referen
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let names: Vec<String> = std::env::args().skip(1).collect();
     let [table, picture] = names.as_slice() else {
-        return Err("give a table and a picture".into());
+        return Err("usage: scaling TABLE.csv CHART.svg".into());
     };
     let text = fs::read_to_string(table)?;
     let rows: Vec<Vec<&str>> = text.lines().skip(1).map(|line| line.split(',').collect()).collect();

@@ -1,14 +1,14 @@
-//! Which deadlines are met: a small table.
+//! The table of deadline checks.
 
 use gridhaul_scenario::Answer;
 use gridhaul_scenario::answer::{DeadlineCheck, Point};
 
 use crate::format::{self, UNKNOWN};
-use crate::key;
-use crate::text::TextTable;
+use crate::parameter_label;
+use crate::text_table::TextTable;
 
-/// The deadline_checks of answers to the same scenario, each under its label; `None` where no flow has a
-/// deadline.
+/// The deadline checks of several answers to the same scenario, each with its label; `None` if no
+/// flow has a deadline.
 #[must_use]
 pub fn deadline_checks(answers: &[(String, &Answer)]) -> Option<TextTable> {
     let points: Vec<(&String, &Point)> = answers
@@ -32,8 +32,9 @@ pub fn deadline_checks(answers: &[(String, &Answer)]) -> Option<TextTable> {
     let mut rows = Vec::new();
     for (label, point) in &points {
         for check in &point.deadline_checks {
-            let value =
-                |key: &&String| key::value(point, key).unwrap_or_else(|| UNKNOWN.to_owned());
+            let value = |key: &&String| {
+                parameter_label::value(point, key).unwrap_or_else(|| UNKNOWN.to_owned())
+            };
             let mut row: Vec<String> = parameters.iter().map(value).collect();
             row.push(check.flow.clone());
             if compared {
@@ -51,7 +52,7 @@ pub fn deadline_checks(answers: &[(String, &Answer)]) -> Option<TextTable> {
 fn measured(check: &DeadlineCheck) -> String {
     match check.measured {
         None => UNKNOWN.to_owned(),
-        // Down, so that what is just not met does not look met.
+        // Rounded down, so that a deadline that is just missed does not look met.
         Some(share) if check.unit.is_empty() => {
             format!("{} %", format::fixed((share * 1_000.0).floor() / 10.0, 1))
         }

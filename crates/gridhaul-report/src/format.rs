@@ -1,18 +1,18 @@
-//! Numbers for people: four significant digits, prefixed units, intervals.
+//! Formatting of numbers: four significant digits, unit prefixes, confidence intervals.
 
 use gridhaul_scenario::answer::Estimate;
 
-/// What stands where a value is not known.
+/// Placeholder for an unknown value.
 pub const UNKNOWN: &str = "–";
 
-/// A value with its unit: `1.21 Mbit/s`; `–` where it is not a number.
+/// A value with its unit: `1.21 Mbit/s`; `–` if it is not a number.
 #[must_use]
 pub fn value(value: f64, unit: &str) -> String {
     let prefix = Prefix::for_magnitude(value, unit);
     join(number(value / prefix.factor), &prefix.unit)
 }
 
-/// A mean with its 95 % interval: `1.21 ± 0.03 Mbit/s`; `–` where it is not known.
+/// A mean with its 95 % confidence interval: `1.21 ± 0.03 Mbit/s`; `–` if it is unknown.
 #[must_use]
 pub fn estimate(estimate: &Estimate, unit: &str) -> String {
     let Some(mean) = estimate.mean.filter(|mean| mean.is_finite()) else {
@@ -22,14 +22,14 @@ pub fn estimate(estimate: &Estimate, unit: &str) -> String {
     join(interval(mean, estimate.ci95, prefix.factor), &prefix.unit)
 }
 
-/// As [`estimate`], with what qualifies it: `1.21 ± 0.03 s (censored, n = 3 of 5)`.
+/// As [`estimate`], with its qualification: `1.21 ± 0.03 s (censored, n = 3 of 5)`.
 #[must_use]
 pub fn qualified(estimate: &Estimate, unit: &str, replications: u32) -> String {
     self::estimate(estimate, unit) + &qualification(estimate, replications)
 }
 
-/// What a reader must know of a mean: that it leaves out what was not finished, and in how many of the
-/// replications it was known, if not in all. Empty where there is nothing to say.
+/// The qualification of a mean: whether it excludes unfinished transfers, and the number of
+/// replications with a value if it is not all of them. Empty for other means.
 #[must_use]
 pub fn qualification(estimate: &Estimate, replications: u32) -> String {
     let mut parts = Vec::new();
@@ -42,8 +42,8 @@ pub fn qualification(estimate: &Estimate, replications: u32) -> String {
     if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
 }
 
-/// Means that stand beside each other, all in one unit: `0.56 Mbit/s` and `1.12 Mbit/s`. Where that would
-/// hide small values, each has a unit of its own.
+/// Means of one row, all in one unit: `0.56 Mbit/s` and `1.12 Mbit/s`. If that would hide small
+/// values, each has its own unit.
 #[must_use]
 pub fn estimates(all: &[Estimate], unit: &str) -> Vec<String> {
     let Some(prefix) = Prefix::common(all, unit) else {
@@ -56,7 +56,7 @@ pub fn estimates(all: &[Estimate], unit: &str) -> Vec<String> {
     all.iter().map(text).collect()
 }
 
-/// A value for a sentence, with three significant digits: `1.21 Mbit/s`; a share in percent.
+/// A value for a sentence, with three significant digits: `1.21 Mbit/s`; a ratio in percent.
 pub(crate) fn rough(value: f64, unit: Unit<'_>) -> String {
     match unit {
         Unit::Share => format!("{} %", digits(value * 100.0)),
@@ -67,7 +67,8 @@ pub(crate) fn rough(value: f64, unit: Unit<'_>) -> String {
     }
 }
 
-/// Two values for a sentence: in one unit (`0.56 → 1.12 Mbit/s`) unless that would hide the smaller.
+/// Two values for a sentence: in one unit (`0.56 → 1.12 Mbit/s`) unless that would hide the smaller
+/// value.
 pub(crate) fn change(from: f64, to: f64, unit: Unit<'_>) -> String {
     let [first, second] = both(from, to, unit);
     match (first.split_once(' '), second.split_once(' ')) {
@@ -76,7 +77,8 @@ pub(crate) fn change(from: f64, to: f64, unit: Unit<'_>) -> String {
     }
 }
 
-/// Two values for a sentence, each with its unit: in one unit unless that would hide the smaller.
+/// Two values for a sentence, each with its unit: in the same unit unless that would hide the
+/// smaller value.
 pub(crate) fn both(from: f64, to: f64, unit: Unit<'_>) -> [String; 2] {
     let (small, large) = (from.abs().min(to.abs()), from.abs().max(to.abs()));
     match unit {
@@ -88,16 +90,16 @@ pub(crate) fn both(from: f64, to: f64, unit: Unit<'_>) -> [String; 2] {
     }
 }
 
-/// How a number is written in a sentence.
+/// The unit of a number in a sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit<'a> {
-    /// A share, in percent.
+    /// A ratio, in percent.
     Share,
-    /// A number of these.
+    /// A number with this unit.
     Of(&'a str),
 }
 
-/// Three significant digits; digits before the decimal point are kept.
+/// Three significant digits; all digits before the decimal point are kept.
 fn digits(value: f64) -> String {
     number(rounded(value))
 }
@@ -110,8 +112,8 @@ fn rounded(value: f64) -> f64 {
     if power.is_finite() { (value * power).round() / power } else { value }
 }
 
-/// A number with four significant digits; thousands are set apart, and digits before the decimal
-/// point are never rounded away. `–` where it is not a number.
+/// A number with four significant digits and separated thousands; digits before the decimal point
+/// are never rounded. `–` if it is not a number.
 #[must_use]
 pub fn number(value: f64) -> String {
     if !value.is_finite() {
@@ -127,7 +129,7 @@ pub fn number(value: f64) -> String {
     let exponent = exponent(value);
     if !(-4..15).contains(&exponent) {
         let mut digits = trimmed(value / 10f64.powi(exponent), 3);
-        // Powers of ten below 1e-308 cannot be formed: name the number as it is.
+        // Powers of ten below 1e-308 are not representable: use Rust's formatting.
         if exponent < -300 {
             digits = format!("{value:.0e}").split('e').next().unwrap_or("1").replace('-', "−");
         }
@@ -136,17 +138,17 @@ pub fn number(value: f64) -> String {
     trimmed(value, (3 - exponent).max(0) as usize)
 }
 
-/// A unit with the prefix that keeps numbers short.
+/// A unit with a prefix.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Prefix {
-    /// How many base units one of these is.
+    /// Number of base units in one prefixed unit.
     pub(crate) factor: f64,
     /// Prefix and unit.
     pub(crate) unit: String,
 }
 
 impl Prefix {
-    /// The prefix that suits all means; `None` where small ones would vanish beside the largest.
+    /// A common prefix for all means; `None` if it would hide the small ones.
     pub(crate) fn common(all: &[Estimate], unit: &str) -> Option<Self> {
         let sizes = all.iter().filter_map(|one| one.mean).map(f64::abs);
         let sizes = sizes.filter(|size| size.is_finite() && *size > 0.0);
@@ -157,7 +159,7 @@ impl Prefix {
         (smallest / prefix.factor >= 0.01).then_some(prefix)
     }
 
-    /// The prefix for numbers of this magnitude. Pure numbers and counted things have none.
+    /// The prefix for numbers of this magnitude. Dimensionless numbers and counts have none.
     pub(crate) fn for_magnitude(magnitude: f64, unit: &str) -> Self {
         let steps: &[(f64, &str)] = match unit {
             "bit/s" | "bit" | "B" | "B/s" | "Hz" => {
@@ -167,7 +169,7 @@ impl Prefix {
             "s" => &[(1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n")],
             _ => &[(1.0, "")],
         };
-        // Rounding to four digits must not give 1000 of a unit whose next one is larger.
+        // Rounding to four digits must not give 1000 if there is a larger prefix.
         let magnitude = magnitude.abs() * 1.000_05;
         let plain = (1.0, "");
         let chosen = if magnitude > 0.0 && magnitude.is_finite() {
@@ -180,7 +182,8 @@ impl Prefix {
     }
 }
 
-/// A mean and its interval, divided by `factor`, with as many decimals as the interval deserves.
+/// A mean and its confidence interval, divided by `factor`, with the decimals given by the
+/// interval.
 pub(crate) fn interval(mean: f64, ci95: Option<f64>, factor: f64) -> String {
     let mean = mean / factor;
     let Some(half) = ci95.map(|half| half / factor).filter(|half| half.is_finite()) else {
@@ -202,7 +205,7 @@ pub(crate) fn interval(mean: f64, ci95: Option<f64>, factor: f64) -> String {
         let scaled = interval(mean, Some(half), 10f64.powi(power));
         return format!("({scaled})×10{}", superscript(power));
     }
-    // Two digits of the interval, but at most six of the mean.
+    // Two significant digits of the interval, but at most six of the mean.
     let decimals = (1 - exponent(half)).clamp(0, (5 - exponent(size)).max(0));
     if half < 0.5 * 10f64.powi(-decimals) {
         return format!("{} ± <{}", number(mean), number(10f64.powi(-decimals)));
@@ -211,7 +214,7 @@ pub(crate) fn interval(mean: f64, ci95: Option<f64>, factor: f64) -> String {
     format!("{} ± {}", fixed(mean, decimals), fixed(half, decimals))
 }
 
-/// A number with fixed decimals and thousands set apart.
+/// A number with fixed decimals and separated thousands.
 pub(crate) fn fixed(value: f64, decimals: usize) -> String {
     let text = format!("{:.decimals$}", value.abs());
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
@@ -221,7 +224,7 @@ pub(crate) fn fixed(value: f64, decimals: usize) -> String {
     }
     for (index, digit) in whole.chars().enumerate() {
         let left = whole.len() - index;
-        // Four digits stay together, as SI asks for.
+        // Four-digit numbers are not separated (SI brochure, 5.4.4).
         if index > 0 && left.is_multiple_of(3) && whole.len() > 4 {
             out.push('\u{202f}');
         }
@@ -234,14 +237,14 @@ pub(crate) fn fixed(value: f64, decimals: usize) -> String {
     out
 }
 
-/// Digits of an exponent as superscripts.
+/// An exponent in superscript digits.
 pub(crate) fn superscript(exponent: i32) -> String {
     let digits = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
     let text = exponent.to_string();
     text.chars().map(|c| c.to_digit(10).map_or('⁻', |digit| digits[digit as usize])).collect()
 }
 
-/// Quantity and unit of a column named `<quantity>_<unit>`, as people write them.
+/// Name and unit of the quantity in a column named `<quantity>_<unit>`.
 pub(crate) fn column(name: &str) -> (String, &'static str) {
     if let Ok(metric) = name.parse::<gridhaul_scenario::answer::Metric>() {
         return (metric.info().heading.to_owned(), metric.info().unit);
@@ -260,14 +263,14 @@ pub(crate) fn column(name: &str) -> (String, &'static str) {
         ("_count", ""),
         ("_index", ""),
     ];
-    let found = units.iter().find_map(|(end, unit)| name.strip_suffix(end).map(|q| (q, *unit)));
-    let (quantity, unit) = found.unwrap_or((name, ""));
+    let matched = units.iter().find_map(|(end, unit)| name.strip_suffix(end).map(|q| (q, *unit)));
+    let (quantity, unit) = matched.unwrap_or((name, ""));
     let words = match quantity {
         "cwnd" => "congestion window".to_owned(),
         "ssthresh" => "slow-start threshold".to_owned(),
-        "rtt" => "round trip".to_owned(),
-        "srtt" => "round trip, smoothed".to_owned(),
-        "rto" => "retransmission timer".to_owned(),
+        "rtt" => "round-trip time".to_owned(),
+        "srtt" => "smoothed round-trip time".to_owned(),
+        "rto" => "retransmission timeout".to_owned(),
         "in_flight" => "data in flight".to_owned(),
         other => other.replace('_', " "),
     };
@@ -296,7 +299,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn numbers_as_people_read_them() {
+    fn numbers_are_rounded_and_prefixed() {
         let mut table = String::new();
         for (number, unit) in [
             (1_209_870.0, "bit/s"),
@@ -324,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_decide_the_digits() {
+    fn intervals_determine_the_digits() {
         let mut table = String::new();
         for (mean, ci95, unit) in [
             (1_209_870.0, Some(31_234.0), "bit/s"),
@@ -344,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn means_over_a_part_say_so() {
+    fn means_over_some_replications_are_qualified() {
         let time = Estimate { ci95: Some(0.031), ..Estimate::exact(1.21, 3) };
         assert_eq!(qualified(&time, "s", 3), "1.210 ± 0.031 s");
         assert_eq!(qualified(&time, "s", 5), "1.210 ± 0.031 s (n = 3 of 5)");
@@ -360,7 +363,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_number_has_a_text(mean in any::<f64>(), half in any::<f64>()) {
+        fn any_number_can_be_formatted(mean in any::<f64>(), half in any::<f64>()) {
             for unit in ["bit/s", "s", "B", "packets", ""] {
                 prop_assert!(!value(mean, unit).is_empty());
                 let text = estimate(&known(mean, Some(half)), unit);

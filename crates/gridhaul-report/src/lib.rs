@@ -1,7 +1,8 @@
-//! Charts as SVG, tables, and reports as one HTML file that needs no script and no network.
+//! Reports of answers: charts as SVG, tables, and a single HTML file without scripts or external
+//! resources.
 //!
-//! Everything is drawn once, here: the report inlines the charts, the command line writes them as
-//! files. The same input gives the same bytes.
+//! All charts are rendered by this crate: the report inlines them, the command line writes them as
+//! files. The output is deterministic: the same input gives the same bytes.
 
 #![forbid(unsafe_code)]
 
@@ -9,14 +10,14 @@ pub mod chart;
 mod deadline_checks;
 pub mod format;
 pub mod html;
-mod key;
+mod parameter_label;
 mod quantity;
 mod result;
-pub mod text;
+pub mod text_table;
 
 pub use chart::{BarChart, Chart, LineChart, Panels, RegionChart};
 pub use deadline_checks::deadline_checks;
-pub use html::{NamedChart, Opening, Report, chart_over_time, charts, charts_over_time, html};
+pub use html::{NamedChart, Report, Summary, chart_over_time, charts, charts_over_time, html};
 pub use quantity::quantity;
 pub use result::result;
-pub use text::{Detail, TextTable, table, tables, tables_of};
+pub use text_table::{Detail, TextTable, table, tables, tables_of};

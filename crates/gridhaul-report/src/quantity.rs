@@ -1,6 +1,7 @@
-//! Values of swept keys as numbers: `"3 Mbit/s"` is three million bits per second.
+//! Conversion of the values of swept keys to numbers: `"3 Mbit/s"` is three million bits per
+//! second.
 
-/// Units of scenarios: name, base unit, how many base units one is.
+/// Units of scenarios: name, base unit, and number of base units in one.
 const UNITS: &[(&str, &str, f64)] = &[
     ("", "", 1.0),
     ("%", "", 0.01),
@@ -32,7 +33,8 @@ const UNITS: &[(&str, &str, f64)] = &[
     ("messages", "messages", 1.0),
 ];
 
-/// Number in base units, and the base unit; `None` where the text is no quantity of a scenario.
+/// Parses a quantity into a number of base units and the base unit; `None` if the text is not a
+/// quantity.
 #[must_use]
 pub fn quantity(text: &str) -> Option<(f64, &'static str)> {
     let text = text.trim().trim_matches('"').trim();
@@ -49,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn units_are_stripped() {
+    fn quantities_are_parsed() {
         assert_eq!(quantity("3 Mbit/s"), Some((3e6, "bit/s")));
         assert_eq!(quantity("\"25 ms\""), Some((0.025, "s")));
         assert_eq!(quantity("1.5 km"), Some((1_500.0, "m")));

@@ -1,4 +1,4 @@
-//! Charts: one to be judged by eye, and what must hold for any numbers.
+//! Charts: snapshots, and properties for arbitrary values.
 
 use gridhaul_report::chart::{
     Axis, Bar, BarChart, BarSeries, Chart, DataPoint, LineChart, LineSeries, Panels, Reference,
@@ -46,7 +46,7 @@ fn a_small_bar_chart() {
 }
 
 #[test]
-fn panels_stand_side_by_side() {
+fn panels_are_side_by_side() {
     let chart = |y: f64| {
         let chart = LineChart::new(format!("Panel {y}"), Axis::new("x", "s"), Axis::new("y", ""));
         Chart::from(chart.with(LineSeries::new("", [(0.0, 0.0), (1.0, y)])))
@@ -85,7 +85,7 @@ fn hostile_names_are_text() {
 }
 
 #[test]
-fn nothing_to_draw_is_drawn() {
+fn charts_without_data_are_well_formed() {
     let axis = || Axis::new("", "");
     let charts: [Chart; 4] = [
         LineChart::new("", axis(), axis()).into(),
@@ -102,15 +102,15 @@ fn nothing_to_draw_is_drawn() {
     well_formed(&equal.to_svg());
 }
 
-/// The same thing from two sources: one colour, and markers only where something was measured.
+/// The same quantity from two sources has one colour, and markers for measured values only.
 #[test]
-fn a_series_can_share_the_colour_of_another() {
+fn a_series_can_share_the_style_of_another() {
     let axis = || Axis::new("axis", "");
     let points = [(1.0, 1.0), (2.0, 2.0)];
     let svg = LineChart::new("", axis(), axis())
         .with(LineSeries::new("reno", points).stroke(Stroke::Curve))
         .with(LineSeries::new("vegas", points).stroke(Stroke::Curve))
-        .with(LineSeries::new("vegas, measured", points).stroke(Stroke::Points).like(1))
+        .with(LineSeries::new("vegas, measured", points).stroke(Stroke::Points).same_style_as(1))
         .to_svg();
     well_formed(&svg);
     assert!(!svg.contains("class=\"gh-s2\""), "the third series has a colour of its own");
@@ -158,12 +158,12 @@ proptest! {
     }
 }
 
-/// Any float, and more often ones that real data have.
+/// Any float, with typical values more often.
 fn number() -> impl Strategy<Value = f64> {
     prop_oneof![any::<f64>(), -1e3..1e7, Just(0.0), Just(f64::NAN), Just(f64::INFINITY), Just(1.0)]
 }
 
-/// Well-formed, and every coordinate a number near the drawing.
+/// Checks that the SVG is well-formed and all coordinates are within or close to the drawing.
 fn well_formed(svg: &str) {
     let document = roxmltree::Document::parse(svg).expect("well-formed XML");
     for node in document.descendants() {

@@ -1,4 +1,4 @@
-//! Reports: what they show, and what must never be in them.
+//! Reports: tables, charts, and escaping.
 
 #[path = "../examples/gallery/answers.rs"]
 mod answers;
@@ -12,7 +12,7 @@ use gridhaul_scenario::answer::{DeadlineCheck, Metric, Point};
 use gridhaul_scenario::units::Duration;
 
 #[test]
-fn tables_a_person_can_read() {
+fn tables_of_one_answer_a_sweep_and_two_answers() {
     let single = answers::answer("sim", vec![answers::point(1.0)]);
     let sweep = answers::answer("sim", answers::sweep(1.0));
     let mut text = draw(&table(&single));
@@ -25,7 +25,7 @@ fn tables_a_person_can_read() {
 }
 
 #[test]
-fn deadlines_are_judged_near_the_top() {
+fn deadline_checks_precede_the_charts() {
     let mut answer = answers::answer("sim", vec![answers::point(1.0), answers::point(1.0)]);
     let second = Duration::from_secs(1);
     for (point, share) in answer.points.iter_mut().zip([Some(0.979_99), None]) {
@@ -41,13 +41,13 @@ fn deadlines_are_judged_near_the_top() {
     assert_eq!(table.rows[2][3..], ["–", "not known"]);
     let answers = [(String::new(), &answer)];
     let page = html(&Report { answers: &answers, ..Report::default() });
-    assert!(page.find("NOT met") < page.find("<figure"), "before the pictures");
+    assert!(page.find("NOT met") < page.find("<figure"), "before the charts");
     answer.points.iter_mut().for_each(|point| point.deadline_checks.clear());
     assert_eq!(deadline_checks(&[(String::new(), &answer)]), None);
 }
 
 #[test]
-fn charts_follow_the_question() {
+fn charts_depend_on_the_kind_of_answer() {
     let mut single = answers::answer("sim", vec![answers::point(1.0)]);
     single.series = answers::series(400);
     let model = answers::answer("model", vec![answers::point(0.93)]);
@@ -81,7 +81,7 @@ fn charts_follow_the_question() {
 }
 
 #[test]
-fn a_report_is_one_file_and_escapes_what_it_is_given() {
+fn a_report_is_one_file_and_escapes_its_input() {
     let hostile = "<b>\"&'<script>";
     let mut answer = answers::answer("sim", vec![answers::point(1.0)]);
     answer.title = hostile.into();
@@ -113,7 +113,7 @@ fn a_report_is_one_file_and_escapes_what_it_is_given() {
 }
 
 #[test]
-fn answers_to_different_scenarios_are_told_apart() {
+fn answers_to_different_scenarios_cause_a_warning() {
     let one = answers::answer("sim", vec![answers::point(1.0)]);
     let other = Answer { scenario_sha256: "0".into(), ..one.clone() };
     let answers = [("one".to_owned(), &one), ("other".to_owned(), &other)];

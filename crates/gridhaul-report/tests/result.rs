@@ -1,4 +1,4 @@
-//! The sentences that a report begins with, over a table of cases.
+//! The result sentences of a report, over a table of cases.
 
 #[path = "../examples/gallery/answers.rs"]
 mod answers;
@@ -11,7 +11,7 @@ use gridhaul_scenario::units::Duration;
 const DELAYED_ACK: &str = "stack.linux.delayed_ack";
 const LOSS: &str = "link.lossy.forward.loss.bernoulli";
 
-/// Mean and half width of the interval; a negative width: none.
+/// Mean and half width of the confidence interval; a negative width for none.
 type Value = (Metric, f64, f64);
 
 fn row(name: &str, values: &[Value]) -> Row {
@@ -71,7 +71,7 @@ fn two(one: Vec<Row>, other: Vec<Row>) -> Answer {
 #[test]
 fn one_point() {
     let mut text = String::new();
-    let mut case = |name: &str, answer: &Answer| text += &told(name, &[("sim", answer)]);
+    let mut case = |name: &str, answer: &Answer| text += &sentences_of(name, &[("sim", answer)]);
     let mut full = point(&[], download(1.12e6, 2e4, 0.92));
     full.links = vec![
         answers::row("gprs.forward", 1, &[(Metric::Utilisation, 1.0)]),
@@ -81,10 +81,10 @@ fn one_point() {
     case("three flows", &sim(vec![answers::point(1.0)]));
     let flows = vec![row("steady", &[(Metric::DelayP98, 0.4137, 0.0)]), reading(0.438, 0.16)];
     case("messages, no significant difference", &sim(vec![point(&[], flows)]));
-    let judged = |share| sim(vec![deadline(point(&[], vec![reading(12.0, 3.0)]), share)]);
-    case("a deadline that is met", &judged(Some(0.991)));
-    case("a deadline that is just missed", &judged(Some(0.979_99)));
-    case("a deadline that cannot be checked", &judged(None));
+    let with_share = |share| sim(vec![deadline(point(&[], vec![reading(12.0, 3.0)]), share)]);
+    case("a deadline that is met", &with_share(Some(0.991)));
+    case("a deadline that is just missed", &with_share(Some(0.979_99)));
+    case("a deadline that cannot be checked", &with_share(None));
     let mut transfer = row("file", &[(Metric::CompletionTime, 12.0, 1.0)]);
     transfer.metrics[0].n = 3;
     case("a transfer that finished in some runs", &sim(vec![point(&[], vec![transfer])]));
@@ -95,7 +95,7 @@ fn one_point() {
 #[test]
 fn two_points() {
     let mut text = String::new();
-    let mut case = |name: &str, answer: &Answer| text += &told(name, &[("sim", answer)]);
+    let mut case = |name: &str, answer: &Answer| text += &sentences_of(name, &[("sim", answer)]);
     let doubled = two(download(0.56e6, 1e4, 1.81), download(1.12e6, 2e4, 0.92));
     case("doubled", &doubled);
     let mut labelled = doubled.clone();
@@ -131,7 +131,8 @@ fn two_points() {
 #[test]
 fn sweeps() {
     let mut text = String::new();
-    let mut case = |name: &str, points: Vec<Point>| text += &told(name, &[("sim", &sim(points))]);
+    let mut case =
+        |name: &str, points: Vec<Point>| text += &sentences_of(name, &[("sim", &sim(points))]);
     case(
         "falling",
         numbers(LOSS, &[("0.1 %", 2.2e6, 9e4), ("1 %", 2.21e6, 9e4), ("10 %", 8.9e4, 4e3)]),
@@ -148,15 +149,15 @@ fn sweeps() {
     case("words, two as good", numbers("stack.x.congestion", &words));
     case("loss and algorithm", answers::sweep(1.0));
     let meters = [("100", 0.999), ("200", 0.985), ("400", 0.62), ("800", 0.1)];
-    let judged = |(count, share): (&str, f64)| {
+    let with_share = |(count, share): (&str, f64)| {
         deadline(
             point(&[("flow.reading.count", count)], vec![reading(20.0 - share, 3.0)]),
             Some(share),
         )
     };
-    case("a deadline up to a number", meters.map(judged).into());
+    case("a deadline up to a number", meters.map(with_share).into());
     let always = [("100", 0.999), ("200", 0.985), ("400", 0.99)];
-    case("a deadline that always holds", always.map(judged).into());
+    case("a deadline that always holds", always.map(with_share).into());
     insta::assert_snapshot!(text);
 }
 
@@ -168,27 +169,28 @@ fn several_answers() {
         let points = points.map(|(loss, mean)| (loss, mean * scale, half));
         answers::answer(backend, numbers(LOSS, &points))
     };
-    let (one, near, far) = (of("sim", 1.0, 1e3), of("model", 1.04, -1.0), of("model", 0.6, -1.0));
-    text += &told("near", &[("sim", &one), ("model", &near)]);
-    text += &told("far", &[("sim", &one), ("model", &far)]);
-    text += &told(
+    let (one, close, distant) =
+        (of("sim", 1.0, 1e3), of("model", 1.04, -1.0), of("model", 0.6, -1.0));
+    text += &sentences_of("close agreement", &[("sim", &one), ("model", &close)]);
+    text += &sentences_of("large deviation", &[("sim", &one), ("model", &distant)]);
+    text += &sentences_of(
         "within the intervals",
         &[("sim", &of("sim", 1.0, 9e4)), ("emu", &of("emu", 1.04, 9e4))],
     );
-    let mut silent = near.clone();
+    let mut silent = close.clone();
     silent.points.iter_mut().for_each(|point| point.flows.clear());
-    text += &told("nothing to compare", &[("sim", &one), ("model", &silent)]);
+    text += &sentences_of("nothing to compare", &[("sim", &one), ("model", &silent)]);
     let congestion_control = |hash: &str, goodput: f64| Answer {
         scenario_sha256: hash.into(),
         ..sim(vec![point(&[], download(goodput, 1e4, 1.0))])
     };
     let (before, after) = (congestion_control("a", 1e6), congestion_control("b", 1.31e6));
-    text += &told("two variants of a scenario", &[("before", &before), ("after", &after)]);
+    text += &sentences_of("two variants of a scenario", &[("before", &before), ("after", &after)]);
     insta::assert_snapshot!(text);
 }
 
 #[test]
-fn the_page_begins_with_the_result_and_shows_four_charts() {
+fn the_page_starts_with_the_result_and_shows_four_charts() {
     let mut answer = sim(answers::sweep(1.0));
     answer.warnings.push(answers::warning());
     answer.series = answers::series(40);
@@ -215,14 +217,14 @@ fn the_page_begins_with_the_result_and_shows_four_charts() {
         "<details>",
         "<footer>",
     ];
-    assert!(parts.map(place).is_sorted(), "the result, what touches its trust, charts, the rest");
+    assert!(parts.map(place).is_sorted(), "result, warnings, charts, description, details, footer");
     let (open, folded) = page.split_at(place("<details"));
     assert_eq!(open.matches("<figure").count(), 4);
     assert_eq!(folded.matches("<figure").count(), charts(&answers).len() - 4);
     assert_eq!(page.matches("<details>").count(), page.matches("</details>").count());
-    assert!(!page.contains("<details open"), "everything else is folded away");
-    // What may be wider than the page stands in a container that scrolls, and each table has so few
-    // columns that it fits a printed page.
+    assert!(!page.contains("<details open"), "all other sections are folded");
+    // Wide content is in a scrolling container, and each table has few enough columns for a printed
+    // page.
     let tables = folded.split("<table>").skip(1).take_while(|it| !it.contains("<footer>"));
     for table in tables {
         let head = table.split("</thead>").next().unwrap();
@@ -230,7 +232,7 @@ fn the_page_begins_with_the_result_and_shows_four_charts() {
     }
     let main = &page[..place("</main>")];
     assert_eq!(main.matches("<div class=\"scroll\"").count(), main.matches("<table>").count());
-    // In print, folded parts are shown and nothing scrolls.
+    // In print, folded sections are expanded and nothing scrolls.
     let style = &page[place("<style>")..place("</style>")];
     let print = style.split("@media print{@page").nth(1).unwrap();
     for rule in [
@@ -241,7 +243,7 @@ fn the_page_begins_with_the_result_and_shows_four_charts() {
         assert!(print.contains(rule), "{rule}");
     }
     assert!(page.contains("prefers-color-scheme:dark") && page.contains("name=\"viewport\""));
-    // Every chart has a text for those who do not see it.
+    // Every chart has an alternative text.
     assert_eq!(page.matches("<svg").count(), page.matches("role=\"img\"").count());
     assert_eq!(
         page.matches("<svg").count(),
@@ -249,7 +251,7 @@ fn the_page_begins_with_the_result_and_shows_four_charts() {
     );
 }
 
-/// Labels of parts of the page other than charts.
+/// Number of labels of elements other than charts.
 fn labelled(page: &str) -> usize {
     ["<section", "<aside", "<div"]
         .iter()
@@ -262,7 +264,7 @@ fn labelled(page: &str) -> usize {
         .sum()
 }
 
-fn told(name: &str, answers: &[(&str, &Answer)]) -> String {
+fn sentences_of(name: &str, answers: &[(&str, &Answer)]) -> String {
     let answers: Vec<_> =
         answers.iter().map(|(label, answer)| ((*label).to_owned(), *answer)).collect();
     let sentences = result(&answers);

@@ -1,4 +1,4 @@
-//! The application of a flow on its connection.
+//! The application of a flow and its connection.
 
 use gridhaul_core::load::{Application, Arrival, Carrier, Delivered, InFlightMessages, Message};
 use gridhaul_core::tcp::Connection;
@@ -8,87 +8,87 @@ use gridhaul_scenario::units::Instant;
 use crate::flow::{Ends, Flow};
 
 impl Flow {
-    /// The application of a TCP flow starts, or has a message ready. Returns when it is due again,
-    /// [`Instant::NEVER`] if by itself it is not. `on_ready` gets the time of every message.
+    /// The timer of the application of a TCP flow has expired: it starts, or a message is ready. Returns the
+    /// next deadline, [`Instant::NEVER`] if there is none. `on_ready` gets the time of every message.
     pub(crate) fn on_due(
         &mut self,
         now: Instant,
-        under_way: &mut InFlightMessages,
+        in_flight: &mut InFlightMessages,
         on_ready: impl FnMut(Instant),
     ) -> Instant {
         let (Ends::Tcp(ends), Some(app)) = (&mut self.ends, &mut self.app) else {
             return Instant::NEVER;
         };
-        app.handle_timeout(now, &mut Carried { ends, on_ready }, under_way);
-        self.watch = app.watch(under_way);
+        app.handle_timeout(now, &mut ConnectionCarrier { ends, on_ready }, in_flight);
+        self.notify_at = app.watch(in_flight);
         app.next_deadline()
     }
 
-    /// When the application is due again; [`Instant::NEVER`] if by itself it is not.
+    /// The next deadline of the application; [`Instant::NEVER`] if there is none.
     pub(crate) fn next_deadline(&self) -> Instant {
         self.app.as_ref().map_or(Instant::NEVER, Application::next_deadline)
     }
 
-    /// During a burst, writes a message if the connection takes it. Returns whether it did.
+    /// During a burst, writes a message if the connection accepts it. Returns whether it was written.
     #[inline]
     pub(crate) fn poll_write(
         &mut self,
         now: Instant,
-        under_way: &mut InFlightMessages,
+        in_flight: &mut InFlightMessages,
         on_ready: impl FnMut(Instant),
     ) -> bool {
         let (Ends::Tcp(ends), Some(app)) = (&mut self.ends, &mut self.app) else { return false };
-        let written = app.poll_write(now, &mut Carried { ends, on_ready }, under_way);
+        let written = app.poll_write(now, &mut ConnectionCarrier { ends, on_ready }, in_flight);
         if written {
-            self.watch = app.watch(under_way);
+            self.notify_at = app.watch(in_flight);
         }
         written
     }
 
-    /// A recording has a message for this TCP flow.
+    /// A recorded trace has a message for this TCP flow.
     pub(crate) fn on_recorded(
         &mut self,
         arrival: Arrival,
-        under_way: &mut InFlightMessages,
+        in_flight: &mut InFlightMessages,
         on_ready: impl FnMut(Instant),
     ) {
         let (Ends::Tcp(ends), Some(app)) = (&mut self.ends, &mut self.app) else { return };
-        app.handle_recorded(arrival, None, &mut Carried { ends, on_ready }, under_way);
-        self.watch = app.watch(under_way);
+        app.handle_recorded(arrival, None, &mut ConnectionCarrier { ends, on_ready }, in_flight);
+        self.notify_at = app.watch(in_flight);
     }
 
-    /// A datagram that is ready now, if one is; and when the next one will be.
+    /// The datagram that is ready now, if any, and when the next one will be ready.
     pub(crate) fn next_datagram(&mut self, now: Instant) -> Option<(Option<Arrival>, Instant)> {
         let app = self.app.as_mut()?;
         let arrival = app.poll_arrival(now);
         Some((arrival, app.next_deadline()))
     }
 
-    /// An end has received what the application waited for there: returns a message that is whole now.
+    /// An end has received the payload for which its application waits. Returns a message that is now complete.
     pub(crate) fn poll_delivered(
         &mut self,
         now: Instant,
         end: FlowEnd,
-        under_way: &mut InFlightMessages,
+        in_flight: &mut InFlightMessages,
     ) -> Option<Delivered> {
         let (Ends::Tcp(ends), Some(app)) = (&mut self.ends, &mut self.app) else { return None };
-        let mut carrier = Carried { ends, on_ready: |_| {} };
-        let delivered = app.poll_delivered(now, end, &mut carrier, under_way);
-        self.watch = app.watch(under_way);
+        let mut carrier = ConnectionCarrier { ends, on_ready: |_| {} };
+        let delivered = app.poll_delivered(now, end, &mut carrier, in_flight);
+        self.notify_at = app.watch(in_flight);
         delivered
     }
 }
 
 /// A connection as the carrier of an application.
-struct Carried<'a, R> {
+struct ConnectionCarrier<'a, R> {
     ends: &'a mut [Connection; 2],
-    /// Is told when each message of the `from` end was ready.
+    /// ClassificationCounts with the time at which each message of the `from` end was ready.
     on_ready: R,
 }
 
-impl<R: FnMut(Instant)> Carrier for Carried<'_, R> {
+impl<R: FnMut(Instant)> Carrier for ConnectionCarrier<'_, R> {
     type Class = ();
-    /// The simulator counts bytes: there is no payload.
+    /// The simulator counts bytes and has no payload.
     type Payload = std::convert::Infallible;
 
     fn write(&mut self, end: FlowEnd, message: Message) {
@@ -99,11 +99,11 @@ impl<R: FnMut(Instant)> Carrier for Carried<'_, R> {
     }
 
     fn try_write(&mut self, end: FlowEnd, message: Message, refused: bool) -> bool {
-        let takes = self.ends[end as usize].accepts_write(message.bytes, refused);
-        if takes {
+        let accepts = self.ends[end as usize].accepts_write(message.bytes, refused);
+        if accepts {
             self.write(end, message);
         }
-        takes
+        accepts
     }
 
     fn write_stream(&mut self, end: FlowEnd, bytes: u64) {

@@ -1,4 +1,4 @@
-//! From a scenario to a world: links for each member of a group, ends, applications and routes.
+//! Builds the state of a run from a scenario: links for each member of a group, ends, applications and routes.
 
 mod measurement;
 
@@ -16,20 +16,20 @@ use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::{Direction, Flow as FlowSpec, Load, Scenario, Transport};
 use gridhaul_scenario::units::{Duration, Instant};
 
-use self::measurement::{ledger, recorder};
+use self::measurement::{counters, recorder};
+use crate::aggregation::Wiring;
 use crate::audit::LinkAudit;
 use crate::capture::Tap;
-use crate::collect::Wiring;
 use crate::events::Events;
 use crate::flow::{Ends, Flow};
 use crate::layout::{Layout, members};
-use crate::network::{ARRIVED, Link, Network, Observer};
+use crate::network::{END_OF_ROUTE, Link, Network, Observer};
 use crate::packet::Packet;
 use crate::proxy::ProxyWiring;
 use crate::stacks::{Stacks, stacks};
 use crate::world::World;
 
-/// Builds the world of one run.
+/// Builds the state of one run.
 pub(crate) fn build(
     scenario: &Scenario,
     layout: &Layout,
@@ -41,65 +41,74 @@ pub(crate) fn build(
     let mut flows = Vec::new();
     let mut starts = Vec::new();
     let mut playbacks = Vec::new();
-    let mut into = Vec::new();
-    let wiring = Wiring::new(scenario, &layout.plan);
+    let mut forwarded_by = Vec::new();
+    let wiring = Wiring::new(scenario, &layout.aggregation);
     let mut proxies = ProxyWiring::new(scenario)?;
     for (row, (name, spec)) in scenario.flow.iter().enumerate() {
-        let way = &layout.plan.flows[row];
+        let stage = &layout.aggregation.flows[row];
         let group = members(scenario, &spec.from, &spec.to);
         let first = flows.len() as u32;
-        let to_stack = spec.to_stack.as_ref().filter(|_| way.next.is_none());
+        let to_stack = spec.to_stack.as_ref().filter(|_| stage.next.is_none());
         let names = [spec.stack.as_ref(), to_stack.or(spec.stack.as_ref())];
         let mut stacks = stacks(scenario, names, spec.ip);
         let load = SharedLoad::from(&spec.load);
-        let opening = StartSchedule::of(spec, scenario.connections(spec));
-        let marks = [0, 1].map(|way| proxies.marks(row, way));
-        let mut begins = [u32::MAX; 2];
+        let schedule = StartSchedule::of(spec, scenario.connections(spec));
+        let entries = [0, 1].map(|direction| proxies.route_entries(row, direction));
+        let mut route_starts = [u32::MAX; 2];
         flows.reserve_exact((group * u64::from(spec.count)) as usize);
         for number in 0..group * u64::from(spec.count) {
             let member = number % group;
-            let out = route(layout.directions.of(&way.out, member, group), &marks[0]);
-            let back = route(layout.directions.of(&way.back, member, group), &marks[1]);
-            begins = [share(&mut routes, begins[0], &out), share(&mut routes, begins[1], &back)];
+            let forward = route(layout.directions.of(&stage.forward, member, group), &entries[0]);
+            let reverse = route(layout.directions.of(&stage.reverse, member, group), &entries[1]);
+            route_starts = [
+                share_route(&mut routes, route_starts[0], &forward),
+                share_route(&mut routes, route_starts[1], &reverse),
+            ];
             let seed = MemberSeed { scenario, name, replication, number };
             let sizes = || wiring.sizes(row);
-            let waits = wiring.receive(&mut stacks, way.next, (member, group), sizes);
-            let (demand, start, opens) = begin(&seed, &load, &opening);
-            // A connection that exists from the start has nothing to open.
+            let backpressure = wiring.receive(&mut stacks, stage.next, (member, group), sizes);
+            let (demand, start, opens) = begin(&seed, &load, &schedule);
+            // A connection without a handshake does not open.
             let opens = if opens_by_handshake(spec, &stacks) { opens } else { start };
             starts.push(opens);
             let app = Some(Application::new(demand, start, ()));
             let ends = ends(&seed, spec, &stacks);
-            let mut flow =
-                Flow { row: row as u32, ends, app, routes: begins, watch: u64::MAX, cwnd: 0 };
-            proxies.add((flows.len() as u32, row), begins, || seed.isns(), &stacks);
-            if waits && let Ends::Tcp(ends) = &mut flow.ends {
+            let mut flow = Flow {
+                row: row as u32,
+                ends,
+                app,
+                routes: route_starts,
+                notify_at: u64::MAX,
+                cwnd: 0,
+            };
+            proxies.add((flows.len() as u32, row), route_starts, || seed.isns(), &stacks);
+            if backpressure && let Ends::Tcp(ends) = &mut flow.ends {
                 ends[1].read_on_demand();
             }
             flows.push(flow);
-            into.push(wiring.outlet_for(way.next, member, group));
+            forwarded_by.push(wiring.upstream_for(stage.next, member, group));
         }
         playbacks.extend(Playback::open(scenario, name, first..flows.len() as u32)?);
     }
     let first = flows.len() as u32;
-    for (flow, outlet, opens) in upstream(scenario, layout, &wiring, replication, &mut routes) {
+    for (flow, next, opens) in upstream(scenario, layout, &wiring, replication, &mut routes) {
         flows.push(flow);
-        into.push(outlet);
+        forwarded_by.push(next);
         starts.push(opens);
     }
     let proxies = proxies.finish(flows.len());
     let recorder = recorder(scenario, layout, &flows, &starts).filter(|_| record);
     let start = Instant::ZERO;
     let (warmup, end) = (start + scenario.warmup, start + scenario.duration);
-    let ledger = ledger(scenario, layout, &flows, warmup..end);
-    let events = events(&links, flows.len(), playbacks.len(), proxies.units.len());
+    let counters = counters(scenario, layout, &flows, warmup..end);
+    let events = events(&links, flows.len(), playbacks.len(), proxies.instances.len());
     Ok(World {
         net: Network { events, links, detached: Packet::blank(), routes },
-        ledger,
-        before: None,
-        collect: wiring.build(into, first),
+        counters,
+        warmup: None,
+        aggregators: wiring.build(forwarded_by, first),
         flows,
-        under_way: InFlightMessages::default(),
+        in_flight: InFlightMessages::default(),
         starts,
         proxies,
         playbacks,
@@ -113,14 +122,14 @@ fn events(
     links: &LinkSet<Packet, Observer>,
     flows: usize,
     playbacks: usize,
-    units: usize,
+    instances: usize,
 ) -> Events {
-    let events = Events::new(links.len(), flows, playbacks, units);
+    let events = Events::new(links.len(), flows, playbacks, instances);
     if links.iter().all(Link::is_plain) { events.with_monotonic_links() } else { events }
 }
 
-/// The connections that lead on from collectors, the outlet into which each delivers, and when each
-/// opens.
+/// The upstream connections of aggregators, each with the upstream connection that forwards its data and
+/// the time at which it opens.
 fn upstream(
     scenario: &Scenario,
     layout: &Layout,
@@ -129,68 +138,68 @@ fn upstream(
     routes: &mut Vec<u32>,
 ) -> Vec<(Flow, u32, Instant)> {
     let mut flows = Vec::new();
-    for (index, group) in layout.plan.groups.iter().enumerate() {
+    for (index, group) in layout.aggregation.groups.iter().enumerate() {
         let name = group.row_name();
         let names = [group.stack.as_ref(), group.to_stack.as_ref()];
         let mut stacks = stacks(scenario, names, group.ip);
         for member in 0..group.count {
-            let begins = [&group.out, &group.back].map(|hops| {
+            let route_starts = [&group.forward, &group.reverse].map(|hops| {
                 let hops = layout.directions.of(hops, member, group.count);
-                share(routes, u32::MAX, &route(hops, &[]))
+                share_route(routes, u32::MAX, &route(hops, &[]))
             });
             let seed = MemberSeed { scenario, name: &name, replication, number: member };
             let sizes = || wiring.carried(index);
-            let place = (member, group.count);
-            let waits = wiring.receive(&mut stacks, group.next, place, sizes);
+            let member_of = (member, group.count);
+            let backpressure = wiring.receive(&mut stacks, group.next, member_of, sizes);
             let mut ends = connections(&seed, &stacks);
             ends[1].receive_only();
-            if waits {
+            if backpressure {
                 ends[1].read_on_demand();
             }
             let row = layout.group_row[index];
-            let flow = Flow::upstream(row, ends, begins);
-            // They stay open for long: they do not open all at the same instant.
+            let flow = Flow::upstream(row, ends, route_starts);
+            // Upstream connections stay open, and do not all open at the same instant.
             let spread = wiring.start_spread(group).unwrap_or(DEFAULT_START_SPREAD);
             let spread =
                 if group.count > 1 && stacks.0.handshake { spread } else { Duration::ZERO };
-            let opens = Instant::ZERO + seed.chance("start").uniform(spread);
-            flows.push((flow, wiring.outlet_for(group.next, member, group.count), opens));
+            let opens = Instant::ZERO + seed.stream("start").uniform(spread);
+            flows.push((flow, wiring.upstream_for(group.next, member, group.count), opens));
         }
     }
     flows
 }
 
-/// Who judges the messages of each flow, if they have a deadline.
-fn judges(scenario: &Scenario, layout: &Layout) -> Vec<Option<DeadlineCounter>> {
+/// The deadline check of each flow whose messages have a deadline.
+fn deadline_checks(scenario: &Scenario, layout: &Layout) -> Vec<Option<DeadlineCounter>> {
     let (warmup, end) = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
-    let judge = |deadline| DeadlineCounter::new(deadline, warmup, end);
-    let flows = scenario.flow.values().map(|flow| flow.effective_deadline().map(judge));
+    let check = |deadline| DeadlineCounter::new(deadline, warmup, end);
+    let flows = scenario.flow.values().map(|flow| flow.effective_deadline().map(check));
     let upstream = layout.flows[scenario.flow.len()..].iter().map(|_| None);
     flows.chain(upstream).collect()
 }
 
-/// A route with its end: the directions of its hops, and the marks of the proxies, each behind so
-/// many hops, in order.
-fn route(directions: impl Iterator<Item = u32>, marks: &[(usize, u32)]) -> Vec<u32> {
-    let mut marks = marks.iter().peekable();
+/// A route: the directions of its hops, the entries of proxies (each with the number of hops before it, in
+/// order), and the end marker.
+fn route(directions: impl Iterator<Item = u32>, proxies: &[(usize, u32)]) -> Vec<u32> {
+    let mut proxies = proxies.iter().peekable();
     let mut route = Vec::new();
     for (index, direction) in directions.enumerate() {
         route.push(direction);
-        route.extend(marks.next_if(|(after, _)| *after == index + 1).map(|(_, mark)| mark));
+        route.extend(proxies.next_if(|(after, _)| *after == index + 1).map(|(_, entry)| entry));
     }
-    route.push(ARRIVED);
+    route.push(END_OF_ROUTE);
     route
 }
 
-/// Where a route begins in the list of routes: `previous`, that of the member before, if it is the
-/// same, or else behind all others.
-fn share(routes: &mut Vec<u32>, previous: u32, route: &[u32]) -> u32 {
+/// The index at which a route begins in the list of routes: `previous`, the index of the previous member's
+/// route, if both are equal; otherwise the route is appended.
+fn share_route(routes: &mut Vec<u32>, previous: u32, route: &[u32]) -> u32 {
     if routes.get(previous as usize..).is_some_and(|known| known.starts_with(route)) {
         return previous;
     }
-    let begin = routes.len() as u32;
+    let start = routes.len() as u32;
     routes.extend(route);
-    begin
+    start
 }
 
 fn links(
@@ -207,7 +216,7 @@ fn links(
         .map_err(|diagnostic| RunError::Invalid(diagnostic.to_string()))
 }
 
-/// Where the chance of one member of a flow comes from.
+/// The source of the random streams of one member of a flow.
 struct MemberSeed<'a> {
     scenario: &'a Scenario,
     name: &'a str,
@@ -216,14 +225,14 @@ struct MemberSeed<'a> {
 }
 
 impl MemberSeed<'_> {
-    fn chance(&self, purpose: &str) -> RandomStream {
+    fn stream(&self, purpose: &str) -> RandomStream {
         RandomStream::named(self.scenario.seed, self.replication, self.name, self.number, purpose)
     }
 
     /// Initial sequence numbers of both ends.
     fn isns(&self) -> [u32; 2] {
-        let mut chance = self.chance("isn");
-        [chance.below(1 << 32) as u32, chance.below(1 << 32) as u32]
+        let mut random = self.stream("isn");
+        [random.below(1 << 32) as u32, random.below(1 << 32) as u32]
     }
 }
 
@@ -236,7 +245,7 @@ fn ends(seed: &MemberSeed<'_>, spec: &FlowSpec, stacks: &Stacks) -> Ends {
     }
     let mut ends = connections(seed, stacks);
     if !matches!(spec.load, Load::RequestResponse(_) | Load::Transfer(_)) {
-        // The others never write at the far end, nor close it.
+        // The `to` end of the other loads neither writes nor closes.
         ends[1].receive_only();
     }
     Ends::Tcp(ends)
@@ -244,32 +253,32 @@ fn ends(seed: &MemberSeed<'_>, spec: &FlowSpec, stacks: &Stacks) -> Ends {
 
 /// The two ends of a connection.
 fn connections(seed: &MemberSeed<'_>, stacks: &Stacks) -> [Connection; 2] {
-    let (near, far) = stacks.clone();
+    let (from, to) = stacks.clone();
     let [isn, peer_isn] = seed.isns();
-    if near.handshake {
-        [Connection::connect(near, isn), Connection::listen(far, peer_isn)]
+    if from.handshake {
+        [Connection::connect(from, isn), Connection::listen(to, peer_isn)]
     } else {
         [
-            Connection::established(Arc::clone(&near), isn, &far, peer_isn),
-            Connection::established(far, peer_isn, &near, isn),
+            Connection::established(Arc::clone(&from), isn, &to, peer_isn),
+            Connection::established(to, peer_isn, &from, isn),
         ]
     }
 }
 
-/// What a member demands, when its load begins, and when its connection opens.
+/// The demand of a member, the start of its load, and the time at which its connection opens.
 fn begin(
     seed: &MemberSeed<'_>,
     load: &SharedLoad<'_>,
-    opening: &StartSchedule,
+    schedule: &StartSchedule,
 ) -> (Demand, Instant, Instant) {
-    let mut chance = seed.chance("start");
-    let begins = opening.load_begins(&mut chance);
-    let demand = Demand::of_member(load, begins, seed.chance("load"));
-    let opens = opening.connection_opens(begins, &demand, &mut chance);
+    let mut random = seed.stream("start");
+    let begins = schedule.load_begins(&mut random);
+    let demand = Demand::of_member(load, begins, seed.stream("load"));
+    let opens = schedule.connection_opens(begins, &demand, &mut random);
     (demand, begins, opens)
 }
 
-/// Whether a flow has connections that are opened by a handshake.
+/// Whether the connections of a flow open with a handshake.
 fn opens_by_handshake(spec: &FlowSpec, stacks: &Stacks) -> bool {
     spec.transport == Transport::Tcp && stacks.0.handshake
 }

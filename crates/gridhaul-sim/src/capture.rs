@@ -1,5 +1,5 @@
-//! Captures: packets for Wireshark. Payload bytes do not exist in a simulation,
-//! so packets are cut behind their headers, as with a short snapshot length.
+//! Packet captures for Wireshark. A simulation has no payload bytes, so packets are truncated after their
+//! headers, as with a short snapshot length.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -15,7 +15,7 @@ use gridhaul_scenario::units::Instant;
 
 use crate::packet::{Body, Packet};
 
-/// Writes down the packets that are offered to one direction of a link.
+/// Records the packets that are offered to one direction of a link.
 #[derive(Debug)]
 pub(crate) struct Tap {
     /// Name of the direction.
@@ -26,27 +26,27 @@ pub(crate) struct Tap {
 /// Addresses and ports of the flows.
 #[derive(Debug)]
 pub(crate) struct Addresses {
-    /// The ways of the flows, and the number of the first flow of each.
-    ways: Vec<(u64, Way)>,
+    /// Groups of equal flows, each with the number of its first flow.
+    groups: Vec<(u64, FlowEnds)>,
 }
 
 /// The ends of equal flows.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Way {
-    pub from: Place,
-    pub to: Place,
-    /// Members of the larger of the two groups.
+pub(crate) struct FlowEnds {
+    pub from: NodeGroup,
+    pub to: NodeGroup,
+    /// Members of the larger of the two node groups.
     pub group: u64,
-    /// Number of flows: for each member as many.
+    /// Number of flows, the same for each member.
     pub count: u64,
     pub ip: IpVersion,
-    /// Whether the flows lead on from a collector.
+    /// Whether the flows are upstream connections of an aggregator.
     pub upstream: bool,
 }
 
 /// A node or a group of nodes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct NodeGroup {
     /// Number of the node.
     pub node: u32,
     pub members: u64,
@@ -69,46 +69,46 @@ impl Tap {
         let mut headers = Vec::new();
         for (at, packet) in &self.packets {
             headers.clear();
-            let whole = addresses.encode(packet, &mut headers);
-            capture.push(*at, &headers, whole.expect("a stack sends options that fit its header"));
+            let length = addresses.encode(packet, &mut headers);
+            capture.push(*at, &headers, length.expect("a stack sends options that fit its header"));
         }
         capture.into_capture()
     }
 }
 
 impl Addresses {
-    /// For flows that are numbered in the order of their ways.
-    pub(crate) fn new(ways: impl Iterator<Item = Way>) -> Self {
+    /// Addresses of flows that are numbered in the order of their groups.
+    pub(crate) fn new(groups: impl Iterator<Item = FlowEnds>) -> Self {
         let mut first = 0;
-        let ways = ways.map(|way| {
-            let begin = first;
-            first += way.count;
-            (begin, way)
+        let groups = groups.map(|ends| {
+            let start = first;
+            first += ends.count;
+            (start, ends)
         });
-        Self { ways: ways.collect() }
+        Self { groups: groups.collect() }
     }
 
     /// Appends the headers of a packet, and returns its length on the link.
     fn encode(&self, packet: &Packet, headers: &mut Vec<u8>) -> Result<u32, WireError> {
         let flow = u64::from(packet.flow());
-        let index = self.ways.partition_point(|&(first, _)| first <= flow).saturating_sub(1);
-        let (first, way) = &self.ways[index];
+        let index = self.groups.partition_point(|&(first, _)| first <= flow).saturating_sub(1);
+        let (first, ends) = &self.groups[index];
         let number = flow - first;
-        // The flows of a single node are told apart by address; a collector has but one.
-        let near = if way.upstream || way.from.members > 1 {
-            way.from.address(number, way.group, way.ip)
+        // Flows of a single node are distinguished by address. An aggregator has only one address.
+        let from = if ends.upstream || ends.from.members > 1 {
+            ends.from.address(number, ends.group, ends.ip)
         } else {
-            Place { members: way.count, ..way.from }.address(number, way.count, way.ip)
+            NodeGroup { members: ends.count, ..ends.from }.address(number, ends.count, ends.ip)
         };
-        let far = way.to.address(number, way.group, way.ip);
+        let to = ends.to.address(number, ends.group, ends.ip);
         let port = 1024 + (flow % 60_000) as u16;
-        let (addresses, [source_port, destination_port]) = if packet.returning() {
-            (IpAddresses::new(far, near), [SERVICE_PORT, port])
+        let (addresses, [source_port, destination_port]) = if packet.is_reverse() {
+            (IpAddresses::new(to, from), [SERVICE_PORT, port])
         } else {
-            (IpAddresses::new(near, far), [port, SERVICE_PORT])
+            (IpAddresses::new(from, to), [port, SERVICE_PORT])
         };
         let ip = IpHeader::new(addresses?);
-        let stated = match &packet.body {
+        let length = match &packet.body {
             Body::Tcp(segment) => {
                 let header = tcp_header(segment, source_port, destination_port);
                 write_tcp(headers, &ip, &header, Payload::Omitted(segment.len))?
@@ -118,9 +118,9 @@ impl Addresses {
                 write_udp(headers, &ip, &header, Payload::Omitted(datagram.bytes))?
             }
         };
-        // A stack whose `header` is smaller compresses what is shown here; a larger one adds bytes that
-        // are no part of the IP packet.
-        Ok(stated.max(packet.body.wire_bytes()))
+        // A stack with a smaller `header` compresses the headers shown here. A larger `header` adds bytes
+        // that are not part of the IP packet.
+        Ok(length.max(packet.body.wire_bytes()))
     }
 }
 
@@ -140,10 +140,10 @@ fn tcp_header(segment: &Segment, source_port: u16, destination_port: u16) -> Tcp
     header
 }
 
-impl Place {
-    /// IPv4: 10.<node>.<member>, where nodes and members differ for the first 256 and 65,536. IPv6: the
-    /// prefix, the node and the member, which differ for the first 65,536 and all. The member is the one
-    /// that goes with this one of a group.
+impl NodeGroup {
+    /// The address of the member that is assigned to this number of a group. IPv4: 10.<node>.<member>, unique for
+    /// the first 256 nodes and 65,536 members. IPv6: prefix, node and member, unique for the first 65,536
+    /// nodes and all members.
     fn address(self, number: u64, group: u64, ip: IpVersion) -> IpAddr {
         let member = match self.members {
             1 => 0xfffe,
@@ -162,7 +162,7 @@ impl Place {
     }
 }
 
-/// Shift of the windows in a capture (RFC 7323, section 2): room for 8 MB.
+/// Window scale shift in captures (RFC 7323, section 2), for windows up to 8 MB.
 const WINDOW_SCALE: u8 = 7;
 
 /// Port of the `to` end.

@@ -1,15 +1,15 @@
-//! The event queue: integer time. At equal times what a link delivers comes first, then the order
-//! of scheduling decides.
+//! The event queue, with integer time. At equal times events of links come first; further ties are
+//! resolved in order of scheduling.
 //!
-//! Such ties are no rarity: a segment that an acknowledgement delayed by a timer has released
-//! arrives just when the next such timer fires. The segment was on its way before the timer was
-//! set, so it is heard first, and the acknowledgement covers it.
+//! Ties are frequent: a segment that a delayed acknowledgement has released arrives exactly when the next
+//! delayed-ACK timer expires. The segment was in flight before the timer was set, so it is handled first, and
+//! the acknowledgement covers it.
 
 use gridhaul_scenario::units::Instant;
 
 use crate::heap::{Heap, NOTHING};
 
-/// Who is woken.
+/// The target of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Target {
     /// A direction of a link.
@@ -18,22 +18,22 @@ pub(crate) enum Target {
     End(u32),
     /// The application of a flow.
     App(u32),
-    /// The measurement: warm-up over, or time for a sample.
-    Clock,
+    /// The measurements: the warm-up ends, or a sample is due.
+    Sampling,
     /// A recorded trace.
     Trace(u32),
-    /// A proxy, as far as one connection is concerned.
-    Unit(u32),
+    /// A proxy instance, which serves one connection.
+    Proxy(u32),
 }
 
 /// A queue in which every target has at most one valid entry.
 ///
-/// Timers move later far more often than earlier, so an entry is left where it is when its target
-/// asks for a later time; it is put right when it comes up. Entries that were overtaken by an
-/// earlier one are recognised by their time and dropped.
+/// Timers move later far more often than earlier, so an entry stays in place when its target moves to a later
+/// time, and the target schedules itself again when the entry expires. An entry that an earlier one has
+/// superseded is recognised by its time and dropped.
 ///
-/// Each entry is time, then sequence, then target, in one number. Links have a heap of their own:
-/// they are few and come up all the time, and need not climb over the timers of all flows.
+/// An entry is time, sequence number and target in one integer. Links have a separate heap, because they are few
+/// and have most events.
 #[derive(Debug)]
 pub(crate) struct Events {
     links: Links,
@@ -47,12 +47,12 @@ pub(crate) struct Events {
 /// The entries of links.
 #[derive(Debug)]
 enum Links {
-    /// One for each of a few links: the least is found by comparing all, which takes less time than a heap.
+    /// One entry for each link; a linear search is faster than a heap for a few links.
     Few([u128; FEW]),
     Many(Heap),
 }
 
-/// Links that need no heap.
+/// Most links for which no heap is used.
 const FEW: usize = 4;
 
 impl Links {
@@ -76,7 +76,7 @@ impl Links {
         }
     }
 
-    /// Removes the first entry, which is of this link.
+    /// Removes the first entry, which belongs to this link.
     #[inline]
     fn take_first(&mut self, link: usize) {
         match self {
@@ -90,22 +90,27 @@ const TARGET_BITS: u32 = 28;
 const INDEX_BITS: u32 = 26;
 
 impl Events {
-    /// A queue for this many links, flows, traces and units of proxies.
-    pub(crate) fn new(links: usize, flows: usize, traces: usize, units: usize) -> Self {
-        let most = links.max(2 * flows).max(1 + traces + units);
+    /// A queue for these numbers of links, flows, traces and proxy instances.
+    pub(crate) fn new(links: usize, flows: usize, traces: usize, instances: usize) -> Self {
+        let most = links.max(2 * flows).max(1 + traces + instances);
         assert!(most < 1 << INDEX_BITS, "too many links, flows or proxies");
         let never = |count| vec![Instant::NEVER; count];
         Self {
             links: Links::Many(Heap::default()),
             others: Heap::default(),
             sequence: 0,
-            scheduled: [never(links), never(2 * flows), never(flows), never(1 + traces + units)],
+            scheduled: [
+                never(links),
+                never(2 * flows),
+                never(flows),
+                never(1 + traces + instances),
+            ],
             traces: traces as u32,
         }
     }
 
-    /// The same for links whose deadlines never move earlier, so that no entry is ever overtaken: of these,
-    /// a few need no heap.
+    /// The same queue for links whose deadlines never move earlier, so that no entry is superseded and a few
+    /// links need no heap.
     pub(crate) fn with_monotonic_links(mut self) -> Self {
         if self.scheduled[LINK].len() <= FEW {
             self.links = Links::Few([NOTHING; FEW]);
@@ -113,7 +118,7 @@ impl Events {
         self
     }
 
-    /// Wakes `target` at `at`, unless it is woken before that anyway.
+    /// Schedules an event of `target` at `at`, unless it has an earlier one.
     #[inline(always)]
     pub(crate) fn schedule(&mut self, target: Target, at: Instant) {
         let (kind, index) = self.split(target);
@@ -122,7 +127,7 @@ impl Events {
         }
     }
 
-    /// The same for a link, which comes up all the time.
+    /// [`schedule`](Self::schedule) for a link, the most frequent target.
     #[inline]
     pub(crate) fn schedule_link(&mut self, link: u32, at: Instant) {
         let scheduled = &mut self.scheduled[LINK][link as usize];
@@ -133,7 +138,7 @@ impl Events {
         }
     }
 
-    /// Timers move earlier seldom: most calls of [`schedule`](Self::schedule) end before this.
+    /// A separate function, because timers seldom move earlier.
     #[inline(never)]
     fn insert(&mut self, kind: usize, index: usize, at: Instant) {
         self.scheduled[kind][index] = at;
@@ -148,12 +153,12 @@ impl Events {
         u128::from(at.as_nanos()) << 64 | u128::from(order)
     }
 
-    /// How many entries there have been: about as many events have happened.
+    /// Number of entries so far, which is about the number of events.
     pub(crate) const fn entries(&self) -> u64 {
         self.sequence
     }
 
-    /// The next target to wake and when, if it is not later than `end`.
+    /// The time and target of the next event, if it is not later than `end`.
     #[inline]
     pub(crate) fn pop(&mut self, end: Instant) -> Option<(Instant, Target)> {
         loop {
@@ -181,16 +186,16 @@ impl Events {
         }
     }
 
-    /// The target of an entry that is no link's, unless the entry was overtaken.
+    /// The target of an entry that belongs to no link, unless the entry was superseded.
     #[inline(never)]
     fn other(&mut self, entry: u128) -> Option<Target> {
         let index = index(entry);
         let (kind, target) = match (entry as u64 >> INDEX_BITS) as usize & 3 {
             END => (END, Target::End(index)),
             APP => (APP, Target::App(index)),
-            _ if index == 0 => (CLOCK, Target::Clock),
-            _ if index <= self.traces => (CLOCK, Target::Trace(index - 1)),
-            _ => (CLOCK, Target::Unit(index - 1 - self.traces)),
+            _ if index == 0 => (SAMPLING, Target::Sampling),
+            _ if index <= self.traces => (SAMPLING, Target::Trace(index - 1)),
+            _ => (SAMPLING, Target::Proxy(index - 1 - self.traces)),
         };
         let scheduled = &mut self.scheduled[kind][index as usize];
         let valid = *scheduled == time(entry);
@@ -206,10 +211,10 @@ impl Events {
             Target::Link(index) => (LINK, index as usize),
             Target::End(index) => (END, index as usize),
             Target::App(index) => (APP, index as usize),
-            Target::Clock => (CLOCK, 0),
-            // Traces and proxies stand behind the clock: there are only four kinds.
-            Target::Trace(index) => (CLOCK, 1 + index as usize),
-            Target::Unit(index) => (CLOCK, (1 + self.traces + index) as usize),
+            Target::Sampling => (SAMPLING, 0),
+            // The two bits of the kind allow four kinds, so traces and proxies share one with the measurements.
+            Target::Trace(index) => (SAMPLING, 1 + index as usize),
+            Target::Proxy(index) => (SAMPLING, (1 + self.traces + index) as usize),
         }
     }
 }
@@ -217,7 +222,7 @@ impl Events {
 const LINK: usize = 0;
 const END: usize = 1;
 const APP: usize = 2;
-const CLOCK: usize = 3;
+const SAMPLING: usize = 3;
 
 #[inline]
 const fn time(entry: u128) -> Instant {
@@ -254,12 +259,12 @@ mod tests {
             events.schedule(Target::Link(0), Instant::from_nanos(nanos));
         }
         assert_eq!(events.pop(Instant::NEVER), Some((Instant::from_nanos(4), Target::Link(0))));
-        assert_eq!(events.pop(Instant::NEVER), None, "overtaken entries are dropped");
+        assert_eq!(events.pop(Instant::NEVER), None, "superseded entries are dropped");
     }
 
     proptest! {
         #[test]
-        fn few_links_come_up_as_in_a_heap(
+        fn the_queue_for_few_links_agrees_with_the_heap(
             steps in prop::collection::vec((0_u32..8, 0_u64..50, any::<bool>()), 1..200),
         ) {
             let events = || Events::new(FEW, 8, 0, 0);
@@ -288,7 +293,7 @@ mod tests {
         }
 
         #[test]
-        fn comes_out_sorted(times in prop::collection::vec(0_u64..1000, 1..300)) {
+        fn events_are_popped_in_order(times in prop::collection::vec(0_u64..1000, 1..300)) {
             let mut events = Events::new(times.len(), 0, 0, 0);
             for (index, &nanos) in times.iter().enumerate() {
                 events.schedule(Target::Link(index as u32), Instant::from_nanos(nanos));

@@ -1,13 +1,13 @@
-//! The heap under the event queue.
+//! The priority queue of events.
 
-/// A heap with four children a node: flatter than a binary one, and a node fits a cache line.
+/// A 4-ary heap: it is flatter than a binary heap, and the children of a node fit into a cache line.
 ///
-/// What comes up is left on top until the next call: mostly the same target asks to be woken
-/// again, and then its new entry takes the place, which saves one of two walks through the heap.
+/// The removal of the first entry is delayed until the next call. The same target usually schedules its next
+/// event, and the new entry then replaces the root, which saves one of two walks through the heap.
 #[derive(Debug, Default)]
 pub(crate) struct Heap {
     entries: Vec<u128>,
-    /// The entry on top has been taken.
+    /// Whether the root has been removed.
     vacant: bool,
 }
 
@@ -19,12 +19,12 @@ impl Heap {
     #[inline]
     pub(crate) fn first(&mut self) -> u128 {
         if self.vacant {
-            self.close_up();
+            self.fill_root();
         }
         self.entries.first().copied().unwrap_or(NOTHING)
     }
 
-    /// Takes the entry that [`first`](Self::first) has just shown.
+    /// Removes the entry that [`first`](Self::first) has just returned.
     #[inline]
     pub(crate) const fn take_first(&mut self) {
         self.vacant = true;
@@ -34,15 +34,15 @@ impl Heap {
     pub(crate) fn push(&mut self, entry: u128) {
         if self.vacant {
             self.vacant = false;
-            self.sink(entry);
+            self.sift_down(entry);
         } else {
-            self.push_behind(entry);
+            self.sift_up(entry);
         }
     }
 
-    /// Puts an entry where it belongs from the bottom up.
+    /// Inserts an entry from the bottom up.
     #[inline(never)]
-    fn push_behind(&mut self, entry: u128) {
+    fn sift_up(&mut self, entry: u128) {
         let mut hole = self.entries.len();
         self.entries.push(entry);
         while hole > 0 {
@@ -56,20 +56,20 @@ impl Heap {
         self.entries[hole] = entry;
     }
 
-    /// Nothing has taken the place on top: the last entry does.
+    /// Moves the last entry to the vacant root.
     #[inline(never)]
-    fn close_up(&mut self) {
+    fn fill_root(&mut self) {
         self.vacant = false;
         if let Some(last) = self.entries.pop()
             && !self.entries.is_empty()
         {
-            self.sink(last);
+            self.sift_down(last);
         }
     }
 
-    /// Puts an entry where it belongs from the top down.
+    /// Inserts an entry from the root down.
     #[inline]
-    fn sink(&mut self, entry: u128) {
+    fn sift_down(&mut self, entry: u128) {
         let len = self.entries.len();
         let mut hole = 0;
         loop {

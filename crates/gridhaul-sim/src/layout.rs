@@ -3,17 +3,17 @@
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::{Directions, Scenario};
 
-use crate::collect::Plan;
+use crate::aggregation::Topology;
 
-/// The rows of an answer, which follow from the scenario alone.
+/// The rows of an answer, which depend on the scenario only.
 #[derive(Debug)]
 pub(crate) struct Layout {
     /// Name and number of equal flows of each row.
     pub flows: Vec<(String, u64)>,
     /// The directions of all links, and their rows.
     pub directions: Directions,
-    /// The connections that lead on from collectors, and the row of each of their groups.
-    pub plan: Plan,
+    /// The upstream connections of aggregators, and the row of each of their groups.
+    pub aggregation: Topology,
     pub group_row: Vec<u32>,
 }
 
@@ -22,7 +22,7 @@ impl Layout {
         let mut layout = Self {
             flows: Vec::new(),
             directions: Directions::new(scenario),
-            plan: Plan::new(scenario)?,
+            aggregation: Topology::new(scenario)?,
             group_row: Vec::new(),
         };
         for (name, flow) in &scenario.flow {
@@ -32,17 +32,18 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Adds the rows of upstream connections, in the order in which data crosses them.
+    /// Adds the rows of upstream connections, in the order of the path of the data.
     fn add_groups(&mut self) {
-        self.group_row = vec![u32::MAX; self.plan.groups.len()];
-        let order: Vec<usize> =
-            (0..self.plan.flows.len()).flat_map(|flow| self.plan.after(flow)).collect();
+        self.group_row = vec![u32::MAX; self.aggregation.groups.len()];
+        let order: Vec<usize> = (0..self.aggregation.flows.len())
+            .flat_map(|flow| self.aggregation.after(flow))
+            .collect();
         let own = self.flows.len();
         for index in order {
             if self.group_row[index] != u32::MAX {
                 continue;
             }
-            let group = &self.plan.groups[index];
+            let group = &self.aggregation.groups[index];
             let name = group.row_name();
             let known = self.flows[own..].iter().position(|(row, _)| *row == name);
             let row = known.map_or(self.flows.len(), |known| own + known);
@@ -54,18 +55,18 @@ impl Layout {
         }
     }
 
-    /// The rows of the stages that the data of a row crosses; none for upstream connections, over
-    /// which data of several flows may go.
+    /// The rows of the stages on the path of a row's data. Empty for upstream connections, which may carry data
+    /// of several flows.
     pub(crate) fn stages(&self, row: usize) -> Vec<usize> {
-        if row >= self.plan.flows.len() {
+        if row >= self.aggregation.flows.len() {
             return Vec::new();
         }
-        let after = self.plan.after(row).map(|group| self.group_row[group] as usize);
+        let after = self.aggregation.after(row).map(|group| self.group_row[group] as usize);
         std::iter::once(row).chain(after).collect()
     }
 }
 
-/// A group on either side makes one flow for each of its members.
+/// Number of flows for a group of nodes at either end: one for each member.
 pub(crate) fn members(scenario: &Scenario, from: &str, to: &str) -> u64 {
     scenario.members(from, to).map_or(1, u64::from)
 }

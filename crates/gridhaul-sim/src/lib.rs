@@ -1,35 +1,36 @@
-//! Backend sim: packets on a virtual clock, every run audited.
+//! Backend `sim`: a discrete-event packet simulator whose runs are audited.
 //!
-//! The parts come from `gridhaul-core`; this crate wires them from a scenario, wakes them in the
-//! order of time, measures, and has every run re-checked by an auditor.
+//! Links, TCP connections, applications and proxies come from `gridhaul-core`. This crate connects
+//! them as a scenario says, executes events in order of time, computes metrics, and has an
+//! independent auditor check every run.
 
 #![forbid(unsafe_code)]
 
-mod account;
 mod addresses;
+mod aggregation;
 mod app;
 mod audit;
 mod build;
 mod capture;
-mod collect;
-mod copies;
+mod counters;
+mod duplicates;
 mod events;
 mod flow;
+mod handshakes;
 mod heap;
 mod layout;
-mod ledger;
-mod limits;
-mod measure;
+mod limitations;
+mod loss_cause;
+mod metrics;
 mod network;
-mod opening;
 mod packet;
-mod parcel;
 mod proxy;
-mod record;
+mod recorder;
+mod row_counters;
 mod run;
 mod stacks;
-mod truth;
+mod waiting_message;
 mod world;
 
-pub use audit::{AuditError, CollectorRule, LinkRule, Violation};
+pub use audit::{AggregatorRule, AuditError, LinkRule, Violation};
 pub use run::Sim;

@@ -9,36 +9,36 @@ use crate::capture::Tap;
 use crate::events::{Events, Target};
 use crate::packet::Packet;
 
-/// Links, routes and the event queue: everything that a packet needs to get on.
+/// Links, routes and the event queue: the state that forwarding a packet needs.
 #[derive(Debug)]
 pub(crate) struct Network {
     pub links: LinkSet<Packet, Observer>,
-    /// Routes of all flows one behind the other, each with [`ARRIVED`] behind it.
+    /// Routes of all flows one after another, each followed by [`END_OF_ROUTE`].
     pub routes: Vec<u32>,
     pub events: Events,
-    /// A packet that is written before a link with impairments or observers gets it.
+    /// Buffer for a packet that is written before it is offered to a link with impairments or observers.
     pub detached: Packet,
 }
 
 /// One direction of a link with its counters and observers.
 pub(crate) type Link = LinkEntry<Packet, Observer>;
 
-/// What observes one direction of a link.
+/// The observers of one direction of a link.
 #[derive(Debug)]
 pub(crate) struct Observer {
     pub audit: LinkAudit,
     pub tap: Option<Box<Tap>>,
 }
 
-/// Stands in the list of routes behind the last link of each.
-pub(crate) const ARRIVED: u32 = u32::MAX;
+/// Follows the last link of each route in the list of routes.
+pub(crate) const END_OF_ROUTE: u32 = u32::MAX;
 
-/// Numbers from here on are no links but proxies: the first, the second, ... on the way.
-pub(crate) const AT_PROXY: u32 = 1 << 31;
+/// Entries from here on are proxies instead of links: the first, the second, ... on the path.
+pub(crate) const FIRST_PROXY: u32 = 1 << 31;
 
 impl Network {
-    /// Puts a packet onto the link of its route that comes next, at this place in the list.
-    /// `packet` makes it, with the place behind. False where the queue drops it.
+    /// Offers a packet to the link at the index `next` of the list of routes. `packet` builds the packet from the
+    /// following index. Returns false if the queue drops the packet.
     #[inline(always)]
     pub(crate) fn offer(
         &mut self,
@@ -53,21 +53,21 @@ impl Network {
         self.links.offer(now, link, bytes, || packet(next + 1), schedule).is_ok()
     }
 
-    /// Where a segment to the end `to` is to be written that begins its route at `next` in the list:
-    /// in the first link, if that is plain. [`Self::send`] follows.
+    /// Returns the memory for a segment to the end `to` whose route begins at `next` in the list: in the buffer of
+    /// the first link, if that has no impairments or observers. [`Self::send`] must follow.
     #[inline(always)]
-    pub(crate) fn place_segment(&mut self, now: Instant, next: u32, to: u32) -> &mut Segment {
+    pub(crate) fn reserve_segment(&mut self, now: Instant, next: u32, to: u32) -> &mut Segment {
         let link = self.routes[next as usize];
         let packet = match self.links.packet_slot(link, Packet::blank) {
-            Some(place) => place,
+            Some(reserved) => reserved,
             None => &mut self.detached,
         };
         (packet.to, packet.next, packet.sent) = (to, next + 1, now);
         packet.segment_mut()
     }
 
-    /// Sends the segment just written ([`Self::place_segment`]) of this size on the link. False where the
-    /// queue drops it.
+    /// Transmits the segment just written to the memory of [`Self::reserve_segment`], of this size. Returns
+    /// false if the queue drops the segment.
     #[inline(always)]
     pub(crate) fn send(&mut self, now: Instant, next: u32, bytes: u32) -> bool {
         let link = self.routes[next as usize];
@@ -102,7 +102,7 @@ impl LinkObserver<Packet> for Observer {
     }
 
     #[inline]
-    fn on_transit(&mut self, now: Instant, passage: &PacketTransit<Packet>) {
-        self.audit.on_transit(now, passage);
+    fn on_transit(&mut self, now: Instant, transit: &PacketTransit<Packet>) {
+        self.audit.on_transit(now, transit);
     }
 }

@@ -1,49 +1,48 @@
-//! What travels over the links.
+//! Packets on the links.
 
 use gridhaul_core::link::LinkPayload;
 use gridhaul_core::tcp::Segment;
 use gridhaul_scenario::units::Instant;
 
-/// A packet on its way. It is kept small: every link copies it once.
+/// A packet in transit. Its size is kept small because every link copies it once.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Packet {
-    /// The end to which it travels: twice the number of the flow, plus one for the `to` end.
+    /// The destination end: twice the number of the flow, plus one for the `to` end.
     pub to: u32,
-    /// Place in the list of routes of the link that comes next.
+    /// Index of the next link in the list of routes.
     pub next: u32,
-    /// When its end sent it.
+    /// When the sending end transmitted the packet.
     pub sent: Instant,
-    /// What it carries.
     pub body: Body,
 }
 
-/// What a packet carries.
+/// The content of a packet.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Body {
     Tcp(Segment),
     Datagram(Datagram),
 }
 
-/// A message without reliability.
+/// A message that is sent as a datagram.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Datagram {
     /// Payload in bytes.
     pub bytes: u32,
     /// Headers in bytes.
     pub header: u8,
-    /// Which one of its row of flows it is, from 0.
+    /// Sequence number among the datagrams of the row of flows, from 0.
     pub number: u32,
-    /// When the application had it ready.
+    /// When the application had the message ready.
     pub ready: Instant,
 }
 
 impl Packet {
-    /// A packet to be overwritten.
+    /// A placeholder that the caller overwrites.
     pub(crate) fn blank() -> Self {
         Self { to: 0, next: 0, sent: Instant::ZERO, body: Body::Tcp(Segment::default()) }
     }
 
-    /// The segment that it carries, or a blank one in the place of a datagram.
+    /// The segment of the packet. A datagram is replaced by an empty segment.
     #[inline]
     pub(crate) fn segment_mut(&mut self) -> &mut Segment {
         if !matches!(self.body, Body::Tcp(_)) {
@@ -51,32 +50,32 @@ impl Packet {
         }
         match &mut self.body {
             Body::Tcp(segment) => segment,
-            Body::Datagram(_) => unreachable!("a segment has just been put there"),
+            Body::Datagram(_) => unreachable!("the body has just been set to a segment"),
         }
     }
 
-    /// Number of its flow.
+    /// Number of the flow.
     #[inline]
     pub(crate) const fn flow(&self) -> u32 {
         self.to / 2
     }
 
-    /// Whether it travels from the `to` end to the `from` end.
+    /// Whether the packet travels from the `to` end to the `from` end.
     #[inline]
-    pub(crate) const fn returning(&self) -> bool {
+    pub(crate) const fn is_reverse(&self) -> bool {
         self.to.is_multiple_of(2)
     }
 }
 
 impl LinkPayload for Packet {
-    /// Both ends of each flow send a flow of their own.
+    /// The two directions of a flow count as two flows.
     fn flow(&self) -> u64 {
         u64::from(self.to)
     }
 }
 
 impl Body {
-    /// Size on the wire with headers.
+    /// Size on the link with headers.
     #[inline]
     pub(crate) const fn wire_bytes(&self) -> u32 {
         match self {

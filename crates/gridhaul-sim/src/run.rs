@@ -1,4 +1,4 @@
-//! The backend: all sweep points and repeats, on as many threads as wanted, as one answer.
+//! The backend: runs all sweep points and replications on several threads and combines them to one answer.
 
 use std::cell::Cell;
 use std::mem;
@@ -11,19 +11,19 @@ use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
 use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 
 use crate::addresses::addresses;
-use crate::audit::{Account, AuditError};
+use crate::aggregation::unsupported;
+use crate::audit::{AuditError, LinkTotals};
 use crate::build::build;
-use crate::collect::refusals;
 use crate::layout::Layout;
-use crate::limits;
+use crate::limitations;
 use crate::proxy;
 use crate::world::World;
 
 /// The packet simulator.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Sim {
-    /// Threads for repeats and sweep points; 0: one for each core. The answer does not depend
-    /// on it.
+    /// Threads for replications and sweep points; 0: one for each core. The answer does not depend on the
+    /// number.
     pub threads: usize,
 }
 
@@ -33,8 +33,8 @@ impl Backend for Sim {
     }
 
     fn supports(&self, scenario: &Scenario) -> Result<(), Vec<Unsupported>> {
-        let mut unsupported = refusals(scenario);
-        unsupported.extend(proxy::refusals(scenario));
+        let mut unsupported = unsupported(scenario);
+        unsupported.extend(proxy::unsupported(scenario));
         unsupported.extend(scenario.shaper_keys().map(|(key, _)| Unsupported {
             key,
             reason: "the simulator has no shapers; use `--on emu`, or set `on = false`".to_owned(),
@@ -47,12 +47,12 @@ impl Backend for Sim {
         for point in &points {
             self.supports(&point.scenario).map_err(RunError::Unsupported)?;
         }
-        let jobs = Jobs::new(points.len(), scenario.replications as usize, progress);
+        let queue = RunQueue::new(points.len(), scenario.replications as usize, progress);
         let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(self.threads_for(jobs.count))
+            .num_threads(self.threads_for(queue.count))
             .build()
             .map_err(|error| RunError::Machine(format!("threads: {error}")))?;
-        let outcomes = pool.broadcast(|_| jobs.work(&points));
+        let outcomes = pool.broadcast(|_| queue.work(&points));
         let outcomes: Result<Vec<_>, RunError> = outcomes.into_iter().collect();
         let mut outcomes: Vec<_> = outcomes?.into_iter().flatten().collect();
         outcomes.sort_by_key(|(number, _)| *number);
@@ -60,18 +60,18 @@ impl Backend for Sim {
     }
 }
 
-/// The runs of a scenario, which threads take one after the other: point by point, and the
-/// replications of a point in their order, so that an interruption leaves whole points.
-struct Jobs<'a> {
+/// The runs of a scenario, which threads take in order: point by point, and the replications of a point one
+/// after another, so that an interruption leaves complete points.
+struct RunQueue<'a> {
     count: usize,
     replications: usize,
     next: AtomicUsize,
-    /// Thousandths of runs that are done.
+    /// Completed thousandths of all runs.
     done: AtomicU64,
     progress: &'a dyn Progress,
 }
 
-impl<'a> Jobs<'a> {
+impl<'a> RunQueue<'a> {
     const fn new(points: usize, replications: usize, progress: &'a dyn Progress) -> Self {
         let (next, done) = (AtomicUsize::new(0), AtomicU64::new(0));
         Self { count: points * replications, replications, next, done, progress }
@@ -79,7 +79,7 @@ impl<'a> Jobs<'a> {
 
     /// Takes runs until none is left, one fails or the user interrupts.
     fn work(&self, points: &[ScenarioPoint]) -> Result<Vec<(usize, Outcome)>, RunError> {
-        let mut own = Vec::new();
+        let mut outcomes = Vec::new();
         while !self.progress.is_interrupted() {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             if number >= self.count {
@@ -87,17 +87,17 @@ impl<'a> Jobs<'a> {
             }
             let (point, replication) = (number / self.replications, number % self.replications);
             let reported = Cell::new(0);
-            let goes_on = |share: u64| self.on_slice(share - reported.replace(share));
-            let outcome = run_once(&points[point].scenario, replication as u32, goes_on);
-            // No thread begins another run after one has failed.
+            let continues = |share: u64| self.on_slice(share - reported.replace(share));
+            let outcome = run_once(&points[point].scenario, replication as u32, continues);
+            // No thread begins another run after a failure.
             let outcome =
                 outcome.inspect_err(|_| self.next.store(self.count, Ordering::Relaxed))?;
-            own.extend(outcome.map(|outcome| (number, outcome)));
+            outcomes.extend(outcome.map(|outcome| (number, outcome)));
         }
-        Ok(own)
+        Ok(outcomes)
     }
 
-    /// Reports so many thousandths of a run. Returns whether the run is to go on.
+    /// Reports completed thousandths of a run. Returns whether the run is to continue.
     fn on_slice(&self, thousandths: u64) -> bool {
         let done = self.done.fetch_add(thousandths, Ordering::Relaxed) + thousandths;
         self.progress.advance(done, (self.count as u64).saturating_mul(1000));
@@ -106,17 +106,17 @@ impl<'a> Jobs<'a> {
 }
 
 impl Sim {
-    /// A thread more than there are jobs would have nothing to do.
-    fn threads_for(self, jobs: usize) -> usize {
+    /// The number of threads: no more than runs.
+    fn threads_for(self, runs: usize) -> usize {
         let wanted = match self.threads {
             0 => thread::available_parallelism().map_or(1, NonZero::get),
             wanted => wanted,
         };
-        wanted.min(jobs).max(1)
+        wanted.min(runs).max(1)
     }
 }
 
-/// What comes out of one run.
+/// The results of one run.
 struct Outcome {
     rows: RunRows,
     series: Vec<Series>,
@@ -124,15 +124,15 @@ struct Outcome {
     warnings: Vec<Warning>,
 }
 
-/// One run; none if `goes_on` has ended it early.
+/// Simulates one run. Returns `None` if `continues` has ended it early.
 fn run_once(
     scenario: &Scenario,
     replication: u32,
-    goes_on: impl Fn(u64) -> bool,
+    continues: impl Fn(u64) -> bool,
 ) -> Result<Option<Outcome>, RunError> {
     let layout = Layout::new(scenario)?;
     let mut world = build(scenario, &layout, replication, replication == 0)?;
-    if !world.run(goes_on)? {
+    if !world.run(continues)? {
         return Ok(None);
     }
     audit(&mut world, &layout, replication)?;
@@ -141,14 +141,14 @@ fn run_once(
     let taps = world.net.links.iter_mut().filter_map(|link| link.observer.tap.take());
     let captures = taps.map(|tap| tap.into_capture(&names)).collect();
     let mut warnings = rows.warnings(scenario);
-    warnings.extend(limits::warnings(scenario, &rows));
-    let gave_up = world.proxies.gave_up(&world.flows);
-    warnings.extend(gave_up.map(|row| limits::gave_up(&layout.flows[row as usize].0)));
+    warnings.extend(limitations::warnings(scenario, &rows));
+    let reset = world.proxies.rows_reset_with_loss(&world.flows);
+    warnings.extend(reset.map(|row| limitations::proxy_reset(&layout.flows[row as usize].0)));
     let series = world.recorder.take().map_or_else(Vec::new, |recorder| recorder.into_series());
     Ok(Some(Outcome { rows, series, captures, warnings }))
 }
 
-/// Has the run re-checked.
+/// Audits a finished run.
 fn audit(world: &mut World, layout: &Layout, replication: u32) -> Result<(), RunError> {
     let failed = |entity: &str, violation| {
         let error = AuditError { replication, entity: entity.to_owned(), violation };
@@ -156,25 +156,25 @@ fn audit(world: &mut World, layout: &Layout, replication: u32) -> Result<(), Run
     };
     let flow_name = |row: u32| layout.flows[row as usize].0.as_str();
     for (link, &row) in world.net.links.iter_mut().zip(layout.directions.row_of()) {
-        let account = Account {
+        let totals = LinkTotals {
             offered: link.account.offered,
             refused: link.account.refused,
             copies: link.direction.copies(),
             inside: link.direction.inside() as u64,
         };
         let name = &layout.directions.rows()[row as usize].0;
-        link.observer.audit.finish(account).map_err(|violation| failed(name, violation))?;
+        link.observer.audit.finish(totals).map_err(|violation| failed(name, violation))?;
     }
     for (index, flow) in world.flows.iter().enumerate() {
         let audited = world.proxies.audit(index, flow);
         audited.map_err(|violation| failed(flow_name(flow.row), violation))?;
     }
-    let audited = world.collect.audit(&world.flows);
+    let audited = world.aggregators.audit(&world.flows);
     audited.map_err(|(row, violation)| failed(flow_name(row), violation))
 }
 
-/// Puts the finished runs of all points together. Of a point that was interrupted, the replications
-/// before the first unfinished one count: the answer is that of fewer replications.
+/// Combines the finished runs of all points. Of an interrupted point, the replications before the first
+/// unfinished one count, so that the answer is that of fewer replications.
 fn answer(
     scenario: &Scenario,
     points: &[ScenarioPoint],

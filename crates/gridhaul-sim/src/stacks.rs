@@ -8,14 +8,14 @@ use gridhaul_scenario::scenario::{IpVersion, Scenario};
 /// The stacks of both ends, which all flows of a row share.
 pub(crate) type Stacks = (Arc<StackParams>, Arc<StackParams>);
 
-/// The stacks of these names.
+/// The stacks with these names.
 pub(crate) fn stacks(
     scenario: &Scenario,
-    [near, far]: [Option<&String>; 2],
+    [from, to]: [Option<&String>; 2],
     ip: IpVersion,
 ) -> Stacks {
     let resolve = |name: Option<&String>| Arc::new(StackParams::named(scenario, name, ip));
-    let resolved = resolve(near);
-    let far = if far == near { Arc::clone(&resolved) } else { resolve(far) };
-    (resolved, far)
+    let resolved = resolve(from);
+    let to = if to == from { Arc::clone(&resolved) } else { resolve(to) };
+    (resolved, to)
 }

@@ -1,4 +1,4 @@
-//! A run: the loop that wakes links, ends and applications in the order of time.
+//! The event loop of a run: handles events of links, connection ends and applications in order of time.
 
 mod applications;
 mod nodes;
@@ -11,91 +11,91 @@ use gridhaul_scenario::answer::RunRows;
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::units::Instant;
 
-use crate::collect::Collectors;
+use crate::aggregation::Aggregators;
+use crate::counters::RunCounters;
 use crate::events::Target;
 use crate::flow::{Ends, Flow, Received};
 use crate::layout::Layout;
-use crate::ledger::Ledger;
-use crate::measure::{Before, State, rows};
-use crate::network::{ARRIVED, AT_PROXY, Network};
+use crate::metrics::{RunState, WarmupSnapshot, rows};
+use crate::network::{END_OF_ROUTE, FIRST_PROXY, Network};
 use crate::packet::{Body, Packet};
 use crate::proxy::Proxies;
-use crate::record::Recorder;
+use crate::recorder::Recorder;
 
-/// Everything that lives during one run.
+/// The state of one run.
 #[derive(Debug)]
 pub(crate) struct World {
     pub net: Network,
     pub flows: Vec<Flow>,
     /// The messages of all flows.
-    pub under_way: InFlightMessages,
-    /// When the application of each flow starts; empty once the run has begun.
+    pub in_flight: InFlightMessages,
+    /// When the application of each flow starts; empty after the run has begun.
     pub starts: Vec<Instant>,
-    pub collect: Collectors,
+    pub aggregators: Aggregators,
     pub proxies: Proxies,
     pub playbacks: Vec<Playback>,
-    /// Why the run cannot go on.
+    /// The error that ends the run.
     pub failure: Option<RunError>,
-    pub ledger: Ledger,
-    /// The counters at the end of the warm-up, from then on.
-    pub before: Option<Before>,
+    pub counters: RunCounters,
+    /// The counters at the end of the warm-up, once it is over.
+    pub warmup: Option<WarmupSnapshot>,
     pub recorder: Option<Recorder>,
 }
 
-/// Events between two looks at whether the run goes on: some hundredths of a second.
+/// Events between two checks whether the run continues: some hundredths of a second.
 const EVENTS_PER_SLICE: u64 = 100_000;
 
 impl World {
-    /// Runs from the beginning to the end, in slices of simulated time. After each slice `goes_on`
-    /// is asked, with the thousandths of the run that are done. Returns whether the end was reached.
+    /// Simulates the run in slices of simulated time. After each slice, `continues` gets the completed
+    /// thousandths of the run and decides whether to continue. Returns whether the end was reached.
     ///
     /// # Errors
-    /// A recorded trace that is wrong further on.
-    pub(crate) fn run(&mut self, goes_on: impl Fn(u64) -> bool) -> Result<bool, RunError> {
+    /// A recorded trace has an invalid row that was not read before the run.
+    pub(crate) fn run(&mut self, continues: impl Fn(u64) -> bool) -> Result<bool, RunError> {
         self.begin();
-        let end = self.ledger.measured.end.as_nanos();
+        let end = self.counters.measured.end.as_nanos();
         let (mut until, mut slice) = (0, (end >> 20).max(1));
         while until < end {
             until = end.min(until.saturating_add(slice));
             let before = self.net.events.entries();
             self.run_until(Instant::from_nanos(until))?;
             let done = (u128::from(until) * 1000 / u128::from(end)) as u64;
-            if !goes_on(done) && until < end {
+            if !continues(done) && until < end {
                 return Ok(false);
             }
-            // A slice that follows the number of events costs no counter for each of them.
+            // The slice is adapted to the event rate, so that no counter is needed for each event.
             let events = (self.net.events.entries() - before).max(1);
             let wanted = u128::from(slice) * u128::from(EVENTS_PER_SLICE) / u128::from(events);
             let (least, most) = (u128::from(slice) / 8, u128::from(slice) * 8);
             slice = wanted.clamp(least, most).clamp(1, u128::from(end / 64).max(1)) as u64;
         }
-        self.ledger.handshakes.finish(&self.flows);
+        self.counters.handshakes.finish(&self.flows);
         Ok(true)
     }
 
-    /// Schedules what happens first.
+    /// Schedules the first events.
     fn begin(&mut self) {
-        self.net.events.schedule(Target::Clock, self.first_tick());
+        self.net.events.schedule(Target::Sampling, self.first_sample());
         for (index, start) in std::mem::take(&mut self.starts).into_iter().enumerate() {
             self.net.events.schedule(Target::App(index as u32), start);
         }
-        for (index, unit) in self.proxies.units.iter().enumerate() {
-            self.net.events.schedule(Target::Unit(index as u32), unit.next_deadline());
+        for (index, instance) in self.proxies.instances.iter().enumerate() {
+            self.net.events.schedule(Target::Proxy(index as u32), instance.next_deadline());
         }
         for (index, playback) in self.playbacks.iter().enumerate() {
             self.net.events.schedule(Target::Trace(index as u32), playback.at());
         }
     }
 
-    /// Handles all events up to a time, this time included.
+    /// Handles all events up to and including a time.
     fn run_until(&mut self, until: Instant) -> Result<(), RunError> {
         while let Some((now, target)) = self.net.events.pop(until) {
             match target {
                 Target::Link(link) => self.on_link(now, link),
                 Target::End(end) => self.on_end(now, end),
                 Target::App(flow) => self.on_app(now, flow),
-                Target::Clock => self.on_clock(now),
-                Target::Unit(unit) => self.on_unit(now, unit),
+                Target::Sampling => self.on_sampling(now),
+                Target::Proxy(instance) => self.on_proxy_timeout(now, instance),
                 Target::Trace(trace) => {
                     self.on_trace(now, trace);
                     if let Some(failure) = self.failure.take() {
@@ -107,61 +107,61 @@ impl World {
         Ok(())
     }
 
-    /// Packets have left a link: they enter the next one or reach their end.
+    /// Packets have left a link: each enters the next link or reaches its destination.
     #[inline]
     fn on_link(&mut self, now: Instant, link: u32) {
         loop {
-            let slot = self.net.links.entry_mut(link);
-            let Some(passage) = slot.front(now) else { break };
-            let packet = &passage.payload;
+            let entry = self.net.links.entry_mut(link);
+            let Some(transit) = entry.front(now) else { break };
+            let packet = &transit.payload;
             let next = self.net.routes[packet.next as usize];
-            let whole = matches!(passage.outcome, TransitOutcome::Arrived);
+            let intact = matches!(transit.outcome, TransitOutcome::Arrived);
             if let Body::Tcp(segment) = &packet.body
-                && whole
-                && next == ARRIVED
+                && intact
+                && next == END_OF_ROUTE
             {
-                // The end reads the segment where the link has it: most are never moved again.
+                // The end reads the segment in the buffer of the link, which saves a copy for most segments.
                 let to = packet.to;
-                if self.collect.takes(to, segment) {
+                if self.aggregators.receives(to, segment) {
                     let (segment, sent) = (*segment, packet.sent);
-                    slot.direction.drop_front();
-                    self.on_collected_segment(now, to, &segment, sent);
+                    entry.direction.drop_front();
+                    self.on_segment_at_aggregator(now, to, &segment, sent);
                     continue;
                 }
                 let flow = &mut self.flows[to as usize / 2];
-                if segment.len > 0 && !packet.returning() {
+                if segment.len > 0 && !packet.is_reverse() {
                     let delay = now.since(packet.sent);
-                    self.ledger.crossings[flow.row as usize].on_arrived(delay);
+                    self.counters.path_counters[flow.row as usize].on_arrived(delay);
                 }
-                let account = &mut self.ledger.accounts[flow.row as usize];
-                let received = flow.on_segment(now, to, (segment, passage.bytes), account);
-                slot.direction.drop_front();
+                let totals = &mut self.counters.rows[flow.row as usize];
+                let received = flow.on_segment(now, to, (segment, transit.bytes), totals);
+                entry.direction.drop_front();
                 if received != Received::Other {
                     self.on_received(now, to, received);
                 }
-                self.pump(now, to);
+                self.transmit_ready_inlined(now, to);
                 continue;
             }
-            // So does a proxy, if it takes the segment in.
-            if whole
-                && next != ARRIVED
-                && next >= AT_PROXY
-                && let Some(taken) = self.proxies.take_in(now, packet, next - AT_PROXY)
+            // So does a proxy that accepts the segment.
+            if intact
+                && next != END_OF_ROUTE
+                && next >= FIRST_PROXY
+                && let Some(accepted) = self.proxies.accept(now, packet, next - FIRST_PROXY)
             {
-                slot.direction.drop_front();
-                self.on_taken_in(now, taken);
+                entry.direction.drop_front();
+                self.on_accepted_by_proxy(now, accepted);
                 continue;
             }
-            let (packet, outcome) = (*packet, passage.outcome);
-            slot.direction.drop_front();
-            self.on_passed(now, outcome, packet);
+            let (packet, outcome) = (*packet, transit.outcome);
+            entry.direction.drop_front();
+            self.on_left_link(now, outcome, packet);
         }
         let deadline = self.net.links.entry(link).direction.next_deadline();
         self.net.events.schedule_link(link, deadline);
     }
 
-    /// A packet has left a link and is not a segment at its end, or it is impaired.
-    fn on_passed(&mut self, now: Instant, outcome: TransitOutcome, packet: Packet) {
+    /// A packet has left a link and is not an intact segment at its destination.
+    fn on_left_link(&mut self, now: Instant, outcome: TransitOutcome, packet: Packet) {
         match outcome {
             TransitOutcome::Arrived
             | TransitOutcome::Duplicate
@@ -169,25 +169,25 @@ impl World {
             | TransitOutcome::CorruptedUndetectedDuplicate => {
                 self.forward(now, packet);
             }
-            // The receiver's checksum rejects what is damaged; nothing answers it.
+            // The receiver discards a packet with a wrong checksum silently.
             TransitOutcome::Corrupted => self.on_lost(&packet, LossCause::Error),
             TransitOutcome::Lost(reason) if reason.is_by_queue() => {
                 self.on_lost(&packet, LossCause::Queue)
             }
             TransitOutcome::Lost(_) => self.on_lost(&packet, LossCause::Error),
-            // The original is counted.
+            // The loss of the original is counted.
             TransitOutcome::CorruptedDuplicate => {}
         }
     }
 
-    /// A packet goes on or is at its end.
+    /// A packet is forwarded to the next hop or delivered to its destination.
     fn forward(&mut self, now: Instant, packet: Packet) {
         let next = self.net.routes[packet.next as usize];
-        if next != ARRIVED && next >= AT_PROXY {
-            self.on_proxied(now, &packet, next - AT_PROXY);
+        if next != END_OF_ROUTE && next >= FIRST_PROXY {
+            self.on_packet_at_proxy(now, &packet, next - FIRST_PROXY);
             return;
         }
-        if next != ARRIVED {
+        if next != END_OF_ROUTE {
             let bytes = packet.body.wire_bytes();
             if !self.net.offer(now, packet.next, bytes, |next| Packet { next, ..packet }) {
                 self.on_lost(&packet, LossCause::Queue);
@@ -198,79 +198,80 @@ impl World {
             Body::Datagram(datagram) => self.on_datagram(now, packet, datagram),
             Body::Tcp(segment) => {
                 let (to, bytes) = (packet.to, segment.wire_bytes());
-                if self.collect.takes(to, &segment) {
-                    self.on_collected_segment(now, to, &segment, packet.sent);
+                if self.aggregators.receives(to, &segment) {
+                    self.on_segment_at_aggregator(now, to, &segment, packet.sent);
                     return;
                 }
                 let flow = &mut self.flows[to as usize / 2];
-                if segment.len > 0 && !packet.returning() {
+                if segment.len > 0 && !packet.is_reverse() {
                     let delay = now.since(packet.sent);
-                    self.ledger.crossings[flow.row as usize].on_arrived(delay);
+                    self.counters.path_counters[flow.row as usize].on_arrived(delay);
                 }
-                let account = &mut self.ledger.accounts[flow.row as usize];
-                let received = flow.on_segment(now, to, (&segment, bytes), account);
+                let totals = &mut self.counters.rows[flow.row as usize];
+                let received = flow.on_segment(now, to, (&segment, bytes), totals);
                 if received != Received::Other {
                     self.on_received(now, to, received);
                 }
-                self.pump_apart(now, to);
+                self.transmit_ready(now, to);
             }
         }
     }
 
-    /// Sends what an end has to send, and wakes it when it next wants to be.
+    /// Transmits the segments that an end may send, and schedules its next timer.
     #[inline(always)]
-    fn pump(&mut self, now: Instant, end: u32) {
+    fn transmit_ready_inlined(&mut self, now: Instant, end: u32) {
         let flow = &mut self.flows[(end / 2) as usize];
         let side = (end % 2) as usize;
         let next = flow.routes[side];
         if side == 0
-            && self.ledger.truth.is_asked()
+            && self.counters.loss_causes.is_active()
             && let Ends::Tcp(ends) = &flow.ends
         {
-            self.ledger.truth.on_handled(end / 2, ends);
+            self.counters.loss_causes.on_handled(end / 2, ends);
         }
         let in_burst = side == 0 && flow.is_in_burst();
         let deadline = loop {
-            let written = in_burst && poll_write(now, flow, &mut self.ledger, &mut self.under_way);
+            let written =
+                in_burst && poll_write(now, flow, &mut self.counters, &mut self.in_flight);
             let Ends::Tcp(ends) = &mut flow.ends else { return };
             let connection = &mut ends[side];
             let Some(pending) = connection.poll(now) else {
                 if written {
-                    // It waits for more.
+                    // The connection waits for more data.
                     continue;
                 }
                 break connection.next_deadline();
             };
-            let segment = self.net.place_segment(now, next, end ^ 1);
+            let segment = self.net.reserve_segment(now, next, end ^ 1);
             connection.write_segment(now, &pending, segment);
             let (len, seq, flags) = (segment.len, segment.seq, segment.flags);
             let bytes = segment.wire_bytes();
-            // An end that has data to send sends it before it acknowledges without, unless that
-            // acknowledges nothing but SYN.
+            // An end sends data before a pure acknowledgement, so nothing follows one, unless it acknowledges
+            // only the SYN.
             let last = len == 0 && flags == Flags::ACK && connection.receiver().next() > 1;
             let data = len > 0 && side == 0;
             if data {
-                self.ledger.crossings[flow.row as usize].on_sent(bytes);
+                self.counters.path_counters[flow.row as usize].on_sent(bytes);
             }
-            // TCP finds out about a refused segment.
+            // TCP detects a segment that the queue drops as any other loss.
             if !self.net.send(now, next, bytes) && data {
                 let segment = Segment { seq, len, flags, ..Segment::default() };
-                self.ledger.on_segment_lost(flow.row, end / 2, &segment, LossCause::Queue);
+                self.counters.on_segment_lost(flow.row, end / 2, &segment, LossCause::Queue);
             }
             if last || data && !in_burst && connection.has_filled_window() {
                 break connection.next_deadline();
             }
         };
         self.net.events.schedule(Target::End(end), deadline);
-        if self.collect.sends_from(end) {
-            self.on_upstream_pumped(now, end / 2);
+        if self.aggregators.sends_from(end) {
+            self.on_upstream_transmitted(now, end / 2);
         }
     }
 
-    /// [`pump`](Self::pump) once more, for where it is called seldom.
+    /// [`transmit_ready_inlined`](Self::transmit_ready_inlined) as a call, for less frequent callers.
     #[inline(never)]
-    fn pump_apart(&mut self, now: Instant, end: u32) {
-        self.pump(now, end);
+    fn transmit_ready(&mut self, now: Instant, end: u32) {
+        self.transmit_ready_inlined(now, end);
     }
 
     fn on_end(&mut self, now: Instant, end: u32) {
@@ -281,66 +282,66 @@ impl World {
             connection.handle_timeout(now);
             if end.is_multiple_of(2) {
                 let cwnd = connection.sender().map_or(0, Sender::cwnd);
-                self.ledger.accounts[flow.row as usize].note_cwnd(now, &mut flow.cwnd, cwnd);
+                self.counters.rows[flow.row as usize].note_cwnd(now, &mut flow.cwnd, cwnd);
             }
         }
-        self.pump_apart(now, end);
+        self.transmit_ready(now, end);
     }
 
     fn on_lost(&mut self, packet: &Packet, cause: LossCause) {
         let flow = &mut self.flows[packet.flow() as usize];
         match &packet.body {
-            Body::Datagram(datagram) => self.ledger.on_datagram_lost(flow.row, datagram.number),
+            Body::Datagram(datagram) => self.counters.on_datagram_lost(flow.row, datagram.number),
             Body::Tcp(segment) => {
-                if segment.len > 0 && !packet.returning() {
-                    self.ledger.on_segment_lost(flow.row, packet.flow(), segment, cause);
+                if segment.len > 0 && !packet.is_reverse() {
+                    self.counters.on_segment_lost(flow.row, packet.flow(), segment, cause);
                 }
             }
         }
     }
 
-    /// The rows of the answer, once the run is over.
+    /// The rows of the answer at the end of the run.
     pub(crate) fn rows(&self, layout: &Layout) -> RunRows {
-        rows(self.state(), self.before.as_ref(), layout)
+        rows(self.state(), self.warmup.as_ref(), layout)
     }
 
-    const fn state(&self) -> State<'_> {
-        State {
+    const fn state(&self) -> RunState<'_> {
+        RunState {
             net: &self.net,
             flows: self.flows.as_slice(),
-            under_way: &self.under_way,
-            collect: &self.collect,
+            in_flight: &self.in_flight,
+            aggregators: &self.aggregators,
             proxies: &self.proxies,
-            ledger: &self.ledger,
+            counters: &self.counters,
         }
     }
 
-    fn first_tick(&self) -> Instant {
-        if self.recorder.is_some() { Instant::ZERO } else { self.ledger.measured.start }
+    fn first_sample(&self) -> Instant {
+        if self.recorder.is_some() { Instant::ZERO } else { self.counters.measured.start }
     }
 
     #[cold]
-    fn on_clock(&mut self, now: Instant) {
-        let warmup = self.ledger.measured.start;
-        if now >= warmup && self.before.is_none() {
-            self.before = Some(Before::new(now, self.state()));
+    fn on_sampling(&mut self, now: Instant) {
+        let warmup = self.counters.measured.start;
+        if now >= warmup && self.warmup.is_none() {
+            self.warmup = Some(WarmupSnapshot::new(now, self.state()));
         }
         if let Some(recorder) = &mut self.recorder {
             let next = recorder.sample(now, &mut self.net, &self.flows);
             let next = if now < warmup { next.min(warmup) } else { next };
-            self.net.events.schedule(Target::Clock, next);
+            self.net.events.schedule(Target::Sampling, next);
         }
     }
 }
 
-/// During a burst, lets the application of a flow write a message. Returns whether it did.
+/// During a burst, has the application of a flow write a message. Returns whether it was written.
 #[inline(never)]
 fn poll_write(
     now: Instant,
     flow: &mut Flow,
-    ledger: &mut Ledger,
-    under_way: &mut InFlightMessages,
+    counters: &mut RunCounters,
+    in_flight: &mut InFlightMessages,
 ) -> bool {
     let row = flow.row;
-    flow.poll_write(now, under_way, |ready| ledger.on_ready(row, ready))
+    flow.poll_write(now, in_flight, |ready| counters.on_ready(row, ready))
 }

@@ -1,15 +1,15 @@
-//! Sizes of packets, and which of them count as segments with data.
+//! Packet sizes, and the count of segments with data.
 
 use gridhaul_scenario::answer::{Answer, Metric};
 use gridhaul_scenario::backend::{Backend, NoProgress};
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_sim::Sim;
 
-/// Two nodes, a link and what is added to its forward direction, and flows.
+/// Two nodes, a link with these keys in its forward direction, and flows.
 fn run(forward: &str, rest: &str) -> Answer {
     let text = format!(
         "title = 'packets'\nduration = '10 s'\n[node]\na = {{}}\nb = {{}}\n\
-         [link.wire]\nfrom = 'a'\nto = 'b'\n\
+         [link.line]\nfrom = 'a'\nto = 'b'\n\
          forward = {{ rate = '1 Mbit/s', delay = '10 ms'{forward} }}\n\
          reverse = {{ rate = '1 Mbit/s', delay = '10 ms' }}\n{rest}"
     );
@@ -25,7 +25,7 @@ fn mean(answer: &Answer, row: &str, metric: Metric) -> f64 {
 
 const FILE: &str = "[flow.file]\nfrom = 'a'\nto = 'b'\nload.transfer.size = '14600 B'\n";
 
-/// 14,600 B are ten segments of 1460 B; SYN, FIN alone and acknowledgements are no segments with data.
+/// 14,600 B are ten segments of 1460 B; SYN, pure FIN and acknowledgements are not segments with data.
 #[test]
 fn segments_sent_are_segments_with_data() {
     for profile in ["rfc", "linux", "ns2"] {
@@ -35,14 +35,15 @@ fn segments_sent_are_segments_with_data() {
         let answer = run("", &flow);
         assert_eq!(mean(&answer, "file", Metric::SegmentsSent), 10.0, "{profile}");
         assert_eq!(mean(&answer, "file", Metric::Retransmissions), 0.0, "{profile}");
-        // Lost: SYN, which is sent again, and which is still no segment with data.
+        // The SYN is lost and retransmitted. It is not a segment with data.
         let answer = run(", loss.packets = [1]", &flow);
         assert!(mean(&answer, "file", Metric::CompletionTime) > 1.0, "{profile}: SYN was lost");
         assert_eq!(mean(&answer, "file", Metric::SegmentsSent), 10.0, "{profile}");
         assert_eq!(mean(&answer, "file", Metric::Retransmissions), 0.0, "{profile}");
         assert_eq!(mean(&answer, "file", Metric::RetransmissionRatio), 0.0, "{profile}");
         assert_eq!(mean(&answer, "file", Metric::Timeouts), 1.0, "{profile}");
-        // Lost: the first segment with data, behind SYN and (but for ns-2) its last acknowledgement.
+        // The first segment with data is lost. It follows the SYN and, except in ns-2, the acknowledgement of the
+        // SYN-ACK.
         let first = if profile == "ns2" { 2 } else { 3 };
         let answer = run(&format!(", loss.packets = [{first}]"), &flow);
         assert_eq!(mean(&answer, "file", Metric::Retransmissions), 1.0, "{profile}");
@@ -51,14 +52,14 @@ fn segments_sent_are_segments_with_data() {
     }
 }
 
-/// Bytes of each packet that arrives over a direction, in a run of 10 s.
+/// Mean size of the packets that a direction delivers in a run of 10 s.
 fn packet_bytes(answer: &Answer, direction: &str) -> f64 {
     let bytes = mean(answer, direction, Metric::LinkThroughput) * 10.0 / 8.0;
     (bytes / mean(answer, direction, Metric::PacketsOut)).round()
 }
 
 #[test]
-fn the_version_of_ip_decides_the_headers() {
+fn the_ip_version_determines_the_header_size() {
     let load = "load.periodic = { size = '200 B', every = '1 s', synchronised = true }";
     let sizes = |ip: &str| {
         let flow = |transport: &str| {
@@ -67,18 +68,18 @@ fn the_version_of_ip_decides_the_headers() {
         let datagrams = run("", &flow("transport = 'datagram'"));
         let stack = "stack = 's'\n[stack.s]\nhandshake = false\ntimestamps = false";
         let segments = run("", &flow(stack));
-        let ends = ["wire.forward", "wire.reverse"];
+        let ends = ["line.forward", "line.reverse"];
         let [data, acknowledgement] = ends.map(|end| packet_bytes(&segments, end));
-        [packet_bytes(&datagrams, "wire.forward"), data, acknowledgement]
+        [packet_bytes(&datagrams, "line.forward"), data, acknowledgement]
     };
     assert_eq!(sizes(""), [228.0, 240.0, 40.0]);
     assert_eq!(sizes("ip = 4"), [228.0, 240.0, 40.0]);
     assert_eq!(sizes("ip = 6"), [248.0, 260.0, 60.0]);
 }
 
-/// An aggregator opens connections of the version that it names, or of that of the flow.
+/// An aggregator opens connections with its own IP version, or else with that of the flow.
 #[test]
-fn upstream_connections_have_a_version_of_their_own() {
+fn upstream_connections_have_their_own_ip_version() {
     let upstream = |flow: &str, aggregator: &str| {
         let text = format!(
             "title = 'upstream'\nduration = '10 s'\n[node]\na = {{}}\nb = {{}}\n\

@@ -1,4 +1,4 @@
-//! Proxies in whole simulations.
+//! Proxies in simulations.
 
 use gridhaul_core::random::RandomStream;
 use gridhaul_scenario::answer::{Answer, Metric, Warning};
@@ -6,7 +6,7 @@ use gridhaul_scenario::backend::{Backend, NoProgress, RunError};
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_sim::Sim;
 
-/// A file of 2 MB over four hops of 5 Mbit/s and 25 ms (round trip), with three units between them.
+/// A file of 2 MB over four hops of 5 Mbit/s and 25 ms (round trip), with three proxies between them.
 fn chain(mode: &str, loss: [f64; 4], replace: &[(&str, &str)]) -> Scenario {
     let mut text = r#"
 title = "chain"
@@ -26,11 +26,11 @@ source = {}
 sink = {}
 "#
     .to_owned();
-    let places = ["source", "u1", "u2", "u3", "sink"];
-    for unit in &places[1..4] {
-        text += &format!("[node.{unit}.proxy]\nmode = \"{mode}\"\nbuffer = \"64 KiB\"\n");
+    let nodes = ["source", "u1", "u2", "u3", "sink"];
+    for proxy in &nodes[1..4] {
+        text += &format!("[node.{proxy}.proxy]\nmode = \"{mode}\"\nbuffer = \"64 KiB\"\n");
     }
-    for (index, pair) in places.windows(2).enumerate() {
+    for (index, pair) in nodes.windows(2).enumerate() {
         text += &format!(
             "[link.l{index}]\nfrom = \"{}\"\nto = \"{}\"\n\
              [link.l{index}.forward]\nrate = \"5 Mbit/s\"\ndelay = \"12.5 ms\"\n\
@@ -70,13 +70,13 @@ fn a_proxy_that_does_nothing_changes_nothing() {
 }
 
 #[test]
-fn repairs_over_one_hop_are_faster_than_over_four() {
+fn retransmissions_over_one_hop_are_faster_than_over_four() {
     for handshake in HANDSHAKES {
         let time =
             |mode: &str| value(&run(&chain(mode, [1.0; 4], &[handshake])), Metric::CompletionTime);
         let (none, split, reflect) = (time("none"), time("split"), time("reflect"));
-        // Without: p = 4 % over 100 ms, 12,000 / (0.1 s · √(0.08 / 3)) = 0.73 Mbit/s at most; with
-        // 1 % over 25 ms 5.9 Mbit/s, above the line.
+        // Without proxies: p = 4 % over 100 ms, 12,000 / (0.1 s · √(0.08 / 3)) = 0.73 Mbit/s at most; with
+        // 1 % over 25 ms 5.9 Mbit/s, above the rate of the link.
         assert!(none > 20.0, "{none}");
         assert!(split < none / 3.0 && reflect < none / 3.0, "{handshake:?} {split} {reflect}");
     }
@@ -91,7 +91,7 @@ fn a_chain_without_loss_runs_at_the_rate_of_its_slowest_hop() {
         assert!(rate > 0.9 * 5e6 * 1460.0 / 1500.0, "{mode}: {rate}");
         assert_eq!(value(&answer, Metric::LostInCrashes), 0.0);
         assert_eq!(value(&answer, Metric::ProxyRetransmissions), 0.0);
-        // Two directions, of which one is used: at most what is configured.
+        // Only one of two directions is used, so the maximum is the configured buffer.
         let most = value(&answer, Metric::BytesAtRiskMax);
         assert!(most > 1_460.0 && most <= 65_536.0, "{mode}: {most}");
     }
@@ -101,7 +101,7 @@ fn a_chain_without_loss_runs_at_the_rate_of_its_slowest_hop() {
 fn snoop_hides_the_losses_of_the_last_hop_from_the_sender() {
     let last = [0.0, 0.0, 0.0, 5.0];
     let only = ("[node.u3.proxy]", "[node.u3.proxy]\nflows = [\"file\"]");
-    // A window of 60 segments fills the way and overflows no queue.
+    // A window of 60 segments fills the path and overflows no queue.
     let window = ("1000 segments", "60 segments");
     let none = run(&chain("none", last, &[window]));
     let snoop = run(&chain("snoop", last, &[only, window]));
@@ -110,7 +110,7 @@ fn snoop_hides_the_losses_of_the_last_hop_from_the_sender() {
     assert!(value(&snoop, Metric::ProxyRetransmissions) > 30.0);
     let [none, snoop] = [none, snoop].map(|answer| value(&answer, Metric::TransferRate));
     assert!(snoop > 3.0 * none, "{snoop} against {none}");
-    // It acknowledges nothing itself: a crash loses nothing.
+    // Snoop acknowledges nothing itself, so a crash loses nothing.
     let crash = ("buffer =", "crash = [{ at = \"1 s\" }]\nbuffer =");
     let answer = run(&chain("snoop", last, &[crash]));
     assert_eq!(value(&answer, Metric::LostInCrashes), 0.0);
@@ -118,29 +118,29 @@ fn snoop_hides_the_losses_of_the_last_hop_from_the_sender() {
 }
 
 #[test]
-fn fewer_acknowledgements_leave_a_narrow_way_back_free() {
+fn fewer_acknowledgements_relieve_a_low_rate_reverse_path() {
     // 12 kbit/s carry 37 acknowledgements a second, for the 427 segments of 5 Mbit/s.
     let narrow = "[link.l0.reverse]\nrate = \"12 kbit/s\"";
-    let back = ("[link.l0.reverse]\nrate = \"5 Mbit/s\"", narrow);
+    let reverse = ("[link.l0.reverse]\nrate = \"5 Mbit/s\"", narrow);
     let every = ("receive_window", "delayed_ack = \"0 s\"\nreceive_window");
-    let none = run(&chain("none", [0.0; 4], &[back, every]));
-    let hold = ("buffer =", "hold = \"100 ms\"\nbuffer =");
-    let ack = run(&chain("ack", [0.0; 4], &[back, every, hold]));
+    let none = run(&chain("none", [0.0; 4], &[reverse, every]));
+    let max_ack_delay = ("buffer =", "max_ack_delay = \"100 ms\"\nbuffer =");
+    let ack = run(&chain("ack", [0.0; 4], &[reverse, every, max_ack_delay]));
     let [none, ack] = [none, ack].map(|answer| value(&answer, Metric::TransferRate));
     assert!(ack > 2.0 * none, "{ack} against {none}");
 }
 
 #[test]
-fn a_crash_loses_what_only_the_proxy_had() {
+fn a_crash_loses_the_bytes_at_risk() {
     let crash = ("[node.u2.proxy]", "[node.u2.proxy]\ncrash = [{ at = \"2 s\" }]");
     for mode in ["split", "reflect"] {
         let lossy = [0.0, 0.0, 5.0, 0.0];
         let answer = run(&chain(mode, lossy, &[crash, ("replications = 3", "replications = 1")]));
         assert!(value(&answer, Metric::LostInCrashes) >= 1_460.0, "{mode}");
-        // Nobody else has it: the file never arrives whole.
+        // No other node has these bytes, so the transfer never completes.
         assert_eq!(answer.points[0].flows[0].mean(Metric::CompletionTime), None, "{mode}");
     }
-    // A crash when all is through loses nothing.
+    // A crash after the end of the transfer loses nothing.
     let late = ("[node.u2.proxy]", "[node.u2.proxy]\ncrash = [{ at = \"200 s\" }]");
     for mode in ["split", "reflect"] {
         let answer = run(&chain(mode, [0.0; 4], &[late]));
@@ -148,10 +148,10 @@ fn a_crash_loses_what_only_the_proxy_had() {
     }
 }
 
-/// The auditor re-checks each run. Units send on before they acknowledge, so that at the end of a run any
-/// of them may have more than anybody was told.
+/// The auditor checks each run. Proxies forward before they acknowledge, so at the end of a run each may have
+/// received more than its previous hop knows.
 #[test]
-fn wherever_a_run_ends_the_books_of_its_units_agree() {
+fn counters_of_proxies_agree_at_any_end_of_a_run() {
     let plain = "congestion_control = \"sack\"\nreceive_window = \"1000 segments\"";
     let stacks = [
         "ack_every = 10",
@@ -174,15 +174,15 @@ fn wherever_a_run_ends_the_books_of_its_units_agree() {
                 ],
             );
             let answer = Sim::default().run(&scenario, &NoProgress);
-            answer.unwrap_or_else(|fault| panic!("{mode}, {stack}, {buffer}: {fault}"));
+            answer.unwrap_or_else(|error| panic!("{mode}, {stack}, {buffer}: {error}"));
         }
     }
 }
 
 /// A file of 10,000 segments over four narrowband power lines (130 kbit/s) that lose 15 % each, with
 /// three reflecting proxies and ns-2's queues of 50 packets. Seven seconds of packets wait in a
-/// queue, so that 100 s contain four retransmissions, which are lost at some time. The last proxy
-/// gave the connection up then, with bytes that it had acknowledged, and notified nobody.
+/// queue, so that 100 s contain four retransmissions, all of which are lost at some time. An earlier
+/// version of the last proxy then reset the connection silently, with bytes at risk.
 #[test]
 fn a_long_timeout_on_a_lossy_line_ends_no_connection() {
     let scenario = chain(
@@ -208,10 +208,9 @@ fn a_long_timeout_on_a_lossy_line_ends_no_connection() {
     assert_eq!(arrived.n, 2, "{arrived:?}");
 }
 
-/// A hop that is dead for an hour: the proxy before it gives the connection up, both sides are
-/// reset, and the answer says that bytes are lost.
+/// During an outage of an hour the upstream proxy resets both connections, and the answer reports the lost bytes.
 #[test]
-fn a_proxy_that_gives_up_is_named_in_the_answer() {
+fn a_reset_by_a_proxy_is_reported() {
     for mode in ["split", "reflect"] {
         let outage = "[link.l2.forward]\noutage = [{ start = \"1 s\", length = \"1 h\" }]";
         let scenario = chain(
@@ -225,13 +224,13 @@ fn a_proxy_that_gives_up_is_named_in_the_answer() {
         );
         let answer = run(&scenario);
         assert!(value(&answer, Metric::LostInCrashes) >= 1_460.0, "{mode}");
-        let named = |warning: &Warning| warning.message.contains("a proxy reset the connection");
-        assert!(answer.warnings.iter().any(named), "{mode}: {:?}", answer.warnings);
+        let is_reset = |warning: &Warning| warning.message.contains("a proxy reset the connection");
+        assert!(answer.warnings.iter().any(is_reset), "{mode}: {:?}", answer.warnings);
     }
 }
 
-/// Chains drawn at random: the books of all proxies must agree with those of their neighbours at
-/// the end of every run, wherever it ends and whatever is lost, reset or given up.
+/// Random chains: the counters of all proxies must agree with those of their neighbours at the end of every run,
+/// with any losses and resets.
 #[test]
 fn random_chains_pass_the_audit() {
     audit_chains(0..60);
@@ -239,7 +238,7 @@ fn random_chains_pass_the_audit() {
 
 /// `GRIDHAUL_CHAINS=1000 cargo test --release -p gridhaul-sim --test proxies many_random -- --ignored`
 #[test]
-#[ignore = "takes as long as it is asked to"]
+#[ignore = "takes minutes"]
 fn many_random_chains_pass_the_audit() {
     let count = std::env::var("GRIDHAUL_CHAINS").ok().and_then(|text| text.parse().ok());
     audit_chains(0..count.unwrap_or(500));
@@ -250,18 +249,18 @@ fn audit_chains(seeds: std::ops::Range<u64>) {
         let text = random_chain(seed);
         let scenario = Scenario::from_toml(&text, "chain.toml")
             .unwrap_or_else(|error| panic!("{seed}: {error}\n{text}"));
-        if let Err(fault) = Sim::default().run(&scenario, &NoProgress) {
-            panic!("chain {seed}: {fault}\n{text}");
+        if let Err(error) = Sim::default().run(&scenario, &NoProgress) {
+            panic!("chain {seed}: {error}\n{text}");
         }
     }
 }
 
 /// One to four proxies of any mode, each hop with a loss of 0 to 40 % in either direction, and
-/// sometimes an outage that is long enough for a proxy to give up, or a crash.
+/// sometimes an outage that is long enough for a proxy to reset the connection, or a crash.
 fn random_chain(seed: u64) -> String {
-    let mut chance = RandomStream::named(seed, 0, "chain", 0, "audit");
+    let mut random = RandomStream::named(seed, 0, "chain", 0, "audit");
     let mut one_of =
-        |choices: &[&str]| choices[chance.below(choices.len() as u64) as usize].to_owned();
+        |choices: &[&str]| choices[random.below(choices.len() as u64) as usize].to_owned();
     let profile = one_of(&["rfc", "ns2", "linux"]);
     let congestion_control = one_of(&["reno", "new_reno", "sack", "cubic"]);
     let handshake = one_of(&["true", "false"]);
@@ -269,7 +268,7 @@ fn random_chain(seed: u64) -> String {
     let duration = one_of(&["20 s", "200 s", "4000 s"]);
     let load = one_of(&["load = \"bulk\"", "load.transfer.size = \"300 kB\""]);
     let delayed = one_of(&["0 s", "100 ms"]);
-    let units: usize = one_of(&["1", "2", "3", "4"]).parse().expect("a number");
+    let proxies: usize = one_of(&["1", "2", "3", "4"]).parse().expect("a number");
     let same = one_of(&["reflect", "split", "reflect", "mixed"]);
     let mut text = format!(
         "title = \"chain\"\nduration = \"{duration}\"\nseed = {seed}\nreplications = 2\n[stack.s]\n\
@@ -277,20 +276,21 @@ fn random_chain(seed: u64) -> String {
          timestamps = false\nreceive_window = \"{window}\"\ndelayed_ack = \"{delayed}\"\n\
          [flow.file]\nfrom = \"n0\"\nto = \"n{}\"\nstack = \"s\"\n{load}\n\
          [node.n0]\n[node.n{}]\n",
-        units + 1,
-        units + 1
+        proxies + 1,
+        proxies + 1
     );
-    for unit in 1..=units {
+    for proxy in 1..=proxies {
         let mode = match same.as_str() {
             "mixed" => one_of(&["reflect", "split", "snoop", "ack"]),
             same => same.to_owned(),
         };
         let buffer = one_of(&["4 KiB", "16 KiB", "64 KiB", "32 MiB"]);
         let crash = one_of(&["", "", "", "", "", "", "crash = [{ at = \"7 s\" }]\n"]);
-        text += &format!("[node.n{unit}.proxy]\nmode = \"{mode}\"\nbuffer = \"{buffer}\"\n{crash}");
+        text +=
+            &format!("[node.n{proxy}.proxy]\nmode = \"{mode}\"\nbuffer = \"{buffer}\"\n{crash}");
     }
     let losses = ["0 %", "1 %", "5 %", "15 %", "40 %"];
-    for hop in 0..=units {
+    for hop in 0..=proxies {
         let rate = one_of(&["50 kbit/s", "130 kbit/s", "3 Mbit/s"]);
         let delay = one_of(&["5 ms", "50 ms", "600 ms"]);
         text += &format!("[link.l{hop}]\nfrom = \"n{hop}\"\nto = \"n{}\"\n", hop + 1);
@@ -309,7 +309,7 @@ fn random_chain(seed: u64) -> String {
 }
 
 #[test]
-fn what_cannot_be_is_refused_by_name() {
+fn unsupported_proxies_are_reported_with_their_key() {
     let keys = |scenario: &Scenario| match Sim::default().run(scenario, &NoProgress) {
         Err(RunError::Unsupported(keys)) => keys.into_iter().map(|key| key.key).collect::<Vec<_>>(),
         other => panic!("{other:?}"),

@@ -1,22 +1,18 @@
-//! Replications: which have an interval, what transfers report, which columns a row has.
+//! Replications: confidence intervals, metrics of transfers, and the columns of a row.
+
+mod support;
 
 use gridhaul_scenario::Scenario;
-use gridhaul_scenario::answer::{Answer, Estimate, Metric, Point, Row, Scope};
+use gridhaul_scenario::answer::{Estimate, Metric, Point, Row, Scope};
 use gridhaul_scenario::backend::{Backend, NoProgress};
 use gridhaul_sim::Sim;
 
-fn answer(text: &str) -> Answer {
-    let scenario = Scenario::from_toml(text, "replications.toml").expect("a scenario");
-    Sim::default().run(&scenario, &NoProgress).expect("an answer")
-}
+use support::{run as answer, two_nodes};
 
-/// A link of 1 Mbit/s between two hosts, with more keys of the file, of the link and of the flow.
+/// A link of 1 Mbit/s between two nodes, with further keys of the scenario, the link and the flow.
 fn line(keys: &str, link: &str, flow: &str) -> String {
-    format!(
-        "title = 'line'\n{keys}\n[node]\na = {{}}\nb = {{}}\n[link.line]\nfrom = 'a'\nto = 'b'\n\
-         both = {{ rate = '1 Mbit/s', delay = '10 ms', {link} }}\n\
-         [flow.up]\nfrom = 'a'\nto = 'b'\n{flow}\n"
-    )
+    let link = format!("rate = '1 Mbit/s', delay = '10 ms', {link}");
+    two_nodes(keys, &link, &format!("[flow.up]\nfrom = 'a'\nto = 'b'\n{flow}"))
 }
 
 fn point(keys: &str, link: &str, flow: &str) -> Point {
@@ -42,7 +38,7 @@ fn replications_without_random_numbers_are_deterministic() {
 
 #[test]
 fn equal_replications_of_a_random_run_are_not_deterministic() {
-    // A loss so rare that none of three short runs meets it.
+    // A loss so rare that it does not occur in three short runs.
     let rare = "loss = { bernoulli = '0.0000001 %' }";
     let point = point("duration = '5 s'\nreplications = 3", rare, "load = 'bulk'");
     assert!(!point.deterministic);
@@ -61,7 +57,7 @@ fn an_equal_count_does_not_make_a_random_run_deterministic() {
 }
 
 #[test]
-fn what_is_called_deterministic_does_not_depend_on_the_seed() {
+fn a_deterministic_run_does_not_depend_on_the_seed() {
     let links =
         ["", "queue = '4 packets'", "aqm = { codel = {} }", "loss = { packets = [5, 9, 17] }"];
     let loads = [
@@ -94,7 +90,7 @@ fn what_is_called_deterministic_does_not_depend_on_the_seed() {
     }
 }
 
-/// A timeout comes at a tick of the clock, whose phase ns-2 draws for each agent.
+/// A timeout occurs at a tick of the clock, whose phase is random for each agent in ns-2.
 #[test]
 fn replications_of_ns2_differ_in_the_phase_of_their_clocks() {
     let loss = "loss = { packets = [41, 42, 43] }";
@@ -132,14 +128,14 @@ fn every_row_has_every_column_of_its_scope() {
 
 #[test]
 fn goodput_of_a_finished_transfer_is_size_over_completion_time() {
-    // It begins in the warm-up, and ends long before the run.
+    // The transfer ends long before the run; the first two begin in the warm-up.
     let keys = "duration = '20 s'\nwarmup = '2 s'";
     for start in ["0 s", "1500 ms", "5 s"] {
         let flow = format!("start = '{start}'\nload.transfer.size = '100 kB'");
         let point = point(keys, "", &flow);
-        let time = up(&point, Metric::CompletionTime).mean.expect("it finished");
+        let time = up(&point, Metric::CompletionTime).mean.expect("the transfer finished");
         assert!((0.8..2.0).contains(&time), "{time}");
-        let goodput = up(&point, Metric::Goodput).mean.expect("it delivered");
+        let goodput = up(&point, Metric::Goodput).mean.expect("the flow delivered data");
         assert!((goodput * time - 800_000.0).abs() < 1e-3, "{goodput} for {time} s");
         assert_eq!(up(&point, Metric::TransferRate).mean, Some(goodput));
         assert_eq!(up(&point, Metric::TransfersFinished).mean, Some(1.0));
@@ -150,16 +146,16 @@ fn goodput_of_a_finished_transfer_is_size_over_completion_time() {
 #[test]
 fn goodput_of_several_transfers_does_not_exceed_the_link() {
     let point = point("duration = '60 s'", "", "count = 5\nload.transfer.size = '100 kB'");
-    let goodput = up(&point, Metric::Goodput).mean.expect("they delivered");
-    // 1460 of 1500 bytes are payload; less while they begin.
+    let goodput = up(&point, Metric::Goodput).mean.expect("the flows delivered data");
+    // 1460 of 1500 bytes are payload; less during slow start.
     assert!((0.8e6..1e6 * 1460.0 / 1500.0).contains(&goodput), "{goodput}");
-    let fairness = up(&point, Metric::Fairness).mean.expect("there are several");
-    assert!((0.5..1.0).contains(&fairness), "they do not finish together: {fairness}");
+    let fairness = up(&point, Metric::Fairness).mean.expect("there are several flows");
+    assert!((0.5..1.0).contains(&fairness), "the transfers finish at different times: {fairness}");
 }
 
 #[test]
-fn a_completion_time_without_the_unfinished_is_censored() {
-    // Those that start late have no time left.
+fn a_completion_time_with_unfinished_transfers_is_censored() {
+    // Transfers that start late cannot finish.
     let keys = "duration = '6 s'\nreplications = 6";
     let flow = "count = 4\nstart_spread = '6 s'\nload.transfer.size = '150 kB'";
     let answer = answer(&line(keys, "", flow));
@@ -175,8 +171,8 @@ fn a_completion_time_without_the_unfinished_is_censored() {
 }
 
 #[test]
-fn n_is_the_number_of_replications_in_which_a_quantity_exists() {
-    // One message a minute from a random phase on: some runs of 30 s have none.
+fn n_is_the_number_of_replications_that_have_the_metric() {
+    // One message a minute with a random phase: some runs of 30 s have no message.
     let flow = "transport = 'datagram'\nload.periodic = { size = '100 B', every = '60 s' }";
     let point = point("duration = '30 s'\nreplications = 12", "", flow);
     let delay = up(&point, Metric::DelayMean);
@@ -192,6 +188,6 @@ fn a_transfer_that_never_finishes_has_no_completion_time() {
     let time = up(&point, Metric::CompletionTime);
     assert_eq!((time.mean, time.n, time.censored), (None, 0, false));
     assert_eq!(up(&point, Metric::TransfersUnfinished).mean, Some(1.0));
-    let goodput = up(&point, Metric::Goodput).mean.expect("a part arrived");
+    let goodput = up(&point, Metric::Goodput).mean.expect("a part was delivered");
     assert!((0.5e6..1e6).contains(&goodput), "{goodput}");
 }

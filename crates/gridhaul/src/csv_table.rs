@@ -1,16 +1,16 @@
-//! Answers as CSV: a line for each point, flow or direction of a link, and answer.
+//! Answers as CSV: a line for each answer, point, and flow or link direction.
 
 use gridhaul_scenario::answer::{Answer, Estimate, Metric, Point, Row};
 
 use crate::error::Error;
 
-/// The text of answers in CSV, each under its label. `only` these metrics; if it is empty, all that some
-/// answer has. A line for each answer, point, and flow or direction of a link; each metric has three columns: its mean in
-/// the unit of its name, the half width of its 95 % confidence interval (`_ci95`) and its number of replications (`_n`).
-/// What is not known is an empty cell.
+/// Formats labelled answers as CSV: a line for each answer, point, and flow or link direction. `only` selects metrics;
+/// if it is empty, all metrics of the answers are written. Each metric has three columns: its mean in the unit of its
+/// name, the half width of its 95 % confidence interval (`_ci95`) and its number of replications (`_n`). The cell of
+/// an unknown value is empty.
 ///
 /// # Errors
-/// A text that cannot be written, which is a fault of gridhaul.
+/// An internal error of the CSV writer.
 pub fn csv(answers: &[(String, &Answer)], only: &[Metric]) -> Result<String, Error> {
     text(answers, only).map_err(Error::Internal)
 }
@@ -23,8 +23,8 @@ fn text(answers: &[(String, &Answer)], only: &[Metric]) -> anyhow::Result<String
     for (label, answer) in answers {
         for (number, point) in answer.points.iter().enumerate() {
             for (kind, row) in rows(point) {
-                let is_asked = |metric: &Metric| row.metrics.contains_key(metric);
-                if !only.is_empty() && !only.iter().any(is_asked) {
+                let is_present = |metric: &Metric| row.metrics.contains_key(metric);
+                if !only.is_empty() && !only.iter().any(is_present) {
                     continue;
                 }
                 let mut cells = vec![label.clone(), answer.backend.clone(), number.to_string()];
@@ -39,7 +39,7 @@ fn text(answers: &[(String, &Answer)], only: &[Metric]) -> anyhow::Result<String
     Ok(String::from_utf8(writer.into_inner()?)?)
 }
 
-/// Mean, half width of the interval and number of runs.
+/// Mean, half width of the confidence interval and number of replications.
 fn estimate(estimate: Option<&Estimate>) -> [String; 3] {
     let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
     match estimate {
@@ -59,7 +59,7 @@ fn headings(parameters: &[&String], metrics: &[Metric]) -> Vec<String> {
     headings
 }
 
-/// Swept keys, in the order in which points name them.
+/// Swept keys, in the order of the points.
 fn parameters<'a>(answers: &[(String, &'a Answer)]) -> Vec<&'a String> {
     let mut keys: Vec<&String> = Vec::new();
     let points = answers.iter().flat_map(|(_, answer)| &answer.points);
@@ -71,7 +71,7 @@ fn parameters<'a>(answers: &[(String, &'a Answer)]) -> Vec<&'a String> {
     keys
 }
 
-/// Metrics that some row has, in the order of the columns.
+/// Metrics that any row has, in the order of the columns.
 fn known(answers: &[(String, &Answer)]) -> Vec<Metric> {
     let points = || answers.iter().flat_map(|(_, answer)| &answer.points);
     let has = |metric: &&Metric| {

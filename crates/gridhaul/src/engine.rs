@@ -1,4 +1,4 @@
-//! Which backends answer a scenario, and with how many threads.
+//! The backends that run a scenario, and their resources.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,14 +13,14 @@ use gridhaul_sim::Sim;
 
 use crate::estimate::ensure_possible;
 
-/// Which backends answer, and what they may take of the machine.
+/// The backends to run, and the resources that they may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Engine {
     /// The backends, each once. The others are compared with the first.
     pub backends: Vec<BackendName>,
-    /// Threads for replications and points of a sweep; 0: one for each core. Answers do not depend on it.
+    /// Threads for replications and points of a sweep; 0: one per core. Answers do not depend on this number.
     pub threads: usize,
-    /// Runs of `emu` at the same time, at least 1.
+    /// Concurrent runs of `emu`, at least 1.
     pub concurrent_runs: usize,
     /// Whether a run begins even if it is estimated to need more memory than is free, or more than 24 hours.
     pub ignore_estimate: bool,
@@ -29,26 +29,26 @@ pub struct Engine {
 /// A backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BackendName {
-    /// Packets on a virtual clock.
+    /// Packet simulation in virtual time.
     #[default]
     Sim,
-    /// Equations.
+    /// Analytical model.
     Model,
-    /// Equations, with the rules of paper `sa-tcp` for meters and collectors.
+    /// Analytical model with the Markov chains of paper `sa-tcp` for meters and aggregators.
     PaperModel,
-    /// Kernel TCP over emulated links in real time.
+    /// Emulation: TCP of the Linux kernel over emulated links in real time.
     Emu,
 }
 
 impl Default for Engine {
-    /// The simulator with a thread for each core.
+    /// The simulator with one thread per core.
     fn default() -> Self {
         Self::sim(0, false)
     }
 }
 
 impl Engine {
-    /// The simulator alone.
+    /// Only the simulator.
     pub(crate) fn sim(threads: usize, ignore_estimate: bool) -> Self {
         Self { backends: vec![BackendName::Sim], threads, concurrent_runs: 1, ignore_estimate }
     }
@@ -61,7 +61,9 @@ impl Engine {
         let mut backends: Vec<Box<dyn Backend>> = Vec::new();
         for (index, name) in self.backends.iter().enumerate() {
             if self.backends[..index].contains(name) {
-                bail!("--on: the same backend twice\n  help: name each once, such as 'sim,model'");
+                bail!(
+                    "--on: backend {name} is given twice\n  help: give each backend once, such as 'sim,model'"
+                );
             }
             backends.push(match name {
                 BackendName::Sim => Box::new(Sim { threads: self.threads }),
@@ -104,12 +106,12 @@ impl FromStr for BackendName {
         let found = Self::ALL.into_iter().find(|backend| backend.name() == text);
         found.ok_or_else(|| {
             let known = Self::ALL.map(Self::name).join(", ");
-            format!("there is no backend {text:?}\n  help: choose among: {known}")
+            format!("unknown backend {text:?}\n  help: choose one of: {known}")
         })
     }
 }
 
-/// The simulator, which refuses runs that would not end or fit by estimate.
+/// The simulator, which rejects runs that are estimated to exceed the memory or the time limit.
 pub(crate) struct BoundedSim(pub(crate) Engine);
 
 impl Backend for BoundedSim {

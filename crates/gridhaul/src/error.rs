@@ -1,13 +1,13 @@
-//! Why the library has no result.
+//! Errors of the library.
 
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::ScenarioError;
 use thiserror::Error as ThisError;
 
-/// Why there is no result. Displayed, it says what is wrong, where, and what to do.
+/// Why there is no result. The message says what is wrong, where, and what to do.
 #[derive(Debug, ThisError)]
 pub enum Error {
-    /// The input or the machine is at fault.
+    /// Invalid input, or a missing feature of the machine.
     #[error("{0:#}")]
     Input(anyhow::Error),
     /// A defect of gridhaul.

@@ -1,4 +1,4 @@
-//! Ctrl-C, SIGTERM and SIGHUP: what is being written is removed, and what is finished may be kept.
+//! Ctrl-C, SIGTERM and SIGHUP: partial files are removed, and finished results are kept if the run allows it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,28 +7,28 @@ use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use crate::terminal::say;
 
-/// What a program that ends early removes from the disk, of one results folder.
+/// Files of one results folder to remove if the program ends early.
 #[derive(Debug, Default)]
 pub(crate) struct Leftovers {
-    /// The folder that is being written in the place of the results folder.
+    /// The temporary folder that becomes the results folder.
     pub(crate) partial: Option<PathBuf>,
     /// The lock of the results folder.
     pub(crate) lock: Option<PathBuf>,
-    /// Folders that were made around it, the innermost first. They are removed if they are empty.
-    pub(crate) made: Vec<PathBuf>,
+    /// Parent folders that were created, the innermost first. They are removed if they are empty.
+    pub(crate) created: Vec<PathBuf>,
 }
 
-/// While this lives, the first signal asks the run to end and to keep what is finished.
+/// While this value exists, the first signal requests an orderly end of the run that keeps its finished results.
 #[derive(Debug)]
 pub(crate) struct Graceful(());
 
-/// Leftovers by results folder. Whoever touches the disk holds this lock, so that the handler finds
-/// no half of a step.
+/// Leftovers by results folder. Code that changes the disk holds this lock, so that the handler never sees
+/// a partial change.
 static LEFTOVERS: Mutex<BTreeMap<PathBuf, Leftovers>> = Mutex::new(BTreeMap::new());
 static GRACEFUL: AtomicBool = AtomicBool::new(false);
 static REQUESTED: AtomicBool = AtomicBool::new(false);
 
-/// 128 + SIGINT, as shells expect it.
+/// 128 + SIGINT, the convention of shells.
 pub(crate) const EXIT_CODE: u8 = 130;
 
 impl Graceful {
@@ -46,7 +46,7 @@ impl Drop for Graceful {
 }
 
 impl Leftovers {
-    /// Removes everything. What cannot be removed stays: there is nobody left to tell.
+    /// Removes everything. Errors are ignored, since the program is ending.
     pub(crate) fn remove(self) {
         if let Some(partial) = self.partial {
             let _ = std::fs::remove_dir_all(partial);
@@ -54,18 +54,18 @@ impl Leftovers {
         if let Some(lock) = self.lock {
             let _ = std::fs::remove_file(lock);
         }
-        for folder in self.made {
+        for folder in self.created {
             let _ = std::fs::remove_dir(folder);
         }
     }
 }
 
-/// Whether the user has asked the run to end.
+/// Whether the user has requested the end of the run.
 pub(crate) fn is_requested() -> bool {
     REQUESTED.load(Ordering::Relaxed)
 }
 
-/// What is to be removed. While the guard lives, no signal ends the program.
+/// The leftovers to remove. While the guard exists, no signal ends the program.
 pub(crate) fn leftovers() -> MutexGuard<'static, BTreeMap<PathBuf, Leftovers>> {
     LEFTOVERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -83,7 +83,7 @@ pub(crate) fn catch_signals() {
 fn on_signal() {
     if GRACEFUL.load(Ordering::Relaxed) && !REQUESTED.swap(true, Ordering::Relaxed) {
         say(format_args!(
-            "interrupted: ending the run and keeping what is finished; Ctrl-C again ends at once"
+            "interrupted: ending the run and keeping the finished results; press Ctrl-C again to end immediately"
         ));
         return;
     }

@@ -1,6 +1,6 @@
-//! gridhaul as a library: scenarios are answered, swept, compared and planned, and papers are reproduced, over plain
-//! Rust types. The command line is a thin layer on it. Nothing here prints, reads the command line or ends the process;
-//! an [`Observer`] follows the work and may interrupt it.
+//! gridhaul as a library: run, sweep, compare and plan scenarios, and reproduce papers, with plain Rust types. The
+//! command line is a thin layer on top. The library does not print, does not read the command line and does not end the
+//! process; an [`Observer`] receives the progress and may interrupt the work.
 //!
 //! ```
 //! use gridhaul::scenario::answer::Metric;
@@ -42,24 +42,24 @@ pub mod compare;
 pub mod paper;
 pub mod plan;
 
-mod ask;
 mod csv_table;
 mod engine;
 mod error;
 mod estimate;
 mod observer;
+mod request;
 mod run;
 
 pub use gridhaul_report as report;
 pub use gridhaul_scenario as scenario;
 
-pub use ask::{Changes, Setting, Vary, load};
 pub use compare::{Comparison, compare, read_answer};
 pub use csv_table::csv;
 pub use engine::{BackendName, Engine};
 pub use error::Error;
-pub use estimate::ensure_room;
+pub use estimate::ensure_memory;
 pub use observer::Observer;
 pub use paper::paper;
 pub use plan::plan;
+pub use request::{Changes, Setting, Vary, load};
 pub use run::{run, sweep};

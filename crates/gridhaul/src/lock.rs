@@ -1,4 +1,4 @@
-//! A results folder belongs to one process at a time.
+//! Lock of a results folder: one process at a time writes to it.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Read, Write};
@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-/// The lock of a results folder: a hidden file beside the folder, locked by the kernel. The kernel
-/// unlocks the file when its process ends, however that ends, so that no stale lock is in the way.
+/// The lock of a results folder: a hidden file next to the folder, locked by the kernel. The kernel
+/// releases the lock when its process ends, even if it is killed, so that no stale lock remains.
 #[derive(Debug)]
 pub(crate) struct Lock {
     path: PathBuf,
@@ -20,7 +20,7 @@ impl Lock {
     /// Takes the lock of a folder whose parent exists.
     ///
     /// # Errors
-    /// Another process has it: which one, and what to do.
+    /// Another process holds the lock: the message names it.
     pub(crate) fn take(target: &Path) -> anyhow::Result<Self> {
         let name = target.file_name().unwrap_or_default().to_string_lossy();
         let path = target.with_file_name(format!(".{name}.lock"));
@@ -31,21 +31,21 @@ impl Lock {
             let mut file = options.open(&path).with_context(cannot)?;
             match file.try_lock() {
                 Ok(()) => {}
-                Err(TryLockError::WouldBlock) => bail!(busy(target, &mut file)),
+                Err(TryLockError::WouldBlock) => bail!(held_by_other(target, &mut file)),
                 Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {
                     return Ok(Self { path, _file: None });
                 }
                 Err(TryLockError::Error(error)) => return Err(error).with_context(cannot),
             }
-            // The process that had the lock may have removed the file after it was opened here.
+            // The previous holder may have removed the file after it was opened here.
             if is_at(&file, &path) {
-                note(&mut file).with_context(cannot)?;
+                write_owner(&mut file).with_context(cannot)?;
                 return Ok(Self { path, _file: Some(file) });
             }
         }
     }
 
-    /// The hidden file.
+    /// Path of the lock file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -53,12 +53,12 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Removed while it is still locked: a process that has opened it sees that it is gone.
+        // The file is removed while it is locked, so that a process that has opened it detects the removal.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// Whether the path still leads to this file.
+/// Whether the path still refers to this open file.
 fn is_at(file: &File, path: &Path) -> bool {
     let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
     match (file.metadata(), fs::metadata(path)) {
@@ -67,14 +67,14 @@ fn is_at(file: &File, path: &Path) -> bool {
     }
 }
 
-/// Writes down who holds the lock.
-fn note(file: &mut File) -> io::Result<()> {
+/// Writes the process and the command that hold the lock into the file.
+fn write_owner(file: &mut File) -> io::Result<()> {
     let command: Vec<_> = std::env::args().collect();
     file.set_len(0)?;
     writeln!(file, "{}\n{}", std::process::id(), command.join(" "))
 }
 
-fn busy(target: &Path, file: &mut File) -> String {
+fn held_by_other(target: &Path, file: &mut File) -> String {
     let mut text = String::new();
     let _ = file.take(4096).read_to_string(&mut text);
     let mut lines = text.lines();
@@ -84,7 +84,7 @@ fn busy(target: &Path, file: &mut File) -> String {
     };
     format!(
         "{}: {holder} is writing its results into this folder\n  \
-         help: wait until it has ended, or name another folder with --out",
+         help: wait until it has finished, or choose another folder with --out",
         target.display()
     )
 }
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_second_is_refused_and_told_who_is_first() {
+    fn a_second_lock_is_rejected_with_the_name_of_the_holder() {
         let dir = tempfile::tempdir().unwrap();
         let target = dir.path().join("run");
         let first = Lock::take(&target).unwrap();
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_a_killed_process_has_left_is_no_lock() {
+    fn the_lock_file_of_a_killed_process_does_not_block() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join(".run.lock"), "1\ngridhaul run\n").unwrap();
         Lock::take(&dir.path().join("run")).unwrap();

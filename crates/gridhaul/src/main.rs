@@ -6,11 +6,11 @@
 
 mod args;
 mod command;
-mod fit;
-mod folder;
 mod interrupt;
 mod lock;
-mod printed;
+mod print_options;
+mod results_folder;
+mod table_layout;
 mod terminal;
 
 use std::process::ExitCode;
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     std::panic::set_hook(Box::new(on_panic));
     let command = Cli::parse().command;
     if command.needs_root() {
-        // Where it is refused, the run says what it could not do, and what would help.
+        // If this fails, the run reports the missing permission and the remedy.
         let _ = gridhaul_linux::become_root();
     }
     match run(&command) {

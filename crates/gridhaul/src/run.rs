@@ -1,4 +1,4 @@
-//! Answering scenarios.
+//! Runs and sweeps of scenarios.
 
 use anyhow::anyhow;
 use gridhaul_data::trace;
@@ -6,13 +6,13 @@ use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::{Scenario, ScenarioError};
 
-use crate::ask::{self, Changes, Vary};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::estimate::ensure_possible;
 use crate::observer::Observer;
+use crate::request::{self, Changes, Vary};
 
-/// Answers a scenario by each backend of the engine. `label` names the scenario in messages and progress.
+/// Runs a scenario with each backend of the engine. `label` names the scenario in messages and progress.
 ///
 /// Returns one answer for each backend, in the order of the engine; each has one point for each combination of
 /// swept values, and a point has a row for each flow and each direction of a link. The names of metrics end in
@@ -20,7 +20,7 @@ use crate::observer::Observer;
 /// ([`Answer::incomplete`]).
 ///
 /// # Errors
-/// A key that a backend cannot honour, a trace that cannot be read, a run that is estimated to need more memory or
+/// A key that a backend does not support, a trace that cannot be read, a run that is estimated to need more memory or
 /// time than allowed, a machine without what a backend needs, or an interruption before anything was finished. The
 /// keys, for all backends, and the traces are checked before the first run begins.
 pub fn run(
@@ -31,12 +31,12 @@ pub fn run(
 ) -> Result<Vec<Answer>, Error> {
     let backends = engine.backends()?;
     ensure_possible(scenario, engine).map_err(|error| error.context(label.to_owned()))?;
-    // All are asked first whether they can, before any takes its time.
+    // Every backend checks the keys before the first one runs: a run may take hours.
     for backend in &backends {
         backend.supports(scenario).map_err(|keys| {
             let keys: Vec<_> = keys.iter().map(ToString::to_string).collect();
             let name = backend.name();
-            anyhow!("backend `{name}` cannot honour every key:\n{}", keys.join("\n"))
+            anyhow!("backend `{name}` does not support every key:\n{}", keys.join("\n"))
         })?;
     }
     trace::check(scenario).map_err(|error| ScenarioError { file: label.to_owned(), ..error })?;
@@ -47,7 +47,7 @@ pub fn run(
         let interrupted = progress.is_interrupted();
         drop(progress);
         let answer = match answer {
-            // What the backends before it have answered is kept.
+            // The answers of the earlier backends are kept.
             Err(RunError::Interrupted) if !answers.is_empty() => break,
             answer => answer?,
         };
@@ -60,9 +60,9 @@ pub fn run(
     Ok(answers)
 }
 
-/// Answers a scenario as [`run`] does, for several values of keys: `"link.a.both.rate=1 Mbit/s,2 Mbit/s"` or
-/// `"link.a.both.delay=lin:10 ms:100 ms:10"`, parsed into [`Vary`]. Several keys are combined in every way, and
-/// with what the scenario sweeps itself. Each answer has one point for each combination, the last key changing fastest.
+/// Runs a scenario as [`run`] does, for several values of keys: `"link.a.both.rate=1 Mbit/s,2 Mbit/s"` or
+/// `"link.a.both.delay=lin:10 ms:100 ms:10"`, parsed into [`Vary`]. Several keys, and the sweeps of the scenario,
+/// are combined (Cartesian product). Each answer has one point for each combination, the last key changing fastest.
 ///
 /// # Errors
 /// A key or a value that the scenario does not have, and the errors of [`run`].
@@ -73,11 +73,11 @@ pub fn sweep(
     label: &str,
     observer: &dyn Observer,
 ) -> Result<Vec<Answer>, Error> {
-    let (scenario, _) = ask::change(scenario, label, &Changes::default(), vary)?;
+    let (scenario, _) = request::change(scenario, label, &Changes::default(), vary)?;
     run(&scenario, engine, label, observer)
 }
 
-/// Answers a scenario by the only backend of the engine.
+/// Runs a scenario with the only backend of the engine.
 pub(crate) fn answer(
     scenario: &Scenario,
     engine: &Engine,

@@ -1,4 +1,4 @@
-//! What people see: tables on standard output, progress on standard error.
+//! Output for users: tables on standard output, progress and messages on standard error.
 
 use std::fmt;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -12,10 +12,10 @@ use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::backend::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::fit::{GAP, fit};
 use crate::interrupt;
+use crate::table_layout::{COLUMN_GAP, fit};
 
-/// Prints data on standard output. A reader that went away (`| head`) is no error.
+/// Prints data on standard output. A closed pipe (`| head`) is not an error.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -24,18 +24,18 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Says something on standard error. Nobody is there to be told that nobody listens (`2>&-`, a full disk).
+/// Prints a message on standard error. Errors are ignored: there is no other channel to report them.
 pub(crate) fn say(line: fmt::Arguments<'_>) {
-    // In one piece, so that lines of several threads do not mix.
+    // In one write, so that lines of several threads are not interleaved.
     let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
-/// Prints tables as wide as the terminal at most. Elsewhere they are as wide as they are.
+/// Prints tables, fitted to the width of the terminal if there is one.
 pub(crate) fn print_tables(tables: &[TextTable]) -> anyhow::Result<()> {
     print(&texts(tables))
 }
 
-/// Tables as they are printed.
+/// The text of tables as printed.
 pub(crate) fn texts(tables: &[TextTable]) -> String {
     let is_terminal = io::stdout().is_terminal();
     let width = width();
@@ -47,20 +47,20 @@ pub(crate) fn texts(tables: &[TextTable]) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// Characters in a line: what `COLUMNS` says, else what the terminal says.
+/// Characters in a line: `COLUMNS` if set, else the width of the terminal.
 fn width() -> Option<usize> {
-    let asked = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    let configured = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
     let terminal = || Table::new().width().filter(|_| io::stdout().is_terminal()).map(usize::from);
-    asked.filter(|&width| width > 0).or_else(terminal)
+    configured.filter(|&width| width > 0).or_else(terminal)
 }
 
-/// A rule below the headings, nothing else.
+/// Table style with a rule below the headings only.
 const fn rule(fill: char) -> TableStyle {
     TableStyle::new().header_separator(LineStyle::none().fill(fill).junction(fill))
 }
 
-/// Draws a table; numbers are aligned right. What is not for a terminal has a rule of ASCII characters,
-/// and no blanks between the thousands of a number.
+/// Draws a table with numbers aligned right. Without a terminal, the rule consists of ASCII characters and numbers
+/// have no thousands separators.
 pub(crate) fn draw(table: &TextTable, for_terminal: bool) -> String {
     let mut drawn = Table::new();
     drawn.set_content_arrangement(ContentArrangement::Disabled);
@@ -69,8 +69,8 @@ pub(crate) fn draw(table: &TextTable, for_terminal: bool) -> String {
     drawn.add_rows(&table.rows);
     let last = table.headers.len().saturating_sub(1);
     for (index, column) in drawn.column_iter_mut().enumerate() {
-        // One blank more stands between columns.
-        column.set_padding((0, if index == last { 0 } else { GAP as u16 - 1 }));
+        // comfy-table adds one blank between columns.
+        column.set_padding((0, if index == last { 0 } else { COLUMN_GAP as u16 - 1 }));
         if index >= table.key_columns {
             column.set_cell_alignment(CellAlignment::Right);
         }
@@ -91,16 +91,16 @@ pub(crate) fn draw(table: &TextTable, for_terminal: bool) -> String {
     if for_terminal { text } else { text.replace('\u{202f}', "") }
 }
 
-/// Progress of a run on standard error; silent when that is not a terminal.
+/// Progress bar on standard error; hidden if that is not a terminal.
 #[derive(Debug)]
 pub(crate) struct Bar {
     bar: ProgressBar,
-    /// Thousandths of the work that the bar shows.
+    /// Work that the bar shows, in thousandths.
     shown: AtomicU64,
 }
 
 impl Bar {
-    /// A bar with a label in front, hidden if `quiet`.
+    /// A bar after a label, hidden if `quiet`.
     pub(crate) fn new(label: &str, quiet: bool) -> Self {
         let target =
             if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
@@ -112,7 +112,7 @@ impl Bar {
         Self { bar, shown: AtomicU64::new(u64::MAX) }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
     }
@@ -124,10 +124,10 @@ impl Drop for Bar {
     }
 }
 
-/// Shows the work of the library: progress bars, warnings of answers and notes.
+/// Shows the progress of the library: progress bars, warnings and notes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Terminal {
-    /// No progress bars; warnings and notes remain.
+    /// Hide progress bars, but show warnings and notes.
     quiet: bool,
 }
 
@@ -156,7 +156,7 @@ impl Observer for Terminal {
 
 impl Progress for Bar {
     fn advance(&self, done: u64, total: u64) {
-        // Backends report often, and drawing takes longer than counting.
+        // Backends report often, so the bar is redrawn only when it changes visibly.
         let thousandths = (u128::from(done) * 1000 / u128::from(total.max(1))) as u64;
         if self.shown.swap(thousandths, Ordering::Relaxed) != thousandths {
             self.bar.set_length(total);

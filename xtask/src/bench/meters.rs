@@ -1,8 +1,8 @@
-//! `cargo xtask bench meters`: simulations of a thousand to a million meters over 300 s on one core,
-//! and ns-2 on the numbers that it can hold.
+//! `cargo xtask bench meters`: simulations of 1,000 to 1,000,000 meters over 300 s on one core, and of ns-2 with
+//! fewer meters.
 //!
-//! CPU time and peak memory are of the whole process, start-up included; of several rounds the
-//! fastest counts. The scenario is in `bench/meters`, the script for ns-2 in `conformance/ns2`.
+//! CPU time and peak memory are those of the process, start-up included, in the fastest of several rounds. The
+//! scenario is in `bench/meters`, the script for ns-2 in `conformance/ns2`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,42 +11,42 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use serde_json::Value;
 
-use super::{Figure, install, text, timed};
-use crate::shell::{self, cargo, installed, root, target};
+use super::{Measurement, install, path_text, timed};
+use crate::process::{self, cargo, installed, root, target};
 
 const ROUNDS: usize = 3;
 
-/// Meters in the runs of gridhaul, and of ns-2, which takes minutes for more.
+/// Numbers of meters in the runs of gridhaul and of ns-2, which takes minutes for more.
 const METERS: [u32; 8] = [1_000, 3_000, 10_000, 30_000, 100_000, 200_000, 400_000, 1_000_000];
 const NS2_METERS: [u32; 2] = [1_000, 10_000];
 
-/// Bars: 400,000 meters in seconds and MB, a million in MB.
+/// Limits: CPU seconds and MB for 400,000 meters, MB for a million.
 const REGION: u32 = 400_000;
-const REGION_BARS: (f64, f64) = (15.0, 400.0);
+const REGION_LIMITS: (f64, f64) = (15.0, 400.0);
 const MILLION: u32 = 1_000_000;
 const MILLION_BAR_MB: f64 = 1_000.0;
 
-/// What a run took and did.
+/// The resources and results of a run.
 #[derive(Debug, Clone, Copy)]
 struct Run {
     program: &'static str,
     meters: u32,
     cpu_s: f64,
     memory_mb: f64,
-    /// Data packets offered to the link in the 240 s that are measured, and the share dropped.
+    /// Data packets offered to the link in the measurement interval of 240 s, and the loss ratio.
     packets: f64,
     loss: f64,
 }
 
-/// Measures, prints a table, writes it and a picture; the figures are the caller's to print.
-pub(super) fn run() -> anyhow::Result<Vec<Figure>> {
+/// Measures, prints a table, and writes the table and a chart. The caller prints the returned values.
+pub(super) fn run() -> anyhow::Result<Vec<Measurement>> {
     install(&[("ns2", installed("ns")), ("time", Path::new("/usr/bin/time").is_file())])?;
-    shell::run(cargo().args(["build", "--release", "--package", "gridhaul"]))?;
+    process::run(cargo().args(["build", "--release", "--package", "gridhaul"]))?;
     fs::create_dir_all(folder())?;
     println!("\nmeters: one connection each over one link, 300 s, one thread (best of {ROUNDS})");
     println!(
         "  {:<10}{:>10}{:>10}{:>12}{:>14}{:>12}{:>8}",
-        "", "meters", "CPU s", "peak MB", "byte a meter", "packets", "loss"
+        "", "meters", "CPU s", "peak MB", "byte/meter", "packets", "loss"
     );
     let mut runs = Vec::new();
     for meters in METERS {
@@ -55,8 +55,8 @@ pub(super) fn run() -> anyhow::Result<Vec<Figure>> {
     for meters in NS2_METERS {
         runs.push(best("ns-2", meters, ns2)?);
     }
-    draw(&runs)?;
-    Ok(figures(&runs))
+    write_table(&runs)?;
+    Ok(measurements(&runs))
 }
 
 fn best(
@@ -71,7 +71,7 @@ fn best(
             best = Some(run);
         }
     }
-    let run = best.context("no rounds")?;
+    let run = best.context("there were no rounds")?;
     println!(
         "  {program:<10}{meters:>10}{:>10.2}{:>12.1}{:>14.0}{:>12.0}{:>8.3}",
         run.cpu_s,
@@ -85,10 +85,10 @@ fn best(
 
 fn gridhaul(meters: u32) -> anyhow::Result<Run> {
     let scenario = root().join("bench/meters/meters.toml");
-    let mut command = vec![text(&target().join("release/gridhaul"))?, "run".into()];
-    command.extend([text(&scenario)?, "--set".into(), format!("flow.reading.count={meters}")]);
+    let mut command = vec![path_text(&target().join("release/gridhaul"))?, "run".into()];
+    command.extend([path_text(&scenario)?, "--set".into(), format!("flow.reading.count={meters}")]);
     command.extend(["--json", "--quiet", "--threads", "1", "--out"].map(String::from));
-    command.push(text(&folder().join("answer"))?);
+    command.push(path_text(&folder().join("answer"))?);
     let (printed, cpu_s, memory_kb) = timed(&command)?;
     let answer: Value = serde_json::from_str(&printed).context("the answer is not JSON")?;
     let metrics = &answer["points"][0]["links"][0]["metrics"];
@@ -100,11 +100,11 @@ fn gridhaul(meters: u32) -> anyhow::Result<Run> {
     Ok(Run { program: "gridhaul", meters, cpu_s, memory_mb: mb(memory_kb), packets, loss })
 }
 
-/// The same meters, but that messages come one by one instead of in bursts of one on average:
-/// ns-2's source of bursts rounds each up to a whole message.
+/// The same meters, except that messages are single instead of in bursts of one on average, because the burst
+/// source of ns-2 rounds each burst up to a whole message.
 fn ns2(meters: u32) -> anyhow::Result<Run> {
     let script = root().join("conformance/ns2/meters.tcl");
-    let mut command = vec!["ns".into(), text(&script)?];
+    let mut command = vec!["ns".into(), path_text(&script)?];
     command.extend([format!("meters={meters}")]);
     let numbers = ["congestion_control=Vegas", "rate_kbit=2000", "every=60.1", "spread=60"];
     command.extend(numbers.map(String::from));
@@ -118,8 +118,8 @@ fn ns2(meters: u32) -> anyhow::Result<Run> {
     Ok(Run { program: "ns-2", meters, cpu_s, memory_mb: mb(memory_kb), packets, loss })
 }
 
-/// Writes the table as CSV, and a picture of it.
-fn draw(runs: &[Run]) -> anyhow::Result<()> {
+/// Writes the table as CSV and as a chart.
+fn write_table(runs: &[Run]) -> anyhow::Result<()> {
     let mut table = String::from("program,meters,cpu_s,memory_byte\n");
     for run in runs {
         let bytes = run.memory_mb * 1e6;
@@ -129,27 +129,27 @@ fn draw(runs: &[Run]) -> anyhow::Result<()> {
     fs::write(&csv, table)?;
     let mut example = cargo();
     example.args(["run", "--quiet", "--package", "gridhaul-report", "--example", "scaling", "--"]);
-    shell::run(example.arg(&csv).arg(&svg))
+    process::run(example.arg(&csv).arg(&svg))
 }
 
-fn figures(runs: &[Run]) -> Vec<Figure> {
+fn measurements(runs: &[Run]) -> Vec<Measurement> {
     let of = |meters| {
         let run = runs.iter().find(|run| run.program == "gridhaul" && run.meters == meters);
         run.map_or((f64::INFINITY, f64::INFINITY), |run| (run.cpu_s, run.memory_mb))
     };
     let (region, million) = (of(REGION), of(MILLION));
-    let figure = |name: &str, value: f64, unit: &str, bar: f64| Figure {
-        line: format!("{name}: {value:.1} {unit} (bar {bar} {unit})"),
-        reached: value <= bar,
+    let measurement = |name: &str, value: f64, unit: &str, limit: f64| Measurement {
+        line: format!("{name}: {value:.1} {unit} (limit {limit} {unit})"),
+        passed: value <= limit,
     };
     vec![
-        figure("meters-400k-time", region.0, "s", REGION_BARS.0),
-        figure("meters-400k-memory", region.1, "MB", REGION_BARS.1),
-        figure("meters-million-memory", million.1, "MB", MILLION_BAR_MB),
+        measurement("meters-400k-time", region.0, "s", REGION_LIMITS.0),
+        measurement("meters-400k-memory", region.1, "MB", REGION_LIMITS.1),
+        measurement("meters-million-memory", million.1, "MB", MILLION_BAR_MB),
     ]
 }
 
-/// The kernel's kB are of 1024 bytes, our MB of a million.
+/// Converts the kernel's kB of 1024 bytes to MB of 10^6 bytes.
 fn mb(kb: f64) -> f64 {
     kb * 1024.0 / 1e6
 }

@@ -1,20 +1,20 @@
 //! `bench plan`: `gridhaul plan` for a district of 50,000 meters, by equations alone.
 //!
-//! The scenario is `scenarios/district.toml`, whose meters send in bursts, and the same with a reading
-//! of every meter at fixed times. CPU time is of the whole process, start-up and results folder included.
+//! The scenario is `scenarios/district.toml`, whose meters send in bursts, and the same with readings
+//! at fixed times. CPU time is that of the process, start-up and results folder included.
 
 use std::fs;
 
 use anyhow::ensure;
 
-use super::{Figure, text, timed};
-use crate::shell::{self, cargo, root, target};
+use super::{Measurement, path_text, timed};
+use crate::process::{self, cargo, root, target};
 
-/// CPU seconds for either.
-const BAR: f64 = 2.0;
+/// Largest CPU time in seconds for each of the two.
+const LIMIT: f64 = 2.0;
 
-pub(super) fn run() -> anyhow::Result<Vec<Figure>> {
-    shell::run(cargo().args(["build", "--release", "--package", "gridhaul"]))?;
+pub(super) fn run() -> anyhow::Result<Vec<Measurement>> {
+    process::run(cargo().args(["build", "--release", "--package", "gridhaul"]))?;
     let folder = target().join("bench-plan");
     fs::create_dir_all(&folder)?;
     let district = fs::read_to_string(root().join("scenarios/district.toml"))?;
@@ -28,15 +28,15 @@ pub(super) fn run() -> anyhow::Result<Vec<Figure>> {
     for (name, scenario) in [("bursts", district.as_str()), ("readings", readings.as_str())] {
         let file = folder.join(format!("{name}.toml"));
         fs::write(&file, scenario)?;
-        let mut command = vec![text(&target().join("release/gridhaul"))?, "plan".into()];
-        command.extend([text(&file)?, "--verify".into(), "none".into()]);
+        let mut command = vec![path_text(&target().join("release/gridhaul"))?, "plan".into()];
+        command.extend([path_text(&file)?, "--verify".into(), "none".into()]);
         command.extend(["--quiet".into(), "--out".into()]);
-        command.push(text(&folder.join(name))?);
+        command.push(path_text(&folder.join(name))?);
         let (printed, cpu_s, memory_kb) = timed(&command)?;
-        let judged = printed.lines().find(|line| line.contains("judged by equations"));
-        println!("  {name}: {cpu_s:.2} s CPU, {memory_kb} kB; {}", judged.unwrap_or_default());
+        let summary = printed.lines().find(|line| line.contains("equations"));
+        println!("  {name}: {cpu_s:.2} s CPU, {memory_kb} kB; {}", summary.unwrap_or_default());
         slowest = slowest.max(cpu_s);
     }
-    let line = format!("plan: {slowest:.2} s CPU (bar {BAR} s)");
-    Ok(vec![Figure { line, reached: slowest <= BAR }])
+    let line = format!("plan: {slowest:.2} s CPU (limit {LIMIT} s)");
+    Ok(vec![Measurement { line, passed: slowest <= LIMIT }])
 }

@@ -1,8 +1,7 @@
-//! `cargo xtask bench sim`: gridhaul's simulator, ns-2 and ns-3 on the same scenarios in one run.
+//! `cargo xtask bench sim`: speed of the simulators gridhaul, ns-2 and ns-3 on the same scenarios.
 //!
-//! Each figure is a difference of a long and a short run of the same program, so that start-up
-//! cancels, and CPU time instead of time on a clock; the best of several rounds, in which the
-//! programs take turns. Scenarios and peer programs are in `bench/sim`.
+//! Each value is the difference of a long and a short run of the same program, which eliminates start-up, in CPU
+//! time, for the fastest of several alternating rounds. Scenarios and programs for ns-2 and ns-3 are in `bench/sim`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,25 +9,25 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
-use super::{Figure, text, timed};
-use crate::shell::{self, cargo, installed, output, program, root, target};
+use super::{Measurement, path_text, timed};
+use crate::process::{self, cargo, installed, output, program, root, target};
 
 const ROUNDS: usize = 3;
 
-/// Bars, as times that gridhaul is as fast as a peer.
-const NS2_BAR: f64 = 20.0;
-const NS3_BAR: f64 = 60.0;
+/// Least speed of gridhaul relative to ns-2 and ns-3.
+const NS2_LIMIT: f64 = 20.0;
+const NS3_LIMIT: f64 = 60.0;
 
-/// Instructions for a data packet and its acknowledgement: no more than this.
-const INSTRUCTIONS_BAR: f64 = 600.0;
+/// Largest number of instructions for a data packet and its acknowledgement.
+const INSTRUCTIONS_LIMIT: f64 = 600.0;
 
-/// A task that every program is given.
+/// A scenario that every program simulates.
 struct Workload {
     name: &'static str,
     about: &'static str,
     /// The scenario file for gridhaul, in `bench/sim`.
     scenario: &'static str,
-    /// The same numbers for the peers.
+    /// The same parameters for ns-2 and ns-3.
     numbers: &'static [(&'static str, &'static str)],
     programs: &'static [Program],
 }
@@ -39,7 +38,7 @@ struct Program {
     name: &'static str,
     short: u32,
     long: u32,
-    /// Arguments besides the numbers of the workload.
+    /// Further arguments of the program.
     more: &'static [(&'static str, &'static str)],
 }
 
@@ -91,20 +90,20 @@ const WORKLOADS: &[Workload] = &[
     },
 ];
 
-/// What a run did and what it took.
+/// Results and resources of a run.
 #[derive(Debug, Clone, Copy, Default)]
 struct Run {
-    /// Segments with data that were sent, repeats included.
+    /// Data segments sent, retransmissions included.
     packets: f64,
-    /// Payload that arrived in order, in bytes.
+    /// Payload delivered in order, in bytes.
     bytes: f64,
     cpu_s: f64,
     memory_kb: f64,
 }
 
-/// What a program achieves between its short and its long run.
+/// The speed of a program between the ends of its short and its long run.
 #[derive(Debug, Clone, Copy)]
-struct Pace {
+struct Speed {
     kind: Kind,
     packets_per_s: f64,
     goodput_mbit: f64,
@@ -112,22 +111,22 @@ struct Pace {
     simulated_per_s: f64,
 }
 
-/// Measures and prints tables; the figures are the caller's to print.
-pub(super) fn run() -> anyhow::Result<Vec<Figure>> {
+/// Measures and prints tables. The caller prints the returned values.
+pub(super) fn run() -> anyhow::Result<Vec<Measurement>> {
     install()?;
-    shell::run(cargo().args(["build", "--release", "--package", "gridhaul"]))?;
+    process::run(cargo().args(["build", "--release", "--package", "gridhaul"]))?;
     fs::create_dir_all(folder())?;
     compile_ns3()?;
-    let mut figures = Vec::new();
+    let mut measurements = Vec::new();
     for workload in WORKLOADS {
-        figures.extend(race(workload)?);
+        measurements.extend(compare(workload)?);
     }
-    figures.push(instructions(&WORKLOADS[0])?);
-    Ok(figures)
+    measurements.push(instructions(&WORKLOADS[0])?);
+    Ok(measurements)
 }
 
-/// Lets the programs of a workload take turns, prints a table and compares.
-fn race(workload: &Workload) -> anyhow::Result<Vec<Figure>> {
+/// Runs the programs of a workload in alternating rounds, prints a table and compares their speeds.
+fn compare(workload: &Workload) -> anyhow::Result<Vec<Measurement>> {
     println!("\n{}: {} ({ROUNDS} rounds)", workload.name, workload.about);
     let mut best = vec![(Run::default(), Run::default()); workload.programs.len()];
     for _ in 0..ROUNDS {
@@ -140,40 +139,41 @@ fn race(workload: &Workload) -> anyhow::Result<Vec<Figure>> {
         "  {:<20}{:>14}{:>14}{:>16}{:>12}{:>18}",
         "", "simulated s", "packets/CPU s", "goodput Mbit/s", "peak MB", "sim. s/CPU s"
     );
-    let mut paces = Vec::new();
+    let mut speeds = Vec::new();
     for (program, (short, long)) in workload.programs.iter().zip(&best) {
-        let pace = pace(program, short, long)?;
+        let speed = speed(program, short, long)?;
         println!(
             "  {:<20}{:>14}{:>14.0}{:>16.4}{:>12.1}{:>18.1}",
             program.name,
             format!("{}..{}", program.short, program.long),
-            pace.packets_per_s,
-            pace.goodput_mbit,
-            pace.memory_mb,
-            pace.simulated_per_s
+            speed.packets_per_s,
+            speed.goodput_mbit,
+            speed.memory_mb,
+            speed.simulated_per_s
         );
-        paces.push(pace);
+        speeds.push(speed);
     }
-    let own = paces[0];
-    for (program, pace) in workload.programs.iter().zip(&paces).skip(1) {
+    let own = speeds[0];
+    for (program, speed) in workload.programs.iter().zip(&speeds).skip(1) {
         println!(
-            "  against {}: {:.2} times the packets a CPU second, goodput {:+.1} %",
+            "  relative to {}: {:.2} times the packets per CPU second, goodput {:+.1} %",
             program.name,
-            own.packets_per_s / pace.packets_per_s,
-            (own.goodput_mbit / pace.goodput_mbit - 1.0) * 100.0
+            own.packets_per_s / speed.packets_per_s,
+            (own.goodput_mbit / speed.goodput_mbit - 1.0) * 100.0
         );
     }
-    let figures = [("ns2", Kind::Ns2, NS2_BAR), ("ns3", Kind::Ns3, NS3_BAR)];
-    let figures = figures.into_iter().map(|(peer, kind, bar)| {
-        // Each peer is taken at its fastest.
-        let rates = paces.iter().filter(|pace| pace.kind == kind).map(|pace| pace.packets_per_s);
+    let measurements = [("ns2", Kind::Ns2, NS2_LIMIT), ("ns3", Kind::Ns3, NS3_LIMIT)];
+    let measurements = measurements.into_iter().map(|(peer, kind, limit)| {
+        // The fastest configuration of each peer counts.
+        let rates =
+            speeds.iter().filter(|speed| speed.kind == kind).map(|speed| speed.packets_per_s);
         let ratio = own.packets_per_s / rates.fold(f64::MIN_POSITIVE, f64::max);
-        Figure {
-            line: format!("sim-{}-vs-{peer}: {ratio:.1}x (bar {bar}x)", workload.name),
-            reached: ratio >= bar,
+        Measurement {
+            line: format!("sim-{}-vs-{peer}: {ratio:.1}x (limit {limit}x)", workload.name),
+            passed: ratio >= limit,
         }
     });
-    Ok(figures.collect())
+    Ok(measurements.collect())
 }
 
 fn keep_faster(best: &mut Run, run: Run) {
@@ -182,11 +182,11 @@ fn keep_faster(best: &mut Run, run: Run) {
     }
 }
 
-fn pace(program: &Program, short: &Run, long: &Run) -> anyhow::Result<Pace> {
+fn speed(program: &Program, short: &Run, long: &Run) -> anyhow::Result<Speed> {
     let cpu_s = long.cpu_s - short.cpu_s;
     ensure!(cpu_s > 0.1, "{}: the long run is too short to measure", program.name);
     let simulated = f64::from(program.long - program.short);
-    Ok(Pace {
+    Ok(Speed {
         kind: program.kind,
         packets_per_s: (long.packets - short.packets) / cpu_s,
         goodput_mbit: (long.bytes - short.bytes) * 8e-6 / simulated,
@@ -199,7 +199,7 @@ fn measure(workload: &Workload, of: &Program, seconds: u32) -> anyhow::Result<Ru
     let (printed, cpu_s, memory_kb) = timed(&of.command(workload, seconds)?)
         .with_context(|| format!("{} over {seconds} s", of.name))?;
     let (packets, bytes) = if of.kind == Kind::Gridhaul {
-        work_of_answer(&printed, seconds)?
+        work_in_answer(&printed, seconds)?
     } else {
         let numbers = printed.split_whitespace().map(str::parse::<f64>);
         let numbers: Vec<f64> = numbers.collect::<Result<_, _>>()?;
@@ -224,8 +224,8 @@ impl Program {
             return gridhaul(workload, seconds);
         }
         let (start, dashes) = match self.kind {
-            Kind::Ns3 => (vec![text(&ns3())?], "--"),
-            _ => (vec!["ns".into(), text(&source("ns2.tcl"))?], ""),
+            Kind::Ns3 => (vec![path_text(&ns3())?], "--"),
+            _ => (vec!["ns".into(), path_text(&source("ns2.tcl"))?], ""),
         };
         let numbers = workload.numbers.iter().chain(self.more);
         let numbers = numbers.map(|(key, value)| format!("{dashes}{key}={value}"));
@@ -235,16 +235,16 @@ impl Program {
 }
 
 fn gridhaul(workload: &Workload, seconds: u32) -> anyhow::Result<Vec<String>> {
-    let mut command = vec![text(&target().join("release/gridhaul"))?, "run".into()];
-    command.push(text(&source(workload.scenario))?);
+    let mut command = vec![path_text(&target().join("release/gridhaul"))?, "run".into()];
+    command.push(path_text(&source(workload.scenario))?);
     command.extend(["--set".into(), format!("duration={seconds} s")]);
     command.extend(["--json", "--quiet", "--threads", "1", "--out"].map(String::from));
-    command.push(text(&folder().join("answer"))?);
+    command.push(path_text(&folder().join("answer"))?);
     Ok(command)
 }
 
-/// Segments sent, and bytes delivered, of gridhaul's answer.
-fn work_of_answer(printed: &str, seconds: u32) -> anyhow::Result<(f64, f64)> {
+/// Segments sent and bytes delivered according to the answer of gridhaul.
+fn work_in_answer(printed: &str, seconds: u32) -> anyhow::Result<(f64, f64)> {
     let answer: Value = serde_json::from_str(printed).context("the answer is not JSON")?;
     let metrics = &answer["points"][0]["flows"][0]["metrics"];
     let mean = |name: &str| {
@@ -256,37 +256,37 @@ fn work_of_answer(printed: &str, seconds: u32) -> anyhow::Result<(f64, f64)> {
 }
 
 /// Instructions for a data packet and its acknowledgement: two runs under callgrind.
-fn instructions(workload: &Workload) -> anyhow::Result<Figure> {
+fn instructions(workload: &Workload) -> anyhow::Result<Measurement> {
     let (short, long) = (200, 1_200);
     let count = |seconds| -> anyhow::Result<(f64, f64)> {
         let profile = folder().join("callgrind");
-        let out = format!("--callgrind-out-file={}", text(&profile)?);
+        let out = format!("--callgrind-out-file={}", path_text(&profile)?);
         let mut command = program("valgrind");
         command.args(["--quiet", "--tool=callgrind", &out]).args(gridhaul(workload, seconds)?);
-        let (packets, _) = work_of_answer(&output(&mut command)?, seconds)?;
-        let profile = fs::read_to_string(&profile).context("callgrind wrote nothing")?;
+        let (packets, _) = work_in_answer(&output(&mut command)?, seconds)?;
+        let profile = fs::read_to_string(&profile).context("callgrind wrote no profile")?;
         let total = profile.lines().find_map(|line| {
             line.strip_prefix("totals: ").or_else(|| line.strip_prefix("summary: "))
         });
-        Ok((total.context("callgrind counted nothing")?.trim().parse()?, packets))
+        Ok((total.context("the profile of callgrind has no total")?.trim().parse()?, packets))
     };
-    let (few, some) = count(short)?;
-    let (many, all) = count(long)?;
-    let each = (many - few) / (all - some);
+    let (short_instructions, short_packets) = count(short)?;
+    let (long_instructions, long_packets) = count(long)?;
+    let each = (long_instructions - short_instructions) / (long_packets - short_packets);
     println!(
-        "\ninstructions: bulk, {short} and {long} s: {:.1} and {:.1} million for {some} and {all} \
-         data packets; {:.1} million are start-up",
-        few / 1e6,
-        many / 1e6,
-        (few - each * some) / 1e6
+        "\ninstructions: bulk, {short} and {long} s: {:.1} and {:.1} million for {short_packets} and \
+         {long_packets} data packets, of which {:.1} million for start-up",
+        short_instructions / 1e6,
+        long_instructions / 1e6,
+        (short_instructions - each * short_packets) / 1e6
     );
-    Ok(Figure {
-        line: format!("sim-instructions: {each:.0} (bar {INSTRUCTIONS_BAR})"),
-        reached: each <= INSTRUCTIONS_BAR,
+    Ok(Measurement {
+        line: format!("sim-instructions: {each:.0} (limit {INSTRUCTIONS_LIMIT})"),
+        passed: each <= INSTRUCTIONS_LIMIT,
     })
 }
 
-/// Programs and libraries that are measured or measure.
+/// Installs the measured programs and the tools for the measurement.
 fn install() -> anyhow::Result<()> {
     let ns3_headers = Path::new("/usr/include/ns3/core-module.h").is_file();
     super::install(&[
@@ -298,7 +298,7 @@ fn install() -> anyhow::Result<()> {
     ])
 }
 
-/// Compiles the ns-3 program against Debian's libraries, unless that was done already.
+/// Compiles the ns-3 program with the libraries of Debian, unless the program is up to date.
 fn compile_ns3() -> anyhow::Result<()> {
     let changed = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
     if changed(&ns3()) > changed(&source("ns3.cc")) {
@@ -308,7 +308,7 @@ fn compile_ns3() -> anyhow::Result<()> {
     let libraries = libraries.into_iter().chain(["bridge", "stats", "core"]);
     let mut compiler = program("g++");
     compiler.args(["-std=c++17", "-O2", "-o"]).arg(ns3()).arg(source("ns3.cc"));
-    shell::run(compiler.args(libraries.map(|library| format!("-lns3-{library}"))))
+    process::run(compiler.args(libraries.map(|library| format!("-lns3-{library}"))))
 }
 
 fn source(name: &str) -> PathBuf {

@@ -1,5 +1,5 @@
-//! Steps that run in the background at low priority, so that they use the processor time that the
-//! other steps leave: real-time tests mostly sleep, and linking takes one core.
+//! Steps that run in the background at low priority. They use the processor time that other steps leave idle:
+//! real-time tests mostly sleep, and linking uses one core.
 
 use std::env;
 use std::fs::{self, File};
@@ -8,9 +8,9 @@ use std::process::{Child, Stdio};
 
 use anyhow::{Context, ensure};
 
-use crate::shell::{program, target};
+use crate::process::{program, target};
 
-/// Steps in the background, as a process of their own that writes to a log.
+/// A process that runs steps in the background and writes to a log.
 pub(super) struct Background {
     process: Child,
     log: PathBuf,
@@ -48,7 +48,7 @@ impl Background {
 impl Drop for Background {
     /// Ends the steps if another step has failed.
     fn drop(&mut self) {
-        // The process has ended already unless `finish` was not reached.
+        // The process has ended already unless `finish` was not passed.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -1,4 +1,4 @@
-//! Whether the licences and sources of all dependencies are among those that deny.toml allows.
+//! Checks that deny.toml allows the licences and sources of all dependencies.
 
 use std::fs;
 
@@ -6,13 +6,13 @@ use anyhow::{Context, ensure};
 use serde_json::Value;
 use spdx::{Expression, Licensee, ParseMode};
 
-use crate::shell::{self, cargo, installed, output, root};
+use crate::process::{self, cargo, installed, output, root};
 
-/// cargo-deny where it is installed (it takes minutes to build, so it is not fetched for this);
-/// otherwise its two questions that need no network are answered here.
+/// Runs cargo-deny if it is installed. Its installation takes minutes, so otherwise the two checks that need no
+/// network are made here.
 pub(crate) fn check() -> anyhow::Result<()> {
     if installed("cargo-deny") {
-        return shell::run(cargo().args(["deny", "check"]));
+        return process::run(cargo().args(["deny", "check"]));
     }
     println!("cargo-deny is not installed: licences and sources are checked, advisories are not");
     let deny: toml::Table = fs::read_to_string(root().join("deny.toml"))?.parse()?;
@@ -43,11 +43,11 @@ pub(crate) fn check() -> anyhow::Result<()> {
         }
     }
     ensure!(wrong.is_empty(), "not allowed by deny.toml:\n{}", wrong.join("\n"));
-    println!("{} packages, all as deny.toml allows", packages.len());
+    println!("deny.toml allows all {} packages", packages.len());
     Ok(())
 }
 
-/// Whether an SPDX expression can be fulfilled with the allowed licences. Old packages write `/` for OR.
+/// Whether the allowed licences satisfy an SPDX expression. Old packages write `/` for OR.
 fn permitted(expression: &str, allowed: &[Licensee]) -> bool {
     let parsed = Expression::parse_mode(expression, ParseMode::LAX);
     parsed.is_ok_and(|expression| {
@@ -62,7 +62,7 @@ mod tests {
     use super::permitted;
 
     #[test]
-    fn expressions_are_read_as_spdx_means_them() {
+    fn spdx_expressions_are_evaluated() {
         let allowed = ["MIT", "Apache-2.0", "Unicode-3.0"];
         let allowed = allowed.map(|name| Licensee::parse(name).expect("a licence of SPDX"));
         for (expression, expected) in [

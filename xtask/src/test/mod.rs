@@ -1,10 +1,10 @@
-//! `cargo xtask test`: everything that must hold before a change is taken.
+//! `cargo xtask test`: all checks that a change must pass.
 //!
-//! The cheap steps come first, cargo's own tests last, so that their result ends the output.
+//! Short steps come first. The tests of cargo come last, so that their result ends the output.
 
 mod background;
 mod licences;
-mod peers;
+mod ns2;
 mod python;
 mod tools;
 
@@ -19,24 +19,24 @@ use anyhow::{Context, ensure};
 use clap::Args;
 
 use self::background::Background;
-use crate::shell::{self, cargo, in_ci, program, root, target};
+use crate::process::{self, cargo, in_ci, program, root, target};
 
 /// Arguments of `test`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Steps to run; without any, all of them: tools, format, licences, lints, python, ns-2, fuzzing, tests
+    /// Steps to run: tools, format, licences, lints, python, ns-2, fuzzing, tests [default: all]
     steps: Vec<String>,
-    /// Leave out what takes long: the Petri net in Python, fuzzing, the comparison with ns-2
+    /// Skip the slow steps: python (a Petri net), fuzzing, ns-2
     #[arg(long)]
     quick: bool,
 }
 
-/// Where property tests take their seed from.
+/// Environment variable with the seed of property tests.
 const RANDOM_SEED: &str = "PROPTEST_RNG_SEED";
 
 struct Step {
     name: &'static str,
-    /// Left out by `--quick`, and run in the background otherwise, unless it is chosen by name.
+    /// Skipped with `--quick`, and otherwise run in the background unless selected by name.
     slow: bool,
     run: fn() -> anyhow::Result<()>,
 }
@@ -47,13 +47,13 @@ const STEPS: [Step; 8] = [
     Step { name: "licences", slow: false, run: licences::check },
     Step { name: "lints", slow: false, run: lints },
     Step { name: "python", slow: true, run: python::test },
-    Step { name: "ns-2", slow: true, run: peers::ns2 },
+    Step { name: "ns-2", slow: true, run: ns2::compare },
     Step { name: "fuzzing", slow: true, run: fuzz },
     Step { name: "tests", slow: false, run: tests },
 ];
 
-/// Runs the steps and stops at the first that fails.
-#[expect(clippy::disallowed_methods, reason = "how long a step takes is for people")]
+/// Runs the steps and stops at the first failure.
+#[expect(clippy::disallowed_methods, reason = "the duration of a step is printed only")]
 pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     for name in &options.steps {
         ensure!(STEPS.iter().any(|step| step.name == name), "there is no step {name:?}");
@@ -70,7 +70,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
         let begun = Instant::now();
         (step.run)().with_context(|| format!("step `{}`", step.name))?;
         times.push(format!("{} {:.0} s", step.name, begun.elapsed().as_secs_f64()));
-        // The programs that the slow steps use are there now.
+        // The programs that the slow steps need are installed now.
         if all && !options.quick && step.name == "tools" {
             let slow: Vec<_> = STEPS.iter().filter(|it| it.slow).map(|it| it.name).collect();
             background = Some(Background::start(&slow)?);
@@ -85,7 +85,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Formats are checked file by file: cargo does not find modules that a macro declares.
+/// Checks the format of each file, because `cargo fmt` does not find modules that a macro declares.
 fn format() -> anyhow::Result<()> {
     let mut files = Vec::new();
     for folder in ["crates", "conformance", "xtask", "fuzz/fuzz_targets"] {
@@ -95,9 +95,12 @@ fn format() -> anyhow::Result<()> {
     println!("{} files", files.len());
     let mut rustfmt = program("rustfmt");
     rustfmt.args(["--check", "--edition", "2024"]).args(&files);
-    // The list of files would fill the screen.
+    // `process::run` would print the list of files.
     let status = rustfmt.status()?;
-    ensure!(status.success(), "not formatted; run: rustfmt <the files above>");
+    ensure!(
+        status.success(),
+        "files are not formatted; run rustfmt --edition 2024 on the files above"
+    );
     Ok(())
 }
 
@@ -118,15 +121,15 @@ fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
 
 fn lints() -> anyhow::Result<()> {
     let clippy = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
-    shell::run(cargo().args(clippy))
+    process::run(cargo().args(clippy))
 }
 
-/// Fuzz targets: one for each parser and state machine that reads foreign input.
+/// Fuzz targets: one for each parser or state machine with untrusted input.
 const FUZZ_TARGETS: [&str; 4] = ["scenario", "trace", "proxies", "packet"];
 
 /// Random input for each fuzz target, 10 s each, two targets at a time. See fuzz/README.md.
 fn fuzz() -> anyhow::Result<()> {
-    shell::run(fuzz_cargo("build").arg("--bins"))?;
+    process::run(fuzz_cargo("build").arg("--bins"))?;
     for pair in FUZZ_TARGETS.chunks(2) {
         let runs: Vec<_> = pair.iter().map(|name| thread::spawn(|| fuzz_target(name))).collect();
         for run in runs {
@@ -136,7 +139,7 @@ fn fuzz() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Cargo in the folder of the fuzz targets, which are built with flags of their own.
+/// Cargo in the folder of the fuzz targets, which have their own compiler flags.
 fn fuzz_cargo(command: &str) -> Command {
     let mut cargo = cargo();
     cargo.current_dir(root().join("fuzz")).env("CARGO_TARGET_DIR", target().join("fuzz"));
@@ -144,7 +147,7 @@ fn fuzz_cargo(command: &str) -> Command {
     cargo
 }
 
-/// Runs a fuzz target that is built already and returns its statistics.
+/// Runs a fuzz target, which must have been built, and returns its statistics.
 fn fuzz_target(target_name: &str) -> anyhow::Result<String> {
     let folder = root().join("fuzz");
     let corpus = format!("corpus/{target_name}");
@@ -168,11 +171,11 @@ fn tests() -> anyhow::Result<()> {
     let mut command = cargo();
     command.args(["test", "--workspace", "--locked", "--no-fail-fast"]).env("INSTA_UPDATE", "no");
     if env::var_os(RANDOM_SEED).is_none() {
-        // What fails is the change, not the draw. CONTRIBUTING.md says how to search further.
+        // With a fixed seed a failure is caused by the change. CONTRIBUTING.md explains how to use other seeds.
         command.env(RANDOM_SEED, "1");
     }
     if in_ci() {
         command.env("GRIDHAUL_REQUIRE_TOOLS", "1");
     }
-    shell::run(&mut command)
+    process::run(&mut command)
 }

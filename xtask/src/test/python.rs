@@ -1,4 +1,4 @@
-//! What is written in Python: the Petri net of paper `medx`.
+//! The tests of the Python code: the Petri net of paper `medx`.
 
 use std::fs;
 use std::path::Path;
@@ -6,31 +6,31 @@ use std::path::Path;
 use anyhow::Context;
 
 use super::tools::PYTHON;
-use crate::shell::{self, output, program, root, target};
+use crate::process::{self, output, program, root, target};
 
-/// The folder of the net in the repository.
+/// Folder of the Petri net in the repository.
 const NET: &str = "papers/medx/net";
 
-/// Checks style and runs the tests, in an environment of its own below the folder into which cargo builds.
+/// Checks the style and runs the tests, in a virtual environment in the build folder.
 pub(crate) fn test() -> anyhow::Result<()> {
-    if !PYTHON.is_there() {
-        return PYTHON.leave_out();
+    if !PYTHON.is_usable() {
+        return PYTHON.report_missing();
     }
     let folder = target().join("python");
     provide(&folder)?;
     let net = root().join(NET);
     let python = |arguments: &[&str]| {
         let mut python = program(&folder.join("bin/python").to_string_lossy());
-        // Nothing is written beside the sources.
+        // The source folder stays free of generated files.
         python.current_dir(&net).env("PYTHONDONTWRITEBYTECODE", "1").args(arguments);
-        shell::run(&mut python)
+        process::run(&mut python)
     };
     python(&["-m", "ruff", "check", "--no-cache", "--quiet", "."])?;
     python(&["-m", "ruff", "format", "--no-cache", "--check", "--quiet", "."])?;
     python(&["-m", "pytest", "--quiet", "-p", "no:cacheprovider"])
 }
 
-/// An environment with the packages of `requirements.txt`, made anew when they change.
+/// Creates a virtual environment with the packages of `requirements.txt`, again whenever that file changes.
 fn provide(folder: &Path) -> anyhow::Result<()> {
     let requirements = root().join(NET).join("requirements.txt");
     let wanted = fs::read_to_string(&requirements)?;
@@ -43,14 +43,14 @@ fn provide(folder: &Path) -> anyhow::Result<()> {
         return Ok(());
     }
     let environment = folder.to_string_lossy();
-    shell::run(program("python3").args(["-m", "venv", "--clear", &environment]))
-        .with_context(|| format!("cannot make a Python environment in {environment}"))?;
+    process::run(program("python3").args(["-m", "venv", "--clear", &environment]))
+        .with_context(|| format!("cannot create a Python environment in {environment}"))?;
     let mut pip = program(&folder.join("bin/python").to_string_lossy());
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--use-pep517"]);
-    shell::run(pip.arg("--requirement").arg(&requirements)).with_context(|| {
+    process::run(pip.arg("--requirement").arg(&requirements)).with_context(|| {
         format!(
             "cannot install the packages of {NET}/requirements.txt; \
-             pip needs to reach PyPI, or an index named by PIP_INDEX_URL"
+             pip needs access to PyPI or to the index in PIP_INDEX_URL"
         )
     })?;
     fs::write(installed, wanted)?;

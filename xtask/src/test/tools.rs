@@ -1,21 +1,26 @@
-//! Programs that the tests use beside Rust.
+//! Programs other than Rust that the tests use.
 
 use anyhow::{bail, ensure};
 
-use crate::shell::{in_ci, installed, program, run};
+use crate::process::{in_ci, installed, program, run};
 
-/// A program and the Debian package that has it.
+/// A program and its Debian package.
 pub(super) struct Tool {
     program: &'static str,
     package: &'static str,
     used_for: &'static str,
-    /// Arguments with which it must succeed, where being there is not enough.
+    /// Arguments with which the program must succeed, if its presence is not sufficient.
     works: &'static [&'static str],
 }
 
 const TOOLS: [Tool; 7] = [
     Tool { program: "ns", package: "ns2", used_for: "the comparison with ns-2", works: &[] },
-    Tool { program: "tshark", package: "tshark", used_for: "reading the pcapng files", works: &[] },
+    Tool {
+        program: "tshark",
+        package: "tshark",
+        used_for: "the check of pcapng files",
+        works: &[],
+    },
     Tool {
         program: "clang",
         package: "clang",
@@ -31,7 +36,7 @@ const TOOLS: [Tool; 7] = [
     Tool {
         program: "bpftool",
         package: "bpftool",
-        used_for: "looking for what a killed run leaves in the kernel",
+        used_for: "the search for kernel objects that a killed run has left",
         works: &["version"],
     },
     Tool {
@@ -43,8 +48,7 @@ const TOOLS: [Tool; 7] = [
     PYTHON,
 ];
 
-/// Python with what makes an environment (a package of its own in Debian), and not older than 3.11,
-/// which brought `tomllib`.
+/// Python with `venv`, which is a separate package in Debian, and with `tomllib` (Python 3.11 or later).
 pub(super) const PYTHON: Tool = Tool {
     program: "python3",
     package: "python3-venv",
@@ -53,28 +57,30 @@ pub(super) const PYTHON: Tool = Tool {
 };
 
 impl Tool {
-    /// Whether it can be used.
-    pub(super) fn is_there(&self) -> bool {
+    /// Whether the program is installed and works.
+    pub(super) fn is_usable(&self) -> bool {
         let works = || program(self.program).args(self.works).output();
         installed(self.program)
             && (self.works.is_empty() || works().is_ok_and(|output| output.status.success()))
     }
 
-    /// Says that what needs it is left out; in CI that is an error.
-    pub(super) fn leave_out(&self) -> anyhow::Result<()> {
+    /// Prints what is skipped without the program. In CI a missing program is an error.
+    pub(super) fn report_missing(&self) -> anyhow::Result<()> {
         let Self { program, package, used_for, .. } = self;
         ensure!(!in_ci(), "{program} is missing; CI needs it for {used_for} (package {package})");
-        println!("{program}: missing, so {used_for} is left out; apt-get install {package}");
+        println!(
+            "{program}: not installed; skipping {used_for}; install the Debian package {package}"
+        );
         Ok(())
     }
 }
 
-/// Installs what is missing where that is possible. In CI everything must be there afterwards;
-/// elsewhere the tests that need it are left out and say so.
+/// Installs missing programs if possible. In CI all must be installed afterwards; elsewhere the tests that need a
+/// missing program are skipped with a message.
 pub(crate) fn provide() -> anyhow::Result<()> {
-    let (there, missing): (Vec<_>, Vec<_>) = TOOLS.iter().partition(|tool| tool.is_there());
-    for tool in there {
-        println!("{}: there", tool.program);
+    let (present, missing): (Vec<_>, Vec<_>) = TOOLS.iter().partition(|tool| tool.is_usable());
+    for tool in present {
+        println!("{}: installed", tool.program);
     }
     if missing.is_empty() {
         return Ok(());
@@ -85,8 +91,8 @@ pub(crate) fn provide() -> anyhow::Result<()> {
         println!("installing with apt-get: {packages}");
         install(&packages)?;
     }
-    for tool in missing.iter().filter(|tool| !tool.is_there()) {
-        tool.leave_out()?;
+    for tool in missing.iter().filter(|tool| !tool.is_usable()) {
+        tool.report_missing()?;
     }
     Ok(())
 }
@@ -95,7 +101,7 @@ fn install(packages: &str) -> anyhow::Result<()> {
     let apt = |arguments: &[&str]| {
         run(program("apt-get").args(arguments).env("DEBIAN_FRONTEND", "noninteractive"))
     };
-    // A list of packages that is out of date is the commonest reason for a failure.
+    // An outdated package list is the most frequent cause of a failure.
     let _ = apt(&["update", "-qq"]);
     let arguments = ["install", "-y", "-qq", "--no-install-recommends"];
     let all: Vec<_> = arguments.into_iter().chain(packages.split(' ')).collect();

@@ -1,4 +1,4 @@
-//! Compiles a small program around a header, and asks it about cases, a line each.
+//! Compiles a test program around a header, and runs it with one test case per line.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-/// The answers of the program `name`.c of this folder, a line for each of `text`. `None` without clang, which
-/// in CI is an error.
+/// The output lines of the program `name`.c of this folder, one for each line of `text`. `None` without clang,
+/// which is an error in CI.
 pub(crate) fn run_program(name: &'static str, text: String) -> Option<Vec<String>> {
     let mut child =
         Command::new(program(name)?).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -19,7 +19,7 @@ pub(crate) fn run_program(name: &'static str, text: String) -> Option<Vec<String
     Some(String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect())
 }
 
-/// The compiled program, made once.
+/// The compiled program, built once.
 fn program(name: &'static str) -> Option<PathBuf> {
     static PROGRAMS: Mutex<BTreeMap<&str, Option<PathBuf>>> = Mutex::new(BTreeMap::new());
     let mut programs = PROGRAMS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -36,7 +36,7 @@ fn compile(name: &str) -> Option<PathBuf> {
     let Ok(output) = command.arg(source).arg("-o").arg(&program).output() else {
         let ci = std::env::var("CI").is_ok_and(|value| value == "true" || value == "1");
         assert!(!ci, "CI needs clang");
-        eprintln!("left out: {compiler} is missing; apt-get install clang");
+        eprintln!("skipped: {compiler} is missing; apt-get install clang");
         return None;
     };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -1,4 +1,4 @@
-//! What the programs of `bpf/` do with numbers, without a kernel: compiled for this machine.
+//! Tests of the arithmetic of the programs in `bpf/` without a kernel, compiled for this machine.
 
 mod compiled;
 mod loss_classification;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
  *
- * The congestion control of gh_medx on a socket of this program. Reads senders from standard input, a line of
- * words each:
+ * Runs the congestion control of gh_medx on a simulated socket. Reads senders from standard input, one line of
+ * commands each:
  *
- *   w=N t=N o=N    window, threshold, segments that are out
- *   d=N            a delay of N milliseconds comes back, after a round trip that is 10 ms longer
- *   s=N            the kernel asks for a threshold, and then tells that state N has begun
- *   n=N            it tells of state N only
- *   q=N            state N begins and the program is not run: the threshold stays what it is
- *   k=0            new data are acknowledged
- *   a=N            N segments are acknowledged outside of recovery
- *   u=0            the loss was none
+ *   w=N t=N o=N    set the window, the threshold, the segments in flight
+ *   d=N            receive a delay of N milliseconds, with a round-trip time that is 10 ms longer
+ *   s=N            call `ssthresh`, then `set_state` with state N
+ *   n=N            call `set_state` with state N only
+ *   q=N            enter state N without running the program: the threshold is unchanged
+ *   k=0            acknowledge new data
+ *   a=N            acknowledge N segments outside of recovery
+ *   u=0            undo a spurious loss
  *
- * Writes window, threshold, and how many losses were called error, congestion, and nothing, timeouts, and how
- * often something was corrected.
+ * Writes window and threshold, the numbers of losses classified as error, as congestion, and not classified,
+ * the number of timeouts, and the number of corrections.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@
 
 #include "../../bpf/types.h"
 
-/* --- stand-ins for bpf/target.h ---------------------------------------------------------------- */
+/* --- substitutes for bpf/target.h --------------------------------------------------------------- */
 
 #define FIELDS_BY_NAME
 #define FIELDS_END
@@ -50,11 +50,11 @@ static void *storage_of(unused void *map, unused void *sk, unused void *initial,
     return &host.connection;
 }
 
-/* --- the kernel's part -------------------------------------------------------------------------- */
+/* --- the calls of the kernel -------------------------------------------------------------------- */
 
 static u64 context[3] = {(u64)&host.tcp};
 
-static void tell(u8 state)
+static void notify(u8 state)
 {
     context[1] = state;
     medx_set_state(context);
@@ -65,13 +65,13 @@ static void begin(u8 state)
 {
     host.tcp.prior_cwnd = host.tcp.snd_cwnd;
     host.tcp.snd_ssthresh = medx_ssthresh(context);
-    /* `tcp_enter_loss`, with nothing on its way any more. */
+    /* `tcp_enter_loss`, with nothing in flight any more. */
     if (state == LOSS)
         host.tcp.snd_cwnd = 1;
-    tell(state);
+    notify(state);
 }
 
-static void act(char word, u32 number)
+static void execute(char word, u32 number)
 {
     switch (word) {
     case 'w':
@@ -84,13 +84,13 @@ static void act(char word, u32 number)
         host.tcp.packets_out = number;
         break;
     case 'd':
-        take_delay(&host.connection, &host.settings, 1000 * number, 1000 * number + 10000);
+        add_delay(&host.connection, &host.settings, 1000 * number, 1000 * number + 10000);
         break;
     case 's':
         begin(number);
         break;
     case 'n':
-        tell(number);
+        notify(number);
         break;
     case 'q':
         host.tcp.prior_cwnd = host.tcp.snd_cwnd;
@@ -117,13 +117,13 @@ int main(void)
     static char line[1 << 16];
     while (fgets(line, sizeof(line), stdin)) {
         memset(&host, 0, sizeof(host));
-        host.settings = (struct settings){.alpha_permille = 500, .beta_permille = 1200, .kept = 4};
+        host.settings = (struct settings){.alpha_permille = 500, .beta_permille = 1200, .list_length = 4};
         host.tcp.snd_cwnd = 10;
         host.tcp.snd_ssthresh = UNLIMITED;
         host.tcp.snd_cwnd_clamp = -1;
         medx_init(context);
         for (char *word = strtok(line, " \n"); word; word = strtok(NULL, " \n"))
-            act(word[0], strtoul(word + 2, NULL, 10));
+            execute(word[0], strtoul(word + 2, NULL, 10));
         const struct counters *all = &host.counters;
         printf("%u %u %llu %llu %llu %llu %llu\n", host.tcp.snd_cwnd, host.tcp.snd_ssthresh, all->error,
                all->congestion, all->unclassified, all->timeouts, all->corrected);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
  *
- * Reads senders from standard input, a line each: window and threshold at the last acknowledgement and the
- * state that was told last, the window before the last loss, and window, threshold and state now. Writes which
- * of window and threshold is wrong. Windows and thresholds in segments.
+ * Reads senders from standard input, one line each: window and threshold at the last acknowledgement and the
+ * last notified state, the window before the last loss, and window, threshold and state now. Writes which
+ * of window and threshold is wrong. Windows and thresholds are in segments.
  */
 #include <stdio.h>
 
@@ -10,13 +10,13 @@
 
 int main(void)
 {
-    struct known known;
-    u32 told, before, window, threshold, state;
-    while (scanf("%u %u %u %u %u %u %u", &known.window, &known.threshold, &told, &before, &window, &threshold,
+    struct observed_window observed;
+    u32 notified_state, before, window, threshold, state;
+    while (scanf("%u %u %u %u %u %u %u", &observed.window, &observed.threshold, &notified_state, &before, &window, &threshold,
                  &state) == 7) {
-        known.told = told;
-        printf("%s%s\n", window_is_wrong(&known, window, before, state) ? "window " : "",
-               threshold_is_wrong(&known, threshold, before, state) ? "threshold" : "");
+        observed.notified_state = notified_state;
+        printf("%s%s\n", window_is_wrong(&observed, window, before, state) ? "window " : "",
+               threshold_is_wrong(&observed, threshold, before, state) ? "threshold" : "");
     }
     return 0;
 }

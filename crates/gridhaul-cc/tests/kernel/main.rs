@@ -1,5 +1,5 @@
-//! The programs in the kernel of this machine, between three network namespaces. Needs root.
-#![expect(clippy::disallowed_methods, reason = "the packets of a real kernel take their time")]
+//! The programs in the kernel of this machine, in a network of three namespaces. Needs root.
+#![expect(clippy::disallowed_methods, reason = "a real kernel sends packets in real time")]
 
 mod network;
 
@@ -20,13 +20,13 @@ const RUN: Duration = Duration::from_millis(1500);
 /// 10 Mbit/s, and a queue of 100 packets: 120 ms.
 const RATE: &str = "10mbit";
 const QUEUE: &str = "150000";
-/// Connections that are counted together where chance decides.
+/// Number of connections whose random results are counted together.
 const CONNECTIONS: u64 = 4;
-/// What 10 Mbit/s carry in this time, less headers and the start.
+/// Bytes that 10 Mbit/s carry in this time, without headers and the start.
 const LEAST_BYTES: u64 = 1_500_000;
 
 #[test]
-fn vegas_holds_its_queue_and_reno_fills_it() {
+fn vegas_keeps_a_short_queue_and_reno_fills_it() {
     let Some(_permit) = permit() else { return };
     let reno = Network::new(RATE, QUEUE).send("reno", RUN);
     let vegas = |alpha, beta| {
@@ -38,17 +38,17 @@ fn vegas_holds_its_queue_and_reno_fills_it() {
         ((sent, counted), counted.corrected)
     };
     let (small, counted) = undisturbed(|| vegas(1, 3));
-    // Slow start ends early, so the window has to grow to α step by step.
+    // Slow start ends early, so the window grows to α by one segment per round trip.
     let (large, grown) = undisturbed(|| vegas(20, 24));
     for sent in [&reno, &small, &large] {
         println!("{sent:?}");
         assert!(sent.bytes > LEAST_BYTES, "{sent:?}");
     }
-    assert!(reno.waiting > 40 && reno.rtt_ms > 40.0, "{reno:?}");
-    // A segment is on the wire and one is about to come: the sender counts more than the queue.
-    assert!((1..=4).contains(&small.waiting) && small.rtt_ms < 8.0, "{small:?}");
-    assert!((16..=25).contains(&large.waiting) && grown.grown >= 10, "{large:?} {grown:?}");
-    assert!(counted.opened == 1 && counted.rounds > 50 && counted.held > 20, "{counted:?}");
+    assert!(reno.queued_packets > 40 && reno.rtt_ms > 40.0, "{reno:?}");
+    // One segment is in transmission and one is about to arrive: the sender's estimate exceeds the queue.
+    assert!((1..=4).contains(&small.queued_packets) && small.rtt_ms < 8.0, "{small:?}");
+    assert!((16..=25).contains(&large.queued_packets) && grown.grown >= 10, "{large:?} {grown:?}");
+    assert!(counted.opened == 1 && counted.rounds > 50 && counted.unchanged > 20, "{counted:?}");
 }
 
 #[test]
@@ -70,16 +70,16 @@ fn medx_keeps_its_window_at_errors() {
     assert!(lost >= 15 && overflowed == 0, "{lost} {overflowed}");
     assert!(counted.error >= 4, "{counted:?}");
     assert!(counted.congestion + counted.unclassified <= counted.error / 4, "{counted:?}");
-    // Beside four SACK blocks there is no room for a delay.
+    // With four SACK blocks there is no space for a delay.
     assert!(counted.delays > 4 * counted.without_delay, "{counted:?}");
-    assert_eq!(counted.offset_removed, 0, "one clock");
+    assert_eq!(counted.offset_removed, 0, "both ends use the same clock");
 
     let reno = lossy().send("reno", RUN);
     println!("{lost} errors; MEDX {medx:?}, {counted:?}; Reno {reno:?}");
     assert!(medx.rtt_ms > 2.0 * reno.rtt_ms, "MEDX {medx:?}, Reno {reno:?}");
 
-    // The option: 12 bytes of each segment, a delay at the receiver; and nothing of it with Reno, whose
-    // segments are 1,460 bytes but for the last of a write.
+    // MEDX adds an option of 12 bytes to each segment, and the receiver measures delays. Reno does not use
+    // the option: its segments have 1,460 bytes except for the last of a write.
     assert!(medx.segment <= 1448.0, "{medx:?}");
     let ends = |sent: &network::Sent| {
         sent.ends.each_ref().map(|end| loaded.connection(end.as_fd()).unwrap())
@@ -93,10 +93,10 @@ fn medx_keeps_its_window_at_errors() {
     assert_eq!(medx_counters(&loaded).opened, 1);
 }
 
-/// The receiver has made the connection here, and nothing but the option in the answer to it tells it that
-/// delays are wanted.
+/// The receiver opens this connection, and only the option in the SYN-ACK informs it that delays are
+/// to be measured.
 #[test]
-fn medx_serves_over_ipv6_and_outlives_its_unloading() {
+fn medx_works_over_ipv6_and_after_unloading() {
     let Some(_permit) = permit() else { return };
     let loaded = LoadedAlgorithms::load(&[Algorithm::Medx], &Settings::default()).unwrap();
     let network = Network::new(RATE, QUEUE);
@@ -116,8 +116,8 @@ fn medx_serves_over_ipv6_and_outlives_its_unloading() {
     assert_nothing_is_left();
 }
 
-/// Below any average, and with two delays in the list, about half of the losses pass for congestion: a coin is
-/// thrown at each. So several connections are counted together, each begun anew.
+/// With a threshold below any average and two delays in the list, about half of the losses are classified as
+/// congestion, at random. The results of several connections are therefore added up.
 #[test]
 fn medx_reduces_its_window_at_congestion() {
     let Some(_permit) = permit() else { return };
@@ -131,19 +131,19 @@ fn medx_reduces_its_window_at_congestion() {
     };
     let all = |medx| -> [u64; 3] {
         let counts: Vec<_> = (0..CONNECTIONS).map(|_| undisturbed(|| one(medx))).collect();
-        println!("lost, called error, called congestion: {counts:?}");
+        println!("lost, classified as error, classified as congestion: {counts:?}");
         [0, 1, 2].map(|column| counts.iter().map(|row| row[column]).sum())
     };
     let eager = MedxSettings { beta: 0.001, buffer: 2, ..MedxSettings::default() };
     let blind = MedxSettings { beta: 1000.0, ..MedxSettings::default() };
-    let ([few, _, called], [many, errors, never]) = (all(eager), all(blind));
-    assert!(called >= CONNECTIONS, "{called}");
+    let ([few, _, congestion], [many, errors, never]) = (all(eager), all(blind));
+    assert!(congestion >= CONNECTIONS, "{congestion}");
     assert!(never == 0 && errors >= CONNECTIONS, "{never} {errors}");
     assert!(many > 2 * few, "windows that are never reduced lose {many}, else {few}");
 }
 
 #[test]
-fn a_timeout_is_judged_once_and_then_collapses_the_window() {
+fn the_first_timeout_is_classified_and_the_next_collapses_the_window() {
     let Some(_permit) = permit() else { return };
     let loaded = LoadedAlgorithms::load(&[Algorithm::Medx], &Settings::default()).unwrap();
     let network = Network::new(RATE, QUEUE);
@@ -152,19 +152,19 @@ fn a_timeout_is_judged_once_and_then_collapses_the_window() {
             thread::sleep(Duration::from_millis(300));
             network.lose_every(1);
             thread::sleep(Duration::from_millis(2000));
-            network.heal();
+            network.stop_loss();
         });
         network.send("gh_medx", Duration::from_secs(5))
     });
     let counted = medx_counters(&loaded);
-    // Nothing comes back, so the second timeout has no delay to be judged by.
-    let judged = counted.error + counted.congestion;
-    assert!(counted.timeouts >= 2 && judged >= 1 && counted.unclassified >= 1, "{counted:?}");
-    assert!(sent.bytes > LEAST_BYTES, "it goes on afterwards: {sent:?}");
+    // No acknowledgements arrive, so the second timeout has no delay for its classification.
+    let classified = counted.error + counted.congestion;
+    assert!(counted.timeouts >= 2 && classified >= 1 && counted.unclassified >= 1, "{counted:?}");
+    assert!(sent.bytes > LEAST_BYTES, "the transfer continues afterwards: {sent:?}");
 }
 
 #[test]
-fn what_is_not_kept_ends_with_its_holder() {
+fn algorithms_that_are_not_pinned_are_unloaded_with_their_holder() {
     let Some(_permit) = permit() else { return };
     let loaded = LoadedAlgorithms::load(&Algorithm::ALL, &Settings::default()).unwrap();
     let status = gridhaul_cc::status().unwrap();
@@ -175,14 +175,14 @@ fn what_is_not_kept_ends_with_its_holder() {
     let again = LoadedAlgorithms::load(&[Algorithm::Vegas], &Settings::default()).unwrap_err();
     assert!(matches!(again, Error::Registered { .. }), "{again}");
     let text = again.to_string();
-    let expected = format!("gh_vegas is loaded already, by process {}", std::process::id());
-    assert!(text.starts_with(&expected) && text.ends_with("end that first"), "{text}");
+    let expected = format!("gh_vegas is already loaded, by process {}", std::process::id());
+    assert!(text.starts_with(&expected) && text.ends_with("stop that process first"), "{text}");
     drop(loaded);
     assert_nothing_is_left();
 }
 
 #[test]
-fn what_is_kept_stays_until_it_is_unloaded() {
+fn pinned_algorithms_stay_until_they_are_unloaded() {
     let Some(_permit) = permit() else { return };
     LoadedAlgorithms::load(&Algorithm::ALL, &Settings::default()).unwrap().pin().unwrap();
     let status = gridhaul_cc::status().unwrap();
@@ -192,26 +192,26 @@ fn what_is_kept_stays_until_it_is_unloaded() {
     );
     let again =
         LoadedAlgorithms::load(&Algorithm::ALL, &Settings::default()).unwrap_err().to_string();
-    assert_eq!(again, "gh_vegas is loaded already, and kept: `gridhaul cc unload` ends that");
+    assert_eq!(again, "gh_vegas is already loaded, and pinned: run `gridhaul cc unload` first");
     assert_eq!(gridhaul_cc::unload(&Algorithm::ALL).unwrap(), Algorithm::ALL);
     assert_nothing_is_left();
     assert_eq!(gridhaul_cc::unload(&Algorithm::ALL).unwrap(), []);
 }
 
-/// Sends until the kernel has run the programs all the time. One that runs none in the context of process 1
-/// leaves them out whenever it handles a packet while it interrupts that (docs/limitations/kernel.md).
+/// Repeats a run until the kernel has always called the programs. Some kernels do not call them when a packet
+/// is processed in an interrupt of process 1 (docs/limitations/kernel.md).
 fn undisturbed<T>(send: impl Fn() -> (T, u64)) -> T {
     for _ in 0..5 {
         let (sent, corrected) = send();
         if corrected == 0 {
             return sent;
         }
-        println!("the kernel has not run its programs, corrected {corrected} times: once more");
+        println!("the kernel did not call the programs, {corrected} corrections: run repeated");
     }
-    panic!("this kernel does not run its programs: five times of five");
+    panic!("this kernel failed to call the programs in five of five runs");
 }
 
-/// The kernel frees what nobody uses a moment later.
+/// The kernel frees unused objects with a delay.
 fn assert_nothing_is_left() {
     for _ in 0..100 {
         if gridhaul_cc::status().unwrap().is_empty() {
@@ -221,7 +221,7 @@ fn assert_nothing_is_left() {
     }
     assert_eq!(gridhaul_cc::status().unwrap(), []);
     let names = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap();
-    // Emulated runs beside this one have theirs under names of their own.
+    // Concurrent emulations use names with a suffix.
     let ours = |name: &str| Algorithm::ALL.iter().any(|algorithm| algorithm.name() == name);
     assert!(!names.split_whitespace().any(ours), "{names}");
     assert!(!Path::new("/sys/fs/bpf/gridhaul").exists());

@@ -1,4 +1,4 @@
-//! A sender, a router with a narrow queue, and a receiver: three network namespaces.
+//! A sender, a router with a bottleneck queue, and a receiver: three network namespaces.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -13,20 +13,20 @@ use std::time::Duration;
 
 use nix::sched::{CloneFlags, setns};
 
-/// Names in the kernel are the machine's, so these tests run one after the other. `None`: this machine
-/// cannot run them, which in CI is an error.
+/// Algorithm names are global to the machine, so these tests run one at a time. `None`: this machine cannot
+/// run them, which is an error in CI.
 pub(crate) fn permit() -> Option<Permit> {
     let missing = gridhaul_cc::missing_requirements();
     if !missing.is_empty() {
         let ci = std::env::var("CI").is_ok_and(|value| value == "true" || value == "1");
         assert!(!ci, "CI needs these: {missing:#?}");
-        eprintln!("left out: {missing:#?}");
+        eprintln!("skipped: {missing:#?}");
         return None;
     }
     Some(Permit { _alone: gridhaul_cc::acquire_lock().unwrap() })
 }
 
-/// Nobody else loads anything meanwhile, and nothing stays behind a test that fails.
+/// Exclusive use of algorithms; unloads them after a failed test.
 pub(crate) struct Permit {
     _alone: File,
 }
@@ -37,13 +37,13 @@ impl Drop for Permit {
     }
 }
 
-/// Three namespaces in a row, gone when it is dropped.
+/// Three namespaces in a row, deleted on drop.
 pub(crate) struct Network {
     name: String,
 }
 
 impl Network {
-    /// `rate` and `queue` as `tc` writes them: the router's way to the receiver.
+    /// `rate` and `queue` in the syntax of `tc`, for the router's link to the receiver.
     pub(crate) fn new(rate: &str, queue: &str) -> Self {
         let network = Self { name: format!("ghcc{}", std::process::id()) };
         network.sweep();
@@ -69,21 +69,21 @@ impl Network {
         run(&format!("ip -n {b} route add default via 10.2.0.2 quickack 1"));
         run(&format!("ip netns exec {r} sysctl -q net.ipv4.ip_forward=1"));
         run(&format!("ip netns exec {a} sysctl -q net.ipv4.tcp_no_metrics_save=1"));
-        // MEDX's option takes their place, as in the simulator: with both, few SACK blocks have room.
+        // MEDX's option replaces timestamps, as in the simulator: with both, only few SACK blocks fit.
         run(&format!("ip netns exec {a} sysctl -q net.ipv4.tcp_timestamps=0"));
         run(&format!("tc -n {r} qdisc add dev rb root tbf rate {rate} burst 1600 limit {queue}"));
         network
     }
 
-    /// Takes away every so many-th packet with data, before it reaches the queue.
+    /// Drops every `count`th packet with data, before it reaches the queue.
     pub(crate) fn lose_every(&self, count: u32) {
         let [_, r, _] = self.names();
         run(&format!("ip -n {r} link add name hole type veth peer name bottom"));
         run(&format!("ip -n {r} link set dev hole up"));
         run(&format!("ip -n {r} link set dev bottom up"));
         run(&format!("tc -n {r} qdisc add dev ra clsact"));
-        // Classic BPF: packets beyond 500 bytes whose identification, which a connection counts, is a
-        // multiple: length > 500? half word at 18 (Ethernet 14 + IP 4), mod count, is 0?
+        // Classic BPF: packets longer than 500 bytes whose IP identification, a counter of the connection, is a
+        // multiple of `count`: length > 500? half word at 18 (Ethernet 14 + IP 4), mod count, is 0?
         let program = format!(
             "7,128 0 0 0,37 0 4 500,40 0 0 18,148 0 0 {count},21 0 1 0,6 0 0 4294967295,6 0 0 0"
         );
@@ -96,13 +96,13 @@ impl Network {
         );
     }
 
-    /// Ends that.
-    pub(crate) fn heal(&self) {
+    /// Ends the loss of [`Self::lose_every`].
+    pub(crate) fn stop_loss(&self) {
         let [_, r, _] = self.names();
         run(&format!("tc -n {r} qdisc del dev ra clsact"));
     }
 
-    /// Packets lost by [`Self::lose_every`], and by the full queue.
+    /// Packets lost by [`Self::lose_every`], and packets dropped by the full queue.
     pub(crate) fn lost(&self) -> (u64, u64) {
         let [_, r, _] = self.names();
         let links = run(&format!("ip -n {r} -s -o link show"));
@@ -113,8 +113,8 @@ impl Network {
         (in_hole, self.queue("dropped"))
     }
 
-    /// Packets that wait at the router.
-    pub(crate) fn waiting(&self) -> u64 {
+    /// Queue length of the router in packets.
+    pub(crate) fn queue_length(&self) -> u64 {
         let [_, r, _] = self.names();
         let text = run(&format!("tc -n {r} -s qdisc show dev rb"));
         let backlog = text.split("backlog").nth(1).and_then(|rest| rest.split_whitespace().nth(1));
@@ -128,7 +128,7 @@ impl Network {
         rest.find_map(|number| number.parse().ok()).unwrap()
     }
 
-    /// Sends for this long with the congestion control that the sender's namespace has as default.
+    /// Sends for this long, with this congestion control as default of the sender's namespace.
     pub(crate) fn send(&self, control: &str, time: Duration) -> Sent {
         let [a, _, b] = self.names();
         run(&format!("ip netns exec {a} sysctl -q net.ipv4.tcp_congestion_control={control}"));
@@ -153,12 +153,12 @@ impl Network {
                 let _ = writer.write(&block);
             }
         });
-        let (mut waiting, mut rtt_ms) = (Vec::new(), Vec::new());
+        let (mut queued_packets, mut rtt_ms) = (Vec::new(), Vec::new());
         let samples = 20;
         for sample in 0..samples {
             thread::sleep(time / samples);
             if sample >= samples / 3 {
-                waiting.push(self.waiting());
+                queued_packets.push(self.queue_length());
                 rtt_ms.push(self.socket("rtt:").unwrap());
             }
         }
@@ -168,23 +168,23 @@ impl Network {
         stream.shutdown(std::net::Shutdown::Write).unwrap();
         let (bytes, receiving) = receiver.join().unwrap();
         rtt_ms.sort_by(f64::total_cmp);
-        waiting.sort_unstable();
+        queued_packets.sort_unstable();
         Sent {
             bytes,
-            waiting: waiting[waiting.len() / 2],
+            queued_packets: queued_packets[queued_packets.len() / 2],
             rtt_ms: rtt_ms[rtt_ms.len() / 2],
             segment,
             ends: [stream, receiving],
         }
     }
 
-    /// The sender waits for a connection, over IPv6, and sends so many bytes when it comes. Its socket, and the
-    /// receiver's.
+    /// The sender listens for a connection over IPv6, and sends `bytes` when one is established. Returns its
+    /// socket and that of the receiver.
     pub(crate) fn serve(&self, control: &str, bytes: usize) -> [TcpStream; 2] {
         let [a, _, b] = self.names();
         run(&format!("ip netns exec {a} sysctl -q net.ipv4.tcp_congestion_control={control}"));
         let listener = within(&a, || TcpListener::bind("[fd00:1::1]:7777").unwrap());
-        // The kernel takes it in before it is accepted.
+        // The kernel completes the handshake before `accept`.
         let mut client = within(&b, || connect("[fd00:1::1]:7777".parse().unwrap()));
         let (mut stream, _) = listener.accept().unwrap();
         let receiver = thread::spawn(move || {
@@ -195,7 +195,7 @@ impl Network {
         [stream, receiver.join().unwrap()]
     }
 
-    /// A number of the sender's socket, as `ss` shows it.
+    /// A value of the sender's socket, as reported by `ss`.
     fn socket(&self, word: &str) -> Option<f64> {
         let [a, _, _] = self.names();
         let text = run(&format!("ip netns exec {a} ss -tniH dport = :7777"));
@@ -222,22 +222,22 @@ impl Drop for Network {
     }
 }
 
-/// What became of it.
+/// The result of a transfer.
 #[derive(Debug)]
 pub(crate) struct Sent {
-    /// Bytes that arrived.
+    /// Bytes delivered.
     pub(crate) bytes: u64,
-    /// Packets at the router: the median of samples after the first third.
-    pub(crate) waiting: u64,
-    /// Round trip smoothed by the kernel: median likewise.
+    /// Queue length of the router in packets: the median of samples after the first third.
+    pub(crate) queued_packets: u64,
+    /// Smoothed RTT of the kernel: the median of the same samples.
     pub(crate) rtt_ms: f64,
-    /// Mean bytes of payload in a segment.
+    /// Mean payload bytes of a segment.
     pub(crate) segment: f64,
     /// Sockets of sender and receiver.
     pub(crate) ends: [TcpStream; 2],
 }
 
-/// Addresses and routes of new devices take a moment to work.
+/// Connects, with retries: addresses and routes of new devices become usable with a delay.
 fn connect(address: SocketAddr) -> TcpStream {
     for _ in 0..20 {
         if let Ok(stream) = TcpStream::connect_timeout(&address, Duration::from_millis(500)) {
@@ -248,7 +248,7 @@ fn connect(address: SocketAddr) -> TcpStream {
     panic!("{address} does not answer");
 }
 
-/// Runs something in a namespace, on a thread of its own.
+/// Runs a function in a namespace, on its own thread.
 fn within<T: Send + 'static>(name: &str, run: impl FnOnce() -> T + Send + 'static) -> T {
     let namespace = File::open(Path::new("/run/netns").join(name)).unwrap();
     let inside = move || {

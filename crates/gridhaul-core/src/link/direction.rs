@@ -94,7 +94,7 @@ impl<P: LinkPayload> LinkDirection<P> {
             return Err(DropReason::QueueFull);
         };
         // Written field by field: the compiler would build a complete `PacketTransit` first and then copy it.
-        let place = self.inside.push_back_slot(|| PacketTransit {
+        let slot = self.inside.push_back_slot(|| PacketTransit {
             payload: payload(),
             bytes,
             offered: now,
@@ -103,10 +103,10 @@ impl<P: LinkPayload> LinkDirection<P> {
             left,
             outcome,
         });
-        place.payload = payload();
-        (place.bytes, place.outcome) = (bytes, outcome);
-        (place.offered, place.started) = (now, started);
-        (place.sent, place.left) = (sent, left);
+        slot.payload = payload();
+        (slot.bytes, slot.outcome) = (bytes, outcome);
+        (slot.offered, slot.started) = (now, started);
+        (slot.sent, slot.left) = (sent, left);
         Ok(())
     }
 
@@ -121,7 +121,7 @@ impl<P: LinkPayload> LinkDirection<P> {
     /// the packet and offers it with [`accept_slot`](Self::accept_slot). `filler` initialises new memory.
     #[inline]
     pub fn next_slot(&mut self, filler: impl FnOnce() -> P) -> &mut P {
-        let place = self.inside.back_slot(|| PacketTransit {
+        let slot = self.inside.back_slot(|| PacketTransit {
             payload: filler(),
             bytes: 0,
             offered: Instant::ZERO,
@@ -130,7 +130,7 @@ impl<P: LinkPayload> LinkDirection<P> {
             left: Instant::ZERO,
             outcome: TransitOutcome::Arrived,
         });
-        &mut place.payload
+        &mut slot.payload
     }
 
     /// As [`handle_packet`](Self::handle_packet), for the packet written to
@@ -141,10 +141,10 @@ impl<P: LinkPayload> LinkDirection<P> {
         else {
             return false;
         };
-        if let Some(place) = self.inside.accept_back_slot() {
-            (place.bytes, place.outcome) = (bytes, outcome);
-            (place.offered, place.started) = (now, started);
-            (place.sent, place.left) = (sent, left);
+        if let Some(slot) = self.inside.accept_back_slot() {
+            (slot.bytes, slot.outcome) = (bytes, outcome);
+            (slot.offered, slot.started) = (now, started);
+            (slot.sent, slot.left) = (sent, left);
         }
         true
     }

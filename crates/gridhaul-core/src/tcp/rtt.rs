@@ -115,7 +115,7 @@ impl RttEstimator {
             // Linux, __tcp_set_rto: the minimum is part of the variation.
             self.srtt_ns + u64::from(MeanDeviation::of(self.variation.0).rttvar) * 1_000
         } else if self.measured {
-            // RFC 6298, 2.3 and 2.4: SRTT + max(G, 4 * RTTVAR), at min_rtt the minimum.
+            // RFC 6298, 2.3 and 2.4: SRTT + max(G, 4 * RTTVAR), at least the minimum.
             let variance = 4 * self.variation.rttvar_ns();
             let spread = variance.max(params.clock_granularity.as_nanos());
             (self.srtt_ns + spread).max(params.rto_min.as_nanos())

@@ -220,17 +220,17 @@ impl Segment {
     }
 }
 
-/// Converts a 32-bit sequence number to the 64-bit stream position that is nearest to `near`. `isn` is the
+/// Converts a 32-bit sequence number to the 64-bit stream position that is nearest to `reference`. `isn` is the
 /// initial sequence number, which corresponds to position 0.
 ///
 /// Positions never wrap, so they are compared as plain integers. The conversion is correct while the position
-/// is less than 2 GiB from `near` (RFC 9293, 3.4: windows are smaller).
+/// is less than 2 GiB from `reference` (RFC 9293, 3.4: windows are smaller).
 #[inline]
 #[must_use]
-pub const fn expand(wire: u32, isn: u32, near: u64) -> Option<u64> {
-    let offset = wire.wrapping_sub(isn);
-    let distance = offset.wrapping_sub(near as u32) as i32;
-    near.checked_add_signed(distance as i64)
+pub const fn expand(number: u32, isn: u32, reference: u64) -> Option<u64> {
+    let offset = number.wrapping_sub(isn);
+    let distance = offset.wrapping_sub(reference as u32) as i32;
+    reference.checked_add_signed(distance as i64)
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use etherparse::checksum::Sum16BitWords;
 
 use super::Addresses;
 
-/// The complement of the sum, in ones' complement, of 16-bit words in network order, the last one
-/// filled up with a zero. `start` is added to the sum: that of a pseudo header, or 0.
+/// The ones' complement of the ones' complement sum of 16-bit words in network order; an odd last byte is
+/// padded with zero. `start` is added to the sum: that of a pseudo header, or 0.
 #[must_use]
 #[inline]
 pub fn internet(start: u32, bytes: &[u8]) -> u16 {
@@ -13,7 +13,7 @@ pub fn internet(start: u32, bytes: &[u8]) -> u16 {
     sum.add_4bytes(start.to_be_bytes()).ones_complement().to_be()
 }
 
-/// A checksum after one word under it has changed (RFC 1624, equation 3).
+/// A checksum after a change of one word covered by it (RFC 1624, equation 3).
 #[must_use]
 #[inline]
 pub fn adjusted(checksum: u16, before: u16, after: u16) -> u16 {
@@ -50,14 +50,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_example_of_the_rfc_comes_out() {
+    fn the_example_of_the_rfc_has_its_checksum() {
         // RFC 1071, section 3: the words 0001 f203 f4f5 f6f7 add up to ddf2.
         let bytes = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
         assert_eq!(internet(0, &bytes), !0xddf2);
     }
 
     #[test]
-    fn an_adjusted_checksum_is_that_of_the_changed_bytes() {
+    fn an_adjusted_checksum_equals_that_of_the_changed_bytes() {
         // RFC 1624, section 4: the word 5555 becomes 3285, and the checksum dd2f becomes 0000.
         assert_eq!(adjusted(0xdd2f, 0x5555, 0x3285), 0);
         let (before, after) = ([0x12, 0x34, 0xab, 0xcd, 0x01], [0x12, 0x34, 0xab, 0xdd, 0x01]);

@@ -1,39 +1,39 @@
-//! Reasons for which a packet is not parsed or written.
+//! Errors of parsing and writing packets.
 
 use std::fmt;
 
-/// A packet that the codec refuses, with the field that is wrong.
+/// The codec rejects a packet, because of the reported field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
-    /// The bytes end before the header, or before the end that a length field states.
+    /// The packet ends before the header does, or before the end stated by a length field.
     #[error("{layer}: truncated, expected {expected} bytes, found {found}")]
     Truncated {
-        /// What is cut short.
+        /// The truncated layer.
         layer: Layer,
-        /// Bytes that it needs at least.
+        /// Minimum number of bytes.
         expected: usize,
-        /// Bytes that there are.
+        /// Available bytes.
         found: usize,
     },
     /// The version field of the IP header.
     #[error("IP version field: expected 4 or 6, found {0}")]
     IpVersion(u8),
-    /// A length field that is smaller than the header which it covers: IHL or total length of IPv4, the data
+    /// A length field smaller than the header that it covers: IHL or total length of IPv4, the data
     /// offset of TCP, the length of UDP. In bytes.
     #[error("{layer}: length field states {stated} bytes, less than the header has")]
     Length {
-        /// Whose length field it is.
+        /// The layer of the length field.
         layer: Layer,
-        /// What it states, in bytes.
+        /// Value of the length field, in bytes.
         stated: usize,
     },
-    /// A checksum that does not fit the bytes.
+    /// A wrong checksum.
     #[error("{0}: wrong checksum")]
     Checksum(Layer),
     /// A fragment of a packet (RFC 791, section 3.2; RFC 8200, section 4.5).
     #[error("fragment of an IP packet")]
     Fragment,
-    /// The packet carries another protocol than the operation needs.
+    /// The packet's protocol does not support the operation.
     #[error("IP protocol field: {0} is not supported here")]
     Protocol(u8),
     /// An option of TCP whose length field does not fit its kind, or points beyond the header.
@@ -50,15 +50,15 @@ pub enum WireError {
     /// The TCP header has no option of this kind.
     #[error("TCP option {0}: not in the header")]
     OptionMissing(u8),
-    /// A packet of more bytes than its length fields can state.
+    /// A packet too long for its length field.
     #[error("{layer}: a length of {bytes} bytes does not fit the length field")]
     TooLong {
-        /// Whose length field it is.
+        /// The layer of the length field.
         layer: Layer,
         /// Length of the packet in bytes.
         bytes: usize,
     },
-    /// Two addresses that are not of one version of IP.
+    /// Addresses of different versions of IP.
     #[error("IP addresses: source and destination differ in version")]
     MixedAddresses,
 }

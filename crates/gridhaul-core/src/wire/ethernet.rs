@@ -50,7 +50,7 @@ pub struct EthernetHeader {
 pub struct EthernetFrame<'a> {
     /// Its header.
     pub header: EthernetHeader,
-    /// The bytes after the header, with the padding of a short frame.
+    /// The bytes after the header, including the padding of a short frame.
     pub payload: &'a [u8],
 }
 
@@ -58,7 +58,7 @@ impl<'a> EthernetFrame<'a> {
     /// Parses a frame without its frame check sequence. A third tag is part of the payload.
     ///
     /// # Errors
-    /// [`WireError::Truncated`] where the header or a tag is cut short.
+    /// [`WireError::Truncated`] if the header or a tag is truncated.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, WireError> {
         let truncated = |layer| {
             move |error: etherparse::err::LenError| WireError::Truncated {
@@ -96,8 +96,8 @@ impl<'a> EthernetFrame<'a> {
 }
 
 impl EthernetHeader {
-    /// Appends the header to a buffer. Of the identifier and the priority of a tag the low 12 and 3 bits are
-    /// written.
+    /// Appends the header to a buffer, with the low 12 bits of the identifier and the low 3 bits of the priority
+    /// of each tag.
     pub fn write(&self, buffer: &mut Vec<u8>) {
         let tags = self.tags.iter().flatten();
         let following = tags.clone().skip(1).map(VlanTag::ether_type).chain([self.ether_type]);
@@ -120,7 +120,7 @@ impl EthernetHeader {
 }
 
 impl VlanTag {
-    /// The value that announces the tag.
+    /// The tag protocol identifier.
     fn ether_type(&self) -> EtherType {
         if self.service { EtherType::SERVICE_TAG } else { EtherType::CUSTOMER_TAG }
     }
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_stands_before_the_ether_type() {
+    fn a_tag_precedes_the_ether_type() {
         let mut bytes = Vec::new();
         let tag = VlanTag { id: 0xabc, priority: 5, drop_eligible: true, service: false };
         header([Some(tag), None]).write(&mut bytes);

@@ -29,7 +29,7 @@ impl Addresses {
     /// The addresses of a packet.
     ///
     /// # Errors
-    /// [`WireError::MixedAddresses`] where they are not of one version of IP.
+    /// [`WireError::MixedAddresses`] if they are of different versions of IP.
     pub const fn new(source: IpAddr, destination: IpAddr) -> Result<Self, WireError> {
         match (source, destination) {
             (IpAddr::V4(source), IpAddr::V4(destination)) => Ok(Self::V4 { source, destination }),
@@ -39,10 +39,10 @@ impl Addresses {
     }
 }
 
-/// The fields of an IP header, without those that are computed when it is written.
+/// The fields of an IP header, without those computed on writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IpHeader {
-    /// Source and destination, which decide the version.
+    /// Source and destination, which determine the version.
     pub addresses: Addresses,
     /// Differentiated services and, in the two low bits, ECN (RFC 2474, RFC 3168).
     pub traffic_class: u8,
@@ -50,14 +50,14 @@ pub struct IpHeader {
     pub hop_limit: u8,
     /// IPv4: the identification field. IPv6 has none.
     pub identification: u16,
-    /// IPv4: routers may not fragment the packet. In IPv6 they never do.
+    /// IPv4: routers must not fragment the packet. In IPv6 they never do.
     pub dont_fragment: bool,
     /// IPv6: the flow label, 20 bits. IPv4 has none.
     pub flow_label: u32,
 }
 
 impl IpHeader {
-    /// A packet with 64 hops to go that is not fragmented.
+    /// An unfragmented packet with a hop limit of 64.
     #[must_use]
     pub const fn new(addresses: Addresses) -> Self {
         Self {
@@ -70,7 +70,7 @@ impl IpHeader {
         }
     }
 
-    /// Bytes of the header as it is written.
+    /// Length of the written header in bytes.
     #[must_use]
     pub const fn header_len(&self) -> usize {
         match self.addresses {
@@ -79,7 +79,7 @@ impl IpHeader {
         }
     }
 
-    /// Appends the header of a packet with so many bytes of payload.
+    /// Appends the header of a packet with this many bytes of payload.
     pub(super) fn write(&self, protocol: u8, payload: u16, buffer: &mut Vec<u8>) {
         match self.addresses {
             Addresses::V4 { source, destination } => {
@@ -116,10 +116,10 @@ impl IpHeader {
     }
 }
 
-/// An IP packet whose lengths have been checked.
+/// An IP packet with verified lengths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IpPacket<'a> {
-    /// Up to the length that the header states.
+    /// The packet, up to the length stated in the header.
     bytes: &'a [u8],
     /// Bytes before the payload.
     header_len: usize,
@@ -134,16 +134,16 @@ pub enum Transport<'a> {
     Tcp(TcpPacket<'a>),
     /// A UDP datagram.
     Udp(UdpPacket<'a>),
-    /// Of another protocol, by its number.
+    /// Another protocol, by its number.
     Other(u8),
 }
 
 impl<'a> IpPacket<'a> {
-    /// Parses the headers of IP. Bytes after the length that the header states are left out. Checksums are
+    /// Parses the IP headers. Bytes after the length stated in the header are ignored. Checksums are
     /// not verified, see [`Self::verify`].
     ///
     /// # Errors
-    /// A truncated packet, a version that is neither 4 nor 6, or a length that cannot be.
+    /// A truncated packet, a version that is neither 4 nor 6, or an invalid length.
     #[inline]
     pub fn parse(bytes: &'a [u8]) -> Result<Self, WireError> {
         match bytes.first().map(|byte| byte >> 4) {
@@ -195,7 +195,7 @@ impl<'a> IpPacket<'a> {
 
     #[cold]
     fn skip_extensions(mut self) -> Result<Self, WireError> {
-        // RFC 8200, section 4.3: next header, and the length in units of 8 bytes beyond the first.
+        // RFC 8200, section 4.3: next header, and the length in 8-byte blocks beyond the first.
         while self.has_extension() {
             let rest = self.payload();
             let expected = rest.get(1).map_or(8, |&units| (usize::from(units) + 1) * 8);
@@ -253,7 +253,7 @@ impl<'a> IpPacket<'a> {
     pub const fn protocol(&self) -> u8 {
         self.protocol
     }
-    /// Bytes of the header with its options.
+    /// Length of the header including options, in bytes.
     #[inline]
     #[must_use]
     pub const fn header_len(&self) -> usize {
@@ -279,7 +279,7 @@ impl<'a> IpPacket<'a> {
     /// Parses the transport header.
     ///
     /// # Errors
-    /// [`WireError::Fragment`], and what [`TcpPacket::parse`] and [`UdpPacket::parse`] refuse.
+    /// [`WireError::Fragment`], and the errors of [`TcpPacket::parse`] and [`UdpPacket::parse`].
     #[inline]
     pub fn transport(&self) -> Result<Transport<'a>, WireError> {
         if self.is_fragment() {
@@ -334,7 +334,7 @@ fn truncated(layer: Layer, expected: usize, found: usize) -> WireError {
     WireError::Truncated { layer, expected, found }
 }
 
-/// The `N` octets from `at` on, which the caller has checked to exist.
+/// The `N` octets from `at` on; the caller has verified that they exist.
 fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     std::array::from_fn(|index| bytes[at + index])
 }

@@ -3,7 +3,7 @@
 use super::WireError;
 use crate::tcp::{OneWayDelay, SackBlocks};
 
-/// The options of a TCP header. Where an option is there twice, the last one counts.
+/// The options of a TCP header. The last one of several options of the same kind counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TcpOptions<'a> {
     /// Maximum segment size (RFC 9293, section 3.7.1).
@@ -12,24 +12,24 @@ pub struct TcpOptions<'a> {
     pub window_scale: Option<u8>,
     /// SACK-permitted (RFC 2018, section 2).
     pub sack_permitted: bool,
-    /// Timestamps: the sender's value and the one that it echoes (RFC 7323, section 3).
+    /// Timestamps: value and echo reply (RFC 7323, section 3).
     pub timestamps: Option<(u32, u32)>,
-    /// The option of TCP-MEDX ([`OneWayDelay`]): time of sending and delay.
+    /// The option of TCP-MEDX ([`OneWayDelay`]): send time and delay.
     pub one_way_delay: Option<(u32, u32)>,
     /// Selective acknowledgements (RFC 2018, section 3).
     pub sack: SackBlocks,
-    /// All others, as they are.
+    /// All other options, unchanged.
     pub unknown: UnknownOptions<'a>,
 }
 
 /// The options of a header that the codec does not interpret.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct UnknownOptions<'a> {
-    /// Well-formed options, among which those that are known are passed over.
+    /// Well-formed options; known kinds are skipped.
     area: &'a [u8],
 }
 
-/// Most bytes of options: the data offset counts to 15 words.
+/// Maximum length of the options: the data offset is limited to 15 words.
 pub(super) const OPTIONS_MAX: usize = 40;
 
 // Kinds (RFC 9293, section 3.2; RFC 7323; RFC 2018).
@@ -72,8 +72,8 @@ impl<'a> TcpOptions<'a> {
         Ok(options)
     }
 
-    /// Writes the options, padded to whole words. Those of four or eight bytes of value begin where RFC 7323,
-    /// appendix A, recommends; the padding for that is left out where the space does not suffice.
+    /// Writes the options, padded to whole words. Values of four or eight bytes are aligned as recommended by
+    /// RFC 7323, appendix A; the padding for the alignment is omitted if the space does not suffice.
     ///
     /// # Errors
     /// [`WireError::OptionsTooLong`].
@@ -119,14 +119,14 @@ impl<'a> TcpOptions<'a> {
         for option in self.unknown.iter() {
             area.push(option);
         }
-        // What follows the last option is zero: the end of the list (RFC 9293, section 3.2).
+        // The bytes after the last option are zero: end of option list (RFC 9293, section 3.2).
         area.len = area.len.next_multiple_of(4);
         area
     }
 }
 
 impl<'a> UnknownOptions<'a> {
-    /// Options from their bytes: kind, length, value. Kinds that [`TcpOptions`] has fields for are left out.
+    /// Options from their bytes: kind, length, value. Kinds with a field in [`TcpOptions`] are skipped.
     ///
     /// # Errors
     /// [`WireError::OptionLength`].
@@ -150,11 +150,11 @@ impl PartialEq for UnknownOptions<'_> {
 
 impl Eq for UnknownOptions<'_> {}
 
-/// Options as they are written.
+/// A buffer for options.
 #[derive(Debug)]
 pub(super) struct Area {
     bytes: [u8; OPTIONS_MAX],
-    /// May exceed the space: then the last options are missing.
+    /// May exceed the available space: then the last options are missing.
     len: usize,
 }
 
@@ -176,7 +176,7 @@ impl Area {
     }
 }
 
-/// The options of an area: kind, and all bytes of it. After an error there are no more.
+/// Iterates over the options of an area: kind, and all bytes of the option. Ends after an error.
 #[derive(Debug, Clone)]
 pub(super) struct RawOptions<'a>(pub &'a [u8]);
 
@@ -211,7 +211,7 @@ fn is_known(option: &[u8]) -> bool {
         || is_one_way_delay(option)
 }
 
-/// RFC 6994, section 3: experiments share a kind and differ by the identifier after the length.
+/// RFC 6994, section 3: experiments share a kind and are distinguished by an identifier after the length.
 fn is_one_way_delay(option: &[u8]) -> bool {
     let [high, low] = OneWayDelay::IDENTIFIER.to_be_bytes();
     option.len() == usize::from(OneWayDelay::LEN)
@@ -234,11 +234,11 @@ mod tests {
     }
 
     #[test]
-    fn delays_have_an_option_of_their_own() {
+    fn one_way_delays_have_their_own_option() {
         let numbers = Some((0x0102_0304, 0x0506_0708));
         let timestamps = TcpOptions { timestamps: numbers, ..TcpOptions::default() };
         let medx = TcpOptions { one_way_delay: numbers, ..TcpOptions::default() };
-        // RFC 7323: kind 8, length 10, behind two bytes of padding. RFC 6994: kind 253, length 12,
+        // RFC 7323: kind 8, length 10, after two bytes of padding. RFC 6994: kind 253, length 12,
         // identifier of the experiment.
         assert_eq!(encoded(&timestamps), [1, 1, 8, 10, 1, 2, 3, 4, 5, 6, 7, 8]);
         assert_eq!(encoded(&medx), [253, 12, 0x4d, 0x58, 1, 2, 3, 4, 5, 6, 7, 8]);
@@ -278,8 +278,8 @@ mod tests {
     }
 
     #[test]
-    fn unknown_options_stay_as_they_are() {
-        // Another experiment under the kind of TCP-MEDX, a signature (RFC 2385), and what follows the end.
+    fn unknown_options_are_unchanged() {
+        // Another experiment of the same kind as TCP-MEDX, a signature (RFC 2385), and bytes after the end.
         let area = [1, 253, 4, 0xab, 0xcd, 2, 4, 1, 2, 19, 3, 9, 0, 77];
         let options = TcpOptions::parse(&area).unwrap();
         assert_eq!(options.mss, Some(0x0102));
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_lengths_name_the_option() {
+    fn errors_of_wrong_lengths_report_the_option() {
         for (area, kind, length) in [
             (&[8, 9, 0, 0, 0, 0, 0, 0, 0][..], 8, 9),
             (&[2, 4, 1], 2, 4),

@@ -1,10 +1,10 @@
-//! Changes of a packet in place, with the checksum brought up to date (RFC 1624).
+//! In-place changes of a packet, with incremental checksum updates (RFC 1624).
 
 use super::options::{NO_OPERATION, OPTIONS_MAX, RawOptions};
 use super::{IpPacket, TCP, TcpHeader, Transport, UDP, UdpPacket, WireError, checksum};
 
-/// A TCP segment or UDP datagram whose fields are changed in place, as a proxy or an address translator
-/// does. The checksum follows each change: one that was right stays right, a wrong one stays wrong.
+/// A TCP segment or UDP datagram whose fields are changed in place, as by a proxy or an address translator.
+/// The checksum is updated with each change: a correct one stays correct, a wrong one stays wrong.
 #[derive(Debug)]
 pub struct PacketRewriter<'a> {
     /// Transport header and payload.
@@ -47,7 +47,7 @@ impl<'a> PacketRewriter<'a> {
     /// Replaces bytes of the payload.
     ///
     /// # Panics
-    /// When the bytes reach beyond the payload.
+    /// If the bytes reach beyond the payload.
     pub fn set_payload(&mut self, at: usize, bytes: &[u8]) {
         self.replace(self.header_len + at, bytes);
     }
@@ -74,7 +74,7 @@ impl<'a> PacketRewriter<'a> {
         self.replace_tcp(14, &window.to_be_bytes())
     }
 
-    /// Sets the value of an option, whose length does not change: the bytes after kind and length.
+    /// Sets the value of an option without changing its length: the bytes after kind and length.
     ///
     /// # Errors
     /// [`WireError::OptionMissing`], [`WireError::OptionLength`], or [`WireError::Protocol`] for a datagram.
@@ -96,7 +96,7 @@ impl<'a> PacketRewriter<'a> {
         Ok(())
     }
 
-    /// Where an option begins in the transport header, and its length.
+    /// Position of an option in the transport header, and its length.
     fn find_option(&self, kind: u8) -> Result<(usize, usize), WireError> {
         self.require_tcp()?;
         let area = &self.bytes[TcpHeader::MIN_LEN..self.header_len];
@@ -120,12 +120,12 @@ impl<'a> PacketRewriter<'a> {
         if self.protocol == TCP { Ok(()) } else { Err(WireError::Protocol(self.protocol)) }
     }
 
-    /// Replaces bytes of header or payload, counted from the start of the header, and adjusts the checksum.
+    /// Replaces bytes of header or payload, at a position from the start of the header, and updates the checksum.
     fn replace(&mut self, at: usize, new: &[u8]) {
-        let place = if self.protocol == UDP { 6 } else { 16 };
-        let stored = self.word(place);
+        let checksum_at = if self.protocol == UDP { 6 } else { 16 };
+        let stored = self.word(checksum_at);
         let mut sum = stored;
-        // The checksum is over words that begin at even places.
+        // The checksum covers words at even positions.
         let (first, end) = (at & !1, at + new.len());
         for word in (first..end).step_by(2) {
             let before = self.word(word);
@@ -134,15 +134,15 @@ impl<'a> PacketRewriter<'a> {
             sum = checksum::adjusted(sum, before, self.word(word));
         }
         let sum = match (self.protocol, stored, sum) {
-            // UDP may do without a checksum, and states so by a zero (RFC 768).
+            // A UDP checksum of zero means that there is none (RFC 768).
             (UDP, 0, _) => 0,
             (UDP, _, 0) => 0xffff,
             (_, _, sum) => sum,
         };
-        self.bytes[place..place + 2].copy_from_slice(&sum.to_be_bytes());
+        self.bytes[checksum_at..checksum_at + 2].copy_from_slice(&sum.to_be_bytes());
     }
 
-    /// Two bytes; after the last one of an odd length stands a zero.
+    /// A 16-bit word; the last byte of an odd length is padded with zero.
     fn word(&self, at: usize) -> u16 {
         u16::from_be_bytes([self.bytes[at], self.bytes.get(at + 1).copied().unwrap_or(0)])
     }

@@ -1,23 +1,23 @@
-//! The fields by which the emulator forwards a packet.
+//! The fields that the emulator needs to forward a packet.
 
 use super::TCP;
 
-/// Destination, payload and sequence number of a packet, from fixed places and without the checks of
+/// Destination, payload and sequence number of a packet, read at fixed offsets and without the checks of
 /// [`super::IpPacket`], which take several times as long. The emulator reads packets of a kernel, whose
-/// lengths are true.
+/// length fields are correct.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PacketSummary<'a> {
     /// Octets of the destination: 4 or 16.
     pub destination: &'a [u8],
-    /// Bytes after the transport header, which has 8 bytes in all protocols but TCP.
+    /// Bytes after the transport header, which has 8 bytes in all protocols except TCP.
     pub payload: u32,
     /// Sequence number of TCP; 0 in other protocols.
     pub seq: u32,
 }
 
 impl<'a> PacketSummary<'a> {
-    /// Reads a packet; `None` where a field is missing or the version is neither 4 nor 6. Of a fragment the
-    /// bytes after the IP header count as a transport header, and extension headers of IPv6 as another protocol.
+    /// Reads a packet; `None` if a field is missing or the version is neither 4 nor 6. In a fragment, the
+    /// bytes after the IP header are taken as a transport header, and IPv6 extension headers as another protocol.
     #[inline]
     #[must_use]
     pub fn read(packet: &'a [u8]) -> Option<Self> {

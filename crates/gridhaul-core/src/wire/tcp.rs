@@ -4,8 +4,8 @@ use super::options::Area;
 use super::{Layer, TcpOptions, WireError};
 use crate::tcp::{ClockOption, Flags, Segment};
 
-/// A TCP header, without its data offset and checksum, which are computed when it is written. The reserved
-/// bits are written as zero.
+/// A TCP header, without data offset and checksum, which are computed on writing. The reserved bits are
+/// written as zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TcpHeader<'a> {
     /// Port of the sender.
@@ -30,8 +30,8 @@ impl TcpHeader<'_> {
     /// Bytes of the header without options.
     pub const MIN_LEN: usize = 20;
 
-    /// The header of a segment. The window of the segment is taken as it stands in the field, so the caller
-    /// scales it; a larger one than fits becomes 65,535.
+    /// The header of a segment. The segment's window is written unscaled, so the caller scales it; a larger
+    /// window than the field can hold becomes 65,535.
     #[must_use]
     pub fn from_segment(segment: &Segment, source_port: u16, destination_port: u16) -> Self {
         let of = |clock| segment.timestamps.filter(|_| segment.clock == clock);
@@ -72,7 +72,7 @@ impl TcpHeader<'_> {
     }
 }
 
-/// A TCP segment whose header length has been checked.
+/// A TCP segment with verified header length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TcpPacket<'a> {
     /// At least [`TcpHeader::MIN_LEN`] bytes.
@@ -129,7 +129,7 @@ impl<'a> TcpPacket<'a> {
     pub fn flags(&self) -> Flags {
         Flags::from_bits(self.header[13])
     }
-    /// Bytes of the header with its options.
+    /// Length of the header including options, in bytes.
     #[inline]
     #[must_use]
     pub fn header_len(&self) -> usize {
@@ -142,8 +142,8 @@ impl<'a> TcpPacket<'a> {
         self.payload
     }
 
-    /// The segment, with the window as it stands in the field. `ip_header` are the bytes of the IP header.
-    /// Of both clock options in one header, that of TCP-MEDX is taken.
+    /// The segment, with the unscaled window field. `ip_header` is the length of the IP header in bytes.
+    /// If a header has both clock options, that of TCP-MEDX is used.
     ///
     /// # Errors
     /// [`WireError::OptionLength`].

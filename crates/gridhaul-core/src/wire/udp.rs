@@ -2,7 +2,7 @@
 
 use super::{Layer, WireError};
 
-/// A UDP header, without its length and checksum, which are computed when it is written.
+/// A UDP header, without length and checksum, which are computed on writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct UdpHeader {
     /// Port of the sender.
@@ -11,7 +11,7 @@ pub struct UdpHeader {
     pub destination_port: u16,
 }
 
-/// A UDP datagram whose lengths have been checked.
+/// A UDP datagram with verified lengths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UdpPacket<'a> {
     /// Header and payload.

@@ -1,4 +1,4 @@
-//! Whole packets: IP header, transport header and payload with their checksums.
+//! Serialisation of whole packets: IP header, transport header and payload, with their checksums.
 
 use super::{
     Addresses, IpHeader, Layer, TCP, TcpHeader, UDP, UdpHeader, UdpPacket, WireError, checksum,
@@ -7,14 +7,14 @@ use super::{
 /// The data of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Payload<'a> {
-    /// These bytes.
+    /// Payload bytes.
     Bytes(&'a [u8]),
-    /// So many zeros that are counted in lengths and checksum but not written, as in a capture that keeps
-    /// headers only. A length field with too few bits for them states 65,535.
+    /// This many zero bytes, included in lengths and checksum but not written, as in a capture that keeps
+    /// headers only. A length field that is too small for them contains 65,535.
     Omitted(u32),
 }
 
-/// Appends a TCP segment in an IP packet. Returns the length of the packet, with a payload that is omitted.
+/// Appends a TCP segment in an IP packet. Returns the length of the packet, including an omitted payload.
 ///
 /// # Errors
 /// [`WireError::OptionsTooLong`] or [`WireError::TooLong`]; the buffer is then unchanged.
@@ -35,7 +35,7 @@ pub fn write_tcp(
     Ok(ip.header_len() as u32 + length)
 }
 
-/// Appends a UDP datagram in an IP packet. Returns the length of the packet, with a payload that is omitted.
+/// Appends a UDP datagram in an IP packet. Returns the length of the packet, including an omitted payload.
 ///
 /// # Errors
 /// [`WireError::TooLong`]; the buffer is then unchanged.
@@ -71,7 +71,7 @@ impl Payload<'_> {
     }
 }
 
-/// Appends the IP header and returns where the transport header begins.
+/// Appends the IP header and returns the position of the transport header.
 fn begin(
     buffer: &mut Vec<u8>,
     ip: &IpHeader,
@@ -94,7 +94,7 @@ fn begin(
     Ok(buffer.len())
 }
 
-/// Appends the payload and returns the length of the transport's header and payload.
+/// Appends the payload and returns the length of the transport header and the payload.
 fn finish(buffer: &mut Vec<u8>, start: usize, payload: Payload<'_>) -> u32 {
     let omitted = match payload {
         Payload::Bytes(bytes) => {

@@ -1,65 +1,65 @@
-//! Continuous-time Markov chains that are built from named rules, solved, and drawn.
+//! Continuous-time Markov chains of TCP senders: construction, stationary distribution and output.
 
-pub mod collector;
-mod draw;
+pub mod aggregator;
 pub mod meter;
+mod render;
 mod stationary;
 
 use std::fmt;
 
 pub use stationary::Elimination;
 
-/// A chain: states, and the rules by which it moves from one to another.
+/// A chain of states and transitions.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Chain {
     states: Vec<State>,
-    rules: Vec<Rule>,
+    transitions: Vec<Transition>,
 }
 
 /// A state of a sender.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct State {
-    /// What the sender does in it.
+    /// Name of the sender's phase.
     pub phase: &'static str,
-    /// Segments that are sent in one round.
+    /// Segments sent per round.
     pub segments: u32,
-    /// Those of them that were never sent before.
+    /// Segments sent per round for the first time.
     pub fresh: u32,
-    /// How many of them are expected to arrive.
+    /// Mean number of segments per round that arrive.
     pub arriving: f64,
     /// Rounds per second spent in the state.
     pub rounds: f64,
-    /// Another number that tells it from others, with its name: slow-start threshold, doublings of
-    /// the timeout.
+    /// A further attribute of the state, with its name: slow-start threshold, doublings of the
+    /// timeout.
     pub mark: Option<(&'static str, u32)>,
 }
 
 /// A transition.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rule {
-    /// Index of the state that is left.
+pub struct Transition {
+    /// Index of the source state.
     pub from: usize,
-    /// Index of the state that follows.
+    /// Index of the target state.
     pub to: usize,
     /// Transitions per second spent in `from`.
     pub rate: f64,
-    /// Why, and where that is written.
-    pub text: &'static str,
+    /// The reason, with its source.
+    pub reason: &'static str,
 }
 
-/// What a sender sends, in segments per second.
+/// Rates of a sender, in segments per second.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Rates {
-    /// All segments, repeats included.
+    /// All segments sent, retransmissions included.
     pub offered: f64,
-    /// Segments that were never sent before.
+    /// Segments sent for the first time.
     pub fresh: f64,
-    /// Segments that arrive, repeats included.
+    /// Segments that arrive, retransmissions included.
     pub arriving: f64,
 }
 
 impl State {
-    /// A state in which nothing is sent.
+    /// A state without transmissions.
     #[must_use]
     pub const fn silent(phase: &'static str) -> Self {
         Self { phase, segments: 0, fresh: 0, arriving: 0.0, rounds: 0.0, mark: None }
@@ -70,13 +70,13 @@ impl Chain {
     /// A chain without states.
     #[must_use]
     pub const fn new() -> Self {
-        Self { states: Vec::new(), rules: Vec::new() }
+        Self { states: Vec::new(), transitions: Vec::new() }
     }
 
-    /// A chain without states, with room for some.
+    /// A chain without states, with reserved capacity.
     #[must_use]
-    pub fn with_capacity(states: usize, rules: usize) -> Self {
-        Self { states: Vec::with_capacity(states), rules: Vec::with_capacity(rules) }
+    pub fn with_capacity(states: usize, transitions: usize) -> Self {
+        Self { states: Vec::with_capacity(states), transitions: Vec::with_capacity(transitions) }
     }
 
     /// Adds a state and returns its index.
@@ -85,14 +85,14 @@ impl Chain {
         self.states.len() - 1
     }
 
-    /// Adds a rule. Rules that never happen (rate 0) and those that change nothing are kept for
-    /// the drawing and do not count.
-    pub fn rule(&mut self, from: usize, to: usize, rate: f64, text: &'static str) {
-        debug_assert!(rate >= 0.0 && rate.is_finite(), "{text}: rate {rate}");
-        self.rules.push(Rule { from, to, rate, text });
+    /// Adds a transition. Transitions with rate 0 and those to the same state appear in the output
+    /// and do not affect the stationary distribution.
+    pub fn transition(&mut self, from: usize, to: usize, rate: f64, reason: &'static str) {
+        debug_assert!(rate >= 0.0 && rate.is_finite(), "{reason}: rate {rate}");
+        self.transitions.push(Transition { from, to, rate, reason });
     }
 
-    /// What is sent in the stationary state.
+    /// Mean rates in the stationary state.
     #[must_use]
     pub fn rates(&self, shares: &[f64]) -> Rates {
         let mut rates = Rates::default();
@@ -110,10 +110,10 @@ impl Chain {
         &self.states
     }
 
-    /// The rules in the order in which they were stated.
+    /// The transitions in the order in which they were added.
     #[must_use]
-    pub fn rules(&self) -> &[Rule] {
-        &self.rules
+    pub fn transitions(&self) -> &[Transition] {
+        &self.transitions
     }
 }
 

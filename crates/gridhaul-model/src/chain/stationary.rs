@@ -1,12 +1,12 @@
 //! The stationary distribution by the elimination of Grassmann, Taksar and Heyman (Operations
-//! Research 33, 1985): Gaussian elimination without a single subtraction, so that no digit is lost
-//! however far apart the rates are.
+//! Research 33, 1985): Gaussian elimination without subtractions, which is accurate for rates of
+//! very different magnitude.
 
-use super::{Chain, Rule};
+use super::{Chain, Transition};
 
 impl Chain {
-    /// Share of time spent in each state. Sums to 1. State 0 must be one to which the chain always
-    /// comes back; states that cannot be reached from it get 0.
+    /// Stationary probability of each state; the sum is 1. State 0 must be recurrent; states that
+    /// cannot be reached from it have probability 0.
     #[must_use]
     pub fn stationary(&self) -> Vec<f64> {
         let mut elimination = Elimination::default();
@@ -14,15 +14,18 @@ impl Chain {
         elimination.shares
     }
 
-    /// Largest difference between what flows into a state and out of it, over all that flows.
+    /// Largest difference between the probability flows into and out of a state, relative to the
+    /// sum of all flows.
     #[must_use]
     pub fn imbalance(&self, shares: &[f64]) -> f64 {
         let mut net = vec![0.0; shares.len()];
         let mut total = 0.0;
-        for rule in self.rules().iter().filter(|rule| rule.from != rule.to) {
-            let flow = shares[rule.from] * rule.rate;
-            net[rule.from] -= flow;
-            net[rule.to] += flow;
+        for transition in
+            self.transitions().iter().filter(|transition| transition.from != transition.to)
+        {
+            let flow = shares[transition.from] * transition.rate;
+            net[transition.from] -= flow;
+            net[transition.to] += flow;
             total += flow;
         }
         let worst = net.iter().fold(0.0_f64, |worst, net| worst.max(net.abs()));
@@ -30,33 +33,33 @@ impl Chain {
     }
 }
 
-/// An elimination that is planned once for all chains of one shape, whatever their rates.
+/// An elimination plan that is reused for all chains with the same transitions and different rates.
 ///
-/// States are eliminated from the last to the first and only transitions that exist are touched,
-/// so that a chain whose late states have few neighbours costs little.
+/// States are eliminated from the last to the first, and only existing transitions are processed,
+/// so that a chain whose last states have few neighbours is solved fast.
 #[derive(Debug, Clone, Default)]
 pub struct Elimination {
-    /// Ends of each rule of the shape.
+    /// Source and target of each transition.
     shape: Vec<(u32, u32)>,
-    /// Place of each rule's rate in `rates`.
+    /// Index of each transition's rate in `rates`.
     slots: Vec<u32>,
-    /// From state 1 on.
-    steps: Vec<Step>,
-    /// Rates between states; the first collects what leads back to its own state.
+    /// Elimination steps, from state 1 on.
+    steps: Vec<EliminationStep>,
+    /// Rates between states; the first element accumulates transitions of a state to itself.
     rates: Vec<f64>,
-    /// Time per visit of each state, inverted.
+    /// Total rate of leaving each state.
     leaving: Vec<f64>,
     shares: Vec<f64>,
 }
 
-/// Elimination of a state, by places in `rates`.
+/// Elimination of a state, by indices into `rates`.
 #[derive(Debug, Clone, Default)]
-struct Step {
+struct EliminationStep {
     /// Rates to earlier states.
     next: Vec<u32>,
-    /// Earlier states that lead here, and their rates.
+    /// Earlier states with a transition to this state, and their rates.
     previous: Vec<(u32, u32)>,
-    /// For each of `previous`, the rates that grow: one for each of `next`.
+    /// For each of `previous`, the rates to be increased: one for each of `next`.
     grow: Vec<u32>,
 }
 
@@ -65,8 +68,8 @@ impl Elimination {
     pub fn shares(&mut self, chain: &Chain) -> &[f64] {
         let n = chain.states().len();
         if self.steps.len() + 1 != n || !self.fill(chain) {
-            let ends = |rule: &Rule| (rule.from as u32, rule.to as u32);
-            self.shape = chain.rules().iter().map(ends).collect();
+            let ends = |transition: &Transition| (transition.from as u32, transition.to as u32);
+            self.shape = chain.transitions().iter().map(ends).collect();
             self.plan(n);
             self.fill(chain);
         }
@@ -78,21 +81,23 @@ impl Elimination {
         &self.shares
     }
 
-    /// Takes the rates of a chain; false if it has another shape.
+    /// Loads the rates of a chain; false if its transitions differ from the plan.
     fn fill(&mut self, chain: &Chain) -> bool {
         self.rates.fill(0.0);
-        for (rule, (ends, &slot)) in chain.rules().iter().zip(self.shape.iter().zip(&self.slots)) {
-            if (rule.from as u32, rule.to as u32) != *ends {
+        for (transition, (ends, &slot)) in
+            chain.transitions().iter().zip(self.shape.iter().zip(&self.slots))
+        {
+            if (transition.from as u32, transition.to as u32) != *ends {
                 return false;
             }
-            self.rates[slot as usize] += rule.rate;
+            self.rates[slot as usize] += transition.rate;
         }
-        chain.rules().len() == self.shape.len()
+        chain.transitions().len() == self.shape.len()
     }
 
-    /// Which rates exist in the end, and which of them each elimination touches.
+    /// Determines the rates that arise in the elimination, and those that each step changes.
     fn plan(&mut self, n: usize) {
-        let mut plan = Plan {
+        let mut plan = EliminationPlan {
             n,
             slots: vec![0; n * n],
             used: 1,
@@ -101,7 +106,7 @@ impl Elimination {
         };
         self.slots =
             self.shape.iter().map(|&(from, to)| plan.slot(from as usize, to as usize)).collect();
-        self.steps = vec![Step::default(); n.saturating_sub(1)];
+        self.steps = vec![EliminationStep::default(); n.saturating_sub(1)];
         for last in (1..n).rev() {
             let step = &mut self.steps[last - 1];
             let before = |states: &Vec<u32>| -> Vec<u32> {
@@ -155,17 +160,17 @@ impl Elimination {
     }
 }
 
-/// Neighbours of each state while an elimination is planned.
-struct Plan {
+/// Neighbours of each state during planning.
+struct EliminationPlan {
     n: usize,
-    /// Place of each rate, in a square; 0 where there is none yet.
+    /// Index of each rate, as a square matrix; 0 if there is none yet.
     slots: Vec<u32>,
     used: u32,
     next: Vec<Vec<u32>>,
     previous: Vec<Vec<u32>>,
 }
 
-impl Plan {
+impl EliminationPlan {
     fn slot(&mut self, from: usize, to: usize) -> u32 {
         if from == to {
             return 0;
@@ -192,7 +197,7 @@ mod tests {
             chain.state(State::silent("s"));
         }
         for &(from, to, rate) in rates {
-            chain.rule(from, to, rate, "test");
+            chain.transition(from, to, rate, "test");
         }
         chain
     }
@@ -201,7 +206,7 @@ mod tests {
     fn two_and_three_states_by_hand() {
         let shares = chain(2, &[(0, 1, 1.0), (1, 0, 3.0)]).stationary();
         assert_eq!(shares, [0.75, 0.25]);
-        // 0 → 1 → 2 → 0 with times 1, 2 and 4.
+        // 0 → 1 → 2 → 0 with mean times 1, 2 and 4.
         let shares = chain(3, &[(0, 1, 1.0), (1, 2, 0.5), (2, 0, 0.25)]).stationary();
         for (share, expected) in shares.iter().zip([1.0 / 7.0, 2.0 / 7.0, 4.0 / 7.0]) {
             assert!((share - expected).abs() < 1e-15);
@@ -216,13 +221,13 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_reached_is_never_visited() {
+    fn unreachable_states_have_probability_zero() {
         let shares = chain(3, &[(0, 1, 1.0), (1, 0, 1.0), (2, 0, 1.0)]).stationary();
         assert_eq!(shares, [0.5, 0.5, 0.0]);
     }
 
     #[test]
-    fn a_plan_serves_other_rates_and_gives_way_to_another_shape() {
+    fn a_plan_is_reused_for_other_rates_and_replaced_for_other_transitions() {
         let mut elimination = super::Elimination::default();
         for rate in [3.0, 1.0, 0.0] {
             let chain = chain(3, &[(0, 1, 1.0), (1, 0, 3.0), (1, 2, rate), (2, 0, 1.0)]);
@@ -234,7 +239,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn all_flows_balance_and_the_mass_is_one(
+        fn flows_balance_and_probabilities_sum_to_one(
             ring in proptest::collection::vec(1e-6..1e6_f64, 2..30),
             more in proptest::collection::vec((0_usize..30, 0_usize..30, 1e-6..1e6_f64), 0..60),
         ) {

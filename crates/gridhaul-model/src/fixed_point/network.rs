@@ -1,105 +1,107 @@
-//! Classes of senders, the queues that they share, and the loads at which both agree.
+//! Classes of senders, the queues that they share, and the fixed point of their loads.
 
-mod streams;
+mod sending;
 
 use super::resource::{Resource, Response};
 use super::workspace::Workspace;
-use crate::chain::collector::CollectorTcp;
-use crate::chain::meter::{Conditions, Demand, MeterTcp, Sent};
-use crate::root::{falling_root, near_root};
-use crate::rules::Rules;
+use crate::chain::aggregator::AggregatorTcp;
+use crate::chain::meter::{Conditions, Demand, MeterOutput, MeterTcp};
+use crate::model_rules::ModelRules;
+use crate::root_finding::{falling_root, secant_root};
 
-/// Queues, and the senders that use them.
+/// A network of queues and senders.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Network {
-    /// The queues.
+    /// Queues.
     pub resources: Vec<Resource>,
-    /// The senders.
+    /// Classes of senders.
     pub classes: Vec<Class>,
-    /// Rules of the senders.
-    pub rules: Rules,
+    /// ModelAssumptions about the senders.
+    pub rules: ModelRules,
 }
 
-/// Equal senders.
+/// A class of identical senders.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Class {
-    /// How many.
+    /// Number of senders.
     pub senders: f64,
     /// Size of a segment with headers, in bits.
     pub segment_bits: f64,
-    /// Queues on the way, in order, as indices into [`Network::resources`].
+    /// Queues on the path, in order, as indices into [`Network::resources`].
     pub path: Vec<usize>,
-    /// Propagation to the far end, in seconds.
-    pub out: f64,
-    /// Time that an acknowledgement takes back, in seconds.
-    pub back: f64,
-    /// Loss on the way that has nothing to do with queues.
-    pub noise: f64,
-    /// What they send, and by which rules.
-    pub feed: Feed,
+    /// Propagation delay to the destination, in seconds.
+    pub forward_delay: f64,
+    /// Delay of an acknowledgement on the reverse path, in seconds.
+    pub reverse_delay: f64,
+    /// Loss ratio on the path that does not depend on the load.
+    pub independent_loss: f64,
+    /// Source of the data, with the TCP parameters.
+    pub source: DataSource,
 }
 
-/// Where the data of a class comes from.
+/// The data source of a class.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Feed {
+pub enum DataSource {
     /// An application.
     Meter {
-        /// The sender.
+        /// TCP parameters.
         tcp: MeterTcp,
-        /// What the application wants to send.
+        /// Traffic demand of the application.
         demand: Demand,
     },
-    /// The meters of a region, through a collector's buffer.
-    Collector {
-        /// The sender.
-        tcp: CollectorTcp,
+    /// The meters of a region, through an aggregator's buffer.
+    Aggregator {
+        /// TCP parameters.
+        tcp: AggregatorTcp,
         /// Payload of a segment, in bits.
         payload_bits: f64,
-        /// The region of one collector.
+        /// The region of one aggregator.
         region: Box<Region>,
     },
 }
 
-/// The meters of one collector, and the queues on their way to it.
+/// The meters of one aggregator, and the queues on their path to it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Region {
     /// Meters and queues.
     pub network: Network,
-    /// Index of the buffer among the queues. Its rate is what the collector's connection takes.
+    /// Index of the aggregator's buffer among the queues. Its service rate is that of the
+    /// aggregator's upstream connection.
     pub buffer: usize,
-    /// Payload over size of the segments in the buffer.
+    /// Ratio of payload to size of the segments in the buffer.
     pub payload_share: f64,
 }
 
-/// The loads at which senders and queues agree.
+/// The fixed point of the loads of senders and queues.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Solution {
-    /// Behaviour of each queue.
+    /// Loss and delay of each queue.
     pub resources: Vec<Response>,
-    /// What each class sends and gets.
+    /// Result for each class.
     pub classes: Vec<Stream>,
-    /// Largest difference between what senders get through a queue and what it carries, as a share.
+    /// Largest relative difference between the delivery rate of the senders and the carried load of
+    /// a queue.
     pub residual: f64,
     /// Evaluations of the senders' chains.
     pub evaluations: u32,
-    /// Whether the residual is small enough to trust.
+    /// Whether the solver has converged.
     pub converged: bool,
 }
 
-/// What one sender of a class sends and gets.
+/// The result for one sender of a class.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stream {
-    /// Segments per second.
-    pub sent: Sent,
-    /// Share of the segments that are lost on their way.
+    /// Rates in segments per second.
+    pub sent: MeterOutput,
+    /// Loss ratio of the segments on the path.
     pub loss: f64,
-    /// Mean time from being sent to being received, in seconds.
+    /// Mean one-way delay, in seconds.
     pub delay: f64,
-    /// Mean round trip, in seconds.
+    /// Mean round-trip time, in seconds.
     pub rtt: f64,
-    /// What the network does to the sender.
+    /// Network conditions of the sender.
     pub conditions: Conditions,
-    /// The region behind a collector.
+    /// The region of an aggregator.
     pub region: Option<Box<Solution>>,
 }
 
@@ -107,26 +109,27 @@ pub struct Stream {
 const CONVERGED: f64 = 1e-6;
 /// Rounds over all queues after which the solver gives up.
 const ROUNDS: u32 = 200;
-/// Passes after which the mean size of packets is left as it is.
-const MIXES: u32 = 30;
-/// Share of a round's change that the next may have before steps are made shorter, and the least
-/// share of a step that is gone.
-const SLOW: f64 = 0.7;
+/// Maximum number of iterations for the mean packet size.
+const SIZE_ITERATIONS_MAX: u32 = 30;
+/// Ratio of the changes of consecutive rounds above which the step size is reduced, and the minimum
+/// step size.
+const SLOW_CONVERGENCE: f64 = 0.7;
 const SHORTEST_STEP: f64 = 0.05;
 /// Width of the bracket of ln ρ at which a root is found.
 const WIDTH: f64 = 1e-8;
-/// Least and largest ln ρ that are looked at.
+/// Search range of ln ρ.
 const RANGE: (f64, f64) = (-80.0, 80.0);
 
 impl Network {
-    /// Finds the loads.
+    /// Solves for the loads.
     #[must_use]
     pub fn solve(&self) -> Solution {
         self.solve_from(&mut Workspace::default())
     }
 
-    /// As [`Self::solve`], beginning with what another network of the same shape left behind. Where
-    /// it begins decides how long it takes; the loads it finds differ by less than the residual.
+    /// As [`Self::solve`], starting from the solution of another network of the same structure. The
+    /// starting point affects the computing time; the resulting loads differ by less than the
+    /// residual.
     pub fn solve_from(&self, work: &mut Workspace) -> Solution {
         work.fit(self.resources.len(), self.classes.len());
         let mut state = State::new(self, work);
@@ -141,12 +144,12 @@ impl Network {
                     state.work.rho[index] = before * (after / before).powf(step);
                 }
             }
-            // One queue is found at once; of several, the last round changes nothing.
+            // A single queue is solved in one round; several queues until a round changes nothing.
             if self.resources.len() < 2 || change < WIDTH {
                 break;
             }
-            // Two full queues in a row answer each other, and may do so for ever: shorter steps.
-            if change > SLOW * last {
+            // Two saturated queues in series may oscillate: damp the steps.
+            if change > SLOW_CONVERGENCE * last {
                 step = f64::max(0.7 * step, SHORTEST_STEP);
             }
             last = change;
@@ -154,8 +157,7 @@ impl Network {
         self.finish(state)
     }
 
-    /// Sets one load so that what its senders get through is what the queue carries, while the
-    /// others stay. Returns by how much it changed, as a share.
+    /// Solves for the load of one queue, with the other loads fixed. Returns the relative change.
     fn settle(&self, state: &mut State<'_>, index: usize) -> f64 {
         let before = state.work.rho[index];
         let start = before.ln().clamp(RANGE.0 + 1.0, RANGE.1 - 1.0);
@@ -164,9 +166,10 @@ impl Network {
             state.work.rho[index] = log.exp();
             self.excess(state, index).clamp(RANGE.0, RANGE.1)
         };
-        // A few steps from a good beginning; where they fail, a bracket that cannot.
-        let near = near_root(&mut excess, start, &mut slope, WIDTH);
-        let rho = near.map_or_else(
+        // Secant steps from the previous solution; if they fail, bracketing, which always
+        // converges.
+        let root = secant_root(&mut excess, start, &mut slope, WIDTH);
+        let rho = root.map_or_else(
             || {
                 bracket(&mut excess, start)
                     .map_or(0.0, |(low, high)| falling_root(&mut excess, low, high, WIDTH).at.exp())
@@ -178,17 +181,17 @@ impl Network {
         if rho > 0.0 { (rho / before).ln().abs() } else { 0.0 }
     }
 
-    /// Logarithm of what a queue's senders get through it, over what it carries at its load: falls
+    /// Logarithm of the ratio of the delivery rate of a queue's senders to its carried load; falls
     /// with the load.
     ///
-    /// The load of a queue is that of Poisson arrivals. Where senders send in pairs, more is lost
-    /// than of single arrivals; what passes is compared, so that no equation has to be bent.
+    /// The load of a queue assumes Poisson arrivals. Senders that transmit in pairs lose more than
+    /// single arrivals; therefore the delivery rates are compared instead of the offered rates.
     fn excess(&self, state: &mut State<'_>, index: usize) -> f64 {
         let resource = self.resources[index];
         let mut bits = 0.0;
-        // The mean size of the packets decides how long they wait, and that who sends how many: with
-        // one size this is one pass.
-        for _ in 0..MIXES {
+        // The mean packet size determines the waiting time, which determines the rates of the
+        // classes: an iteration, which takes one pass if all packets have the same size.
+        for _ in 0..SIZE_ITERATIONS_MAX {
             let packets;
             (packets, bits) = self.passing(state, index);
             let mean = if packets > 0.0 { bits / packets } else { state.bits[index] };
@@ -202,7 +205,7 @@ impl Network {
         (bits / (resource.rate * resource.copies) / carried).ln()
     }
 
-    /// Packets and bits per second that senders get through a queue.
+    /// Packets and bits per second that the senders deliver through a queue.
     fn passing(&self, state: &mut State<'_>, index: usize) -> (f64, f64) {
         let (mut packets, mut bits) = (0.0, 0.0);
         let responses = self.responses(state);
@@ -213,7 +216,7 @@ impl Network {
             let stream = self.stream(class, &responses, &mut state.work.classes[place]);
             state.evaluations += 1;
             let passing = class.senders * stream.sent.rates.arriving
-                / beyond(class, index, &responses).max(f64::MIN_POSITIVE);
+                / delivery_after(class, index, &responses).max(f64::MIN_POSITIVE);
             packets += passing;
             bits += passing * class.segment_bits;
         }
@@ -233,9 +236,9 @@ impl Network {
             }
         }
         let resources = self.responses(&state);
-        let seen = self.classes.iter().zip(&mut state.work.classes);
+        let memory = self.classes.iter().zip(&mut state.work.classes);
         let classes: Vec<Stream> =
-            seen.map(|(class, seen)| self.stream(class, &resources, seen)).collect();
+            memory.map(|(class, memory)| self.stream(class, &resources, memory)).collect();
         let finite = classes.iter().all(|stream| {
             let rates = stream.sent.rates;
             let inner = stream.region.as_ref().is_none_or(|region| region.converged);
@@ -254,10 +257,10 @@ impl Network {
     }
 }
 
-/// Loads while they are looked for.
+/// State of the solver.
 struct State<'w> {
     work: &'w mut Workspace,
-    /// Mean size of the packets that load each queue, in bits.
+    /// Mean packet size in each queue, in bits.
     bits: Vec<f64>,
     evaluations: u32,
 }
@@ -272,17 +275,18 @@ impl<'w> State<'w> {
     }
 }
 
-/// Share of what leaves a queue that arrives in the end.
-fn beyond(class: &Class, index: usize, responses: &[Response]) -> f64 {
+/// Delivery probability of a packet after it has left a queue.
+fn delivery_after(class: &Class, index: usize, responses: &[Response]) -> f64 {
     let after = class.path.iter().skip_while(|&&queue| queue != index).skip(1);
-    after.map(|&queue| 1.0 - responses[queue].loss).product::<f64>() * (1.0 - class.noise)
+    after.map(|&queue| 1.0 - responses[queue].loss).product::<f64>()
+        * (1.0 - class.independent_loss)
 }
 
-type Point = (f64, f64);
+type Sample = (f64, f64);
 
-/// Two points between which a falling function passes zero; `None` where it is negative as far
-/// down as is looked.
-fn bracket(f: &mut impl FnMut(f64) -> f64, start: f64) -> Option<(Point, Point)> {
+/// Two points that bracket the zero of a falling function; `None` if it is negative down to the
+/// lower end of the range.
+fn bracket(f: &mut impl FnMut(f64) -> f64, start: f64) -> Option<(Sample, Sample)> {
     let mut point = (start, f(start));
     let mut step = 0.25;
     loop {

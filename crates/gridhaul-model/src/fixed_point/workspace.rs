@@ -1,12 +1,12 @@
-//! What one solution leaves behind for the next: where to begin, plans of eliminations, and the last
-//! answer of each chain.
+//! State that one solution leaves for the next: starting point, elimination plans, and the last
+//! result of each chain.
 
-use crate::chain::collector::{CollectorTcp, Wan, collector};
-use crate::chain::meter::Senders;
+use crate::chain::aggregator::{AggregatorTcp, WanConditions, aggregator};
+use crate::chain::meter::MeterSolver;
 use crate::chain::{Elimination, Rates};
-use crate::rules::Rules;
+use crate::model_rules::ModelRules;
 
-/// Where the solution of a network begins. Empty: at full load.
+/// Starting point of the solution of a network; if empty, a load of 1 in each queue.
 #[derive(Debug, Clone, Default)]
 pub struct Workspace {
     /// Load of each queue.
@@ -14,35 +14,35 @@ pub struct Workspace {
     /// d excess/d ln ρ of each queue.
     pub(super) slope: Vec<f64>,
     /// One for each class.
-    pub(super) classes: Vec<Seen>,
-    /// Rate of a collector's buffer when it was last solved, in bit/s.
+    pub(super) classes: Vec<ClassMemory>,
+    /// Rate of an aggregator's buffer when it was last solved, in bit/s.
     served: Option<f64>,
 }
 
-/// What is kept of a class.
+/// Cached state of a class.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Seen {
-    pub(super) meter: Senders,
+pub(super) struct ClassMemory {
+    pub(super) meter: MeterSolver,
     pub(super) region: Workspace,
     elimination: Elimination,
-    most: Option<((CollectorTcp, Wan, Rules), Rates)>,
+    saturated: Option<((AggregatorTcp, WanConditions, ModelRules), Rates)>,
 }
 
 impl Workspace {
-    /// Forgets what belongs to another shape.
+    /// Resets the state if the network has a different structure.
     pub(super) fn fit(&mut self, queues: usize, classes: usize) {
         if self.rho.len() != queues || self.classes.len() != classes {
             *self = Self { served: self.served, ..Self::default() };
             self.rho = vec![1.0; queues];
             self.slope = vec![-1.0; queues];
-            self.classes = vec![Seen::default(); classes];
+            self.classes = vec![ClassMemory::default(); classes];
         }
         for rho in self.rho.iter_mut().filter(|rho| !(rho.is_finite() && **rho > 0.0)) {
             *rho = 1.0;
         }
     }
 
-    /// A buffer is now served at this rate: its load moves the other way.
+    /// Scales the load of a buffer whose service rate has changed.
     pub(super) fn serve(&mut self, buffer: usize, rate: f64) {
         if let (Some(before), Some(rho)) = (self.served, self.rho.get_mut(buffer)) {
             *rho *= before / rate;
@@ -51,16 +51,21 @@ impl Workspace {
     }
 }
 
-impl Seen {
-    /// What a collector sends that always has data.
-    pub(super) fn most(&mut self, tcp: &CollectorTcp, wan: &Wan, rules: Rules) -> Rates {
+impl ClassMemory {
+    /// Rates of an aggregator that always has data.
+    pub(super) fn saturated(
+        &mut self,
+        tcp: &AggregatorTcp,
+        wan: &WanConditions,
+        rules: ModelRules,
+    ) -> Rates {
         let key = (*tcp, *wan, rules);
-        match self.most {
-            Some((seen, rates)) if seen == key => rates,
+        match self.saturated {
+            Some((last_input, rates)) if last_input == key => rates,
             _ => {
-                let chain = collector(tcp, wan, rules);
+                let chain = aggregator(tcp, wan, rules);
                 let rates = chain.rates(self.elimination.shares(&chain));
-                self.most = Some((key, rates));
+                self.saturated = Some((key, rates));
                 rates
             }
         }

@@ -1,25 +1,30 @@
-//! From a solution to the answer.
+//! Conversion of a solution to an answer.
 
 use gridhaul_scenario::answer::{
     Answer, DeadlineCheck, Estimate, Metric, Point, Row, Scope, Warning,
 };
 use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 
-use super::Memory;
-use super::build::{FlowPlace, Layout, LinkPlace, Sizes, Upstream};
-use super::delay::{beyond_timeout, message};
+use super::SweepMemory;
+use super::delay::{message, share_beyond_timeout};
+use super::layout::{FlowEntry, Layout, LinkEntry, Sizes, Upstream};
 use crate::chain::Elimination;
-use crate::fixed_point::{Feed, Network, Resource, Response, Solution, Stream};
-use crate::rules::Rules;
+use crate::fixed_point::{DataSource, Network, Resource, Response, Solution, Stream};
+use crate::model_rules::ModelRules;
 
 /// An answer without points.
 pub(super) fn empty(scenario: &Scenario) -> Answer {
-    // Equations know no chance.
+    // The equations are deterministic.
     Answer { replications: 1, ..Answer::without_points(scenario, "model") }
 }
 
-/// Solves a point and adds what comes out.
-pub(super) fn add(answer: &mut Answer, point: &ScenarioPoint, layout: &Layout, work: &mut Memory) {
+/// Solves a point and adds the result to the answer.
+pub(super) fn add(
+    answer: &mut Answer,
+    point: &ScenarioPoint,
+    layout: &Layout,
+    work: &mut SweepMemory,
+) {
     let solution = layout.network.solve_from(&mut work.network);
     for (about, message) in &layout.warnings {
         answer.warnings.push(Warning { about: about.clone(), message: message.clone() });
@@ -44,24 +49,25 @@ pub(super) fn add(answer: &mut Answer, point: &ScenarioPoint, layout: &Layout, w
 
 /// Whether the flows with a deadline meet it.
 fn deadline_checks(layout: &Layout, rows: &[Row]) -> Vec<DeadlineCheck> {
-    let judged = layout.flows.iter().zip(rows).filter_map(|(place, row)| {
+    let checks = layout.flows.iter().zip(rows).filter_map(|(place, row)| {
         let deadline = place.deadline?;
         Some(DeadlineCheck::of_deadline(&place.name, deadline, row.mean(Metric::DeadlineMet)))
     });
-    judged.collect()
+    checks.collect()
 }
 
-/// The region of a collector and its solution.
+/// The region of an aggregator and its solution.
 pub(super) fn region<'l>(
     layout: &'l Layout,
     solution: &'l Solution,
     upstream: &Upstream,
 ) -> (&'l Network, &'l Solution) {
-    let Feed::Collector { region, .. } = &layout.network.classes[upstream.class].feed else {
-        unreachable!("an upstream group is fed by a collector");
+    let DataSource::Aggregator { region, .. } = &layout.network.classes[upstream.class].source
+    else {
+        unreachable!("an upstream group is fed by an aggregator");
     };
     let inner = solution.classes[upstream.class].region.as_deref();
-    (&region.network, inner.expect("a collector's class is solved with its region"))
+    (&region.network, inner.expect("an aggregator's class is solved with its region"))
 }
 
 fn flows(layout: &Layout, solution: &Solution, timers: &mut Vec<Elimination>) -> Vec<Row> {
@@ -91,31 +97,31 @@ fn flows(layout: &Layout, solution: &Solution, timers: &mut Vec<Elimination>) ->
     for upstream in &layout.upstream {
         let (network, inner) = region(layout, solution, upstream);
         let stream = &solution.classes[upstream.class];
-        let mut metrics = stage(stream, upstream.collectors as f64, &upstream.sizes);
+        let mut metrics = stage(stream, upstream.aggregators as f64, &upstream.sizes);
         let buffer = inner.resources[0];
-        // Little's law, over what is in the system; the one in service is on its way already.
+        // Little's law for the waiting segments; the one in service is already in transmission.
         let segments = (buffer.carried() * buffer.wait / buffer.service).max(0.0);
-        let room = f64::from(network.resources[0].room);
+        let buffer_segments = f64::from(network.resources[0].capacity);
         let message = layout.flows.iter().find(|flow| flow.upstream.is_some());
         let in_each = message.map_or(1.0, |flow| f64::from(flow.sizes.segments));
         metrics.extend([
             (Metric::SegmentLossTotal, stream.loss),
             (Metric::SegmentDelayTotal, stream.delay),
-            (Metric::BufferMean, segments.min(room) / in_each),
+            (Metric::BufferMean, segments.min(buffer_segments) / in_each),
             (Metric::Residual, inner.residual.max(solution.residual)),
             (Metric::Iterations, f64::from(inner.evaluations)),
         ]);
-        let named = (upstream.name.clone(), upstream.collectors);
+        let named = (upstream.name.clone(), upstream.aggregators);
         rows.push(Row::new(named, Scope::Flow, known(&metrics)));
     }
     rows
 }
 
-/// Delay of the messages, and the share that is in time.
+/// Message delay, and the share of messages within the deadline.
 fn delays(
     layout: &Layout,
     solution: &Solution,
-    place: &FlowPlace,
+    place: &FlowEntry,
     timers: &mut Elimination,
 ) -> Vec<(Metric, f64)> {
     let delay = message(layout, solution, place, timers);
@@ -138,16 +144,16 @@ fn delays(
 fn stage(stream: &Stream, count: f64, sizes: &Sizes) -> Vec<(Metric, f64)> {
     let rates = stream.sent.rates;
     let (offered, arriving) = (count * rates.offered, count * rates.arriving);
-    // In the paper's chains a segment that is sent again looks like a new one. Its throughput is what
-    // is delivered (section 4), and no more than that can be new.
+    // The paper's chains do not distinguish retransmissions from new segments. Throughput is the
+    // delivery rate (section 4), which is an upper bound of the rate of new segments.
     let fresh = count * rates.fresh.min(rates.arriving);
-    let repeated = if offered > 0.0 { (1.0 - fresh / offered).max(0.0) } else { 0.0 };
+    let retransmitted = if offered > 0.0 { (1.0 - fresh / offered).max(0.0) } else { 0.0 };
     vec![
         (Metric::Goodput, fresh * sizes.payload),
         (Metric::Throughput, arriving * sizes.segment),
         (Metric::ReverseThroughput, arriving * sizes.ack),
         (Metric::OfferedLoad, offered * sizes.segment),
-        (Metric::RetransmissionRatio, repeated),
+        (Metric::RetransmissionRatio, retransmitted),
         (Metric::RttMean, stream.rtt),
         (Metric::SegmentLoss, stream.loss),
         (Metric::SegmentDelayMean, stream.delay),
@@ -156,14 +162,14 @@ fn stage(stream: &Stream, count: f64, sizes: &Sizes) -> Vec<(Metric, f64)> {
 
 fn links(
     scenario: &Scenario,
-    places: &[LinkPlace],
+    places: &[LinkEntry],
     network: &Network,
     solution: &Solution,
     buffers: usize,
 ) -> Vec<Row> {
     let queues = solution.resources.iter().zip(&network.resources).enumerate().skip(buffers);
     let row =
-        |(place, (index, (response, resource))): (&LinkPlace, (usize, (&Response, &Resource)))| {
+        |(place, (index, (response, resource))): (&LinkEntry, (usize, (&Response, &Resource)))| {
             let (link, _) = scenario.link.get_index(place.hop.link).expect("a hop is a link");
             let side = if place.hop.forward { "forward" } else { "reverse" };
             let busy = response.carried();
@@ -181,7 +187,8 @@ fn links(
 
 /// Share of the packets offered to a queue that it drops.
 ///
-/// Of what a class loses, a queue has the part that its own loss has in the product over the way.
+/// The loss of a class is attributed to its queues in proportion to the logarithms of their
+/// delivery probabilities.
 fn lost(network: &Network, solution: &Solution, queue: usize) -> f64 {
     let (mut offered, mut passing) = (0.0, 0.0);
     for (class, stream) in network.classes.iter().zip(&solution.classes) {
@@ -190,7 +197,7 @@ fn lost(network: &Network, solution: &Solution, queue: usize) -> f64 {
         }
         let part = |index: &usize| (-solution.resources[*index].loss).ln_1p();
         let before = class.path.iter().take_while(|&&index| index != queue).map(part).sum::<f64>();
-        let all: f64 = class.path.iter().map(part).sum::<f64>() + (-class.noise).ln_1p();
+        let all: f64 = class.path.iter().map(part).sum::<f64>() + (-class.independent_loss).ln_1p();
         let share = |part: f64| if all < 0.0 { part / all } else { 0.0 };
         let kept = 1.0 - stream.loss;
         let reaching = class.senders * stream.sent.rates.offered * kept.powf(share(before));
@@ -200,13 +207,13 @@ fn lost(network: &Network, solution: &Solution, queue: usize) -> f64 {
     if offered > 0.0 { 1.0 - passing / offered } else { 0.0 }
 }
 
-/// Values without an interval. What is not finite is not known.
+/// Values without a confidence interval; values that are not finite are omitted.
 fn known(metrics: &[(Metric, f64)]) -> impl Iterator<Item = (Metric, Estimate)> {
     let finite = metrics.iter().filter(|(_, value)| value.is_finite());
     finite.map(|&(metric, value)| (metric, Estimate::exact(value, 1)))
 }
 
-/// Share of the round trips beyond the retransmission timeout from which a reader must know of it.
+/// Share of round trips longer than the retransmission timeout from which a warning is given.
 const SPURIOUS: f64 = 0.02;
 
 fn warn(answer: &mut Answer, layout: &Layout, solution: &Solution) {
@@ -216,7 +223,8 @@ fn warn(answer: &mut Answer, layout: &Layout, solution: &Solution) {
         warn(
             "model".to_owned(),
             format!(
-                "the fixed point was not reached: residual {:.1e}; do not trust these numbers",
+                "the fixed-point iteration did not converge: residual {:.1e}; the results are \
+                    not valid",
                 solution.residual
             ),
         );
@@ -228,23 +236,23 @@ fn warn(answer: &mut Answer, layout: &Layout, solution: &Solution) {
                 &region(layout, solution, &layout.upstream[index]).1.classes[place.class]
             }
         };
-        let late = beyond_timeout(layout, solution, place);
-        if layout.network.rules == Rules::Refined && late > SPURIOUS {
+        let too_long = share_beyond_timeout(layout, solution, place);
+        if layout.network.rules == ModelRules::Refined && too_long > SPURIOUS {
             warn(
                 format!("flow.{}", place.name),
                 format!(
-                    "{:.0} % of the round trips are longer than the retransmission timeout: the equations \
-                     count no spurious retransmissions, so that offered load, retransmissions, loss and delay \
-                     are too low; use `--on sim`",
-                    late * 100.0
+                    "{:.0} % of the round trips are longer than the retransmission timeout: the \
+                        equations ignore spurious retransmissions, so that offered load, \
+                        retransmissions, loss and delay are too low; use `--on sim`",
+                    too_long * 100.0
                 ),
             );
         }
         if stream.sent.backlog {
             warn(
                 format!("flow.{}", place.name),
-                "more messages come than the connections can carry: the backlog of the senders \
-                 grows for as long as this lasts, and there is no steady state"
+                "the message rate exceeds the capacity of the connections: the backlog of the \
+                    senders grows without bound, and there is no steady state"
                     .to_owned(),
             );
         }

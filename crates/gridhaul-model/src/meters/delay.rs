@@ -1,38 +1,38 @@
-//! How long a message takes: what waits in queues and buffers, what is repeated, and what waits
-//! behind another message.
+//! Message delay: queueing, retransmissions, and waiting for earlier messages.
 
-use super::build::{Every, FlowPlace, Layout, Sizes, Upstream};
+use super::layout::{FlowEntry, Layout, MessageInterval, Sizes, Upstream};
 use crate::chain::Elimination;
-use crate::chain::meter::ladder::{ladder, single};
+use crate::chain::meter::timer_wait::{single_segment_timer_wait, timer_wait};
 use crate::chain::meter::{Demand, MeterTcp, Restart};
-use crate::fixed_point::{Class, Feed, Network, Solution, Stream};
+use crate::fixed_point::{Class, DataSource, Network, Solution, Stream};
+use crate::model_rules::ModelRules;
 use crate::queue::Mm1b;
-use crate::rules::Rules;
-use crate::spread::Spread;
+use crate::time_distribution::TimeDistribution;
 
-/// Distribution of the delay of a flow's messages, from being ready to having arrived whole.
-/// `None` where there is none: no messages, none that arrives, or a backlog that grows.
+/// Distribution of the delay of a flow's messages, from submission to complete arrival. `None` if
+/// it does not exist: no messages, no delivery, or a growing backlog.
 ///
-/// The parts are added as if they were independent:
+/// The components are added as independent random variables:
 ///
-/// - the passage of the last segment: propagation, transmission, and the wait in each queue and in a
-///   collector's buffer by the distribution of M/M/1/B;
+/// - the transit time of the last segment: propagation, transmission, and the waiting times in each
+///   queue and in a aggregator's buffer with the M/M/1/B distribution;
 /// - a round trip for each window before the last;
-/// - for each window, the timers until everything in it has arrived (`chain/meter/ladder.rs`);
-/// - the wait behind earlier messages of the same connection: they are delivered in order, so a
-///   message that waits for its timer holds those behind it (Lindley's recursion);
-/// - from a collector on, a timer for each segment lost there. Fast retransmits of a collector
-///   that has much to send are not known here.
+/// - for each window, the timeouts until all its segments have arrived
+///   (`chain/meter/timer_wait.rs`);
+/// - the wait for earlier messages of the same connection: delivery is in order, so a message in a
+///   timeout delays the following ones (Lindley's recursion);
+/// - on the upstream connection of an aggregator, a timeout for each lost segment. Fast retransmits
+///   of a busy aggregator are not modelled.
 ///
-/// `timers` plans the elimination of the sender's chain, once for all chains of one shape.
+/// `timers` caches the elimination plan of the sender's chain.
 pub(super) fn message(
     layout: &Layout,
     solution: &Solution,
-    place: &FlowPlace,
+    place: &FlowEntry,
     timers: &mut Elimination,
-) -> Option<Spread> {
-    if layout.network.rules == Rules::Paper {
-        // Its chains give rates; a timeout there has no length that belongs to a message.
+) -> Option<TimeDistribution> {
+    if layout.network.rules == ModelRules::Paper {
+        // The paper's chains give rates only, not the timeout of an individual message.
         return None;
     }
     match place.upstream {
@@ -49,74 +49,81 @@ pub(super) fn message(
 fn first_hop(
     network: &Network,
     solution: &Solution,
-    place: &FlowPlace,
+    place: &FlowEntry,
     timers: &mut Elimination,
-) -> Option<Spread> {
+) -> Option<TimeDistribution> {
     let (class, stream) = (&network.classes[place.class], &solution.classes[place.class]);
-    let Feed::Meter { tcp, demand } = &class.feed else { return None };
+    let DataSource::Meter { tcp, demand } = &class.source else { return None };
     if stream.sent.backlog {
         return None;
     }
-    let timers = ladder(tcp, demand, &stream.conditions, stream.sent.more, timers)?;
+    let timers = timer_wait(tcp, demand, &stream.conditions, stream.sent.more, timers)?;
     let rounds = rounds(tcp, &place.sizes);
     let mut service = timers.times(rounds);
     let before = f64::from(rounds - 1) * stream.rtt;
-    service = service.plus(&Spread::exactly(before));
-    let mut delay = service.plus(&passage(network, solution, class));
+    service = service.plus(&TimeDistribution::exactly(before));
+    let mut delay = service.plus(&transit_time(network, solution, class));
     if let Demand::Messages { per_second, .. } = *demand {
-        delay = delay.plus(&behind(&service, per_second, place.every)?);
+        delay =
+            delay.plus(&wait_for_earlier_messages(&service, per_second, place.message_interval)?);
     }
     Some(delay)
 }
 
-/// From a collector to the end.
-fn second_hop(network: &Network, solution: &Solution, upstream: &Upstream) -> Option<Spread> {
+/// From an aggregator to the destination.
+fn second_hop(
+    network: &Network,
+    solution: &Solution,
+    upstream: &Upstream,
+) -> Option<TimeDistribution> {
     let (class, stream) = (&network.classes[upstream.class], &solution.classes[upstream.class]);
-    let Feed::Collector { tcp, .. } = &class.feed else { return None };
+    let DataSource::Aggregator { tcp, .. } = &class.source else { return None };
     let Stream { rtt, conditions, .. } = stream;
-    let timers = single(tcp.timer, *rtt, conditions.loss)?;
-    Some(timers.plus(&passage(network, solution, class)))
+    let timers = single_segment_timer_wait(tcp.timer, *rtt, conditions.loss)?;
+    Some(timers.plus(&transit_time(network, solution, class)))
 }
 
-/// Share of the round trips of a flow that are longer than the retransmission timeout, as the equations have
-/// it. Each of these is a spurious retransmission, which the equations do not count.
-pub(super) fn beyond_timeout(layout: &Layout, solution: &Solution, place: &FlowPlace) -> f64 {
+/// Share of the round trips of a flow that are longer than the retransmission timeout. Each of them
+/// causes a spurious retransmission, which the equations ignore.
+pub(super) fn share_beyond_timeout(layout: &Layout, solution: &Solution, place: &FlowEntry) -> f64 {
     let (network, solution) = match place.upstream {
         None => (&layout.network, solution),
         Some(index) => super::answer::region(layout, solution, &layout.upstream[index]),
     };
     let (class, stream) = (&network.classes[place.class], &solution.classes[place.class]);
-    let Feed::Meter { tcp, .. } = &class.feed else { return 0.0 };
-    let mut rtt = Spread::exactly(class.out + class.back);
+    let DataSource::Meter { tcp, .. } = &class.source else { return 0.0 };
+    let mut rtt = TimeDistribution::exactly(class.forward_delay + class.reverse_delay);
     for &index in &class.path {
         let (resource, response) = (network.resources[index], solution.resources[index]);
         if resource.acknowledges {
             continue;
         }
-        rtt = rtt.plus(&Spread::exactly(class.segment_bits / resource.rate));
-        if let Some(queue) = Mm1b::new(response.rho, resource.room.max(1)) {
-            rtt = rtt.plus(&Spread::wait(queue.delay(), response.service));
+        rtt = rtt.plus(&TimeDistribution::exactly(class.segment_bits / resource.rate));
+        if let Some(queue) = Mm1b::new(response.rho, resource.capacity.max(1)) {
+            rtt = rtt.plus(&TimeDistribution::wait(queue.delay(), response.service));
         }
     }
     1.0 - rtt.within(tcp.timer.after(0, stream.rtt))
 }
 
-/// One segment through all queues of a way.
-fn passage(network: &Network, solution: &Solution, class: &Class) -> Spread {
-    let mut passage = Spread::exactly(class.out);
+/// Transit time of one segment through all queues of a path.
+fn transit_time(network: &Network, solution: &Solution, class: &Class) -> TimeDistribution {
+    let mut transit_time = TimeDistribution::exactly(class.forward_delay);
     for &index in &class.path {
         let (resource, response) = (network.resources[index], solution.resources[index]);
         if !resource.acknowledges {
-            passage = passage.plus(&Spread::exactly(class.segment_bits / resource.rate));
+            transit_time =
+                transit_time.plus(&TimeDistribution::exactly(class.segment_bits / resource.rate));
         }
-        if let Some(queue) = Mm1b::new(response.rho, resource.room.max(1)) {
-            passage = passage.plus(&Spread::wait(queue.delay(), response.service));
+        if let Some(queue) = Mm1b::new(response.rho, resource.capacity.max(1)) {
+            transit_time =
+                transit_time.plus(&TimeDistribution::wait(queue.delay(), response.service));
         }
     }
-    passage
+    transit_time
 }
 
-/// Windows that a message takes.
+/// Number of windows of a message.
 fn rounds(tcp: &MeterTcp, sizes: &Sizes) -> u32 {
     let segments = sizes.segments.max(1);
     match (tcp.window, tcp.restart) {
@@ -126,26 +133,30 @@ fn rounds(tcp: &MeterTcp, sizes: &Sizes) -> u32 {
     }
 }
 
-/// Wait behind earlier messages, each of which holds the others for some time. `None` if they
-/// come faster than that.
-fn behind(service: &Spread, per_second: f64, every: Every) -> Option<Spread> {
+/// Waiting time for earlier messages, each of which occupies the connection for its service time.
+/// `None` if the utilisation is 1 or more.
+fn wait_for_earlier_messages(
+    service: &TimeDistribution,
+    per_second: f64,
+    message_interval: MessageInterval,
+) -> Option<TimeDistribution> {
     let busy = service.mean() * per_second;
     if busy >= 1.0 {
         return None;
     }
-    let mut wait = Spread::exactly(0.0);
+    let mut wait = TimeDistribution::exactly(0.0);
     if busy < IDLE {
         return Some(wait);
     }
-    let gap = match every {
-        Every::Fixed => Spread::exactly(1.0 / per_second),
-        Every::Random => {
-            // Exponential, by values that are equally likely.
+    let gap = match message_interval {
+        MessageInterval::Fixed => TimeDistribution::exactly(1.0 / per_second),
+        MessageInterval::Random => {
+            // Exponential distribution, as equally likely values.
             let at = |step: u32| -(1.0 - (f64::from(step) + 0.5) / 32.0).ln() / per_second;
-            Spread::of((0..32).map(|step| (at(step), 1.0)).collect())?
+            TimeDistribution::of((0..32).map(|step| (at(step), 1.0)).collect())?
         }
     };
-    for _ in 0..MESSAGES {
+    for _ in 0..LINDLEY_STEPS_MAX {
         let next = wait.plus(service).after(&gap);
         let change = (next.mean() - wait.mean()).abs();
         wait = next;
@@ -156,7 +167,7 @@ fn behind(service: &Spread, per_second: f64, every: Every) -> Option<Spread> {
     Some(wait)
 }
 
-/// Share of time below which a connection holds nothing up.
+/// Utilisation below which the wait is neglected.
 const IDLE: f64 = 1e-4;
-/// Messages after which the wait has settled, or is as long as it gets here.
-const MESSAGES: u32 = 40;
+/// Maximum number of steps of the recursion.
+const LINDLEY_STEPS_MAX: u32 = 40;

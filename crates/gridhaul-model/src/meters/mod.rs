@@ -1,9 +1,9 @@
-//! Scenarios of many meters: read, solved by the fixed point, and written as an answer.
+//! Scenarios of many meters: conversion to a network, fixed-point solution, and answer.
 
 mod answer;
-mod build;
 mod delay;
-mod supports;
+mod layout;
+mod unsupported;
 
 use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::backend::{Progress, RunError, Unsupported};
@@ -11,24 +11,23 @@ use gridhaul_scenario::scenario::Scenario;
 
 use crate::chain::Elimination;
 use crate::fixed_point::Workspace;
-use crate::rules::Rules;
-use build::layout;
+use crate::model_rules::ModelRules;
+use layout::layout;
 
-/// Whether every key can be honoured.
+/// Checks that every key is supported.
 ///
-/// # Errors
-/// Each key that cannot, and why.
+/// # Errors Each unsupported key, with the reason.
 pub(crate) fn supports(scenario: &Scenario) -> Result<(), Vec<Unsupported>> {
-    let refused = supports::refused(scenario);
-    if refused.is_empty() { Ok(()) } else { Err(refused) }
+    let unsupported = unsupported::unsupported_keys(scenario);
+    if unsupported.is_empty() { Ok(()) } else { Err(unsupported) }
 }
 
-/// What one point leaves behind for the next: points of a sweep lie side by side, so that each begins
-/// where the one before it ended.
+/// State kept from one point of a sweep to the next: each solution starts from the previous one,
+/// since neighbouring points are similar.
 #[derive(Default)]
-struct Memory {
+struct SweepMemory {
     network: Workspace,
-    /// Plans for the chains behind the delays of messages, one for each flow.
+    /// Elimination plans of the chains for message delays, one for each flow.
     timers: Vec<Elimination>,
 }
 
@@ -38,13 +37,13 @@ struct Memory {
 /// A scenario that is not valid or not supported.
 pub(crate) fn answer(
     scenario: &Scenario,
-    rules: Rules,
+    rules: ModelRules,
     progress: &dyn Progress,
 ) -> Result<Answer, RunError> {
     let points = scenario.points().map_err(|error| RunError::Invalid(error.to_string()))?;
     let total = points.len() as u64;
     let mut answer = answer::empty(scenario);
-    let mut work = Memory::default();
+    let mut work = SweepMemory::default();
     let mut finished = vec![0; points.len()];
     for (index, point) in points.iter().enumerate() {
         if progress.is_interrupted() {

@@ -2,11 +2,11 @@
 
 /// Time in the system of accepted packets, in service times.
 ///
-/// A packet that meets k others stays for k + 1 exponential services, so that it is still there
-/// after t service times if fewer than k + 1 are finished by then, of which the number is Poisson
-/// with mean t. Summed over k with the weights ρ^k, that is
-/// P(T > t) = Σ_(i<B) Poisson(i; t) (ρ^i − ρ^B)/(1 − ρ^B): equation 11 with its two sums taken
-/// together. All terms are positive; nothing cancels.
+/// A packet that finds k others stays for k + 1 exponential services. It is still in the system
+/// after t service times if fewer than k + 1 services are finished, whose number is Poisson with
+/// mean t. The sum over k with the weights ρ^k is P(T > t) = Σ_(i<B) Poisson(i; t) (ρ^i − ρ^B)/(1 −
+/// ρ^B): equation 11 with its two sums combined. All terms are positive, so there is no
+/// cancellation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Delay {
     /// ln ρ.
@@ -14,7 +14,7 @@ pub struct Delay {
     b: f64,
 }
 
-/// Terms below this share of the largest are left out.
+/// Terms below this fraction of the largest are omitted.
 const NEGLIGIBLE: f64 = 1e-18;
 
 impl Delay {
@@ -31,8 +31,8 @@ impl Delay {
         if !t.is_finite() {
             return 0.0;
         }
-        // From the largest Poisson term below B outwards. The weights of neighbours differ by
-        // `met`; what is subtracted on the way up is small beside the weight at the top.
+        // From the largest Poisson term below B outwards. Adjacent weights differ by `met`; the
+        // subtractions for rising i are small relative to the weight at the top.
         let top = t.floor().min(self.b - 1.0);
         let largest = poisson(top, t);
         let (most, met) = (self.weight(top), self.met(top));
@@ -67,14 +67,13 @@ impl Delay {
     }
 
     /// P(W ≤ t) for the time W that an accepted packet waits before its own service, in service
-    /// times; at t = 0 the share that need not wait.
+    /// times; at t = 0 the share without waiting.
     #[must_use]
     pub fn waits_within(&self, t: f64) -> f64 {
         if t < 0.0 {
             return 0.0;
         }
-        // Of the packets met, k or fewer services end the wait: the sums of `beyond` begin one later.
-        // P(W > t) = P(k ≥ 1) P(T' > t), T' in the system of one place fewer.
+        // P(W > t) = P(k ≥ 1) P(T' > t), with T' of a system with capacity B − 1.
         if self.b < 2.0 {
             return 1.0;
         }
@@ -83,7 +82,7 @@ impl Delay {
         1.0 - some * if t == 0.0 { 1.0 } else { smaller.beyond(t) }
     }
 
-    /// Time within which a share of the accepted packets has left, in service times.
+    /// Quantile of the time in the system of accepted packets, in service times.
     #[must_use]
     pub fn quantile(&self, share: f64) -> f64 {
         if share <= 0.0 {
@@ -100,18 +99,18 @@ impl Delay {
         high
     }
 
-    /// Time beyond which next to nothing (less than 1e-4) stays, in service times.
+    /// Time that is exceeded with a probability below 1e-4, in service times.
     #[must_use]
     pub(crate) fn longest(&self) -> f64 {
-        // As long as the services of a full system take, with four standard deviations; with few
-        // packets the exponential tail of one is longer. Below full load at most M/M/1's.
+        // The service times of a full system plus four standard deviations; for few packets, the
+        // exponential tail of one service dominates. For ρ < 1 at most that of M/M/1.
         let full = self.b + 4.0 * self.b.sqrt() + 10.0;
         let idle = -self.x.exp_m1();
         if idle > 0.0 { full.min(9.3 / idle) } else { full }
     }
 
-    /// ρ^i (1 − ρ)/(1 − ρ^B): the probability that a packet meets exactly i others; 0 if that is too
-    /// small to go on from.
+    /// ρ^i (1 − ρ)/(1 − ρ^B): the probability that a packet finds exactly i others; 0 if it is too
+    /// small for the recursion.
     fn met(&self, i: f64) -> f64 {
         let met = if self.x == 0.0 {
             1.0 / self.b
@@ -123,7 +122,7 @@ impl Delay {
         if met > REPRESENTABLE { met } else { 0.0 }
     }
 
-    /// (ρ^i − ρ^B)/(1 − ρ^B): the probability that a packet meets at least i others.
+    /// (ρ^i − ρ^B)/(1 − ρ^B): the probability that a packet finds at least i others.
     fn weight(&self, i: f64) -> f64 {
         let left = self.b - i;
         if self.x == 0.0 {
@@ -136,12 +135,12 @@ impl Delay {
     }
 }
 
-/// Smallest probability from which its neighbours are computed by products.
+/// Smallest probability from which adjacent ones are computed by products.
 const REPRESENTABLE: f64 = 1e-250;
 
 /// Poisson probability of i at mean t, by logarithms.
 fn poisson(i: f64, t: f64) -> f64 {
-    // i ln t − t − ln i!, with Stirling's i ln i − i taken off both before they grow large.
+    // i ln t − t − ln i!, with Stirling's i ln i − i subtracted from both to avoid large terms.
     let head = if i > 0.0 { i * (t / i).ln() + (i - t) } else { -t };
     (head - stirling_rest(i)).exp()
 }
@@ -170,14 +169,14 @@ mod tests {
     }
 
     #[test]
-    fn one_place_is_exponential_and_two_are_a_mixture() {
+    fn capacity_1_is_exponential_and_capacity_2_a_mixture() {
         for t in [0.1, 1.0, 5.0_f64] {
             assert!((delay(3.0, 1).beyond(t) - (-t).exp()).abs() < 1e-14);
-            // ρ = 1, B = 2: half of the accepted meet nobody, half meet one.
+            // ρ = 1, B = 2: half of the accepted packets find no other, half find one.
             let half = 0.5 * (-t).exp() + 0.5 * (-t).exp() * (1.0 + t);
             assert!((delay(1.0, 2).beyond(t) - half).abs() < 1e-14);
         }
-        // Without limit it is exponential with rate 1 − ρ.
+        // Without a limit it is exponential with rate 1 − ρ.
         assert!((delay(0.5, 10_000).beyond(4.0) - (-2.0_f64).exp()).abs() < 1e-12);
     }
 
@@ -202,16 +201,16 @@ mod tests {
     }
 
     #[test]
-    fn waiting_is_the_stay_without_the_own_service() {
-        // ρ = 1, B = 2: half wait nothing, half one exponential service.
+    fn waiting_time_is_the_time_in_system_without_the_own_service() {
+        // ρ = 1, B = 2: half do not wait, half wait for one exponential service.
         let delay = delay(1.0, 2);
         assert!((delay.waits_within(0.0) - 0.5).abs() < 1e-15);
         assert!((delay.waits_within(1.0) - (1.0 - 0.5 * (-1.0_f64).exp())).abs() < 1e-14);
     }
 
     #[test]
-    fn far_times_and_large_queues_are_finite() {
-        // Full queue of 10,000: the stay is Erlang(10,000), 10,000 ± 100 services.
+    fn long_times_and_large_queues_are_finite() {
+        // Full queue of 10,000: the time in the system is Erlang(10,000), 10,000 ± 100 services.
         let full = delay(1e6, 10_000);
         assert!((full.within(10_000.0) - 0.5).abs() < 0.01);
         assert!(full.beyond(9_500.0) > 0.9999 && full.beyond(10_500.0) < 1e-4);
@@ -234,7 +233,7 @@ mod tests {
         }
 
         #[test]
-        fn probability_never_leaves_its_range(log in -7.0..7.0_f64, b in 1_u32..10_000, t in 0.0..1e6_f64) {
+        fn probabilities_are_between_0_and_1(log in -7.0..7.0_f64, b in 1_u32..10_000, t in 0.0..1e6_f64) {
             let delay = Mm1b::new(log.exp(), b).unwrap().delay();
             let (now, later) = (delay.beyond(t), delay.beyond(t * 1.001));
             prop_assert!((0.0..=1.0).contains(&now) && later <= now + 1e-12);

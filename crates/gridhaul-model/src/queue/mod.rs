@@ -1,16 +1,16 @@
-//! The M/M/1/B queue (paper `sa-tcp`, section 4.5): Poisson arrivals, exponential service, room for
-//! B packets in the system, the one in service included.
+//! The M/M/1/B queue (paper `sa-tcp`, section 4.5): Poisson arrivals, exponential service, a
+//! capacity of B packets in the system, the one in service included.
 //!
-//! What the printed equations are, checked against the balance equations of the birth–death chain
-//! (Kleinrock 1975, chapter 3.6):
+//! Validity of the published equations, checked against the balance equations of the birth–death
+//! chain (Kleinrock 1975, chapter 3.6):
 //!
-//! - (5) is right for B packets *in the system*. A queue in which B packets *wait* has B + 1.
-//! - (6) is right, and is the time in the system (own transmission included) of *accepted* packets;
-//!   the paper calls it the queuing delay. It is 0/0 at ρ = 1 and overflows for ρ ≫ 1.
-//! - (11) is right, again for the time in the system of accepted packets; it is 0/0 at ρ = 1 and
-//!   loses all digits near it.
+//! - (5) holds for B packets *in the system*. A queue in which B packets *wait* has B + 1.
+//! - (6) holds, and is the time in the system (own transmission included) of *accepted* packets;
+//!   the paper calls it queuing delay. It is 0/0 at ρ = 1 and overflows for ρ ≫ 1.
+//! - (11) holds, again for the time in the system of accepted packets; it is 0/0 at ρ = 1 and loses
+//!   all precision near it.
 //!
-//! Here they are written in x = ln ρ with `expm1`, so that nothing cancels or overflows.
+//! Here they are expressed in x = ln ρ with `expm1`, without cancellation or overflow.
 
 mod delay;
 
@@ -21,13 +21,13 @@ pub use delay::Delay;
 pub struct Mm1b {
     /// ln ρ.
     x: f64,
-    /// Room in the system.
+    /// Capacity of the system, in packets.
     b: f64,
 }
 
 impl Mm1b {
-    /// A queue that is offered ρ times what it can serve, with room for `capacity` packets in the
-    /// system. `None` for a load that is negative, infinite or not a number, or without room.
+    /// A queue with offered load ρ and a capacity of `capacity` packets in the system. `None` if
+    /// the load is negative, infinite or not a number, or the capacity is zero.
     #[must_use]
     pub fn new(rho: f64, capacity: u32) -> Option<Self> {
         let possible = rho >= 0.0 && rho.is_finite() && capacity > 0;
@@ -40,7 +40,7 @@ impl Mm1b {
         self.x.exp()
     }
 
-    /// Share of the arrivals that find the system full (equation 5).
+    /// Blocking probability: share of the arrivals that find the system full (equation 5).
     ///
     /// ρ^B (1 − ρ) / (1 − ρ^(B+1)), with both sides in `expm1`; 1/(B + 1) at ρ = 1.
     #[must_use]
@@ -54,7 +54,7 @@ impl Mm1b {
         }
     }
 
-    /// Share of time in which the server works: λ (1 − blocking) / μ.
+    /// Utilisation of the server: λ (1 − blocking) / μ.
     #[must_use]
     pub fn busy(&self) -> f64 {
         // 1 − π₀ = ρ (1 − ρ^B) / (1 − ρ^(B+1)).
@@ -70,13 +70,14 @@ impl Mm1b {
     #[must_use]
     pub fn mean_number(&self) -> f64 {
         let n = self.b + 1.0;
-        // Full places at ρ are empty places at 1/ρ: L(ρ) = B − L(1/ρ).
+        // Symmetry of occupied and free places: L(ρ) = B − L(1/ρ).
         let below = |y: f64| {
             if y > 0.7 {
-                // ρ < 1/2: nothing cancels.
+                // ρ < 1/2: no cancellation.
                 1.0 / y.exp_m1() - n / (n * y).exp_m1()
             } else {
-                // 1/(e^y − 1) and n/(e^(ny) − 1) have the same pole 1/y, which is taken off both.
+                // 1/(e^y − 1) and n/(e^(ny) − 1) have the same pole 1/y, which is subtracted from
+                // both.
                 without_pole(y) - n * without_pole(n * y)
             }
         };
@@ -88,14 +89,14 @@ impl Mm1b {
     #[must_use]
     pub fn sojourn(&self) -> f64 {
         let busy = self.busy();
-        // At ρ → 0 a packet meets nobody and stays for its own service.
+        // At ρ → 0 a packet finds the system empty and stays for its own service.
         if busy > 0.0 { (self.mean_number() / busy).max(1.0) } else { 1.0 }
     }
 
     /// ln E[e^(−sW)] for the time W that an accepted packet waits before its own service, in service times.
     ///
-    /// A packet meets i others with a probability ∝ ρ^i, i < B, and waits for as many exponential services,
-    /// each of which has the transform z = 1/(1 + s): Σ (ρz)^i / Σ ρ^i.
+    /// A packet finds i others with a probability ∝ ρ^i, i < B, and waits for i exponential
+    /// services, each with the transform z = 1/(1 + s): Σ (ρz)^i / Σ ρ^i.
     #[must_use]
     pub fn log_wait_transform(&self, s: f64) -> f64 {
         let sum = |y: f64| {
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn one_place_is_erlangs_loss() {
+    fn capacity_1_is_the_erlang_loss_formula() {
         // B = 1: blocked while busy, ρ/(1 + ρ); an accepted packet stays for one service.
         let queue = Mm1b::new(2.0, 1).unwrap();
         assert!((queue.blocking() - 2.0 / 3.0).abs() < 1e-15);
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn far_ends_of_the_load_are_finite() {
+    fn very_small_and_large_loads_are_finite() {
         let full = Mm1b::new(1e9, 10_000).unwrap();
         assert!((full.blocking() - (1.0 - 1e-9)).abs() < 1e-12);
         assert!((full.sojourn() - 10_000.0).abs() < 1e-6);
@@ -192,7 +193,8 @@ mod tests {
 
     #[test]
     fn the_transform_of_the_wait_by_hand() {
-        // ρ = 1/2, B = 2: 2/3 meet nobody, 1/3 wait for one service, of which the transform at s = 1 is 1/2.
+        // ρ = 1/2, B = 2: 2/3 find the system empty, 1/3 wait for one service, whose transform at s
+        // = 1 is 1/2.
         let queue = Mm1b::new(0.5, 2).unwrap();
         assert!((queue.log_wait_transform(1.0).exp() - (2.0 / 3.0 + 1.0 / 6.0)).abs() < 1e-14);
         assert_eq!(Mm1b::new(0.0, 5).unwrap().log_wait_transform(3.0), 0.0);
@@ -218,18 +220,18 @@ mod tests {
             let queue = Mm1b::new(rho, b).unwrap();
             let states = directly(rho, b);
             let number: f64 = (0_u32..).zip(&states).map(|(k, p)| f64::from(k) * p).sum();
-            // Below the smallest normal number both have lost their digits.
+            // Below the smallest normal number both have lost their precision.
             let full = states[b as usize];
             prop_assert!((queue.blocking() - full).abs() < 1e-10 * full + f64::MIN_POSITIVE);
             prop_assert!((queue.busy() / (1.0 - states[0]) - 1.0).abs() < 1e-9);
             prop_assert!((queue.mean_number() / number - 1.0).abs() < 1e-9);
-            // Little's law, with arrivals that are accepted.
+            // Little's law, with the accepted arrivals.
             let accepted = rho * (1.0 - queue.blocking());
             prop_assert!((queue.sojourn() * accepted / number - 1.0).abs() < 1e-9);
         }
 
         #[test]
-        fn loss_grows_with_load_and_falls_with_room(log in -7.0..7.0_f64, b in 1_u32..10_000) {
+        fn loss_grows_with_load_and_falls_with_capacity(log in -7.0..7.0_f64, b in 1_u32..10_000) {
             let at = |log: f64, b| Mm1b::new(log.exp(), b).unwrap().blocking();
             let loss = at(log, b);
             prop_assert!((0.0..=1.0).contains(&loss));

@@ -1,4 +1,4 @@
-//! The answer to a scenario of bulk flows: all points of its sweep, and what a reader must know.
+//! The answer to a scenario of bulk flows: all points of the sweep, and warnings about assumptions.
 
 use std::collections::BTreeMap;
 
@@ -7,35 +7,33 @@ use gridhaul_scenario::backend::{Progress, RunError, Unsupported};
 use gridhaul_scenario::scenario::{Load, Scenario, ScenarioPoint};
 use indexmap::IndexMap;
 
-use super::bulk::answer_point;
-use crate::rules::Rules;
+use super::point_answer::answer_point;
+use crate::model_rules::ModelRules;
 
-/// Whether a scenario is about bulk flows or transfers, so that these formulas are to answer it.
+/// Whether a scenario has bulk flows or transfers, which the steady-state formulas describe.
 #[must_use]
 pub fn is_bulk(scenario: &Scenario) -> bool {
     scenario.flow.values().any(|flow| matches!(flow.load, Load::Bulk | Load::Transfer(_)))
 }
 
-/// Whether at least one point of the sweep has a formula, and no key asks for what equations cannot
-/// give.
+/// Checks that at least one point of the sweep has a formula and that no key requires packets.
 ///
-/// # Errors
-/// Each key that cannot be honoured.
-pub fn supports(scenario: &Scenario, rules: Rules) -> Result<(), Vec<Unsupported>> {
+/// # Errors Each unsupported key.
+pub fn supports(scenario: &Scenario, rules: ModelRules) -> Result<(), Vec<Unsupported>> {
     let mut unsupported = Vec::new();
-    let mut refuse = |key: &str, reason: &str| {
+    let mut reject = |key: &str, reason: &str| {
         unsupported.push(Unsupported { key: key.to_owned(), reason: reason.to_owned() });
     };
     if scenario.record.interval.is_some() {
-        refuse("record.interval", "the steady state has no course over time; ask `--on sim`");
+        reject("record.interval", "the steady-state formulas give no time series; use `--on sim`");
     }
     if !scenario.record.pcap.is_empty() {
-        refuse("record.pcap", "equations have no packets; ask `--on sim`");
+        reject("record.pcap", "equations have no packets; use `--on sim`");
     }
     if !unsupported.is_empty() {
         return Err(unsupported);
     }
-    // A scenario that contradicts itself is refused when it is run.
+    // An inconsistent scenario is rejected when it is run.
     let points = scenario.points().unwrap_or_default();
     for point in &points {
         match answer_point(&point.scenario, rules) {
@@ -52,46 +50,46 @@ pub fn supports(scenario: &Scenario, rules: Rules) -> Result<(), Vec<Unsupported
     if unsupported.is_empty() { Ok(()) } else { Err(unsupported) }
 }
 
-/// Answers all points. One without a formula has no metrics, and a warning says why.
+/// Answers all points. A point without a formula has no metrics, and a warning states the reason.
 ///
 /// # Errors
 /// A sweep that contradicts the scenario, or no point that has a formula.
 pub fn answer(
     scenario: &Scenario,
-    rules: Rules,
+    rules: ModelRules,
     progress: &dyn Progress,
 ) -> Result<Answer, RunError> {
     let points = scenario.points().map_err(|error| RunError::Invalid(error.to_string()))?;
     supports(scenario, rules).map_err(RunError::Unsupported)?;
-    let mut heard = Heard::default();
+    let mut collected = CollectedWarnings::default();
     let mut answered = Vec::with_capacity(points.len());
     for (index, point) in points.iter().enumerate() {
         if progress.is_interrupted() {
             break;
         }
-        answered.push(answer_one(point, rules, &mut heard));
+        answered.push(answer_one(point, rules, &mut collected));
         progress.advance(index as u64 + 1, points.len() as u64);
     }
     let mut answer = Answer::without_points(scenario, "model");
-    // Equations know no chance.
+    // The equations are deterministic.
     answer.replications = 1;
     let finished = answered.len();
     answer.points = answered;
-    answer.warnings.extend(heard.warnings(points.len()));
+    answer.warnings.extend(collected.warnings(points.len()));
     let finished: Vec<_> = (0..points.len()).map(|point| usize::from(point < finished)).collect();
     answer.with_finished(&finished, 1)
 }
 
-/// What was said, and at which points.
+/// Warnings of all points, with the points to which they apply.
 #[derive(Debug, Default)]
-struct Heard {
-    /// Key and formula, then what limited the flow there.
+struct CollectedWarnings {
+    /// Key and formula, then the bottleneck of the flow, with its points.
     laws: BTreeMap<(String, &'static str), BTreeMap<String, Vec<String>>>,
     /// Key and message.
     notes: BTreeMap<(String, String), Vec<String>>,
 }
 
-impl Heard {
+impl CollectedWarnings {
     fn warnings(self, points: usize) -> Vec<Warning> {
         let mut warnings = Vec::new();
         for ((about, law), limits) in self.laws {
@@ -111,7 +109,7 @@ impl Heard {
     }
 }
 
-/// Where a thing is so, unless it is so everywhere.
+/// The points to which a warning applies; empty if it applies to all.
 fn places(at: &[String], points: usize) -> String {
     match at {
         _ if at.len() == points => String::new(),
@@ -121,24 +119,28 @@ fn places(at: &[String], points: usize) -> String {
     }
 }
 
-fn answer_one(point: &ScenarioPoint, rules: Rules, heard: &mut Heard) -> Point {
+fn answer_one(
+    point: &ScenarioPoint,
+    rules: ModelRules,
+    collected: &mut CollectedWarnings,
+) -> Point {
     let place = place(&point.parameters);
     let (mut flows, mut links) = (Vec::new(), Vec::new());
     match answer_point(&point.scenario, rules) {
         Ok(answer) => {
             for (about, law, limit) in answer.laws {
-                let limits = heard.laws.entry((about, law)).or_default();
+                let limits = collected.laws.entry((about, law)).or_default();
                 limits.entry(limit).or_default().push(place.clone());
             }
             for note in answer.notes {
-                heard.notes.entry(note).or_default().push(place.clone());
+                collected.notes.entry(note).or_default().push(place.clone());
             }
             (flows, links) = (answer.flows, answer.links);
         }
         Err(keys) => {
             for key in keys {
-                let message = format!("no answer, since {}", key.reason);
-                heard.notes.entry((key.key, message)).or_default().push(place.clone());
+                let message = format!("no result: {}", key.reason);
+                collected.notes.entry((key.key, message)).or_default().push(place.clone());
             }
         }
     }
@@ -146,7 +148,7 @@ fn answer_one(point: &ScenarioPoint, rules: Rules, heard: &mut Heard) -> Point {
     Point { parameters, labels, deterministic: true, flows, links, ..Point::default() }
 }
 
-/// The values of a point: the last part of each key is enough to tell them apart here.
+/// The swept values of a point, each with the last part of its key.
 fn place(parameters: &IndexMap<String, String>) -> String {
     let value = |(key, value): (&String, &String)| {
         let key = key.rsplit('.').next().unwrap_or(key);

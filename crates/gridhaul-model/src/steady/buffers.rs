@@ -1,85 +1,96 @@
-//! Finite buffers of proxies: what the data that waits in a proxy leaves of the window before it.
+//! Finite proxy buffers: how buffered data reduces the window of the upstream hop.
 //!
-//! A proxy that ends connections keeps each byte until the next hop has acknowledged it, because
-//! until then the byte may have to be retransmitted from the proxy (`core/src/pep/coupling/`).
-//! The window that the proxy offers is what its buffer has free, so its buffer of `n` segments is
-//! shared by those that are on their way to the proxy (outstanding on the hop before it, `w`) and
-//! those that it holds (outstanding on the hop after it, `h`):
+//! A proxy that terminates connections keeps each byte until the next hop has acknowledged it,
+//! because until then the byte may have to be retransmitted from the proxy
+//! (`core/src/pep/coupling/`). The proxy advertises its free buffer space as receive window. The
+//! buffer of `n` segments is therefore shared by the segments outstanding on the upstream hop (`w`)
+//! and those outstanding on the downstream hop (`h`):
 //!
 //! ```text
 //! w(r) + h(r) ≤ n
 //! ```
 //!
-//! `w(r)` and `h(r)` are the windows with which each hop reaches the rate `r` by its own law. Without
-//! loss they are `r · RTT` (Little's law), and the equation becomes `r ≤ n / (RTT before + RTT
-//! after)`: a byte occupies its place for a round trip to the proxy and a second one behind it. With
-//! loss the law's window at `r` contains the recovery of losses, during which places stay occupied.
-//! The rate of the chain is the largest `r` for which this holds at every proxy.
+//! `w(r)` and `h(r)` are the windows with which each hop reaches the rate `r` by its own throughput
+//! law. Without loss they are `r · RTT` (Little's law), and the equation becomes `r ≤ n / (RTT
+//! before + RTT after)`: a byte occupies buffer space for one round trip upstream of the proxy and
+//! one downstream of it. With loss, the window of the law at `r` includes loss recovery, during
+//! which the space stays occupied. The rate of the chain is the largest `r` for which this holds at
+//! every proxy.
 //!
-//! A proxy that reflects offers no more than it was offered itself (paper `plc`, section II.D.3).
-//! Hence on every hop before a row of reflecting proxies no more may be outstanding than the last
-//! of them has free: `w(r)` is then that of each of these hops, and `h(r)` that of the last proxy.
+//! A reflecting proxy advertises at most the window that it receives from downstream (paper `plc`,
+//! section II.D.3). On every hop before a sequence of reflecting proxies, the outstanding data are
+//! therefore limited by the free buffer space of the last of them: `w(r)` is that of each of these
+//! hops, and `h(r)` that of the last proxy.
 //!
-//! One place is lost to reporting. A place that becomes free is reported by the acknowledgement of
-//! the next segment that arrives, or when half of the buffer has become free since the last report.
-//! So up to one segment of free space is unknown to the sender, and `n - 1` are shared. With a
-//! buffer of one or two segments, half of it is at most one segment: each is reported at once.
+//! Window updates cost one segment. Space that becomes free is advertised with the acknowledgement
+//! of the next segment that arrives, or when half of the buffer has become free since the last
+//! advertisement. Up to one segment of free space is therefore unknown to the sender, and `n - 1`
+//! are usable. With a buffer of one or two segments, half of it is at most one segment, so that
+//! each is advertised at once.
 
 use super::Connection;
 use super::demand::Demand;
 
-/// The buffer of a proxy that ends connections, in segments of the hop before it.
+/// The buffer of a proxy that terminates connections, in segments of the upstream hop.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Buffer {
     pub segments: f64,
-    /// Whether the proxy offers no more than it was offered.
+    /// Whether the proxy reflects the downstream receive window.
     pub reflects: bool,
 }
 
 impl Buffer {
-    /// Places that data can use at any time.
+    /// Segments that can be outstanding at any time.
     fn usable(self) -> f64 {
         if self.segments > 2.0 { self.segments - 1.0 } else { self.segments }
     }
 }
 
-/// Where a buffer limits the rate of a chain.
+/// A limit that a proxy buffer sets on the rate of a connection chain.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct BufferLimit {
-    /// Segments a second that arrive at the far end.
+    /// Segments per second that arrive at the destination.
     pub rate: f64,
-    /// The hop whose window closes.
-    pub piece: usize,
-    /// The proxy whose buffer is full.
+    /// Index of the connection whose window closes.
+    pub split_connection: usize,
+    /// Index of the proxy whose buffer is full.
     pub proxy: usize,
 }
 
-/// What the buffers between the pieces of a chain allow; `None` where they allow as much as the
-/// pieces on their own. `buffers` are in the order of the pieces that end at them.
-pub(super) fn limit(pieces: &[Demand<'_>], buffers: &[Buffer]) -> Option<BufferLimit> {
-    let most = pieces.iter().map(Demand::arriving).fold(f64::INFINITY, f64::min);
-    let mut full = first_full(pieces, buffers, most)?;
-    // The windows grow with the rate, so that there is one rate at which a buffer is just full.
+/// The rate limit of the proxy buffers of a connection chain; `None` if the buffers do not limit
+/// the rate. `buffers` are in the order of the connections that end at them.
+pub(super) fn limit(split_connections: &[Demand<'_>], buffers: &[Buffer]) -> Option<BufferLimit> {
+    let most = split_connections.iter().map(Demand::arriving).fold(f64::INFINITY, f64::min);
+    let mut full = first_full(split_connections, buffers, most)?;
+    // The windows grow with the rate, so bisection finds the one rate at which a buffer is just
+    // full.
     let (mut low, mut high) = (0.0, most);
     for _ in 0..60 {
         let middle = f64::midpoint(low, high);
-        match first_full(pieces, buffers, middle) {
+        match first_full(split_connections, buffers, middle) {
             Some(place) => (high, full) = (middle, place),
             None => low = middle,
         }
     }
-    let (piece, proxy) = full;
-    Some(BufferLimit { rate: low, piece, proxy })
+    let (split_connection, proxy) = full;
+    Some(BufferLimit { rate: low, split_connection, proxy })
 }
 
 /// The first hop, and the proxy after it, between which more is outstanding at this rate than the
 /// proxy's buffer can hold.
-fn first_full(pieces: &[Demand<'_>], buffers: &[Buffer], rate: f64) -> Option<(usize, usize)> {
-    let windows: Vec<f64> = pieces.iter().map(|piece| window_at(piece, rate)).collect();
-    for (piece, window) in windows.iter().enumerate() {
-        for (proxy, buffer) in buffers.iter().enumerate().skip(piece) {
+fn first_full(
+    split_connections: &[Demand<'_>],
+    buffers: &[Buffer],
+    rate: f64,
+) -> Option<(usize, usize)> {
+    let windows: Vec<f64> = split_connections
+        .iter()
+        .map(|split_connection| window_at(split_connection, rate))
+        .collect();
+    for (split_connection, window) in windows.iter().enumerate() {
+        for (proxy, buffer) in buffers.iter().enumerate().skip(split_connection) {
             if window + windows[proxy + 1] > buffer.usable() {
-                return Some((piece, proxy));
+                return Some((split_connection, proxy));
             }
             if !buffer.reflects {
                 break;
@@ -89,13 +100,14 @@ fn first_full(pieces: &[Demand<'_>], buffers: &[Buffer], rate: f64) -> Option<(u
     None
 }
 
-/// The least window in segments with which `rate` segments a second arrive at the end of a piece.
-fn window_at(piece: &Demand<'_>, rate: f64) -> f64 {
+/// The smallest window in segments with which `rate` segments per second arrive at the end of a
+/// connection.
+fn window_at(split_connection: &Demand<'_>, rate: f64) -> f64 {
     let arriving = |window: f64| {
-        let connection = Connection { window, ..piece.connection };
-        piece.law.rate(&connection) * (1.0 - connection.loss)
+        let connection = Connection { window, ..split_connection.connection };
+        split_connection.law.rate(&connection) * (1.0 - connection.loss)
     };
-    let (mut low, mut high) = (0.0, piece.connection.window);
+    let (mut low, mut high) = (0.0, split_connection.connection.window);
     for _ in 0..60 {
         let middle = f64::midpoint(low, high);
         if arriving(middle) < rate { low = middle } else { high = middle }

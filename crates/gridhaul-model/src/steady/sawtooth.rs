@@ -1,15 +1,15 @@
-//! Reno alone on a link whose queue overflows: the sawtooth between half the full pipe and the
-//! full pipe.
+//! A single Reno flow on a link whose queue overflows: the window sawtooth between half of the path
+//! capacity and the path capacity (bandwidth-delay product plus queue).
 //!
 //! Lakshman and Madhow, "The Performance of TCP/IP for Networks with High Bandwidth-Delay Products
 //! and Random Loss" (1997), section III, congestion avoidance without random loss.
 
-/// Share of the link that one Reno flow uses. `pipe` is what the empty way holds, `queue` what may
-/// wait in front of the link, both in segments.
+/// Utilisation of the link by one Reno flow. `pipe` is the bandwidth-delay product, `queue` the
+/// queue limit, both in segments.
 ///
-/// The window runs from half of `pipe + queue` up to it. While it is below the pipe, a round takes
-/// the bare round trip and the link is not full; above, the link is full. A queue as large as the
-/// pipe keeps the link busy.
+/// The window grows from half of `pipe + queue` to all of it. Below the bandwidth-delay product, a
+/// round takes the base round-trip time and the link is not saturated; above, it is. A queue as
+/// large as the bandwidth-delay product keeps the link saturated.
 #[must_use]
 pub fn sawtooth_utilisation(pipe: f64, queue: f64) -> f64 {
     let top = pipe + queue;
@@ -17,10 +17,11 @@ pub fn sawtooth_utilisation(pipe: f64, queue: f64) -> f64 {
     if bottom >= pipe {
         return 1.0;
     }
-    // In round trips of the empty way; one segment more for each round.
+    // In base round-trip times; the window grows by one segment per round.
     let filling = pipe - bottom;
     let sent_filling = (pipe * pipe - bottom * bottom) / 2.0;
-    // Full link: the time is what is sent over the rate, pipe segments for each round trip.
+    // Saturated link: the time is the data sent over the rate of `pipe` segments per round-trip
+    // time.
     let sent_full = (top * top - pipe * pipe) / 2.0;
     let time = filling + sent_full / pipe;
     (sent_filling + sent_full) / pipe / time
@@ -34,9 +35,9 @@ mod tests {
     fn known_points() {
         // No queue: the mean of a sawtooth from one half to one.
         assert!((sawtooth_utilisation(40.0, 0.0) - 0.75).abs() < 1e-12);
-        // As much queue as pipe: always full.
+        // A queue of one bandwidth-delay product: always saturated.
         assert_eq!(sawtooth_utilisation(40.0, 40.0), 1.0);
-        // Half of it, x = 1.5: 3/4 x² / (1 + (x - 1) x) = 1.6875 / 1.75.
+        // Half of that, x = 1.5: 3/4 x² / (1 + (x - 1) x) = 1.6875 / 1.75.
         assert!((sawtooth_utilisation(40.0, 20.0) - 1.6875 / 1.75).abs() < 1e-12);
     }
 }

@@ -1,31 +1,32 @@
-//! How long a transfer takes: slow start, the first loss, then the steady state.
+//! Completion time of a transfer: slow start, first loss, then steady state.
 //!
 //! Cardwell, Savage, Anderson, "Modeling TCP Latency" (INFOCOM 2000).
 
 use super::Connection;
 use super::timeouts::{back_off, timeout_share};
 
-/// What a transfer is made of.
+/// The parameters of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TransferTime {
     /// Segments to transfer; at least one.
     pub segments: f64,
-    /// First congestion window, in segments.
+    /// Initial congestion window, in segments.
     pub initial_window: f64,
-    /// Segments a second that the narrowest link takes.
+    /// Rate of the bottleneck link, in segments per second.
     pub link: f64,
-    /// Segments a second that arrive in the steady state.
+    /// Segments per second that arrive in the steady state.
     pub steady: f64,
-    /// Time of the way out, and of the way back, in seconds.
+    /// One-way delay of the data, in seconds.
     pub out_s: f64,
-    /// Share of the acknowledgements that are lost; matters to the handshake only.
+    /// Loss ratio of the acknowledgements; affects the handshake only.
     pub ack_loss: f64,
-    /// The timer of the handshake in seconds; `None`: the connection is open.
+    /// Initial timeout of the handshake in seconds; `None` if the connection is already
+    /// established.
     pub handshake_s: Option<f64>,
 }
 
-/// Mean seconds from the start to the arrival of the last segment. `None` where half of the packets
-/// or more are lost: the handshake's series has no sum then.
+/// Mean seconds from the start to the arrival of the last segment. `None` for a loss of 50 % or
+/// more, where the series of the handshake diverges.
 #[must_use]
 pub fn transfer_time(connection: &Connection, transfer: &TransferTime) -> Option<f64> {
     let Connection { rtt_s, loss: p, window, acked_by_each: b, timeout_s } = *connection;
@@ -36,21 +37,22 @@ pub fn transfer_time(connection: &Connection, transfer: &TransferTime) -> Option
     // Section 2.2: segments until the first loss, which is part of slow start.
     let any_lost = -(d * (-p).ln_1p()).exp_m1();
     let slow = if p > 0.0 { (any_lost * (1.0 - p) / p + 1.0).min(d) } else { d };
-    // The window grows by a share of 1/b in each round.
+    // The window grows by the fraction 1/b in each round.
     let growth = 1.0 + 1.0 / b;
     let in_slow_start = slow_start_time(connection, transfer, slow, growth);
-    // Section 2.3: the loss that ends slow start, found by the timer or by duplicates.
+    // Section 2.3: the loss that ends slow start, detected by a timeout or by duplicate
+    // acknowledgements.
     let reached = (slow * (growth - 1.0) / growth + initial_window / growth).min(window);
     let by_timer = timeout_share(p, reached);
     let at_loss =
         any_lost * (by_timer * timeout_s * back_off(p) / (1.0 - p) + (1.0 - by_timer) * rtt_s);
     let rest = d - slow;
     let in_steady_state = if rest > 0.0 { rest / steady } else { 0.0 };
-    Some(opening(connection, transfer) + in_slow_start + at_loss + in_steady_state)
+    Some(handshake_time(connection, transfer) + in_slow_start + at_loss + in_steady_state)
 }
 
-/// Seconds until so many segments have arrived in slow start. Section 2.2 sums the rounds by a
-/// logarithm; here they are counted, since the last one is never a fraction of a round trip.
+/// Seconds until `segments` segments have arrived in slow start. Section 2.2 sums the rounds by a
+/// logarithm; here they are counted, since the last round is never a fraction of a round trip.
 fn slow_start_time(
     connection: &Connection,
     transfer: &TransferTime,
@@ -60,27 +62,29 @@ fn slow_start_time(
     let Connection { rtt_s, window: largest, .. } = *connection;
     let (mut time, mut sent, mut window) = (0.0, 0.0, transfer.initial_window.min(largest));
     while sent + window < segments && window < transfer.link * rtt_s {
-        // At the largest window all rounds are alike.
-        let alike = if window < largest { 1.0 } else { ((segments - sent) / window).ceil() - 1.0 };
-        sent += alike * window;
-        time += alike * rtt_s;
+        // At the largest window all rounds are equal.
+        let equal_rounds =
+            if window < largest { 1.0 } else { ((segments - sent) / window).ceil() - 1.0 };
+        sent += equal_rounds * window;
+        time += equal_rounds * rtt_s;
         window = (window * growth).min(largest);
     }
     time + transfer.out_s + (segments - sent - 1.0).max(0.0) / transfer.link
 }
 
-/// Mean time of the handshake (section 2.1), which doubles its timer for each loss.
-fn opening(connection: &Connection, transfer: &TransferTime) -> f64 {
+/// Mean time of the handshake (section 2.1), whose timeout doubles with each loss.
+fn handshake_time(connection: &Connection, transfer: &TransferTime) -> f64 {
     let Some(timer) = transfer.handshake_s else { return 0.0 };
-    let repeats = |p: f64| (1.0 - p) / (1.0 - 2.0 * p) - 1.0;
-    connection.rtt_s + timer * (repeats(connection.loss) + repeats(transfer.ack_loss))
+    let retransmissions = |p: f64| (1.0 - p) / (1.0 - 2.0 * p) - 1.0;
+    connection.rtt_s
+        + timer * (retransmissions(connection.loss) + retransmissions(transfer.ack_loss))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const WAY: Connection =
+    const PATH: Connection =
         Connection { rtt_s: 0.1, loss: 0.0, window: 1e6, acked_by_each: 1.0, timeout_s: 1.0 };
     const OPEN: TransferTime = TransferTime {
         segments: 14.0,
@@ -95,32 +99,32 @@ mod tests {
     #[test]
     fn without_loss_by_hand() {
         // 2 + 4 + 8 = 14 segments: three rounds; the last one arrives half a round trip earlier.
-        assert!((transfer_time(&WAY, &OPEN).unwrap() - 0.25).abs() < 1e-4);
+        assert!((transfer_time(&PATH, &OPEN).unwrap() - 0.25).abs() < 1e-4);
         // With a handshake, one round trip more.
         let opened = TransferTime { handshake_s: Some(1.0), ..OPEN };
-        assert!((transfer_time(&WAY, &opened).unwrap() - 0.35).abs() < 1e-4);
+        assert!((transfer_time(&PATH, &opened).unwrap() - 0.35).abs() < 1e-4);
         // A window of four: 2 + 4, then two rounds of four.
-        let narrow = Connection { window: 4.0, ..WAY };
+        let narrow = Connection { window: 4.0, ..PATH };
         assert!((transfer_time(&narrow, &OPEN).unwrap() - 0.35).abs() < 1e-4);
-        // One segment is there as soon as the way allows.
+        // One segment takes the one-way delay.
         let one = TransferTime { segments: 1.0, initial_window: 10.0, ..OPEN };
-        assert_eq!(transfer_time(&WAY, &one), Some(0.05));
+        assert_eq!(transfer_time(&PATH, &one), Some(0.05));
     }
 
     #[test]
     fn the_handshake_under_loss_by_hand() {
-        // p = 0.1 each way: 0.9 / 0.8 - 1 = 0.125 twice, times 3 s, and the round trip.
-        let way = Connection { loss: 0.1, ..WAY };
+        // p = 0.1 each path: 0.9 / 0.8 - 1 = 0.125 twice, times 3 s, and the round trip.
+        let path = Connection { loss: 0.1, ..PATH };
         let transfer = TransferTime { handshake_s: Some(3.0), ack_loss: 0.1, ..OPEN };
-        assert!((opening(&way, &transfer) - 0.85).abs() < 1e-12);
-        assert_eq!(transfer_time(&Connection { loss: 0.5, ..WAY }, &transfer), None);
+        assert!((handshake_time(&path, &transfer) - 0.85).abs() < 1e-12);
+        assert_eq!(transfer_time(&Connection { loss: 0.5, ..PATH }, &transfer), None);
     }
 
     #[test]
     fn long_transfers_run_at_the_steady_rate() {
-        let way = Connection { loss: 0.01, ..WAY };
+        let path = Connection { loss: 0.01, ..PATH };
         let transfer = TransferTime { segments: 1e6, steady: 50.0, ..OPEN };
-        let time = transfer_time(&way, &transfer).unwrap();
+        let time = transfer_time(&path, &transfer).unwrap();
         assert!((time * 50.0 / 1e6 - 1.0).abs() < 0.001, "{time}");
     }
 }

@@ -1,17 +1,18 @@
-//! The square-root law: what losses found by duplicate acknowledgements leave of Reno.
+//! The square-root law: throughput of Reno when all losses are detected by duplicate
+//! acknowledgements.
 //!
 //! Mathis, Semke, Mahdavi, Ott, "The Macroscopic Behavior of the TCP Congestion Avoidance
 //! Algorithm" (1997), equation 3; paper `plc`, equations 1 and 2.
 
 use super::Connection;
 
-/// Loss above which the law is far outside its assumptions: losses are found by timers then.
+/// Loss above which the assumptions of the law fail, since timeouts dominate.
 pub(crate) const LOSS_MAX: f64 = 0.1;
 
 /// Segments per second: `1 / (RTT √(2 b p / 3))`; infinite without loss.
 ///
-/// Paper `plc`, equation 2, has it for one acknowledgement a segment (b = 1) and with the segment
-/// size as numerator.
+/// Paper `plc`, equation 2, is the case of one acknowledgement per segment (b = 1), with the
+/// segment size as numerator.
 #[must_use]
 pub fn square_root_rate(rtt_s: f64, loss: f64, acked_by_each: f64) -> f64 {
     if loss <= 0.0 {

@@ -1,27 +1,26 @@
 //! Reno with timeouts and receive window.
 //!
 //! Padhye, Firoiu, Towsley, Kurose, "Modeling TCP Throughput: A Simple Model and its Empirical
-//! Validation" (SIGCOMM 1998), section 2. A loss takes all that
-//! follows it in the same round with it, rounds are independent, and a round trip does not depend
-//! on the window.
+//! Validation" (SIGCOMM 1998), section 2. After a loss, all following segments of the same round
+//! are lost; rounds are independent; the round-trip time does not depend on the window.
 //!
-//! The terms are multiplied by (1 - p), so that nothing is divided by zero at p = 1.
+//! The terms are multiplied by (1 - p) to avoid a division by zero at p = 1.
 
 use super::Connection;
 
-/// Window in segments below which the formula is outside its assumptions: fewer than three
-/// segments can follow a lost one, so that only timers find it.
+/// Window in segments below which the assumptions of the formula fail: fewer than three segments
+/// follow a lost one, so that only a timeout detects the loss.
 pub(crate) const WINDOW_MIN: f64 = 4.0;
 
-/// Segments sent per second, repeats included: the full formula (section 2.3).
+/// Segments sent per second, retransmissions included: the full formula (section 2.3).
 #[must_use]
 pub fn send_rate(connection: &Connection) -> f64 {
-    rate(connection, Counted::Sent)
+    rate(connection, Counted::MeterOutput)
 }
 
-/// Segments that reach the receiver per second under the paper's own bursts of loss: the formula
-/// `T(p)` of the journal version (IEEE/ACM Transactions on Networking 8, 2000, section V). Half a
-/// window is lost with each loss, and one segment of each series of timeouts arrives.
+/// Segments that reach the receiver per second with the paper's loss bursts: the formula `T(p)` of
+/// the journal version (IEEE/ACM Transactions on Networking 8, 2000, section V). Each loss event
+/// loses half a window, and one segment of each series of timeouts arrives.
 #[must_use]
 pub fn delivery_rate(connection: &Connection) -> f64 {
     rate(connection, Counted::Delivered)
@@ -31,22 +30,22 @@ pub fn delivery_rate(connection: &Connection) -> f64 {
 #[must_use]
 pub fn approximate_rate(connection: &Connection) -> f64 {
     let Connection { rtt_s, loss: p, window, acked_by_each: b, timeout_s } = *connection;
-    let found_by_duplicates = rtt_s * (2.0 * b * p / 3.0).sqrt();
-    let found_by_timer =
+    let by_duplicate_acks = rtt_s * (2.0 * b * p / 3.0).sqrt();
+    let by_timeout =
         timeout_s * (3.0 * (3.0 * b * p / 8.0).sqrt()).min(1.0) * p * (1.0 + 32.0 * p * p);
-    (window / rtt_s).min(1.0 / (found_by_duplicates + found_by_timer))
+    (window / rtt_s).min(1.0 / (by_duplicate_acks + by_timeout))
 }
 
-/// Probability that a loss in a window of so many segments is found by the timer: `Q(p, w)`,
-/// section 2.2.
+/// Probability that a loss in a window of this size is detected by a timeout: `Q(p, w)`, section
+/// 2.2.
 #[must_use]
 pub fn timeout_share(loss: f64, window: f64) -> f64 {
-    // Up to three segments cannot cause three duplicates.
+    // A window of up to three segments cannot cause three duplicate acknowledgements.
     if window <= 3.0 || loss >= 1.0 {
         return 1.0;
     }
     if loss <= 0.0 {
-        // The limit, by L'Hôpital's rule: of w places for the loss, the last three.
+        // The limit, by L'Hôpital's rule: the last three of w positions of the loss.
         return (3.0 / window).min(1.0);
     }
     // 1 - (1 - p)^n without cancellation.
@@ -56,7 +55,8 @@ pub fn timeout_share(loss: f64, window: f64) -> f64 {
     share.min(1.0)
 }
 
-/// Mean window at a loss when nothing else limits it: `E[W]`, section 2.1. Infinite without loss.
+/// Mean window at a loss if the receive window does not limit it: `E[W]`, section 2.1. Infinite
+/// without loss.
 pub(crate) fn window_at_loss(loss: f64, b: f64) -> f64 {
     if loss <= 0.0 {
         return f64::INFINITY;
@@ -67,7 +67,7 @@ pub(crate) fn window_at_loss(loss: f64, b: f64) -> f64 {
 
 #[derive(Clone, Copy, PartialEq)]
 enum Counted {
-    Sent,
+    MeterOutput,
     Delivered,
 }
 
@@ -81,21 +81,22 @@ fn rate(connection: &Connection, counted: Counted) -> f64 {
     let is_limited = free >= window;
     let w = if is_limited { window } else { free };
     let by_timer = timeout_share(p, w);
-    let through = 1.0 - p;
-    // Segments of a cycle, times (1 - p): until the loss, after it, and by the timer.
+    let delivered = 1.0 - p;
+    // Segments of a cycle, times (1 - p): until the loss, after it, and by timeouts.
     let (after_the_loss, by_the_timer) = match counted {
-        Counted::Sent => (w, by_timer),
-        Counted::Delivered => (w / 2.0, by_timer * through),
+        Counted::MeterOutput => (w, by_timer),
+        Counted::Delivered => (w / 2.0, by_timer * delivered),
     };
-    let segments = through * (through / p + after_the_loss) + by_the_timer;
-    // Rounds of a cycle: section 2.1 with a free window, else section 2.3 with the plateau.
-    let rounds = if is_limited { b / 8.0 * w + through / (p * w) + 2.0 } else { b / 2.0 * w + 1.0 };
+    let segments = delivered * (delivered / p + after_the_loss) + by_the_timer;
+    // Rounds of a cycle: section 2.1 without a window limit, else section 2.3.
+    let rounds =
+        if is_limited { b / 8.0 * w + delivered / (p * w) + 2.0 } else { b / 2.0 * w + 1.0 };
     // Mean length of a series of timeouts, times (1 - p): section 2.2.
     let waiting = timeout_s * back_off(p);
-    segments / (through * rtt_s * rounds + by_timer * waiting)
+    segments / (delivered * rtt_s * rounds + by_timer * waiting)
 }
 
-/// `f(p)`, section 2.2: the timer doubles up to 64 times its first value.
+/// `f(p)`, section 2.2: the timeout doubles up to 64 times its initial value.
 pub(crate) fn back_off(p: f64) -> f64 {
     1.0 + p * (1.0 + p * (2.0 + p * (4.0 + p * (8.0 + p * (16.0 + p * 32.0)))))
 }
@@ -111,13 +112,13 @@ mod tests {
         Connection { rtt_s: 0.2, loss: 0.02, window: 1e6, acked_by_each: 2.0, timeout_s: 1.0 };
 
     #[test]
-    fn a_free_window_by_hand() {
+    fn an_unlimited_window_by_hand() {
         // p = 0.02, b = 2. E[W] = 2/3 + √(8 · 0.98 / 0.12 + 4/9) = 0.6667 + 8.1104 = 8.7770.
         assert!((window_at_loss(0.02, 2.0) - 8.7770).abs() < 1e-4);
         // (1-p)^3 = 0.941192, (1-p)^5.7770 = 0.889830, (1-p)^8.7770 = 0.837501.
         // Q = 0.058808 · (1 + 0.941192 · 0.110170) / 0.162499 = 0.399421.
         assert!((timeout_share(0.02, 8.7770) - 0.39942).abs() < 1e-4);
-        // f(0.02) = 1.020833. Sent: 49 + 8.7770 + 0.39942 / 0.98 = 58.1846.
+        // f(0.02) = 1.020833. MeterOutput: 49 + 8.7770 + 0.39942 / 0.98 = 58.1846.
         // Time: 0.2 · (8.7770 + 1) + 0.39942 · 1.020833 / 0.98 = 1.95540 + 0.41606 = 2.37146.
         assert!((send_rate(&SLOW) - 58.1846 / 2.37146).abs() < 0.005);
         // Delivered: 49 + 4.3885 + 0.39942 = 53.7879.
@@ -128,7 +129,7 @@ mod tests {
     fn a_limited_window_by_hand() {
         let limited = Connection { window: 6.0, ..SLOW };
         // 1 - 0.98^6 = 0.114158, 0.98^3 = 0.941192: Q = 0.058808 · 1.055350 / 0.114158 = 0.543664.
-        // Sent: 49 + 6 + 0.543664 / 0.98 = 55.5548. Rounds: 1.5 + 49 / 6 + 2 = 11.6667.
+        // MeterOutput: 49 + 6 + 0.543664 / 0.98 = 55.5548. Rounds: 1.5 + 49 / 6 + 2 = 11.6667.
         // Time: 2.33333 + 0.543664 · 1.020833 / 0.98 = 2.33333 + 0.566316 = 2.89965.
         assert!((send_rate(&limited) - 55.5548 / 2.89965).abs() < 0.005);
     }
@@ -140,13 +141,13 @@ mod tests {
     }
 
     #[test]
-    fn limits() {
-        // Nothing is lost: the window. Everything is lost: one segment for each timer, which waits
-        // for 64 times its first value.
+    fn limiting_cases() {
+        // Without loss: the window per round-trip time. With 100 % loss: one segment per timeout of
+        // 64 times the initial value.
         assert_eq!(send_rate(&Connection { loss: 0.0, window: 10.0, ..SLOW }), 50.0);
-        let dead = Connection { loss: 1.0, ..SLOW };
-        assert!((send_rate(&dead) - 1.0 / 64.0).abs() < 1e-12);
-        assert_eq!(delivery_rate(&dead), 0.0);
+        let total_loss = Connection { loss: 1.0, ..SLOW };
+        assert!((send_rate(&total_loss) - 1.0 / 64.0).abs() < 1e-12);
+        assert_eq!(delivery_rate(&total_loss), 0.0);
         // Rare losses: the square-root law.
         let rare = Connection { loss: 1e-8, window: 1e9, ..SLOW };
         assert!((send_rate(&rare) / square_root_rate(0.2, 1e-8, 2.0) - 1.0).abs() < 1e-3);
@@ -178,7 +179,7 @@ mod tests {
         }
 
         #[test]
-        fn a_longer_way_or_timer_never_helps(connection in connections(), more in 1.0..10.0_f64) {
+        fn a_longer_path_or_timeout_never_increases_the_rate(connection in connections(), more in 1.0..10.0_f64) {
             let rate = send_rate(&connection);
             let rtt_s = connection.rtt_s * more;
             let timeout_s = connection.timeout_s * more;
@@ -190,8 +191,8 @@ mod tests {
 
         #[test]
         fn more_loss_delivers_less(connection in connections(), more in 1.0..4.0_f64) {
-            // Below 0.3; above, the first segment after a long wait counts for much. The two
-            // cases of the window meet with a step of a few per cent.
+            // Up to a loss of 0.3; above, the first segment after a long timeout dominates. The
+            // formulas for limited and unlimited windows differ by a few per cent at their border.
             let loss = connection.loss * 0.3;
             let timeout_s = connection.timeout_s.max(connection.rtt_s);
             let connection = Connection { loss, timeout_s, window: connection.window.max(4.0), ..connection };

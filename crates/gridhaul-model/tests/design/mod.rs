@@ -1,13 +1,13 @@
-//! Random scenarios of meters over the whole box that the solver must stand: 10³ to 10⁷ meters, none
-//! to 10⁴ collectors, 64 kbit/s to 1 Gbit/s, room for 1 to 10⁴ packets, round trips of 1 ms to 5 s, both
-//! variants, all profiles, bursts and messages, one region or two different ones.
+//! Random scenarios of meters over the parameter space that the solver supports: 10³ to 10⁷ meters,
+//! 0 to 10⁴ aggregators, 64 kbit/s to 1 Gbit/s, queues of 1 to 10⁴ packets, round-trip times of 1
+//! ms to 5 s, Reno and Vegas, all profiles, bursts and messages, one region or two different ones.
 
 use gridhaul_model::{Model, PaperModel};
 use gridhaul_scenario::answer::{Answer, Metric, Row};
 use gridhaul_scenario::backend::{Backend, NoProgress};
 use gridhaul_scenario::scenario::Scenario;
 
-/// Numbers without order from a number: the generator of Steele, Lea and Flood (OOPSLA 2014).
+/// A random number generator: SplitMix64 of Steele, Lea and Flood (OOPSLA 2014).
 pub(crate) struct RandomStream(u64);
 
 impl RandomStream {
@@ -23,7 +23,7 @@ impl RandomStream {
         ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Evenly spread in its logarithm.
+    /// A random number whose logarithm is uniform.
     fn between(&mut self, least: f64, most: f64) -> u64 {
         (least * (most / least).powf(self.share())).round() as u64
     }
@@ -33,59 +33,59 @@ impl RandomStream {
     }
 }
 
-/// A scenario; the same for the same number.
+/// The random scenario of a number (deterministic).
 pub(crate) fn scenario(number: u64) -> (String, Scenario) {
-    let mut chance = RandomStream::new(number);
-    let regions = if chance.share() < 0.3 { 2 } else { 1 };
+    let mut random = RandomStream::new(number);
+    let regions = if random.share() < 0.3 { 2 } else { 1 };
     let mut text = String::from(
         "title = \"random\"\nduration = \"300 s\"\n[node.head]\n[node.hub]\n[link.wan]\nfrom = \"hub\"\nto = \
          \"head\"\n",
     );
-    let (rate, room) = (chance.between(64e3, 1e9), chance.between(1.0, 1e4));
-    let delay = chance.between(500.0, 2.5e6);
+    let (rate, queue) = (random.between(64e3, 1e9), random.between(1.0, 1e4));
+    let delay = random.between(500.0, 2.5e6);
     text += &format!(
-        "both = {{ rate = \"{rate} bit/s\", delay = \"{delay} us\", queue = \"{room} packets\" }}\n"
+        "both = {{ rate = \"{rate} bit/s\", delay = \"{delay} us\", queue = \"{queue} packets\" }}\n"
     );
     for region in 0..regions {
-        let meters = chance.between(1e3, 1e7);
-        let collectors = if chance.share() < 0.25 { 0 } else { chance.between(1.0, 1e4) };
-        let collectors = collectors.min(meters);
+        let meters = random.between(1e3, 1e7);
+        let aggregators = if random.share() < 0.25 { 0 } else { random.between(1.0, 1e4) };
+        let aggregators = aggregators.min(meters);
         text += &format!("[node.meter{region}]\ncount = {meters}\n");
-        let from = if collectors == 0 { "meter" } else { "collector" };
+        let from = if aggregators == 0 { "meter" } else { "aggregator" };
         text += &format!(
             "[link.spur{region}]\nfrom = \"{from}{region}\"\nto = \"hub\"\nboth = {{ rate = \"1 Gbit/s\" }}\n"
         );
-        if collectors > 0 {
-            let (rate, room) = (chance.between(64e3, 1e9), chance.between(1.0, 1e4));
-            let buffer = chance.between(1.0, 1e4);
+        if aggregators > 0 {
+            let (rate, queue) = (random.between(64e3, 1e9), random.between(1.0, 1e4));
+            let buffer = random.between(1.0, 1e4);
             text += &format!(
-                "[node.collector{region}]\ncount = {collectors}\naggregator = {{ buffer = \"{buffer} \
+                "[node.aggregator{region}]\ncount = {aggregators}\naggregator = {{ buffer = \"{buffer} \
                  messages\", stack = \"upstream\" }}\n[link.access{region}]\nfrom = \"meter{region}\"\n\
-                 to = \"collector{region}\"\nshared = true\nboth = {{ rate = \"{rate} bit/s\", delay = \
-                 \"{delay} us\", queue = \"{room} packets\" }}\n"
+                 to = \"aggregator{region}\"\nshared = true\nboth = {{ rate = \"{rate} bit/s\", delay = \
+                 \"{delay} us\", queue = \"{queue} packets\" }}\n"
             );
         }
-        let size = chance.between(1.0, 2000.0);
-        let every = chance.between(1.0, 86_400.0);
-        let load = match chance.one(&["bursts", "long bursts", "periodic", "poisson"]) {
+        let size = random.between(1.0, 2000.0);
+        let every = random.between(1.0, 86_400.0);
+        let load = match random.one(&["bursts", "long bursts", "periodic", "poisson"]) {
             "bursts" => {
                 "on_off = { on = \"100 ms\", off = \"1 min\", size = \"200 B\" }".to_owned()
             }
             "long bursts" => {
-                let (on, off) = (chance.between(1.0, 1e5), chance.between(1.0, 1e6));
+                let (on, off) = (random.between(1.0, 1e5), random.between(1.0, 1e6));
                 format!("on_off = {{ on = \"{on} ms\", off = \"{off} ms\", size = \"{size} B\" }}")
             }
             kind => format!("{kind} = {{ every = \"{every} s\", size = \"{size} B\" }}"),
         };
-        let deadline = chance.between(1.0, 60_000.0);
+        let deadline = random.between(1.0, 60_000.0);
         text += &format!(
             "[flow.reading{region}]\nfrom = \"meter{region}\"\nto = \"head\"\nstack = \"meter\"\n\
              deadline = \"{deadline} ms\"\nload.{load}\n"
         );
     }
-    for (name, window) in [("meter", chance.between(1.0, 2.0)), ("upstream", 64)] {
-        let profile = chance.one(&["ns2", "rfc", "linux"]);
-        let congestion_control = chance.one(&["reno", "vegas"]);
+    for (name, window) in [("meter", random.between(1.0, 2.0)), ("upstream", 64)] {
+        let profile = random.one(&["ns2", "rfc", "linux"]);
+        let congestion_control = random.one(&["reno", "vegas"]);
         text += &format!(
             "[stack.{name}]\nprofile = \"{profile}\"\ncongestion_control = \"{congestion_control}\"\nmss = \"200 B\"\n\
              receive_window = \"{window} segments\"\n"
@@ -96,18 +96,17 @@ pub(crate) fn scenario(number: u64) -> (String, Scenario) {
     (text, scenario)
 }
 
-/// What a point came to.
+/// The outcome of a point.
 pub(crate) struct Outcome {
     pub(crate) residual: f64,
-    /// The answer says that its numbers are not to be trusted.
+    /// Whether the answer warns that the solver did not converge.
     pub(crate) unsolved: bool,
 }
 
-/// Solves a random scenario by either set of rules.
+/// Solves a random scenario with either set of assumptions.
 ///
-/// # Errors
-/// What is wrong with the answer: a number that is none or is out of its range, or a residual that is
-/// not reported.
+/// # Errors The error in the answer: a value that is not a number or is out of range, or an
+/// unreported residual.
 pub(crate) fn solve(number: u64, paper: bool) -> Result<Outcome, String> {
     let (text, scenario) = scenario(number);
     let backend: &dyn Backend = if paper { &PaperModel } else { &Model };
@@ -142,15 +141,15 @@ fn check(answer: &Answer) -> Result<f64, String> {
         residual = residual.max(row.mean(Metric::Residual).unwrap_or(0.0));
         order(row)?;
     }
-    for verdict in &point.deadline_checks {
-        if verdict.met.is_some() != verdict.measured.is_some() {
-            return Err(format!("{verdict:?}"));
+    for check in &point.deadline_checks {
+        if check.met.is_some() != check.measured.is_some() {
+            return Err(format!("{check:?}"));
         }
     }
     Ok(residual)
 }
 
-/// What the equations give of every row.
+/// Metrics of every row.
 const ALWAYS_KNOWN: [Metric; 16] = [
     Metric::Goodput,
     Metric::Throughput,
@@ -170,7 +169,8 @@ const ALWAYS_KNOWN: [Metric; 16] = [
     Metric::QueueMean,
 ];
 
-/// Without a steady state, or where nothing arrives, no message has a delay; else all delays are known.
+/// Whether a metric may be missing: delays are missing without a steady state or without
+/// deliveries.
 fn is_partly_known(row: &Row, metric: Metric) -> bool {
     let delays = [Metric::DelayMean, Metric::DelayMedian, Metric::DelayP98];
     delays.contains(&metric) && delays.iter().any(|delay| row.mean(*delay).is_some())
@@ -188,7 +188,7 @@ const fn share(metric: Metric) -> bool {
     )
 }
 
-/// A message takes at least what its segments take.
+/// Checks the order of the delays: a message takes at least as long as its segments.
 fn order(row: &Row) -> Result<(), String> {
     let of = |metric| row.mean(metric);
     if let (Some(half), Some(most)) = (of(Metric::DelayMedian), of(Metric::DelayP98))

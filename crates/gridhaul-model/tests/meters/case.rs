@@ -8,24 +8,24 @@ use gridhaul_scenario::scenario::Scenario;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Case {
     pub(crate) meters: u64,
-    /// 0: one hop.
-    pub(crate) collectors: u64,
+    /// Number of aggregators; 0 for one hop.
+    pub(crate) aggregators: u64,
     pub(crate) rate: &'static str,
-    pub(crate) room: u64,
-    /// Round trip of each hop in microseconds.
+    pub(crate) queue: u64,
+    /// Round-trip time of each hop in microseconds.
     pub(crate) rtt_us: u64,
-    /// Least timeout. The paper names none: that of RFC 6298.
+    /// Minimum timeout. The paper gives none: that of RFC 6298.
     pub(crate) rto_min: &'static str,
     pub(crate) vegas: bool,
-    /// What the profile `ns2` does after a silence.
+    /// Whether the connection restarts after a silence as in profile `ns2`.
     pub(crate) restart: bool,
 }
 
 pub(crate) const FIGURE_10: Case = Case {
     meters: 400_000,
-    collectors: 0,
+    aggregators: 0,
     rate: "2 Mbit/s",
-    room: 100,
+    queue: 100,
     rtt_us: 100_000,
     rto_min: "1 s",
     vegas: false,
@@ -34,26 +34,26 @@ pub(crate) const FIGURE_10: Case = Case {
 
 impl Case {
     pub(crate) fn scenario(&self) -> Scenario {
-        let Self { meters, rate, room, rto_min, restart, .. } = *self;
+        let Self { meters, rate, queue, rto_min, restart, .. } = *self;
         let delay = self.rtt_us / 2;
         let congestion_control = if self.vegas { "vegas" } else { "reno" };
-        let (from, collector) = match self.collectors {
+        let (from, aggregator) = match self.aggregators {
             0 => ("meter", String::new()),
             count => (
-                "collector",
+                "aggregator",
                 format!(
-                    "[node.collector]\ncount = {count}\n[node.collector.aggregator]\n\
-                     buffer = \"{room} messages\"\nstack = \"upstream\"\n\
-                     [link.access]\nfrom = \"meter\"\nto = \"collector\"\nshared = true\n\
+                    "[node.aggregator]\ncount = {count}\n[node.aggregator.aggregator]\n\
+                     buffer = \"{queue} messages\"\nstack = \"upstream\"\n\
+                     [link.access]\nfrom = \"meter\"\nto = \"aggregator\"\nshared = true\n\
                      both = {{ rate = \"1 Gbit/s\", delay = \"{delay} us\" }}\n"
                 ),
             ),
         };
         let text = format!(
             "title = \"meters\"\nduration = \"300 s\"\n\
-             [node]\nmeter = {{ count = {meters} }}\nhead = {{}}\n{collector}\
+             [node]\nmeter = {{ count = {meters} }}\nhead = {{}}\n{aggregator}\
              [link.wan]\nfrom = \"{from}\"\nto = \"head\"\nshared = true\n\
-             both = {{ rate = \"{rate}\", delay = \"{delay} us\", queue = \"{room} packets\" }}\n\
+             both = {{ rate = \"{rate}\", delay = \"{delay} us\", queue = \"{queue} packets\" }}\n\
              [stack.meter]\nprofile = \"ns2\"\ncongestion_control = \"{congestion_control}\"\nmss = \"200 B\"\n\
              receive_window = \"2 segments\"\nrestart_after_idle = {restart}\nrto_min = \"{rto_min}\"\n\
              [stack.upstream]\nprofile = \"ns2\"\ncongestion_control = \"{congestion_control}\"\nmss = \"200 B\"\n\
@@ -79,7 +79,7 @@ impl Case {
         self.metric(backend, Metric::SegmentLossTotal)
     }
 
-    pub(crate) fn both(self, collectors: u64) -> [Self; 2] {
-        [false, true].map(|vegas| Self { collectors, vegas, ..self })
+    pub(crate) fn both(self, aggregators: u64) -> [Self; 2] {
+        [false, true].map(|vegas| Self { aggregators, vegas, ..self })
     }
 }

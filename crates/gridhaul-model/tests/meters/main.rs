@@ -1,5 +1,5 @@
-//! Scenarios of meters: what paper `sa-tcp` states, and that every answer is one to trust or says
-//! that it is not.
+//! Scenarios of meters: agreement with paper `sa-tcp` and with the simulator, and convergence or a
+//! warning for every answer.
 
 mod case;
 #[path = "../design/mod.rs"]
@@ -13,7 +13,7 @@ use gridhaul_scenario::scenario::Scenario;
 use self::case::{Case, FIGURE_10};
 
 #[test]
-fn one_hop_loses_most_and_vegas_more() {
+fn loss_is_highest_over_one_hop_and_higher_with_vegas() {
     for backend in [&Model as &dyn Backend, &PaperModel] {
         let [reno, vegas] = FIGURE_10.both(0).map(|case| case.loss(backend));
         assert!(vegas >= reno, "{reno} {vegas}");
@@ -27,7 +27,7 @@ fn one_hop_loses_most_and_vegas_more() {
 }
 
 #[test]
-fn by_the_papers_rules_fifty_collectors_bring_the_loss_below_a_tenth() {
+fn fifty_aggregators_reduce_the_loss_below_10_percent_with_the_papers_assumptions() {
     for case in FIGURE_10.both(50) {
         assert!(case.loss(&PaperModel) < 0.1);
     }
@@ -36,26 +36,26 @@ fn by_the_papers_rules_fifty_collectors_bring_the_loss_below_a_tenth() {
     assert!(low.count() > 21 / 2);
 }
 
-/// Not with a single collector: its window of 64 segments carries less than the link does.
+/// A single aggregator is excluded: its window of 64 segments cannot saturate the link.
 #[test]
-fn by_the_papers_rules_collectors_lose_less_than_one_hop() {
+fn loss_with_aggregators_is_below_one_hop_with_the_papers_assumptions() {
     let one_hop = FIGURE_10.both(0).map(|case| case.loss(&PaperModel));
-    for collectors in [2, 5, 20, 50, 100, 300, 1000] {
-        for (case, one_hop) in FIGURE_10.both(collectors).into_iter().zip(one_hop) {
+    for aggregators in [2, 5, 20, 50, 100, 300, 1000] {
+        for (case, one_hop) in FIGURE_10.both(aggregators).into_iter().zip(one_hop) {
             assert!(case.loss(&PaperModel) < one_hop, "{case:?}");
         }
     }
 }
 
 #[test]
-fn by_the_papers_rules_reno_falls_faster_and_vegas_stays_low_for_longer() {
-    for collectors in [1, 2, 5] {
-        let [reno, vegas] = FIGURE_10.both(collectors).map(|case| case.loss(&PaperModel));
-        assert!(reno < vegas, "{collectors}: {reno} {vegas}");
+fn loss_of_reno_falls_faster_and_of_vegas_stays_low_for_longer_with_the_papers_assumptions() {
+    for aggregators in [1, 2, 5] {
+        let [reno, vegas] = FIGURE_10.both(aggregators).map(|case| case.loss(&PaperModel));
+        assert!(reno < vegas, "{aggregators}: {reno} {vegas}");
     }
-    for collectors in [20, 50, 100, 300] {
-        let [reno, vegas] = FIGURE_10.both(collectors).map(|case| case.loss(&PaperModel));
-        assert!(vegas < reno, "{collectors}: {reno} {vegas}");
+    for aggregators in [20, 50, 100, 300] {
+        let [reno, vegas] = FIGURE_10.both(aggregators).map(|case| case.loss(&PaperModel));
+        assert!(vegas < reno, "{aggregators}: {reno} {vegas}");
     }
     for congestion_control in 0..2 {
         let losses =
@@ -65,18 +65,19 @@ fn by_the_papers_rules_reno_falls_faster_and_vegas_stays_low_for_longer() {
 }
 
 #[test]
-fn with_collectors_the_delay_is_longer() {
+fn aggregators_increase_the_delay() {
     for backend in [&Model as &dyn Backend, &PaperModel] {
         let delay = |case: Case| case.metric(backend, Metric::SegmentDelayTotal);
-        for collectors in [5, 50, 500] {
-            for (one, two) in FIGURE_10.both(0).into_iter().zip(FIGURE_10.both(collectors)) {
+        for aggregators in [5, 50, 500] {
+            for (one, two) in FIGURE_10.both(0).into_iter().zip(FIGURE_10.both(aggregators)) {
                 assert!(delay(two) > delay(one));
             }
         }
     }
 }
 
-/// Measured with `gridhaul run` over 700 to 1500 s: 1 Mbit/s, 100 packets, a round trip of 50 ms.
+/// Measured with `gridhaul run` over 700 to 1500 s: 1 Mbit/s, 100 packets, a round-trip time of 50
+/// ms.
 #[test]
 fn one_hop_agrees_with_the_packet_simulation() {
     let figure_7 = Case { rate: "1 Mbit/s", rtt_us: 50_000, rto_min: "200 ms", ..FIGURE_10 };
@@ -95,8 +96,8 @@ fn one_hop_agrees_with_the_packet_simulation() {
     }
 }
 
-/// Measured as above, with what the profile does after a silence. Reno begins a burst with one
-/// segment, Vegas under a timer that has run on.
+/// Measured as above, with the restart behaviour of the profile: Reno begins a burst with one
+/// segment, Vegas with a running timer.
 #[test]
 fn one_hop_with_restarts_agrees_with_the_packet_simulation() {
     let figure_7 = Case { rate: "1 Mbit/s", rtt_us: 50_000, rto_min: "200 ms", ..FIGURE_10 };
@@ -115,22 +116,22 @@ fn one_hop_with_restarts_agrees_with_the_packet_simulation() {
     }
 }
 
-/// Measured with `gridhaul run bench/model/collectors.toml`; where it does not agree, and why, is in
+/// Measured with `gridhaul run bench/model/collectors.toml`; deviations are explained in
 /// docs/limitations/model-meters.md.
 #[test]
-fn collectors_agree_with_the_packet_simulation() {
+fn aggregators_agree_with_the_packet_simulation() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/model/collectors.toml");
     let text = std::fs::read_to_string(path).unwrap();
     let scenario = Scenario::from_toml(&text, path).unwrap_or_else(|error| panic!("{error}"));
     let answer = Model.run(&scenario, &NoProgress).unwrap_or_else(|error| panic!("{error}"));
-    for (congestion_control, meters, collectors, loss, delay) in [
+    for (congestion_control, meters, aggregators, loss, delay) in [
         ("reno", "8000", "5", 0.0, Some(0.0533)),
         ("vegas", "8000", "200", 0.0, Some(0.0533)),
         ("reno", "20000", "20", 0.3773, Some(1.886)),
         ("vegas", "20000", "5", 0.3904, None),
         ("vegas", "12000", "20", 0.0117, None),
     ] {
-        let wanted = [congestion_control, congestion_control, meters, collectors];
+        let wanted = [congestion_control, congestion_control, meters, aggregators];
         let point = answer.points.iter().find(|point| point.parameters.values().eq(wanted));
         let row = &point.expect("a point of the sweep").flows[0];
         let (lost, took) =
@@ -138,18 +139,18 @@ fn collectors_agree_with_the_packet_simulation() {
         let (lost, took) = (lost.unwrap(), took.unwrap());
         assert!((lost - loss).abs() < 0.02, "{wanted:?}: {lost} {loss}");
         if let Some(delay) = delay {
-            let apart: f64 = took / delay - 1.0;
-            assert!(apart.abs() < 0.1, "{wanted:?}: {took} {delay}");
+            let deviation: f64 = took / delay - 1.0;
+            assert!(deviation.abs() < 0.1, "{wanted:?}: {took} {delay}");
         }
     }
 }
 
-/// Messages at random times over a line of 1 Mbit/s, 25 ms and a queue: the row and the verdict of the
-/// deadline of 5 s.
+/// Messages over a link of 1 Mbit/s and 25 ms with a queue: the row and the check of the deadline
+/// of 5 s.
 fn messages(
     meters: u64,
     vegas: bool,
-    line: &str,
+    link_keys: &str,
     load: &str,
     backend: &dyn Backend,
 ) -> (Row, DeadlineCheck) {
@@ -158,7 +159,7 @@ fn messages(
         "title = \"messages\"\nduration = \"300 s\"\n[node]\nmeter = {{ count = {meters} }}\nhead = {{}}\n\
          [link.line]\nfrom = \"meter\"\nto = \"head\"\nshared = true\n\
          reverse = {{ rate = \"1 Gbit/s\", delay = \"25 ms\" }}\n\
-         forward = {{ rate = \"1 Mbit/s\", delay = \"25 ms\", {line} }}\n\
+         forward = {{ rate = \"1 Mbit/s\", delay = \"25 ms\", {link_keys} }}\n\
          [stack.meter]\nprofile = \"ns2\"\ncongestion_control = \"{congestion_control}\"\nmss = \"200 B\"\n\
          header = \"40 B\"\nreceive_window = \"2 segments\"\nhandshake = false\n\
          [flow.reading]\nfrom = \"meter\"\nto = \"head\"\nstack = \"meter\"\ndeadline = \"5 s\"\n\
@@ -173,8 +174,9 @@ fn messages(
 const POISSON: &str = "poisson = { size = \"200 B\", every = \"24 s\" }";
 const QUEUE: &str = "queue = \"100 packets\"";
 
-/// Measured with `gridhaul run bench/model/delays.toml --on sim`: mean and 98 %, in seconds. Packets
-/// of one size wait half as long as exponential ones, so the equations are on the long side.
+/// Measured with `gridhaul run bench/model/delays.toml --on sim`: mean and 98th percentile, in
+/// seconds. Packets of constant size wait half as long as with exponential sizes, so the equations
+/// overestimate the delay.
 #[test]
 fn delays_of_messages_agree_with_the_packet_simulation_below_full_load() {
     for (meters, vegas, mean, p98) in [
@@ -187,86 +189,86 @@ fn delays_of_messages_agree_with_the_packet_simulation_below_full_load() {
         (7_500, true, 0.028_409, 0.034_463),
         (10_000, true, 0.030_986, 0.044_511),
     ] {
-        let (row, verdict) = messages(meters, vegas, QUEUE, POISSON, &Model);
-        let near = |metric, simulated: f64, most: f64| {
+        let (row, check) = messages(meters, vegas, QUEUE, POISSON, &Model);
+        let assert_ratio = |metric, simulated: f64, most: f64| {
             let ratio = row.mean(metric).unwrap() / simulated;
             assert!((0.99..most).contains(&ratio), "{meters} {vegas}: {metric} {ratio}");
         };
-        near(Metric::DelayMean, mean, 1.14);
-        near(Metric::DelayP98, p98, 1.46);
-        assert_eq!((verdict.met, verdict.measured.unwrap() > 0.9999), (Some(true), true));
+        assert_ratio(Metric::DelayMean, mean, 1.14);
+        assert_ratio(Metric::DelayP98, p98, 1.46);
+        assert_eq!((check.met, check.measured.unwrap() > 0.9999), (Some(true), true));
     }
 }
 
 /// Measured with `gridhaul run bench/model/bursts.toml --on sim`.
 #[test]
-fn delays_of_bursts_in_overload_are_those_of_the_timers() {
+fn delays_of_bursts_in_overload_are_dominated_by_timeouts() {
     let bursts = "on_off = { on = \"100 ms\", off = \"1 min\", size = \"200 B\" }";
     for (meters, vegas, mean, in_time) in
         [(32_000, false, 11.57, 0.832), (16_000, true, 6.18, 0.849), (24_000, true, 33.6, 0.492)]
     {
-        let (row, verdict) = messages(meters, vegas, QUEUE, bursts, &Model);
+        let (row, check) = messages(meters, vegas, QUEUE, bursts, &Model);
         let ratio = row.mean(Metric::DelayMean).unwrap() / mean;
         assert!((0.8..1.25).contains(&ratio), "{meters} {vegas}: {ratio}");
-        let share = verdict.measured.unwrap();
+        let share = check.measured.unwrap();
         assert!((share - in_time).abs() < 0.08, "{meters} {vegas}: {share}");
-        assert_eq!(verdict.met, Some(false));
+        assert_eq!(check.met, Some(false));
     }
 }
 
 #[test]
-fn delays_at_the_ends_of_the_scale_are_right_or_not_known() {
+fn limiting_delays_are_exact_or_missing() {
     let delays = [Metric::DelayMean, Metric::DelayMedian, Metric::DelayP98];
     for vegas in [false, true] {
-        let of = |line, load| messages(100, vegas, line, load, &Model);
-        // Nothing lost and next to nothing waits: 1.92 ms on the wire and 25 ms on the way.
-        let (row, verdict) = of(QUEUE, POISSON);
+        let of = |link_keys, load| messages(100, vegas, link_keys, load, &Model);
+        // No loss and almost no queueing: 1.92 ms transmission and 25 ms propagation.
+        let (row, check) = of(QUEUE, POISSON);
         for metric in delays {
             assert!((row.mean(metric).unwrap() / 0.02692 - 1.0).abs() < 0.01, "{metric}");
         }
-        assert!(verdict.measured.unwrap() > 0.9999);
-        // Room for the packet on the wire alone: what arrives has not waited.
+        assert!(check.measured.unwrap() > 0.9999);
+        // Capacity for the packet in transmission only: delivered packets have not waited.
         let (row, _) = of("queue = \"0 packets\"", POISSON);
         let median = row.mean(Metric::DelayMedian).unwrap();
         assert!((median / 0.02692 - 1.0).abs() < 1e-6, "{median}");
-        // Half is lost: 1/2 arrives at once, and each timer adds half of the rest.
-        let (row, verdict) =
+        // Loss of 50 %: half arrives at once, and each timeout delivers half of the rest.
+        let (row, check) =
             of("loss.bernoulli = \"50 %\"", "poisson = { size = \"200 B\", every = \"1 h\" }");
         assert!(row.mean(Metric::DelayMean).unwrap() > 1.0);
-        let (share, low) = (verdict.measured.unwrap(), if vegas { 0.5 } else { 0.75 });
+        let (share, low) = (check.measured.unwrap(), if vegas { 0.5 } else { 0.75 });
         assert!(share > low && share < 1.0, "{share}");
-        // Hardly ever a message: nothing meets another. (None at all is refused in the file.)
+        // Very rare messages do not interact. (A rate of zero is rejected by the scenario.)
         let (row, _) = of(QUEUE, "poisson = { size = \"200 B\", every = \"876000 h\" }");
         assert!((row.mean(Metric::DelayP98).unwrap() / 0.02692 - 1.0).abs() < 1e-6);
-        // Nothing arrives: there is no delay.
-        let (row, verdict) = of("loss.bernoulli = \"100 %\"", POISSON);
+        // Without delivery there is no delay.
+        let (row, check) = of("loss.bernoulli = \"100 %\"", POISSON);
         assert!(delays.iter().all(|metric| row.mean(*metric).is_none()), "{row:?}");
-        assert_eq!((verdict.measured, verdict.met), (None, None));
-        // More comes than is carried: the backlog grows, and with it the delay.
-        let (row, verdict) = messages(20_000, vegas, QUEUE, POISSON, &Model);
-        assert_eq!((row.mean(Metric::DelayMean), verdict.met), (None, None));
-        // The paper's chain knows rates only.
+        assert_eq!((check.measured, check.met), (None, None));
+        // The offered load exceeds the capacity: backlog and delay grow without bound.
+        let (row, check) = messages(20_000, vegas, QUEUE, POISSON, &Model);
+        assert_eq!((row.mean(Metric::DelayMean), check.met), (None, None));
+        // The paper's chain gives rates only.
         assert_eq!(messages(100, vegas, QUEUE, POISSON, &PaperModel).1.met, None);
     }
 }
 
-/// A message of several segments takes a round trip for each window before the last.
+/// A message of several segments takes one round trip for each window before the last.
 #[test]
 fn long_messages_take_several_windows() {
     let load = "periodic = { size = \"1000 B\", every = \"1 h\" }";
-    // 50 ms and the transmissions of a segment and an acknowledgement: 1.92 ms and nothing.
-    let (rtt, passage) = (0.05192, 0.02692);
+    // 50 ms plus the transmission times of a segment (1.92 ms) and an acknowledgement (negligible).
+    let (rtt, transit) = (0.05192, 0.02692);
     // Five segments: Vegas sends 2, 2, 1; Reno after a silence 1, 2, 2.
     for vegas in [false, true] {
         let (row, _) = messages(10, vegas, QUEUE, load, &Model);
         let delay = row.mean(Metric::DelayMean).unwrap();
-        assert!((delay / (2.0 * rtt + passage) - 1.0).abs() < 0.02, "{delay}");
+        assert!((delay / (2.0 * rtt + transit) - 1.0).abs() < 0.02, "{delay}");
     }
 }
 
 /// A sample of `cargo run --release -p gridhaul-model --example robustness`.
 #[test]
-fn random_scenarios_have_right_answers_or_say_that_they_have_not() {
+fn random_scenarios_are_solved_or_cause_a_warning() {
     let mut unsolved = 0;
     for number in 0..60 {
         for paper in [false, true] {
@@ -278,8 +280,8 @@ fn random_scenarios_have_right_answers_or_say_that_they_have_not() {
     assert_eq!(unsolved, 0);
 }
 
-/// Found by the random design: packets of different sizes in one queue, whose mean size was that of
-/// the evaluation before; and two full queues in a row that answered each other for ever.
+/// Cases found by the random scenarios: packets of different sizes in one queue, whose mean size
+/// lagged by one evaluation; and two saturated queues in series that oscillated.
 #[test]
 fn hard_cases_are_solved() {
     for (number, paper) in [(127, true), (174, false), (174, true), (293, false)] {
@@ -299,24 +301,25 @@ fn hard_cases_are_solved() {
     );
 }
 
-/// Every answer of the grid has finite numbers and shares in their range, and its residual is
-/// small or a warning says that it is not. Returns the points and the worst residual.
+/// Checks that every answer of the grid has finite values and ratios in their range, and a small
+/// residual or a warning. Returns the numbers of points and warnings, and the worst residual.
 fn grid(
     meters: &[u64],
-    collectors: &[u64],
+    aggregators: &[u64],
     rates: &[&'static str],
-    rooms: &[u64],
+    queues: &[u64],
     rtts: &[u64],
 ) -> (u32, u32, f64) {
     let (mut points, mut warned, mut worst) = (0, 0, 0.0_f64);
     for backend in [&Model as &dyn Backend, &PaperModel] {
         for &meters in meters {
-            for &collectors in collectors.iter().filter(|&&collectors| collectors < meters) {
+            for &aggregators in aggregators.iter().filter(|&&aggregators| aggregators < meters) {
                 for &rate in rates {
-                    for &room in rooms {
+                    for &queue in queues {
                         for &rtt_us in rtts {
                             for vegas in [false, true] {
-                                let network = Case { meters, collectors, rate, room, ..FIGURE_10 };
+                                let network =
+                                    Case { meters, aggregators, rate, queue, ..FIGURE_10 };
                                 let case = Case { rtt_us, vegas, ..network };
                                 let answer = case.answer(backend);
                                 let residual = check(&case, &answer);

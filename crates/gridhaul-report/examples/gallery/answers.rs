@@ -1,4 +1,4 @@
-//! Answers to draw: made up, but of the shape and size of real ones.
+//! Synthetic answers for charts and tests.
 
 use gridhaul_scenario::Answer;
 use gridhaul_scenario::answer::{
@@ -23,7 +23,7 @@ pub(crate) fn answer(backend: &str, points: Vec<Point>) -> Answer {
     }
 }
 
-/// A warning as backends give them.
+/// A warning as in answers of backends.
 pub(crate) fn warning() -> Warning {
     Warning {
         about: "link.plc.forward.loss".into(),

@@ -1,5 +1,5 @@
-//! Draws one chart and one report of each kind into a directory: `gallery <directory>`; or the report
-//! of stored answers into a file: `gallery <file> <answer.json>...`.
+//! Writes one chart and one report of each kind to a directory: `gallery <directory>`; or the
+//! report of stored answers to a file: `gallery <file> <answer.json>...`.
 
 mod answers;
 
@@ -51,7 +51,7 @@ fn main() -> std::io::Result<()> {
         let report = Report {
             title: "",
             description: "A substation sends meter readings, a camera picture and control messages.\n\n\
-                          Watch how the camera starves the meters when the power line is noisy.",
+                          The camera starves the meters when the power line is noisy.",
             answers: &answers,
             scenario_toml: "title = \"A substation\"\nduration = \"60 s\"\n\n[link.plc]\nforward = { rate = \"3 Mbit/s\" }\n",
             ..Report::default()
@@ -142,7 +142,8 @@ fn window() -> Chart {
 
 fn many() -> Chart {
     let chart = LineChart::new(
-        "Loss at the collector against meters, for a long heading that must be broken into two lines",
+        "Loss at the aggregator over the number of meters, with a long heading that is wrapped \
+            to two lines",
         Axis::new("meters", "").log(),
         Axis::new("loss", "").including(0.0),
     );
@@ -150,7 +151,7 @@ fn many() -> Chart {
         .fold(chart, |chart, index| {
             let points = [1e3, 3e3, 1e4, 3e4, 1e5, 4e5]
                 .map(|x: f64| (x, 1.0 - 1.0 / (1.0 + x / 1e4 / f64::from(index + 1))));
-            chart.with(LineSeries::new(format!("{} collectors, Reno", (index + 1) * 10), points))
+            chart.with(LineSeries::new(format!("{} aggregators, Reno", (index + 1) * 10), points))
         })
         .into()
 }

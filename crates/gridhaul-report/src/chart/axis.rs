@@ -1,26 +1,26 @@
-//! Axes: what they show and which numbers stand at them.
+//! Definition of axes: quantity, unit and scale.
 
-/// How numbers are laid out along an axis.
+/// The scale of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Scale {
     /// Equal steps.
     #[default]
     Linear,
-    /// Equal ratios; zero and negative values cannot be shown and are left out.
+    /// Equal ratios; zero and negative values are omitted.
     Log,
 }
 
-/// An axis of numbers.
+/// A numeric axis.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Axis {
-    /// What is measured: `goodput`.
+    /// Quantity, such as `goodput`.
     pub label: String,
-    /// Base unit of the values, such as `bit/s`, `s`, `B`; empty for pure numbers. A prefix (`k`, `M`,
-    /// `m`, ...) is chosen by magnitude and shown with the label.
+    /// Base unit of the values, such as `bit/s`, `s`, `B`; empty for dimensionless numbers. A
+    /// prefix (`k`, `M`, `m`, ...) is chosen by magnitude and added to the label.
     pub unit: String,
-    /// Layout.
+    /// Scale.
     pub scale: Scale,
-    /// Values that must be inside the axis even where there are no data, such as 0 or 1.
+    /// Values that the axis must include even without data, such as 0 or 1.
     pub include: Vec<f64>,
 }
 
@@ -31,14 +31,14 @@ impl Axis {
         Self { label: label.into(), unit: unit.into(), ..Self::default() }
     }
 
-    /// The same axis, logarithmic.
+    /// Makes the axis logarithmic.
     #[must_use]
     pub fn log(mut self) -> Self {
         self.scale = Scale::Log;
         self
     }
 
-    /// The same axis, reaching at least to `value`.
+    /// Extends the axis to include `value`.
     #[must_use]
     pub fn including(mut self, value: f64) -> Self {
         self.include.push(value);

@@ -1,33 +1,35 @@
-//! Groups of bars.
+//! Bar charts with groups of bars.
 
 use gridhaul_scenario::answer::Estimate;
 use svg::node::element::{Group, Path, Rectangle};
 
-use super::draw::{FONT, coloured, path_to, px, role, shortened, text, tooltip, width, wrapped};
+use super::axis_layout::{self, Fit};
 use super::drawing::Drawing;
 use super::frame::Frame;
 use super::legend::Sample;
 use super::line::whiskers;
-use super::ruler::{self, Fit};
 use super::style::{GROUND, INK, SERIES_MAX};
+use super::svg_primitives::{
+    FONT, coloured, path_to, px, role, shortened, text, tooltip, width, wrapped,
+};
 use super::{Axis, Scale};
 use crate::format::{self, UNKNOWN};
 
-/// A bar: a value with its uncertainty.
+/// A bar: a value with its confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Bar {
-    /// Value; `None` where it is not known, which leaves a place marked with a dash.
+    /// Value; `None` if unknown, which is shown as a dash.
     pub value: Option<f64>,
-    /// Half width of the 95 % interval.
+    /// Half width of the 95 % confidence interval.
     pub ci95: Option<f64>,
 }
 
-/// One bar in each group, under one name.
+/// A series with one bar in each group.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct BarSeries {
     /// Name in the legend.
     pub name: String,
-    /// One for each group; missing ones count as not known.
+    /// One for each group; missing ones count as unknown.
     pub bars: Vec<Bar>,
 }
 
@@ -36,13 +38,13 @@ pub struct BarSeries {
 pub struct BarChart {
     /// Heading.
     pub title: String,
-    /// What the groups are; empty when that is plain.
+    /// Label of the groups; may be empty.
     pub group_label: String,
     /// Axis of the values.
     pub y: Axis,
     /// Names of the groups, left to right.
     pub groups: Vec<String>,
-    /// Bars, told apart by colour, hatching and order; up to eight.
+    /// Series, distinguished by colour, hatching and order; up to eight.
     pub series: Vec<BarSeries>,
 }
 
@@ -65,14 +67,14 @@ impl From<Estimate> for Bar {
 }
 
 impl BarSeries {
-    /// Bars under one name.
+    /// A named series of bars.
     pub fn new<B: Into<Bar>>(name: impl Into<String>, bars: impl IntoIterator<Item = B>) -> Self {
         Self { name: name.into(), bars: bars.into_iter().map(Into::into).collect() }
     }
 }
 
 impl BarChart {
-    /// A chart of these groups, without bars.
+    /// A chart with these groups, without bars.
     pub fn new<G: Into<String>>(
         title: impl Into<String>,
         y: Axis,
@@ -82,7 +84,7 @@ impl BarChart {
         Self { title: title.into(), y, groups, ..Self::default() }
     }
 
-    /// The same chart with one series more.
+    /// Adds a series.
     #[must_use]
     pub fn with(mut self, series: BarSeries) -> Self {
         self.series.push(series);
@@ -122,17 +124,17 @@ impl BarChart {
     fn values(&self, series: &[BarSeries]) -> Vec<f64> {
         let bars = series.iter().flat_map(|series| series.bars.iter().take(self.groups.len()));
         let values =
-            bars.filter_map(|bar| Some((ruler::shown(bar.value?, self.y.scale)?, bar.ci95)));
-        ruler::reach(values)
+            bars.filter_map(|bar| Some((axis_layout::shown(bar.value?, self.y.scale)?, bar.ci95)));
+        axis_layout::values_with_intervals(values)
     }
 
     fn bars(&self, index: usize, series: &BarSeries, frame: &Frame) -> Group {
         let band = (frame.right - frame.left) / self.groups.len().max(1) as f64;
         let count = self.series.len().clamp(1, SERIES_MAX) as f64;
-        // A few bars need not fill the width.
+        // Limits the width of few bars.
         let wide = (band * 0.78 / count).min(64.0);
         let base = if self.y.scale == Scale::Log { frame.bottom } else { frame.y.place(0.0) };
-        // All bars are labelled or none is.
+        // Either all bars have labels or none.
         let all = self.series.iter().flat_map(|series| &series.bars).filter_map(|bar| bar.value);
         let labelled = all.clone().count() <= 64
             && all
@@ -183,7 +185,8 @@ impl BarChart {
     }
 }
 
-/// A bar in the current colour with the hatching of its series, so that colour is not needed.
+/// A bar in the current colour with the hatching of its series, which distinguishes series without
+/// colour.
 pub(super) fn filled(group: Group, index: usize, x: f64, y: f64, wide: f64, high: f64) -> Group {
     let (wide, high) = (wide.max(0.5), high.max(0.0));
     let shape = Rectangle::new()
@@ -206,8 +209,8 @@ pub(super) fn filled(group: Group, index: usize, x: f64, y: f64, wide: f64, high
     group.add(shape).add(hatch)
 }
 
-/// Lines across a rectangle. They are cut to it here: clip paths need names, which would clash when
-/// a page holds several charts.
+/// Hatching of a rectangle. The lines are clipped here, since clip paths need identifiers, which
+/// would not be unique on a page with several charts.
 fn hatching(index: usize, (x, y, wide, high): (f64, f64, f64, f64)) -> String {
     let mut data = String::new();
     let mut stroke = |(x1, y1): (f64, f64), (x2, y2): (f64, f64)| {
@@ -217,7 +220,7 @@ fn hatching(index: usize, (x, y, wide, high): (f64, f64, f64, f64)) -> String {
     let steps = |length: f64, step: f64| {
         (1..).map(move |index| f64::from(index) * step).take_while(move |at| *at < length)
     };
-    let (rising, falling, level, upright) = match index % SERIES_MAX {
+    let (rising, falling, horizontal, vertical) = match index % SERIES_MAX {
         0 => (0.0, 0.0, 0.0, 0.0),
         1 => (7.0, 0.0, 0.0, 0.0),
         2 => (0.0, 0.0, 4.0, 0.0),
@@ -227,7 +230,7 @@ fn hatching(index: usize, (x, y, wide, high): (f64, f64, f64, f64)) -> String {
         6 => (0.0, 0.0, 5.0, 5.0),
         _ => (4.0, 0.0, 0.0, 0.0),
     };
-    // `/` holds the points with x + y = at, `\` those with x - y = at - high.
+    // `/` are the points with x + y = at, `\` those with x - y = at - high.
     if rising > 0.0 {
         for at in steps(wide + high, rising) {
             let (right, left) = (at.min(wide), (at - high).max(0.0));
@@ -240,22 +243,22 @@ fn hatching(index: usize, (x, y, wide, high): (f64, f64, f64, f64)) -> String {
             stroke((left, left - at + high), (right, right - at + high));
         }
     }
-    if level > 0.0 {
-        steps(high, level).for_each(|at| stroke((0.0, high - at), (wide, high - at)));
+    if horizontal > 0.0 {
+        steps(high, horizontal).for_each(|at| stroke((0.0, high - at), (wide, high - at)));
     }
-    if upright > 0.0 {
-        steps(wide, upright).for_each(|at| stroke((at, 0.0), (at, high)));
+    if vertical > 0.0 {
+        steps(wide, vertical).for_each(|at| stroke((at, 0.0), (at, high)));
     }
     data
 }
 
-/// Names below the groups: level where they fit, in two lines, else sloping. Also how deep they reach.
+/// Group labels: horizontal if they fit, wrapped, else rotated. Also returns their height.
 fn group_labels(groups: &[String], frame: &Frame) -> (Group, f64) {
     let band = (frame.right - frame.left) / groups.len().max(1) as f64;
     let middle = |place: usize| frame.left + band * (place as f64 + 0.5);
     let mut labels = role("ink", INK).set("fill", "currentColor");
-    let room = band - 6.0;
-    let rows: Vec<_> = groups.iter().map(|name| wrapped(name, FONT, room, 4)).collect();
+    let label_width = band - 6.0;
+    let rows: Vec<_> = groups.iter().map(|name| wrapped(name, FONT, label_width, 4)).collect();
     let whole = |(name, rows): (&String, &Vec<String>)| {
         rows.iter().map(String::len).sum::<usize>() + rows.len() > name.trim().len()
             && !rows.concat().contains('…')
@@ -270,8 +273,8 @@ fn group_labels(groups: &[String], frame: &Frame) -> (Group, f64) {
         let deepest = rows.iter().map(Vec::len).max().unwrap_or(0);
         return (labels, 9.0 + deepest as f64 * 14.0);
     }
-    // Sloping names reach to the left, where the first one has only the margin; crowded ones are
-    // thinned out.
+    // Rotated labels extend to the left, where the first one has only the margin; of dense labels
+    // only every n-th is shown.
     let stride = (15.0 / band).ceil().max(1.0) as usize;
     let mut deepest: f64 = 0.0;
     for (place, name) in groups.iter().enumerate().step_by(stride) {

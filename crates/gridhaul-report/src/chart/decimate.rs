@@ -1,10 +1,10 @@
-//! Long lines made short without losing what can be seen: first, least, greatest and last value of
-//! every pixel column.
+//! Reduction of long lines without visible changes: first, minimum, maximum and last value of every
+//! pixel column.
 
 /// A point in pixels; `None` is a gap.
 pub(super) type Pixel = Option<(f64, f64)>;
 
-/// The points as they are where they are few, else at most four for each column of pixels.
+/// Returns few points unchanged, else at most four for each pixel column.
 pub(super) fn decimate(
     points: impl Iterator<Item = Pixel>,
     columns: usize,
@@ -29,9 +29,9 @@ pub(super) fn decimate(
                 if let Some(open) = &before {
                     open.write(&mut out);
                 }
-                // A gap narrower than a column cannot be seen.
-                let seen = |open: &Column| gap && (index - open.index).abs() > 1.0;
-                if before.as_ref().is_some_and(seen) {
+                // A gap narrower than a column is not visible.
+                let is_visible = |open: &Column| gap && (index - open.index).abs() > 1.0;
+                if before.as_ref().is_some_and(is_visible) {
                     out.push(None);
                 }
                 column = Some(Column::new(index, (x, y)));
@@ -42,7 +42,7 @@ pub(super) fn decimate(
     if let Some(open) = column {
         open.write(&mut out);
     }
-    // Points that jump to and fro fill no columns: take every so many of them.
+    // Points that are not sorted by x defeat the columns: take every n-th point.
     let most = columns * 8;
     if out.len() > most {
         let stride = out.len().div_ceil(most);
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn peaks_and_gaps_survive() {
+    fn peaks_and_gaps_are_preserved() {
         let wave = (0..100_000).map(|i| {
             let x = f64::from(i) / 200.0;
             let y = if i == 50_123 { 999.0 } else { f64::from(i % 7) };

@@ -1,19 +1,19 @@
-//! A finished drawing: as a file, as an element of a page, as a panel of a larger drawing.
+//! A rendered chart: as a file, as an element of a page, or as a panel.
 
 use svg::node::element::Style;
 use svg::{Document, Node};
 
-use super::draw::px;
 use super::style::STYLE;
+use super::svg_primitives::px;
 
-/// Elements with their size, still without style.
+/// SVG elements with their size, without style sheet.
 pub(super) struct Drawing {
     pub(super) document: Document,
     pub(super) height: f64,
 }
 
 impl Drawing {
-    /// A file of its own, which carries its style.
+    /// A standalone file, style sheet included.
     pub(super) fn standalone(mut self) -> String {
         if let Some(children) = Node::get_children_mut(&mut self.document) {
             children.insert(0, Style::new(STYLE).into());
@@ -21,12 +21,12 @@ impl Drawing {
         self.document.to_string()
     }
 
-    /// An element for a page that gives the style once. There it needs no namespace.
+    /// An element for an HTML page with the style sheet, which needs no namespace.
     pub(super) fn inline(self) -> String {
         self.without_namespace().document.to_string()
     }
 
-    /// The drawing as a part of another one, with its upper left corner here.
+    /// The drawing as a part of another one, with its upper left corner at (x, y).
     pub(super) fn panel(self, x: f64, y: f64) -> Document {
         self.without_namespace().document.set("x", px(x)).set("y", px(y))
     }

@@ -1,38 +1,38 @@
-//! What all charts have around the data: ground, heading, legend, grid, axes.
+//! The frame of all charts: background, heading, legend, grid, axes.
 
 use svg::Document;
 use svg::node::element::{Group, Rectangle};
 
-use super::draw::{self, FONT, line, px, role, text, width};
+use super::axis_layout::{AxisLayout, Fit};
 use super::drawing::Drawing;
 use super::legend::{self, Legend};
-use super::ruler::{Fit, Ruler};
 use super::style::{GRID, GROUND, INK, WEAK};
+use super::svg_primitives::{self, FONT, line, px, role, text, width};
 use super::{Axis, Scale};
 
-/// Width of every chart: so narrow that labels can be read where a page of 400 px shrinks it.
+/// Width of every chart: labels remain legible on a page of 400 px.
 pub(super) const WIDTH: f64 = 480.0;
 const PLOT_HEIGHT: f64 = 232.0;
 const RIGHT: f64 = WIDTH - 18.0;
 const TITLE: f64 = 15.0;
 const TITLE_ROW: f64 = 19.0;
-/// Typefaces, the first that a system has.
-pub(super) const FACES: &str = "Helvetica Neue,Helvetica,Arial,Liberation Sans,sans-serif";
+/// Font stack.
+pub(super) const FONT_FAMILY: &str = "Helvetica Neue,Helvetica,Arial,Liberation Sans,sans-serif";
 
-/// The rectangle of the data and everything around it.
+/// The plot area and everything around it.
 pub(super) struct Frame {
     pub(super) left: f64,
     pub(super) right: f64,
     pub(super) top: f64,
     pub(super) bottom: f64,
-    pub(super) y: Ruler,
+    pub(super) y: AxisLayout,
     title: String,
     heading: Vec<String>,
     legend: Legend,
 }
 
 impl Frame {
-    /// Makes room for heading, legend and the labels of the vertical axis.
+    /// Lays out heading, legend and the labels of the vertical axis.
     pub(super) fn new(
         title: &str,
         legend: &[(&str, legend::Sample, usize)],
@@ -43,17 +43,17 @@ impl Frame {
         let heading = if title.is_empty() {
             Vec::new()
         } else {
-            draw::wrapped(title, TITLE * 1.06, WIDTH - 32.0, 2)
+            svg_primitives::wrapped(title, TITLE * 1.06, WIDTH - 32.0, 2)
         };
         let legend = Legend::new(legend, WIDTH - 32.0);
         let mut top = 12.0 + heading.len() as f64 * TITLE_ROW;
         if legend.rows > 0 {
             top += 6.0 + legend.rows as f64 * legend::ROW;
         }
-        // Labels on bars stand above the highest tick.
+        // Bar labels are above the highest tick.
         top += if fit == Fit::Zero { 18.0 } else { 12.0 };
         let bottom = top + PLOT_HEIGHT;
-        let y = Ruler::new(y, values, fit, bottom, top);
+        let y = AxisLayout::new(y, values, fit, bottom, top);
         let left =
             (if y.title.is_empty() { 14.0 } else { 36.0 }) + y.label_width().min(110.0) + 8.0;
         Self { left, right: RIGHT, top, bottom, y, title: title.to_owned(), heading, legend }
@@ -73,14 +73,14 @@ impl Frame {
             labels = labels.add(text(self.left - 8.0, y + 4.2, "end", &tick.label));
         }
         let (x, y) = (18.0, f64::midpoint(self.top, self.bottom));
-        let name = draw::shortened(&self.y.title, FONT, PLOT_HEIGHT + 30.0);
+        let name = svg_primitives::shortened(&self.y.title, FONT, PLOT_HEIGHT + 30.0);
         let name = text(x, y, "middle", &name)
             .set("transform", format!("rotate(-90 {} {})", px(x), px(y)));
         Group::new().add(grid).add(labels.add(name))
     }
 
     /// The grid and labels of a horizontal axis of numbers, below the data.
-    pub(super) fn horizontal(&self, x: &Ruler, scale: Scale) -> Group {
+    pub(super) fn horizontal(&self, x: &AxisLayout, scale: Scale) -> Group {
         let mut grid = role("grid", GRID).set("stroke", "currentColor");
         if scale == Scale::Log {
             for at in &x.minor {
@@ -94,7 +94,7 @@ impl Frame {
             let at = x.place(tick.at);
             grid = grid.add(line(at, self.top, at, self.bottom));
             marks = marks.add(line(at, self.bottom, at, self.bottom + 4.0));
-            // The last label may be wider than the margin.
+            // The last label may exceed the margin.
             let half = width(&tick.label, FONT) / 2.0;
             let middle = at.min(WIDTH - 2.0 - half);
             labels = labels.add(text(middle, self.bottom + 18.0, "middle", &tick.label));
@@ -102,9 +102,9 @@ impl Frame {
         Group::new().add(grid).add(marks).add(labels).add(self.horizontal_name(&x.title, 38.0))
     }
 
-    /// Name of the horizontal axis, so far below it.
+    /// Title of the horizontal axis, `below` pixels under the plot.
     pub(super) fn horizontal_name(&self, name: &str, below: f64) -> Group {
-        let name = draw::shortened(name, FONT, WIDTH - 40.0);
+        let name = svg_primitives::shortened(name, FONT, WIDTH - 40.0);
         let half = width(&name, FONT) / 2.0;
         let middle =
             f64::midpoint(self.left, self.right).clamp(half.min(WIDTH / 2.0), WIDTH - half);
@@ -112,7 +112,7 @@ impl Frame {
         role("ink", INK).add(name)
     }
 
-    /// The line under the data, or at zero where the axis crosses it.
+    /// The base line below the data, or at zero if the axis includes it.
     pub(super) fn base(&self) -> Group {
         let zero =
             if self.y.low < 0.0 && self.y.high > 0.0 { self.y.place(0.0) } else { self.bottom };
@@ -120,13 +120,13 @@ impl Frame {
             .add(line(self.left, zero, self.right, zero).set("stroke", "currentColor"))
     }
 
-    /// What stands in place of data where there are none.
+    /// The placeholder for missing data.
     pub(super) fn no_data(&self) -> Group {
         let (x, y) = (f64::midpoint(self.left, self.right), f64::midpoint(self.top, self.bottom));
         role("weak", WEAK).add(text(x, y, "middle", "no data").set("fill", "currentColor"))
     }
 
-    /// Puts the parts together, with `below` pixels under the data.
+    /// Assembles the drawing, with `below` pixels under the plot.
     pub(super) fn finish(&self, parts: Vec<Group>, below: f64, about: &str) -> Drawing {
         let height = self.bottom + below;
         let about = match self.title.as_str() {
@@ -139,8 +139,8 @@ impl Frame {
             .set("height", px(height))
             .set("class", "gh-chart")
             .set("role", "img")
-            .set("aria-label", draw::clean(&about))
-            .set("font-family", FACES)
+            .set("aria-label", svg_primitives::clean(&about))
+            .set("font-family", FONT_FAMILY)
             .set("font-size", FONT);
         let ground = Rectangle::new().set("width", px(WIDTH)).set("height", px(height));
         document = document.add(ground.set("class", "gh-bg").set("fill", GROUND));

@@ -1,15 +1,15 @@
-//! The legend: rows of samples and names between heading and plot, where no data can be.
+//! The legend: rows of samples and names between heading and plot.
 
 use svg::node::element::{Group, Path};
 
-use super::draw::{FONT, coloured, line, shortened, text, tooltip, width};
 use super::style::DASHES;
+use super::svg_primitives::{FONT, coloured, line, shortened, text, tooltip, width};
 
 const SAMPLE: f64 = 26.0;
 const GAP: f64 = 18.0;
 pub(super) const ROW: f64 = 18.0;
 
-/// What stands before a name.
+/// The sample before a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sample {
     /// Dashes and a marker.
@@ -22,7 +22,7 @@ pub(super) enum Sample {
     Bar,
     /// A cell of a region that has no value.
     Cell,
-    /// The marked place of a region.
+    /// The marker of a region chart.
     Mark,
 }
 
@@ -45,16 +45,16 @@ struct Entry {
 }
 
 impl Legend {
-    /// Fills rows of at most `room` pixels.
-    pub(super) fn new(names: &[(&str, Sample, usize)], room: f64) -> Self {
+    /// Lays out rows of at most `row_width` pixels.
+    pub(super) fn new(names: &[(&str, Sample, usize)], row_width: f64) -> Self {
         if names.iter().all(|(name, _, _)| name.is_empty()) {
             return Self { entries: Vec::new(), rows: 0 };
         }
         let (mut x, mut row) = (0.0, 0);
         let entries = names.iter().map(|(name, sample, style)| {
-            let shown = shortened(name, FONT, room - SAMPLE - 6.0);
+            let shown = shortened(name, FONT, row_width - SAMPLE - 6.0);
             let wide = SAMPLE + 6.0 + width(&shown, FONT);
-            if x > 0.0 && x + wide > room {
+            if x > 0.0 && x + wide > row_width {
                 (x, row) = (0.0, row + 1);
             }
             let entry =
@@ -67,13 +67,13 @@ impl Legend {
         Self { entries, rows }
     }
 
-    /// Draws the rows from the upper left corner on.
+    /// Draws the rows from the upper left corner.
     pub(super) fn draw(&self, left: f64, top: f64) -> Group {
         self.entries.iter().fold(Group::new(), |group, entry| {
             let (x, y) = (left + entry.x, top + entry.row as f64 * ROW + ROW / 2.0);
             let label =
                 text(x + SAMPLE + 6.0, y + 4.0, "start", &entry.shown).set("fill", "currentColor");
-            let label = super::draw::role("ink", super::style::INK).add(label);
+            let label = super::svg_primitives::role("ink", super::style::INK).add(label);
             let label =
                 if entry.shown == entry.name { label } else { label.add(tooltip(&entry.name)) };
             group.add(sample(entry.style, entry.sample, x, y)).add(label)
@@ -106,7 +106,8 @@ fn sample(index: usize, sample: Sample, x: f64, y: f64) -> Group {
 
 /// A marker of a series.
 pub(super) fn marker(index: usize, x: f64, y: f64, hollow: bool) -> Path {
-    let place = format!("translate({} {})", super::draw::px(x), super::draw::px(y));
+    let place =
+        format!("translate({} {})", super::svg_primitives::px(x), super::svg_primitives::px(y));
     let path = Path::new().set("d", super::style::marker(index)).set("transform", place);
     if hollow {
         let path = path.set("class", "gh-hollow").set("fill", super::style::GROUND);

@@ -1,50 +1,50 @@
-//! Lines or points over an axis of numbers.
+//! Lines or points over a numeric axis.
 
 use gridhaul_scenario::answer::Estimate;
 use svg::node::element::{Group, Path};
 
 use super::Axis;
+use super::axis_layout::{self, AxisLayout, Fit};
 use super::decimate::{Pixel, decimate};
-use super::draw::{FONT, coloured, line, open_path, path_to, role, text, tooltip, width};
 use super::drawing::Drawing;
 use super::frame::Frame;
 use super::legend::{Sample, marker};
-use super::ruler::{self, Fit, Ruler};
 use super::style::{DASHES, GROUND, SERIES_MAX, WEAK};
+use super::svg_primitives::{FONT, coloured, line, open_path, path_to, role, text, tooltip, width};
 use crate::format;
 
-/// A value at a place, with its uncertainty.
+/// A point with its confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DataPoint {
-    /// Place on the horizontal axis.
+    /// Position on the horizontal axis.
     pub x: f64,
     /// Value; NaN leaves a gap in the line.
     pub y: f64,
-    /// Half width of the 95 % interval of the value.
+    /// Half width of the 95 % confidence interval of the value.
     pub ci95: Option<f64>,
 }
 
-/// How the points of a series are joined.
+/// Connection of the points of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Stroke {
-    /// By straight lines, with markers while there are few points.
+    /// Straight lines, with markers if there are few points.
     #[default]
     Line,
-    /// By straight lines without markers: a curve that is known everywhere, such as an equation.
+    /// Straight lines without markers, for a continuous curve such as an equation.
     Curve,
-    /// By steps: a value holds until the next one.
+    /// Steps: a value is held until the next one.
     Step,
-    /// Not at all: hollow markers, for published values beside ours.
+    /// None: hollow markers only, for published values.
     Points,
 }
 
-/// How the 95 % interval is drawn.
+/// Representation of the 95 % confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Uncertainty {
-    /// As a bar through each point.
+    /// An error bar at each point.
     #[default]
     Bars,
-    /// As a band along the line.
+    /// A band along the line.
     Band,
 }
 
@@ -53,27 +53,27 @@ pub enum Uncertainty {
 pub struct LineSeries {
     /// Name in the legend.
     pub name: String,
-    /// Points, in the order in which they are joined.
+    /// Points, in drawing order.
     pub points: Vec<DataPoint>,
-    /// How they are joined.
+    /// Connection of the points.
     pub stroke: Stroke,
-    /// How intervals are drawn.
+    /// Representation of confidence intervals.
     pub uncertainty: Uncertainty,
-    /// Place among the chart's series of the one whose colour, marker and dashes this one shares: the
-    /// same thing from another source. `None`: its own.
-    pub like: Option<usize>,
+    /// Index of the series whose colour, marker and dashes this one shares, for the same quantity
+    /// from another source. `None` for its own style.
+    pub same_style_as: Option<usize>,
 }
 
-/// A straight line across the chart that marks a value.
+/// A reference line across the chart.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reference {
-    /// A vertical line at a place on the horizontal axis.
+    /// A vertical line at a position on the horizontal axis.
     X(f64, String),
     /// A horizontal line at a value.
     Y(f64, String),
 }
 
-/// Lines or points over an axis of numbers.
+/// Lines or points over a numeric axis.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LineChart {
     /// Heading.
@@ -82,9 +82,9 @@ pub struct LineChart {
     pub x: Axis,
     /// Vertical axis.
     pub y: Axis,
-    /// Lines, told apart by colour, marker and dashes; up to eight.
+    /// Series, distinguished by colour, marker and dashes; up to eight.
     pub series: Vec<LineSeries>,
-    /// Marked values.
+    /// Reference lines.
     pub references: Vec<Reference>,
 }
 
@@ -104,17 +104,17 @@ impl LineSeries {
         Self { name: name.into(), points, ..Self::default() }
     }
 
-    /// The same series, joined differently.
+    /// Sets the connection of the points.
     #[must_use]
     pub fn stroke(mut self, stroke: Stroke) -> Self {
         self.stroke = stroke;
         self
     }
 
-    /// The same series in the colour of the chart's series at this place.
+    /// Uses the style of the chart's series with this index.
     #[must_use]
-    pub const fn like(mut self, place: usize) -> Self {
-        self.like = Some(place);
+    pub const fn same_style_as(mut self, place: usize) -> Self {
+        self.same_style_as = Some(place);
         self
     }
 }
@@ -125,14 +125,14 @@ impl LineChart {
         Self { title: title.into(), x, y, ..Self::default() }
     }
 
-    /// The same chart with one line more.
+    /// Adds a series.
     #[must_use]
     pub fn with(mut self, series: LineSeries) -> Self {
         self.series.push(series);
         self
     }
 
-    /// The same chart with a marked value more.
+    /// Adds a reference line.
     #[must_use]
     pub fn with_reference(mut self, reference: Reference) -> Self {
         self.references.push(reference);
@@ -148,27 +148,29 @@ impl LineChart {
             .collect();
         let (xs, ys) = self.values(series);
         let frame = Frame::new(&self.title, &names, &self.y, &ys, Fit::Loose);
-        let x = Ruler::new(&self.x, &xs, Fit::Tight, frame.left, frame.right);
+        let x = AxisLayout::new(&self.x, &xs, Fit::Tight, frame.left, frame.right);
         let mut parts = vec![frame.vertical(), frame.horizontal(&x, self.x.scale), frame.base()];
         if ys.is_empty() {
             parts.push(frame.no_data());
         }
-        // Intervals lie below all lines, and markers above them.
+        // Intervals are drawn below all lines, and markers above them.
         let pens: Vec<_> = series
             .iter()
             .enumerate()
-            .map(|(index, series)| Pen::new(style_of(index, series), series, &frame, &x, self))
+            .map(|(index, series)| {
+                SeriesRenderer::new(style_of(index, series), series, &frame, &x, self)
+            })
             .collect();
-        parts.extend(pens.iter().filter_map(Pen::intervals));
-        parts.extend(pens.iter().filter_map(Pen::line));
-        parts.extend(pens.iter().map(Pen::markers));
+        parts.extend(pens.iter().filter_map(SeriesRenderer::intervals));
+        parts.extend(pens.iter().filter_map(SeriesRenderer::line));
+        parts.extend(pens.iter().map(SeriesRenderer::markers));
         parts.push(references(&self.references, &frame, &x));
         let lines = if series.len() == 1 { "line" } else { "lines" };
         let about = format!("{} against {}, {} {lines}", frame.y.title, x.title, series.len());
         frame.finish(parts, 48.0, &about)
     }
 
-    /// What the axes must show: places, and values with their intervals.
+    /// The values that the axes must include: positions, and values with their intervals.
     fn values(&self, series: &[LineSeries]) -> (Vec<f64>, Vec<f64>) {
         let (mut xs, mut ys) = (Vec::new(), Vec::new());
         for point in series.iter().flat_map(|series| &series.points) {
@@ -176,7 +178,7 @@ impl LineChart {
             xs.push(x);
             ys.push((y, point.ci95));
         }
-        let mut ys = ruler::reach(ys);
+        let mut ys = axis_layout::values_with_intervals(ys);
         for reference in &self.references {
             match reference {
                 Reference::X(at, _) => xs.push(*at),
@@ -186,31 +188,34 @@ impl LineChart {
         (xs, ys)
     }
 
-    /// The place of a point, if both axes can show it.
+    /// The coordinates of a point, if both axes can show it.
     fn shown(&self, point: &DataPoint) -> Option<(f64, f64)> {
-        Some((ruler::shown(point.x, self.x.scale)?, ruler::shown(point.y, self.y.scale)?))
+        Some((
+            axis_layout::shown(point.x, self.x.scale)?,
+            axis_layout::shown(point.y, self.y.scale)?,
+        ))
     }
 }
 
-/// Above this many points a line has few markers and a band instead of bars.
-const MARKED: usize = 60;
+/// Number of points above which a line has few markers and a band instead of error bars.
+const MARKED_POINTS_MAX: usize = 60;
 
-/// Draws one series.
-struct Pen<'a> {
+/// Rendering of one series.
+struct SeriesRenderer<'a> {
     index: usize,
     series: &'a LineSeries,
     frame: &'a Frame,
-    x: &'a Ruler,
+    x: &'a AxisLayout,
     chart: &'a LineChart,
     pixels: Vec<Pixel>,
 }
 
-impl<'a> Pen<'a> {
+impl<'a> SeriesRenderer<'a> {
     fn new(
         index: usize,
         series: &'a LineSeries,
         frame: &'a Frame,
-        x: &'a Ruler,
+        x: &'a AxisLayout,
         chart: &'a LineChart,
     ) -> Self {
         let pixels = series
@@ -222,8 +227,8 @@ impl<'a> Pen<'a> {
         Self { index, series, frame, x, chart, pixels }
     }
 
-    fn few(&self) -> bool {
-        self.series.points.len() <= MARKED
+    fn is_short(&self) -> bool {
+        self.series.points.len() <= MARKED_POINTS_MAX
     }
 
     fn line(&self) -> Option<Group> {
@@ -247,19 +252,19 @@ impl<'a> Pen<'a> {
         }
         let dash = DASHES[self.index % DASHES.len()];
         let path = open_path(data)
-            .set("stroke-width", if self.few() { 1.8 } else { 1.3 })
+            .set("stroke-width", if self.is_short() { 1.8 } else { 1.3 })
             .set("stroke-linejoin", "round");
         let path = if dash.is_empty() { path } else { path.set("stroke-dasharray", dash) };
         Some(coloured(self.index).add(tooltip(&self.series.name)).add(path))
     }
 
-    /// A marker on each of few points; on a long line, eight that tell it from the others.
+    /// A marker on each point of a short series; eight markers on a long one.
     fn markers(&self) -> Group {
         if self.series.stroke == Stroke::Curve {
             return coloured(self.index);
         }
         let hollow = self.series.stroke == Stroke::Points;
-        if self.few() || hollow {
+        if self.is_short() || hollow {
             let most = self.series.points.len().div_ceil(2000).max(1);
             let points = self.series.points.iter().step_by(most);
             return points.fold(coloured(self.index), |group, point| {
@@ -294,7 +299,7 @@ impl<'a> Pen<'a> {
         if ends.is_empty() {
             return None;
         }
-        if self.series.uncertainty == Uncertainty::Bars && self.few() {
+        if self.series.uncertainty == Uncertainty::Bars && self.is_short() {
             let bars = whiskers(&ends).set("stroke-width", 1.1);
             return Some(coloured(self.index).add(bars));
         }
@@ -321,7 +326,7 @@ impl<'a> Pen<'a> {
     }
 }
 
-/// Bars with caps from (x, low, high) in pixels.
+/// Error bars with caps, from (x, low, high) in pixels.
 pub(super) fn whiskers(ends: &[(f64, f64, f64)]) -> Path {
     let mut data = String::new();
     for (x, low, high) in ends {
@@ -343,12 +348,12 @@ fn sample(series: &LineSeries) -> Sample {
     }
 }
 
-/// Which colour, marker and dashes a series has.
+/// Index of the colour, marker and dashes of a series.
 fn style_of(place: usize, series: &LineSeries) -> usize {
-    series.like.unwrap_or(place)
+    series.same_style_as.unwrap_or(place)
 }
 
-fn references(references: &[Reference], frame: &Frame, x: &Ruler) -> Group {
+fn references(references: &[Reference], frame: &Frame, x: &AxisLayout) -> Group {
     let mut group = role("weak", WEAK);
     let mut verticals = 0.0;
     for reference in references {
@@ -362,7 +367,7 @@ fn references(references: &[Reference], frame: &Frame, x: &Ruler) -> Group {
             Reference::X(at, label) => {
                 let Some(at) = x.shown(*at) else { continue };
                 let at = x.place(at);
-                // Labels of neighbours stand below each other.
+                // Labels of adjacent lines are staggered.
                 let y = frame.top + 13.0 + verticals * 15.0;
                 verticals = (verticals + 1.0) % 4.0;
                 let left = at + width(label, FONT) + 8.0 > frame.right;

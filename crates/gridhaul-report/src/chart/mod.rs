@@ -1,4 +1,4 @@
-//! Charts with axes of our own, drawn as SVG.
+//! Charts rendered as SVG.
 //!
 //! ```
 //! use gridhaul_report::chart::{Axis, DataPoint, LineChart, LineSeries, Reference, Stroke};
@@ -25,17 +25,17 @@
 //! ```
 
 mod axis;
+mod axis_layout;
 mod bar;
 mod decimate;
-mod draw;
 mod drawing;
 mod frame;
 mod legend;
 mod line;
 mod panels;
 mod region;
-mod ruler;
 mod style;
+mod svg_primitives;
 
 pub use axis::{Axis, Scale};
 pub use bar::{Bar, BarChart, BarSeries};
@@ -55,17 +55,17 @@ pub enum Chart {
     Region(RegionChart),
 }
 
-/// The ways out of a drawing, the same for all that is drawn.
+/// Output methods of all kinds of charts.
 macro_rules! outputs {
     ($($chart:ty),*) => {$(
         impl $chart {
-            /// As a file of its own, which carries its style.
+            /// Renders a standalone SVG file, style sheet included.
             #[must_use]
             pub fn to_svg(&self) -> String {
                 self.drawing().standalone()
             }
 
-            /// As an element for a page that gives [`STYLE`] once.
+            /// Renders an SVG element for a page that includes [`STYLE`] once.
             #[must_use]
             pub fn to_inline_svg(&self) -> String {
                 self.drawing().inline()

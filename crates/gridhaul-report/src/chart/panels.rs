@@ -1,18 +1,18 @@
-//! Small multiples: several charts in one drawing, as papers have them.
+//! Several charts in one drawing.
 
 use svg::Document;
 use svg::node::element::Rectangle;
 
 use super::Chart;
-use super::draw::{FONT, clean, px};
 use super::drawing::Drawing;
-use super::frame::{FACES, WIDTH};
+use super::frame::{FONT_FAMILY, WIDTH};
 use super::style::GROUND;
+use super::svg_primitives::{FONT, clean, px};
 
 /// Charts side by side, row by row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Panels {
-    /// What a reader who cannot see the drawing is told; the panels have headings of their own.
+    /// Alternative text of the drawing; each panel has its own heading.
     pub label: String,
     /// Panels in a row.
     pub columns: usize,
@@ -30,7 +30,7 @@ impl Panels {
             let drawings: Vec<_> = row.iter().map(Chart::drawing).collect();
             let height = drawings.iter().map(|drawing| drawing.height).fold(0.0, f64::max);
             for (column, drawing) in drawings.into_iter().enumerate() {
-                // Axes of a row stand on one line, whatever their headings need.
+                // Align the axes of a row, independent of the height of the headings.
                 let lower = y + height - drawing.height;
                 placed.push(drawing.panel(WIDTH * column as f64, lower));
             }
@@ -44,7 +44,7 @@ impl Panels {
             .set("class", "gh-chart")
             .set("role", "img")
             .set("aria-label", clean(&self.label))
-            .set("font-family", FACES)
+            .set("font-family", FONT_FAMILY)
             .set("font-size", FONT)
             .add(ground.set("class", "gh-bg").set("fill", GROUND));
         let document = placed.into_iter().fold(document, Document::add);

@@ -1,17 +1,17 @@
-//! A region over two axes: cells with a value, or with the reason why they have none.
+//! Region charts: cells over two axes with a value, or with the reason for its absence.
 
 use svg::node::element::{Group, Path, Rectangle};
 
-use super::draw::{self, coloured, px, role, text, tooltip};
+use super::axis_layout::{AxisLayout, Fit};
 use super::drawing::Drawing;
 use super::frame::Frame;
 use super::legend::{Sample, marker};
-use super::ruler::{Fit, Ruler};
 use super::style::INK;
+use super::svg_primitives::{self, coloured, px, role, text, tooltip};
 use super::{Axis, Scale};
 use crate::format::{self, Prefix};
 
-/// A map of cells over two axes of numbers, such as what each choice of two costs.
+/// A map of cells over two numeric axes, such as the cost of each combination of two choices.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RegionChart {
     /// Heading.
@@ -20,46 +20,46 @@ pub struct RegionChart {
     pub x: Axis,
     /// Vertical axis.
     pub y: Axis,
-    /// What the values are, and their unit.
+    /// Quantity and unit of the values.
     pub value: Axis,
-    /// Reasons why a cell has no value, as the legend names them; up to six.
+    /// Reasons for missing values, as in the legend; up to six.
     pub reasons: Vec<String>,
-    /// Cells; each reaches half the way to its neighbours.
+    /// Cells; each extends to the midpoints between it and its neighbours.
     pub cells: Vec<Cell>,
-    /// The place that is marked, and what the legend calls it.
+    /// Marked position, and its name in the legend.
     pub mark: Option<(f64, f64, String)>,
 }
 
 /// A cell of a region.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cell {
-    /// Place on the horizontal axis.
+    /// Position on the horizontal axis.
     pub x: f64,
-    /// Place on the vertical axis.
+    /// Position on the vertical axis.
     pub y: f64,
-    /// What is there.
+    /// State of the cell.
     pub state: CellState,
-    /// What is shown when a pointer rests on it.
-    pub told: String,
+    /// Tooltip.
+    pub tooltip: String,
 }
 
-/// What is in a cell.
+/// State of a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum CellState {
-    /// A value: the smaller, the stronger the colour.
+    /// A value; smaller values have a stronger colour.
     Value(f64),
-    /// None, for this of the reasons.
+    /// No value; index of the reason.
     Reason(usize),
 }
 
-/// How strong the colours of the largest and the smallest value are.
+/// Opacity of the largest and of the smallest value.
 const WEAKEST: f64 = 0.16;
 const STRONGEST: f64 = 0.92;
-/// Colours of series that stand for reasons; the first is that of the values.
+/// Indices of the series colours that represent reasons; colour 0 represents values.
 const REASONS: [usize; 6] = [1, 3, 4, 6, 7, 2];
-/// Room below the plot for the names of the axis and the scale of colours.
+/// Height below the plot for the axis title and the colour scale.
 const BELOW: f64 = 92.0;
-/// Steps of the scale of colours.
+/// Steps of the colour scale.
 const STEPS: usize = 24;
 
 impl RegionChart {
@@ -71,12 +71,12 @@ impl RegionChart {
         }
         let reasons = self.reasons.iter().enumerate().filter(|(index, _)| used(*index));
         names.extend(reasons.map(|(index, name)| (name.as_str(), Sample::Cell, colour(index))));
-        let (columns, rows) = (edges(self.x.scale, self.places(|cell| cell.x)), self.rows());
+        let (columns, rows) = (edges(self.x.scale, self.positions(|cell| cell.x)), self.rows());
         let outer = |edges: &[(f64, f64, f64)]| -> Vec<f64> {
             edges.iter().flat_map(|(_, low, high)| [*low, *high]).collect()
         };
         let frame = Frame::new(&self.title, &names, &self.y, &outer(&rows), Fit::Tight);
-        let x = Ruler::new(&self.x, &outer(&columns), Fit::Tight, frame.left, frame.right);
+        let x = AxisLayout::new(&self.x, &outer(&columns), Fit::Tight, frame.left, frame.right);
         let mut parts = vec![frame.vertical(), frame.horizontal(&x, self.x.scale)];
         if self.cells.is_empty() {
             parts.push(frame.no_data());
@@ -94,15 +94,16 @@ impl RegionChart {
     }
 
     fn rows(&self) -> Vec<(f64, f64, f64)> {
-        edges(self.y.scale, self.places(|cell| cell.y))
+        edges(self.y.scale, self.positions(|cell| cell.y))
     }
 
-    /// The places along an axis, each once.
-    fn places(&self, of: impl Fn(&Cell) -> f64) -> Vec<f64> {
-        let mut places: Vec<f64> = self.cells.iter().map(of).filter(|at| at.is_finite()).collect();
-        places.sort_by(f64::total_cmp);
-        places.dedup();
-        places
+    /// Distinct positions along an axis.
+    fn positions(&self, of: impl Fn(&Cell) -> f64) -> Vec<f64> {
+        let mut positions: Vec<f64> =
+            self.cells.iter().map(of).filter(|at| at.is_finite()).collect();
+        positions.sort_by(f64::total_cmp);
+        positions.dedup();
+        positions
     }
 
     /// Smallest and largest value.
@@ -120,7 +121,7 @@ impl RegionChart {
     fn draw_cells(
         &self,
         frame: &Frame,
-        x: &Ruler,
+        x: &AxisLayout,
         columns: &[(f64, f64, f64)],
         rows: &[(f64, f64, f64)],
     ) -> Group {
@@ -143,7 +144,7 @@ impl RegionChart {
             let cell_group = match cell.state {
                 CellState::Value(value) => coloured(0).add(
                     area.set("fill", "currentColor")
-                        .set("fill-opacity", px(self.strength(value, low, high))),
+                        .set("fill-opacity", px(self.opacity(value, low, high))),
                 ),
                 CellState::Reason(reason) => {
                     let hatch = hatch(colour(reason), left, top, right - 0.6, bottom - 0.6);
@@ -151,21 +152,21 @@ impl RegionChart {
                     coloured(colour(reason)).add(area).add(hatch)
                 }
             };
-            group = group.add(cell_group.add(tooltip(&cell.told)));
+            group = group.add(cell_group.add(tooltip(&cell.tooltip)));
         }
         group
     }
 
-    /// How strong the colour of a value is.
-    fn strength(&self, value: f64, low: f64, high: f64) -> f64 {
+    /// Opacity of a value.
+    fn opacity(&self, value: f64, low: f64, high: f64) -> f64 {
         let to = |value: f64| if self.value.scale == Scale::Log { value.ln() } else { value };
         let share = (to(value) - to(low)) / (to(high) - to(low));
-        // With a single value, or where a logarithm does not exist, all is strong.
+        // With a single value, or without a logarithm, the opacity is the strongest.
         let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
         STRONGEST - share * (STRONGEST - WEAKEST)
     }
 
-    /// The scale of colours below the plot.
+    /// The colour scale below the plot.
     fn scale(&self, frame: &Frame, low: f64, high: f64) -> Group {
         let (left, width, y) = (frame.left, (frame.right - frame.left) * 0.5, frame.bottom + 54.0);
         let prefix = Prefix::for_magnitude(high, &self.value.unit);
@@ -193,8 +194,8 @@ impl RegionChart {
             labels = labels.add(text(left + width, y + 25.0, "end", &number(high)));
         }
         let name = format!("{}{unit}", self.value.label);
-        let room = frame.right - left - width - 14.0;
-        let name = draw::shortened(&name, draw::FONT, room);
+        let label_width = frame.right - left - width - 14.0;
+        let name = svg_primitives::shortened(&name, svg_primitives::FONT, label_width);
         Group::new().add(bar).add(labels.add(text(left + width + 14.0, y + 9.0, "start", &name)))
     }
 }
@@ -203,17 +204,17 @@ fn colour(reason: usize) -> usize {
     REASONS[reason % REASONS.len()]
 }
 
-/// Each place with the ends of its cell: half the way to its neighbours on the axis.
-fn edges(scale: Scale, places: Vec<f64>) -> Vec<(f64, f64, f64)> {
+/// Each position with the edges of its cell: the midpoints to its neighbours on the axis.
+fn edges(scale: Scale, positions: Vec<f64>) -> Vec<(f64, f64, f64)> {
     let log = scale == Scale::Log;
-    let places: Vec<f64> = places.into_iter().filter(|at| !log || *at > 0.0).collect();
+    let positions: Vec<f64> = positions.into_iter().filter(|at| !log || *at > 0.0).collect();
     let to = |value: f64| if log { value.ln() } else { value };
     let from = |value: f64| if log { value.exp() } else { value };
-    let at: Vec<f64> = places.iter().map(|place| to(*place)).collect();
+    let at: Vec<f64> = positions.iter().map(|place| to(*place)).collect();
     let last = at.len().saturating_sub(1);
     let gap = |index: usize| at[index + 1] - at[index];
-    // A single place gets a cell around it.
-    let alone = if log { 0.5 } else { 0.5 * places.first().map_or(1.0, |p| p.abs().max(1.0)) };
+    // A single position gets a cell around it.
+    let alone = if log { 0.5 } else { 0.5 * positions.first().map_or(1.0, |p| p.abs().max(1.0)) };
     let cell = |(index, place): (usize, &f64)| {
         let below = if index > 0 {
             gap(index - 1)
@@ -235,15 +236,15 @@ fn edges(scale: Scale, places: Vec<f64>) -> Vec<(f64, f64, f64)> {
         }
         (*place, low, from(at[index] + above / 2.0))
     };
-    places.iter().enumerate().map(cell).collect()
+    positions.iter().enumerate().map(cell).collect()
 }
 
-/// Lines across a cell: their direction tells reasons apart without colour.
+/// Hatching of a cell, which distinguishes reasons without colour.
 fn hatch(colour: usize, left: f64, top: f64, right: f64, bottom: f64) -> Path {
     let mut data = String::new();
     let mut stroke = |x1: f64, y1: f64, x2: f64, y2: f64| {
-        draw::path_to(&mut data, 'M', x1, y1);
-        draw::path_to(&mut data, 'L', x2, y2);
+        svg_primitives::path_to(&mut data, 'M', x1, y1);
+        svg_primitives::path_to(&mut data, 'L', x2, y2);
     };
     let (middle, centre) = (f64::midpoint(left, right), f64::midpoint(top, bottom));
     match REASONS.iter().position(|known| *known == colour).unwrap_or(0) {
@@ -260,10 +261,10 @@ fn hatch(colour: usize, left: f64, top: f64, right: f64, bottom: f64) -> Path {
             stroke(middle, top, middle, bottom);
         }
     }
-    draw::open_path(data).set("stroke-width", 0.8).set("stroke-opacity", 0.75)
+    svg_primitives::open_path(data).set("stroke-width", 0.8).set("stroke-opacity", 0.75)
 }
 
-/// A star: the marked place.
+/// A star at the marked position.
 pub(super) fn mark(x: f64, y: f64) -> Group {
     role("ink", INK).add(marker(7, x, y, true).set("stroke-width", 1.2))
 }
@@ -285,18 +286,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_reach_half_the_way_to_their_neighbours() {
+    fn cells_extend_to_the_midpoints_of_their_neighbours() {
         let linear = edges(Scale::Linear, vec![1.0, 2.0, 4.0]);
         assert_eq!(linear, [(1.0, 0.5, 1.5), (2.0, 1.5, 3.0), (4.0, 3.0, 5.0)]);
         let log = edges(Scale::Log, vec![0.0, 1.0, 4.0]);
-        let near = |a: f64, b: f64| (a - b).abs() < 1e-12;
-        assert_eq!(log.len(), 2, "zero has no place on a logarithmic axis");
-        assert!(near(log[0].1, 0.5) && near(log[0].2, 2.0) && near(log[1].2, 8.0), "{log:?}");
+        let is_close = |a: f64, b: f64| (a - b).abs() < 1e-12;
+        assert_eq!(log.len(), 2, "zero has no position on a logarithmic axis");
+        assert!(
+            is_close(log[0].1, 0.5) && is_close(log[0].2, 2.0) && is_close(log[1].2, 8.0),
+            "{log:?}"
+        );
     }
 
     #[test]
-    fn the_cheapest_is_the_strongest_and_reasons_are_told() {
-        let cell = |x: f64, state| Cell { x, y: 1.0, state, told: format!("cell {x} <told>") };
+    fn smallest_value_is_strongest_and_tooltips_are_escaped() {
+        let cell =
+            |x: f64, state| Cell { x, y: 1.0, state, tooltip: format!("cell {x} <tooltip>") };
         let chart = RegionChart {
             cells: vec![
                 cell(1.0, CellState::Reason(1)),
@@ -307,15 +312,15 @@ mod tests {
             mark: Some((3.0, 1.0, "winner".into())),
             ..RegionChart::default()
         };
-        assert!(near_ends(&chart));
+        assert!(has_expected_range(&chart));
         let svg = chart.to_svg();
-        assert!(svg.contains("cell 1 &lt;told&gt;") && svg.contains("winner"), "{svg}");
-        // Only reasons that occur stand in the legend.
+        assert!(svg.contains("cell 1 &lt;tooltip&gt;") && svg.contains("winner"), "{svg}");
+        // Only reasons that occur are in the legend.
         assert!(svg.contains("fails: delay") && !svg.contains("fails: loss"), "{svg}");
     }
 
-    fn near_ends(chart: &RegionChart) -> bool {
-        let at = |value| chart.strength(value, 90.0, 900.0);
+    fn has_expected_range(chart: &RegionChart) -> bool {
+        let at = |value| chart.opacity(value, 90.0, 900.0);
         (at(90.0) - STRONGEST).abs() < 1e-12 && (at(900.0) - WEAKEST).abs() < 1e-12
     }
 }

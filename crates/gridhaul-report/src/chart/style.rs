@@ -1,15 +1,15 @@
 //! Colours, markers and dashes, and the style sheet that all charts share.
 
-/// How many series can be told apart.
+/// Maximum number of distinguishable series.
 pub(super) const SERIES_MAX: usize = 8;
 
-/// Colours on white, after Okabe and Ito's palette for all kinds of colour vision; the yellow, which
-/// is lost on white, is left out and the orange is darker. The style sheet has those for dark pages;
-/// these stand in the elements, for programs that do not read style sheets.
+/// Colours on white, based on the colour-blind-safe palette of Okabe and Ito, without yellow, which
+/// is not visible on white, and with a darker orange. The style sheet defines the colours for dark
+/// pages; these are attributes for programs without style sheet support.
 pub(super) const COLOURS: [&str; SERIES_MAX] =
     ["#0072b2", "#d55e00", "#00815f", "#b3568f", "#a87000", "#3a9bdc", "#5d3a9b", "#4d4d4d"];
 
-/// Text and axes, weaker text, grid and ground, for the same programs.
+/// Text and axes, weaker text, grid and background, for the same programs.
 pub(super) const INK: &str = "#1f2328";
 pub(super) const WEAK: &str = "#59636e";
 pub(super) const GRID: &str = "#e4e7eb";
@@ -19,7 +19,7 @@ pub(super) const GROUND: &str = "#ffffff";
 pub(super) const DASHES: [&str; SERIES_MAX] =
     ["", "7 3", "2 2.5", "9 3 2 3", "5 2", "12 4", "1.5 2", "8 2 2 2 2 2"];
 
-/// Style of all charts: standalone ones carry it, pages that inline charts give it once.
+/// Style sheet of all charts: included in standalone charts, and once in pages with inline charts.
 pub const STYLE: &str = "\
 .gh-chart{--gh-bg:#ffffff;--gh-ink:#1f2328;--gh-weak:#59636e;--gh-grid:#e4e7eb;\
 --gh-s0:#0072b2;--gh-s1:#d55e00;--gh-s2:#00815f;--gh-s3:#b3568f;\

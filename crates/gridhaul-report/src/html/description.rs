@@ -2,14 +2,14 @@
 
 use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
-/// Markdown as HTML that may stand in a report: HTML in the text is shown as text, links lead only to
-/// web pages and places in the page, and pictures, which a report could not carry, are replaced by
-/// their text. Headings are below those of the report.
+/// Renders Markdown as HTML for a report: HTML in the text is escaped, links are restricted to web
+/// pages and anchors, images are replaced by their text, and headings are below those of the
+/// report.
 pub(super) fn rendered(markdown: &str) -> String {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
     let mut out = String::new();
     html::push_html(&mut out, Parser::new_ext(markdown, options).filter_map(permitted));
-    // Rows of tables may be wider than the page.
+    // Tables may be wider than the page.
     out.replace("<table>", "<div class=\"scroll\"><table>").replace("</table>", "</table></div>")
 }
 
@@ -31,7 +31,7 @@ fn permitted(event: Event<'_>) -> Option<Event<'_>> {
     })
 }
 
-/// Whether a link leads to a page rather than to a script or to data.
+/// Whether a link is a web page, not a script or data URL.
 fn is_page(url: &str) -> bool {
     let scheme = url.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
     match scheme.as_deref() {
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn markdown_becomes_html_and_html_stays_text() {
+    fn markdown_is_rendered_and_html_is_escaped() {
         for (markdown, html) in [
             ("Two\nlines.\n\nNext.", "<p>Two\nlines.</p>\n<p>Next.</p>\n"),
             ("*a* **b** `c<d`", "<p><em>a</em> <strong>b</strong> <code>c&lt;d</code></p>\n"),

@@ -1,61 +1,61 @@
-//! Reports: one HTML file without scripts and without anything from elsewhere.
+//! HTML reports: a single file without scripts or external resources.
 
-mod delays;
+mod delay_distribution;
 mod description;
 mod page;
-mod series;
-mod single;
+mod single_point;
 mod sweep;
 mod table;
+mod time_series;
 
 use gridhaul_scenario::Answer;
 use gridhaul_scenario::answer::{Estimate, Metric};
 
 use crate::chart::Chart;
-use crate::text::TextTable;
+use crate::text_table::TextTable;
 pub use page::PAGE_STYLE;
 pub(crate) use sweep::swept_keys;
 pub use table::table_element;
 
-/// What a report is made of.
+/// The content of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Report<'a> {
-    /// Heading; empty: the title of the first answer.
+    /// Heading; if empty, the title of the first answer.
     pub title: &'a str,
     /// Description of the scenario, as Markdown.
     pub description: &'a str,
-    /// Answers to the same scenario, each under its label (a backend, a variant). One is the usual
-    /// case; several are drawn into the same axes.
+    /// Answers to the same scenario, each with its label (a backend, a scenario variant). Several
+    /// answers share the axes of charts.
     pub answers: &'a [(String, &'a Answer)],
     /// The merged scenario.
     pub scenario_toml: &'a str,
-    /// What stands before everything else.
-    pub opening: Opening<'a>,
+    /// Result, tables and charts at the top of the report.
+    pub summary: Summary<'a>,
 }
 
-/// The opening of a report: what was found out, before the answers that it rests on.
+/// The summary of a report, placed before the answers on which it is based.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Opening<'a> {
-    /// The result in some sentences, in the place of those that are made from the answers; paragraphs
-    /// are separated by empty lines.
+pub struct Summary<'a> {
+    /// The result as text, instead of the sentences generated from the answers; paragraphs are
+    /// separated by empty lines.
     pub finding: &'a str,
-    /// Its tables, under their own titles.
+    /// Tables of the summary, with their titles.
     pub tables: &'a [TextTable],
-    /// Its charts.
+    /// Charts of the summary.
     pub charts: &'a [NamedChart],
     /// Heading of the tables and charts of the answers.
     pub answers: &'a str,
 }
 
-/// What the title of a chart of censored means ends with.
+/// Suffix of the title of a chart with censored means.
 const CENSORED: &str = " (censored: without unfinished transfers)";
 
-/// A chart of a report, as it is written to a file of its own.
+/// A chart of a report, which can also be written to a separate file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NamedChart {
-    /// File name without its ending, unique in the report: letters, digits, `-`.
+    /// File name without extension, unique in the report: letters, digits, `-`.
     pub name: String,
-    /// Heading of the part of the report that shows it.
+    /// Heading of the section of the report that contains the chart.
     pub section: String,
     /// The chart.
     pub chart: Chart,
@@ -67,48 +67,48 @@ pub fn html(report: &Report<'_>) -> String {
     page::page(report, &charts(report.answers))
 }
 
-/// The charts that a report of these answers shows, the one that answers most first.
+/// The charts of a report of these answers, the most relevant first.
 #[must_use]
 pub fn charts(answers: &[(String, &Answer)]) -> Vec<NamedChart> {
     let keys = sweep::swept_keys(answers);
     let mut ranked =
-        if keys.is_empty() { single::charts(answers) } else { sweep::charts(answers, &keys) };
-    ranked.extend(delays::charts(answers, &keys));
+        if keys.is_empty() { single_point::charts(answers) } else { sweep::charts(answers, &keys) };
+    ranked.extend(delay_distribution::charts(answers, &keys));
     ranked.extend(
-        series::charts(answers, &[])
+        time_series::charts(answers, &[])
             .into_iter()
-            .map(|chart| Ranked { rank: series::rank(&chart), chart }),
+            .map(|chart| Ranked { rank: time_series::rank(&chart), chart }),
     );
-    // Equal ranks stay in the order in which they were made.
+    // Charts of equal rank keep their order (stable sort).
     ranked.sort_by(|a, b| b.rank.total_cmp(&a.rank));
     let mut charts: Vec<NamedChart> = ranked.into_iter().map(|ranked| ranked.chart).collect();
-    distinct(&mut charts);
+    make_names_unique(&mut charts);
     charts
 }
 
-/// A chart and how much of the question it answers: the weight of what it shows, from 0 to 1, times
-/// how much that differs between the points, flows or answers, from 0 to 1.
+/// A chart and its relevance: the weight of its metric, from 0 to 1, times the contrast between
+/// points, flows or answers, from 0 to 1.
 struct Ranked {
     rank: f64,
     chart: NamedChart,
 }
 
-/// The axis of a swept key whose values are numbers.
+/// The axis of a swept key with numeric values.
 pub(crate) fn numeric_axis(answer: &Answer, key: &str) -> Option<crate::chart::Axis> {
     sweep::axis(&answer.points.iter().collect::<Vec<_>>(), key)
 }
 
-/// How much values differ, from 0 to 1: their range beyond the confidence intervals, relative to the
-/// largest.
+/// The contrast of values, from 0 to 1: their range beyond the confidence intervals, relative to
+/// the largest value.
 fn contrast<'a>(estimates: impl Iterator<Item = &'a Estimate>) -> f64 {
-    let known = estimates.filter(|it| it.mean.is_some_and(f64::is_finite));
+    let known = estimates.filter(|extreme| extreme.mean.is_some_and(f64::is_finite));
     let mut low: Option<&Estimate> = None;
     let mut high: Option<&Estimate> = None;
     for estimate in known {
-        if low.is_none_or(|it| estimate.mean < it.mean) {
+        if low.is_none_or(|extreme| estimate.mean < extreme.mean) {
             low = Some(estimate);
         }
-        if high.is_none_or(|it| estimate.mean > it.mean) {
+        if high.is_none_or(|extreme| estimate.mean > extreme.mean) {
             high = Some(estimate);
         }
     }
@@ -119,7 +119,7 @@ fn contrast<'a>(estimates: impl Iterator<Item = &'a Estimate>) -> f64 {
     if size > 0.0 && most - least > half { ((most - least - half) / size).min(1.0) } else { 0.0 }
 }
 
-/// How much a metric tells a reader, from 0 to 1.
+/// The importance of a metric to a reader, from 0 to 1.
 const fn weight(metric: Metric) -> f64 {
     match metric {
         Metric::CompletionTime | Metric::DeadlineMet => 1.0,
@@ -132,28 +132,28 @@ const fn weight(metric: Metric) -> f64 {
     }
 }
 
-/// The charts of what an answer records over time. The points of its sweep go by these names, or by
-/// their parameters where there is none.
+/// The charts of the recorded time series of an answer. `points` are the names of the points of its
+/// sweep; points without a name are labelled with their parameters.
 #[must_use]
 pub fn charts_over_time(answer: &Answer, points: &[String]) -> Vec<NamedChart> {
-    let mut charts = series::charts(&[(String::new(), answer)], points);
-    distinct(&mut charts);
+    let mut charts = time_series::charts(&[(String::new(), answer)], points);
+    make_names_unique(&mut charts);
     charts
 }
 
 /// One quantity over time (a column of a recorded series) of one flow or direction, with a line for
-/// each point of the sweep; `None` where it was not recorded.
+/// each point of the sweep; `None` if it was not recorded.
 #[must_use]
 pub fn chart_over_time(
     answer: &Answer,
     points: &[String],
     (title, column, of): (&str, &str, &str),
 ) -> Option<Chart> {
-    series::chart_of(answer, points, (title, column, of))
+    time_series::chart_of(answer, points, (title, column, of))
 }
 
-/// Gives each chart a name of its own.
-fn distinct(charts: &mut [NamedChart]) {
+/// Makes the names of charts unique.
+fn make_names_unique(charts: &mut [NamedChart]) {
     let mut names = std::collections::BTreeSet::new();
     for chart in charts {
         let base = chart.name.clone();
@@ -179,7 +179,7 @@ fn slug(text: &str) -> String {
     if out.is_empty() { "chart".to_owned() } else { out.to_owned() }
 }
 
-/// The text with a capital at its start.
+/// Capitalises the first letter.
 fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())

@@ -1,22 +1,22 @@
-//! The page around charts and tables.
+//! The HTML page of a report.
 
 use std::fmt::Write;
 
 use gridhaul_scenario::Answer;
 use gridhaul_scenario::answer::Warning;
 
-use super::table::{headed, whole_table};
+use super::table::{table_with_heading, table_with_note};
 use super::{NamedChart, Report, description};
 use crate::chart::STYLE;
 use crate::deadline_checks::deadline_checks;
-use crate::text::{Detail, TextTable, tables};
+use crate::text_table::{Detail, TextTable, tables};
 
-/// Style of all pages, beside that of the charts.
+/// Style sheet of all pages, in addition to that of the charts.
 pub const PAGE_STYLE: &str = include_str!("page.css");
 
-/// Charts that are shown at once, and rows of deadline_checks that are.
+/// Maximum numbers of charts and of deadline checks that are not folded.
 const CHARTS_OPEN: usize = 4;
-const VERDICTS_MAX: usize = 6;
+const DEADLINE_ROWS_MAX: usize = 6;
 
 /// Writes the page. Writing to a `String` cannot fail, so results are dropped.
 pub(super) fn page(report: &Report<'_>, charts: &[NamedChart]) -> String {
@@ -33,29 +33,35 @@ pub(super) fn page(report: &Report<'_>, charts: &[NamedChart]) -> String {
          <meta name=\"generator\" content=\"gridhaul\">\n<title>{heading}</title>\n\
          <style>\n{PAGE_STYLE}{STYLE}\n</style>\n</head>\n<body>\n<header>\n<h1>{heading}</h1>\n\
          <p class=\"meta\">{}</p>\n</header>\n<main>",
-        escaped(&asked(report)),
+        escaped(&answer_line(report)),
     );
     result(&mut out, report);
     warnings(&mut out, report);
-    let (open, folded) = rank(report.opening.charts, charts);
+    let (open, folded) = split_charts(report.summary.charts, charts);
     let deadline_checks = deadline_checks(report.answers);
-    if let Some(table) = deadline_checks.iter().find(|table| table.rows.len() <= VERDICTS_MAX) {
-        headed(&mut out, table);
+    if let Some(table) = deadline_checks.iter().find(|table| table.rows.len() <= DEADLINE_ROWS_MAX)
+    {
+        table_with_heading(&mut out, table);
     }
     out += "<section class=\"charts\" aria-label=\"Charts\">\n";
     open.iter().for_each(|chart| figure(&mut out, chart));
     out += "</section>\n";
-    for table in report.opening.tables {
-        headed(&mut out, table);
+    for table in report.summary.tables {
+        table_with_heading(&mut out, table);
     }
     let description = description::rendered(report.description);
     if !description.is_empty() {
         let _ = writeln!(out, "<section class=\"description\">\n{description}</section>");
     }
-    if !report.opening.answers.is_empty() {
-        let _ = writeln!(out, "<h2>{}</h2>", escaped(report.opening.answers));
+    if !report.summary.answers.is_empty() {
+        let _ = writeln!(out, "<h2>{}</h2>", escaped(report.summary.answers));
     }
-    details(&mut out, report, &folded, deadline_checks.filter(|it| it.rows.len() > VERDICTS_MAX));
+    details(
+        &mut out,
+        report,
+        &folded,
+        deadline_checks.filter(|item| item.rows.len() > DEADLINE_ROWS_MAX),
+    );
     out += "</main>\n";
     footer(&mut out, report);
     out += "</body>\n</html>\n";
@@ -80,8 +86,8 @@ pub(super) fn escaped(text: &str) -> String {
     out
 }
 
-/// One line on who answered and from how many runs.
-fn asked(report: &Report<'_>) -> String {
+/// The line on backends, points and runs.
+fn answer_line(report: &Report<'_>) -> String {
     let answers = report.answers.iter().map(|(label, answer)| {
         let label = if label.is_empty() || *label == answer.backend {
             answer.backend.clone()
@@ -94,7 +100,8 @@ fn asked(report: &Report<'_>) -> String {
         let points = answer.points.len();
         let points =
             if points == 1 { String::new() } else { format!("{} of ", plural(points, "point")) };
-        let equal = if is_replicated(answer) && answer.points.iter().all(|it| it.deterministic) {
+        let equal = if is_replicated(answer) && answer.points.iter().all(|item| item.deterministic)
+        {
             ", deterministic"
         } else {
             ""
@@ -115,9 +122,9 @@ const fn is_replicated(answer: &Answer) -> bool {
     answer.replications > 1
 }
 
-/// The sentences that a report begins with.
+/// The result at the top of a report.
 fn result(out: &mut String, report: &Report<'_>) {
-    let given = report.opening.finding.split("\n\n").map(str::trim).filter(|it| !it.is_empty());
+    let given = report.summary.finding.split("\n\n").map(str::trim).filter(|item| !item.is_empty());
     let mut paragraphs: Vec<String> = given.map(str::to_owned).collect();
     if paragraphs.is_empty() {
         paragraphs = crate::result::result(report.answers);
@@ -132,19 +139,19 @@ fn result(out: &mut String, report: &Report<'_>) {
     *out += "</section>\n";
 }
 
-/// The charts that are shown at once, those of the opening first, and those that are folded away.
-fn rank<'a>(
-    opening: &'a [NamedChart],
+/// Splits the charts into visible ones, those of the summary first, and folded ones.
+fn split_charts<'a>(
+    summary: &'a [NamedChart],
     charts: &'a [NamedChart],
 ) -> (Vec<&'a NamedChart>, Vec<&'a NamedChart>) {
-    // Beside a finding of its own, charts of the answers are its evidence.
-    let open = if opening.is_empty() { CHARTS_OPEN } else { opening.len().min(CHARTS_OPEN) };
-    let mut all: Vec<&NamedChart> = opening.iter().chain(charts).collect();
+    // With charts in the summary, the charts of the answers are folded.
+    let open = if summary.is_empty() { CHARTS_OPEN } else { summary.len().min(CHARTS_OPEN) };
+    let mut all: Vec<&NamedChart> = summary.iter().chain(charts).collect();
     let folded = all.split_off(open.min(all.len()));
     (all, folded)
 }
 
-/// What few readers need: the other charts, all numbers, the scenario.
+/// The folded sections: other charts, all metrics, the scenario.
 fn details(
     out: &mut String,
     report: &Report<'_>,
@@ -159,7 +166,7 @@ fn details(
     }
     sections.sort_unstable();
     if let Some(table) = deadline_checks {
-        fold(out, &table.title, |out| whole_table(out, &table));
+        fold(out, &table.title, |out| table_with_note(out, &table));
     }
     for section in sections {
         let own: Vec<_> = charts.iter().filter(|chart| chart.section == section).collect();
@@ -172,7 +179,7 @@ fn details(
         });
     }
     for table in tables(report.answers, Detail::Full) {
-        fold(out, &format!("{} in numbers", table.title), |out| whole_table(out, &table));
+        fold(out, &format!("{} in numbers", table.title), |out| table_with_note(out, &table));
     }
     if !report.scenario_toml.trim().is_empty() {
         let toml = escaped(report.scenario_toml.trim_end());
@@ -182,7 +189,7 @@ fn details(
     }
 }
 
-/// A part of the page that is opened on request; print shows it.
+/// A folded section of the page, which is expanded in print.
 fn fold(out: &mut String, summary: &str, content: impl FnOnce(&mut String)) {
     let _ = writeln!(out, "<details>\n<summary>{}</summary>", escaped(summary));
     content(out);
@@ -199,24 +206,25 @@ fn warnings(out: &mut String, report: &Report<'_>) {
     if items.is_empty() && !differ {
         return;
     }
-    *out += "<aside class=\"warnings\" aria-label=\"Warnings\">\n<h2>Before you trust these numbers</h2>\n<ul>\n";
+    *out += "<aside class=\"warnings\" aria-label=\"Warnings\">\n<h2>Warnings</h2>\n<ul>\n";
     if differ {
-        *out += "<li>The answers are to different scenarios: their hashes, below, differ.</li>\n";
+        *out += "<li>The answers are for different scenarios: their hashes at the end of the \
+            page differ.</li>\n";
     }
     for (label, warning) in items {
-        let who =
+        let answer_label =
             if report.answers.len() > 1 { format!("{}, ", escaped(label)) } else { String::new() };
         let (about, message) = (escaped(&warning.about), with_code_spans(&warning.message));
-        let _ = writeln!(out, "<li>{who}<code>{about}</code>: {message}</li>");
+        let _ = writeln!(out, "<li>{answer_label}<code>{about}</code>: {message}</li>");
     }
     *out += "</ul>\n</aside>\n";
 }
 
-/// Text in which what stands between backticks is code.
+/// Converts text between backticks to code elements.
 fn with_code_spans(text: &str) -> String {
     let parts: Vec<_> = text.split('`').map(escaped).collect();
     if parts.len() % 2 == 0 {
-        // An odd number of backticks: they are meant as they stand.
+        // An odd number of backticks is kept as text.
         return parts.join("`");
     }
     let spans = parts.iter().enumerate().map(|(at, part)| match at % 2 {

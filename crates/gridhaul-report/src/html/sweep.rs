@@ -1,4 +1,4 @@
-//! Charts of a sweep: metrics against a swept key.
+//! Charts of a sweep: metrics over a swept key.
 
 use std::collections::BTreeMap;
 
@@ -7,19 +7,19 @@ use gridhaul_scenario::answer::{Estimate, Metric, Point, Row, Scope};
 
 use super::{CENSORED, NamedChart, Ranked, capital, contrast, slug, weight};
 use crate::chart::{Axis, Bar, BarChart, BarSeries, DataPoint, LineChart, LineSeries, Scale};
-use crate::key;
+use crate::parameter_label;
 use crate::quantity::quantity;
-use crate::text::HEADLINE;
+use crate::text_table::HEADLINE;
 
-/// How many lines a chart can tell apart, and how many charts a metric gets.
+/// Maximum number of lines in a chart, and of charts for a metric.
 const LINES_MAX: usize = 8;
 const CHARTS_MAX: usize = 6;
 
-/// From so many numbers on, a key is an axis.
+/// Minimum number of values of a numeric axis.
 const NUMBERS_MIN: usize = 3;
 
-/// The keys that were swept, without those that only follow another one. The first one is the axis of
-/// the charts: the first of numbers, since a curve says more than bars, else the first of all.
+/// The swept keys, without those that vary together with another one. The first one is the axis of
+/// the charts: the first numeric key, since lines show more than bars, else the first key.
 pub(crate) fn swept_keys(answers: &[(String, &Answer)]) -> Vec<String> {
     let points: Vec<&Point> = answers.iter().flat_map(|(_, answer)| &answer.points).collect();
     let mut keys: Vec<&String> = Vec::new();
@@ -29,23 +29,23 @@ pub(crate) fn swept_keys(answers: &[(String, &Answer)]) -> Vec<String> {
         }
     }
     keys.retain(|key| values(&points, key).len() > 1);
-    let mut leaders: Vec<&String> = Vec::new();
+    let mut axis_keys: Vec<&String> = Vec::new();
     for key in keys {
-        // Keys of one entry vary together; a number is the better axis.
-        match leaders.iter().position(|leader| together(&points, leader, key)) {
-            Some(place)
-                if axis(&points, leaders[place]).is_none() && axis(&points, key).is_some() =>
+        // Keys of one sweep entry vary together; a numeric key is the better axis.
+        match axis_keys.iter().position(|axis_key| vary_together(&points, axis_key, key)) {
+            Some(index)
+                if axis(&points, axis_keys[index]).is_none() && axis(&points, key).is_some() =>
             {
-                leaders[place] = key;
+                axis_keys[index] = key;
             }
             Some(_) => {}
-            None => leaders.push(key),
+            None => axis_keys.push(key),
         }
     }
-    if let Some(number) = leaders.iter().position(|key| axis(&points, key).is_some()) {
-        leaders[..=number].rotate_right(1);
+    if let Some(number) = axis_keys.iter().position(|key| axis(&points, key).is_some()) {
+        axis_keys[..=number].rotate_right(1);
     }
-    leaders.into_iter().cloned().collect()
+    axis_keys.into_iter().cloned().collect()
 }
 
 /// Charts of all headline metrics against the first key.
@@ -59,13 +59,13 @@ pub(super) fn charts(answers: &[(String, &Answer)], keys: &[String]) -> Vec<Rank
     let mut out = Vec::new();
     for metric in metrics {
         let lines = lines(answers, *metric, keys);
-        if !lines.iter().any(Line::says) {
+        if !lines.iter().any(Line::has_nonzero_value) {
             continue;
         }
-        // Too many lines: a chart for each row that has something to say.
+        // Too many lines: one chart for each row with values other than zero.
         let split = lines.len() > LINES_MAX;
         let mut rows: Vec<&str> = Vec::new();
-        for line in lines.iter().filter(|line| !split || line.says()) {
+        for line in lines.iter().filter(|line| !split || line.has_nonzero_value()) {
             if !rows.contains(&line.row.as_str()) {
                 rows.push(&line.row);
             }
@@ -82,7 +82,7 @@ pub(super) fn charts(answers: &[(String, &Answer)], keys: &[String]) -> Vec<Rank
             let omitted = if index + 1 == CHARTS_MAX { omitted } else { 0 };
             let only = part.or((rows.len() == 1).then(|| rows[0]));
             let rank = weight(*metric) * (0.1 + 0.9 * differences(&own));
-            let picture = Picture {
+            let data = ChartData {
                 metric: *metric,
                 x,
                 labels: &labels,
@@ -92,21 +92,21 @@ pub(super) fn charts(answers: &[(String, &Answer)], keys: &[String]) -> Vec<Rank
                 only,
                 omitted,
             };
-            out.push(Ranked { rank, chart: picture.draw() });
+            out.push(Ranked { rank, chart: data.draw() });
         }
     }
     out
 }
 
-/// What the values of a key are called.
+/// Labels of the values of a key.
 fn labels(points: &[&Point], key: &str) -> BTreeMap<String, String> {
-    let named = points
-        .iter()
-        .filter_map(|point| Some((point.parameters.get(key)?.clone(), key::value(point, key)?)));
+    let named = points.iter().filter_map(|point| {
+        Some((point.parameters.get(key)?.clone(), parameter_label::value(point, key)?))
+    });
     named.collect()
 }
 
-/// How much the values of one row differ, over the points and the lines of that row.
+/// The largest contrast within one row, over its points and lines.
 fn differences(lines: &[&Line]) -> f64 {
     let of_row = |row: &str| {
         let own = lines.iter().filter(|line| line.row == row);
@@ -115,17 +115,17 @@ fn differences(lines: &[&Line]) -> f64 {
     lines.iter().map(|line| of_row(&line.row)).fold(0.0, f64::max)
 }
 
-/// A line before it is drawn: for each value of the first key, an estimate.
+/// The data of a line: an estimate for each value of the first key.
 struct Line {
     /// Row of the answer: a flow or the direction of a link.
     row: String,
-    /// Label of the answer and values of the other keys.
+    /// Label of the answer, and values of the other keys.
     rest: Vec<String>,
     points: Vec<(String, Estimate)>,
 }
 
 impl Line {
-    fn says(&self) -> bool {
+    fn has_nonzero_value(&self) -> bool {
         self.points.iter().any(|(_, estimate)| estimate.mean.is_some_and(|mean| mean != 0.0))
     }
 
@@ -145,9 +145,11 @@ fn lines(answers: &[(String, &Answer)], metric: Metric, keys: &[String]) -> Vec<
             if answers.len() > 1 {
                 rest.push(label.clone());
             }
-            rest.extend(keys[1..].iter().filter_map(|key| key::told(point, key, keys)));
+            rest.extend(
+                keys[1..].iter().filter_map(|key| parameter_label::label_at(point, key, keys)),
+            );
             for row in rows(point, metric) {
-                let place = *index.entry((row.name.clone(), rest.clone())).or_insert_with(|| {
+                let index = *index.entry((row.name.clone(), rest.clone())).or_insert_with(|| {
                     lines.push(Line {
                         row: row.name.clone(),
                         rest: rest.clone(),
@@ -156,7 +158,7 @@ fn lines(answers: &[(String, &Answer)], metric: Metric, keys: &[String]) -> Vec<
                     lines.len() - 1
                 });
                 let estimate = row.metrics.get(&metric).copied().unwrap_or_default();
-                lines[place].points.push((x.clone(), estimate));
+                lines[index].points.push((x.clone(), estimate));
             }
         }
     }
@@ -170,23 +172,23 @@ fn rows(point: &Point, metric: Metric) -> &[Row] {
     }
 }
 
-/// One chart before it is drawn.
-struct Picture<'a> {
+/// The data of one chart.
+struct ChartData<'a> {
     metric: Metric,
     x: &'a str,
-    /// Names of the values of `x`.
+    /// Labels of the values of `x`.
     labels: &'a BTreeMap<String, String>,
     numeric: Option<Axis>,
     lines: Vec<&'a Line>,
-    /// Lines that there would be.
+    /// Number of lines before truncation.
     all: usize,
-    /// The one row that all lines are of.
+    /// The common row of all lines, if there is one.
     only: Option<&'a str>,
-    /// Rows that get no chart of this metric any more.
+    /// Number of rows without a chart of this metric.
     omitted: usize,
 }
 
-impl Picture<'_> {
+impl ChartData<'_> {
     fn draw(&self) -> NamedChart {
         let info = self.metric.info();
         let mut title = capital(info.heading);
@@ -201,13 +203,13 @@ impl Picture<'_> {
             title += CENSORED;
         }
         if self.omitted > 0 {
-            title += &format!(" ({} more are in the table only)", self.omitted);
+            title += &format!(" ({} more in the table)", self.omitted);
         }
         let mut y = Axis::new(info.heading, info.unit);
         if self.metric == Metric::Utilisation || self.metric == Metric::Fairness {
             y = y.including(1.0).including(0.0);
         }
-        if self.in_decades() {
+        if self.has_log_axis() {
             y = y.log();
         }
         let with_row = self.only.is_none();
@@ -216,7 +218,7 @@ impl Picture<'_> {
                 .lines
                 .iter()
                 .fold(LineChart::new(title, x.clone(), y), |chart, line| {
-                    chart.with(LineSeries::new(line.name(with_row), places(line)))
+                    chart.with(LineSeries::new(line.name(with_row), data_points(line)))
                 })
                 .into(),
             None => self.bars(title, y, with_row).into(),
@@ -226,8 +228,8 @@ impl Picture<'_> {
         NamedChart { name: slug(&name), section: section.to_owned(), chart }
     }
 
-    /// Losses against a logarithmic axis are read on a logarithmic axis, unless one is zero.
-    fn in_decades(&self) -> bool {
+    /// Loss ratios over a logarithmic axis get a logarithmic axis, unless a value is zero.
+    fn has_log_axis(&self) -> bool {
         let loss = [Metric::RetransmissionRatio, Metric::MessageLoss, Metric::LossRatio];
         let x = self.numeric.as_ref().is_some_and(|axis| axis.scale == Scale::Log);
         let points = self.lines.iter().flat_map(|line| &line.points);
@@ -246,7 +248,7 @@ impl Picture<'_> {
         }
         let shown = |group: &&String| self.labels.get(*group).unwrap_or(group).clone();
         let mut chart = BarChart::new(title, y, groups.iter().map(shown));
-        chart.group_label = key::label(self.x);
+        chart.group_label = parameter_label::label(self.x);
         self.lines.iter().fold(chart, |chart, line| {
             let bar = |group: &&String| line.points.iter().find(|(x, _)| x == *group);
             let bars =
@@ -256,17 +258,17 @@ impl Picture<'_> {
     }
 }
 
-fn places(line: &Line) -> Vec<DataPoint> {
-    let places = line.points.iter().filter_map(|(x, estimate)| {
+fn data_points(line: &Line) -> Vec<DataPoint> {
+    let points = line.points.iter().filter_map(|(x, estimate)| {
         let (x, _) = quantity(x)?;
         Some(DataPoint { x, y: estimate.mean.unwrap_or(f64::NAN), ci95: estimate.ci95 })
     });
-    let mut places: Vec<_> = places.collect();
-    places.sort_by(|a, b| a.x.total_cmp(&b.x));
-    places
+    let mut points: Vec<_> = points.collect();
+    points.sort_by(|a, b| a.x.total_cmp(&b.x));
+    points
 }
 
-/// Distinct values of a key, in their order.
+/// Distinct values of a key, in order of appearance.
 fn values<'a>(points: &[&'a Point], key: &str) -> Vec<&'a str> {
     let mut out: Vec<&str> = Vec::new();
     for value in points.iter().filter_map(|point| point.parameters.get(key)) {
@@ -277,8 +279,8 @@ fn values<'a>(points: &[&'a Point], key: &str) -> Vec<&'a str> {
     out
 }
 
-/// Whether each value of one key has its own value of the other, and the other way round.
-fn together(points: &[&Point], one: &str, other: &str) -> bool {
+/// Whether the values of two keys correspond one to one.
+fn vary_together(points: &[&Point], one: &str, other: &str) -> bool {
     let pair = |point: &&Point| {
         Some((point.parameters.get(one)?.clone(), point.parameters.get(other)?.clone()))
     };
@@ -287,7 +289,7 @@ fn together(points: &[&Point], one: &str, other: &str) -> bool {
     pairs.len() == count && values(points, other).len() == count
 }
 
-/// The axis of a key whose values are all numbers of one kind.
+/// The axis of a key whose values are all numbers with the same unit.
 pub(super) fn axis(points: &[&Point], key: &str) -> Option<Axis> {
     let quantities: Option<Vec<_>> = values(points, key).into_iter().map(quantity).collect();
     let quantities = quantities?;
@@ -297,20 +299,20 @@ pub(super) fn axis(points: &[&Point], key: &str) -> Option<Axis> {
     }
     let mut numbers: Vec<f64> = quantities.iter().map(|(number, _)| *number).collect();
     numbers.sort_by(f64::total_cmp);
-    // A line between two values would say what nobody asked.
+    // Two values do not define a trend.
     if numbers.len() < NUMBERS_MIN {
         return None;
     }
-    let axis = Axis::new(key::label(key), unit);
-    if spread(&numbers) {
+    let axis = Axis::new(parameter_label::label(key), unit);
+    if is_logarithmic(&numbers) {
         return Some(axis.log());
     }
-    // Zero beside values that belong on a logarithmic axis: no axis of numbers shows both well.
-    if numbers[0] == 0.0 && spread(&numbers[1..]) { None } else { Some(axis) }
+    // Zero together with values for a logarithmic axis: no numeric axis shows both well.
+    if numbers[0] == 0.0 && is_logarithmic(&numbers[1..]) { None } else { Some(axis) }
 }
 
-/// Whether sorted numbers span two decades and are spread over them about evenly.
-fn spread(numbers: &[f64]) -> bool {
+/// Whether sorted numbers span at least two decades about evenly.
+fn is_logarithmic(numbers: &[f64]) -> bool {
     let (Some(first), Some(last)) = (numbers.first(), numbers.last()) else { return false };
     if *first <= 0.0 || last / first < 99.9 || numbers.len() < 3 {
         return false;

@@ -1,29 +1,29 @@
-//! Tables of a page.
+//! HTML tables.
 
 use std::fmt::Write;
 
 use super::page::escaped;
-use crate::text::TextTable;
+use crate::text_table::TextTable;
 
-/// Columns of values that fit a page of print.
+/// Maximum number of value columns on a printed page.
 const COLUMNS_MAX: usize = 6;
 
-/// A table under its title.
-pub(super) fn headed(out: &mut String, table: &TextTable) {
+/// A table with its title as heading.
+pub(super) fn table_with_heading(out: &mut String, table: &TextTable) {
     let _ = writeln!(out, "<h2>{}</h2>", escaped(&table.title));
-    whole_table(out, table);
+    table_with_note(out, table);
 }
 
-/// A table with its note. One with many columns is cut into several that fit a page of print, each
-/// with the columns that name the rows.
-pub(super) fn whole_table(out: &mut String, table: &TextTable) {
+/// A table with its note. A wide table is split into several that fit a printed page, each with the
+/// key columns.
+pub(super) fn table_with_note(out: &mut String, table: &TextTable) {
     let columns: Vec<usize> = (table.key_columns..table.headers.len()).collect();
     if columns.len() <= COLUMNS_MAX {
         *out += &table_element(table);
     } else {
         let parts = columns.len().div_ceil(COLUMNS_MAX);
         for part in columns.chunks(columns.len().div_ceil(parts)) {
-            *out += &table_element(&of_columns(table, part));
+            *out += &table_element(&with_columns(table, part));
         }
     }
     if let Some(note) = &table.note {
@@ -31,8 +31,8 @@ pub(super) fn whole_table(out: &mut String, table: &TextTable) {
     }
 }
 
-/// The columns that name the rows, and these.
-fn of_columns(table: &TextTable, columns: &[usize]) -> TextTable {
+/// The key columns and the given value columns.
+fn with_columns(table: &TextTable, columns: &[usize]) -> TextTable {
     let part = |row: &Vec<String>| {
         let keys = row[..table.key_columns].iter();
         keys.chain(columns.iter().filter_map(|column| row.get(*column))).cloned().collect()
@@ -45,12 +45,12 @@ fn of_columns(table: &TextTable, columns: &[usize]) -> TextTable {
     }
 }
 
-/// A heading that may be broken after the dots and underscores of a key.
+/// A column heading with line-break opportunities after the dots and underscores of a key.
 fn breakable(header: &str) -> String {
     escaped(header).replace('.', ".<wbr>").replace('_', "_<wbr>")
 }
 
-/// A table as an element of a page, without heading and note.
+/// A table as an HTML element, without heading and note.
 #[must_use]
 pub fn table_element(table: &TextTable) -> String {
     let title = escaped(&table.title);

@@ -1,22 +1,22 @@
-//! Several answers: whether they agree with the first, and where they deviate most.
+//! Several answers: agreement with the first one, and the largest deviation.
 
 use gridhaul_scenario::Answer;
 use gridhaul_scenario::answer::{Estimate, Point};
 
 use super::measure::{Measure, is_significant};
 use super::{flow, of_flow, subjects};
-use crate::key;
+use crate::parameter_label;
 
-/// Relative deviation up to which answers are said to agree.
+/// Relative deviation up to which answers agree.
 const AGREEMENT: f64 = 0.1;
 
-/// How many quantities of each flow are compared: what it is for, and the next one.
+/// Number of compared quantities of each flow: its main quantity and the next one.
 const MEASURES: usize = 2;
 
 /// A quantity in the first and in another answer.
 struct Pair<'a> {
     label: &'a str,
-    place: String,
+    point: String,
     flow: &'a str,
     measure: Measure,
     values: [f64; 2],
@@ -44,7 +44,7 @@ pub(super) fn sentence(answers: &[(String, &Answer)]) -> Option<String> {
     let several = first.1.points.first().is_some_and(|point| point.flows.len() > 1);
     let what = of_flow(&largest.measure, largest.flow, several);
     let at =
-        if largest.place.is_empty() { String::new() } else { format!(" at {}", largest.place) };
+        if largest.point.is_empty() { String::new() } else { format!(" at {}", largest.point) };
     let percent = largest.deviation * 100.0;
     let mut text = if pairs.iter().all(|pair| !pair.significant) {
         format!(
@@ -56,9 +56,9 @@ pub(super) fn sentence(answers: &[(String, &Answer)]) -> Option<String> {
         format!("{} agree within {percent:.1} % (largest in {what}{at})", list(&names))
     } else {
         let [own, other] = largest.values.map(|value| largest.measure.text(value));
-        let near = pairs.iter().filter(|pair| pair.deviation <= AGREEMENT).count();
+        let agreeing = pairs.iter().filter(|pair| pair.deviation <= AGREEMENT).count();
         format!(
-            "{} deviates from {} most in {what}{at}: {other} instead of {own} ({}); {near} \
+            "{} deviates from {} most in {what}{at}: {other} instead of {own} ({}); {agreeing} \
              of {} compared values agree within 10 %",
             largest.label,
             names[0],
@@ -73,22 +73,27 @@ pub(super) fn sentence(answers: &[(String, &Answer)]) -> Option<String> {
 }
 
 fn pairs<'a>(first: &'a Answer, (label, other): &'a (String, &'a Answer)) -> Vec<Pair<'a>> {
-    let alone = first.points.len() == 1 && other.points.len() == 1;
+    let single_points = first.points.len() == 1 && other.points.len() == 1;
     let mut pairs = Vec::new();
     for (index, point) in first.points.iter().enumerate() {
-        let same = |it: &&Point| alone || it.parameters == point.parameters;
-        let Some(counterpart) = other.points.iter().find(same) else { continue };
+        let is_same_point =
+            |candidate: &&Point| single_points || candidate.parameters == point.parameters;
+        let Some(counterpart) = other.points.iter().find(is_same_point) else { continue };
         for subject in subjects(&[point].into_iter()) {
             let rows = [point, counterpart].map(|point| flow(point, subject.name));
             let [Some(one), Some(two)] = rows else { continue };
-            // Ratios of rare events are not compared: they deviate by large factors of nothing.
-            let measures = subject.measures.iter().filter(|it| !it.metric.info().unit.is_empty());
+            // Ratios of rare events are not compared: small absolute differences are large relative
+            // ones.
+            let measures = subject
+                .measures
+                .iter()
+                .filter(|candidate| !candidate.metric.info().unit.is_empty());
             for measure in measures.take(MEASURES) {
                 let (Some(a), Some(b)) = (measure.of(one), measure.of(two)) else { continue };
                 let Some(deviation) = deviation(&a, &b) else { continue };
                 pairs.push(Pair {
                     label,
-                    place: key::of_point(&first.points, index),
+                    point: parameter_label::of_point(&first.points, index),
                     flow: subject.name,
                     measure: *measure,
                     values: [a.mean.unwrap_or(0.0), b.mean.unwrap_or(0.0)],

@@ -1,19 +1,19 @@
-//! Deadlines: whether they are met, and from which value of a swept key on they are not.
+//! Deadlines: whether they are met, and the value of a swept key at which they are first missed.
 
 use gridhaul_scenario::Answer;
 use gridhaul_scenario::answer::{DeadlineCheck, Point};
 
 use crate::html::{numeric_axis, swept_keys};
-use crate::key;
+use crate::parameter_label;
 use crate::quantity::quantity;
 
-/// So many points that keep a deadline are named.
-const NAMED: usize = 3;
+/// Maximum number of points listed that meet a deadline.
+const LISTED_POINTS_MAX: usize = 3;
 
-/// One sentence on all deadlines of an answer; `None` where there are none.
+/// One sentence on all deadlines of an answer; `None` if there are none.
 pub(super) fn sentence(answer: &Answer) -> Option<String> {
     let points: Vec<&Point> =
-        answer.points.iter().filter(|it| !it.deadline_checks.is_empty()).collect();
+        answer.points.iter().filter(|point| !point.deadline_checks.is_empty()).collect();
     let first = points.first()?;
     if points.len() == 1 {
         return Some(of_point(&first.deadline_checks));
@@ -24,23 +24,23 @@ pub(super) fn sentence(answer: &Answer) -> Option<String> {
     if clauses.len() <= 2 {
         return Some(clauses.join("; ") + ".");
     }
-    let judged = points.iter().flat_map(|point| &point.deadline_checks);
-    let (met, all) = judged
+    let checks = points.iter().flat_map(|point| &point.deadline_checks);
+    let (met, all) = checks
         .fold((0, 0), |(met, all), check| (met + usize::from(check.met == Some(true)), all + 1));
-    Some(format!("{met} of {all} deadlines of the sweep's points are met; {}.", clauses[0]))
+    Some(format!("{met} of {all} deadline checks of the sweep are met; {}.", clauses[0]))
 }
 
 /// The deadlines of one point.
 fn of_point(deadline_checks: &[DeadlineCheck]) -> String {
     let missed: Vec<&DeadlineCheck> =
-        deadline_checks.iter().filter(|it| it.met == Some(false)).collect();
-    let unknown = deadline_checks.iter().filter(|it| it.met.is_none()).count();
+        deadline_checks.iter().filter(|check| check.met == Some(false)).collect();
+    let unknown = deadline_checks.iter().filter(|check| check.met.is_none()).count();
     let worst = |list: &[&DeadlineCheck]| -> Option<String> {
         let least = |a: &&&DeadlineCheck, b: &&&DeadlineCheck| {
             a.measured.unwrap_or(1.0).total_cmp(&b.measured.unwrap_or(1.0))
         };
         let check = list.iter().min_by(least)?;
-        Some(told(check))
+        Some(check_clause(check))
     };
     let all: Vec<&DeadlineCheck> = deadline_checks.iter().collect();
     match (missed.len(), deadline_checks.len()) {
@@ -51,60 +51,66 @@ fn of_point(deadline_checks: &[DeadlineCheck]) -> String {
             let met = count - unknown;
             let which =
                 if unknown == 0 { format!("All {count}") } else { format!("{met} of {count}") };
-            format!("{which} deadlines are met, the closest: {}.", worst(&all).unwrap_or_default())
+            format!(
+                "{which} deadlines are met; the smallest margin: {}.",
+                worst(&all).unwrap_or_default()
+            )
         }
         (some, count) => {
             let worst = worst(&missed).unwrap_or_default();
-            format!("{some} of {count} deadlines are missed, above all: {worst}.")
+            format!("{some} of {count} deadlines are missed; the worst: {worst}.")
         }
     }
 }
 
-/// `reading delivers 91.2 % in time, required are 98 % of messages within 15 s`.
-fn told(check: &DeadlineCheck) -> String {
+/// `reading delivers 91.2 % in time; required: 98 % of messages within 15 s`.
+fn check_clause(check: &DeadlineCheck) -> String {
     let Some(measured) = check.measured else {
         return format!("{} cannot be checked", check.flow);
     };
-    // Down, so that a deadline that is just missed does not look met.
+    // Rounded down, so that a deadline that is just missed does not look met.
     let percent = crate::format::fixed((measured * 1_000.0).floor() / 10.0, 1);
-    format!("{} delivers {percent} % in time, required are {}", check.flow, check.limit)
+    format!("{} delivers {percent} % in time; required: {}", check.flow, check.limit)
 }
 
-/// Where in a sweep a flow keeps its deadline.
-fn over_sweep(answer: &Answer, points: &[&Point], of: &DeadlineCheck) -> String {
+/// The clause on the points of a sweep at which a flow meets its deadline.
+fn over_sweep(answer: &Answer, points: &[&Point], reference: &DeadlineCheck) -> String {
     let met = |point: &&&Point| {
-        point.deadline_checks.iter().any(|check| check.flow == of.flow && check.met == Some(true))
+        point
+            .deadline_checks
+            .iter()
+            .any(|check| check.flow == reference.flow && check.met == Some(true))
     };
-    let kept: Vec<&&Point> = points.iter().filter(met).collect();
-    let (flow, limit) = (&of.flow, &of.limit);
-    if kept.len() == points.len() {
-        return format!("{flow} keeps its deadline ({limit}) at all {} points", points.len());
+    let met_points: Vec<&&Point> = points.iter().filter(met).collect();
+    let (flow, limit) = (&reference.flow, &reference.limit);
+    if met_points.len() == points.len() {
+        return format!("{flow} meets its deadline ({limit}) at all {} points", points.len());
     }
-    if kept.is_empty() {
+    if met_points.is_empty() {
         return format!("{flow} misses its deadline ({limit}) at all {} points", points.len());
     }
-    border(answer, points, &met, of).unwrap_or_else(|| {
-        let at = if kept.len() <= NAMED {
+    threshold(answer, points, &met, reference).unwrap_or_else(|| {
+        let at = if met_points.len() <= LISTED_POINTS_MAX {
             let name = |point: &&&Point| {
                 let index = answer.points.iter().position(|other| std::ptr::eq(other, **point));
-                index.map(|index| key::of_point(&answer.points, index))
+                index.map(|index| parameter_label::of_point(&answer.points, index))
             };
-            format!(" ({})", kept.iter().filter_map(name).collect::<Vec<_>>().join("; "))
+            format!(" ({})", met_points.iter().filter_map(name).collect::<Vec<_>>().join("; "))
         } else {
             String::new()
         };
-        let (kept, all) = (kept.len(), points.len());
-        format!("{flow} keeps its deadline ({limit}) at {kept} of {all} points{at}")
+        let (met_points, all) = (met_points.len(), points.len());
+        format!("{flow} meets its deadline ({limit}) at {met_points} of {all} points{at}")
     })
 }
 
-/// The values between which a deadline that is kept becomes one that is missed, where one key of
-/// numbers is swept and there is a single such place.
-fn border(
+/// The two values of a swept key between which the check of a deadline changes, if one numeric key
+/// is swept and there is a single change.
+fn threshold(
     answer: &Answer,
     points: &[&Point],
     met: &impl Fn(&&&Point) -> bool,
-    of: &DeadlineCheck,
+    reference: &DeadlineCheck,
 ) -> Option<String> {
     let keys = swept_keys(&[(String::new(), answer)]);
     let [key] = &keys[..] else { return None };
@@ -120,16 +126,15 @@ fn border(
     if changes.next().is_some() {
         return None;
     }
-    let [before, after] = [place, place + 1].map(|index| key::value(order[index].1, key));
-    let (before, after, name) = (before?, after?, key::label(key));
-    let (flow, limit) = (&of.flow, &of.limit);
+    let [before, after] =
+        [place, place + 1].map(|index| parameter_label::value(order[index].1, key));
+    let (before, after, name) = (before?, after?, parameter_label::label(key));
+    let (flow, limit) = (&reference.flow, &reference.limit);
     Some(if states[place] {
         format!(
-            "{flow} keeps its deadline ({limit}) up to {name} {before} and misses it at {after}"
+            "{flow} meets its deadline ({limit}) up to {name} {before} and misses it at {after}"
         )
     } else {
-        format!(
-            "{flow} keeps its deadline ({limit}) from {name} {after} on and misses it at {before}"
-        )
+        format!("{flow} meets its deadline ({limit}) from {name} {after} and misses it at {before}")
     })
 }

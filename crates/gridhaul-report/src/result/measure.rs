@@ -1,20 +1,20 @@
-//! The quantities that sentences are about, and when two estimates of one differ.
+//! The quantities used in sentences, and the significance of differences.
 
 use gridhaul_scenario::answer::{Estimate, Metric, Row};
 
 use crate::format::{self, Unit};
 
-/// A quantity of a flow in words.
+/// A quantity of a flow with its name in sentences.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Measure {
     pub(super) metric: Metric,
     pub(super) name: &'static str,
-    /// Whether more is better.
-    pub(super) more: bool,
+    /// Whether a larger value is better.
+    pub(super) larger_is_better: bool,
 }
 
-const fn measure(metric: Metric, name: &'static str, more: bool) -> Measure {
-    Measure { metric, name, more }
+const fn measure(metric: Metric, name: &'static str, larger_is_better: bool) -> Measure {
+    Measure { metric, name, larger_is_better }
 }
 
 const COMPLETION: Measure = measure(Metric::CompletionTime, "completion time", false);
@@ -26,12 +26,12 @@ const DELAY_MEAN: Measure = measure(Metric::DelayMean, "mean message delay", fal
 const IN_TIME: Measure = measure(Metric::DeadlineMet, "share of messages in time", true);
 const LOSS: Measure = measure(Metric::MessageLoss, "message loss", false);
 
-/// What matters for flows that send messages, flows of limited size, and others, in this order.
+/// Quantities of message flows, transfers and streams, by importance.
 const OF_MESSAGES: &[Measure] = &[DELAY_P98, IN_TIME, LOSS, DELAY_MEAN, GOODPUT, RETRANSMISSION];
 const OF_TRANSFERS: &[Measure] = &[COMPLETION, RTT, RETRANSMISSION];
 const OF_STREAMS: &[Measure] = &[GOODPUT, RTT, RETRANSMISSION];
 
-/// What matters for a flow with these rows.
+/// The quantities of a flow with these rows, by importance.
 pub(super) fn of_rows<'a>(rows: &(impl Iterator<Item = &'a Row> + Clone)) -> Vec<Measure> {
     let known = |metric| rows.clone().any(|row| row.mean(metric).is_some());
     let all = if known(Metric::DelayMean) || known(Metric::DelayP98) || known(Metric::DeadlineMet) {
@@ -61,7 +61,7 @@ impl Measure {
         format::rough(value, self.unit())
     }
 
-    /// The value with its interval, where that is known.
+    /// The value with its confidence interval, if known.
     pub(super) fn with_interval(&self, estimate: &Estimate) -> String {
         let Some(mean) = estimate.mean else { return format::UNKNOWN.to_owned() };
         match (self.unit(), estimate.ci95.filter(|half| *half > 0.0)) {
@@ -73,23 +73,23 @@ impl Measure {
         }
     }
 
-    /// How much two values differ, from 0 on: the logarithm of their ratio. Shares below a tenth of a
-    /// percent count as that: 0.001 % and 0.01 % are the same to a user.
+    /// Distance of two values: the absolute logarithm of their ratio. Ratios below 0.1 % count as
+    /// 0.1 %, since smaller differences are irrelevant to a user.
     pub(super) fn distance(&self, from: f64, to: f64) -> f64 {
         let floor = if self.unit() == Unit::Share { 1e-3 } else { 0.0 };
         let (from, to) = (from.abs().max(floor), to.abs().max(floor));
         match (from, to) {
             (0.0, 0.0) => 0.0,
-            (0.0, _) | (_, 0.0) => MOST,
-            _ => (to / from).ln().abs().min(MOST),
+            (0.0, _) | (_, 0.0) => DISTANCE_MAX,
+            _ => (to / from).ln().abs().min(DISTANCE_MAX),
         }
     }
 }
 
-/// Beyond a factor of e³ = 20 a difference is simply large.
-const MOST: f64 = 3.0;
+/// Upper bound of the distance, a factor of e³ = 20.
+const DISTANCE_MAX: f64 = 3.0;
 
-/// Smaller relative differences are not worth a sentence.
+/// Relative difference below which a change is not reported.
 pub(super) const NOTABLE: f64 = 0.02;
 
 /// Whether two estimates differ by more than their joint 95 % confidence interval; intervals of

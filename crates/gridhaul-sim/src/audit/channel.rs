@@ -1,4 +1,4 @@
-//! Losses by attenuation and noise happen where there is such a thing, and as it would.
+//! Checks losses by attenuation and noise.
 
 use gridhaul_core::link::{DropReason, PacketTransit, TransitOutcome};
 use gridhaul_scenario::scenario::Direction;
@@ -6,51 +6,51 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 use super::LinkRule;
 
-/// Checks the causes that a direction names. While a level of attenuation stays, it stops all packets
-/// that begin or none.
+/// Checks the reported causes of losses. During a coherence interval the attenuation is constant, so either all
+/// packets that start in it are lost or none.
 #[derive(Debug)]
 pub(super) struct ChannelCheck {
-    fades: bool,
-    is_noisy: bool,
-    /// How long a level stays.
-    stays: Duration,
-    /// The interval of the packet before, and whether its level was too low.
-    last: Option<(u64, bool)>,
+    has_shadowing: bool,
+    has_noise: bool,
+    /// Coherence time of the shadowing.
+    coherence: Duration,
+    /// The interval of the previous packet, and whether shadowing lost it.
+    previous: Option<(u64, bool)>,
 }
 
 impl ChannelCheck {
-    /// `None` for a direction with neither.
+    /// `None` for a direction without shadowing and noise.
     pub(super) fn new(direction: &Direction) -> Option<Self> {
-        let (shadowing, is_noisy) = (direction.shadowing, !direction.noise.is_empty());
-        (shadowing.is_some() || is_noisy).then(|| Self {
-            fades: shadowing.is_some(),
-            is_noisy,
-            stays: shadowing.and_then(|shadowing| shadowing.coherence).unwrap_or(Duration::MAX),
-            last: None,
+        let (shadowing, has_noise) = (direction.shadowing, !direction.noise.is_empty());
+        (shadowing.is_some() || has_noise).then(|| Self {
+            has_shadowing: shadowing.is_some(),
+            has_noise,
+            coherence: shadowing.and_then(|shadowing| shadowing.coherence).unwrap_or(Duration::MAX),
+            previous: None,
         })
     }
 
-    /// A passage that is no copy comes out.
-    pub(super) fn on_transit<P>(&mut self, passage: &PacketTransit<P>) -> Result<(), LinkRule> {
-        let is_too_low = match passage.outcome {
+    /// A packet that is not a copy leaves the direction.
+    pub(super) fn on_transit<P>(&mut self, transit: &PacketTransit<P>) -> Result<(), LinkRule> {
+        let is_lost = match transit.outcome {
             TransitOutcome::Lost(DropReason::Shadowing) => true,
-            TransitOutcome::Lost(DropReason::Noise) if !self.is_noisy => {
+            TransitOutcome::Lost(DropReason::Noise) if !self.has_noise => {
                 return Err(LinkRule::LossWithoutCause);
             }
-            // An outage is named first, and what a queue drops never began.
+            // An outage takes precedence as the cause, and a packet dropped by the queue was never transmitted.
             TransitOutcome::Lost(DropReason::Outage | DropReason::QueueFull | DropReason::Aqm) => {
                 return Ok(());
             }
             _ => false,
         };
-        if is_too_low && !self.fades {
+        if is_lost && !self.has_shadowing {
             return Err(LinkRule::LossWithoutCause);
         }
-        let since_start = passage.started.since(Instant::ZERO).as_nanos();
-        let interval = since_start / self.stays.as_nanos().max(1);
-        let last = self.last.replace((interval, is_too_low));
-        match last {
-            Some((before, was_too_low)) if before == interval && was_too_low != is_too_low => {
+        let since_start = transit.started.since(Instant::ZERO).as_nanos();
+        let interval = since_start / self.coherence.as_nanos().max(1);
+        let previous = self.previous.replace((interval, is_lost));
+        match previous {
+            Some((previous, was_lost)) if previous == interval && was_lost != is_lost => {
                 Err(LinkRule::AttenuationInconsistent)
             }
             _ => Ok(()),

@@ -1,56 +1,56 @@
-//! The auditor: re-checks every run by code that did not produce it.
+//! The auditor: checks every run with code that is independent of the simulator.
 //!
-//! It sees what goes into a link and what comes out, with the times that the link claims, and
-//! checks them by rules of its own: nothing is created or destroyed, no wire is faster than its
-//! rate, nothing arrives before it can, and no queue holds more than it may. A violation makes
-//! the run an error.
+//! The auditor sees the packets that enter and leave a link, with the times that the link reports. Its
+//! rules are conservation (no packet is created or destroyed), capacity (no transmitter exceeds its rate),
+//! causality (no packet arrives before its propagation delay) and queue limits. A violation makes the run
+//! an error.
 
+mod aggregator;
 mod channel;
-mod collector;
-mod kept;
+mod managed_queue;
 mod queue;
 #[cfg(test)]
 mod tests;
+mod transmitter;
 mod violation;
-mod wire;
 
 use gridhaul_core::link::{DropReason, LinkPayload, PacketTransit, TransitOutcome};
 use gridhaul_scenario::scenario::Direction;
 use gridhaul_scenario::units::Instant;
 
+pub(crate) use aggregator::AggregatorAudit;
 use channel::ChannelCheck;
-pub(crate) use collector::CollectorAudit;
-use kept::KeptCheck;
+use managed_queue::ManagedQueueCheck;
 use queue::QueueCheck;
-pub use violation::{AuditError, CollectorRule, LinkRule, Violation};
-use wire::WireCheck;
+use transmitter::TransmitterCheck;
+pub use violation::{AggregatorRule, AuditError, LinkRule, Violation};
 
 /// Audits one direction of a link.
 #[derive(Debug)]
 pub(crate) struct LinkAudit {
     delay: u64,
-    /// Reordered and copied packets come out in another order than they went in.
+    /// Whether packets leave in the order in which they were accepted: without reordering and duplication.
     in_order: bool,
-    /// Passages that came out, copies too.
-    out: u64,
-    wire: WireCheck,
+    /// Packets that left the direction, copies included.
+    left: u64,
+    transmitter: TransmitterCheck,
     queue: QueueCheck,
-    /// In place of `queue` where it holds its packets.
-    kept: Option<Box<KeptCheck>>,
-    /// Where there is attenuation or noise.
+    /// Replaces `queue` for a queue that decides at dequeue (CoDel, FQ-CoDel).
+    managed_queue: Option<Box<ManagedQueueCheck>>,
+    /// Check of losses by attenuation or noise, for directions that have either.
     channel: Option<Box<ChannelCheck>>,
     violation: Option<Box<Violation>>,
 }
 
-/// The account of a direction at the end of a run.
+/// Packet counts that a direction reports at the end of a run.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Account {
-    /// Packets handed to the link, and those of them that it did not take.
+pub(crate) struct LinkTotals {
+    /// Packets offered to the link, and those that its queue refused.
     pub offered: u64,
     pub refused: u64,
-    /// Copies that it says it has made.
+    /// Copies that the link has made.
     pub copies: u64,
-    /// Passages that it says are inside, copies too.
+    /// Packets inside the link, copies included.
     pub inside: u64,
 }
 
@@ -59,128 +59,129 @@ impl LinkAudit {
         Self {
             delay: direction.delay.as_nanos(),
             in_order: direction.reorder.is_none() && direction.duplicate.is_none(),
-            out: 0,
-            wire: WireCheck::new(direction.rate),
+            left: 0,
+            transmitter: TransmitterCheck::new(direction.rate),
             queue: QueueCheck::new(direction.queue),
-            kept: KeptCheck::new(direction).map(Box::new),
+            managed_queue: ManagedQueueCheck::new(direction).map(Box::new),
             channel: ChannelCheck::new(direction).map(Box::new),
             violation: None,
         }
     }
 
-    /// Whether it is to be told of each packet that goes in.
+    /// Whether the audit needs each accepted packet.
     pub(crate) const fn wants_accepted(&self) -> bool {
-        self.kept.is_some()
+        self.managed_queue.is_some()
     }
 
-    /// A packet goes in.
+    /// The link has accepted a packet.
     pub(crate) fn on_accepted(&mut self, now: Instant, bytes: u32) {
-        if let Some(kept) = &mut self.kept {
-            kept.on_accepted(now, bytes);
+        if let Some(queue) = &mut self.managed_queue {
+            queue.on_accepted(now, bytes);
         }
     }
 
-    /// A passage comes out, at the far end or as a loss.
+    /// A packet leaves the link, delivered or lost.
     #[inline]
-    pub(crate) fn on_transit<P: LinkPayload>(&mut self, now: Instant, passage: &PacketTransit<P>) {
-        self.out += 1;
-        let is_common = self.kept.is_none() && self.channel.is_none();
-        if !is_common || !matches!(passage.outcome, TransitOutcome::Arrived) {
-            self.on_uncommon(now, passage);
-        } else if self.is_ordered(now, passage) {
-            self.check_way(now, passage);
+    pub(crate) fn on_transit<P: LinkPayload>(&mut self, now: Instant, transit: &PacketTransit<P>) {
+        self.left += 1;
+        let is_common = self.managed_queue.is_none() && self.channel.is_none();
+        if !is_common || !matches!(transit.outcome, TransitOutcome::Arrived) {
+            self.on_uncommon(now, transit);
+        } else if self.is_ordered(now, transit) {
+            self.check_transit(now, transit);
         }
     }
 
-    /// A packet that does not simply arrive, or comes from a queue that holds its packets.
+    /// Checks a lost or impaired packet, or a packet of a managed queue.
     #[inline(never)]
-    fn on_uncommon<P: LinkPayload>(&mut self, now: Instant, passage: &PacketTransit<P>) {
-        if passage.outcome.is_duplicate() || !self.is_ordered(now, passage) {
+    fn on_uncommon<P: LinkPayload>(&mut self, now: Instant, transit: &PacketTransit<P>) {
+        if transit.outcome.is_duplicate() || !self.is_ordered(now, transit) {
             return;
         }
-        if let Some(kept) = &mut self.kept {
-            let checked = kept.on_transit(passage, self.in_order);
-            self.note(checked, now, passage);
+        if let Some(queue) = &mut self.managed_queue {
+            let checked = queue.on_transit(transit, self.in_order);
+            self.note(checked, now, transit);
         }
-        let explained = match (&mut self.channel, passage.outcome) {
-            (Some(channel), _) => channel.on_transit(passage),
+        let explained = match (&mut self.channel, transit.outcome) {
+            (Some(channel), _) => channel.on_transit(transit),
             (None, TransitOutcome::Lost(DropReason::Shadowing | DropReason::Noise)) => {
                 Err(LinkRule::LossWithoutCause)
             }
             (None, _) => Ok(()),
         };
-        self.note(explained, now, passage);
-        match passage.outcome {
-            TransitOutcome::Lost(reason) if reason.is_by_queue() => self.check_drop(now, passage),
-            _ => self.check_way(now, passage),
+        self.note(explained, now, transit);
+        match transit.outcome {
+            TransitOutcome::Lost(reason) if reason.is_by_queue() => self.check_drop(now, transit),
+            _ => self.check_transit(now, transit),
         }
     }
 
     #[inline]
-    fn is_ordered<P>(&mut self, now: Instant, passage: &PacketTransit<P>) -> bool {
-        let PacketTransit { offered, started, sent, left, .. } = *passage;
+    fn is_ordered<P>(&mut self, now: Instant, transit: &PacketTransit<P>) -> bool {
+        let PacketTransit { offered, started, sent, left, .. } = *transit;
         let ordered = offered <= started && started <= sent && sent <= left && left <= now;
         if !ordered {
-            self.violate(LinkRule::TimesOutOfOrder, now, passage);
+            self.violate(LinkRule::TimesOutOfOrder, now, transit);
         }
         ordered
     }
 
-    /// The wire and the way of a packet whose times are in order.
+    /// Checks transmission and propagation of a packet whose times are in order.
     #[inline(always)]
-    fn check_way<P>(&mut self, now: Instant, passage: &PacketTransit<P>) {
-        let PacketTransit { bytes, offered, started, sent, left, .. } = *passage;
+    fn check_transit<P>(&mut self, now: Instant, transit: &PacketTransit<P>) {
+        let PacketTransit { bytes, offered, started, sent, left, .. } = *transit;
         if left.as_nanos() - sent.as_nanos() < self.delay {
-            self.violate(LinkRule::FasterThanDelay, now, passage);
+            self.violate(LinkRule::FasterThanDelay, now, transit);
         }
         let took = sent.as_nanos() - started.as_nanos();
-        if !self.wire.is_long_enough(bytes, took) {
-            self.violate(LinkRule::FasterThanWire, now, passage);
+        if !self.transmitter.is_long_enough(bytes, took) {
+            self.violate(LinkRule::TransmissionTooShort, now, transit);
             return;
         }
         if self.in_order {
-            let carried = self.wire.carry(started, sent, took);
-            self.note(carried, now, passage);
-            if self.kept.is_none() && !self.queue.keeps(offered, started, bytes) {
-                self.violate(LinkRule::QueueAboveLimit, now, passage);
+            let checked = self.transmitter.check_sequence(started, sent, took);
+            self.note(checked, now, transit);
+            if self.managed_queue.is_none() && !self.queue.is_within_limit(offered, started, bytes)
+            {
+                self.violate(LinkRule::QueueAboveLimit, now, transit);
             }
         }
     }
 
-    /// At the end of a run: what is neither out nor refused must still be inside.
-    pub(crate) fn finish(&mut self, account: Account) -> Result<(), Violation> {
+    /// Checks conservation at the end of a run: packets that have neither left nor been refused are inside.
+    pub(crate) fn finish(&mut self, totals: LinkTotals) -> Result<(), Violation> {
         if let Some(violation) = self.violation.take() {
             return Err(*violation);
         }
-        let Account { offered, refused, copies, inside } = account;
-        if offered + copies != refused + self.out + inside {
-            let left = self.out;
+        let LinkTotals { offered, refused, copies, inside } = totals;
+        if offered + copies != refused + self.left + inside {
+            let left = self.left;
             return Err(Violation::Packets { offered, copies, refused, left, inside });
         }
         Ok(())
     }
 
-    /// A queue drops at once, and without the wire; one that decides on arrival takes nothing that
-    /// it drops.
+    /// Checks a drop by the queue: the packet must not have been transmitted, and a queue that decides on arrival
+    /// must not have accepted it.
     #[cold]
-    fn check_drop<P>(&mut self, now: Instant, passage: &PacketTransit<P>) {
-        if self.kept.is_none() {
-            self.violate(LinkRule::DroppedAfterAcceptance, now, passage);
-        } else if passage.sent != passage.started || passage.left != passage.sent {
-            self.violate(LinkRule::DroppedAfterTransmission, now, passage);
+    fn check_drop<P>(&mut self, now: Instant, transit: &PacketTransit<P>) {
+        if self.managed_queue.is_none() {
+            self.violate(LinkRule::DroppedAfterAcceptance, now, transit);
+        } else if transit.sent != transit.started || transit.left != transit.sent {
+            self.violate(LinkRule::DroppedAfterTransmission, now, transit);
         }
     }
 
     #[inline]
-    fn note<P>(&mut self, checked: Result<(), LinkRule>, now: Instant, passage: &PacketTransit<P>) {
+    fn note<P>(&mut self, checked: Result<(), LinkRule>, now: Instant, transit: &PacketTransit<P>) {
         if let Err(rule) = checked {
-            self.violate(rule, now, passage);
+            self.violate(rule, now, transit);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn violate<P>(&mut self, rule: LinkRule, now: Instant, passage: &PacketTransit<P>) {
-        self.violation.get_or_insert_with(|| Box::new(Violation::of_passage(rule, now, passage)));
+    fn violate<P>(&mut self, rule: LinkRule, now: Instant, transit: &PacketTransit<P>) {
+        self.violation.get_or_insert_with(|| Box::new(Violation::of_transit(rule, now, transit)));
     }
 }

@@ -1,96 +1,101 @@
-//! No queue holds more than it may.
+//! Checks the limits of queues that decide on arrival.
 
 use std::collections::VecDeque;
 
 use gridhaul_scenario::units::{Instant, QueueLimit};
 
-/// Checks the packets of a direction, in the order in which they were offered.
+/// Checks the packets of a direction in the order in which they were offered.
 ///
-/// With room for n packets to wait, the packet n places before one that is offered and taken must
-/// have begun by then, whatever lies between: one look for each packet. Limits in bytes, and such
-/// of very many packets, are checked by counting.
+/// In a queue for n packets, the transmission of the n-th packet before an accepted one must have started by
+/// the time of the offer. A ring of start times therefore needs one comparison for each packet. Limits in bytes
+/// and limits of very many packets are checked by counting.
 #[derive(Debug)]
 pub(super) struct QueueCheck {
-    /// Packets that may wait; of interest until `begun` has as many.
+    /// The limit of the queue.
     limit: QueueLimit,
-    /// When the packets began as many of which may wait, around in a circle.
-    begun: Vec<Instant>,
+    /// Ring of the start times of the last packets, as many as the limit.
+    starts: Vec<Instant>,
     next: usize,
-    count: Count,
+    waiting: WaitingCount,
 }
 
-/// Adds up who was waiting when a packet was offered.
+/// Counts the packets that wait when a packet is offered.
 #[derive(Debug, Default)]
-struct Count {
-    /// Beginning and size of those that may still wait at a later offer.
-    waiting: VecDeque<(Instant, u32)>,
+struct WaitingCount {
+    /// Start time and size of packets that may still wait at a later offer.
+    packets: VecDeque<(Instant, u32)>,
     bytes: u64,
 }
 
-/// Most packets that are remembered whether they wait or not.
-const CIRCLE_MAX: u32 = 1 << 14;
+/// Largest limit that is checked with the ring.
+const RING_MAX: u32 = 1 << 14;
 
 impl QueueCheck {
     pub(super) fn new(limit: QueueLimit) -> Self {
-        Self { limit, begun: Vec::new(), next: 0, count: Count::default() }
+        Self { limit, starts: Vec::new(), next: 0, waiting: WaitingCount::default() }
     }
 
-    /// Whether there was room for a packet that was offered and began to be sent at these times.
+    /// Whether the queue had space for a packet with these times of offer and start of transmission.
     #[inline]
-    pub(super) fn keeps(&mut self, offered: Instant, started: Instant, bytes: u32) -> bool {
-        let Some(begun) = self.begun.get_mut(self.next) else {
-            return self.keeps_otherwise(offered, started, bytes);
+    pub(super) fn is_within_limit(
+        &mut self,
+        offered: Instant,
+        started: Instant,
+        bytes: u32,
+    ) -> bool {
+        let Some(start) = self.starts.get_mut(self.next) else {
+            return self.is_within_limit_by_count(offered, started, bytes);
         };
-        let kept = *begun <= offered;
-        *begun = started;
+        let is_within = *start <= offered;
+        *start = started;
         self.next += 1;
-        if self.next == self.begun.len() {
-            self.go_round();
+        if self.next == self.starts.len() {
+            self.wrap_ring();
         }
-        kept
+        is_within
     }
 
-    /// Begins anew with the circle, once it is whole.
-    fn go_round(&mut self) {
-        if QueueLimit::Packets(self.begun.len() as u32) == self.limit {
+    /// Continues at the beginning of the ring, once it is full.
+    fn wrap_ring(&mut self) {
+        if QueueLimit::Packets(self.starts.len() as u32) == self.limit {
             self.next = 0;
         }
     }
 
     #[inline(never)]
-    fn keeps_otherwise(&mut self, offered: Instant, started: Instant, bytes: u32) -> bool {
+    fn is_within_limit_by_count(&mut self, offered: Instant, started: Instant, bytes: u32) -> bool {
         match self.limit {
             QueueLimit::Unlimited => true,
             QueueLimit::Packets(0) => started == offered,
-            QueueLimit::Packets(limit) if limit <= CIRCLE_MAX => {
-                // So far there is room for all.
-                self.begun.push(started);
-                self.next = self.begun.len();
-                self.go_round();
+            QueueLimit::Packets(limit) if limit <= RING_MAX => {
+                // The ring is not yet full, so the queue has had space for all packets.
+                self.starts.push(started);
+                self.next = self.starts.len();
+                self.wrap_ring();
                 true
             }
             QueueLimit::Packets(limit) => {
-                self.count.add(offered, started, bytes);
-                self.count.waiting.len() as u64 <= u64::from(limit)
+                self.waiting.add(offered, started, bytes);
+                self.waiting.packets.len() as u64 <= u64::from(limit)
             }
             QueueLimit::Bytes(limit) => {
-                self.count.add(offered, started, bytes);
-                self.count.bytes <= limit.get()
+                self.waiting.add(offered, started, bytes);
+                self.waiting.bytes <= limit.get()
             }
         }
     }
 }
 
-impl Count {
+impl WaitingCount {
     fn add(&mut self, offered: Instant, started: Instant, bytes: u32) {
-        while let Some(&(begun, bytes)) = self.waiting.front()
-            && begun <= offered
+        while let Some(&(start, bytes)) = self.packets.front()
+            && start <= offered
         {
             self.bytes -= u64::from(bytes);
-            self.waiting.pop_front();
+            self.packets.pop_front();
         }
         if started > offered {
-            self.waiting.push_back((started, bytes));
+            self.packets.push_back((started, bytes));
             self.bytes += u64::from(bytes);
         }
     }

@@ -1,4 +1,4 @@
-//! Every check is fed a forged passage that it alone must reject.
+//! Each check gets a forged packet that it alone must reject.
 
 use gridhaul_core::link::{DropReason, LinkPayload, PacketTransit, TransitOutcome};
 use gridhaul_scenario::scenario::{
@@ -8,9 +8,9 @@ use gridhaul_scenario::units::{
     BitRate, Bytes, Decibel, Duration, Instant, Probability, QueueLimit,
 };
 
-use super::{Account, LinkAudit, Violation};
+use super::{LinkAudit, LinkTotals, Violation};
 
-/// 10 B take 3,333.33 ns, then 1,000 ns of delay.
+/// 10 B take a transmission time of 3,333.33 ns and a propagation delay of 1,000 ns.
 fn direction(queue: QueueLimit) -> Direction {
     let rate = BitRate::from_bits_per_sec(24_000_000);
     Direction { queue, ..Direction::new(rate, Duration::from_nanos(1_000)) }
@@ -19,7 +19,7 @@ fn direction(queue: QueueLimit) -> Direction {
 /// Times in nanoseconds: offered, started, sent, left.
 type Times = [u64; 4];
 
-fn passage(times: Times) -> PacketTransit<()> {
+fn transit(times: Times) -> PacketTransit<()> {
     let [offered, started, sent, left] = times.map(Instant::from_nanos);
     PacketTransit {
         payload: (),
@@ -32,37 +32,37 @@ fn passage(times: Times) -> PacketTransit<()> {
     }
 }
 
-/// What the audit says of these passages when each comes out on time.
-fn verdict<P: LinkPayload>(
+/// The result of an audit of these packets, each of which leaves on time.
+fn audit<P: LinkPayload>(
     direction: &Direction,
-    passages: &[PacketTransit<P>],
+    packets: &[PacketTransit<P>],
 ) -> Result<(), Violation> {
-    let mut audit = LinkAudit::new(direction);
-    let mut went_in: Vec<_> = passages.iter().map(|p| (p.offered, p.bytes)).collect();
-    went_in.sort_unstable();
-    went_in.into_iter().for_each(|(offered, bytes)| audit.on_accepted(offered, bytes));
-    for passage in passages {
-        audit.on_transit(passage.left, passage);
+    let mut link_audit = LinkAudit::new(direction);
+    let mut accepted: Vec<_> = packets.iter().map(|p| (p.offered, p.bytes)).collect();
+    accepted.sort_unstable();
+    accepted.into_iter().for_each(|(offered, bytes)| link_audit.on_accepted(offered, bytes));
+    for transit in packets {
+        link_audit.on_transit(transit.left, transit);
     }
-    let offered = passages.iter().filter(|passage| !passage.outcome.is_duplicate()).count() as u64;
-    let copies = passages.len() as u64 - offered;
-    audit.finish(Account { offered, refused: 0, copies, inside: 0 })
+    let offered = packets.iter().filter(|transit| !transit.outcome.is_duplicate()).count() as u64;
+    let copies = packets.len() as u64 - offered;
+    link_audit.finish(LinkTotals { offered, refused: 0, copies, inside: 0 })
 }
 
 fn of_times(direction: &Direction, times: &[Times]) -> Result<(), Violation> {
-    verdict(direction, &times.iter().copied().map(passage).collect::<Vec<_>>())
+    audit(direction, &times.iter().copied().map(transit).collect::<Vec<_>>())
 }
 
-/// Rejected, and in these words.
-fn assert_blamed(verdict: &Result<(), Violation>, words: &str) {
-    let message = verdict.as_ref().expect_err(words).to_string();
-    assert!(message.starts_with(words), "{message:?} is not {words:?}");
+/// Asserts that the audit failed with this message.
+fn assert_violation(result: &Result<(), Violation>, expected: &str) {
+    let message = result.as_ref().expect_err(expected).to_string();
+    assert!(message.starts_with(expected), "{message:?} is not {expected:?}");
 }
 
 const UNLIMITED: QueueLimit = QueueLimit::Unlimited;
 
 #[test]
-fn what_a_link_does_is_right() {
+fn packets_of_a_correct_link_pass() {
     let row = [
         [0, 0, 3_333, 4_333],
         [0, 3_333, 6_666, 7_666],
@@ -75,157 +75,163 @@ fn what_a_link_does_is_right() {
 }
 
 #[test]
-fn times_have_an_order() {
-    let words = "the times of a packet are out of order";
+fn times_out_of_order_are_found() {
+    let expected = "the times of a packet are out of order";
     for times in [[1, 0, 4_000, 5_000], [0, 9_000, 4_000, 5_000], [0, 0, 6_000, 5_000]] {
-        assert_blamed(&of_times(&direction(UNLIMITED), &[times]), words);
+        assert_violation(&of_times(&direction(UNLIMITED), &[times]), expected);
     }
-    // Nothing comes out before it leaves.
-    let mut audit = LinkAudit::new(&direction(UNLIMITED));
-    audit.on_transit(Instant::from_nanos(4_332), &passage([0, 0, 3_333, 4_333]));
-    let account = Account { offered: 1, refused: 0, copies: 0, inside: 0 };
-    assert_blamed(&audit.finish(account), words);
+    // A packet is reported before it leaves.
+    let mut link_audit = LinkAudit::new(&direction(UNLIMITED));
+    link_audit.on_transit(Instant::from_nanos(4_332), &transit([0, 0, 3_333, 4_333]));
+    let totals = LinkTotals { offered: 1, refused: 0, copies: 0, inside: 0 };
+    assert_violation(&link_audit.finish(totals), expected);
 }
 
 #[test]
-fn nothing_is_faster_than_the_delay() {
+fn no_packet_arrives_before_the_propagation_delay() {
     let times = [0, 0, 3_333, 4_332];
-    assert_blamed(&of_times(&direction(UNLIMITED), &[times]), "a packet was faster than the delay");
+    assert_violation(
+        &of_times(&direction(UNLIMITED), &[times]),
+        "a packet arrived before the propagation delay",
+    );
 }
 
 #[test]
-fn no_packet_is_faster_than_the_wire() {
-    let words = "a packet was faster than the wire";
+fn no_packet_is_transmitted_faster_than_the_rate() {
+    let expected = "a packet was transmitted faster than the rate";
     let times = [0, 0, 3_332, 4_332];
-    assert_blamed(&of_times(&direction(UNLIMITED), &[times]), words);
-    // One that is lost has used the wire like any other, and of another size another time.
-    let lost = PacketTransit { outcome: TransitOutcome::Lost(DropReason::Loss), ..passage(times) };
-    assert_blamed(&verdict(&direction(UNLIMITED), &[lost]), words);
-    let small = passage([0, 0, 3_333, 4_333]);
-    let large = PacketTransit { bytes: 11, ..passage([3_333, 3_333, 6_998, 7_998]) };
-    assert_blamed(&verdict(&direction(UNLIMITED), &[small, large]), words);
+    assert_violation(&of_times(&direction(UNLIMITED), &[times]), expected);
+    // Lost packets occupy the transmitter as well, and packets of another size for another time.
+    let lost = PacketTransit { outcome: TransitOutcome::Lost(DropReason::Loss), ..transit(times) };
+    assert_violation(&audit(&direction(UNLIMITED), &[lost]), expected);
+    let small = transit([0, 0, 3_333, 4_333]);
+    let large = PacketTransit { bytes: 11, ..transit([3_333, 3_333, 6_998, 7_998]) };
+    assert_violation(&audit(&direction(UNLIMITED), &[small, large]), expected);
 }
 
 #[test]
-fn a_busy_wire_is_not_faster_than_its_rate() {
+fn back_to_back_packets_are_not_faster_than_the_rate() {
     // 3,333 ns each is too little by a third of a nanosecond: the fourth in a row is too much.
     let row: Vec<Times> = (0..4).map(|n| [0, n, n + 1, n + 1].map(|k| k * 3_333)).collect();
     let row: Vec<Times> = row.iter().map(|&[o, b, s, l]| [o, b, s, l + 1_000]).collect();
     assert_eq!(of_times(&direction(UNLIMITED), &row[..3]), Ok(()));
-    let words = "a busy wire was faster than its rate";
-    assert_blamed(&of_times(&direction(UNLIMITED), &row), words);
-    // Time that the wire has lost before does not excuse it.
+    let expected = "back-to-back packets were transmitted faster than the rate";
+    assert_violation(&of_times(&direction(UNLIMITED), &row), expected);
+    // Excess time of an earlier packet gives no credit.
     let late = |[o, b, s, l]: Times| [o, b + 9_000, s + 9_000, l + 9_000];
     let mut after_a_slow_one = vec![[0, 0, 9_000, 10_000]];
     after_a_slow_one.extend(row.iter().copied().map(late));
-    assert_blamed(&of_times(&direction(UNLIMITED), &after_a_slow_one), words);
+    assert_violation(&of_times(&direction(UNLIMITED), &after_a_slow_one), expected);
 }
 
 #[test]
-fn a_wire_carries_one_packet_at_a_time() {
+fn a_transmitter_sends_one_packet_at_a_time() {
     let pair = [[0, 0, 3_334, 4_334], [0, 3_333, 6_667, 7_667]];
-    assert_blamed(&of_times(&direction(UNLIMITED), &pair), "two packets were on the wire at once");
+    assert_violation(
+        &of_times(&direction(UNLIMITED), &pair),
+        "two packets were transmitted at the same time",
+    );
 }
 
 #[test]
-fn no_queue_holds_more_than_its_limit() {
-    // The first is on the wire, so two wait when the third has been taken, and three later.
-    let begins = |n: u64| 3_334 * n;
+fn no_queue_exceeds_its_limit() {
+    // The first packet is in transmission, so two wait when the third has been accepted, and three later.
+    let starts = |n: u64| 3_334 * n;
     let row: Vec<Times> =
-        (0..4).map(|n| [0, begins(n), begins(n + 1), begins(n + 1) + 1_000]).collect();
-    let words = "the queue held more than its limit";
+        (0..4).map(|n| [0, starts(n), starts(n + 1), starts(n + 1) + 1_000]).collect();
+    let expected = "the queue exceeded its limit";
     let limits = [QueueLimit::Packets(2), QueueLimit::Bytes(Bytes::new(29))];
     for limit in limits {
         assert_eq!(of_times(&direction(limit), &row[..3]), Ok(()), "{limit}");
-        assert_blamed(&of_times(&direction(limit), &row), words);
+        assert_violation(&of_times(&direction(limit), &row), expected);
     }
-    // Without room to wait none waits, and in a large queue they are counted otherwise.
-    assert_blamed(&of_times(&direction(QueueLimit::Packets(0)), &row[..2]), words);
+    // A queue of length 0 holds no packet, and the limit of a large queue is checked by counting.
+    assert_violation(&of_times(&direction(QueueLimit::Packets(0)), &row[..2]), expected);
     let limit = 20_000;
     let row: Vec<Times> =
-        (0..limit + 2).map(|n| [0, begins(n), begins(n + 1), begins(n + 1) + 1_000]).collect();
+        (0..limit + 2).map(|n| [0, starts(n), starts(n + 1), starts(n + 1) + 1_000]).collect();
     let large = direction(QueueLimit::Packets(limit as u32));
     assert_eq!(of_times(&large, &row[..=limit as usize]), Ok(()));
-    assert_blamed(&of_times(&large, &row), words);
+    assert_violation(&of_times(&large, &row), expected);
 }
 
 #[test]
-fn a_place_in_the_queue_is_free_again_when_its_packet_begins() {
-    // At most one waits; the third is offered just as the second begins, or just before.
+fn queue_space_is_freed_when_a_transmission_starts() {
+    // At most one packet waits. The third is offered exactly when the second starts, or just before.
     let row = |third: u64| {
         [[0, 0, 4_000, 5_000], [0, 4_000, 8_000, 9_000], [third, 8_000, 12_000, 13_000]]
     };
     let one = direction(QueueLimit::Packets(1));
     assert_eq!(of_times(&one, &row(4_000)), Ok(()));
-    assert_blamed(&of_times(&one, &row(3_999)), "the queue held more than its limit");
+    assert_violation(&of_times(&one, &row(3_999)), "the queue exceeded its limit");
 }
 
 #[test]
-fn reordered_packets_are_still_checked_one_by_one() {
+fn reordered_packets_are_checked_individually() {
     let delay = Duration::from_nanos(9_000);
     let probability = Probability::new(0.5).expect("a probability");
     let direction =
         Direction { reorder: Some(Reorder { probability, delay }), ..direction(UNLIMITED) };
     let pair = [[0, 3_334, 6_668, 7_668], [0, 0, 3_334, 13_334]];
     assert_eq!(of_times(&direction, &pair), Ok(()));
-    assert_blamed(
+    assert_violation(
         &of_times(&direction, &[[0, 0, 3_332, 4_332]]),
-        "a packet was faster than the wire",
+        "a packet was transmitted faster than the rate",
     );
 }
 
 #[test]
-fn nothing_is_created_or_destroyed() {
-    let books = |account| {
-        let mut audit = LinkAudit::new(&direction(UNLIMITED));
-        let first = passage([0, 0, 3_334, 4_334]);
-        audit.on_transit(first.left, &first);
-        audit
+fn packets_are_conserved() {
+    let finish = |totals| {
+        let mut link_audit = LinkAudit::new(&direction(UNLIMITED));
+        let first = transit([0, 0, 3_334, 4_334]);
+        link_audit.on_transit(first.left, &first);
+        link_audit
             .on_transit(first.left, &PacketTransit { outcome: TransitOutcome::Duplicate, ..first });
-        audit.finish(account)
+        link_audit.finish(totals)
     };
-    let right = Account { offered: 5, refused: 1, copies: 2, inside: 4 };
-    assert_eq!(books(right), Ok(()));
+    let correct = LinkTotals { offered: 5, refused: 1, copies: 2, inside: 4 };
+    assert_eq!(finish(correct), Ok(()));
     let wrong = [
-        Account { offered: 6, ..right },
-        Account { refused: 0, ..right },
-        Account { copies: 1, ..right },
-        Account { inside: 3, ..right },
+        LinkTotals { offered: 6, ..correct },
+        LinkTotals { refused: 0, ..correct },
+        LinkTotals { copies: 1, ..correct },
+        LinkTotals { inside: 3, ..correct },
     ];
-    for account in wrong {
-        assert!(books(account).is_err(), "{account:?}");
+    for totals in wrong {
+        assert!(finish(totals).is_err(), "{totals:?}");
     }
 }
 
-/// Of one of two flows.
+/// A packet of the flow with this number.
 #[derive(Debug, Clone, Copy)]
-struct Of(u64);
+struct FlowPacket(u64);
 
-impl LinkPayload for Of {
+impl LinkPayload for FlowPacket {
     fn flow(&self) -> u64 {
         self.0
     }
 }
 
-/// Both queues that hold their packets.
-fn kept(queue: QueueLimit) -> [Direction; 2] {
+/// Directions with each managed queue.
+fn managed(queue: QueueLimit) -> [Direction; 2] {
     let aqms = [Aqm::Codel(Codel::default()), Aqm::FqCodel(FqCodel::default())];
     aqms.map(|aqm| Direction { aqm: Some(aqm), ..direction(queue) })
 }
 
-/// Sent as [`passage`], or dropped by the queue when it would have begun.
-fn of(flow: u64, [offered, started, ..]: Times, sent: bool) -> PacketTransit<Of> {
+/// A packet that is transmitted as [`transit`], or dropped by the queue at the start of its transmission.
+fn of(flow: u64, [offered, started, ..]: Times, sent: bool) -> PacketTransit<FlowPacket> {
     let end = if sent { [started + 3_334, started + 4_334] } else { [started, started] };
     let PacketTransit { bytes, offered, started, sent: last, left, .. } =
-        passage([offered, started, end[0], end[1]]);
+        transit([offered, started, end[0], end[1]]);
     let outcome =
         if sent { TransitOutcome::Arrived } else { TransitOutcome::Lost(DropReason::Aqm) };
-    PacketTransit { payload: Of(flow), bytes, offered, started, sent: last, left, outcome }
+    PacketTransit { payload: FlowPacket(flow), bytes, offered, started, sent: last, left, outcome }
 }
 
 #[test]
-fn a_queue_that_holds_its_packets_has_a_limit_too() {
-    // On the wire, two that wait, one of them dropped at 3,334; then there is room again.
+fn a_managed_queue_does_not_exceed_its_limit() {
+    // One packet is in transmission and two wait, of which one is dropped at 3,334; then there is space again.
     let row = |last: u64| {
         [
             of(0, [0, 0, 0, 0], true),
@@ -235,52 +241,52 @@ fn a_queue_that_holds_its_packets_has_a_limit_too() {
         ]
     };
     for limit in [QueueLimit::Packets(2), QueueLimit::Bytes(Bytes::new(29))] {
-        for direction in kept(limit) {
-            assert_eq!(verdict(&direction, &row(3_334)), Ok(()));
-            assert_blamed(&verdict(&direction, &row(3_333)), "the queue held more than its limit");
+        for direction in managed(limit) {
+            assert_eq!(audit(&direction, &row(3_334)), Ok(()));
+            assert_violation(&audit(&direction, &row(3_333)), "the queue exceeded its limit");
         }
     }
 }
 
 #[test]
-fn only_other_flows_may_be_overtaken() {
-    let [codel, fq_codel] = kept(UNLIMITED);
+fn only_packets_of_different_flows_may_be_reordered() {
+    let [codel, fq_codel] = managed(UNLIMITED);
     let row = |flow: u64| {
         [of(0, [0, 0, 0, 0], true), of(flow, [2, 3_334, 0, 0], true), of(0, [1, 6_668, 0, 0], true)]
     };
-    let words = "a packet overtook another in the queue";
-    assert_eq!(verdict(&fq_codel, &row(1)), Ok(()));
-    assert_blamed(&verdict(&fq_codel, &row(0)), words);
-    assert_blamed(&verdict(&codel, &row(1)), words);
+    let expected = "packets of one flow were reordered in the queue";
+    assert_eq!(audit(&fq_codel, &row(1)), Ok(()));
+    assert_violation(&audit(&fq_codel, &row(0)), expected);
+    assert_violation(&audit(&codel, &row(1)), expected);
 }
 
 #[test]
-fn what_a_queue_drops_was_in_it_and_never_on_the_wire() {
+fn a_dropped_packet_was_accepted_and_not_transmitted() {
     let dropped = of(0, [0, 5_000, 0, 0], false);
-    for direction in kept(UNLIMITED) {
-        assert_eq!(verdict(&direction, &[dropped]), Ok(()));
+    for direction in managed(UNLIMITED) {
+        assert_eq!(audit(&direction, &[dropped]), Ok(()));
         let late = PacketTransit { left: Instant::from_nanos(6_000), ..dropped };
-        let words = "a packet that the queue dropped was on the wire";
-        assert_blamed(&verdict(&direction, &[late]), words);
-        let mut audit = LinkAudit::new(&direction);
-        audit.on_accepted(dropped.offered, 11);
-        audit.on_transit(dropped.left, &dropped);
-        let account = Account { offered: 1, refused: 0, copies: 0, inside: 0 };
-        assert_blamed(&audit.finish(account), "a packet came out that did not go in");
+        let expected = "a packet that the queue dropped was transmitted";
+        assert_violation(&audit(&direction, &[late]), expected);
+        let mut link_audit = LinkAudit::new(&direction);
+        link_audit.on_accepted(dropped.offered, 11);
+        link_audit.on_transit(dropped.left, &dropped);
+        let totals = LinkTotals { offered: 1, refused: 0, copies: 0, inside: 0 };
+        assert_violation(&link_audit.finish(totals), "a packet left that was not accepted");
     }
-    let words = "a queue dropped what it had taken";
-    assert_blamed(&verdict(&direction(UNLIMITED), &[dropped]), words);
+    let expected = "a queue dropped a packet that it had accepted";
+    assert_violation(&audit(&direction(UNLIMITED), &[dropped]), expected);
 }
 
 #[test]
-fn attenuation_and_noise_are_where_they_should_be() {
+fn losses_by_attenuation_and_noise_have_a_cause() {
     let lost =
-        |reason, times| PacketTransit { outcome: TransitOutcome::Lost(reason), ..passage(times) };
+        |reason, times| PacketTransit { outcome: TransitOutcome::Lost(reason), ..transit(times) };
     let [first, second] = [[0, 0, 3_334, 4_334], [3_334, 3_334, 6_668, 7_668]];
     let plain = direction(UNLIMITED);
-    let words = "a packet was lost to attenuation or noise that is not there";
+    let expected = "a packet was lost by attenuation or noise that the direction does not have";
     for reason in [DropReason::Shadowing, DropReason::Noise] {
-        assert_blamed(&verdict(&plain, &[lost(reason, first)]), words);
+        assert_violation(&audit(&plain, &[lost(reason, first)]), expected);
     }
     let coherence = Some(Duration::from_nanos(3_000));
     let level =
@@ -293,16 +299,16 @@ fn attenuation_and_noise_are_where_they_should_be() {
         timing: NoiseTiming::Random,
     };
     let noisy = Direction { noise: vec![bursts], ..plain };
-    assert_blamed(&verdict(&noisy, &[lost(DropReason::Shadowing, first)]), words);
-    assert_blamed(&verdict(&shadowing, &[lost(DropReason::Noise, first)]), words);
-    assert_eq!(verdict(&noisy, &[lost(DropReason::Noise, first), passage(second)]), Ok(()));
-    // The packets begin in two intervals of 3,000 ns, and in one of 4,000 ns.
-    let pair = [lost(DropReason::Shadowing, first), passage(second)];
-    assert_eq!(verdict(&shadowing, &pair), Ok(()));
+    assert_violation(&audit(&noisy, &[lost(DropReason::Shadowing, first)]), expected);
+    assert_violation(&audit(&shadowing, &[lost(DropReason::Noise, first)]), expected);
+    assert_eq!(audit(&noisy, &[lost(DropReason::Noise, first), transit(second)]), Ok(()));
+    // The packets start in two intervals of 3,000 ns, but in one interval of 4,000 ns.
+    let pair = [lost(DropReason::Shadowing, first), transit(second)];
+    assert_eq!(audit(&shadowing, &pair), Ok(()));
     let longer = Shadowing { coherence: Some(Duration::from_nanos(4_000)), ..level };
     let shadowing = Direction { shadowing: Some(longer), ..shadowing };
-    assert_blamed(
-        &verdict(&shadowing, &pair),
-        "a level of attenuation stopped one packet and not another",
+    assert_violation(
+        &audit(&shadowing, &pair),
+        "packets of one coherence interval were both lost by attenuation and delivered",
     );
 }

@@ -1,10 +1,10 @@
-//! The rules that a run can break.
+//! The rules of the auditor, and their violations.
 
 use gridhaul_core::link::PacketTransit;
 use gridhaul_scenario::units::Instant;
 use thiserror::Error;
 
-/// A run that broke a rule, which is a defect of gridhaul.
+/// A run that violated a rule, which is a defect of gridhaul.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("replication {replication}: {entity}: {violation}")]
 pub struct AuditError {
@@ -12,14 +12,14 @@ pub struct AuditError {
     pub replication: u32,
     /// Row of the answer: a flow, or a direction of a link.
     pub entity: String,
-    /// The broken rule with the evidence.
+    /// The violated rule with the evidence.
     pub violation: Violation,
 }
 
-/// A broken rule with the evidence.
+/// A violated rule with the evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Violation {
-    /// A packet passed a direction of a link as no packet can.
+    /// A packet violated a rule of a direction of a link.
     #[error(
         "{rule} (now {now:?}, {} B, offered {:?}, started {:?}, sent {:?}, left {:?}, {:?})",
         .packet.bytes, .packet.offered, .packet.started, .packet.sent, .packet.left, .packet.outcome
@@ -32,10 +32,10 @@ pub enum Violation {
         /// Times and outcome of the packet.
         packet: Box<PacketTransit<()>>,
     },
-    /// Packets were created or have vanished in a direction of a link.
+    /// Packets were created or destroyed in a direction of a link.
     #[error(
-        "{offered} packets went in and {copies} were copied, but {refused} were refused, {left} \
-         came out and {inside} are inside"
+        "{offered} packets were offered and {copies} duplicated, but {refused} were refused, {left} left and \
+         {inside} are inside"
     )]
     Packets {
         /// Packets that were offered.
@@ -49,20 +49,20 @@ pub enum Violation {
         /// Packets that have neither left nor been refused, second copies included.
         inside: u64,
     },
-    /// Both ends of a connection contradict each other: sequence numbers, SYN included.
+    /// The ends of a connection contradict each other: sequence numbers, SYN included.
     #[error("sent up to {sent}, received up to {received}, acknowledged up to {acknowledged}")]
     Connection {
-        /// Sent by the one end.
+        /// Sent by one end.
         sent: u64,
-        /// Received by the other.
+        /// Received by the other end.
         received: u64,
-        /// Acknowledged to the one.
+        /// Acknowledged to the sending end.
         acknowledged: u64,
     },
-    /// A proxy contradicts what comes before it on the path; payload in bytes.
+    /// A proxy contradicts the previous hop on the path; payload in bytes.
     #[error(
-        "{sent} B were sent to a proxy and {acknowledged} B are known to be acknowledged, of which it has \
-         received {received} B and acknowledged {taken} B"
+        "{sent} B were sent to a proxy and {acknowledged} B of them are known as acknowledged, but the proxy \
+         has received {received} B and acknowledged {acknowledged_by_proxy} B"
     )]
     ProxyInput {
         /// Sent to the proxy.
@@ -72,7 +72,7 @@ pub enum Violation {
         /// Received by the proxy.
         received: u64,
         /// Acknowledged by the proxy.
-        taken: u64,
+        acknowledged_by_proxy: u64,
     },
     /// The receiver contradicts the last proxy on the path; payload in bytes.
     #[error(
@@ -87,125 +87,125 @@ pub enum Violation {
         /// Delivered at the receiver.
         delivered: u64,
     },
-    /// A collector broke a rule of its buffer or of the order of messages.
+    /// An aggregator violated a rule of its buffer or of the order of messages.
     #[error(
-        "the collector {rule} (taken {taken} B, whole {whole} B, sent {sent} B, {waiting} messages \
-         waiting)"
+        "the aggregator {rule} (accepted {accepted} B, complete messages {complete} B, sent {sent} B, {waiting} \
+         messages waiting)"
     )]
-    Collector {
+    Aggregator {
         /// The rule.
-        rule: CollectorRule,
+        rule: AggregatorRule,
         /// Bytes accepted from all members.
-        taken: u64,
-        /// Bytes of whole messages.
-        whole: u64,
+        accepted: u64,
+        /// Bytes of complete messages.
+        complete: u64,
         /// Bytes sent upstream at least once.
         sent: u64,
-        /// Whole messages that are not sent whole.
+        /// Complete messages that are not completely sent.
         waiting: u64,
     },
-    /// Messages were created, changed or have vanished upstream of a collector.
+    /// Messages were created, changed or lost upstream of an aggregator.
     #[error(
-        "{messages_in} messages of {bytes_in} B went in, {messages_out} came out, and those under way make \
-         it {messages} of {bytes} B, or not the same ones"
+        "{messages_in} messages of {bytes_in} B were accepted and {messages_out} delivered, but with those in \
+         flight there are {messages} of {bytes} B, or different messages"
     )]
     Messages {
-        /// Messages that went in.
+        /// Messages that the aggregator accepted.
         messages_in: u64,
         /// Bytes of these.
         bytes_in: u64,
-        /// Messages that came out.
+        /// Delivered messages.
         messages_out: u64,
-        /// Messages that came out or are under way.
+        /// Messages that are delivered or in flight.
         messages: u64,
         /// Bytes of these.
         bytes: u64,
     },
-    /// Both ends of an upstream connection contradict each other; payload in bytes.
+    /// The ends of an upstream connection contradict each other; payload in bytes.
     #[error(
-        "sent {sent} B, received {received} B, acknowledged {acknowledged} B, of which {delivered} B in \
-         whole messages"
+        "sent {sent} B, received {received} B, acknowledged {acknowledged} B, delivered {delivered} B in \
+         complete messages"
     )]
     Upstream {
-        /// Sent by the collector.
+        /// Sent by the aggregator.
         sent: u64,
         /// Received at the far end.
         received: u64,
-        /// Acknowledged to the collector.
+        /// Acknowledged to the aggregator.
         acknowledged: u64,
-        /// Received in whole messages.
+        /// Delivered in complete messages.
         delivered: u64,
     },
 }
 
-/// What no packet on a link can do.
+/// The rules of a direction of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum LinkRule {
     /// The packet started before it was offered, was sent before it started, or the like.
     #[error("the times of a packet are out of order")]
     TimesOutOfOrder,
     /// The packet arrived earlier than the propagation delay allows.
-    #[error("a packet was faster than the delay")]
+    #[error("a packet arrived before the propagation delay")]
     FasterThanDelay,
     /// The transmission was shorter than the rate allows.
-    #[error("a packet was faster than the wire")]
-    FasterThanWire,
+    #[error("a packet was transmitted faster than the rate")]
+    TransmissionTooShort,
     /// Transmissions overlapped.
-    #[error("two packets were on the wire at once")]
+    #[error("two packets were transmitted at the same time")]
     TransmissionsOverlap,
-    /// Transmissions without a pause were faster together than the rate allows.
-    #[error("a busy wire was faster than its rate")]
+    /// Back-to-back transmissions together were faster than the rate allows.
+    #[error("back-to-back packets were transmitted faster than the rate")]
     FasterThanRate,
     /// More packets or bytes waited than the limit of the queue.
-    #[error("the queue held more than its limit")]
+    #[error("the queue exceeded its limit")]
     QueueAboveLimit,
     /// A queue that decides on arrival dropped an accepted packet.
-    #[error("a queue dropped what it had taken")]
+    #[error("a queue dropped a packet that it had accepted")]
     DroppedAfterAcceptance,
     /// A packet that the queue dropped took time on the link.
-    #[error("a packet that the queue dropped was on the wire")]
+    #[error("a packet that the queue dropped was transmitted")]
     DroppedAfterTransmission,
     /// The packet was never accepted.
-    #[error("a packet came out that did not go in")]
+    #[error("a packet left that was not accepted")]
     NeverAccepted,
     /// Packets of one flow changed their order in the queue.
-    #[error("a packet overtook another in the queue")]
+    #[error("packets of one flow were reordered in the queue")]
     OvertookInQueue,
     /// The direction has no attenuation or noise that could have caused the loss.
-    #[error("a packet was lost to attenuation or noise that is not there")]
+    #[error("a packet was lost by attenuation or noise that the direction does not have")]
     LossWithoutCause,
     /// Packets of one coherence interval had different fates.
-    #[error("a level of attenuation stopped one packet and not another")]
+    #[error("packets of one coherence interval were both lost by attenuation and delivered")]
     AttenuationInconsistent,
 }
 
-/// What no collector can do.
+/// The rules of an aggregator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum CollectorRule {
+pub enum AggregatorRule {
     /// More bytes waited than the buffer has.
-    #[error("held more bytes than its buffer has")]
+    #[error("buffered more bytes than its limit")]
     BytesAboveLimit,
     /// More messages waited than the buffer has.
-    #[error("held more messages than its buffer has")]
+    #[error("buffered more messages than its limit")]
     MessagesAboveLimit,
     /// A message does not directly follow the message before it.
-    #[error("put a message in a place that is not behind the one before")]
+    #[error("wrote a message that does not follow the previous one")]
     MessageMisplaced,
     /// More bytes of messages than were accepted.
-    #[error("handed on more than it has taken in")]
+    #[error("forwarded more than was accepted")]
     MoreThanAccepted,
-    /// More bytes sent than were handed to the upstream connection, or fewer than before.
-    #[error("sent what was not handed over")]
+    /// More bytes sent than were written to the upstream connection, or fewer than before.
+    #[error("sent data that was not written")]
     MoreThanWritten,
-    /// A message was delivered that was not sent, or not in its place.
-    #[error("delivered what it has not sent")]
+    /// A message was delivered that was not sent, or in the wrong order.
+    #[error("delivered data that was not sent")]
     MoreThanSent,
 }
 
 impl Violation {
-    /// A packet that broke a rule of a link when it left.
-    pub(super) fn of_passage<P>(rule: LinkRule, now: Instant, passage: &PacketTransit<P>) -> Self {
-        let PacketTransit { bytes, offered, started, sent, left, outcome, .. } = *passage;
+    /// The violation of a link rule by a packet that leaves.
+    pub(super) fn of_transit<P>(rule: LinkRule, now: Instant, transit: &PacketTransit<P>) -> Self {
+        let PacketTransit { bytes, offered, started, sent, left, outcome, .. } = *transit;
         let packet =
             Box::new(PacketTransit { payload: (), bytes, offered, started, sent, left, outcome });
         Self::Link { rule, now, packet }

@@ -1,37 +1,42 @@
-//! What is measured of a run: the ledger, and the recorder of series.
+//! The measurements of a run: counters, and the recorder of time series.
 
 use std::ops::Range;
 
 use gridhaul_scenario::scenario::{Direction, Directions, Scenario, Transport};
 use gridhaul_scenario::units::Instant;
 
-use super::judges;
-use crate::copies::Copies;
+use super::deadline_checks;
+use crate::counters::RunCounters;
+use crate::duplicates::Duplicates;
 use crate::flow::Flow;
 use crate::layout::Layout;
-use crate::ledger::Ledger;
-use crate::record::Recorder;
-use crate::truth::Truth;
+use crate::loss_cause::LossCauses;
+use crate::recorder::Recorder;
 
-/// What is measured, between these times.
-pub(super) fn ledger(
+/// The counters of a run with this measurement interval.
+pub(super) fn counters(
     scenario: &Scenario,
     layout: &Layout,
     flows: &[Flow],
     measured: Range<Instant>,
-) -> Ledger {
+) -> RunCounters {
     let datagrams = scenario.flow.values().any(|flow| flow.transport != Transport::Tcp);
-    let apart = datagrams || !layout.plan.groups.is_empty();
-    let apart = vec![0; if apart { flows.len() } else { 0 }];
-    let truth = Truth::new(flows, layout.flows.len());
-    let mut ledger = Ledger::new(judges(scenario, layout), apart, truth, measured);
-    let doubles = |direction: &Direction| direction.duplicate.is_some();
-    ledger.copies = (datagrams && Directions::keys(scenario).any(doubles))
-        .then(|| Copies::new(layout.flows.len()));
-    ledger
+    let indirect_payload = datagrams || !layout.aggregation.groups.is_empty();
+    let indirect_payload = vec![0; if indirect_payload { flows.len() } else { 0 }];
+    let loss_causes = LossCauses::new(flows, layout.flows.len());
+    let mut counters = RunCounters::new(
+        deadline_checks(scenario, layout),
+        indirect_payload,
+        loss_causes,
+        measured,
+    );
+    let duplicates = |direction: &Direction| direction.duplicate.is_some();
+    counters.duplicates = (datagrams && Directions::keys(scenario).any(duplicates))
+        .then(|| Duplicates::new(layout.flows.len()));
+    counters
 }
 
-/// Takes samples of flows and links, if the scenario asks for them.
+/// The recorder of time series, if the scenario has a recording interval.
 pub(super) fn recorder(
     scenario: &Scenario,
     layout: &Layout,
@@ -42,7 +47,7 @@ pub(super) fn recorder(
         let names = |rows: &[(String, u64)]| rows.iter().map(|(name, _)| name.clone()).collect();
         let mut firsts = vec![(0, Instant::ZERO); layout.flows.len()];
         for (index, (flow, &start)) in flows.iter().zip(starts).enumerate().rev() {
-            // A connection that a recording opens is looked at from the start.
+            // A connection that a recorded trace opens is sampled from the start.
             let start = if start == Instant::NEVER { Instant::ZERO } else { start };
             firsts[flow.row as usize] = (index as u32, start);
         }

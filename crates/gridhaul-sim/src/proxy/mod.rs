@@ -1,83 +1,85 @@
-//! Proxies in a run: nodes on the way of a connection that do more than forward.
+//! Proxies in a run: nodes on the path of a connection that do more than forward packets.
 //!
-//! `wire.rs` builds one machine for each connection and proxy by its `recipe.rs`, `course.rs` is what happens at
-//! them, `outcome.rs` what is said of them, and `refuse.rs` names what cannot be done. The rules
-//! are those of [`gridhaul_core::pep`].
+//! `wiring.rs` places one proxy instance for each connection and proxy node, `builder.rs` builds its state
+//! machine, `events.rs` handles packets and timers, `results.rs` computes metrics and audits, and
+//! `unsupported.rs` lists what this backend cannot simulate. The state machines are those of
+//! [`gridhaul_core::pep`].
 
-mod course;
-mod outcome;
-mod recipe;
-mod refuse;
-mod wire;
+mod builder;
+mod events;
+mod results;
+mod unsupported;
+mod wiring;
 
 use gridhaul_core::pep::{BufferStatus, Proxy, Side, TimeAverage};
 use gridhaul_scenario::scenario::PacketsWhileDown;
 use gridhaul_scenario::units::Instant;
 
-pub(crate) use course::{Context, Passage, TakenIn};
-pub(crate) use outcome::ProxySums;
-use recipe::Recipe;
-pub(crate) use refuse::refusals;
-pub(crate) use wire::ProxyWiring;
+use builder::ProxyBuilder;
+pub(crate) use events::{AcceptedSegment, Context, PacketOutcome};
+pub(crate) use results::ProxySums;
+pub(crate) use unsupported::unsupported;
+pub(crate) use wiring::ProxyWiring;
 
-/// The proxies of a run. Without any, all of it is empty.
+/// The proxies of a run. Both lists are empty in a run without proxies.
 #[derive(Debug, Default)]
 pub(crate) struct Proxies {
-    /// Number of the first unit of each flow; empty where there are no units.
+    /// Index of the first instance of each flow.
     pub first: Vec<u32>,
-    pub units: Vec<Unit>,
+    pub instances: Vec<ProxyInstance>,
 }
 
-/// A proxy, as far as one connection is concerned.
+/// The state of a proxy for one connection.
 #[derive(Debug)]
-pub(crate) struct Unit {
+pub(crate) struct ProxyInstance {
     pub flow: u32,
-    machine: Box<dyn Proxy>,
-    recipe: Recipe,
-    /// Places in the list of routes of the links that lead on to the left and to the right.
+    proxy: Box<dyn Proxy>,
+    builder: ProxyBuilder,
+    /// Indices in the list of routes of the next links to the left and to the right.
     next: [u32; 2],
-    /// Crashes that are still to come, the next one last: when, until when, and what becomes of
-    /// packets meanwhile.
+    /// Future crashes, the next one last: start, end, and whether packets are forwarded or dropped
+    /// meanwhile.
     crashes: Vec<(Instant, Instant, PacketsWhileDown)>,
-    /// While it is down: until when, and what becomes of packets.
+    /// During a crash: its end, and whether packets are forwarded or dropped.
     down: Option<(Instant, PacketsWhileDown)>,
-    /// Payload of both directions of which the only copy is here.
+    /// Payload of both directions that is acknowledged but not yet delivered downstream.
     bytes_at_risk: TimeAverage,
-    /// How often it has crashed.
-    crashed: u32,
-    /// Data segments that it has sent again.
-    repeated: u64,
-    /// Where what was sent ends, toward the left and the right, as far as sequence numbers tell.
-    sent_up_to: [Option<u32>; 2],
+    /// Number of crashes so far.
+    crashes_so_far: u32,
+    /// Retransmitted data segments.
+    retransmissions: u64,
+    /// Highest sequence number sent plus one, toward the left and the right.
+    highest_sent: [Option<u32>; 2],
 }
 
-impl Unit {
+impl ProxyInstance {
     pub(crate) fn next_deadline(&self) -> Instant {
         let crash = self.crashes.last().map_or(Instant::NEVER, |crash| crash.0);
         let own = match self.down {
             Some((until, _)) => until,
-            None => self.machine.next_deadline(),
+            None => self.proxy.next_deadline(),
         };
         own.min(crash)
     }
 
-    /// Whether what arrives ends here and goes on over another connection.
+    /// Whether the proxy ends connections and forwards their data over others.
     const fn terminates_connections(&self) -> bool {
-        self.recipe.mode.terminates_connections()
+        self.builder.mode.terminates_connections()
     }
 
-    /// What it has of the payload from one side, if it takes over any; `sent` is how much was sent
-    /// to it. The proxy counts from where it entered the connection, this from the beginning.
-    pub(crate) fn forwarded(&self, from: Side, sent: u64) -> Option<BufferStatus> {
-        let held = self.machine.buffer_status(from);
-        // A unit that only lets pass has received nothing yet.
+    /// Payload received, acknowledged and released for one direction, if the proxy ends connections. `sent` is
+    /// the payload sent to the proxy. The proxy counts from the position at which it entered the connection;
+    /// the result counts from the beginning of the stream.
+    pub(crate) fn progress(&self, from: Side, sent: u64) -> Option<BufferStatus> {
+        let held = self.proxy.buffer_status(from);
+        // A proxy that only forwards has received nothing.
         if !self.terminates_connections() || held.received == 0 {
             return None;
         }
-        let Some(first) = self.machine.first_sequence_number(from) else { return Some(held) };
-        let behind_syn = self.recipe.isns[from.index()].wrapping_add(1);
-        // Sequence numbers wrap: of all positions with this number, the one next to what was sent.
-        let received = first.wrapping_add(held.received as u32).wrapping_sub(behind_syn);
+        let Some(first) = self.proxy.first_sequence_number(from) else { return Some(held) };
+        let after_syn = self.builder.isns[from.index()].wrapping_add(1);
+        // Sequence numbers wrap, so of all positions with this number the one closest to `sent` is meant.
+        let received = first.wrapping_add(held.received as u32).wrapping_sub(after_syn);
         let lag = (sent as u32).wrapping_sub(received).cast_signed();
         let entered = sent.saturating_add_signed(-i64::from(lag)).saturating_sub(held.received);
         let received = held.received + entered;
@@ -85,8 +87,8 @@ impl Unit {
         Some(BufferStatus { received, acknowledged: taken, released, ..held })
     }
 
-    fn note_held(&mut self, now: Instant) {
-        let bytes_at_risk = self.machine.bytes_at_risk();
+    fn update_bytes_at_risk(&mut self, now: Instant) {
+        let bytes_at_risk = self.proxy.bytes_at_risk();
         if bytes_at_risk != self.bytes_at_risk.value() {
             self.bytes_at_risk.set(now, bytes_at_risk);
         }

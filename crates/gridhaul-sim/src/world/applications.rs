@@ -1,4 +1,4 @@
-//! What applications send and receive: messages, datagrams and recorded traces.
+//! Events of applications: messages, datagrams and recorded traces.
 
 use gridhaul_core::load::Arrival;
 use gridhaul_core::tcp::Sender;
@@ -16,52 +16,52 @@ impl World {
         let flow = &mut self.flows[packet.flow() as usize];
         let bytes = u64::from(packet.body.wire_bytes());
         let echo = matches!(flow.ends, Ends::Datagram { echo: true, .. });
-        if packet.returning() {
-            self.ledger.accounts[flow.row as usize].returned_bytes += bytes;
+        if packet.is_reverse() {
+            self.counters.rows[flow.row as usize].reverse_bytes += bytes;
         } else {
-            self.ledger.accounts[flow.row as usize].arrived_bytes += bytes;
-            self.ledger.apart[packet.flow() as usize] += u64::from(datagram.bytes);
+            self.counters.rows[flow.row as usize].arrived_bytes += bytes;
+            self.counters.indirect_payload[packet.flow() as usize] += u64::from(datagram.bytes);
         }
-        if echo && !packet.returning() {
-            let answer = Packet { to: packet.to ^ 1, next: flow.routes[1], ..packet };
-            self.forward(now, answer);
+        if echo && !packet.is_reverse() {
+            let response = Packet { to: packet.to ^ 1, next: flow.routes[1], ..packet };
+            self.forward(now, response);
             return;
         }
         let row = flow.row;
-        if self.ledger.is_first(row, datagram.number) {
+        if self.counters.is_first_copy(row, datagram.number) {
             self.on_message(now, (row, packet.flow()), datagram.ready);
         }
     }
 
-    /// The application of a flow is due: it starts, or a message is ready.
+    /// The timer of the application of a flow has expired: it starts, or a message is ready.
     pub(super) fn on_app(&mut self, now: Instant, flow_index: u32) {
         let flow = &mut self.flows[flow_index as usize];
         if let Ends::Tcp(ends) = &flow.ends {
             let cwnd = ends[0].sender().map_or(0, Sender::cwnd);
-            self.ledger.accounts[flow.row as usize].note_cwnd(now, &mut flow.cwnd, cwnd);
-            self.ledger.handshakes.on_use(now, flow_index, &ends[0]);
+            self.counters.rows[flow.row as usize].note_cwnd(now, &mut flow.cwnd, cwnd);
+            self.counters.handshakes.on_use(now, flow_index, &ends[0]);
         }
-        let again = match &flow.ends {
+        let next = match &flow.ends {
             Ends::Tcp(_) => {
                 let row = flow.row;
-                let on_ready = |ready| self.ledger.on_ready(row, ready);
-                let again = flow.on_due(now, &mut self.under_way, on_ready);
-                if self.collect.outlet_after(flow_index).is_some() {
-                    flow.begin_pieces();
+                let on_ready = |ready| self.counters.on_ready(row, ready);
+                let next = flow.on_due(now, &mut self.in_flight, on_ready);
+                if self.aggregators.upstream_after(flow_index).is_some() {
+                    flow.begin_chunks();
                 }
-                again
+                next
             }
             Ends::Datagram { .. } => {
-                let Some((arrival, again)) = flow.next_datagram(now) else { return };
+                let Some((arrival, next)) = flow.next_datagram(now) else { return };
                 if let Some(arrival) = arrival {
                     self.send_datagram(now, flow_index, arrival);
                 }
-                again
+                next
             }
         };
-        self.net.events.schedule(Target::App(flow_index), again);
-        self.pump_apart(now, 2 * flow_index);
-        self.pump_apart(now, 2 * flow_index + 1);
+        self.net.events.schedule(Target::App(flow_index), next);
+        self.transmit_ready(now, 2 * flow_index);
+        self.transmit_ready(now, 2 * flow_index + 1);
     }
 
     /// Messages of a recorded trace are ready.
@@ -83,12 +83,12 @@ impl World {
                     self.send_datagram(now, flow_index, arrival);
                 } else {
                     if let Ends::Tcp(ends) = &flow.ends {
-                        self.ledger.handshakes.on_use(now, flow_index, &ends[0]);
+                        self.counters.handshakes.on_use(now, flow_index, &ends[0]);
                     }
                     let row = flow.row;
-                    let on_ready = |ready| self.ledger.on_ready(row, ready);
-                    flow.on_recorded(arrival, &mut self.under_way, on_ready);
-                    self.pump_apart(now, 2 * flow_index);
+                    let on_ready = |ready| self.counters.on_ready(row, ready);
+                    flow.on_recorded(arrival, &mut self.in_flight, on_ready);
+                    self.transmit_ready(now, 2 * flow_index);
                 }
             }
             match more {
@@ -106,30 +106,30 @@ impl World {
     fn send_datagram(&mut self, now: Instant, flow_index: u32, arrival: Arrival) {
         let flow = &mut self.flows[flow_index as usize];
         let Ends::Datagram { header, .. } = flow.ends else { return };
-        let account = &mut self.ledger.accounts[flow.row as usize];
+        let totals = &mut self.counters.rows[flow.row as usize];
         let bytes = u32::try_from(arrival.bytes).unwrap_or(u32::MAX);
         let ready = arrival.at;
-        let datagram = Datagram { bytes, header, number: account.datagrams as u32, ready };
-        account.datagrams += 1;
+        let datagram = Datagram { bytes, header, number: totals.datagrams as u32, ready };
+        totals.datagrams += 1;
         let (to, next) = (2 * flow_index + 1, flow.routes[0]);
         let packet = Packet { to, next, sent: now, body: Body::Datagram(datagram) };
-        self.ledger.on_ready(flow.row, ready);
-        self.ledger.crossings[flow.row as usize].on_sent(packet.body.wire_bytes());
+        self.counters.on_ready(flow.row, ready);
+        self.counters.path_counters[flow.row as usize].on_sent(packet.body.wire_bytes());
         self.forward(now, packet);
     }
 
-    /// What an application waits for has arrived at an end, or SYN was answered there.
+    /// Payload for which an application waits, or a SYN-ACK, has arrived at an end.
     #[cold]
     pub(super) fn on_received(&mut self, now: Instant, end: u32, received: Received) {
         let flow_index = end / 2;
-        if received == Received::SynAnswered {
+        if received == Received::SynAckReceived {
             let flow = &self.flows[flow_index as usize];
-            if let Ends::Tcp([near, _]) = &flow.ends {
-                self.ledger.handshakes.on_answered(now, flow_index, flow.row, near);
+            if let Ends::Tcp([client, _]) = &flow.ends {
+                self.counters.handshakes.on_syn_ack(now, flow_index, flow.row, client);
             }
             return;
         }
-        if self.collect.outlet_of(flow_index).is_some() {
+        if self.aggregators.upstream_index(flow_index).is_some() {
             self.on_delivered(now, flow_index);
             return;
         }
@@ -137,17 +137,17 @@ impl World {
         loop {
             let flow = &mut self.flows[flow_index as usize];
             let row = flow.row;
-            let Some(message) = flow.poll_delivered(now, side, &mut self.under_way) else { break };
+            let Some(message) = flow.poll_delivered(now, side, &mut self.in_flight) else { break };
             self.on_message(now, (row, flow_index), message.at);
         }
         let next = self.flows[flow_index as usize].next_deadline();
         self.net.events.schedule(Target::App(flow_index), next);
     }
 
-    /// A message has arrived whole.
+    /// A message has arrived completely.
     pub(super) fn on_message(&mut self, now: Instant, (row, flow): (u32, u32), ready: Instant) {
         let delay: Duration = now.since(ready);
-        self.ledger.on_delivered(row, ready, delay);
+        self.counters.on_delivered(row, ready, delay);
         if let Some(recorder) = &mut self.recorder {
             recorder.on_message(ready, (row, flow), delay);
         }

@@ -6,81 +6,81 @@ use gridhaul_scenario::units::Instant;
 
 use super::World;
 use crate::packet::Packet;
-use crate::proxy::{Passage, TakenIn};
-use crate::{collect, proxy};
+use crate::proxy::{AcceptedSegment, PacketOutcome};
+use crate::{aggregation, proxy};
 
 impl World {
     /// A segment with data reaches an end that belongs to an aggregator.
     #[inline(never)]
-    pub(super) fn on_collected_segment(
+    pub(super) fn on_segment_at_aggregator(
         &mut self,
         now: Instant,
         to: u32,
         segment: &Segment,
         sent: Instant,
     ) {
-        let ends = self.aggregation().on_segment(now, to, segment, sent);
+        let ends = self.aggregation_context().on_segment(now, to, segment, sent);
         for end in ends.into_iter().flatten() {
-            self.pump_apart(now, end);
+            self.transmit_ready(now, end);
         }
     }
 
-    /// Messages are whole at the far end of an upstream connection, and thereby at their destination.
+    /// Messages have completely arrived over an upstream connection at their destination.
     pub(super) fn on_delivered(&mut self, now: Instant, flow_index: u32) {
-        while let Some(parcel) = self.aggregation().poll_delivered(now, flow_index) {
-            if parcel.ready != Instant::NEVER {
-                let row = self.flows[parcel.origin as usize].row;
-                self.on_message(now, (row, parcel.origin), parcel.ready);
+        while let Some(message) = self.aggregation_context().poll_delivered(now, flow_index) {
+            if message.ready != Instant::NEVER {
+                let row = self.flows[message.origin as usize].row;
+                self.on_message(now, (row, message.origin), message.ready);
             }
         }
     }
 
-    /// An upstream connection may have sent something, or had it acknowledged.
+    /// An upstream connection may have sent data or received acknowledgements.
     #[inline(never)]
-    pub(super) fn on_upstream_pumped(&mut self, now: Instant, flow_index: u32) {
-        self.aggregation().on_pumped(now, flow_index);
-        while let Some(end) = self.aggregation().poll_departed(now, flow_index) {
-            self.pump_apart(now, end);
+    pub(super) fn on_upstream_transmitted(&mut self, now: Instant, flow_index: u32) {
+        self.aggregation_context().on_transmitted(now, flow_index);
+        while let Some(end) = self.aggregation_context().poll_departed(now, flow_index) {
+            self.transmit_ready(now, end);
         }
     }
 
-    /// A packet is at the proxy with this number on its path.
+    /// A packet has reached the proxy with this ordinal on its path.
     #[cold]
-    pub(super) fn on_proxied(&mut self, now: Instant, packet: &Packet, ordinal: u32) {
-        match self.proxying().on_packet(now, packet, ordinal) {
-            Passage::TakenIn => {}
-            Passage::Passed(packet) => self.forward(now, packet),
-            Passage::Lost => self.on_lost(packet, LossCause::Error),
+    pub(super) fn on_packet_at_proxy(&mut self, now: Instant, packet: &Packet, ordinal: u32) {
+        match self.proxy_context().on_packet(now, packet, ordinal) {
+            PacketOutcome::Accepted => {}
+            PacketOutcome::Forwarded(packet) => self.forward(now, packet),
+            PacketOutcome::Dropped => self.on_lost(packet, LossCause::Error),
         }
     }
 
-    /// A proxy has taken a segment in.
+    /// A proxy has accepted a segment.
     #[inline(never)]
-    pub(super) fn on_taken_in(&mut self, now: Instant, taken: TakenIn) {
-        self.proxying().on_taken_in(now, taken);
+    pub(super) fn on_accepted_by_proxy(&mut self, now: Instant, accepted: AcceptedSegment) {
+        self.proxy_context().on_accepted_by_proxy(now, accepted);
     }
 
-    /// A deadline of a proxy has come: a timer, a crash, or the end of one.
+    /// A timer of a proxy has expired, or a crash begins or ends.
     #[cold]
-    pub(super) fn on_unit(&mut self, now: Instant, index: u32) {
-        self.proxying().on_timeout(now, index);
+    pub(super) fn on_proxy_timeout(&mut self, now: Instant, index: u32) {
+        self.proxy_context().on_timeout(now, index);
     }
 
-    fn aggregation(&mut self) -> collect::Context<'_> {
-        collect::Context {
-            collect: &mut self.collect,
+    fn aggregation_context(&mut self) -> aggregation::Context<'_> {
+        aggregation::Context {
+            aggregators: &mut self.aggregators,
             flows: &mut self.flows,
-            under_way: &mut self.under_way,
-            ledger: &mut self.ledger,
+            in_flight: &mut self.in_flight,
+            counters: &mut self.counters,
         }
     }
 
-    fn proxying(&mut self) -> proxy::Context<'_> {
+    fn proxy_context(&mut self) -> proxy::Context<'_> {
         proxy::Context {
             proxies: &mut self.proxies,
             net: &mut self.net,
             flows: &self.flows,
-            ledger: &mut self.ledger,
+            counters: &mut self.counters,
         }
     }
 }

@@ -6,16 +6,16 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use crate::command::error::EXIT_CODES;
 
-/// What `cc` can do.
+/// Commands of `cc`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum CcCommand {
-    /// Load algorithms into the kernel; they stay until `cc unload` or the next start of the machine
+    /// Load algorithms into the kernel; they remain until `cc unload` or a reboot
     Load(CcLoadArgs),
-    /// Take algorithms out again; connections that have them keep them until they close
+    /// Unload algorithms; existing connections keep using them until they close
     Unload(CcUnloadArgs),
-    /// List the algorithms: which are loaded, by whom, and how many connections have them
+    /// List the algorithms: whether loaded, by which process, and number of connections
     List,
-    /// Show what the loaded algorithms have counted
+    /// Show parameters and counters of the loaded algorithms
     Status,
 }
 
@@ -23,31 +23,31 @@ pub(crate) enum CcCommand {
 #[derive(Debug, Args)]
 #[command(after_long_help = EXIT_CODES)]
 pub(crate) struct CcLoadArgs {
-    /// Which; without any, all
+    /// Algorithms to load [default: all]
     #[arg(value_enum)]
     pub(crate) algorithms: Vec<CcAlgorithm>,
-    /// Stay, and take them out when this command ends, however it ends
+    /// Keep running, and unload the algorithms when this command ends, even if it is killed
     #[arg(long)]
     pub(crate) hold: bool,
-    /// Vegas: the window grows while fewer segments than this wait in queues [default: 1]
+    /// Vegas: increase the window while fewer segments than this are queued [default: 1]
     #[arg(long, allow_negative_numbers = true, value_name = "SEGMENTS")]
     pub(crate) vegas_alpha: Option<u32>,
-    /// Vegas: the window shrinks while more segments than this wait [default: 3]
+    /// Vegas: decrease the window while more segments than this are queued [default: 3]
     #[arg(long, allow_negative_numbers = true, value_name = "SEGMENTS")]
     pub(crate) vegas_beta: Option<u32>,
-    /// Vegas: slow start ends when more segments than this wait [default: 1]
+    /// Vegas: leave slow start when more segments than this are queued [default: 1]
     #[arg(long, allow_negative_numbers = true, value_name = "SEGMENTS")]
     pub(crate) vegas_gamma: Option<u32>,
-    /// MEDX: how much of the average delay stays when another arrives [default: 0.5]
-    #[arg(long, allow_negative_numbers = true, value_name = "SHARE")]
+    /// MEDX: weight of the previous mean delay in the moving average [default: 0.5]
+    #[arg(long, allow_negative_numbers = true, value_name = "WEIGHT")]
     pub(crate) medx_alpha: Option<f64>,
-    /// MEDX: a delay beyond this many times the average may mean congestion [default: 1.2]
+    /// MEDX: a delay above this multiple of the mean may indicate congestion [default: 1.2]
     #[arg(long, allow_negative_numbers = true, value_name = "FACTOR")]
     pub(crate) medx_beta: Option<f64>,
-    /// MEDX: so many delays must keep rising as well (2 to 8) [default: 4]
-    #[arg(long, allow_negative_numbers = true, value_name = "DELAYS")]
+    /// MEDX: number of consecutive delays that must also increase (2 to 8) [default: 4]
+    #[arg(long, allow_negative_numbers = true, value_name = "SAMPLES")]
     pub(crate) medx_buffer: Option<u32>,
-    /// MEDX: control group (version 2) whose connections may carry its TCP option; by default all may
+    /// MEDX: restrict its TCP option to connections of this control group (version 2) [default: all]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) cgroup: Option<PathBuf>,
 }
@@ -56,12 +56,12 @@ pub(crate) struct CcLoadArgs {
 #[derive(Debug, Args)]
 #[command(after_long_help = EXIT_CODES)]
 pub(crate) struct CcUnloadArgs {
-    /// Which; without any, all
+    /// Algorithms to unload [default: all]
     #[arg(value_enum)]
     pub(crate) algorithms: Vec<CcAlgorithm>,
 }
 
-/// An algorithm for the kernel.
+/// A congestion control algorithm for the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CcAlgorithm {
     /// TCP Vegas: `gh_vegas`

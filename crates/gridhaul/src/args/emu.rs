@@ -9,41 +9,40 @@ use gridhaul_scenario::scenario::{NAME_RULE, Scenario};
 
 use crate::command::error::EXIT_CODES;
 
-/// What `emu` can do.
+/// Commands of `emu`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum EmuCommand {
-    /// Make the network and let it stand until Ctrl-C
+    /// Build the network and keep it up until Ctrl-C
     ///
-    /// Each node becomes a network namespace that `ip netns exec` knows, each link two devices with
-    /// an emulated link between them. Programs reach each other at the addresses that are printed, as
-    /// far as links lead there; whatever they send passes the links of the scenario. With a sweep, its
-    /// first point. Nothing is recorded.
+    /// Each node becomes a named network namespace (`ip netns exec`), each link a pair of devices with
+    /// an emulated link between them. Programs in the namespaces reach each other at the printed
+    /// addresses where a route exists, and their packets pass the links of the scenario. If the
+    /// scenario has a sweep, its first point is used. Nothing is recorded.
     Up(EmuUpArgs),
-    /// Remove the namespaces that killed runs have left
+    /// Remove namespaces left behind by killed runs
     Clean,
 }
 
 /// Arguments of `emu up`.
 #[derive(Debug, Args)]
-#[command(after_long_help = EXIT_CODES, args = changes_of_runs())]
+#[command(after_long_help = EXIT_CODES, args = options_of_run())]
 pub(crate) struct EmuUpArgs {
-    /// Scenario file (TOML); '-' is standard input
+    /// Scenario file (TOML); '-' reads standard input
     pub(crate) file: PathBuf,
-    /// What the names of the namespaces begin with
+    /// Prefix of the namespace names
     #[arg(long, value_name = "NAME", default_value = "gh", value_parser = prefix)]
     pub(crate) prefix: String,
-    /// Seed of all chance on the links
+    /// Random seed of the links
     #[arg(long, value_name = "N", help_heading = "Changes to the scenario")]
     pub(crate) seed: Option<u64>,
-    /// Set a key, as in 'link.uplink.forward.rate=3 Mbit/s'; may be repeated
+    /// Set a key, such as 'link.uplink.forward.rate=3 Mbit/s'; repeatable
     #[arg(long, value_name = "KEY=VALUE", help_heading = "Changes to the scenario")]
     pub(crate) set: Vec<Setting>,
 }
 
-/// Changes that `run` knows and a network that stands has no use for: each is refused with what does
-/// it there.
-fn changes_of_runs() -> [Arg; 3] {
-    let instead = [
+/// Options of `run` that do not apply to `emu up`: each is rejected with an alternative.
+fn options_of_run() -> [Arg; 3] {
+    let alternatives = [
         (
             "pcap",
             "LINK",
@@ -53,27 +52,25 @@ fn changes_of_runs() -> [Arg; 3] {
         (
             "series",
             "INTERVAL",
-            "look at connections in a namespace, such as 'ip netns exec gh-a ss -ti', or use \
+            "inspect connections in a namespace, such as 'ip netns exec gh-a ss -ti', or use \
              'run --on emu --series'",
         ),
-        ("replications", "N", "the network stands once; use 'run --on emu --replications'"),
+        ("replications", "N", "the network is built once; use 'run --on emu --replications'"),
     ];
-    instead.map(|(name, value, text)| {
-        let refusal = UnknownArgumentValueParser::suggest(text);
-        Arg::new(name).long(name).value_name(value).value_parser(refusal).hide(true)
+    alternatives.map(|(name, value, text)| {
+        let rejection = UnknownArgumentValueParser::suggest(text);
+        Arg::new(name).long(name).value_name(value).value_parser(rejection).hide(true)
     })
 }
 
-/// What can be the beginning of names in `/run/netns`: by the rule for nodes, but `ip` takes what begins
-/// with `-` for an option. How long it may be depends on the nodes.
+/// Parses a prefix of names in `/run/netns`. The rule for node names applies, and a leading `-` is rejected, since
+/// `ip` would read it as an option. The maximum length depends on the node names.
 fn prefix(text: &str) -> Result<String, String> {
     if !Scenario::is_name(text) {
         return Err(NAME_RULE.to_owned());
     }
     if text.starts_with('-') {
-        return Err(format!(
-            "{NAME_RULE}, but no `-` at the beginning: `ip` reads an option there"
-        ));
+        return Err(format!("{NAME_RULE}, but no leading `-`: `ip` would read it as an option"));
     }
     Ok(text.to_owned())
 }

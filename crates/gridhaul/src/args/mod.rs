@@ -1,4 +1,4 @@
-//! What can be written on the command line. The comments here are the texts of `--help`.
+//! The command line. The doc comments of this module and its submodules are the texts of `--help`.
 
 mod cc;
 mod emu;
@@ -14,63 +14,65 @@ use crate::command::error::EXIT_CODES;
 
 pub(crate) use cc::{CcAlgorithm, CcCommand, CcLoadArgs};
 pub(crate) use emu::{EmuCommand, EmuUpArgs};
-pub(crate) use model::{ChainArgs, ChainFormat, ChainOf, ChainRules, ChainVariant, ModelCommand};
-pub(crate) use options::{Changes, Engine, On, Output, Printed};
+pub(crate) use model::{
+    ChainArgs, ChainCongestionControl, ChainFormat, ChainNode, ChainRules, ModelCommand,
+};
+pub(crate) use options::{BackendArg, ChangeOptions, OutputOptions, PrintOptions};
 pub(crate) use run::{CompareArgs, PaperArgs, PlanArgs, RunArgs, SweepArgs, Verify};
 
-/// How TCP fares on the narrow, lossy, lopsided links of power grids
+/// Predict TCP performance on the narrow, lossy, asymmetric links of power grids
 ///
-/// A scenario file says which network, which TCP and which load; gridhaul answers with loss, delay,
-/// throughput and completion times. Quantities carry their unit: "3 Mbit/s", "25 ms", "240 B".
+/// A scenario file describes the network, the TCP parameters and the load; gridhaul predicts loss,
+/// delay, throughput and completion times. Quantities have units: "3 Mbit/s", "25 ms", "240 B".
 #[derive(Debug, Parser)]
 #[command(name = "gridhaul", version, max_term_width = 100, after_long_help = EXIT_CODES)]
 #[command(disable_help_subcommand = true, arg_required_else_help = true)]
 pub(crate) struct Cli {
-    /// What to do.
+    /// Command to run.
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-/// What gridhaul can do.
+/// Commands of gridhaul.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Answer a scenario: a table here, and a folder with report, data and the merged scenario
+    /// Run a scenario and print its results; write a report and data to a folder
     Run(RunArgs),
-    /// Answer a scenario for several values of a key
+    /// Run a scenario for several values of a key
     Sweep(SweepArgs),
-    /// Put scenarios or answers side by side: differences, and whether they are more than chance
+    /// Compare scenarios, results or backends, and test the differences for significance
     Compare(CompareArgs),
-    /// Find the cheapest choice that keeps limits: how many collectors, which TCP, which link
+    /// Find the cheapest configuration that meets limits: number of aggregators, TCP, link rates
     Plan(PlanArgs),
-    /// Repeat a paper's experiments and check every published figure; without a name: list them
+    /// Reproduce the experiments of a paper and check every published figure; without a name, list the papers
     Paper(PaperArgs),
-    /// Show what the equations are made of
+    /// Print parts of the analytical model
     #[command(subcommand)]
     Model(ModelCommand),
-    /// Make the network of a scenario out of network namespaces, for programs of your own
+    /// Build the network of a scenario from network namespaces, for your own programs
     #[command(subcommand)]
     Emu(EmuCommand),
-    /// Read scenario files and say what is wrong with them, without running anything
+    /// Validate scenario files without running them
     Check(CheckArgs),
-    /// Print the JSON Schema of scenarios (editors complete from it) or of answers
+    /// Print the JSON Schema of scenarios (for completion in editors) or of answers
     Schema(SchemaArgs),
-    /// Give this machine's kernel congestion control: Vegas and MEDX for any TCP connection
+    /// Load congestion control algorithms into the kernel: Vegas and MEDX for any TCP connection
     #[command(subcommand)]
     Cc(CcCommand),
-    /// Say what this machine offers, and how to get what is missing
+    /// Check which optional programs and kernel features are available, and how to install missing ones
     Doctor,
-    /// Print the completions of a shell
+    /// Print shell completions
     Completions(CompletionsArgs),
 }
 
 impl Command {
-    /// Whether it makes namespaces and devices.
+    /// Whether the command creates namespaces and devices.
     pub(crate) fn needs_root(&self) -> bool {
         match self {
             Self::Run(RunArgs { engine, .. })
-            | Self::Sweep(SweepArgs { engine, .. })
-            | Self::Compare(CompareArgs { engine, .. }) => engine.on.contains(&On::Emu),
-            // A paper may ask real kernels.
+            | Self::Sweep(SweepArgs { run: RunArgs { engine, .. }, .. })
+            | Self::Compare(CompareArgs { engine, .. }) => engine.on.contains(&BackendArg::Emu),
+            // Scenarios of a paper may name the backend `emu`.
             Self::Paper(args) => args.name.is_some(),
             Self::Emu(_) => true,
             _ => false,
@@ -81,7 +83,7 @@ impl Command {
 /// Arguments of `check`.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// Scenario files; '-' is standard input
+    /// Scenario files; '-' reads standard input
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 }
@@ -89,14 +91,14 @@ pub(crate) struct CheckArgs {
 /// Arguments of `schema`.
 #[derive(Debug, Args)]
 pub(crate) struct SchemaArgs {
-    /// Schema of what
+    /// File format
     #[arg(value_enum, default_value_t)]
-    pub(crate) of: SchemaOf,
+    pub(crate) of: SchemaFormat,
 }
 
-/// What a schema describes.
+/// A file format with a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum SchemaOf {
+pub(crate) enum SchemaFormat {
     /// Scenario files
     #[default]
     Scenario,
@@ -107,6 +109,6 @@ pub(crate) enum SchemaOf {
 /// Arguments of `completions`.
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArgs {
-    /// The shell
+    /// Shell
     pub(crate) shell: clap_complete::Shell,
 }

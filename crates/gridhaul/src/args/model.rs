@@ -5,10 +5,10 @@ use gridhaul_scenario::units::{Duration, Probability};
 
 use crate::command::error::EXIT_CODES;
 
-/// What the equations are made of.
+/// Parts of the analytical model that can be printed.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ModelCommand {
-    /// Print a Markov chain: states, rules with their reasons, and the share of time in each state
+    /// Print a Markov chain: states, transitions with explanations, and stationary probabilities
     Chain(ChainArgs),
 }
 
@@ -16,86 +16,86 @@ pub(crate) enum ModelCommand {
 #[derive(Debug, Args)]
 #[command(after_long_help = EXIT_CODES)]
 pub(crate) struct ChainArgs {
-    /// Whose chain
+    /// Node whose TCP sender the chain models
     #[arg(value_enum)]
-    pub(crate) of: ChainOf,
-    /// TCP variant
+    pub(crate) of: ChainNode,
+    /// Congestion control algorithm
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) congestion_control: ChainVariant,
-    /// Whose rules: those of paper `sa-tcp`, or those that a TCP follows
+    pub(crate) congestion_control: ChainCongestionControl,
+    /// Transition rules
     #[arg(long, value_enum, default_value_t)]
     pub(crate) rules: ChainRules,
-    /// Largest window in segments: 1 or 2 (2 by default) for a meter, 1 to 64 (8) for a collector
+    /// Maximum window in segments: 1 or 2 (default 2) for a meter, 1 to 64 (default 8) for an aggregator
     #[arg(long, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) window: Option<u32>,
-    /// Share of the segments that are lost
-    #[arg(long, value_name = "SHARE", default_value = "10 %")]
+    /// Segment loss probability
+    #[arg(long, value_name = "PROBABILITY", default_value = "10 %")]
     pub(crate) loss: Probability,
-    /// Round trip
+    /// Round-trip time without queueing
     #[arg(long, value_name = "TIME", default_value = "150 ms")]
     pub(crate) rtt: Duration,
-    /// Load of the link behind a collector, as a share of what it carries: what Vegas listens to
-    #[arg(long, value_name = "SHARE", default_value = "80 %")]
+    /// Aggregator: utilisation of its upstream link, whose queueing delay Vegas measures
+    #[arg(long, value_name = "RATIO", default_value = "80 %")]
     pub(crate) load: Probability,
-    /// Packets that its queue has room for
+    /// Aggregator: queue length of its upstream link in packets
     #[arg(long, value_name = "N", default_value_t = 40)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) queue: u32,
-    /// Time that a packet takes on it; the round trip without waiting is `--rtt`
+    /// Aggregator: service time of a packet on its upstream link
     #[arg(long, value_name = "TIME", default_value = "1 ms")]
     pub(crate) service: Duration,
-    /// Mean length of a meter's burst
+    /// Meter: mean length of its on period
     #[arg(long, value_name = "TIME", default_value = "100 ms")]
     pub(crate) on: Duration,
-    /// Mean length of its silence
+    /// Meter: mean length of its off period
     #[arg(long, value_name = "TIME", default_value = "1 min")]
     pub(crate) off: Duration,
-    /// A silence changes nothing for a meter: as with `restart_after_idle = false`. The paper's rules are always so
+    /// Meter: keep the window after an idle period, as with `restart_after_idle = false`; always so with `--rules paper`
     #[arg(long)]
     pub(crate) no_restart: bool,
-    /// How it is written: 'dot' is for Graphviz, 'mermaid' is drawn by Markdown viewers
+    /// Output format: 'dot' for Graphviz, 'mermaid' for Markdown viewers
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: ChainFormat,
 }
 
-/// Whose chain.
+/// A node that has a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ChainOf {
-    /// A meter: silent for most of the time, then a window of one or two segments
+pub(crate) enum ChainNode {
+    /// A meter: idle most of the time, then sends with a window of one or two segments
     Meter,
-    /// A collector: it always has data; its window grows, and falls with losses or with the queue
-    Collector,
+    /// An aggregator: always has data; its window grows, and decreases after losses or queueing
+    Aggregator,
 }
 
-/// A variant that has a chain.
+/// A congestion control algorithm that has a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum ChainVariant {
-    /// Reno: follows losses
+pub(crate) enum ChainCongestionControl {
+    /// Reno: based on losses
     #[default]
     Reno,
-    /// Vegas: follows the queue, and one duplicate acknowledgement may be enough
+    /// Vegas: based on queueing delay; may retransmit after one duplicate acknowledgement
     Vegas,
 }
 
-/// Whose rules.
+/// Transition rules of a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum ChainRules {
-    /// Figures 5 and 6 of paper `sa-tcp`, from its text
+    /// Rules of paper `sa-tcp` (figures 5 and 6)
     Paper,
-    /// What a TCP does: its timer is longer than a round trip and doubles
+    /// Rules of TCP: the retransmission timeout exceeds a round-trip time and doubles
     #[default]
     Refined,
 }
 
-/// How a chain is written.
+/// Output format of a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum ChainFormat {
-    /// Tables in Markdown
+    /// Markdown tables
     #[default]
     Table,
-    /// For Graphviz
+    /// Graphviz
     Dot,
-    /// For Mermaid
+    /// Mermaid
     Mermaid,
 }

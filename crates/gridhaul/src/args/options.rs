@@ -1,4 +1,4 @@
-//! Arguments that several commands have.
+//! Options that several commands share.
 
 use std::path::PathBuf;
 
@@ -7,32 +7,32 @@ use gridhaul::{BackendName, Setting};
 use gridhaul_scenario::answer::Metric;
 use gridhaul_scenario::units::Duration;
 
-/// What is changed in the scenario before it runs.
+/// Changes to the scenario before it runs.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Changes to the scenario")]
-pub(crate) struct Changes {
-    /// Seed of all chance; the same seed gives the same answer
+pub(crate) struct ChangeOptions {
+    /// Random seed; the same seed gives the same results
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Number of runs; from two on, means carry a 95 % interval
+    /// Number of replications; with two or more, means are reported with a 95 % confidence interval
     #[arg(long, value_name = "N")]
     pub(crate) replications: Option<u32>,
-    /// Set a key, as in 'link.uplink.forward.rate=3 Mbit/s'; may be repeated
+    /// Set a key, such as 'link.uplink.forward.rate=3 Mbit/s'; repeatable
     ///
-    /// Where the file sweeps the key, the value replaces this sweep.
+    /// If the file sweeps the key, this value replaces that sweep.
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<Setting>,
-    /// Record series (windows, queues, ...) with this step, such as '100 ms'
+    /// Record time series (windows, queues, ...) with this sampling interval, such as '100 ms'
     #[arg(long, value_name = "INTERVAL")]
     pub(crate) series: Option<Duration>,
-    /// Write the packets of a link to a pcapng file for Wireshark; may be repeated
+    /// Capture the packets of a link in a pcapng file for Wireshark; repeatable
     #[arg(long, value_name = "LINK")]
     pub(crate) pcap: Vec<String>,
 }
 
-impl Changes {
-    /// The same for the library.
-    pub(crate) fn changes(&self) -> gridhaul::Changes {
+impl ChangeOptions {
+    /// The changes as the library takes them.
+    pub(crate) fn to_changes(&self) -> gridhaul::Changes {
         gridhaul::Changes {
             seed: self.seed,
             replications: self.replications,
@@ -43,74 +43,83 @@ impl Changes {
     }
 }
 
-/// Where the results go.
+/// Results folder and standard output.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
-pub(crate) struct Output {
-    /// Folder for the results [default: results/<name of the scenario file>]
+pub(crate) struct OutputOptions {
+    /// Results folder [default: results/<name of the scenario file>]
     ///
-    /// It appears when everything is written, or not at all. A folder that gridhaul made is
-    /// replaced.
+    /// The folder is created only after all files have been written. An earlier results folder of
+    /// gridhaul is replaced.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Replace the folder even if it holds files that gridhaul did not write
-    #[arg(long)]
-    pub(crate) force: bool,
-    /// Write each chart of the report as an SVG file, too
+    /// Write each chart of the report as an SVG file as well
     #[arg(long)]
     pub(crate) svg: bool,
+    #[command(flatten)]
+    pub(crate) common: CommonOutput,
+}
+
+/// Output options of every command that writes a results folder.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct CommonOutput {
+    /// Replace the folder even if it contains files that gridhaul did not write
+    #[arg(long)]
+    pub(crate) force: bool,
     /// Print JSON instead of a table
     #[arg(long)]
     pub(crate) json: bool,
-    /// No progress and no hints; warnings and errors remain
+    /// Suppress progress and hints; print warnings and errors only
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
 
-/// What is printed on standard output.
+/// Metrics and format on standard output.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
-pub(crate) struct Printed {
-    /// Print or, for 'compare', compare only these columns, such as goodput_bit_per_s
+pub(crate) struct PrintOptions {
+    /// Print only these metrics (for 'compare': compare only these), such as goodput_bit_per_s
     ///
-    /// The results folders of 'run' and 'sweep' keep all columns.
+    /// The results folders of 'run' and 'sweep' contain all metrics.
     #[arg(long, value_name = "METRIC", value_delimiter = ',')]
     pub(crate) only: Vec<Metric>,
-    /// Print CSV instead of a table, or write it into a file: '--csv=FILE'
+    /// Print CSV instead of a table, or write it to a file: '--csv=FILE'
     ///
-    /// A line for each point, each flow and direction of a link, and each backend. Each metric has three
-    /// columns: its mean, the half width of its 95 % interval (`_ci95`) and its number of runs (`_n`).
+    /// One line per point, flow or link direction, and backend. Each metric has three columns: its mean,
+    /// the half width of its 95 % confidence interval (`_ci95`) and its number of replications (`_n`).
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "-")]
     pub(crate) csv: Option<PathBuf>,
 }
 
-/// Who answers, and with how many threads.
+/// Backends, and the resources that they may use.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Engine")]
-pub(crate) struct Engine {
-    /// Who answers; with several ('sim,model'), their answers stand side by side
+#[command(next_help_heading = "Execution")]
+pub(crate) struct EngineOptions {
+    /// Backends to run; the results of several ('sim,model') are compared
     ///
-    /// The first is what the others are held to. Each has its own answer file in the results.
+    /// The first backend is the reference of the comparison. Each backend has its own answer file in
+    /// the results folder.
     #[arg(long, value_name = "BACKEND", value_enum, value_delimiter = ',', default_value = "sim")]
-    pub(crate) on: Vec<On>,
-    /// Threads for repeats and sweep points; 0: one for each core
+    pub(crate) on: Vec<BackendArg>,
+    /// Threads for replications and sweep points; 0: one per core
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) threads: usize,
-    /// 'emu': runs at the same time; more than one only where each takes little of the machine
+    /// Backend 'emu': concurrent runs; use more than one only if a run needs little CPU time
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) concurrent_runs: usize,
-    /// Start even if the run needs more memory than is free, or takes longer than 24 hours
+    /// Start even if the run is estimated to exceed the free memory or 24 hours
     ///
-    /// Both are estimated before the start, from the numbers of connections, links, replications
-    /// and points and from the packets to expect.
+    /// Memory and time are estimated before the start from the numbers of connections, links,
+    /// replications and sweep points and from the expected number of packets.
     #[arg(long)]
     pub(crate) ignore_estimate: bool,
 }
 
-impl Engine {
-    /// The same for the library.
-    pub(crate) fn engine(&self) -> gridhaul::Engine {
+impl EngineOptions {
+    /// The options as the library takes them.
+    pub(crate) fn to_engine(&self) -> gridhaul::Engine {
         gridhaul::Engine {
             backends: self.on.iter().map(|on| on.name()).collect(),
             threads: self.threads,
@@ -120,21 +129,21 @@ impl Engine {
     }
 }
 
-/// A backend.
+/// A backend, as named on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum On {
-    /// Packets on a virtual clock
+pub(crate) enum BackendArg {
+    /// Packet simulation in virtual time
     #[default]
     Sim,
-    /// Equations, in milliseconds; null where there is none
+    /// Analytical model, in milliseconds; metrics without an equation are null
     Model,
-    /// Equations, with the rules of paper `sa-tcp` for meters and collectors
+    /// Analytical model with the Markov chains of paper `sa-tcp` for meters and aggregators
     PaperModel,
-    /// The kernel's own TCP, over emulated links between network namespaces, in real time
+    /// Emulation in real time: TCP of the Linux kernel over emulated links between network namespaces
     Emu,
 }
 
-impl On {
+impl BackendArg {
     const fn name(self) -> BackendName {
         match self {
             Self::Sim => BackendName::Sim,

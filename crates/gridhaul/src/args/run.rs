@@ -1,126 +1,111 @@
-//! Arguments of the commands that answer scenarios: `run`, `sweep`, `compare`, `plan` and `paper`.
+//! Arguments of the commands that run scenarios: `run`, `sweep`, `compare`, `plan` and `paper`.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use gridhaul::Vary;
 
-use super::options::{Changes, Engine, Output, Printed};
+use super::options::{ChangeOptions, CommonOutput, EngineOptions, OutputOptions, PrintOptions};
 use crate::command::error::EXIT_CODES;
 
-/// Arguments of `run`.
+/// Arguments of `run`, which `sweep` has as well.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXIT_CODES)]
 pub(crate) struct RunArgs {
-    /// Scenario file (TOML); '-' is standard input
+    /// Scenario file (TOML); '-' reads standard input
     pub(crate) file: PathBuf,
     #[command(flatten)]
-    pub(crate) changes: Changes,
+    pub(crate) changes: ChangeOptions,
     #[command(flatten)]
-    pub(crate) output: Output,
+    pub(crate) output: OutputOptions,
     #[command(flatten)]
-    pub(crate) printed: Printed,
+    pub(crate) print: PrintOptions,
     #[command(flatten)]
-    pub(crate) engine: Engine,
+    pub(crate) engine: EngineOptions,
 }
 
 /// Arguments of `sweep`.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXIT_CODES)]
 pub(crate) struct SweepArgs {
-    /// Scenario file (TOML); '-' is standard input
-    pub(crate) file: PathBuf,
-    /// Values of a key: a list or a range; several --vary are combined in every way
+    /// Values of a key: a list or a range; several --vary are combined (Cartesian product)
     ///
-    /// 'link.uplink.forward.rate=1 Mbit/s,2 Mbit/s' takes these values;
-    /// 'link.uplink.forward.delay=lin:10 ms:100 ms:10' takes ten in equal steps, and 'log:' takes
-    /// them in equal ratios. What the file sweeps is swept as well, unless it is the same key: then
-    /// these values replace those of the file.
+    /// 'link.uplink.forward.rate=1 Mbit/s,2 Mbit/s' sweeps these two values;
+    /// 'link.uplink.forward.delay=lin:10 ms:100 ms:10' sweeps ten linearly spaced values, and
+    /// 'log:' logarithmically spaced ones. Sweeps of the file are combined with these, except for
+    /// the same key: then these values replace those of the file.
     #[arg(long, value_name = "KEY=VALUES", required = true)]
     pub(crate) vary: Vec<Vary>,
     #[command(flatten)]
-    pub(crate) changes: Changes,
-    #[command(flatten)]
-    pub(crate) output: Output,
-    #[command(flatten)]
-    pub(crate) printed: Printed,
-    #[command(flatten)]
-    pub(crate) engine: Engine,
+    pub(crate) run: RunArgs,
 }
 
 /// Arguments of `compare`.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXIT_CODES)]
 pub(crate) struct CompareArgs {
-    /// Scenario files, results folders or answer.json files; the first is what others are held to
+    /// Scenario files, results folders or answer.json files; the first is the reference
     ///
     /// One scenario is enough with several backends: 'compare line.toml --on sim,model'.
     #[arg(num_args = 1.., required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// End with exit code 1 when any metric differs by more than chance
+    /// Exit with code 1 if any metric differs significantly (95 % confidence)
     ///
-    /// Deterministic answers have no interval: of these, a difference above 1 % counts.
+    /// Deterministic answers have no confidence interval: a difference above 1 % counts.
     #[arg(long)]
     pub(crate) must_agree: bool,
-    /// Number of runs of each scenario; from two on, there is a verdict
+    /// Number of replications of each scenario; two or more allow a test of significance
     #[arg(long, value_name = "N")]
     pub(crate) replications: Option<u32>,
     /// Write report.html and comparison.json into this folder
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
-    /// Replace the folder even if it holds files that gridhaul did not write
-    #[arg(long)]
-    pub(crate) force: bool,
-    /// Print JSON instead of a table
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// No progress and no hints; warnings and errors remain
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
     #[command(flatten)]
-    pub(crate) printed: Printed,
+    pub(crate) common: CommonOutput,
     #[command(flatten)]
-    pub(crate) engine: Engine,
+    pub(crate) print: PrintOptions,
+    #[command(flatten)]
+    pub(crate) engine: EngineOptions,
 }
 
 /// Arguments of `plan`.
 ///
-/// The scenario's `[plan]` says what may be chosen, what it costs and what must hold. Equations judge
-/// the candidates in the order of their cost; the cheapest that keeps every limit is then simulated,
-/// and the next ones are tried where it does not survive.
+/// The table `[plan]` of the scenario lists the candidate values, their costs and the limits. The
+/// analytical model evaluates the candidates in the order of their cost; the cheapest that meets every
+/// limit is then simulated. If the simulation does not confirm it, further candidates are simulated.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXIT_CODES)]
 pub(crate) struct PlanArgs {
     /// Scenario file (TOML) with a table [plan]
     pub(crate) file: PathBuf,
-    /// What is simulated
+    /// Candidates to verify by simulation
     #[arg(long, value_enum, value_name = "DEPTH", default_value_t = Verify::Winner)]
     pub(crate) verify: Verify,
-    /// Most candidates that are simulated
+    /// Maximum number of candidates to simulate
     #[arg(long, value_name = "N", default_value_t = 64)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) max_candidates: u16,
     #[command(flatten)]
-    pub(crate) changes: Changes,
+    pub(crate) changes: ChangeOptions,
     #[command(flatten)]
-    pub(crate) output: Output,
-    /// Threads for the simulations; 0: one for each core. The result does not depend on it
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Engine")]
+    pub(crate) output: OutputOptions,
+    /// Threads for the simulations; 0: one per core. The result does not depend on this number
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Execution")]
     pub(crate) threads: usize,
-    /// Simulate even if a run needs more memory than is free, or takes longer than 24 hours
-    #[arg(long, help_heading = "Engine")]
+    /// Simulate even if a run is estimated to exceed the free memory or 24 hours
+    #[arg(long, help_heading = "Execution")]
     pub(crate) ignore_estimate: bool,
 }
 
-/// How much of a plan is simulated.
+/// Candidates of a plan that are verified by simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Verify {
-    /// Nothing: trust the equations
+    /// None: rely on the analytical model
     None,
-    /// The cheapest choice by equations; where the simulation differs, its neighbours, until the cheapest
-    /// choice that keeps every limit by simulation is found
+    /// The cheapest candidate of the model; if the simulation disagrees, neighbouring candidates until the
+    /// cheapest one that meets every limit in simulation is found
     Winner,
-    /// The same, and every choice of the shortlist (runners-up and neighbours), over at least three seeds each
+    /// As 'winner', plus the whole shortlist (runners-up and neighbours), with at least three replications each
     Full,
 }
 
@@ -128,13 +113,13 @@ pub(crate) enum Verify {
 #[derive(Debug, Args)]
 #[command(after_long_help = EXIT_CODES)]
 pub(crate) struct PaperArgs {
-    /// Name of the paper; without it, the papers are listed
+    /// Name of the paper; without a name, list the papers
     pub(crate) name: Option<String>,
-    /// Fewer repeats: under a minute, with wider intervals
+    /// Use fewer replications: less than a minute, with wider confidence intervals
     #[arg(long)]
     pub(crate) quick: bool,
     #[command(flatten)]
-    pub(crate) output: Output,
+    pub(crate) output: OutputOptions,
     #[command(flatten)]
-    pub(crate) engine: Engine,
+    pub(crate) engine: EngineOptions,
 }

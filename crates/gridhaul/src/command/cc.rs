@@ -14,7 +14,7 @@ use super::error::CommandError;
 use crate::args::{CcAlgorithm, CcCommand, CcLoadArgs};
 use crate::terminal::{print, print_tables, say};
 
-/// Loads, takes out, lists.
+/// Runs one of the commands.
 pub(crate) fn run(command: &CcCommand) -> Result<(), CommandError> {
     match command {
         CcCommand::Load(args) => load(args),
@@ -26,32 +26,32 @@ pub(crate) fn run(command: &CcCommand) -> Result<(), CommandError> {
 
 fn load(args: &CcLoadArgs) -> Result<(), CommandError> {
     let algorithms = chosen(&args.algorithms);
-    refuse_idle_options(args, &algorithms)?;
+    reject_unused_options(args, &algorithms)?;
     let settings = settings(args);
-    // Before anything is loaded: an end that comes early must not be missed.
-    let (end, ended) = mpsc::channel();
+    // The handler is installed before anything is loaded, so that an early Ctrl-C is not missed.
+    let (sender, interrupted) = mpsc::channel();
     if args.hold {
-        ctrlc::set_handler(move || _ = end.send(())).context("waiting for Ctrl-C")?;
+        ctrlc::set_handler(move || _ = sender.send(())).context("waiting for Ctrl-C")?;
     }
     let loaded = LoadedAlgorithms::load(&algorithms, &settings)?;
     let names = names(&algorithms);
     if args.hold {
         print(&format!("loaded until Ctrl-C: {names}\n"))?;
-        let _ = ended.recv();
+        let _ = interrupted.recv();
         return Ok(());
     }
     loaded.pin()?;
     let first = algorithms.first().map_or("", |algorithm| algorithm.name());
     Ok(print(&format!(
         "loaded: {names}\n\
-         for one route:  ip route change <route> congctl {first}\n\
-         as default:     sysctl net.ipv4.tcp_congestion_control={first}\n\
-         to end this:    gridhaul cc unload\n"
+         use on one route:  ip route change <route> congctl {first}\n\
+         use as default:    sysctl net.ipv4.tcp_congestion_control={first}\n\
+         unload:            gridhaul cc unload\n"
     ))?)
 }
 
-/// Refuses options of an algorithm that is not asked for, as they would do nothing.
-fn refuse_idle_options(args: &CcLoadArgs, algorithms: &[Algorithm]) -> anyhow::Result<()> {
+/// Rejects options of an algorithm that is not loaded: they would have no effect.
+fn reject_unused_options(args: &CcLoadArgs, algorithms: &[Algorithm]) -> anyhow::Result<()> {
     let options = [
         (Algorithm::Vegas, "--vegas-alpha", args.vegas_alpha.is_some()),
         (Algorithm::Vegas, "--vegas-beta", args.vegas_beta.is_some()),
@@ -61,13 +61,13 @@ fn refuse_idle_options(args: &CcLoadArgs, algorithms: &[Algorithm]) -> anyhow::R
         (Algorithm::Medx, "--medx-buffer", args.medx_buffer.is_some()),
         (Algorithm::Medx, "--cgroup", args.cgroup.is_some()),
     ];
-    for (algorithm, word) in [(Algorithm::Vegas, "vegas"), (Algorithm::Medx, "medx")] {
+    for (algorithm, name) in [(Algorithm::Vegas, "vegas"), (Algorithm::Medx, "medx")] {
         let own = options.iter().filter(|(of, _, given)| *given && *of == algorithm);
         let own: Vec<_> = own.map(|(_, option, _)| *option).collect();
         if !own.is_empty() && !algorithms.contains(&algorithm) {
             bail!(
-                "{}: for {word}, which this command does not load\n  \
-                 help: leave that out, or load {word} too: `gridhaul cc load vegas medx`",
+                "{}: option of {name}, which this command does not load\n  \
+                 help: remove the option, or load {name} as well: `gridhaul cc load vegas medx`",
                 own.join(", ")
             );
         }
@@ -94,22 +94,22 @@ fn settings(args: &CcLoadArgs) -> Settings {
 }
 
 fn unload(algorithms: &[Algorithm]) -> Result<(), CommandError> {
-    let ended = gridhaul_cc::unload(algorithms)?;
+    let unloaded = gridhaul_cc::unload(algorithms)?;
     let default = fs::read_to_string(DEFAULT).unwrap_or_default();
-    if ended.iter().any(|algorithm| algorithm.name() == default.trim()) {
+    if unloaded.iter().any(|algorithm| algorithm.name() == default.trim()) {
         say(format_args!(
-            "warning: it is still the default for new connections; change that: \
+            "warning: the algorithm is still the default for new connections; to change it: \
              sysctl net.ipv4.tcp_congestion_control=reno"
         ));
     }
-    if ended.is_empty() {
-        say(format_args!("nothing was kept of {}", names(algorithms)));
+    if unloaded.is_empty() {
+        say(format_args!("not loaded: {}", names(algorithms)));
         return Ok(());
     }
-    Ok(print(&format!("unloaded: {}\n", names(&ended)))?)
+    Ok(print(&format!("unloaded: {}\n", names(&unloaded)))?)
 }
 
-/// What new connections get, in this network namespace.
+/// Congestion control of new connections in this network namespace.
 const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
 fn list() -> Result<(), CommandError> {
@@ -132,11 +132,11 @@ fn list() -> Result<(), CommandError> {
 fn status() -> Result<(), CommandError> {
     let all = gridhaul_cc::status()?;
     if all.is_empty() {
-        return Ok(print("nothing is loaded\n")?);
+        return Ok(print("no algorithm is loaded\n")?);
     }
     let table = |status: &Status| TextTable {
         title: format!("{}: {}", status.algorithm.name(), state(status)),
-        headers: ["chosen and counted", ""].map(String::from).to_vec(),
+        headers: ["parameter or counter", "value"].map(String::from).to_vec(),
         rows: {
             let chosen = status.settings.iter().flat_map(LoadedSettings::rows);
             let counters = status.counters.iter().flat_map(Counters::rows);
@@ -152,7 +152,7 @@ fn status() -> Result<(), CommandError> {
 
 fn state(status: &Status) -> String {
     if !status.registered {
-        return "unloaded, but still in use".into();
+        return "unloaded, still used by connections".into();
     }
     if status.pinned {
         return "loaded until `gridhaul cc unload`".into();
@@ -177,7 +177,7 @@ fn names(algorithms: &[Algorithm]) -> String {
 }
 
 impl From<Error> for CommandError {
-    /// What the kernel refuses of our own programs is our fault; all else is the machine's.
+    /// If the kernel rejects our own programs, the defect is ours; every other error is one of the machine.
     fn from(error: Error) -> Self {
         match error {
             Error::Refused { .. } | Error::Object(..) => Self::Internal(error.into()),

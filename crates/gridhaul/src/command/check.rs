@@ -1,4 +1,4 @@
-//! `gridhaul check`: reads scenarios without running them.
+//! `gridhaul check`: validates scenario files without running them.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use super::error::CommandError;
 use crate::args::CheckArgs;
 use crate::terminal::{print, say};
 
-/// Prints for each file what it asks and what of it changes nothing, and for all together what is wrong.
+/// Prints a summary and the warnings of each valid file. The errors of all files are one error.
 pub(crate) fn run(args: &CheckArgs) -> Result<(), CommandError> {
     let mut errors = Vec::new();
     let mut lines = String::new();

@@ -1,4 +1,4 @@
-//! `gridhaul compare`: answers side by side.
+//! `gridhaul compare`: compares scenarios, results and backends.
 
 use std::path::Path;
 
@@ -12,96 +12,105 @@ use gridhaul_scenario::scenario::Scenario;
 use super::error::CommandError;
 use super::run::{json, shown, stem};
 use crate::args::CompareArgs;
-use crate::folder::{MARKS, Place};
+use crate::results_folder::{Destination, RESULT_FILES};
 use crate::terminal::{Terminal, print, print_tables, say};
 
-/// Compares every answer with the first.
+/// Compares every answer with the first one.
 pub(crate) fn run(args: &CompareArgs) -> Result<(), CommandError> {
-    args.printed.check(args.json)?;
-    let place = args.out.as_ref().map(|out| Place::new(out, args.force)).transpose()?;
-    let mut sides = Vec::new();
+    args.print.check(args.common.json)?;
+    let destination =
+        args.out.as_ref().map(|out| Destination::new(out, args.common.force)).transpose()?;
+    let mut compared = Vec::new();
     for file in &args.files {
-        sides.extend(sides_of(file, args)?);
+        compared.extend(answers_of(file, args)?);
     }
-    if sides.len() < 2 {
-        let help = "name a second file, or several backends: --on sim,model";
-        return Err(anyhow!("one answer has nothing to be compared with\n  help: {help}").into());
+    if compared.len() < 2 {
+        let help = "give a second file, or several backends: --on sim,model";
+        return Err(anyhow!("compare needs at least two answers, found one\n  help: {help}").into());
     }
-    name_apart(&mut sides);
-    let answers: Vec<_> = sides.iter().map(|side| (side.label.clone(), &side.answer)).collect();
-    let comparison = compare(&answers, &args.printed.only)?;
+    make_labels_unique(&mut compared);
+    let answers: Vec<_> = compared.iter().map(|one| (one.label.clone(), &one.answer)).collect();
+    let comparison = compare(&answers, &args.print.only)?;
     let text = json(&comparison)?;
-    if args.printed.csv(&answers)? {
-        // The comparison is in the folder, if there is one.
-    } else if args.json {
+    if args.print.csv(&answers)? {
+        // With CSV on standard output, the comparison is only written to the folder, if there is one.
+    } else if args.common.json {
         print(&text)?;
     } else {
         let mut tables = comparison.tables();
         tables.extend(gridhaul_report::deadline_checks(&answers));
         print_tables(&tables)?;
     }
-    if let Some(place) = place {
-        let folder = write(place, &sides, &text)?;
-        if !args.quiet {
+    if let Some(destination) = destination {
+        let folder = write(destination, &compared, &text)?;
+        if !args.common.quiet {
             say(format_args!("report: {folder}"));
         }
     }
     match comparison.differences() {
         0 => Ok(()),
         _ if !args.must_agree => Ok(()),
-        count => Err(CommandError::Check(format!("{count} metrics differ by more than chance"))),
+        count => Err(CommandError::Check(format!("{count} metrics differ significantly"))),
     }
 }
 
-/// An answer and where it came from.
-struct Side {
+/// An answer and its origin.
+struct LabelledAnswer {
     label: String,
     file: String,
     answer: Answer,
     scenario: Option<Scenario>,
 }
 
-fn sides_of(file: &Path, args: &CompareArgs) -> Result<Vec<Side>, CommandError> {
-    let stored = if file.is_dir() { Some(file.join(MARKS[0])) } else { None };
+fn answers_of(file: &Path, args: &CompareArgs) -> Result<Vec<LabelledAnswer>, CommandError> {
+    let stored = if file.is_dir() { Some(file.join(RESULT_FILES[0])) } else { None };
     let is_json = file.extension().is_some_and(|ending| ending == "json");
     let (label, shown) = (label(file), file.display().to_string());
     if let Some(path) = stored.or_else(|| is_json.then(|| file.to_owned())) {
         let answer = read_answer(&path)?;
-        return Ok(vec![Side { label, file: shown, answer, scenario: None }]);
+        return Ok(vec![LabelledAnswer { label, file: shown, answer, scenario: None }]);
     }
     let mut scenario = trace::load_scenario(file)?;
     scenario.replications = args.replications.unwrap_or(scenario.replications);
-    let answers =
-        gridhaul::run(&scenario, &args.engine.engine(), &label, &Terminal::new(args.quiet))?;
+    let answers = gridhaul::run(
+        &scenario,
+        &args.engine.to_engine(),
+        &label,
+        &Terminal::new(args.common.quiet),
+    )?;
     let several = answers.len() > 1;
-    let side = |answer: Answer| {
+    let one = |answer: Answer| {
         let by = |name: &str| format!("{name} ({})", answer.backend);
         let (label, file) =
             if several { (by(&label), by(&shown)) } else { (label.clone(), shown.clone()) };
-        Side { label, file, answer, scenario: Some(scenario.clone()) }
+        LabelledAnswer { label, file, answer, scenario: Some(scenario.clone()) }
     };
-    Ok(answers.into_iter().map(side).collect())
+    Ok(answers.into_iter().map(one).collect())
 }
 
 fn label(file: &Path) -> String {
-    let answer = file.file_name().is_some_and(|name| name == MARKS[0]);
+    let answer = file.file_name().is_some_and(|name| name == RESULT_FILES[0]);
     let named = if answer { file.parent().unwrap_or(file) } else { file };
     stem(named)
 }
 
-/// Uses whole paths where names alone would be the same.
-fn name_apart(sides: &mut [Side]) {
-    let labels: Vec<_> = sides.iter().map(|side| side.label.clone()).collect();
-    for side in sides {
-        if labels.iter().filter(|label| **label == side.label).count() > 1 {
-            side.label.clone_from(&side.file);
+/// Replaces labels that occur more than once by the whole path.
+fn make_labels_unique(compared: &mut [LabelledAnswer]) {
+    let labels: Vec<_> = compared.iter().map(|one| one.label.clone()).collect();
+    for one in compared {
+        if labels.iter().filter(|label| **label == one.label).count() > 1 {
+            one.label.clone_from(&one.file);
         }
     }
 }
 
-fn write(place: Place, sides: &[Side], comparison: &str) -> Result<String, CommandError> {
-    let answers: Vec<_> = sides.iter().map(|side| (side.label.clone(), &side.answer)).collect();
-    let scenarios = sides.iter().filter_map(|side| side.scenario.as_ref());
+fn write(
+    destination: Destination,
+    compared: &[LabelledAnswer],
+    comparison: &str,
+) -> Result<String, CommandError> {
+    let answers: Vec<_> = compared.iter().map(|one| (one.label.clone(), &one.answer)).collect();
+    let scenarios = compared.iter().filter_map(|one| one.scenario.as_ref());
     let toml: Vec<_> = scenarios.map(Scenario::to_toml).collect();
     let title = answers.iter().map(|(label, _)| label.as_str()).collect::<Vec<_>>().join(" / ");
     let report = gridhaul_report::html(&Report {
@@ -111,7 +120,7 @@ fn write(place: Place, sides: &[Side], comparison: &str) -> Result<String, Comma
         scenario_toml: &toml.join("\n\n"),
         ..Report::default()
     });
-    let mut folder = place.begin()?;
+    let mut folder = destination.begin()?;
     folder.write("comparison.json", comparison.as_bytes())?;
     folder.write("report.html", report.as_bytes())?;
     Ok(shown(&folder.commit()?.join("report.html")))

@@ -1,4 +1,4 @@
-//! `gridhaul completions`: completions of a shell.
+//! `gridhaul completions`: shell completions.
 
 use clap::CommandFactory;
 
@@ -6,7 +6,7 @@ use super::error::CommandError;
 use crate::args::{Cli, CompletionsArgs};
 use crate::terminal::print;
 
-/// Prints the completions.
+/// Prints the completion script.
 pub(crate) fn run(args: &CompletionsArgs) -> Result<(), CommandError> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "gridhaul", &mut script);

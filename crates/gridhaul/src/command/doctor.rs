@@ -1,4 +1,4 @@
-//! `gridhaul doctor`: what this machine offers.
+//! `gridhaul doctor`: availability of optional programs and kernel features.
 
 use std::env;
 use std::fs;
@@ -11,92 +11,96 @@ use gridhaul_report::TextTable;
 use super::error::CommandError;
 use crate::terminal::print_tables;
 
-/// One thing that a part of gridhaul can use.
-struct Offer<'a> {
+/// An optional program or kernel feature.
+struct Feature<'a> {
     name: &'static str,
-    found: bool,
-    /// What needs it.
+    available: bool,
+    /// The part of gridhaul that needs it.
     used_by: &'static str,
-    /// How to get it.
+    /// How to install or enable it.
     remedy: &'a str,
 }
 
-/// Prints one line for each thing: there or not, for what, and how to get it.
+/// Prints one line for each feature: availability, use, and how to install it.
 pub(crate) fn run() -> Result<(), CommandError> {
-    let lacking = gridhaul_cc::missing_requirements();
-    let lacking: Vec<_> = lacking.into_iter().map(|it| it.remedy).collect();
-    let lacking = lacking.join("; ");
-    let row = |offer: &Offer<'_>| {
-        let state = if offer.found { "ok" } else { "missing" };
-        let remedy = if offer.found { "" } else { offer.remedy };
-        [state, offer.name, offer.used_by, remedy].map(String::from).to_vec()
+    let missing = gridhaul_cc::missing_requirements();
+    let missing: Vec<_> = missing.into_iter().map(|it| it.remedy).collect();
+    let missing = missing.join("; ");
+    let row = |feature: &Feature<'_>| {
+        let state = if feature.available { "ok" } else { "missing" };
+        let remedy = if feature.available { "" } else { feature.remedy };
+        [state, feature.name, feature.used_by, remedy].map(String::from).to_vec()
     };
-    let offers = offers(&lacking);
+    let features = features(&missing);
     let table = TextTable {
-        headers: ["", "what", "used by", "how to get it"].map(String::from).to_vec(),
-        rows: offers.iter().map(row).collect(),
+        headers: ["", "feature", "used by", "how to install"].map(String::from).to_vec(),
+        rows: features.iter().map(row).collect(),
         key_columns: 4,
         note: Some(
-            "`run`, `sweep`, `compare` and `paper` by simulation and by equations (`--on sim,model`) need \
-             none of these.".into(),
+            "The simulator and the analytical model (`--on sim,model`) need none of these.".into(),
         ),
         ..TextTable::default()
     };
     Ok(print_tables(&[table])?)
 }
 
-fn offers(lacking: &str) -> Vec<Offer<'_>> {
-    let offer = |name, found, used_by, remedy| Offer { name, found, used_by, remedy };
+fn features(missing: &str) -> Vec<Feature<'_>> {
+    let feature = |name, available, used_by, remedy| Feature { name, available, used_by, remedy };
     let registered = available_congestion_control();
     let is_registered = |name: &str| registered.iter().any(|it| it == name);
     vec![
-        offer("ns-2 (`ns`)", program("ns"), "conformance tests, benchmarks", "apt-get install ns2"),
-        offer("ns-3", ns3(), "benchmarks", "apt-get install libns3-dev"),
-        offer("tshark", program("tshark"), "tests of the pcapng files", "apt-get install tshark"),
-        offer(
+        feature(
+            "ns-2 (`ns`)",
+            is_program("ns"),
+            "conformance tests, benchmarks",
+            "apt-get install ns2",
+        ),
+        feature("ns-3", has_ns3(), "benchmarks", "apt-get install libns3-dev"),
+        feature("tshark", is_program("tshark"), "tests of pcapng files", "apt-get install tshark"),
+        feature(
             "bpftool",
-            program("bpftool"),
-            "tests of what a killed run leaves",
+            is_program("bpftool"),
+            "tests of killed runs",
             "apt-get install bpftool",
         ),
-        offer("root", is_root(), "tests that install packages", "run as root, or use sudo"),
-        offer(
+        feature("root", is_root(), "tests that install packages", "run as root, or use sudo"),
+        feature(
             "network namespaces",
             succeeds_in_network_namespace("true", &[]),
-            "runs on real kernels",
+            "backend emu",
             "run as root, or allow user namespaces: sysctl kernel.unprivileged_userns_clone=1",
         ),
-        offer(
+        feature(
             "TUN devices",
             may_open_tun(),
-            "runs on real kernels",
+            "backend emu",
             "modprobe tun; chmod 666 /dev/net/tun; in a container, pass --device /dev/net/tun",
         ),
-        offer("ip (iproute2)", program("ip"), "runs on real kernels", "apt-get install iproute2"),
-        offer(
+        feature("ip (iproute2)", is_program("ip"), "backend emu", "apt-get install iproute2"),
+        feature(
             "tc (iproute2) with HTB",
             succeeds_in_network_namespace("tc", &["qdisc", "add", "dev", "lo", "root", "htb"]),
-            "shapers on real kernels",
+            "shapers (backend emu)",
             "apt-get install iproute2; modprobe sch_htb",
         ),
-        offer(
+        feature(
             "kernel TCP: cubic and reno",
             is_registered("cubic") && is_registered("reno"),
-            "runs on real kernels",
+            "backend emu",
             "modprobe tcp_cubic",
         ),
-        offer("kernel TCP: bbr", is_registered("bbr"), "runs on real kernels", "modprobe tcp_bbr"),
-        offer("kernel TCP: gh_vegas, gh_medx", lacking.is_empty(), "`gridhaul cc`", lacking),
+        feature("kernel TCP: bbr", is_registered("bbr"), "backend emu", "modprobe tcp_bbr"),
+        feature("kernel TCP: gh_vegas, gh_medx", missing.is_empty(), "`gridhaul cc`", missing),
     ]
 }
 
-fn program(name: &str) -> bool {
+fn is_program(name: &str) -> bool {
     env::var_os("PATH")
         .is_some_and(|path| env::split_paths(&path).any(|dir| dir.join(name).is_file()))
 }
 
-fn ns3() -> bool {
+fn has_ns3() -> bool {
     let headers = fs::read_dir("/usr/include").into_iter().flatten().flatten();
-    program("ns3")
+    is_program("ns3")
         || headers.into_iter().any(|entry| entry.file_name().to_string_lossy().starts_with("ns3"))
 }

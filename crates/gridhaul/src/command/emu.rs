@@ -1,48 +1,49 @@
-//! `gridhaul emu`: a network of namespaces for programs of one's own.
+//! `gridhaul emu`: a network of namespaces for other programs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
-use gridhaul::ensure_room;
+use gridhaul::ensure_memory;
 use gridhaul_emu::{Held, Pair};
 use gridhaul_linux::remove_stale_namespaces;
 use gridhaul_report::TextTable;
 
 use super::error::CommandError;
 use super::run::load;
-use crate::args::{Changes, EmuCommand, EmuUpArgs};
+use crate::args::{ChangeOptions, EmuCommand, EmuUpArgs};
 use crate::terminal::{print, print_tables, say};
 
 /// Runs one of the commands.
 pub(crate) fn run(command: &EmuCommand) -> Result<(), CommandError> {
     match command {
         EmuCommand::Up(args) => up(args),
-        EmuCommand::Clean => sweep(),
+        EmuCommand::Clean => clean(),
     }
 }
 
 fn up(args: &EmuUpArgs) -> Result<(), CommandError> {
-    let changes = Changes { seed: args.seed, set: args.set.clone(), ..Changes::default() };
+    let changes =
+        ChangeOptions { seed: args.seed, set: args.set.clone(), ..ChangeOptions::default() };
     let scenario = load(&args.file, &changes, &[], false)?;
     let point = scenario.points()?.swap_remove(0);
-    ensure_room(&point.scenario)?;
-    remove_stale_namespaces().context("removing what dead runs have left")?;
+    ensure_memory(&point.scenario)?;
+    remove_stale_namespaces().context("removing the namespaces of killed runs")?;
     let stop = Arc::new(AtomicBool::new(false));
-    let ended = Arc::clone(&stop);
-    ctrlc::set_handler(move || ended.store(true, Ordering::Relaxed))
-        .context("listening for Ctrl-C")?;
+    let stop_on_signal = Arc::clone(&stop);
+    ctrlc::set_handler(move || stop_on_signal.store(true, Ordering::Relaxed))
+        .context("installing the handler of Ctrl-C")?;
     let held = Held::build(&point.scenario, &args.prefix)?;
     print_tables(&[table(&held.pairs(&args.prefix))])?;
-    say(format_args!("the network stands until Ctrl-C"));
+    say(format_args!("the network is up until Ctrl-C"));
     held.carry(|| stop.load(Ordering::Relaxed))?;
     Ok(())
 }
 
-fn sweep() -> Result<(), CommandError> {
-    let removed = remove_stale_namespaces().context("removing what dead runs have left")?;
+fn clean() -> Result<(), CommandError> {
+    let removed = remove_stale_namespaces().context("removing the namespaces of killed runs")?;
     if removed.is_empty() {
-        say(format_args!("nothing was left"));
+        say(format_args!("no namespaces to remove"));
     }
     let lines: String = removed.iter().map(|name| format!("{name}\n")).collect();
     Ok(print(&lines)?)
@@ -58,7 +59,7 @@ fn table(pairs: &[Pair]) -> TextTable {
             from.1.to_string(),
             to.0.clone(),
             to.1.to_string(),
-            control(pair),
+            congestion_control(pair),
         ]
     };
     let headers = ["flow", "members", "from", "address", "to", "address", "congestion control"];
@@ -71,28 +72,28 @@ fn table(pairs: &[Pair]) -> TextTable {
     }
 }
 
-/// A line to try, and the flows over which nothing comes back.
+/// A `ping` command to try, and the flows that have no reverse path.
 fn note(pairs: &[Pair]) -> Option<String> {
-    let (answered, silent): (Vec<_>, Vec<_>) = pairs.iter().partition(|pair| pair.answers);
+    let (two_way, one_way): (Vec<_>, Vec<_>) = pairs.iter().partition(|pair| pair.answers);
     let mut lines = Vec::new();
-    if let Some(Pair { from, to, .. }) = answered.first() {
+    if let Some(Pair { from, to, .. }) = two_way.first() {
         lines.push(format!("try: ip netns exec {} ping -I {} {}", from.0, from.1, to.1));
     }
-    if !silent.is_empty() {
-        let flows: Vec<_> = silent.iter().map(|pair| pair.flow.as_str()).collect();
+    if !one_way.is_empty() {
+        let flows: Vec<_> = one_way.iter().map(|pair| pair.flow.as_str()).collect();
         lines.push(format!(
-            "nothing comes back over one-way links, no echo of a ping either: flow {}",
+            "no reverse path over one-way links, not even for the replies of ping: flow {}",
             flows.join(", ")
         ));
     }
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// What TCP connections over these addresses get from their routes.
-fn control(pair: &Pair) -> String {
-    let [from, to] = pair.control.each_ref().map(|name| name.as_deref().unwrap_or(UNSAID));
-    if from == to { from.to_owned() } else { format!("{from}, back {to}") }
+/// Congestion control that the routes set for TCP connections between these addresses.
+fn congestion_control(pair: &Pair) -> String {
+    let [from, to] = pair.control.each_ref().map(|name| name.as_deref().unwrap_or(NOT_SET));
+    if from == to { from.to_owned() } else { format!("{from}, reverse {to}") }
 }
 
-/// The scenario chooses no variant: programs do, or they get the machine's default.
-const UNSAID: &str = "the program's";
+/// The scenario sets no congestion control: the program does, or the machine's default applies.
+const NOT_SET: &str = "set by program";

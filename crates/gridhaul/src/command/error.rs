@@ -10,27 +10,27 @@ use gridhaul_scenario::scenario::ScenarioError;
 use crate::interrupt::EXIT_CODE;
 use crate::terminal::say;
 
-/// Why a command did not succeed. Each kind has its own exit code.
+/// Error of a command. Each kind has its own exit code.
 #[derive(Debug)]
 pub(crate) enum CommandError {
-    /// The command did its work, and what it checked does not hold: exit code 1.
+    /// The command completed, and a check failed: exit code 1.
     Check(String),
-    /// The input, the usage or the machine is at fault: exit code 2.
+    /// Invalid input or usage, or a missing feature of the machine: exit code 2.
     Input(anyhow::Error),
     /// A defect of gridhaul: exit code 3.
     Internal(anyhow::Error),
-    /// The user has interrupted: exit code 130. The text says what was kept.
+    /// Interrupted by the user: exit code 130. The text names the results that were kept.
     Interrupted(String),
 }
 
 /// The exit codes, for `--help`.
 pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
-  0  everything went well
-  1  a check did not hold: a cell of a paper, answers that had to agree, limits of a plan
-  2  bad input or usage: the message names the file, the key and the remedy
-  3  a fault of gridhaul: please report it
-130  interrupted (Ctrl-C, SIGTERM): 'run' and 'sweep' keep what is finished";
+  0  success
+  1  a check failed: a figure of a paper, '--must-agree' of compare, the limits of a plan
+  2  invalid input or usage: the message names the file, the key and the remedy
+  3  internal error: please report it as a bug
+130  interrupted (Ctrl-C, SIGTERM): 'run' and 'sweep' keep the finished results";
 
 impl CommandError {
     /// Prints the error and returns its exit code.
@@ -39,7 +39,7 @@ impl CommandError {
             Self::Check(message) | Self::Interrupted(message) => say(format_args!("{message}")),
             Self::Input(error) => say(format_args!("error: {error:#}")),
             Self::Internal(error) => {
-                say(format_args!("fault of gridhaul, please report it: {error:#}"));
+                say(format_args!("internal error, please report it as a bug: {error:#}"));
             }
         }
         ExitCode::from(self.code())
@@ -83,12 +83,12 @@ impl From<RunError> for CommandError {
     }
 }
 
-/// A panic is a fault of gridhaul: one line instead of a backtrace, and exit code 3.
+/// Reports a panic, which is a defect of gridhaul, in one line without a backtrace, and exits with code 3.
 pub(crate) fn on_panic(info: &PanicHookInfo<'_>) {
     let place = info.location().map_or_else(String::new, |place| format!(" at {place}"));
     let text = info.payload().downcast_ref::<&str>().copied();
     let owned = info.payload().downcast_ref::<String>().map(String::as_str);
     let message = text.or(owned).unwrap_or("no message");
-    say(format_args!("fault of gridhaul, please report it: {message}{place}"));
+    say(format_args!("internal error, please report it as a bug: {message}{place}"));
     std::process::exit(3);
 }

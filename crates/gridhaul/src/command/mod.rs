@@ -1,4 +1,4 @@
-//! One file for each command.
+//! The commands, one module each.
 
 pub(crate) mod cc;
 pub(crate) mod check;

@@ -1,4 +1,4 @@
-//! `gridhaul paper`: repeats a paper's experiments and checks every published figure.
+//! `gridhaul paper`: reproduces the experiments of a paper and checks every published figure.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use gridhaul_report::TextTable;
 use super::error::CommandError;
 use super::run::{json, shown};
 use crate::args::PaperArgs;
-use crate::folder::Place;
+use crate::results_folder::Destination;
 use crate::terminal::{Terminal, print, print_tables, say};
 
-/// Runs a paper, or lists all of them.
+/// Reproduces a paper, or lists all papers.
 pub(crate) fn run(args: &PaperArgs) -> Result<(), CommandError> {
     match &args.name {
         None => list(&Paper::all()?),
@@ -37,50 +37,51 @@ fn list(papers: &[Paper]) -> Result<(), CommandError> {
 fn check(paper: Paper, args: &PaperArgs) -> Result<(), CommandError> {
     let output = &args.output;
     let default = || Path::new("results").join(format!("paper-{}", paper.name));
-    let place = Place::new(&output.out.clone().unwrap_or_else(default), output.force)?;
-    let terminal = Terminal::new(output.quiet);
-    let found = paper.reproduce(args.quick, &args.engine.engine(), &terminal)?;
-    let document = json(&found)?;
-    let folder = write(place, &found, &document, output.svg)?;
-    if output.json {
+    let destination =
+        Destination::new(&output.out.clone().unwrap_or_else(default), output.common.force)?;
+    let terminal = Terminal::new(output.common.quiet);
+    let reproduction = paper.reproduce(args.quick, &args.engine.to_engine(), &terminal)?;
+    let document = json(&reproduction)?;
+    let folder = write(destination, &reproduction, &document, output.svg)?;
+    if output.common.json {
         print(&document)?;
     } else {
-        print_tables(&found.tables())?;
+        print_tables(&reproduction.tables())?;
     }
-    if !output.quiet {
+    if !output.common.quiet {
         say(format_args!("report: {folder}"));
     }
-    verdict(&found)
+    check_result(&reproduction)
 }
 
 fn write(
-    place: Place,
-    found: &Reproduction,
+    destination: Destination,
+    reproduction: &Reproduction,
     document: &str,
     svg: bool,
 ) -> Result<String, CommandError> {
-    let mut folder = place.begin()?;
+    let mut folder = destination.begin()?;
     folder.write("paper.json", document.as_bytes())?;
-    let charts = found.charts();
-    folder.write("report.html", found.html(&charts).as_bytes())?;
+    let charts = reproduction.charts();
+    folder.write("report.html", reproduction.html(&charts).as_bytes())?;
     if svg {
         folder.write_charts(&charts)?;
     }
-    for (name, answer) in found.answers() {
+    for (name, answer) in reproduction.answers() {
         folder.write(&format!("answer-{name}.json"), json(answer)?.as_bytes())?;
     }
     Ok(shown(&folder.commit()?.join("report.html")))
 }
 
-fn verdict(found: &Reproduction) -> Result<(), CommandError> {
-    let (all, failed) = (found.checks(), found.failed());
+fn check_result(reproduction: &Reproduction) -> Result<(), CommandError> {
+    let (all, failed) = (reproduction.checks(), reproduction.failed());
     if all == 0 {
-        return Err(CommandError::Internal(anyhow!("the paper has nothing to check")));
+        return Err(CommandError::Internal(anyhow!("the paper has no checks")));
     }
     if failed.is_empty() {
-        say(format_args!("{}", found.summary()));
+        say(format_args!("{}", reproduction.summary()));
         return Ok(());
     }
     let (failed_count, names) = (failed.len(), failed.join(", "));
-    Err(CommandError::Check(format!("{failed_count} of {all} checks do not hold: {names}")))
+    Err(CommandError::Check(format!("{failed_count} of {all} checks failed: {names}")))
 }

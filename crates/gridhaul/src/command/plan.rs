@@ -1,51 +1,51 @@
-//! `gridhaul plan`: the cheapest choice that keeps limits.
+//! `gridhaul plan`: the cheapest configuration that meets limits.
 
 use std::path::{Path, PathBuf};
 
-use gridhaul::plan::{Depth, Outcome, PlanRequest};
-use gridhaul_report::{Opening, Report};
+use gridhaul::plan::{PlanOutcome, PlanRequest, VerificationDepth};
+use gridhaul_report::{Report, Summary};
 use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::scenario::Scenario;
 
 use super::error::CommandError;
 use super::run::{json, load, shown, stem};
-use crate::args::{Output, PlanArgs, Verify};
-use crate::folder::Place;
+use crate::args::{OutputOptions, PlanArgs, Verify};
+use crate::results_folder::Destination;
 use crate::terminal::{Terminal, print, say, texts};
 
-/// Plans, writes a folder, prints what was found. A request without a choice is a failed check.
+/// Plans, writes the results folder and prints the result. If no candidate meets the limits, the check has failed.
 pub(crate) fn run(args: &PlanArgs) -> Result<(), CommandError> {
-    let scenario = load(&args.file, &args.changes, &[], args.output.quiet)?;
+    let scenario = load(&args.file, &args.changes, &[], args.output.common.quiet)?;
     gridhaul::plan::check(&scenario, &args.file.display().to_string())?;
-    let place = Place::new(&target(args), args.output.force)?;
+    let destination = Destination::new(&target(args), args.output.common.force)?;
     let request = PlanRequest {
         verify: match args.verify {
             Verify::None => None,
-            Verify::Winner => Some(Depth::Winner),
-            Verify::Full => Some(Depth::Full),
+            Verify::Winner => Some(VerificationDepth::Winner),
+            Verify::Full => Some(VerificationDepth::Full),
         },
         max_candidates: args.max_candidates.into(),
         threads: args.threads,
         ignore_estimate: args.ignore_estimate,
     };
-    let terminal = Terminal::new(args.output.quiet);
+    let terminal = Terminal::new(args.output.common.quiet);
     let outcome = gridhaul::plan(&scenario, &request, &stem(&args.file), &terminal)?;
     let text = json(&outcome.document(&scenario))?;
-    let written = write(place, &scenario, &outcome, &text, &args.output)?;
-    if args.output.json {
+    let written = write(destination, &scenario, &outcome, &text, &args.output)?;
+    if args.output.common.json {
         print(&text)?;
     } else {
         let tables = texts(&outcome.tables());
-        let finding =
-            if outcome.choice().is_some() { outcome.finding() + "\n" } else { String::new() };
-        print([finding, tables].join("\n").trim_start())?;
+        let summary =
+            if outcome.choice().is_some() { outcome.summary() + "\n" } else { String::new() };
+        print([summary, tables].join("\n").trim_start())?;
     }
-    if !args.output.quiet {
+    if !args.output.common.quiet {
         say(format_args!("report: {}", shown(&written.join("report.html"))));
     }
     match outcome.choice() {
         Some(_) => Ok(()),
-        None => Err(CommandError::Check(outcome.finding())),
+        None => Err(CommandError::Check(outcome.summary())),
     }
 }
 
@@ -55,30 +55,30 @@ fn target(args: &PlanArgs) -> PathBuf {
 }
 
 fn write(
-    place: Place,
+    destination: Destination,
     scenario: &Scenario,
-    outcome: &Outcome,
+    outcome: &PlanOutcome,
     json: &str,
-    output: &Output,
+    output: &OutputOptions,
 ) -> Result<PathBuf, CommandError> {
     let answers = outcome.answers()?;
     let shown: Vec<(String, &Answer)> =
         answers.iter().map(|answer| (answer.backend.clone(), answer)).collect();
     let winner = outcome.choice().map(Scenario::to_toml);
-    let (finding, tables) = (outcome.finding(), outcome.tables());
+    let (summary, tables) = (outcome.summary(), outcome.tables());
     let report = gridhaul_report::html(&Report {
         title: &scenario.title,
         description: &scenario.description,
         answers: &shown,
         scenario_toml: winner.as_deref().unwrap_or_default(),
-        opening: Opening {
-            finding: &finding,
+        summary: Summary {
+            finding: &summary,
             tables: &tables,
             charts: outcome.charts(),
-            answers: if shown.is_empty() { "" } else { "The choice in detail" },
+            answers: if shown.is_empty() { "" } else { "Results of the chosen configuration" },
         },
     });
-    let mut folder = place.begin()?;
+    let mut folder = destination.begin()?;
     folder.write("plan.json", json.as_bytes())?;
     if let Some(winner) = winner {
         folder.write("scenario.toml", winner.as_bytes())?;

@@ -1,4 +1,4 @@
-//! `gridhaul run` and `gridhaul sweep`: one scenario, an answer of each backend, one folder.
+//! `gridhaul run` and `gridhaul sweep`: one scenario, the answer of each backend, one results folder.
 
 use std::path::{Path, PathBuf};
 
@@ -10,92 +10,74 @@ use gridhaul_scenario::answer::{Answer, Metric};
 use gridhaul_scenario::scenario::Scenario;
 
 use super::error::CommandError;
-use crate::args::{Changes, Engine, Output, Printed, RunArgs, SweepArgs};
-use crate::folder::Place;
+use crate::args::{ChangeOptions, RunArgs, SweepArgs};
 use crate::interrupt::Graceful;
+use crate::results_folder::Destination;
 use crate::terminal::{Terminal, print, print_tables, say};
 
-/// Answers a scenario.
+/// Runs a scenario.
 pub(crate) fn run(args: &RunArgs) -> Result<(), CommandError> {
-    Job {
-        file: &args.file,
-        suffix: "",
-        vary: &[],
-        changes: &args.changes,
-        printed: &args.printed,
-        engine: &args.engine,
-    }
-    .run(&args.output)
+    Job { args, vary: &[], suffix: "" }.run()
 }
 
-/// Answers a scenario for several values of a key.
+/// Runs a scenario for several values of a key.
 pub(crate) fn sweep(args: &SweepArgs) -> Result<(), CommandError> {
-    Job {
-        file: &args.file,
-        suffix: "-sweep",
-        vary: &args.vary,
-        changes: &args.changes,
-        printed: &args.printed,
-        engine: &args.engine,
-    }
-    .run(&args.output)
+    Job { args: &args.run, vary: &args.vary, suffix: "-sweep" }.run()
 }
 
 struct Job<'a> {
-    file: &'a Path,
-    /// Keeps the default folder of a sweep apart from that of a run.
-    suffix: &'a str,
+    args: &'a RunArgs,
     vary: &'a [Vary],
-    changes: &'a Changes,
-    printed: &'a Printed,
-    engine: &'a Engine,
+    /// Distinguishes the default folder of a sweep from that of a run.
+    suffix: &'a str,
 }
 
 impl Job<'_> {
-    fn run(&self, output: &Output) -> Result<(), CommandError> {
-        self.printed.check(output.json)?;
-        let scenario = load(self.file, self.changes, self.vary, output.quiet)?;
-        let place = Place::new(&self.target(output), output.force)?;
-        let label = stem(self.file);
+    fn run(&self) -> Result<(), CommandError> {
+        let RunArgs { file, changes, output, print, engine } = self.args;
+        print.check(output.common.json)?;
+        let scenario = load(file, changes, self.vary, output.common.quiet)?;
+        let destination = Destination::new(&self.target(), output.common.force)?;
+        let label = stem(file);
         let graceful = Graceful::begin();
-        let terminal = Terminal::new(output.quiet);
-        let answers = gridhaul::run(&scenario, &self.engine.engine(), &label, &terminal);
+        let terminal = Terminal::new(output.common.quiet);
+        let answers = gridhaul::run(&scenario, &engine.to_engine(), &label, &terminal);
         drop(graceful);
         let answers = answers?;
         let labelled: Vec<_> =
             answers.iter().map(|answer| (answer.backend.clone(), answer)).collect();
         let comparison = (answers.len() > 1).then(|| compare(&labelled, &[])).transpose()?;
         let written = Results { scenario: &scenario, answers: &labelled, svg: output.svg }
-            .write(place, comparison.as_ref())?;
-        self.print(&labelled, output.json)?;
-        if !output.quiet {
+            .write(destination, comparison.as_ref())?;
+        self.print(&labelled, output.common.json)?;
+        if !output.common.quiet {
             say(format_args!("report: {}", shown(&written.join("report.html"))));
         }
-        let missing = self.engine.on.len() - answers.len();
+        let missing = engine.on.len() - answers.len();
         if missing > 0 || answers.iter().any(|answer| answer.incomplete) {
             let kept = shown(&written);
             return Err(CommandError::Interrupted(format!(
-                "interrupted: {kept} holds what is finished"
+                "interrupted: {kept} contains the finished results"
             )));
         }
         Ok(())
     }
 
-    /// Prints the answers as the options say.
+    /// Prints the answers in the format that the options select.
     fn print(&self, answers: &[(String, &Answer)], as_json: bool) -> Result<(), CommandError> {
-        let label = stem(self.file);
+        let label = stem(&self.args.file);
+        let options = &self.args.print;
         let named: Vec<_> = answers.iter().map(|(_, answer)| (label.clone(), *answer)).collect();
-        if self.printed.csv(&named)? {
+        if options.csv(&named)? {
             return Ok(());
         }
-        let columns: Vec<_> =
-            answers.iter().map(|(_, answer)| self.printed.columns(answer)).collect();
+        let columns: Vec<_> = answers.iter().map(|(_, answer)| options.columns(answer)).collect();
         match (as_json, &columns[..]) {
             (true, [answer]) => print(&json(answer)?)?,
             (true, answers) => print(&json(&answers)?)?,
-            (false, [answer]) => print_tables(&tables(answer, &self.printed.only))?,
+            (false, [answer]) => print_tables(&tables(answer, &options.only))?,
             (false, many) => {
-                let comparison = compare(answers, &self.printed.only)?;
+                let comparison = compare(answers, &options.only)?;
                 let many = many.iter().any(|it| it.points.len() > POINTS_WITH_LINKS);
                 let mut tables =
                     if many { vec![comparison.overview()] } else { comparison.tables() };
@@ -106,16 +88,16 @@ impl Job<'_> {
         Ok(())
     }
 
-    fn target(&self, output: &Output) -> PathBuf {
-        let name = || Path::new("results").join(stem(self.file) + self.suffix);
-        output.out.clone().unwrap_or_else(name)
+    fn target(&self) -> PathBuf {
+        let name = || Path::new("results").join(stem(&self.args.file) + self.suffix);
+        self.args.output.out.clone().unwrap_or_else(name)
     }
 }
 
-/// Most points of a sweep whose links are printed as well.
+/// Largest number of sweep points for which the links are printed as well.
 const POINTS_WITH_LINKS: usize = 4;
 
-/// The metrics that are looked at first or, where they are named, these only.
+/// Tables of the selected metrics or, without a selection, of the headline metrics.
 fn tables(answer: &Answer, only: &[Metric]) -> Vec<TextTable> {
     let answers = [(String::new(), answer)];
     if !only.is_empty() {
@@ -124,28 +106,28 @@ fn tables(answer: &Answer, only: &[Metric]) -> Vec<TextTable> {
     let mut tables = gridhaul_report::tables(&answers, Detail::Headline);
     if answer.points.len() > POINTS_WITH_LINKS && tables.len() > 1 {
         tables.truncate(1);
-        tables[0].add_note("The links are in the report.");
+        tables[0].add_note("See the report for the links.");
     }
     tables.extend(gridhaul_report::deadline_checks(&[(String::new(), answer)]));
     tables
 }
 
-/// Reads a scenario and changes it as the command line says. Unless `quiet`, says what of the file's sweep is
-/// replaced.
+/// Reads a scenario and applies the changes of the command line. Unless `quiet`, reports which sweeps of the file
+/// are replaced.
 pub(crate) fn load(
     file: &Path,
-    changes: &Changes,
+    changes: &ChangeOptions,
     vary: &[Vary],
     quiet: bool,
 ) -> Result<Scenario, CommandError> {
-    let (scenario, notes) = gridhaul::load(file, &changes.changes(), vary)?;
+    let (scenario, notes) = gridhaul::load(file, &changes.to_changes(), vary)?;
     for note in notes.iter().filter(|_| !quiet) {
         say(format_args!("note: {note}"));
     }
     Ok(scenario)
 }
 
-/// Name of a scenario file without folder and ending.
+/// Name of a scenario file without folder and extension.
 pub(crate) fn stem(file: &Path) -> String {
     if Scenario::is_standard_input(file) {
         return "stdin".to_owned();
@@ -153,7 +135,7 @@ pub(crate) fn stem(file: &Path) -> String {
     file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// A path as a person would write it: relative where it is below the current folder.
+/// A path for messages: relative if it is below the current folder.
 pub(crate) fn shown(path: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     path.strip_prefix(here).unwrap_or(path).display().to_string()
@@ -165,7 +147,7 @@ pub(crate) fn json(answer: &impl serde::Serialize) -> Result<String, CommandErro
     Ok(text.map_err(CommandError::Internal)? + "\n")
 }
 
-/// What goes into the folder.
+/// Contents of the results folder.
 struct Results<'a> {
     scenario: &'a Scenario,
     answers: &'a [(String, &'a Answer)],
@@ -173,11 +155,11 @@ struct Results<'a> {
 }
 
 impl Results<'_> {
-    /// The first answer is `answer.json`, those of further backends are `answer-<backend>.json`; so are
-    /// their series and captures.
+    /// Writes the answer of the first backend to `answer.json` and those of further backends to
+    /// `answer-<backend>.json`. Series and captures are named in the same manner.
     fn write(
         &self,
-        place: Place,
+        destination: Destination,
         comparison: Option<&Comparison>,
     ) -> Result<PathBuf, CommandError> {
         let toml = self.scenario.to_toml();
@@ -188,7 +170,7 @@ impl Results<'_> {
             scenario_toml: &toml,
             ..Report::default()
         });
-        let mut folder = place.begin()?;
+        let mut folder = destination.begin()?;
         folder.write("scenario.toml", toml.as_bytes())?;
         folder.write("report.html", report.as_bytes())?;
         if let Some(comparison) = comparison {

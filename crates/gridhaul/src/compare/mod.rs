@@ -1,8 +1,8 @@
-//! Answers side by side: differences, whether they are more than chance, and why they may be.
+//! Comparison of answers: differences, their statistical significance, and likely reasons.
 
+mod answer_file;
 mod reason;
-mod stored;
-mod verdict;
+mod significance;
 
 use anyhow::{Context, anyhow};
 use gridhaul_report::{TextTable, format};
@@ -10,58 +10,58 @@ use gridhaul_scenario::answer::{Answer, Metric, Point, Row, Scope};
 use serde::Serialize;
 
 use crate::error::Error;
-pub use stored::read_answer;
-pub use verdict::{Known, Verdict};
+pub use answer_file::read_answer;
+pub use significance::{MetricValue, Significance};
 
-/// Answers held to the first: the file `comparison.json`.
+/// Answers compared with the first one: the file `comparison.json`.
 #[derive(Debug, Serialize)]
 pub struct Comparison {
     gridhaul: &'static str,
-    /// Names of the answers, the first being the one that the others are compared with.
+    /// Names of the answers; the first is the reference.
     pub labels: Vec<String>,
-    /// What is compared: one entry for each metric, row and point.
-    pub rows: Vec<Compared>,
+    /// One entry for each compared metric, row and point.
+    pub rows: Vec<ComparedMetric>,
 }
 
 /// One metric of one row of one point.
 #[derive(Debug, Serialize)]
-pub struct Compared {
+pub struct ComparedMetric {
     /// Swept keys and their values; empty without a sweep.
     pub point: String,
-    /// Name of the flow, or of the direction of a link.
+    /// Name of the flow or link direction.
     pub row: String,
     /// The metric.
     pub metric: Metric,
-    /// What the first answer says about it, in the unit of the metric.
-    pub first: Known,
-    /// What the other answers say, one entry for each of them.
-    pub others: Vec<Other>,
+    /// The value in the first answer, in the unit of the metric.
+    pub first: MetricValue,
+    /// The values in the other answers, one entry for each.
+    pub others: Vec<OtherAnswer>,
 }
 
-/// What another answer says about it.
+/// The value in another answer.
 #[derive(Debug, Serialize)]
-pub struct Other {
+pub struct OtherAnswer {
     /// The value.
     #[serde(flatten)]
-    pub known: Known,
+    pub value: MetricValue,
     #[serde(skip)]
     same_backend: bool,
     /// Relative difference from the first: 0.1 where this value is 10 % larger.
     pub difference: Option<f64>,
-    /// Whether the difference is more than chance.
-    pub verdict: Verdict,
-    /// Why they differ, where a reason is known.
+    /// Whether the difference is statistically significant.
+    pub result: Significance,
+    /// Why the values differ, if a reason is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// What the verdicts without an interval mean.
-const UNKNOWN: &str = "–: no verdict: one replication, a value that is not known, a censored mean, or too few equal \
+/// Explanations of results without a test of significance.
+const UNKNOWN: &str = "–: undetermined: a single replication, an unknown value, a censored mean, or too few equal \
                        replications";
-const DETERMINISTIC: &str = "deterministic: no random number influences either answer; the difference is exact, but no \
-                             interval says whether it is more than a small change of the scenario would cause";
+const DETERMINISTIC: &str = "deterministic: neither answer depends on random numbers; the difference is exact, but there is no \
+                             confidence interval to compare it with";
 
-/// What is compared unless columns are named.
+/// Metrics that are compared by default.
 const HEADLINE: [Metric; 14] = [
     Metric::Goodput,
     Metric::CompletionTime,
@@ -84,8 +84,8 @@ fn compared(
     point: &Point,
     row: &Row,
     (first_answer, others): (&Answer, &[(&Answer, Option<&Point>)]),
-) -> Option<Compared> {
-    let first = Known::of(row.metrics.get(&metric), first_answer, Some(point));
+) -> Option<ComparedMetric> {
+    let first = MetricValue::of(row.metrics.get(&metric), first_answer, Some(point));
     let others: Vec<_> = others
         .iter()
         .map(|(answer, other)| {
@@ -95,44 +95,44 @@ fn compared(
             });
             let found = rows.and_then(|rows| rows.iter().find(|other| other.name == row.name));
             let estimate = found.and_then(|row| row.metrics.get(&metric));
-            let known = Known::of(estimate, answer, *other);
+            let known = MetricValue::of(estimate, answer, *other);
             let same_backend = answer.backend == first_answer.backend;
-            let verdict = Verdict::on([&first, &known], same_backend);
-            let differs = matches!(verdict, Verdict::Differ | Verdict::Deterministic);
+            let result = Significance::of([&first, &known], same_backend);
+            let differs = matches!(result, Significance::Differ | Significance::Deterministic);
             let reason = differs.then(|| reason::likely(metric, &row.name, [first_answer, answer]));
             let difference = first.difference(&known);
-            Other { known, same_backend, difference, verdict, reason: reason.flatten() }
+            OtherAnswer { value: known, same_backend, difference, result, reason: reason.flatten() }
         })
         .collect();
     is_shown(&first, &others).then(|| {
         let parameters = point.parameters.iter().map(|(key, value)| format!("{key} = {value}"));
         let point = parameters.collect::<Vec<_>>().join(", ");
-        Compared { point, row: row.name.clone(), metric, first, others }
+        ComparedMetric { point, row: row.name.clone(), metric, first, others }
     })
 }
 
-/// The rows of a point, and what each is about.
+/// The rows of a point with their scope.
 fn rows_of(point: &Point) -> impl Iterator<Item = (Scope, &Row)> {
     let flows = point.flows.iter().map(|row| (Scope::Flow, row));
     flows.chain(point.links.iter().map(|row| (Scope::Link, row)))
 }
 
-/// Whether there is something to compare: values on both sides that are not all zero, or a value that
-/// one of two answers of the same backend has and the other has not, such as a completion time.
-fn is_shown(first: &Known, others: &[Other]) -> bool {
-    let means = others.iter().map(|other| other.known.estimate.mean);
+/// Whether a row is shown: both values are known and not all are zero, or only one of two answers of the same backend
+/// has a value, such as a completion time.
+fn is_shown(first: &MetricValue, others: &[OtherAnswer]) -> bool {
+    let means = others.iter().map(|other| other.value.estimate.mean);
     if means.chain([first.estimate.mean]).flatten().all(|mean| mean == 0.0) {
         return false;
     }
-    let is_known = |known: &Known| known.estimate.mean.is_some();
-    others.iter().any(|other| other.same_backend || is_known(first) && is_known(&other.known))
+    let is_known = |known: &MetricValue| known.estimate.mean.is_some();
+    others.iter().any(|other| other.same_backend || is_known(first) && is_known(&other.value))
 }
 
-/// Compares every answer with the first, point by point and row by row; answers are named by their labels. `only`
-/// these metrics are compared or, if it is empty, a selection.
+/// Compares every answer with the first, point by point and row by row; each answer has a label. `only` selects metrics;
+/// if it is empty, the headline metrics are compared.
 ///
 /// # Errors
-/// No answer, or answers without a point, a row and a metric in common.
+/// No answer, or answers without a common point, row and metric.
 pub fn compare(answers: &[(String, &Answer)], only: &[Metric]) -> Result<Comparison, Error> {
     Comparison::of(answers, only)
 }
@@ -158,12 +158,12 @@ impl Comparison {
         }
         if rows.is_empty() {
             let labels = labels.join(" and ");
-            return Err(Error::Input(anyhow!("{labels} have nothing in common")));
+            return Err(Error::Input(anyhow!("{labels} have no metric in common")));
         }
         Ok(Self { gridhaul: env!("CARGO_PKG_VERSION"), labels, rows })
     }
 
-    /// One table over all points of a sweep, of the metric that comes first.
+    /// One table of the first metric over all points of a sweep.
     #[must_use]
     pub fn overview(&self) -> TextTable {
         let metric = self.rows.first().map(|row| row.metric);
@@ -176,7 +176,7 @@ impl Comparison {
                 .map(|row| std::iter::once(row.point.clone()).chain(row.texts()).collect())
                 .collect(),
             key_columns: 3,
-            note: Some("The other columns and the links are in the report.".into()),
+            note: Some("See the report for the other metrics and the links.".into()),
             ..TextTable::default()
         }
     }
@@ -204,23 +204,21 @@ impl Comparison {
         tables
     }
 
-    /// Number of metrics that differ by more than chance or, where no interval can say, by more than
-    /// a percent.
+    /// Number of metrics that differ significantly or, without a confidence interval, by more than 1 %.
     #[must_use]
     pub fn differences(&self) -> usize {
         let others = self.rows.iter().flat_map(|row| &row.others);
-        others.filter(|other| other.verdict.is_disagreement(other.difference)).count()
+        others.filter(|other| other.result.is_disagreement(other.difference)).count()
     }
 
-    /// What the verdicts do not say: why there is none, and why answers may differ.
+    /// Notes on undetermined and deterministic results, and on likely reasons of differences.
     fn note(&self) -> Option<String> {
         let mut lines = Vec::new();
-        let has =
-            |verdict| self.rows.iter().flat_map(|it| &it.others).any(|it| it.verdict == verdict);
-        if has(Verdict::Unknown) {
+        let has = |result| self.rows.iter().flat_map(|it| &it.others).any(|it| it.result == result);
+        if has(Significance::Unknown) {
             lines.push(UNKNOWN.to_owned());
         }
-        if has(Verdict::Deterministic) {
+        if has(Significance::Deterministic) {
             lines.push(DETERMINISTIC.to_owned());
         }
         for row in &self.rows {
@@ -239,19 +237,19 @@ impl Comparison {
         for (index, label) in self.labels.iter().enumerate() {
             headers.push(label.clone());
             if index > 0 {
-                headers.extend(["difference".into(), "verdict".into()]);
+                headers.extend(["difference".into(), "result".into()]);
             }
         }
         headers
     }
 }
 
-impl Compared {
+impl ComparedMetric {
     fn texts(&self) -> Vec<String> {
         let info = self.metric.info();
         let mut texts = vec![self.row.clone(), info.heading.to_owned()];
-        let all: Vec<&Known> =
-            std::iter::once(&self.first).chain(self.others.iter().map(|it| &it.known)).collect();
+        let all: Vec<&MetricValue> =
+            std::iter::once(&self.first).chain(self.others.iter().map(|it| &it.value)).collect();
         let estimates: Vec<_> = all.iter().map(|known| known.estimate).collect();
         let texts_of_values = format::estimates(&estimates, info.unit).into_iter().zip(&all);
         let mut values = texts_of_values.map(|(text, known)| {
@@ -264,7 +262,7 @@ impl Compared {
                 Some(difference) => format!("{:+.1} %", difference * 100.0),
                 None => "–".into(),
             });
-            texts.push(other.verdict.text().into());
+            texts.push(other.result.text().into());
         }
         texts
     }

@@ -1,22 +1,22 @@
-//! Why two answers to the same question may differ, where that is known.
+//! Known reasons for differences between two backends.
 
 use gridhaul_scenario::answer::{Answer, Metric};
 
-/// The likely reason for which the row `name` has another value of this metric in the second answer.
-/// What an answer itself says about the row comes first: that is what was assumed.
+/// Likely reasons why the metric of row `name` differs between two answers: first the warnings of the answers about this
+/// row, then differences in the definition of the metric.
 pub(super) fn likely(metric: Metric, name: &str, answers: [&Answer; 2]) -> Option<String> {
     let [first, other] = answers.map(|answer| answer.backend.as_str());
     if first == other {
         return None;
     }
-    let mut said: Vec<String> = Vec::new();
+    let mut reasons: Vec<String> = Vec::new();
     for answer in answers {
         for warning in answer.warnings.iter().filter(|warning| concerns(&warning.about, name)) {
-            said.push(format!("{}: {}", answer.backend, warning.message));
+            reasons.push(format!("{}: {}", answer.backend, warning.message));
         }
     }
-    said.extend(by_definition(metric, [first, other]).map(str::to_owned));
-    (!said.is_empty()).then(|| said.join("; "))
+    reasons.extend(by_definition(metric, [first, other]).map(str::to_owned));
+    (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 
 /// Whether a warning is about this flow or direction: `flow.up`, `link.wire.forward.loss`.
@@ -26,21 +26,21 @@ fn concerns(about: &str, name: &str) -> bool {
         || about == "emulator"
 }
 
-/// What backends measure differently, whatever the scenario.
+/// Differences between backends in the definition of a metric.
 fn by_definition(metric: Metric, backends: [&str; 2]) -> Option<&'static str> {
     if !backends.contains(&"emu") {
         return None;
     }
     match metric {
         Metric::RttMean => Some(
-            "emu looks at the kernel's smoothed round trip at regular times; the others average over \
+            "emu samples the kernel's smoothed round-trip time at regular intervals; the others average all \
              measurements",
         ),
         Metric::Retransmissions | Metric::RetransmissionRatio | Metric::Timeouts => Some(
-            "kernels repair losses in their own way, which the profile `linux` follows as far as \
-             docs/limitations/tcp.md says",
+            "the loss recovery of the kernel differs from profile `linux` as described in \
+             docs/limitations/tcp.md",
         ),
-        Metric::DelayMax => Some("the real clock adds what this machine was late"),
+        Metric::DelayMax => Some("the real clock adds scheduling delays of this machine"),
         _ => None,
     }
 }
@@ -56,6 +56,6 @@ mod tests {
         assert!(!concerns("flow.upper", "up"));
         assert!(concerns("link.wire.forward.loss", "wire.forward"));
         assert!(!concerns("link.wire.reverse.loss", "wire.forward"));
-        assert!(concerns("emulator", "up"), "what touches the whole run");
+        assert!(concerns("emulator", "up"), "the whole run");
     }
 }

@@ -1,70 +1,71 @@
-//! What a run will take, before it starts: a count with a few zeros too many is refused instead of
-//! filling the memory or never ending.
+//! Estimates of memory and run time before a run starts, so that a mistyped count is rejected instead of
+//! exhausting the memory or running for years.
 //!
-//! The estimates are rough on purpose: within a factor of ten they are right, and a mistyped number
-//! is further off. `--ignore-estimate` starts a run that they refuse.
+//! The estimates are accurate within a factor of ten, which is enough to detect mistyped numbers.
+//! `--ignore-estimate` starts a run that they reject.
 
-mod refusal;
-mod work;
+mod limit_error;
+mod workload;
 
 use std::fs;
 
 use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 
 use crate::engine::{BackendName, Engine};
-use refusal::{refuse_memory, refuse_time};
-use work::Work;
+use limit_error::{memory_error, time_error};
+use workload::Workload;
 
-/// What a run may take.
+/// Limits of time and memory of a run.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     seconds: f64,
     bytes: f64,
 }
 
-/// What the whole run is made of.
+/// The estimated workload of a run over all points and replications.
 #[derive(Debug, Clone, Copy)]
-struct Whole<'a> {
+struct RunEstimate<'a> {
     scenario: &'a Scenario,
     points: f64,
     replications: f64,
-    /// The point that takes longest, and the one that needs most memory, in one.
-    largest: &'a Work,
-    /// Work of all points, each counted once.
-    sum: Work,
+    /// Maximum of each quantity over the points.
+    largest: &'a Workload,
+    /// Sum over all points, with one replication each.
+    sum: Workload,
 }
 
-/// Longest run that starts without being asked for.
+/// Longest run that starts without `--ignore-estimate`.
 const SECONDS_MAX: f64 = 86_400.0;
 
-/// A packet that crosses a link takes the simulator 0.1 µs to 2 µs, depending on how many connections
-/// compete for the processor's caches.
+/// The simulator needs 0.1 µs to 2 µs for the transit of a packet over a link, depending on how many connections
+/// share the processor caches.
 const SECONDS_PER_TRANSIT: f64 = 1e-6;
 
-/// A connection with its messages takes about this (`cargo xtask bench meters`: 958 MB for a million
-/// meters).
+/// Memory of a connection with its messages (`cargo xtask bench meters`: 958 MB for a million meters).
 const BYTES_PER_CONNECTION: f64 = 1000.0;
 
-/// A direction of a link, without its queue.
+/// Memory of a link direction without its queue.
 const BYTES_PER_DIRECTION: f64 = 200.0;
 
-/// A row of an answer keeps this for each replication until all are finished.
+/// Memory of a row of an answer for each replication.
 const BYTES_PER_ROW: f64 = 400.0;
 
-/// A point of a sweep: its scenario, its rows and their place in the report.
+/// Memory of a sweep point: its scenario, its rows and its part of the report.
 const BYTES_PER_POINT: f64 = 10_000.0;
 
-/// A sample of a series, before and while it is written.
+/// Memory of a sample of a recorded series until it is written.
 const BYTES_PER_SAMPLE: f64 = 100.0;
 
-/// A captured packet.
+/// Memory of a captured packet.
 const BYTES_PER_CAPTURED: f64 = 120.0;
 
-/// Points that are looked at; of more, an even selection stands for all.
-const POINTS_SEEN: usize = 200;
+/// Number of points whose workload is computed; larger sweeps are sampled evenly.
+const POINTS_SAMPLED: usize = 200;
 
+/// Checks that a run fits into the free memory and takes at most a day.
+///
 /// # Errors
-/// The key to change, if the run would take more memory than is free or longer than a day.
+/// The run exceeds a limit: the message names the key to change.
 pub(crate) fn ensure_possible(scenario: &Scenario, engine: &Engine) -> anyhow::Result<()> {
     let counts =
         engine.backends.iter().any(|name| matches!(name, BackendName::Sim | BackendName::Emu));
@@ -75,33 +76,40 @@ pub(crate) fn ensure_possible(scenario: &Scenario, engine: &Engine) -> anyhow::R
     check(scenario, engine, limits)
 }
 
-/// Checks that there is enough memory for a network that stands.
+/// Checks that the network of a scenario fits into the free memory, for `emu up`.
 ///
 /// # Errors
-/// The key to change, if a network that stands would take more memory than is free.
-pub fn ensure_room(scenario: &Scenario) -> anyhow::Result<()> {
+/// The network exceeds the free memory: the message names the key to change.
+pub fn ensure_memory(scenario: &Scenario) -> anyhow::Result<()> {
     let limits = Limits { seconds: f64::INFINITY, bytes: available() };
     check(scenario, &Engine::sim(1, false), limits).map_err(|error| {
         let text = error.to_string();
-        anyhow::anyhow!("{}", text.trim_end_matches(refusal::ANYWAY).trim_end_matches("; "))
+        anyhow::anyhow!(
+            "{}",
+            text.trim_end_matches(limit_error::IGNORE_HINT).trim_end_matches("; ")
+        )
     })
 }
 
 fn check(scenario: &Scenario, engine: &Engine, limits: Limits) -> anyhow::Result<()> {
     let all = scenario.points()?;
-    let step = all.len().div_ceil(POINTS_SEEN).max(1);
-    let seen: Vec<Work> =
-        all.iter().step_by(step).map(|ScenarioPoint { scenario, .. }| Work::of(scenario)).collect();
-    let mut sum = Work::default();
-    let mut largest = Work::default();
-    for work in &seen {
+    let step = all.len().div_ceil(POINTS_SAMPLED).max(1);
+    let sampled: Vec<Workload> = all
+        .iter()
+        .step_by(step)
+        .map(|ScenarioPoint { scenario, .. }| Workload::of(scenario))
+        .collect();
+    let mut sum = Workload::default();
+    let mut largest = Workload::default();
+    for work in &sampled {
         sum.add(work);
         largest.raise(work);
     }
-    sum.scale(all.len() as f64 / seen.len().max(1) as f64);
+    sum.scale(all.len() as f64 / sampled.len().max(1) as f64);
     let replications = f64::from(scenario.replications);
-    let whole = Whole { scenario, points: all.len() as f64, replications, largest: &largest, sum };
-    whole.check_memory(threads(engine), limits)?;
+    let estimate =
+        RunEstimate { scenario, points: all.len() as f64, replications, largest: &largest, sum };
+    estimate.check_memory(threads(engine), limits)?;
     for name in &engine.backends {
         let seconds = match name {
             BackendName::Sim => sum.transits * SECONDS_PER_TRANSIT * replications / threads(engine),
@@ -109,13 +117,13 @@ fn check(scenario: &Scenario, engine: &Engine, limits: Limits) -> anyhow::Result
             BackendName::Model | BackendName::PaperModel => continue,
         };
         if seconds > limits.seconds {
-            return Err(refuse_time(&whole, seconds, limits.seconds));
+            return Err(time_error(&estimate, seconds, limits.seconds));
         }
     }
     Ok(())
 }
 
-impl Whole<'_> {
+impl RunEstimate<'_> {
     fn check_memory(&self, threads: f64, limits: Limits) -> anyhow::Result<()> {
         let Self { largest, sum, points, replications, .. } = self;
         let concurrent_runs = threads.min(points * replications);
@@ -132,7 +140,7 @@ impl Whole<'_> {
             return Ok(());
         }
         let largest = (0..parts.len()).max_by(|&a, &b| parts[a].total_cmp(&parts[b]));
-        Err(refuse_memory(self, largest.unwrap_or(0), bytes, limits.bytes))
+        Err(memory_error(self, largest.unwrap_or(0), bytes, limits.bytes))
     }
 }
 
@@ -141,8 +149,7 @@ fn threads(engine: &Engine) -> f64 {
     (if engine.threads == 0 { cores() } else { engine.threads }) as f64
 }
 
-/// Bytes that a program can still have: of the machine and of its control group. Without a limit where
-/// the system does not say.
+/// Free memory in bytes: the smaller value of the machine and of the control group; infinite if neither is known.
 fn available() -> f64 {
     let read = |path: &str| fs::read_to_string(path).ok();
     let of_machine = read("/proc/meminfo").and_then(|text| {
@@ -176,7 +183,7 @@ mod tests {
         Engine { backends: vec![on], threads: 1, concurrent_runs: 1, ignore_estimate: false }
     }
 
-    fn refused(scenario: &Scenario, on: BackendName, limits: Limits) -> String {
+    fn rejected(scenario: &Scenario, on: BackendName, limits: Limits) -> String {
         check(scenario, &engine(on), limits).unwrap_err().to_string()
     }
 
@@ -205,23 +212,23 @@ mod tests {
     }
 
     #[test]
-    fn real_kernels_take_real_time() {
+    fn an_emulation_takes_real_time() {
         let scenario = scenario("replications = 3\n[[sweep]]\nvary.seed = [1, 2, 3, 4]\n");
         let with = |hours| Limits { seconds: hours * HOUR, ..PLENTY };
         assert!(check(&scenario, &engine(BackendName::Emu), with(12.1)).is_ok());
-        let error = refused(&scenario, BackendName::Emu, with(11.9));
+        let error = rejected(&scenario, BackendName::Emu, with(11.9));
         assert!(error.starts_with("sweep: ") && error.contains("12 h"), "{error}");
     }
 
     #[test]
-    fn what_is_kept_of_each_replication_counts() {
-        let error = refused(
+    fn the_memory_of_each_replication_counts() {
+        let error = rejected(
             &scenario("replications = 4294967295"),
             BackendName::Sim,
             Limits { bytes: 1e12, ..PLENTY },
         );
         assert!(error.starts_with("replications = 4294967295"), "{error}");
-        let error = refused(
+        let error = rejected(
             &scenario("record.interval = \"1 ms\""),
             BackendName::Sim,
             Limits { bytes: 3e8, ..PLENTY },
@@ -229,9 +236,9 @@ mod tests {
         assert!(error.starts_with("record.interval"), "{error}");
     }
 
-    /// The scenarios of the repository run on a machine of two cores and 8 GB.
+    /// The scenarios of the repository run on a machine with two cores and 8 GB.
     #[test]
-    fn no_scenario_of_the_repository_is_refused() {
+    fn no_scenario_of_the_repository_is_rejected() {
         let root = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
         let papers = fs::read_dir(root.join("papers")).unwrap().map(|paper| paper.unwrap().path());
         let mut checked = 0;
@@ -251,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn equations_take_no_time_worth_an_estimate() {
+    fn the_analytical_model_needs_no_estimate() {
         let scenario = scenario("replications = 4294967295");
         check(&scenario, &engine(BackendName::Model), PLENTY).unwrap_or(());
         ensure_possible(&scenario, &engine(BackendName::Model)).unwrap();

@@ -1,4 +1,4 @@
-//! The answers to the scenarios of a paper, each from one or several backends.
+//! Answers to the scenarios of a paper from one or several backends.
 
 use anyhow::{Context, anyhow};
 use gridhaul_emu::Emu;
@@ -8,40 +8,40 @@ use gridhaul_scenario::scenario::Scenario;
 use serde::Serialize;
 
 use super::{Experiment, Paper};
-use crate::ask::{self, Vary};
 use crate::engine::{BackendName, Engine};
 use crate::error::Error;
 use crate::observer::Observer;
+use crate::request::{self, Vary};
 use crate::run;
 
 /// All answers, in the order of `paper.toml`.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
-    found: Vec<Found>,
-    passed_over: Vec<PassedOver>,
+    answers: Vec<ScenarioAnswer>,
+    skipped: Vec<SkippedScenario>,
 }
 
-/// A scenario that asks for real kernels, where this machine has none for us.
+/// A scenario for backend `emu` that this machine cannot run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct PassedOver {
-    /// Its name.
+pub(crate) struct SkippedScenario {
+    /// Name of the scenario.
     pub(crate) scenario: String,
     /// What is missing.
     pub(crate) reason: String,
 }
 
-/// Who answers, and what is missing for it to do so.
-struct Machine<'a> {
-    /// What real kernels lack for a scenario, if anything.
+/// Functions that run scenarios, which tests replace.
+struct Runner<'a> {
+    /// What this machine lacks to emulate a scenario, if anything.
     lacking: &'a dyn Fn(&Scenario) -> Option<String>,
-    /// Answers a scenario by the one backend of the engine; the text is its name for the progress bar.
+    /// Runs a scenario on the only backend of the engine; the text is its name for the progress bar.
     answer: &'a dyn Fn(&Scenario, &Engine, &str) -> Result<Answer, Error>,
-    /// Is notified of what is left out.
+    /// Reports a skipped scenario.
     note: &'a dyn Fn(&str),
 }
 
-impl Machine<'_> {
-    /// The answer of a backend; or why real kernels cannot be had on this machine.
+impl Runner<'_> {
+    /// The answer of a backend, or why this machine cannot run the emulation.
     fn answer(
         &self,
         scenario: &Scenario,
@@ -56,7 +56,7 @@ impl Machine<'_> {
             return Ok(Err(lacking));
         }
         match (self.answer)(scenario, engine, name) {
-            // What is missing may show only when it is used.
+            // Some features of the machine can only be checked by use.
             Err(Error::Input(error)) => match error.downcast_ref() {
                 Some(RunError::Machine(reason)) => Ok(Err(reason.clone())),
                 _ => Err(Error::Input(error)),
@@ -68,28 +68,28 @@ impl Machine<'_> {
 
 /// One answer.
 #[derive(Debug)]
-struct Found {
+struct ScenarioAnswer {
     scenario: String,
     backend: String,
-    /// Asked for in addition, to draw a smooth line.
+    /// Whether it has additional points for a smooth curve.
     further: bool,
     answer: Answer,
 }
 
 impl Answers {
-    /// Asks every backend that `paper.toml` names; those of the command line where it names none. What
-    /// this machine cannot run on real kernels is left out with a note.
-    pub(crate) fn ask(
+    /// Runs every backend that `paper.toml` names, or those of the command line if it names none. Emulations that
+    /// this machine cannot run are skipped with a note.
+    pub(crate) fn collect(
         paper: &Paper,
         quick: bool,
         engine: &Engine,
         observer: &dyn Observer,
     ) -> Result<Self, Error> {
-        Self::ask_with(
+        Self::collect_with(
             paper,
             quick,
             engine,
-            &Machine {
+            &Runner {
                 lacking: &Emu::lacking,
                 answer: &|scenario, engine, name| run::answer(scenario, engine, name, observer),
                 note: &|note| observer.on_note(note),
@@ -97,14 +97,14 @@ impl Answers {
         )
     }
 
-    fn ask_with(
+    fn collect_with(
         paper: &Paper,
         quick: bool,
         engine: &Engine,
-        machine: &Machine<'_>,
+        machine: &Runner<'_>,
     ) -> Result<Self, Error> {
         let mut all = Self::default();
-        for experiment in &paper.about.scenario {
+        for experiment in &paper.definition.scenario {
             let (name, scenario) = paper.scenario(experiment, quick).map_err(Error::Internal)?;
             for on in experiment.backends(&engine.backends, quick).map_err(Error::Internal)? {
                 let concurrent_runs = engine.concurrent_runs.max(experiment.concurrent_runs);
@@ -112,60 +112,66 @@ impl Answers {
                 let answer = match machine.answer(&scenario, on, &engine, &name)? {
                     Ok(answer) => answer,
                     Err(reason) => {
-                        (machine.note)(&format!("{name} is not run on real kernels: {reason}"));
-                        all.passed_over.push(PassedOver { scenario: name.clone(), reason });
+                        (machine.note)(&format!("{name} is not run on backend emu: {reason}"));
+                        all.skipped.push(SkippedScenario { scenario: name.clone(), reason });
                         continue;
                     }
                 };
-                // Two ways to solve one kind of equations are one backend, but two names.
+                // `model` and `paper-model` report the same backend in their answers, so the name is taken from the engine.
                 let backend = on.to_string();
                 if let Some(further) = experiment.further.get(&backend) {
                     let further = settings(further).map_err(Error::Internal)?;
-                    let scenario = ask::assign(scenario.clone(), &experiment.file, &further)
+                    let scenario = request::assign(scenario.clone(), &experiment.file, &further)
                         .map_err(Error::Internal)?;
                     let answer = (machine.answer)(&scenario, &engine, &name)?;
                     let (scenario, backend) = (name.clone(), backend.clone());
-                    all.found.push(Found { scenario, backend, further: true, answer });
+                    all.answers.push(ScenarioAnswer { scenario, backend, further: true, answer });
                 }
-                all.found.push(Found { scenario: name.clone(), backend, further: false, answer });
+                all.answers.push(ScenarioAnswer {
+                    scenario: name.clone(),
+                    backend,
+                    further: false,
+                    answer,
+                });
             }
         }
         Ok(all)
     }
 
     /// Scenarios that were not run on real kernels.
-    pub(crate) fn passed_over(&self) -> &[PassedOver] {
-        &self.passed_over
+    pub(crate) fn skipped(&self) -> &[SkippedScenario] {
+        &self.skipped
     }
 
-    /// Who answered a scenario.
+    /// The backends with an answer to a scenario.
     pub(crate) fn backends<'a>(&'a self, scenario: &'a str) -> impl Iterator<Item = &'a str> {
         let own =
-            self.found.iter().filter(move |found| found.scenario == scenario && !found.further);
+            self.answers.iter().filter(move |found| found.scenario == scenario && !found.further);
         own.map(|found| found.backend.as_str())
     }
 
-    /// The answers of one backend to a scenario; two where it was asked for a smooth line as well.
+    /// The answers of one backend to a scenario; two if it has additional points for a smooth curve.
     pub(crate) fn of<'a>(
         &'a self,
         scenario: &'a str,
         backend: &'a str,
     ) -> impl Iterator<Item = &'a Answer> {
-        let fits = move |found: &&Found| found.scenario == scenario && found.backend == backend;
-        self.found.iter().filter(fits).map(|found| &found.answer)
+        let fits =
+            move |found: &&ScenarioAnswer| found.scenario == scenario && found.backend == backend;
+        self.answers.iter().filter(fits).map(|found| &found.answer)
     }
 
-    /// The answer that published figures are held to: the kernel's, or else the simulator's, or else
-    /// the first.
+    /// The answer that is compared with published figures: of the emulator, else of the simulator, else the first.
     pub(crate) fn main(&self, scenario: &str) -> Option<&Answer> {
-        let own = || self.found.iter().filter(|found| found.scenario == scenario && !found.further);
+        let own =
+            || self.answers.iter().filter(|found| found.scenario == scenario && !found.further);
         let by = |backend| own().find(|found| found.backend == backend);
         by("emu").or_else(|| by("sim")).or_else(|| own().next()).map(|found| &found.answer)
     }
 
-    /// All answers with a name for a file: that of the scenario, and the backend where several answered.
+    /// All answers with a file name: the scenario, and the backend if there are several.
     pub(crate) fn named(&self) -> impl Iterator<Item = (String, &Answer)> {
-        self.found.iter().map(|found| {
+        self.answers.iter().map(|found| {
             let mut name = found.scenario.clone();
             if self.backends(&found.scenario).count() > 1 {
                 name += &format!("-{}", found.backend);
@@ -179,7 +185,7 @@ impl Answers {
 }
 
 impl Experiment {
-    /// The backends that answer.
+    /// The backends that run the scenario.
     fn backends(&self, default: &[BackendName], quick: bool) -> anyhow::Result<Vec<BackendName>> {
         let names = self.quick_on.as_ref().filter(|_| quick).unwrap_or(&self.on);
         if names.is_empty() {
@@ -202,8 +208,8 @@ pub(super) fn settings(texts: &[String]) -> anyhow::Result<Vec<Vary>> {
 mod tests {
     use super::*;
 
-    /// All of a paper, answered by nobody: what matters is who is asked.
-    fn asked(
+    /// Collects the answers to a paper with a runner that returns empty answers.
+    fn collected(
         lacking: Option<&str>,
         failure: Option<fn(&Scenario) -> Error>,
     ) -> Result<Answers, Error> {
@@ -215,40 +221,44 @@ mod tests {
             _ => Ok(Answer::without_points(scenario, engine.backends[0].name())),
         };
         let lacking = |_: &Scenario| lacking.map(str::to_owned);
-        Answers::ask_with(
+        Answers::collect_with(
             paper,
             true,
             &engine,
-            &Machine { lacking: &lacking, answer: &answer, note: &|_| () },
+            &Runner { lacking: &lacking, answer: &answer, note: &|_| () },
         )
     }
 
     fn kernels(answers: &Answers) -> usize {
-        answers.found.iter().filter(|found| found.backend == "emu").count()
+        answers.answers.iter().filter(|found| found.backend == "emu").count()
     }
 
     #[test]
-    fn without_what_kernels_need_the_others_still_answer() {
-        let all = asked(None, None).unwrap();
-        assert!(kernels(&all) > 0 && all.passed_over.is_empty(), "{:?}", all.passed_over);
-        let rest = asked(Some("programs for the kernel: clang was not found"), None).unwrap();
+    fn a_missing_kernel_feature_skips_only_the_emulation() {
+        let all = collected(None, None).unwrap();
+        assert!(kernels(&all) > 0 && all.skipped.is_empty(), "{:?}", all.skipped);
+        let rest = collected(Some("programs for the kernel: clang was not found"), None).unwrap();
         assert_eq!(kernels(&rest), 0);
-        assert_eq!(rest.found.len(), all.found.len() - kernels(&all), "what others answer is kept");
-        assert_eq!(rest.passed_over.len(), kernels(&all));
-        assert!(rest.passed_over.iter().all(|it| it.reason.contains("clang")));
+        assert_eq!(
+            rest.answers.len(),
+            all.answers.len() - kernels(&all),
+            "answers of other backends"
+        );
+        assert_eq!(rest.skipped.len(), kernels(&all));
+        assert!(rest.skipped.iter().all(|it| it.reason.contains("clang")));
     }
 
     #[test]
-    fn a_machine_that_fails_later_costs_only_its_own_part() {
+    fn a_feature_that_fails_later_skips_only_the_emulation() {
         let rest =
-            asked(None, Some(|_| RunError::Machine("no /dev/net/tun".into()).into())).unwrap();
-        assert_eq!((kernels(&rest), rest.passed_over[0].reason.as_str()), (0, "no /dev/net/tun"));
-        assert!(!rest.found.is_empty());
+            collected(None, Some(|_| RunError::Machine("no /dev/net/tun".into()).into())).unwrap();
+        assert_eq!((kernels(&rest), rest.skipped[0].reason.as_str()), (0, "no /dev/net/tun"));
+        assert!(!rest.answers.is_empty());
     }
 
     #[test]
-    fn other_errors_of_kernels_stay_errors() {
-        let wrong = asked(None, Some(|_| RunError::Invalid("no route".into()).into()));
+    fn other_errors_of_the_emulation_remain_errors() {
+        let wrong = collected(None, Some(|_| RunError::Invalid("no route".into()).into()));
         assert!(matches!(wrong, Err(Error::Input(_))), "{wrong:?}");
     }
 }

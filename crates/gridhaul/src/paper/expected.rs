@@ -1,4 +1,4 @@
-//! `expected.csv`: published figures, where they are found in an answer, and how near is near.
+//! `expected.csv`: published figures, their position in an answer, and their tolerances.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,33 +19,32 @@ pub(crate) struct Expected {
     pub(crate) table: String,
     /// Row of the table.
     pub(crate) row: String,
-    /// What is measured.
+    /// The measured quantity.
     pub(crate) quantity: String,
     /// Unit of the figures here.
     pub(crate) unit: Unit,
-    /// Figure in the paper, where it prints one.
+    /// Value printed in the paper, if any.
     pub(crate) paper: Option<f64>,
     /// Mean of ns-2.
     pub(crate) ns2_mean: Option<f64>,
-    /// Half width of its 95 % interval.
+    /// Half width of its 95 % confidence interval.
     pub(crate) ns2_ci95: Option<f64>,
-    /// Runs of ns-2 behind it.
+    /// Number of ns-2 runs.
     pub(crate) seeds: Option<u32>,
-    /// Scenario that answers.
+    /// Name of the scenario.
     pub(crate) scenario: String,
     /// Point of its sweep: `key=value; key=value`.
     pub(crate) parameters: String,
     /// Row and column of the answer.
     pub(crate) select: Select,
-    /// Where gridhaul's value must lie.
+    /// Accepted range of gridhaul's value.
     pub(crate) tolerance: Tolerance,
-    /// Why gridhaul gives another value than the paper, where the tolerance does not contain the paper's.
+    /// Why gridhaul differs from the paper, if the tolerance does not contain the paper's value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
 }
 
-/// A number in an answer: `flow:download:goodput_bit_per_s`, with `*20000` behind it if it is to be
-/// multiplied.
+/// A number in an answer: `flow:download:goodput_bit_per_s`, optionally multiplied by a factor (`*20000`).
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Select {
     name: String,
@@ -53,18 +52,18 @@ pub(crate) struct Select {
     factor: f64,
 }
 
-/// How near is near.
+/// Accepted deviation of a figure.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Tolerance {
-    /// `paper 1 %`: of the paper's figure.
+    /// `paper 1 %`: relative to the paper's value.
     Paper(f64),
-    /// `ns2 3 %`: of the mean of ns-2.
+    /// `ns2 3 %`: relative to the mean of ns-2.
     Ns2(f64),
-    /// `ns2 3 % or interval`: that, or a difference within the joint 95 % interval.
+    /// `ns2 3 % or interval`: as above, or within the joint 95 % confidence interval.
     Ns2OrInterval(f64),
-    /// `from 0 to 2`: what the text of a paper says.
+    /// `from 0 to 2`: a range, from the text of the paper.
     Between(f64, f64),
-    /// `0.9 to 1.1 of f5-up`: as a multiple of what gridhaul gives for another cell.
+    /// `0.9 to 1.1 of f5-up`: as a multiple of gridhaul's value of another cell.
     Of(f64, f64, String),
 }
 
@@ -86,18 +85,18 @@ pub(crate) enum Unit {
 /// Reads the figures of a paper.
 pub(crate) fn read(text: &str) -> anyhow::Result<Vec<Expected>> {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
-    reader.deserialize().collect::<Result<_, _>>().context("not as expected")
+    reader.deserialize().collect::<Result<_, _>>().context("invalid CSV")
 }
 
-/// Whether every tolerance contains the paper's value, or a reason says why it does not: a line without
-/// reason counts as agreement with the paper.
+/// Checks that every tolerance contains the paper's value or has a reason why not, since a line without a reason counts
+/// as agreement with the paper.
 pub(crate) fn check(cells: &[Expected]) -> anyhow::Result<()> {
     for cell in cells {
         let (name, reason) = (&cell.cell, cell.reason.as_ref());
         match (cell.tolerates_paper(cells), reason) {
             (Some(false), None) => bail!(
                 "line {name}: the tolerance \"{}\" does not contain the paper's value, {}\n  help: choose a \
-                 tolerance that contains it, or say in the column `reason` why gridhaul gives another value",
+                 tolerance that contains it, or explain the difference in column `reason`",
                 cell.tolerance,
                 cell.paper.unwrap_or_default()
             ),
@@ -105,8 +104,8 @@ pub(crate) fn check(cells: &[Expected]) -> anyhow::Result<()> {
                 ensure!(!reason.trim().is_empty(), "line {name}: the reason is empty");
             }
             (_, Some(_)) => bail!(
-                "line {name}: the tolerance contains the paper's value, or there is none, so that nothing \
-                 differs\n  help: remove the reason"
+                "line {name}: a reason is given, but the tolerance contains the paper's value or the paper has \
+                 none\n  help: remove the reason"
             ),
             (_, None) => {}
         }
@@ -115,8 +114,8 @@ pub(crate) fn check(cells: &[Expected]) -> anyhow::Result<()> {
 }
 
 impl Expected {
-    /// Whether the paper's own value lies within the tolerance; `None` where the paper has none, or none
-    /// for the line that this one is a multiple of.
+    /// Whether the paper's value lies within the tolerance; `None` if the paper has no value of this cell or of the cell
+    /// that it is a multiple of.
     fn tolerates_paper(&self, cells: &[Self]) -> Option<bool> {
         let paper = self.paper?;
         let within = |(low, high): (f64, f64)| (low..=high).contains(&paper);
@@ -149,7 +148,7 @@ impl Expected {
 }
 
 impl Tolerance {
-    /// The other cell that it is held to.
+    /// The cell that this one is compared with, if any.
     pub(crate) fn other(&self) -> Option<&str> {
         match self {
             Self::Of(_, _, other) => Some(other),
@@ -159,14 +158,14 @@ impl Tolerance {
 }
 
 impl Select {
-    /// Whether an answer to the scenario will have this row.
+    /// Whether answers to the scenario have this row.
     #[cfg(test)]
     pub(crate) fn exists_in(&self, scenario: &Scenario) -> bool {
         match self.metric.info().scope {
             Scope::Flow => {
                 scenario.flow.contains_key(&self.name)
-                    || self.name.split_once('>').is_some_and(|(collector, _)| {
-                        let node = scenario.node.get(collector);
+                    || self.name.split_once('>').is_some_and(|(aggregator, _)| {
+                        let node = scenario.node.get(aggregator);
                         node.is_some_and(|node| node.aggregator.is_some())
                     })
             }
@@ -208,7 +207,7 @@ pub(crate) fn scaled(estimate: Estimate, factor: f64) -> Estimate {
 }
 
 impl Unit {
-    /// How many base units one of these is.
+    /// Value of one unit in base units.
     pub(crate) const fn in_base(self) -> f64 {
         match self {
             Self::KbitPerS => 1e3,
@@ -219,7 +218,7 @@ impl Unit {
         }
     }
 
-    /// For people.
+    /// Symbol of the unit.
     pub(crate) const fn text(self) -> &'static str {
         match self {
             Self::BitPerS => "bit/s",
@@ -238,7 +237,11 @@ impl FromStr for Select {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         let (path, factor) = text.split_once('*').unwrap_or((text, "1"));
-        let wrong = || format!("{text:?} is not like \"flow:download:goodput_bit_per_s\"");
+        let wrong = || {
+            format!(
+                "expected a selection such as \"flow:download:goodput_bit_per_s\", found {text:?}"
+            )
+        };
         let (scope, rest) = path.split_once(':').ok_or_else(wrong)?;
         let (name, column) = rest.rsplit_once(':').ok_or_else(wrong)?;
         let metric: Metric = column.trim().parse()?;
@@ -279,7 +282,7 @@ impl FromStr for Tolerance {
                 Ok(Self::Of(number(low)?, number(high)?, other.to_owned()))
             }
             _ => Err(format!(
-                "{text:?} is none of \"paper 1 %\", \"ns2 1 %\", \"ns2 3 % or interval\", \
+                "{text:?} is not a tolerance; expected \"paper 1 %\", \"ns2 1 %\", \"ns2 3 % or interval\", \
                  \"from 0 to 2\", \"0.9 to 1.1 of other-cell\""
             )),
         }
@@ -340,12 +343,9 @@ mod tests {
         assert!(wrong.contains("line c") && wrong.contains("\"from 8 to 24\""), "{wrong}");
         assert!(wrong.contains("value, 6") && wrong.contains("reason"), "{wrong}");
         assert_eq!(line("6", ",", "from 8 to 24", "headers"), Ok(()));
-        assert!(line("6", ",", "from 8 to 24", " ").is_err(), "a blank is no reason");
-        assert!(line("6", ",", "from 4 to 10", "headers").is_err(), "nothing differs");
-        assert!(
-            line("", ",", "from 4 to 10", "headers").is_err(),
-            "there is nothing to differ from"
-        );
+        assert!(line("6", ",", "from 8 to 24", " ").is_err(), "a blank reason");
+        assert!(line("6", ",", "from 4 to 10", "headers").is_err(), "no difference");
+        assert!(line("", ",", "from 4 to 10", "headers").is_err(), "no value in the paper");
         // ns-2: 100 ± 2.
         assert_eq!(line("102.9", "100,2", "ns2 3 %", ""), Ok(()));
         assert!(line("104", "100,2", "ns2 3 %", "").is_err());
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn selections_and_tolerances_read_back() {
+    fn selections_and_tolerances_round_trip() {
         for text in ["flow:download:goodput_bit_per_s", "link:a.forward:utilisation_ratio*20000"] {
             assert_eq!(text.parse::<Select>().unwrap().to_string(), text);
         }

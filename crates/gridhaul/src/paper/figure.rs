@@ -6,8 +6,8 @@ use gridhaul_scenario::answer::{Answer, Estimate, Point};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use super::agree::Tolerance;
 use super::answers::Answers;
+use super::backend_agreement::Tolerance;
 use super::expected::Select;
 
 /// A figure of a paper.
@@ -16,48 +16,48 @@ use super::expected::Select;
 pub(crate) struct Figure {
     /// Name, unique in the paper: letters, digits, `_`.
     pub(crate) name: String,
-    /// Heading of the part of the report that shows it; a name in `[table]`.
+    /// Section of the report: a name in `[table]`.
     pub(crate) table: String,
-    /// What it shows.
+    /// Title of the chart.
     pub(crate) title: String,
-    /// Horizontal axis.
-    pub(crate) x: Horizontal,
-    /// Vertical axis.
-    pub(crate) y: Vertical,
-    /// How near the backends must come to each other, point by point. Absent: not checked.
+    /// XAxis axis.
+    pub(crate) x: XAxis,
+    /// YAxis axis.
+    pub(crate) y: YAxis,
+    /// Tolerance for the agreement of backends, point by point. Absent: not checked.
     #[serde(default)]
     pub(crate) agree: Option<Tolerance>,
     /// Curves.
     pub(crate) line: Vec<Line>,
 }
 
-/// What a figure has on its horizontal axis.
+/// Horizontal axis of a figure.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Horizontal {
+pub(crate) struct XAxis {
     /// Swept key whose values are numbers or quantities.
     pub(crate) key: String,
-    /// What it is, for people.
+    /// Label of the axis.
     pub(crate) label: String,
     /// Logarithmic axis.
     #[serde(default)]
     pub(crate) log: bool,
 }
 
-/// What a figure has on its vertical axis.
+/// Vertical axis of a figure.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Vertical {
+pub(crate) struct YAxis {
     /// Row and column of the answers, as in `expected.csv`.
     pub(crate) select: Select,
-    /// What it is, for people.
+    /// Label of the axis.
     pub(crate) label: String,
     /// Logarithmic axis.
     #[serde(default)]
     pub(crate) log: bool,
 }
 
-/// A curve of a figure, drawn once for each backend that answers its scenario.
+/// A curve of a figure, drawn once for each backend of its scenario.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Line {
@@ -65,7 +65,7 @@ pub(crate) struct Line {
     pub(crate) name: String,
     /// Name in the legend.
     pub(crate) label: String,
-    /// Where its points come from. Backends that answer one of them have a curve.
+    /// Sources of its points. Each backend of a source has a curve.
     pub(crate) from: Vec<Source>,
 }
 
@@ -78,35 +78,35 @@ pub(crate) struct Source {
     /// Only the points with these values: `key=value; key=value`.
     #[serde(default)]
     pub(crate) parameters: String,
-    /// Place on the horizontal axis, where it is not the value of the figure's key.
+    /// Position on the horizontal axis, if it is not the value of the figure's key.
     #[serde(default)]
     pub(crate) x: Option<f64>,
-    /// Row and column, where they are not those of the figure.
+    /// Row and column, if they differ from those of the figure.
     #[serde(default)]
     pub(crate) select: Option<Select>,
 }
 
-/// A curve as one backend answers it.
+/// A curve of one backend.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Curve {
     /// Name of the figure.
     pub(crate) figure: String,
     /// Name of the line.
     pub(crate) line: String,
-    /// Who answered.
+    /// Name of the backend.
     pub(crate) backend: String,
-    /// Values that are known, in the order of their places.
-    pub(crate) points: Vec<Place>,
+    /// Known values, in the order of their positions.
+    pub(crate) points: Vec<CurvePoint>,
 }
 
-/// A value at a place.
+/// A point of a curve.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub(crate) struct Place {
-    /// Place on the horizontal axis, in base units.
+pub(crate) struct CurvePoint {
+    /// Position on the horizontal axis, in base units.
     pub(crate) x: f64,
     /// Mean, in base units.
     pub(crate) y: f64,
-    /// Half width of its 95 % interval.
+    /// Half width of its 95 % confidence interval.
     pub(crate) ci95: Option<f64>,
 }
 
@@ -122,15 +122,15 @@ impl Figure {
                 }
             }
             for backend in backends {
-                let mut points: Vec<Place> = Vec::new();
+                let mut points: Vec<CurvePoint> = Vec::new();
                 for source in &line.from {
                     for answer in answers.of(&source.scenario, backend) {
-                        points.extend(self.places(source, answer));
+                        points.extend(self.points_of(source, answer));
                     }
                 }
                 points.sort_by(|a, b| a.x.total_cmp(&b.x));
-                // Smooth lines are answered at the places of the other backends as well.
-                points.dedup_by(|a, b| same_place(a.x, b.x));
+                // Additional points of smooth curves include the positions of the other backends.
+                points.dedup_by(|a, b| same_position(a.x, b.x));
                 curves.push(Curve {
                     figure: self.name.clone(),
                     line: line.name.clone(),
@@ -142,24 +142,24 @@ impl Figure {
         curves
     }
 
-    fn places<'a>(
+    fn points_of<'a>(
         &'a self,
         source: &'a Source,
         answer: &'a Answer,
-    ) -> impl Iterator<Item = Place> + 'a {
+    ) -> impl Iterator<Item = CurvePoint> + 'a {
         let select = source.select.as_ref().unwrap_or(&self.y.select);
-        answer.points.iter().filter(|point| source.means(&point.parameters)).filter_map(|point| {
-            let x = source.x.or_else(|| self.place_of(point))?;
+        answer.points.iter().filter(|point| source.selects(&point.parameters)).filter_map(|point| {
+            let x = source.x.or_else(|| self.position_of(point))?;
             let Estimate { mean, ci95, .. } = select.find(point);
-            mean.map(|y| Place { x, y, ci95 })
+            mean.map(|y| CurvePoint { x, y, ci95 })
         })
     }
 
-    fn place_of(&self, point: &Point) -> Option<f64> {
+    fn position_of(&self, point: &Point) -> Option<f64> {
         point.parameters.get(&self.x.key).and_then(|text| quantity(text)).map(|(number, _)| number)
     }
 
-    /// The picture: curves of equations as lines, and what others give as marks of the same colour.
+    /// The chart: smooth curves of the analytical models, and markers of the same colour for the other backends.
     pub(crate) fn chart(&self, curves: &[Curve]) -> NamedChart {
         let own = curves.iter().filter(|curve| curve.figure == self.name);
         let own: Vec<_> = own.filter(|curve| !curve.points.is_empty()).collect();
@@ -179,21 +179,22 @@ impl Figure {
                 let Some(curve) = own.iter().find(fits) else { continue };
                 let name = match backends.len() {
                     1 => line.label.clone(),
-                    _ => format!("{}, {}", line.label, told(backend)),
+                    _ => format!("{}, {}", line.label, backend_label(backend)),
                 };
                 let stroke = match (smooth(backend), backends.len()) {
                     (true, _) => Stroke::Curve,
                     (false, 1) => Stroke::Line,
-                    // Of two that send packets the marks alone are of the real ones.
+                    // With both simulation and emulation, markers are for the emulation only.
                     (false, _) if *backend == "sim" && backends.contains(&"emu") => Stroke::Line,
                     (false, _) => Stroke::Points,
                 };
-                // One colour for what is to agree: the first equations, and what was measured.
-                let apart = smooth(backend) && *backend != backends[0];
-                let style = if apart { self.line.len() + place } else { place };
+                // The first model and the measured values, which should agree, share a colour.
+                let is_second_model = smooth(backend) && *backend != backends[0];
+                let style = if is_second_model { self.line.len() + place } else { place };
                 let points = curve.points.iter();
                 let points = points.map(|at| DataPoint { x: at.x, y: at.y, ci95: at.ci95 });
-                chart = chart.with(LineSeries::new(name, points).stroke(stroke).like(style));
+                chart =
+                    chart.with(LineSeries::new(name, points).stroke(stroke).same_style_as(style));
             }
         }
         NamedChart {
@@ -203,7 +204,7 @@ impl Figure {
         }
     }
 
-    /// Counts have no unit, and units of other keys are those of quantities.
+    /// The unit of the swept key; counts have none.
     fn unit_of_x(&self) -> &'static str {
         match self.x.key.rsplit('.').next() {
             Some("rate") => "bit/s",
@@ -214,41 +215,41 @@ impl Figure {
 }
 
 impl Source {
-    /// The values that its points have, key by key.
+    /// The values of the selected points, key by key.
     fn settings(&self) -> impl Iterator<Item = (&str, &str)> {
         let pairs = self.parameters.split(';').filter_map(|pair| pair.split_once('='));
         pairs.map(|(key, value)| (key.trim(), value.trim()))
     }
 
-    /// Whether it means a point with these parameters.
-    pub(super) fn means(&self, parameters: &IndexMap<String, String>) -> bool {
+    /// Whether it selects a point with these parameters.
+    pub(super) fn selects(&self, parameters: &IndexMap<String, String>) -> bool {
         self.settings().all(|(key, value)| parameters.get(key).is_some_and(|found| found == value))
     }
 }
 
 impl Curve {
-    /// The value at a place, where it is known.
-    pub(crate) fn at(&self, x: f64) -> Option<Place> {
-        self.points.iter().find(|place| same_place(place.x, x)).copied()
+    /// The point at a position, if it is known.
+    pub(crate) fn at(&self, x: f64) -> Option<CurvePoint> {
+        self.points.iter().find(|place| same_position(place.x, x)).copied()
     }
 }
 
-/// Whether a backend answers by equations, whose curves are smooth.
+/// Whether a backend is an analytical model, whose curves are smooth.
 pub(super) fn smooth(backend: &str) -> bool {
     backend.ends_with("model")
 }
 
-/// Places are texts of scenarios that became numbers: equal up to rounding.
-fn same_place(a: f64, b: f64) -> bool {
+/// Positions are parsed from scenario texts and are equal up to rounding.
+fn same_position(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
 }
 
-/// A backend in the words of a legend.
-pub(super) fn told(backend: &str) -> &str {
+/// Name of a backend in legends.
+pub(super) fn backend_label(backend: &str) -> &str {
     match backend {
         "sim" => "simulation",
         "emu" => "emulation",
-        "paper-model" => "the paper's equations",
+        "paper-model" => "paper model",
         other => other,
     }
 }

@@ -1,29 +1,29 @@
-//! Everything that a paper's run has found.
+//! Results of the reproduction of a paper.
 
 use serde::Serialize;
 
 use super::{
-    Agreement, Answers, Curve, Expected, Judged, Paper, PassedOver, Verdict, agreements, found,
-    judge, points_of, verdicts,
+    Agreement, Answers, CheckedCell, ClaimResult, Curve, Expected, Paper, SkippedScenario,
+    agreements, check_cell, claim_results, found, points_of,
 };
 
-/// What was checked, and the curves behind it.
+/// The results of all checks, and the curves that they are based on.
 #[derive(Debug, Serialize)]
 pub(crate) struct Findings {
     /// Published numbers.
-    pub(crate) cells: Vec<Judged>,
+    pub(crate) cells: Vec<CheckedCell>,
     /// Statements of the text.
-    pub(crate) claims: Vec<Verdict>,
-    /// Points of figures that two backends answered.
+    pub(crate) claims: Vec<ClaimResult>,
+    /// Points of figures with answers of two backends.
     pub(crate) agreements: Vec<Agreement>,
     /// Curves of the figures.
     pub(crate) curves: Vec<Curve>,
-    /// Scenarios that were not run on real kernels.
-    pub(crate) passed_over: Vec<PassedOver>,
+    /// Scenarios that were not run on backend `emu`.
+    pub(crate) skipped: Vec<SkippedScenario>,
 }
 
 impl Findings {
-    /// Checks all that the paper's folder asks for.
+    /// Runs all checks of the paper's folder.
     pub(crate) fn of(paper: &Paper, answers: &Answers, quick: bool) -> Self {
         let point = |cell: &Expected| {
             let answer = answers.main(&cell.scenario);
@@ -31,23 +31,23 @@ impl Findings {
             let own = points_of(cell, points.iter().map(|point| &point.parameters));
             own.first().and_then(|index| points.get(*index))
         };
-        // What nobody could answer here is not judged; the note says so.
-        let passed_over = |cell: &&Expected| {
-            let passed = answers.passed_over().iter().any(|it| it.scenario == cell.scenario);
+        // Cells of skipped scenarios are not checked; a note reports them.
+        let skipped = |cell: &&Expected| {
+            let passed = answers.skipped().iter().any(|it| it.scenario == cell.scenario);
             passed && answers.main(&cell.scenario).is_none()
         };
-        let cells = paper.cells.iter().filter(|cell| !passed_over(cell)).map(|cell| {
+        let cells = paper.cells.iter().filter(|cell| !skipped(cell)).map(|cell| {
             let other = paper.cells.iter().find(|it| cell.tolerance.other() == Some(&it.cell));
-            judge(cell, point(cell), other.and_then(|it| found(it, point(it)).mean))
+            check_cell(cell, point(cell), other.and_then(|it| found(it, point(it)).mean))
         });
         let curves: Vec<_> =
-            paper.about.figure.iter().flat_map(|figure| figure.curves(answers)).collect();
+            paper.definition.figure.iter().flat_map(|figure| figure.curves(answers)).collect();
         Self {
             cells: cells.collect(),
-            claims: verdicts(&paper.claims, &curves, quick),
+            claims: claim_results(&paper.claims, &curves, quick),
             agreements: agreements(paper, &curves, quick),
             curves,
-            passed_over: answers.passed_over().to_vec(),
+            skipped: answers.skipped().to_vec(),
         }
     }
 
@@ -56,18 +56,18 @@ impl Findings {
         self.cells.len() + self.claims.len() + self.agreements.len()
     }
 
-    /// What does not hold, by name.
+    /// Names of the failed checks.
     pub(crate) fn failed(&self) -> Vec<String> {
         let cells = self.cells.iter().filter(|cell| !cell.ok);
         let claims = self.claims.iter().filter(|claim| !claim.ok);
-        let apart = self.agreements.iter().filter(|one| one.deviation.is_some());
+        let differing = self.agreements.iter().filter(|one| one.deviation.is_some());
         let cells = cells.map(|cell| cell.expected.cell.clone());
         let claims = claims.map(|claim| format!("{} ({})", claim.claim, claim.backend));
-        let apart = apart.map(|one| format!("{}.{} at {}", one.figure, one.line, one.x));
-        cells.chain(claims).chain(apart).collect()
+        let differing = differing.map(|one| format!("{}.{} at {}", one.figure, one.line, one.x));
+        cells.chain(claims).chain(differing).collect()
     }
 
-    /// How many checks hold, in a sentence.
+    /// Number of checks that hold, as a sentence.
     pub(crate) fn summary(&self) -> String {
         let mut parts = Vec::new();
         let part = |ok: usize, all: usize, what: &str| format!("{ok} of {all} {what}");
@@ -79,7 +79,7 @@ impl Findings {
             let known = self.claims.iter().filter(|claim| claim.ok).count();
             let known = known.saturating_sub(holds);
             let claims = part(holds, self.claims.len(), "claims hold");
-            parts.push(format!("{claims}, {known} do not for a reason that is known"));
+            parts.push(format!("{claims}, {known} do not for a known reason"));
         }
         if !self.agreements.is_empty() {
             let within = self
@@ -93,17 +93,17 @@ impl Findings {
             let points = part(within.count(), self.agreements.len(), "points agree");
             parts.push(format!("{points}, {} are known to differ", listed.count()));
         }
-        if !self.passed_over.is_empty() {
-            let names: Vec<_> = self.passed_over.iter().map(|it| it.scenario.as_str()).collect();
-            parts.push(format!("not run on real kernels on this machine: {}", names.join(", ")));
+        if !self.skipped.is_empty() {
+            let names: Vec<_> = self.skipped.iter().map(|it| it.scenario.as_str()).collect();
+            parts.push(format!("not run on backend emu on this machine: {}", names.join(", ")));
         }
         parts.join("; ") + "."
     }
 }
 
-/// How many figures agree with the paper, and which are known to differ.
-fn figures(cells: &[Judged]) -> String {
-    let reason = |cell: &Judged| cell.expected.reason.clone().filter(|_| cell.ok);
+/// Number of figures that agree with the paper, and known differences.
+fn figures(cells: &[CheckedCell]) -> String {
+    let reason = |cell: &CheckedCell| cell.expected.reason.clone().filter(|_| cell.ok);
     let ok = cells.iter().filter(|cell| cell.ok && cell.expected.reason.is_none()).count();
     let within = format!("{ok} of {} figures within their tolerance", cells.len());
     let differ = cells.iter().filter_map(|cell| Some((&cell.expected.cell, reason(cell)?)));

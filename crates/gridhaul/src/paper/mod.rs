@@ -1,16 +1,16 @@
-//! Papers: experiments that others published, repeated and checked figure by figure.
+//! Papers: published experiments, reproduced and checked figure by figure.
 //!
-//! A paper is a folder `papers/<name>/`: `paper.toml` lists the scenarios and figures, `expected.csv`
-//! the published numbers, what ns-2 gives for them, and how near gridhaul must come, `claims.toml`
-//! what the text says. A new paper needs a new folder and no code.
+//! A paper is a folder `papers/<name>/`: `paper.toml` lists the scenarios and figures, `expected.csv` the published
+//! values, those of ns-2 and their tolerances, and `claims.toml` the statements of the text. A new paper needs a new
+//! folder and no code.
 
-mod agree;
 mod answers;
+mod backend_agreement;
+mod check;
 mod claim;
 mod expected;
 mod figure;
 mod findings;
-mod judge;
 mod page;
 mod reproduction;
 
@@ -21,50 +21,50 @@ use gridhaul_scenario::scenario::Scenario;
 use indexmap::IndexMap;
 use serde::Deserialize;
 
-use crate::ask;
 use crate::error::Error;
-use agree::Known;
+use crate::request;
+use backend_agreement::KnownDifference;
 use claim::Claim;
 use figure::Figure;
 
-use agree::{Agreement, agreements, tables as agreement_tables};
-use answers::{Answers, PassedOver};
-use claim::{Verdict, table as claim_table, verdicts};
+use answers::{Answers, SkippedScenario};
+use backend_agreement::{Agreement, agreements, tables as agreement_tables};
+use check::{CheckedCell, check_cell, found, points_of, tables};
+use claim::{ClaimResult, claim_results, table as claim_table};
 use expected::Expected;
 use figure::Curve;
 use findings::Findings;
-use judge::{Judged, found, judge, points_of, tables};
 pub use reproduction::{Reproduction, paper};
 
-/// A paper as it stands in the repository.
+/// A paper of the repository.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Paper {
     /// Name of the folder.
     pub name: &'static str,
-    /// What it is and what it asks.
-    pub(crate) about: About,
+    /// Title, scenarios and figures.
+    pub(crate) definition: PaperDefinition,
     /// The published numbers.
     pub(crate) cells: Vec<Expected>,
-    /// What the text says about the figures.
+    /// Statements of the text about the figures.
     pub(crate) claims: Vec<Claim>,
-    /// Where backends are known to differ.
-    pub(crate) differs: Vec<Known>,
+    /// Known differences between backends.
+    pub(crate) differs: Vec<KnownDifference>,
     files: &'static [(&'static str, &'static str)],
 }
 
 /// The file `paper.toml`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct About {
+pub(crate) struct PaperDefinition {
     /// Title of the paper.
     pub(crate) title: String,
-    /// Who wrote it, and where it appeared.
+    /// Authors and publication.
     pub(crate) source: String,
-    /// What its readers must know: shown above the results.
+    /// Introduction of the report.
     pub(crate) note: String,
-    /// Headings of its tables and figures, by the name in `expected.csv` and in figures.
+    /// Headings of its tables and figures, by the name in `expected.csv` and in `[[figure]]`.
     pub(crate) table: IndexMap<String, String>,
-    /// What to say below them, by the same name.
+    /// Captions, by the same name.
     #[serde(default)]
     pub(crate) caption: IndexMap<String, String>,
     /// Scenarios to run.
@@ -74,24 +74,24 @@ pub(crate) struct About {
     pub(crate) figure: Vec<Figure>,
     /// Charts over time.
     #[serde(default)]
-    pub(crate) course: Vec<Course>,
+    pub(crate) timeline: Vec<Timeline>,
 }
 
 /// A recorded quantity over time, with a line for each point of a scenario's sweep.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Course {
+pub(crate) struct Timeline {
     /// Name, unique in the paper.
     pub(crate) name: String,
-    /// Heading of the part of the report that shows it; a name in `[table]`.
+    /// Section of the report: a name in `[table]`.
     pub(crate) table: String,
-    /// What it shows.
+    /// Title of the chart.
     pub(crate) title: String,
     /// Name of the scenario; it must set `record.interval`.
     pub(crate) scenario: String,
-    /// The quantity: a column of a recorded series.
+    /// The quantity: a column of a recorded time series.
     pub(crate) column: String,
-    /// The flow or the direction of a link that it is of.
+    /// The flow or link direction.
     pub(crate) of: String,
 }
 
@@ -104,30 +104,30 @@ pub(crate) struct Experiment {
     /// Name of this use of the file. Absent: the file name without ending.
     #[serde(default)]
     pub(crate) name: Option<String>,
-    /// Backends that answer, such as `["model", "sim"]`. Absent: the one of the command line.
+    /// Backends that run the scenario, such as `["model", "sim"]`. Absent: those of the command line.
     #[serde(default)]
     pub(crate) on: Vec<String>,
-    /// The same for a quick run, where they are others.
+    /// Backends of a quick run, if they differ.
     #[serde(default)]
     pub(crate) quick_on: Option<Vec<String>>,
-    /// Runs on real kernels at the same time; more than one only where each takes little of the machine.
+    /// Concurrent runs of backend `emu`; more than one only if a run needs little CPU time.
     #[serde(default)]
     pub(crate) concurrent_runs: usize,
-    /// Keys and values in place of those of the file: `key=value` sets, `key=a,b` sweeps.
+    /// Changes to the file: `key=value` sets a key, `key=a,b` sweeps it.
     #[serde(default)]
     pub(crate) set: Vec<String>,
-    /// The same for a quick run, such as `replications = 3`; on top of `set`.
+    /// Further changes for a quick run, such as `replications=3`.
     #[serde(default)]
     pub(crate) quick: Vec<String>,
-    /// By backend: the same for points that it answers in addition, to draw a smooth line.
+    /// By backend: changes for additional points of a smooth curve.
     #[serde(default)]
     pub(crate) further: BTreeMap<String, Vec<String>>,
-    /// Names of the points of its sweep, for charts over time.
+    /// Names of its sweep points in charts over time.
     #[serde(default)]
     pub(crate) points: Vec<String>,
 }
 
-/// The files of a paper, as the build put them into the program.
+/// The files of a paper, embedded by the build script.
 struct Embedded {
     name: &'static str,
     files: &'static [(&'static str, &'static str)],
@@ -139,7 +139,7 @@ impl Paper {
     /// All papers.
     ///
     /// # Errors
-    /// A folder that cannot be read, which is a fault of gridhaul.
+    /// A folder with errors, which is a defect of gridhaul.
     pub fn all() -> Result<Vec<Self>, Error> {
         EMBEDDED.iter().map(Self::read).collect::<anyhow::Result<_>>().map_err(Error::Internal)
     }
@@ -147,54 +147,54 @@ impl Paper {
     /// Title of the paper.
     #[must_use]
     pub fn title(&self) -> &str {
-        &self.about.title
+        &self.definition.title
     }
 
-    /// Who wrote it, and where it appeared.
+    /// Authors and publication.
     #[must_use]
     pub fn source(&self) -> &str {
-        &self.about.source
+        &self.definition.source
     }
 
     /// Number of published figures that are checked or drawn.
     #[must_use]
     pub fn figures(&self) -> usize {
-        self.cells.len() + self.about.figure.len()
+        self.cells.len() + self.definition.figure.len()
     }
 
     fn read(embedded: &Embedded) -> anyhow::Result<Self> {
         let Embedded { name, files } = embedded;
         let broken = |file: &str| format!("papers/{name}/{file}");
-        let about = text(files, "paper.toml").and_then(|text| Ok(toml::from_str(text)?));
+        let definition = text(files, "paper.toml").and_then(|text| Ok(toml::from_str(text)?));
         let paper = Self {
             name,
-            about: about.with_context(|| broken("paper.toml"))?,
+            definition: definition.with_context(|| broken("paper.toml"))?,
             cells: optional(files, "expected.csv", expected::read)
                 .with_context(|| broken("expected.csv"))?,
             claims: optional(files, "claims.toml", claim::read)
                 .with_context(|| broken("claims.toml"))?,
-            differs: optional(files, "differs.csv", agree::read)
+            differs: optional(files, "differs.csv", backend_agreement::read)
                 .with_context(|| broken("differs.csv"))?,
             files,
         };
-        let figures = &paper.about.figure;
+        let figures = &paper.definition.figure;
         expected::check(&paper.cells).with_context(|| broken("expected.csv"))?;
         paper.check_figures().with_context(|| broken("paper.toml"))?;
         claim::check(&paper.claims, figures).with_context(|| broken("claims.toml"))?;
-        agree::check(&paper.differs, figures).with_context(|| broken("differs.csv"))?;
+        backend_agreement::check(&paper.differs, figures).with_context(|| broken("differs.csv"))?;
         Ok(paper)
     }
 
-    /// Whether figures have headings, and their lines points from scenarios that there are.
+    /// Checks that figures have headings and that their lines refer to existing scenarios.
     fn check_figures(&self) -> anyhow::Result<()> {
-        let scenarios: Vec<_> = self.about.scenario.iter().map(Experiment::name).collect();
+        let scenarios: Vec<_> = self.definition.scenario.iter().map(Experiment::name).collect();
         for (index, name) in scenarios.iter().enumerate() {
             ensure!(!scenarios[..index].contains(name), "two scenarios have the name {name}");
         }
-        for figure in &self.about.figure {
+        for figure in &self.definition.figure {
             let named = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
             let place = &figure.name;
-            let known = self.about.table.contains_key(&figure.table);
+            let known = self.definition.table.contains_key(&figure.table);
             ensure!(known, "figure {place}: [table] has no {:?}", figure.table);
             for line in &figure.line {
                 ensure!(
@@ -202,7 +202,11 @@ impl Paper {
                     "figure {place}, line {}: names have letters, digits and _",
                     line.name
                 );
-                ensure!(!line.from.is_empty(), "figure {place}, line {}: from nowhere", line.name);
+                ensure!(
+                    !line.from.is_empty(),
+                    "figure {place}, line {}: `from` is empty",
+                    line.name
+                );
                 for source in &line.from {
                     let scenario = source.scenario.as_str();
                     ensure!(
@@ -215,17 +219,17 @@ impl Paper {
                 }
             }
         }
-        for course in &self.about.course {
-            let Course { name, table, scenario, .. } = course;
-            let known = self.about.table.contains_key(table);
-            ensure!(known, "course {name}: [table] has no {table:?}");
+        for timeline in &self.definition.timeline {
+            let Timeline { name, table, scenario, .. } = timeline;
+            let known = self.definition.table.contains_key(table);
+            ensure!(known, "timeline {name}: [table] has no {table:?}");
             let known = scenarios.contains(&scenario.as_str());
-            ensure!(known, "course {name}: there is no scenario {scenario:?}");
+            ensure!(known, "timeline {name}: there is no scenario {scenario:?}");
         }
         Ok(())
     }
 
-    /// A scenario of the paper, with what the experiment changes in its file.
+    /// A scenario of the paper with the changes of the experiment.
     pub(crate) fn scenario(
         &self,
         experiment: &Experiment,
@@ -237,7 +241,7 @@ impl Paper {
         let quick = if quick { &experiment.quick[..] } else { &[] };
         for settings in [&experiment.set[..], quick] {
             let settings = answers::settings(settings).with_context(|| shown.clone())?;
-            scenario = ask::assign(scenario, &shown, &settings)?;
+            scenario = request::assign(scenario, &shown, &settings)?;
         }
         Ok((experiment.name().to_owned(), scenario))
     }
@@ -250,7 +254,7 @@ impl Experiment {
     }
 }
 
-/// What a file holds; nothing where the paper has no such file.
+/// Contents of an optional file; the default if the paper does not have it.
 fn optional<T: Default>(
     files: &'static [(&'static str, &'static str)],
     name: &str,
@@ -273,26 +277,30 @@ mod tests {
     use gridhaul_report::quantity;
 
     #[test]
-    fn every_cell_asks_for_something_that_its_scenario_has() {
+    fn every_cell_refers_to_an_existing_row_of_its_scenario() {
         let papers = Paper::all().unwrap();
         assert!(papers.iter().any(|paper| paper.name == "hybrid"));
         for paper in &papers {
             for quick in [false, true] {
-                let scenarios = paper.about.scenario.iter();
+                let scenarios = paper.definition.scenario.iter();
                 let scenarios: IndexMap<_, _> = scenarios
                     .map(|experiment| paper.scenario(experiment, quick).unwrap())
                     .collect();
-                for figure in &paper.about.figure {
+                for figure in &paper.definition.figure {
                     for line in &figure.line {
                         line_has_points(figure, line, &scenarios);
                     }
                 }
-                for course in &paper.about.course {
-                    let scenario = &scenarios[&course.scenario];
-                    let link = course.of.split('.').next().unwrap_or_default();
+                for timeline in &paper.definition.timeline {
+                    let scenario = &scenarios[&timeline.scenario];
+                    let link = timeline.of.split('.').next().unwrap_or_default();
                     let known =
                         scenario.flow.contains_key(link) || scenario.link.contains_key(link);
-                    assert!(scenario.record.interval.is_some() && known, "course {}", course.name);
+                    assert!(
+                        scenario.record.interval.is_some() && known,
+                        "timeline {}",
+                        timeline.name
+                    );
                 }
                 for cell in &paper.cells {
                     if let Some(other) = cell.tolerance.other() {
@@ -305,7 +313,7 @@ mod tests {
                     let parameters = points.iter().map(|point| &point.parameters);
                     assert_eq!(points_of(cell, parameters).len(), 1, "{place}: parameters");
                     assert!(cell.select.exists_in(scenario), "{place}: select");
-                    assert!(paper.about.table.contains_key(&cell.table), "{place}: table");
+                    assert!(paper.definition.table.contains_key(&cell.table), "{place}: table");
                 }
             }
         }
@@ -322,21 +330,22 @@ mod tests {
             let select = source.select.as_ref().unwrap_or(&figure.y.select);
             assert!(select.exists_in(scenario), "{place}: {select}");
             let points = scenario.points().unwrap();
-            let mut own = points.iter().filter(|point| source.means(&point.parameters)).peekable();
+            let mut own =
+                points.iter().filter(|point| source.selects(&point.parameters)).peekable();
             assert!(own.peek().is_some(), "{place}: no point has {:?}", source.parameters);
             for point in own {
                 let number =
                     point.parameters.get(&figure.x.key).map(|text| quantity(text).is_some());
                 assert!(
                     source.x.is_some() || number == Some(true),
-                    "{place}: no place on the axis"
+                    "{place}: no position on the axis"
                 );
             }
         }
     }
 
     #[test]
-    fn no_two_cells_have_one_name() {
+    fn names_of_cells_are_unique() {
         for paper in Paper::all().unwrap() {
             let mut names: Vec<_> = paper.cells.iter().map(|cell| &cell.cell).collect();
             names.sort();

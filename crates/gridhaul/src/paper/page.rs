@@ -7,26 +7,26 @@ use gridhaul_report::html::{PAGE_STYLE, table_element};
 use gridhaul_report::{BarChart, NamedChart, TextTable, chart_over_time, charts_over_time};
 use gridhaul_scenario::answer::Estimate;
 
+use super::check::{CheckedCell, quantity, tables};
 use super::expected::scaled;
-use super::judge::{Judged, quantity, tables};
-use super::{Answers, Course, Findings, Paper, agreement_tables, claim_table};
+use super::{Answers, Findings, Paper, Timeline, agreement_tables, claim_table};
 
-/// One HTML file without scripts and without anything from elsewhere.
+/// The report: one HTML file without scripts and external resources.
 pub(crate) fn page(paper: &Paper, findings: &Findings, pictures: &[NamedChart]) -> String {
-    let about = &paper.about;
-    let title = escape(&about.title);
+    let definition = &paper.definition;
+    let title = escape(&definition.title);
     let mut body = format!(
         "<header>\n<h1>{title}</h1>\n<p class=\"meta\">{}</p>\n</header>\n<main>\n<p>{}</p>\n\
          <p><strong>{}</strong></p>\n",
-        escape(&about.source),
-        escape(&about.note),
+        escape(&definition.source),
+        escape(&definition.note),
         escape(&findings.summary()),
     );
     if let Some(table) = &claim_table(&findings.claims) {
         with_heading(&mut body, table);
     }
     let tables = tables(paper, &findings.cells);
-    for (name, heading) in &about.table {
+    for (name, heading) in &definition.table {
         let own: Vec<_> = pictures.iter().filter(|picture| picture.section == *heading).collect();
         let table = tables.iter().find(|table| table.title == *heading);
         if own.is_empty() && table.is_none() {
@@ -37,7 +37,7 @@ pub(crate) fn page(paper: &Paper, findings: &Findings, pictures: &[NamedChart]) 
             let _ = writeln!(body, "<figure>{}</figure>", picture.chart.to_inline_svg());
         }
         body += "</div>\n<p></p>\n";
-        if let Some(caption) = about.caption.get(name) {
+        if let Some(caption) = definition.caption.get(name) {
             let _ = writeln!(body, "<p>{}</p>", escape(caption));
         }
         table.into_iter().for_each(|table| body += &marked(table));
@@ -57,11 +57,11 @@ pub(crate) fn page(paper: &Paper, findings: &Findings, pictures: &[NamedChart]) 
 /// delays are drawn over time, the others as bars.
 pub(crate) fn pictures(paper: &Paper, findings: &Findings, answers: &Answers) -> Vec<NamedChart> {
     let mut pictures = Vec::new();
-    for (name, heading) in &paper.about.table {
+    for (name, heading) in &paper.definition.table {
         let cells = findings.cells.iter().filter(|cell| cell.expected.table == *name);
         let cells: Vec<_> = cells.collect();
         let mut own: Vec<NamedChart> = Vec::new();
-        for experiment in &paper.about.scenario {
+        for experiment in &paper.definition.scenario {
             let scenario = experiment.name();
             if cells.iter().any(|cell| cell.expected.scenario == scenario)
                 && let Some(answer) = answers.main(scenario)
@@ -76,10 +76,10 @@ pub(crate) fn pictures(paper: &Paper, findings: &Findings, answers: &Answers) ->
         for picture in &mut own {
             picture.name = format!("table-{name}-{}", picture.name).replace([' ', '.'], "-");
         }
-        let figures = paper.about.figure.iter().filter(|figure| figure.table == *name);
+        let figures = paper.definition.figure.iter().filter(|figure| figure.table == *name);
         own.extend(figures.map(|figure| figure.chart(&findings.curves)));
-        let courses = paper.about.course.iter().filter(|course| course.table == *name);
-        own.extend(courses.filter_map(|course| chart_of(paper, course, answers)));
+        let timelines = paper.definition.timeline.iter().filter(|timeline| timeline.table == *name);
+        own.extend(timelines.filter_map(|timeline| chart_of(paper, timeline, answers)));
         for mut picture in own {
             picture.section.clone_from(heading);
             pictures.push(picture);
@@ -88,11 +88,11 @@ pub(crate) fn pictures(paper: &Paper, findings: &Findings, answers: &Answers) ->
     pictures
 }
 
-/// A quantity over time, from the answer that figures are held to.
-fn chart_of(paper: &Paper, course: &Course, answers: &Answers) -> Option<NamedChart> {
-    let answer = answers.main(&course.scenario)?;
-    let experiment = paper.about.scenario.iter().find(|it| it.name() == course.scenario)?;
-    let Course { name, title, column, of, .. } = course;
+/// A quantity over time, from the main answer to the scenario.
+fn chart_of(paper: &Paper, timeline: &Timeline, answers: &Answers) -> Option<NamedChart> {
+    let answer = answers.main(&timeline.scenario)?;
+    let experiment = paper.definition.scenario.iter().find(|it| it.name() == timeline.scenario)?;
+    let Timeline { name, title, column, of, .. } = timeline;
     let chart = chart_over_time(answer, &experiment.points, (title, column, of))?;
     Some(NamedChart { name: format!("figure-{name}"), section: String::new(), chart })
 }
@@ -105,13 +105,13 @@ fn with_heading(body: &mut String, table: &TextTable) {
     }
 }
 
-/// A table whose failures stand out.
+/// An HTML table with failures in bold.
 fn marked(table: &TextTable) -> String {
     table_element(table).replace(">FAIL", "><strong>FAIL</strong>")
 }
 
 /// A chart for each quantity of a table.
-fn bars(cells: &[&Judged]) -> Vec<NamedChart> {
+fn bars(cells: &[&CheckedCell]) -> Vec<NamedChart> {
     let mut quantities: Vec<&str> = Vec::new();
     for cell in cells {
         if !quantities.contains(&cell.expected.quantity.as_str()) {
@@ -143,7 +143,7 @@ fn bars(cells: &[&Judged]) -> Vec<NamedChart> {
     quantities.iter().map(chart).collect()
 }
 
-fn series(name: &str, cells: &[&&Judged], bar: impl Fn(&Judged) -> Bar) -> BarSeries {
+fn series(name: &str, cells: &[&&CheckedCell], bar: impl Fn(&CheckedCell) -> Bar) -> BarSeries {
     let bars = cells.iter().map(|cell| {
         let Bar { value, ci95 } = bar(cell);
         let in_base = cell.expected.unit.in_base();

@@ -1,4 +1,4 @@
-//! A paper's experiments, repeated.
+//! Reproduction of the experiments of a paper.
 
 use anyhow::Context;
 use gridhaul_report::{NamedChart, TextTable};
@@ -11,7 +11,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::observer::Observer;
 
-/// What a repetition of a paper's experiments has found. It is serialised as the file `paper.json`.
+/// Results of the reproduction of a paper. They are serialised as the file `paper.json`.
 #[derive(Debug)]
 pub struct Reproduction {
     paper: Paper,
@@ -20,12 +20,12 @@ pub struct Reproduction {
     findings: Findings,
 }
 
-/// Repeats the experiments of the paper of this name and checks every published figure; `quick` with fewer
-/// replications. The engine answers the scenarios for which the paper names no backends. What this machine cannot run on
-/// real kernels is left out with a note.
+/// Reproduces the experiments of the paper of this name and checks every published figure; `quick` with fewer
+/// replications. The engine runs the scenarios for which the paper names no backends. Emulations that this machine
+/// cannot run are skipped with a note.
 ///
 /// # Errors
-/// There is no such paper, and the errors of [`run`](crate::run()). A check that fails is no error: see
+/// An unknown name, and the errors of [`run`](crate::run()). A failed check is not an error: see
 /// [`Reproduction::failed`].
 pub fn paper(
     name: &str,
@@ -40,17 +40,17 @@ impl Paper {
     /// The paper of this name.
     ///
     /// # Errors
-    /// There is none: the message lists all.
+    /// Unknown name: the message lists all papers.
     pub fn named(name: &str) -> Result<Self, Error> {
         let mut papers = Self::all()?;
         let names: Vec<_> = papers.iter().map(|paper| paper.name).collect();
         let place = names.iter().position(|known| *known == name).with_context(|| {
-            format!("there is no paper {name:?}\n  help: choose one of: {}", names.join(", "))
+            format!("unknown paper {name:?}\n  help: choose one of: {}", names.join(", "))
         })?;
         Ok(papers.swap_remove(place))
     }
 
-    /// Repeats the experiments as [`paper`] does.
+    /// Reproduces the experiments as [`paper`] does.
     ///
     /// # Errors
     /// Those of [`run`](crate::run()).
@@ -60,7 +60,7 @@ impl Paper {
         engine: &Engine,
         observer: &dyn Observer,
     ) -> Result<Reproduction, Error> {
-        let answers = Answers::ask(&self, quick, engine, observer)?;
+        let answers = Answers::collect(&self, quick, engine, observer)?;
         let findings = Findings::of(&self, &answers, quick);
         Ok(Reproduction { paper: self, quick, answers, findings })
     }
@@ -79,13 +79,13 @@ impl Reproduction {
         self.findings.failed()
     }
 
-    /// How many checks hold, in a sentence.
+    /// Number of checks that hold, as a sentence.
     #[must_use]
     pub fn summary(&self) -> String {
         self.findings.summary()
     }
 
-    /// All answers with a name for a file: that of the scenario, and of the backend where several answered.
+    /// All answers with a file name: the scenario, and the backend if there are several.
     pub fn answers(&self) -> impl Iterator<Item = (String, &Answer)> {
         self.answers.named()
     }
@@ -105,7 +105,7 @@ impl Reproduction {
         pictures(&self.paper, &self.findings, &self.answers)
     }
 
-    /// The report with these charts: one HTML file that needs no other.
+    /// The report with these charts: one self-contained HTML file.
     #[must_use]
     pub fn html(&self, charts: &[NamedChart]) -> String {
         page(&self.paper, &self.findings, charts)

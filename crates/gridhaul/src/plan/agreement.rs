@@ -1,24 +1,24 @@
-//! Whether equations and simulation agree about a candidate.
+//! Agreement of analytical model and simulation about a candidate.
 
 use gridhaul_report::format;
 use gridhaul_scenario::answer::{Metric, Point, Row};
 
-use super::limits::{Kind, Limit};
+use super::limits::{Limit, LimitKind};
 
-/// Largest difference, as a share of the simulated value, with which the two agree.
+/// Largest relative deviation from the simulated value that counts as agreement.
 pub(crate) const AGREEMENT: f64 = 0.1;
 
-/// Shares below this (losses, retransmissions, late messages) are both next to nothing: one in a thousand.
-const NEXT_TO_NOTHING: f64 = 1e-3;
+/// Ratios (of losses, retransmissions, late messages) below this value are negligible and therefore agree.
+const NEGLIGIBLE_RATIO: f64 = 1e-3;
 
-/// One quantity, as the equations and the simulation see it.
+/// One quantity of the analytical model and of the simulation.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Comparison {
     /// Flow or upstream connections.
     pub(crate) row: String,
-    /// Name of the quantity for people.
+    /// Heading of the quantity.
     pub(crate) what: &'static str,
-    /// Its column in answers.
+    /// Name of the metric in answers.
     pub(crate) column: &'static str,
     pub(crate) unit: &'static str,
     pub(crate) model: f64,
@@ -29,15 +29,15 @@ impl Comparison {
     /// Whether the two agree within [`AGREEMENT`].
     pub(crate) fn agrees(&self) -> bool {
         let small = self.unit.is_empty()
-            && self.model.abs() < NEXT_TO_NOTHING
-            && self.simulated.abs() < NEXT_TO_NOTHING;
+            && self.model.abs() < NEGLIGIBLE_RATIO
+            && self.simulated.abs() < NEGLIGIBLE_RATIO;
         small || (self.model - self.simulated).abs() <= AGREEMENT * self.simulated.abs()
     }
 
-    /// The two values in a row: `goodput of reading: 341 kbit/s by equations, 19.1 kbit/s simulated`.
-    pub(crate) fn words(&self) -> String {
+    /// Both values as text: `goodput of reading: 341 kbit/s (model), 19.1 kbit/s (simulation)`.
+    pub(crate) fn describe(&self) -> String {
         format!(
-            "{} of {}: {} by equations, {} simulated",
+            "{} of {}: {} (model), {} (simulation)",
             self.what,
             self.row,
             self.shown(self.model),
@@ -56,11 +56,11 @@ impl Comparison {
     }
 }
 
-/// What is compared of every row, whatever the limits are.
-const ALWAYS: [Metric; 3] = [Metric::Goodput, Metric::OfferedLoad, Metric::RetransmissionRatio];
+/// Metrics that are compared for every row, independently of the limits.
+const COMPARED: [Metric; 3] = [Metric::Goodput, Metric::OfferedLoad, Metric::RetransmissionRatio];
 
-/// Every quantity that limits depend on, and goodput, offered load and retransmissions of every row, as far
-/// as both know it.
+/// Compares goodput, offered load, retransmissions and the limited quantities of every flow, as far as both have a
+/// value.
 pub(crate) fn compare(limits: &[Limit], model: &Point, simulated: &Point) -> Vec<Comparison> {
     let mut comparisons = Vec::new();
     for row in &simulated.flows {
@@ -68,24 +68,24 @@ pub(crate) fn compare(limits: &[Limit], model: &Point, simulated: &Point) -> Vec
             continue;
         };
         let limited = limits.iter().filter(|limit| limit.flow == row.name);
-        let metrics = ALWAYS.into_iter().chain(limited.map(|limit| metric(limit.kind)));
+        let metrics = COMPARED.into_iter().chain(limited.map(|limit| metric(limit.kind)));
         comparisons.extend(metrics.filter_map(|metric| compared(metric, equations, row)));
     }
     comparisons
 }
 
-const fn metric(kind: Kind) -> Metric {
+const fn metric(kind: LimitKind) -> Metric {
     match kind {
-        Kind::Loss => Metric::SegmentLossTotal,
-        Kind::DelayMean => Metric::DelayMean,
-        Kind::DelayP98 => Metric::DelayP98,
-        Kind::Deadline => Metric::DeadlineMet,
+        LimitKind::Loss => Metric::SegmentLossTotal,
+        LimitKind::DelayMean => Metric::DelayMean,
+        LimitKind::DelayP98 => Metric::DelayP98,
+        LimitKind::Deadline => Metric::DeadlineMet,
     }
 }
 
 fn compared(metric: Metric, equations: &Row, simulated: &Row) -> Option<Comparison> {
     let info = metric.info();
-    // What is late is compared: of 99.9 % and 98 % in time one is twenty times the other.
+    // The ratio of late messages is compared: 0.1 % and 2 % late differ more clearly than 99.9 % and 98 % in time.
     let late = metric == Metric::DeadlineMet;
     let value = |row: &Row| row.mean(metric).map(|value| if late { 1.0 - value } else { value });
     Some(Comparison {
@@ -100,7 +100,7 @@ fn compared(metric: Metric, equations: &Row, simulated: &Row) -> Option<Comparis
 
 #[cfg(test)]
 mod tests {
-    use super::super::fake::point;
+    use super::super::test_backends::point;
     use super::*;
 
     fn agree(metric: Metric, model: f64, simulated: f64) -> bool {
@@ -111,14 +111,14 @@ mod tests {
     }
 
     #[test]
-    fn ten_percent_of_the_simulated_value_are_allowed() {
+    fn ten_percent_of_the_simulated_value_are_tolerated() {
         assert!(agree(Metric::Goodput, 109e3, 100e3) && agree(Metric::Goodput, 91e3, 100e3));
         assert!(!agree(Metric::Goodput, 111e3, 100e3) && !agree(Metric::Goodput, 89e3, 100e3));
         assert!(!agree(Metric::OfferedLoad, 1.0, 0.0));
     }
 
     #[test]
-    fn shares_below_one_in_a_thousand_agree_and_others_do_not() {
+    fn ratios_below_a_tenth_of_a_percent_agree() {
         assert!(agree(Metric::RetransmissionRatio, 1e-9, 9e-4));
         assert!(!agree(Metric::RetransmissionRatio, 2.11e-3, 3.4e-4));
         assert!(!agree(Metric::RetransmissionRatio, 0.002, 0.1));

@@ -1,44 +1,43 @@
-//! `plan.json`: what planning found out, for programs.
+//! `plan.json`: the outcome of planning as JSON.
 
 use gridhaul_scenario::scenario::Scenario;
 use indexmap::IndexMap;
 use serde_json::{Value, json};
 
 use super::agreement::Comparison;
+use super::candidate::Candidate;
+use super::evaluate::Evaluation;
 use super::evidence::Decision;
-use super::finding::decided;
-use super::judge::Judgement;
-use super::limits::{Limit, State};
-use super::trial::Candidate;
-use super::{Basis, Checked, Outcome};
+use super::limits::{Limit, LimitState};
+use super::summary::decided;
+use super::{Basis, PlanOutcome, SimulatedCandidate};
 
 /// The outcome as JSON.
-pub(crate) fn document(scenario: &Scenario, outcome: &Outcome) -> Value {
+pub(crate) fn document(scenario: &Scenario, outcome: &PlanOutcome) -> Value {
     let choice = |candidate: &Candidate| choice(outcome, candidate);
     let winner = outcome.winner.as_ref().map(|winner| {
         json!({
             "choice": choice(&winner.candidate),
             "basis": match outcome.basis {
-                Basis::Equations => "equations",
-                Basis::Both => "equations and simulation",
+                Basis::Model => "model",
+                Basis::Both => "model and simulation",
                 Basis::Simulation => "simulation",
             },
             "limits": limits(outcome, &winner.model, outcome.verified()),
         })
     });
-    let tried = outcome
-        .tried
-        .as_ref()
-        .map(|tried| tried.iter().map(|checked| simulated(outcome, checked)).collect::<Vec<_>>());
-    let others = outcome.others.iter().map(|(other, judgement)| {
+    let simulations = outcome.simulations.as_ref().map(|simulations| {
+        simulations.iter().map(|checked| simulated(outcome, checked)).collect::<Vec<_>>()
+    });
+    let others = outcome.alternatives.iter().map(|(other, evaluation)| {
         json!({
             "what": other.what,
             "choice": choice(&other.candidate),
-            "keeps": other.keeps,
-            "limits": limits(outcome, judgement, outcome.simulated(&other.candidate)),
+            "met": other.meets_limits,
+            "limits": limits(outcome, evaluation, outcome.simulated(&other.candidate)),
         })
     });
-    let impossible = outcome.impossible.as_ref().map(|why| {
+    let infeasible = outcome.infeasible.as_ref().map(|why| {
         let best = outcome.limits.iter().zip(&why.best).map(|(limit, best)| {
             json!({
                 "flow": limit.flow,
@@ -51,7 +50,7 @@ pub(crate) fn document(scenario: &Scenario, outcome: &Outcome) -> Value {
         json!({
             "best": best.collect::<Vec<_>>(),
             "nearest": why.nearest.as_ref().map(choice),
-            "enough": why.beyond,
+            "sufficient": why.sufficient,
         })
     });
     json!({
@@ -59,26 +58,26 @@ pub(crate) fn document(scenario: &Scenario, outcome: &Outcome) -> Value {
         "title": scenario.title,
         "scenario_sha256": scenario.sha256(),
         "currency": outcome.plan.currency,
-        "finding": outcome.finding(),
+        "summary": outcome.summary(),
         "candidates": outcome.candidates,
-        "judged": outcome.judged,
+        "evaluated": outcome.evaluated,
         "winner": winner,
-        "simulated": tried,
-        "cheaper_not_simulated": outcome.left,
-        "others": others.collect::<Vec<_>>(),
-        "impossible": impossible,
-        "without_answer": outcome.refused,
+        "simulated": simulations,
+        "cheaper_not_simulated": outcome.not_simulated,
+        "alternatives": others.collect::<Vec<_>>(),
+        "infeasible": infeasible,
+        "without_answer": outcome.without_answer,
     })
 }
 
 /// A simulated candidate.
-fn simulated(outcome: &Outcome, checked: &Checked) -> Value {
+fn simulated(outcome: &PlanOutcome, checked: &SimulatedCandidate) -> Value {
     let result = match checked.decision {
-        Decision::Keeps => "keeps",
-        Decision::Breaks(_) => "breaks",
+        Decision::Met => "met",
+        Decision::Violated(_) => "violated",
         Decision::TooClose(_) => "too close",
         Decision::Unknown(_) => "unknown",
-        Decision::Invalid(_) => "not valid",
+        Decision::Invalid(_) => "invalid",
     };
     json!({
         "choice": choice(outcome, &checked.candidate),
@@ -91,18 +90,18 @@ fn simulated(outcome: &Outcome, checked: &Checked) -> Value {
     })
 }
 
-fn choice(outcome: &Outcome, candidate: &Candidate) -> Value {
-    let values = outcome.keys().iter().zip(&candidate.trial.values);
+fn choice(outcome: &PlanOutcome, candidate: &Candidate) -> Value {
+    let values = outcome.keys().iter().zip(&candidate.parameters.values);
     let values: IndexMap<_, _> =
         values.filter_map(|(key, value)| Some((key.key.as_str(), value.as_ref()?))).collect();
     json!({
         "values": values,
-        "collectors": candidate.trial.collectors,
+        "aggregators": candidate.parameters.aggregators,
         "cost": candidate.cost,
     })
 }
 
-/// A quantity as both see it.
+/// One quantity of model and simulation.
 fn comparison(comparison: &Comparison) -> Value {
     json!({
         "row": comparison.row,
@@ -113,13 +112,17 @@ fn comparison(comparison: &Comparison) -> Value {
     })
 }
 
-/// Each limit with its values: loss and late messages as shares, delays in seconds.
-fn limits(outcome: &Outcome, model: &Judgement, simulated: Option<&Checked>) -> Vec<Value> {
+/// Each limit with its values: loss and late messages as ratios, delays in seconds.
+fn limits(
+    outcome: &PlanOutcome,
+    model: &Evaluation,
+    simulated: Option<&SimulatedCandidate>,
+) -> Vec<Value> {
     let entry = |(at, limit): (usize, &Limit)| {
         let state = match limit.state(&model.measured[at]) {
-            State::Kept => Some(true),
-            State::Broken => Some(false),
-            State::Unknown => None,
+            LimitState::Met => Some(true),
+            LimitState::Violated => Some(false),
+            LimitState::Unknown => None,
         };
         let mut entry = json!({
             "flow": limit.flow,
@@ -142,12 +145,12 @@ fn limits(outcome: &Outcome, model: &Judgement, simulated: Option<&Checked>) -> 
     outcome.limits.iter().enumerate().map(entry).collect()
 }
 
-/// Whether a simulation keeps one limit, with a margin for other seeds.
+/// Whether a simulation meets one limit, with a margin for other seeds.
 fn met(decision: &Decision, limit: usize) -> Option<bool> {
     match decision {
         Decision::Unknown(which) if which.contains(&limit) => None,
-        Decision::Breaks(which) | Decision::TooClose(which) => Some(!which.contains(&limit)),
+        Decision::Violated(which) | Decision::TooClose(which) => Some(!which.contains(&limit)),
         Decision::Invalid(_) => Some(false),
-        Decision::Keeps | Decision::Unknown(_) => Some(true),
+        Decision::Met | Decision::Unknown(_) => Some(true),
     }
 }

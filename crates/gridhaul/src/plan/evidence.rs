@@ -1,54 +1,58 @@
-//! What the replications of a candidate show, and whether that decides about its limits.
+//! Replications of a candidate, and the statistical decision on its limits.
 
 use gridhaul_scenario::answer::{Answer, DeadlineCheck, Estimate, Metric, Point, Row};
 use gridhaul_scenario::scenario::Scenario;
 
-use super::limits::{Kind, Limit, Measured};
+use super::limits::{Limit, LimitKind, Measured};
 
-/// Fewest replications with which a candidate keeps its limits.
+/// Minimum number of replications for the decision that a candidate meets its limits.
 pub(crate) const REPLICATIONS_MIN: usize = 3;
 
 /// The replications of one candidate.
 #[derive(Debug, Clone)]
 pub(crate) struct Evidence {
-    /// The answer to each, with one seed each.
+    /// Answer of each replication; each has its own seed.
     runs: Vec<Answer>,
-    /// Measured time of each, in seconds.
+    /// Measured time of each replication (without warm-up), in seconds.
     measured: f64,
 }
 
-/// What the simulation of a candidate says.
+/// Result of the simulation of a candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// Every limit is kept, with a margin for other seeds.
-    Keeps,
-    /// These limits are broken, by index.
-    Breaks(Vec<usize>),
-    /// No limit is broken on average, but these are so close that another seed may break them.
+    /// Every limit is met, with a margin for other seeds.
+    Met,
+    /// These limits are violated, by index.
+    Violated(Vec<usize>),
+    /// No mean violates its limit, but these are so close that another seed may violate them.
     TooClose(Vec<usize>),
     /// These limits have no value in the simulation.
     Unknown(Vec<usize>),
-    /// The network does not work as the limits presuppose, whatever their values are.
+    /// The network does not work, so that the values of the limits mean nothing.
     Invalid(String),
 }
 
-/// State of one limit over some replications.
+/// Position of a confidence interval relative to its bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Interval {
-    Kept,
-    Broken,
-    Open,
+enum IntervalState {
+    /// Below the bound: the limit is met.
+    Below,
+    /// Above the bound: the limit is violated.
+    Above,
+    /// Contains the bound: undecided.
+    Contains,
+    /// The limit has no value.
     Unknown,
 }
 
 impl Evidence {
-    /// No replication yet of a scenario.
+    /// No replications of a scenario yet.
     pub(crate) fn of(scenario: &Scenario) -> Self {
         let measured = scenario.duration.as_secs_f64() - scenario.warmup.as_secs_f64();
         Self { runs: Vec::new(), measured }
     }
 
-    /// Adds a replication. An answer without points is none.
+    /// Adds a replication. An answer without points is ignored.
     pub(crate) fn add(&mut self, answer: Answer) {
         if !answer.points.is_empty() {
             self.runs.push(answer);
@@ -70,16 +74,16 @@ impl Evidence {
         self.points().map(|point| sample(limit, point)).collect()
     }
 
-    /// Mean and interval of a limit over the replications.
+    /// Mean and confidence interval of a limit over the replications.
     pub(crate) fn measured(&self, limit: &Limit) -> Measured {
         let samples: Option<Vec<f64>> = self.samples(limit).into_iter().collect();
         let estimate = samples.map_or_else(Estimate::default, |samples| Estimate::of(&samples));
-        // Of what is infinite no mean is shown.
+        // An infinite mean has no value to show.
         let value = estimate.mean.filter(|mean| mean.is_finite());
         Measured { value, ci95: value.and(estimate.ci95), floor: None }
     }
 
-    /// What the replications so far say; `None` where more are needed and `last` is false.
+    /// The decision after the replications so far; `None` if more are needed and `last` is false.
     pub(crate) fn decision(&self, limits: &[Limit], last: bool) -> Option<Decision> {
         if self.runs.is_empty() {
             return last.then(|| Decision::Unknown((0..limits.len()).collect()));
@@ -88,21 +92,21 @@ impl Evidence {
             return Some(Decision::Invalid(reason));
         }
         let states: Vec<_> = limits.iter().map(|limit| self.interval(limit)).collect();
-        let with = |wanted: Interval| -> Vec<usize> {
+        let with = |wanted: IntervalState| -> Vec<usize> {
             (0..states.len()).filter(|at| states[*at] == wanted).collect()
         };
-        let [broken, unknown, open] =
-            [Interval::Broken, Interval::Unknown, Interval::Open].map(with);
-        match (broken.is_empty(), unknown.is_empty(), open.is_empty()) {
-            (false, ..) => Some(Decision::Breaks(broken)),
+        let [violated, unknown, undecided] =
+            [IntervalState::Above, IntervalState::Unknown, IntervalState::Contains].map(with);
+        match (violated.is_empty(), unknown.is_empty(), undecided.is_empty()) {
+            (false, ..) => Some(Decision::Violated(violated)),
             (_, false, _) => Some(Decision::Unknown(unknown)),
-            (_, _, false) => last.then(|| self.exceeded(limits, open)),
+            (_, _, false) => last.then(|| self.final_decision(limits, undecided)),
             _ if self.runs.len() < REPLICATIONS_MIN => None,
-            _ => Some(Decision::Keeps),
+            _ => Some(Decision::Met),
         }
     }
 
-    /// The replications together: means and 95 % intervals.
+    /// One answer with the means and 95 % confidence intervals over the replications.
     pub(crate) fn answer(&self) -> Option<Answer> {
         let mut answer = self.runs.first()?.clone();
         answer.replications = self.runs.len() as u32;
@@ -130,55 +134,59 @@ impl Evidence {
         self.runs.iter().filter_map(|run| run.points.first())
     }
 
-    /// At the last replication: limits that are broken on average, or else those without margin.
-    fn exceeded(&self, limits: &[Limit], open: Vec<usize>) -> Decision {
+    /// The decision after the last replication: limits violated on average or, if there are none, those without margin.
+    fn final_decision(&self, limits: &[Limit], undecided: Vec<usize>) -> Decision {
         let above = |at: &usize| {
             let limit = &limits[*at];
-            self.measured(limit).value.is_none_or(|value| limit.used(value) > 1.0)
+            self.measured(limit).value.is_none_or(|value| limit.utilisation(value) > 1.0)
         };
-        let broken: Vec<_> = open.iter().copied().filter(above).collect();
-        if broken.is_empty() { Decision::TooClose(open) } else { Decision::Breaks(broken) }
+        let violated: Vec<_> = undecided.iter().copied().filter(above).collect();
+        if violated.is_empty() {
+            Decision::TooClose(undecided)
+        } else {
+            Decision::Violated(violated)
+        }
     }
 
-    /// On which side of the bound a limit lies.
+    /// Position of the confidence interval relative to the bound of a limit.
     ///
-    /// Broken: the 95 % confidence interval of the mean lies above the bound. Kept: the 95 % prediction
+    /// Violated: the 95 % confidence interval of the mean lies above the bound. Met: the 95 % prediction
     /// interval of a further replication, `mean ± t s √(1 + 1/n)`, lies below; its half width is
     /// `√(n + 1)` times that of the mean (Hahn and Meeker 1991, section 4.8).
-    fn interval(&self, limit: &Limit) -> Interval {
+    fn interval(&self, limit: &Limit) -> IntervalState {
         let Some(samples) = self.samples(limit).into_iter().collect::<Option<Vec<f64>>>() else {
-            return Interval::Unknown;
+            return IntervalState::Unknown;
         };
         if samples.iter().any(|sample| sample.is_infinite()) {
-            return Interval::Broken;
+            return IntervalState::Above;
         }
         let estimate = Estimate::of(&samples);
         let (Some(mean), Some(half)) = (estimate.mean, estimate.ci95) else {
-            return Interval::Open;
+            return IntervalState::Contains;
         };
         let further = half * ((samples.len() + 1) as f64).sqrt();
-        if limit.used(mean - half) > 1.0 {
-            Interval::Broken
-        } else if limit.used(mean + further) <= 1.0 {
-            Interval::Kept
+        if limit.utilisation(mean - half) > 1.0 {
+            IntervalState::Above
+        } else if limit.utilisation(mean + further) <= 1.0 {
+            IntervalState::Below
         } else {
-            Interval::Open
+            IntervalState::Contains
         }
     }
 }
 
-/// The value of a limit in one replication; infinite where the simulation knows that it is beyond any
-/// delay that was measured.
+/// The value of a limit in one replication; infinite if a delay is censored, hence longer than every measured
+/// delay.
 fn sample(limit: &Limit, point: &Point) -> Option<f64> {
     let measured = limit.measure(point).value;
     let row = point.flows.iter().find(|row| row.name == limit.flow)?;
     let arrived = row.mean(Metric::Messages).is_some_and(|messages| messages > 0.0);
-    // Messages that never arrived are among the slowest 2 %, and so the percentile has no value.
-    let censored = matches!(limit.kind, Kind::DelayP98 | Kind::DelayMean) && arrived;
+    // Messages that never arrived are among the slowest 2 %, so that the percentile has no value.
+    let censored = matches!(limit.kind, LimitKind::DelayP98 | LimitKind::DelayMean) && arrived;
     measured.or_else(|| censored.then_some(f64::INFINITY))
 }
 
-/// Means over the replications of a row; a metric counts where it exists.
+/// Means over the replications of a row; each metric over the replications in which it has a value.
 fn combine<'a>(row: &mut Row, rows: &(impl Iterator<Item = &'a Row> + Clone)) {
     for (metric, estimate) in &mut row.metrics {
         let samples: Vec<f64> = rows.clone().filter_map(|row| row.mean(*metric)).collect();
@@ -186,29 +194,29 @@ fn combine<'a>(row: &mut Row, rows: &(impl Iterator<Item = &'a Row> + Clone)) {
     }
 }
 
-/// Largest share of the connections that may have failed: more than one in a thousand are no matter of chance.
+/// Largest tolerated ratio of failed connections, 0.1 %.
 const FAILED_MAX: f64 = 1e-3;
 
-/// Why the limits of a replication say nothing, whatever their values are: connections that never opened, or
-/// messages that were due and did not arrive.
+/// Why the values of the limits mean nothing in a replication: connections were not established, or messages that were
+/// due did not arrive.
 fn invalid(point: &Point, measured: f64) -> Option<String> {
-    point.flows.iter().find_map(|row| unopened(row).or_else(|| undelivered(row, measured)))
+    point.flows.iter().find_map(|row| not_established(row).or_else(|| undelivered(row, measured)))
 }
 
-fn unopened(row: &Row) -> Option<String> {
+fn not_established(row: &Row) -> Option<String> {
     let failed = row.mean(Metric::ConnectionsFailed)?;
     let all = failed + row.mean(Metric::ConnectionsOpened).unwrap_or(0.0);
     (failed > FAILED_MAX * all)
-        .then(|| format!("{failed} of {all} connections of {} never opened", row.name))
+        .then(|| format!("{failed} of {all} connections of {} were never established", row.name))
 }
 
-/// Messages that did not arrive, beyond those that are on their way when the run ends: by Little's law, their
-/// mean delay over the measured time.
+/// Messages that did not arrive, except those in transit at the end of the run; by Little's law, their ratio is the
+/// mean delay divided by the measured time.
 fn undelivered(row: &Row, measured: f64) -> Option<String> {
     let due = row.mean(Metric::MessagesDue).filter(|due| *due > 0.0)?;
     let missing = 1.0 - row.mean(Metric::Messages)? / due;
-    let under_way = row.mean(Metric::DelayMean).unwrap_or(0.0) / measured;
-    (missing > 1.0 - DeadlineCheck::SHARE + under_way).then(|| {
+    let in_transit = row.mean(Metric::DelayMean).unwrap_or(0.0) / measured;
+    (missing > 1.0 - DeadlineCheck::SHARE + in_transit).then(|| {
         format!(
             "{:.1} % of the messages of {} that were due did not arrive",
             missing * 100.0,
@@ -221,57 +229,57 @@ fn undelivered(row: &Row, measured: f64) -> Option<String> {
 mod tests {
     use gridhaul_scenario::backend::{Backend, NoProgress};
 
-    use super::super::fake::{Fake, district, plan_of, point};
     use super::super::limits::limits;
+    use super::super::test_backends::{FakeBackend, district, plan_of, point};
     use super::*;
 
-    /// What these losses, one for each seed, say about a limit of 2 %.
+    /// The decision on a limit of 2 % for these losses, one per seed.
     fn decision(losses: &[f64], last: bool) -> Option<Decision> {
         let scenario = district("seed = [1]", "seed = 1");
         let (plan, _) = plan_of(&scenario);
         let mut evidence = Evidence::of(&scenario);
         for (seed, loss) in (1..).zip(losses) {
             let run = Scenario { seed, ..scenario.clone() };
-            let backend = Fake::new(|_: &Scenario| Some(*loss));
+            let backend = FakeBackend::new(|_: &Scenario| Some(*loss));
             evidence.add(backend.run(&run, &NoProgress).unwrap());
         }
         evidence.decision(&limits(&scenario, &plan), last)
     }
 
     #[test]
-    fn a_candidate_is_decided_when_the_interval_lies_on_one_side() {
+    fn a_candidate_is_decided_when_the_interval_excludes_the_limit() {
         // One replication has no interval.
         assert_eq!(decision(&[0.5], false), None);
         // Half width t(1) s/√2 = 12.7 × 0.001: 2.7 % to 5.3 %, above 2 %.
-        assert_eq!(decision(&[0.039, 0.041], false), Some(Decision::Breaks(vec![0])));
-        // 0.7 % to 3.3 %: on both sides.
+        assert_eq!(decision(&[0.039, 0.041], false), Some(Decision::Violated(vec![0])));
+        // 0.7 % to 3.3 %: contains the limit.
         assert_eq!(decision(&[0.019, 0.021], false), None);
-        // Two replications keep nothing, equal as they are.
+        // Two replications are too few to meet a limit, even if they are equal.
         assert_eq!(decision(&[0.01, 0.01], false), None);
-        assert_eq!(decision(&[0.01, 0.01, 0.01], false), Some(Decision::Keeps));
+        assert_eq!(decision(&[0.01, 0.01, 0.01], false), Some(Decision::Met));
     }
 
     #[test]
-    fn a_further_replication_must_keep_the_limit() {
+    fn a_further_replication_must_meet_the_limit() {
         // Mean 1.5 %, s = 0.1 %: a further one is below 1.5 + 4.303 × 0.1 × √(4/3) = 1.997 %.
-        assert_eq!(decision(&[0.014, 0.015, 0.016], false), Some(Decision::Keeps));
-        // 2.012 %, although the interval of the mean ends at 1.76 %.
+        assert_eq!(decision(&[0.014, 0.015, 0.016], false), Some(Decision::Met));
+        // 2.012 %, although the confidence interval of the mean ends at 1.76 %.
         assert_eq!(decision(&[0.01415, 0.01515, 0.01615], false), None);
         assert_eq!(decision(&[0.01415, 0.01515, 0.01615], true), Some(Decision::TooClose(vec![0])));
-        assert_eq!(decision(&[0.019, 0.0225], true), Some(Decision::Breaks(vec![0])));
+        assert_eq!(decision(&[0.019, 0.0225], true), Some(Decision::Violated(vec![0])));
     }
 
     #[test]
-    fn what_never_opened_or_arrived_keeps_no_limit() {
-        let said = |metrics: &[(Metric, f64)]| invalid(&point(metrics), 50.0);
+    fn failed_connections_and_missing_messages_invalidate_a_replication() {
+        let reason = |metrics: &[(Metric, f64)]| invalid(&point(metrics), 50.0);
         let opened = |failed, opened| {
-            said(&[(Metric::ConnectionsFailed, failed), (Metric::ConnectionsOpened, opened)])
+            reason(&[(Metric::ConnectionsFailed, failed), (Metric::ConnectionsOpened, opened)])
         };
         assert_eq!((opened(0.0, 5000.0), opened(5.0, 4995.0)), (None, None));
-        let told = opened(6.0, 4994.0).unwrap();
-        assert_eq!(told, "6 of 5000 connections of reading never opened");
+        let message = opened(6.0, 4994.0).unwrap();
+        assert_eq!(message, "6 of 5000 connections of reading were never established");
         let arrived = |messages, delay| {
-            said(&[
+            reason(&[
                 (Metric::MessagesDue, 1000.0),
                 (Metric::Messages, messages),
                 (Metric::DelayMean, delay),
@@ -282,16 +290,16 @@ mod tests {
             arrived(970.0, 0.1).unwrap(),
             "3.0 % of the messages of reading that were due did not arrive"
         );
-        // 4 % are on their way when a run of 50 s ends, if each takes 2 s.
+        // With a delay of 2 s, 4 % of the messages are in transit when a run of 50 s ends.
         assert_eq!(arrived(950.0, 2.0), None);
     }
 
     #[test]
-    fn replications_are_put_together() {
+    fn replications_are_combined() {
         let scenario = district("seed = [1]", "seed = 1");
         let mut evidence = Evidence::of(&scenario);
         for (seed, loss) in [(4, 0.01), (5, 0.02), (6, 0.03)] {
-            let backend = Fake::new(move |_: &Scenario| Some(loss));
+            let backend = FakeBackend::new(move |_: &Scenario| Some(loss));
             let run = Scenario { seed, ..scenario.clone() };
             evidence.add(backend.run(&run, &NoProgress).unwrap());
         }

@@ -1,4 +1,4 @@
-//! Limits, and whether an answer keeps them.
+//! Limits of a plan, and whether an answer meets them.
 
 use gridhaul_report::format;
 use gridhaul_scenario::answer::{DeadlineCheck, Metric, Point, Row};
@@ -9,40 +9,40 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Limit {
     pub(crate) flow: String,
-    pub(crate) kind: Kind,
-    /// Largest loss or delay that is allowed; for a deadline, the share that may be late.
+    pub(crate) kind: LimitKind,
+    /// Largest allowed loss or delay; for a deadline, the largest ratio of late messages.
     pub(crate) bound: f64,
-    /// The deadline in seconds; the bound, where it is a delay.
+    /// The deadline in seconds; for delays, the bound.
     seconds: f64,
 }
 
-/// What a limit is about.
+/// The limited quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Kind {
+pub(crate) enum LimitKind {
     Loss,
     DelayMean,
     DelayP98,
     Deadline,
 }
 
-/// What an answer says about a limit.
+/// The value of a limited quantity in an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Measured {
-    /// The value, in the unit of the bound; `None` where the backend cannot know it.
+    /// The value, in the unit of the bound; `None` if the backend does not compute it.
     pub(crate) value: Option<f64>,
-    /// Half width of its 95 % interval.
+    /// Half width of its 95 % confidence interval.
     pub(crate) ci95: Option<f64>,
-    /// Where the value is not known: what it cannot be far below, the mean passage of a segment.
+    /// If the value is unknown: a lower bound, the mean delay of a segment.
     pub(crate) floor: Option<f64>,
 }
 
-/// Whether a limit is kept.
+/// Whether a limit is met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum State {
-    Kept,
-    Broken,
+pub(crate) enum LimitState {
+    Met,
+    Violated,
     Unknown,
 }
 
@@ -54,30 +54,30 @@ pub(crate) fn limits(scenario: &Scenario, plan: &PlanSpecification) -> Vec<Limit
             limits.push(Limit { flow: name.clone(), kind, bound, seconds });
         };
         if let Some(loss) = limit.loss {
-            add(Kind::Loss, loss.ratio(), 0.0);
+            add(LimitKind::Loss, loss.ratio(), 0.0);
         }
         if let Some(time) = limit.delay_mean {
-            add(Kind::DelayMean, time.as_secs_f64(), time.as_secs_f64());
+            add(LimitKind::DelayMean, time.as_secs_f64(), time.as_secs_f64());
         }
         if let Some(time) = limit.delay_p98 {
-            add(Kind::DelayP98, time.as_secs_f64(), time.as_secs_f64());
+            add(LimitKind::DelayP98, time.as_secs_f64(), time.as_secs_f64());
         }
         let deadline = scenario.flow.get(name).and_then(|flow| flow.effective_deadline());
         if let (true, Some(time)) = (limit.deadline, deadline) {
-            add(Kind::Deadline, 1.0 - DeadlineCheck::SHARE, time.as_secs_f64());
+            add(LimitKind::Deadline, 1.0 - DeadlineCheck::SHARE, time.as_secs_f64());
         }
     }
     limits
 }
 
 impl Limit {
-    /// What is limited: `loss of reading`.
-    pub(crate) fn what(&self) -> String {
+    /// The limited quantity: `loss of reading`.
+    pub(crate) fn name(&self) -> String {
         let quantity = match self.kind {
-            Kind::Loss => "loss",
-            Kind::DelayMean => "mean delay",
-            Kind::DelayP98 => "delay of 98 %",
-            Kind::Deadline => "late messages",
+            LimitKind::Loss => "loss",
+            LimitKind::DelayMean => "mean delay",
+            LimitKind::DelayP98 => "98th-percentile delay",
+            LimitKind::Deadline => "late messages",
         };
         format!("{quantity} of {}", self.flow)
     }
@@ -85,7 +85,7 @@ impl Limit {
     /// The bound: `at most 2 %`.
     pub(crate) fn bound_words(&self) -> String {
         match self.kind {
-            Kind::Deadline => {
+            LimitKind::Deadline => {
                 format!("at most {} after {}", self.shown(self.bound), self.time(self.seconds))
             }
             _ => format!("at most {}", self.shown(self.bound)),
@@ -95,8 +95,8 @@ impl Limit {
     /// A value in the unit of the bound.
     pub(crate) fn shown(&self, value: f64) -> String {
         match self.kind {
-            Kind::Loss | Kind::Deadline => format!("{} %", digits(value * 100.0)),
-            Kind::DelayMean | Kind::DelayP98 => self.time(value),
+            LimitKind::Loss | LimitKind::Deadline => format!("{} %", digits(value * 100.0)),
+            LimitKind::DelayMean | LimitKind::DelayP98 => self.time(value),
         }
     }
 
@@ -105,8 +105,8 @@ impl Limit {
         format::value(rounded, "s")
     }
 
-    /// Share of the limit that a value uses up: 1 is just kept.
-    pub(crate) fn used(&self, value: f64) -> f64 {
+    /// Ratio of a value to the limit: up to 1, the limit is met.
+    pub(crate) fn utilisation(&self, value: f64) -> f64 {
         match (value > 0.0, self.bound > 0.0) {
             (_, true) => value / self.bound,
             (true, false) => f64::INFINITY,
@@ -114,7 +114,7 @@ impl Limit {
         }
     }
 
-    /// What a point of an answer says about this limit.
+    /// The limited quantity at a point of an answer.
     pub(crate) fn measure(&self, point: &Point) -> Measured {
         let Some(row) = point.flows.iter().find(|row| row.name == self.flow) else {
             return Measured::default();
@@ -124,42 +124,44 @@ impl Limit {
             (estimate.mean.map(map), estimate.ci95)
         };
         let (value, ci95) = match self.kind {
-            Kind::Loss => with_unsent(row, found(Metric::SegmentLossTotal, &|loss| loss)),
-            Kind::DelayMean if is_mean_censored(row) => (None, None),
-            Kind::DelayMean => found(Metric::DelayMean, &|delay| delay),
-            Kind::DelayP98 => found(Metric::DelayP98, &|delay| delay),
-            Kind::Deadline => found(Metric::DeadlineMet, &|share| 1.0 - share),
+            LimitKind::Loss => with_unsent(row, found(Metric::SegmentLossTotal, &|loss| loss)),
+            LimitKind::DelayMean if is_mean_censored(row) => (None, None),
+            LimitKind::DelayMean => found(Metric::DelayMean, &|delay| delay),
+            LimitKind::DelayP98 => found(Metric::DelayP98, &|delay| delay),
+            LimitKind::Deadline => found(Metric::DeadlineMet, &|share| 1.0 - share),
         };
         let floor = if value.is_none() { self.floor(row) } else { None };
         Measured { value, ci95, floor }
     }
 
-    /// A message is at best as fast as a passage of one of its segments. For the slowest 2 % this
-    /// is a guess, and a careful one: it rules out only what cannot work.
+    /// A lower bound: the delay of a message is at least that of one of its segments. For the 98th percentile the mean
+    /// segment delay is a cautious estimate, which excludes only infeasible candidates.
     fn floor(&self, row: &Row) -> Option<f64> {
         let passage = row.mean(Metric::SegmentDelayTotal)?;
         match self.kind {
-            Kind::Loss => None,
-            Kind::DelayMean | Kind::DelayP98 => Some(passage),
-            // Beyond the deadline on average: most are late.
-            Kind::Deadline => Some(if passage > self.seconds { 1.0 } else { 0.0 }),
+            LimitKind::Loss => None,
+            LimitKind::DelayMean | LimitKind::DelayP98 => Some(passage),
+            // A mean delay above the deadline: most messages are late.
+            LimitKind::Deadline => Some(if passage > self.seconds { 1.0 } else { 0.0 }),
         }
     }
 
-    /// Whether a value keeps the limit.
-    pub(crate) fn state(&self, measured: &Measured) -> State {
+    /// Whether a value meets the limit.
+    pub(crate) fn state(&self, measured: &Measured) -> LimitState {
         match (measured.value, measured.floor) {
-            (Some(value), _) if self.used(value) <= 1.0 => State::Kept,
-            (Some(_), _) => State::Broken,
-            (None, Some(floor)) if floor > 0.0 && self.used(floor) > 1.0 => State::Broken,
-            (None, _) => State::Unknown,
+            (Some(value), _) if self.utilisation(value) <= 1.0 => LimitState::Met,
+            (Some(_), _) => LimitState::Violated,
+            (None, Some(floor)) if floor > 0.0 && self.utilisation(floor) > 1.0 => {
+                LimitState::Violated
+            }
+            (None, _) => LimitState::Unknown,
         }
     }
 }
 
-/// The loss of segments, and of messages that were never sent: those whose connection did not open,
-/// datagrams that were lost, and all messages where none arrived.
-fn with_unsent(row: &Row, (segments, ci95): Estimated) -> Estimated {
+/// The loss of segments combined with that of messages that were never sent (their connection was not established),
+/// of lost datagrams, and of all messages if none arrived.
+fn with_unsent(row: &Row, (segments, ci95): MeanWithInterval) -> MeanWithInterval {
     let due = row.mean(Metric::MessagesDue).is_some_and(|due| due > 0.0);
     if due && row.mean(Metric::Messages) == Some(0.0) {
         return (Some(1.0), None);
@@ -172,14 +174,14 @@ fn with_unsent(row: &Row, (segments, ci95): Estimated) -> Estimated {
     }
 }
 
-/// Whether so many messages are missing that the mean over the others says nothing: more than 2 %, so
-/// that their 98th percentile is not known.
+/// Whether more than 2 % of the messages are missing, so that the 98th percentile is unknown and the mean over the
+/// others is biased.
 fn is_mean_censored(row: &Row) -> bool {
     row.mean(Metric::Messages).is_some() && row.mean(Metric::DelayP98).is_none()
 }
 
-/// A mean, and the half width of its 95 % interval.
-type Estimated = (Option<f64>, Option<f64>);
+/// A mean and the half width of its 95 % confidence interval.
+type MeanWithInterval = (Option<f64>, Option<f64>);
 
 /// Three significant digits.
 fn digits(value: f64) -> String {
@@ -189,7 +191,7 @@ fn digits(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fake::{district, plan_of, point};
+    use super::super::test_backends::{district, plan_of, point};
     use super::*;
 
     fn limits_of(text: &str) -> Vec<Limit> {
@@ -214,10 +216,13 @@ mod tests {
         let limits = limits_of(all);
         let states: Vec<_> =
             limits.iter().map(|limit| limit.state(&limit.measure(&point))).collect();
-        assert_eq!(states, [State::Kept, State::Broken, State::Kept, State::Broken]);
+        assert_eq!(
+            states,
+            [LimitState::Met, LimitState::Violated, LimitState::Met, LimitState::Violated]
+        );
         let used: Vec<_> = limits
             .iter()
-            .map(|limit| (limit.used(limit.measure(&point).value.unwrap()) * 100.0).round())
+            .map(|limit| (limit.utilisation(limit.measure(&point).value.unwrap()) * 100.0).round())
             .collect();
         assert_eq!(used, [50.0, 150.0, 100.0, 105.0]);
         let words: Vec<_> = limits.iter().map(Limit::bound_words).collect();
@@ -225,28 +230,28 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_neither_kept_nor_broken_unless_hopeless() {
+    fn an_unknown_value_violates_a_limit_only_by_its_lower_bound() {
         let limit = &limits_of("delay_p98 = \"2 s\"")[0];
         let state = |passage: f64| {
             let point = point(&[(Metric::SegmentDelayTotal, passage)]);
             limit.state(&limit.measure(&point))
         };
-        assert_eq!((state(0.3), state(2.1)), (State::Unknown, State::Broken));
-        assert_eq!(limit.state(&Measured::default()), State::Unknown);
+        assert_eq!((state(0.3), state(2.1)), (LimitState::Unknown, LimitState::Violated));
+        assert_eq!(limit.state(&Measured::default()), LimitState::Unknown);
         let late = &limits_of("deadline = true")[0];
         let measured = |passage| late.measure(&point(&[(Metric::SegmentDelayTotal, passage)]));
-        assert_eq!(late.state(&measured(14.0)), State::Unknown);
-        assert_eq!(late.state(&measured(16.0)), State::Broken);
+        assert_eq!(late.state(&measured(14.0)), LimitState::Unknown);
+        assert_eq!(late.state(&measured(16.0)), LimitState::Violated);
     }
 
     #[test]
-    fn messages_that_were_never_sent_are_lost() {
+    fn messages_that_were_never_sent_count_as_lost() {
         let limit = &limits_of("loss = \"2 %\"")[0];
         let loss = |metrics: &[(Metric, f64)]| limit.measure(&point(metrics)).value;
         let segments = (Metric::SegmentLossTotal, 0.01);
         let [due, none] = [(Metric::MessagesDue, 100.0), (Metric::Messages, 0.0)];
         assert_eq!(loss(&[segments, due, (Metric::Messages, 100.0)]), Some(0.01));
-        assert_eq!(loss(&[due, none]), Some(1.0), "nothing arrived, and nothing was even sent");
+        assert_eq!(loss(&[due, none]), Some(1.0), "no message was sent");
         assert_eq!(loss(&[segments, due, none]), Some(1.0));
         let half = (Metric::MessageLoss, 0.5);
         assert_eq!(loss(&[segments, due, (Metric::Messages, 50.0), half]), Some(1.0 - 0.99 * 0.5));
@@ -255,19 +260,19 @@ mod tests {
     }
 
     #[test]
-    fn a_mean_over_some_of_the_messages_keeps_no_limit() {
+    fn a_censored_mean_meets_no_limit() {
         let limit = &limits_of("delay_mean = \"2 s\"")[0];
         let mean = [(Metric::Messages, 50.0), (Metric::DelayMean, 1.0)];
         assert_eq!(limit.measure(&point(&mean)).value, None);
         let whole = [mean[0], mean[1], (Metric::DelayP98, 1.5)];
         assert_eq!(limit.measure(&point(&whole)).value, Some(1.0));
-        assert_eq!(limit.measure(&point(&mean[1..])).value, Some(1.0), "by equations");
+        assert_eq!(limit.measure(&point(&mean[1..])).value, Some(1.0), "by the model");
     }
 
     #[test]
-    fn a_limit_of_nothing_is_kept_by_nothing_only() {
+    fn a_limit_of_zero_is_met_by_zero_only() {
         let limit = &limits_of("loss = \"0 %\"")[0];
         let state = |loss| limit.state(&limit.measure(&point(&[(Metric::SegmentLossTotal, loss)])));
-        assert_eq!((state(0.0), state(1e-9)), (State::Kept, State::Broken));
+        assert_eq!((state(0.0), state(1e-9)), (LimitState::Met, LimitState::Violated));
     }
 }

@@ -1,27 +1,27 @@
-//! Planning: the cheapest choice that keeps limits, by equations, and then by simulation.
+//! Planning: search for the cheapest candidate that meets the limits, by the analytical model and then by simulation.
 //!
-//! `trial` makes the candidates and their costs, `judge` asks the equations, `search` finds the
-//! cheapest. `verify` simulates it and searches on by simulation where the two differ: `bench` runs the
-//! replications, `evidence` decides when they are enough, `agreement` compares, `neighbours` says what lies
-//! beside a candidate. `impossible` says which limit rules out every candidate.
+//! `candidate` lists the candidates and their costs, `evaluate` applies the model, `search` finds the cheapest feasible
+//! candidate. `verify` simulates it and continues the search by simulation if model and simulation disagree:
+//! `simulation_runs` runs the replications, `evidence` decides when they are enough, `agreement` compares model and
+//! simulation, `neighbours` measures the distance between candidates. `infeasible` explains why no candidate is feasible.
 
 mod agreement;
-mod bench;
+mod candidate;
+mod charts;
 mod document;
+mod evaluate;
 mod evidence;
-#[cfg(test)]
-mod fake;
-mod finding;
-mod impossible;
-mod judge;
+mod infeasible;
 mod limits;
 mod neighbours;
-mod picture;
 mod request;
 mod search;
-mod simulated;
+mod simulation_runs;
+mod simulation_tables;
+mod summary;
 mod tables;
-mod trial;
+#[cfg(test)]
+mod test_backends;
 mod verify;
 
 use std::collections::BTreeMap;
@@ -34,87 +34,89 @@ use gridhaul_scenario::backend::{Backend, NoProgress};
 use gridhaul_scenario::scenario::{Choice, Choices, PlanSpecification, Scenario};
 
 use crate::error::Error;
-use bench::Checked;
-use impossible::{Impossible, impossible};
-use judge::{CandidateError, Judge, Judgement};
+use candidate::{Candidate, CostItem, CostModel, candidates};
+use evaluate::{CandidateError, Evaluation, Evaluator};
+use infeasible::{Infeasible, infeasible};
 use limits::{Limit, limits};
 pub use request::{PlanRequest, check, plan};
-use search::{Other, Search};
-use trial::{Candidate, Item, Prices, candidates};
-pub use verify::Depth;
+use search::{Alternative, Search};
+use simulation_runs::SimulatedCandidate;
+pub use verify::VerificationDepth;
 use verify::{Basis, Verification};
 use verify::{Verified, verify};
 
-/// What planning found out.
+/// The outcome of planning.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct PlanOutcome {
     pub(crate) plan: PlanSpecification,
     pub(crate) choices: Choices,
     pub(crate) limits: Vec<Limit>,
-    /// Number of candidates, and of those that the equations judged.
+    /// Number of candidates, and of those that the model evaluated.
     pub(crate) candidates: usize,
-    pub(crate) judged: usize,
-    /// The cheapest that keeps all limits: in its simulation, or by equations where nothing was to be
-    /// simulated.
+    pub(crate) evaluated: usize,
+    /// The cheapest candidate that meets all limits: in its simulation or, without verification, by the model.
     pub(crate) winner: Option<Winner>,
-    /// What the winner rests on.
+    /// What the choice is based on.
     pub(crate) basis: Basis,
-    /// Candidates that were simulated, in this order; `None` where none was to be.
-    pub(crate) tried: Option<Vec<Checked>>,
-    /// Whether the equations reject every candidate.
+    /// Simulated candidates in this order; `None` without verification.
+    pub(crate) simulations: Option<Vec<SimulatedCandidate>>,
+    /// Whether the model rejects every candidate.
     pub(crate) rejected: bool,
-    /// Cheaper neighbours of the winner that were not simulated, because no more might be.
-    pub(crate) left: usize,
-    /// Choices beside the winner, with what the equations say.
-    pub(crate) others: Vec<(Other, Judgement)>,
-    /// Why there is no winner, where the equations already rule out everything.
-    pub(crate) impossible: Option<Impossible>,
-    /// Why candidates have no answer by equations, and how many.
-    pub(crate) refused: BTreeMap<String, usize>,
-    pub(crate) pictures: Vec<NamedChart>,
+    /// Cheaper neighbours of the winner that were not simulated, because the maximum number was reached.
+    pub(crate) not_simulated: usize,
+    /// Alternatives to the winner, with their evaluation by the model.
+    pub(crate) alternatives: Vec<(Alternative, Evaluation)>,
+    /// Why there is no winner, if the model rejects every candidate.
+    pub(crate) infeasible: Option<Infeasible>,
+    /// Number of candidates without an answer of the model, by reason.
+    pub(crate) without_answer: BTreeMap<String, usize>,
+    pub(crate) charts: Vec<NamedChart>,
 }
 
 /// The chosen candidate.
 #[derive(Debug)]
 pub(crate) struct Winner {
     pub(crate) candidate: Candidate,
-    pub(crate) items: Vec<Item>,
-    /// What the equations say.
-    pub(crate) model: Judgement,
-    /// The scenario with its values, which can be run.
+    pub(crate) items: Vec<CostItem>,
+    /// Evaluation by the model.
+    pub(crate) model: Evaluation,
+    /// The scenario with the chosen values, which can be run.
     pub(crate) scenario: Scenario,
 }
 
-impl Outcome {
+impl PlanOutcome {
     pub(crate) fn keys(&self) -> &[Choice] {
         self.choices.keys()
     }
 
     /// The simulation of the winner.
-    pub(crate) fn verified(&self) -> Option<&Checked> {
+    pub(crate) fn verified(&self) -> Option<&SimulatedCandidate> {
         let winner = self.winner.as_ref()?;
-        let mut tried = self.tried.iter().flatten();
-        tried.find(|checked| checked.candidate == winner.candidate)
+        let mut simulations = self.simulations.iter().flatten();
+        simulations.find(|checked| checked.candidate == winner.candidate)
     }
 
     /// The simulation of a candidate.
-    pub(crate) fn simulated(&self, candidate: &Candidate) -> Option<&Checked> {
-        self.tried.iter().flatten().find(|checked| checked.candidate.trial == candidate.trial)
+    pub(crate) fn simulated(&self, candidate: &Candidate) -> Option<&SimulatedCandidate> {
+        self.simulations
+            .iter()
+            .flatten()
+            .find(|checked| checked.candidate.parameters == candidate.parameters)
     }
 
-    /// The scenario with the values that were chosen; `None` if no choice keeps every limit.
+    /// The scenario with the chosen values; `None` if no candidate meets every limit.
     #[must_use]
     pub fn choice(&self) -> Option<&Scenario> {
         self.winner.as_ref().map(|winner| &winner.scenario)
     }
 
-    /// The finding in a few sentences.
+    /// The result in a few sentences.
     #[must_use]
-    pub fn finding(&self) -> String {
-        finding::finding(self)
+    pub fn summary(&self) -> String {
+        summary::summary(self)
     }
 
-    /// Tables of the choice, its costs, its limits and its neighbours, in the order in which they are read.
+    /// Tables of the choice, its costs, limits and alternatives, in the order of the report.
     #[must_use]
     pub fn tables(&self) -> Vec<TextTable> {
         tables::tables(self)
@@ -123,20 +125,19 @@ impl Outcome {
     /// Charts of the limits around the choice.
     #[must_use]
     pub fn charts(&self) -> &[NamedChart] {
-        &self.pictures
+        &self.charts
     }
 
-    /// Everything as JSON: the file `plan.json`. `scenario` is the one that was planned.
+    /// The outcome as JSON: the file `plan.json`. `scenario` is the planned scenario.
     #[must_use]
     pub fn document(&self, scenario: &Scenario) -> serde_json::Value {
         document::document(scenario, self)
     }
 
-    /// What the equations answer to the choice and, if it was simulated, what the simulation answers; empty without a
-    /// choice.
+    /// The answers of the model and, if it was simulated, of the simulator to the choice; empty without a choice.
     ///
     /// # Errors
-    /// The equations do not answer.
+    /// The model has no answer.
     pub fn answers(&self) -> Result<Vec<Answer>, Error> {
         let Some(choice) = self.choice() else { return Ok(Vec::new()) };
         let mut answers = vec![Model.run(choice, &NoProgress)?];
@@ -144,88 +145,91 @@ impl Outcome {
         Ok(answers)
     }
 
-    /// The answer of the winner's simulation, over its replications.
+    /// The answer of the winner's simulation over its replications.
     fn simulation(&self) -> Option<Answer> {
         self.verified()?.evidence.answer()
     }
 }
 
-/// Finds the cheapest choice. `model` judges candidates; without a verification its word is final.
+/// Finds the cheapest feasible candidate. `model` evaluates candidates; without a verification, its result is final.
 pub(crate) fn cheapest(
     scenario: &Scenario,
     model: &dyn Backend,
     verification: Option<&Verification<'_>>,
-) -> Result<Outcome, Error> {
+) -> Result<PlanOutcome, Error> {
     let plan = scenario.plan.clone().unwrap_or_default();
     let choices = scenario.choices()?;
     let limits = limits(scenario, &plan);
     let candidates = candidates(scenario, &plan, choices.keys());
-    let prices = Prices::new(scenario, &plan, choices.keys());
+    let cost_model = CostModel::new(scenario, &plan, choices.keys());
     let mut search = Search {
         candidates: &candidates,
         choices: choices.keys(),
-        prices,
-        judge: Judge::new(model, &choices, &limits),
+        cost_model,
+        evaluator: Evaluator::new(model, &choices, &limits),
     };
     let first = search.cheapest(|_| true)?;
-    answerable(&refused(&search), candidates.len())?;
+    ensure_answers(&without_answer(&search), candidates.len())?;
     let verified = match verification {
         Some(how) => simulate(&mut search, &limits, &choices, how, first)?,
         None => None,
     };
-    let (mut basis, mut left, mut tried) = (Basis::Equations, 0, None);
+    let (mut basis, mut not_simulated, mut simulations) = (Basis::Model, 0, None);
     let mut chosen = first.map(|index| candidates[index].clone());
     if let Some(verified) = verified {
-        let winner = verified.winner.map(|index| verified.tried[index].candidate.clone());
-        (basis, left, chosen) = (verified.basis, verified.left, winner);
-        tried = Some(verified.tried);
+        let winner = verified.winner.map(|index| verified.simulations[index].candidate.clone());
+        (basis, not_simulated, chosen) = (verified.basis, verified.not_simulated, winner);
+        simulations = Some(verified.simulations);
     }
-    let hopeless = first.is_none() && chosen.is_none();
-    let impossible = if hopeless { Some(impossible(&mut search)?) } else { None };
+    let rejected_all = first.is_none() && chosen.is_none();
+    let infeasible = if rejected_all { Some(infeasible(&mut search)?) } else { None };
     let others = match &chosen {
         Some(winner) => search.others(winner)?,
         None => Vec::new(),
     };
     let others = others
         .into_iter()
-        .map(|other| Ok((other.clone(), search.judge.ask(&other.candidate.trial)?.clone())))
+        .map(|other| {
+            Ok((other.clone(), search.evaluator.evaluate(&other.candidate.parameters)?.clone()))
+        })
         .collect::<Result<Vec<_>, Error>>()?;
     let anchor = (chosen.clone())
-        .or_else(|| impossible.as_ref()?.nearest.clone())
-        .or_else(|| Some(tried.as_ref()?.last()?.candidate.clone()));
-    let pictures = match &anchor {
-        Some(anchor) => picture::pictures(&mut search, &limits, &plan, anchor, chosen.is_some())?,
+        .or_else(|| infeasible.as_ref()?.nearest.clone())
+        .or_else(|| Some(simulations.as_ref()?.last()?.candidate.clone()));
+    let charts = match &anchor {
+        Some(anchor) => charts::charts(&mut search, &limits, &plan, anchor, chosen.is_some())?,
         None => Vec::new(),
     };
     let winner = match chosen {
         Some(candidate) => Some(Winner {
-            items: prices.items(&candidate.trial),
-            model: search.judge.ask(&candidate.trial)?.clone(),
-            scenario: choices.scenario(&candidate.trial.values, candidate.trial.collectors)?,
+            items: cost_model.items(&candidate.parameters),
+            model: search.evaluator.evaluate(&candidate.parameters)?.clone(),
+            scenario: choices
+                .scenario(&candidate.parameters.values, candidate.parameters.aggregators)?,
             candidate,
         }),
         None => None,
     };
-    let (judged, refused) = (search.judge.asked(), refused(&search));
-    Ok(Outcome {
+    let (evaluated, without_answer) = (search.evaluator.evaluated(), without_answer(&search));
+    Ok(PlanOutcome {
         candidates: candidates.len(),
-        judged,
+        evaluated,
         plan,
         limits,
         winner,
         basis,
-        tried,
+        simulations,
         rejected: first.is_none(),
-        left,
-        others,
-        impossible,
-        refused,
-        pictures,
+        not_simulated,
+        alternatives: others,
+        infeasible,
+        without_answer,
+        charts,
         choices,
     })
 }
 
-/// Simulates the choice of the equations or, where they reject every candidate, the one that comes nearest.
+/// Simulates the model's choice or, if the model rejects every candidate, the one closest to the limits.
 fn simulate(
     search: &mut Search<'_>,
     limits: &[Limit],
@@ -241,28 +245,28 @@ fn simulate(
     verify(search, limits, choices, how, (start, first.is_some())).map(Some)
 }
 
-/// An error where the equations have no answer to any of so many candidates.
-fn answerable(refused: &BTreeMap<String, usize>, candidates: usize) -> Result<(), Error> {
-    if refused.is_empty() || refused.values().sum::<usize>() < candidates {
+/// Returns an error if the model has no answer to any candidate.
+fn ensure_answers(reasons: &BTreeMap<String, usize>, candidates: usize) -> Result<(), Error> {
+    if reasons.is_empty() || reasons.values().sum::<usize>() < candidates {
         return Ok(());
     }
-    let reasons: Vec<_> = refused.keys().map(String::as_str).collect();
+    let reasons: Vec<_> = reasons.keys().map(String::as_str).collect();
     Err(anyhow!(
-        "the equations have no answer to any of the {candidates} candidates:\n{}\n  help: change these \
-         keys, or try choices by hand with `gridhaul sweep`",
+        "the analytical model supports none of the {candidates} candidates:\n{}\n  help: change these \
+         keys, or simulate candidates with `gridhaul sweep`",
         reasons.join("\n")
     )
     .into())
 }
 
-/// Why candidates that were asked about have no answer.
-fn refused(search: &Search<'_>) -> BTreeMap<String, usize> {
-    let mut refused = BTreeMap::new();
+/// Number of evaluated candidates without an answer, by reason.
+fn without_answer(search: &Search<'_>) -> BTreeMap<String, usize> {
+    let mut reasons = BTreeMap::new();
     for candidate in search.candidates {
-        let Some(judgement) = search.judge.known(&candidate.trial) else { continue };
-        if let Some(CandidateError::NoAnswer(why)) = &judgement.error {
-            *refused.entry(why.clone()).or_insert(0) += 1;
+        let Some(evaluation) = search.evaluator.known(&candidate.parameters) else { continue };
+        if let Some(CandidateError::NoAnswer(why)) = &evaluation.error {
+            *reasons.entry(why.clone()).or_insert(0) += 1;
         }
     }
-    refused
+    reasons
 }

@@ -1,35 +1,34 @@
-//! Which candidates lie beside each other.
+//! Distance between candidates.
 
 use gridhaul_report::quantity;
 use gridhaul_scenario::scenario::Choice;
 
+use super::candidate::ParameterSet;
 use super::search::is_numeric;
-use super::trial::Trial;
 
-/// Steps from one trial to another: the largest number of values that lie between the two in any key. Numbers
-/// lie in their order; any two words of a choice are one step apart, as are a trial with aggregators and one
-/// without.
-pub(crate) fn steps(one: &Trial, other: &Trial, choices: &[Choice]) -> usize {
+/// Distance between two parameter sets in steps: the maximum over the keys. Numbers are ordered; any two
+/// non-numeric values are one step apart, as are a set with aggregators and one without.
+pub(crate) fn steps(one: &ParameterSet, other: &ParameterSet, choices: &[Choice]) -> usize {
     let keys = one.values.iter().zip(&other.values).zip(choices);
     let steps = keys.map(|((one, other), choice)| match (one, other) {
-        (Some(one), Some(other)) => between(one, other, choice),
+        (Some(one), Some(other)) => steps_between(one, other, choice),
         _ => 0,
     });
-    let toggled = usize::from(one.collectors != other.collectors);
+    let toggled = usize::from(one.aggregators != other.aggregators);
     steps.max().unwrap_or(0).max(toggled)
 }
 
-/// Keys in which two trials differ.
-pub(crate) fn differing(one: &Trial, other: &Trial) -> usize {
-    if one.collectors != other.collectors {
-        // The keys of aggregators have no values without them.
+/// Number of keys in which two parameter sets differ.
+pub(crate) fn differing(one: &ParameterSet, other: &ParameterSet) -> usize {
+    if one.aggregators != other.aggregators {
+        // Without aggregators, their keys have no values.
         let both = one.values.iter().zip(&other.values).filter(|(a, b)| a.is_some() && b.is_some());
         return 1 + both.filter(|(a, b)| a != b).count();
     }
     one.values.iter().zip(&other.values).filter(|(one, other)| one != other).count()
 }
 
-fn between(one: &str, other: &str, choice: &Choice) -> usize {
+fn steps_between(one: &str, other: &str, choice: &Choice) -> usize {
     if one == other {
         return 0;
     }
@@ -51,11 +50,11 @@ fn between(one: &str, other: &str, choice: &Choice) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fake::{district, plan_of};
+    use super::super::test_backends::{district, plan_of};
     use super::*;
 
     #[test]
-    fn numbers_lie_in_their_order_and_words_beside_each_other() {
+    fn numbers_are_ordered_and_other_values_are_one_step_apart() {
         let scenario = district(
             "\"node.collector.count\" = [8, 1, 2, 4]\n\
              \"stack.upstream.congestion_control\" = [\"reno\", \"vegas\", \"sack\"]\n\
@@ -63,20 +62,22 @@ mod tests {
             "\"node.collector.count\" = 900",
         );
         let (_, choices) = plan_of(&scenario);
-        let trial = |values: [&str; 3]| Trial {
+        let parameters = |values: [&str; 3]| ParameterSet {
             values: values.iter().map(|value| Some((*value).to_owned())).collect(),
-            collectors: true,
+            aggregators: true,
         };
-        let from = trial(["2", "reno", "500 kbit/s"]);
-        let of = |values| steps(&from, &trial(values), choices.keys());
+        let from = parameters(["2", "reno", "500 kbit/s"]);
+        let of = |values| steps(&from, &parameters(values), choices.keys());
         assert_eq!(of(["2", "reno", "500 kbit/s"]), 0);
         assert_eq!(of(["2", "sack", "500 kbit/s"]), 1);
         assert_eq!(of(["4", "vegas", "1 Mbit/s"]), 1);
         assert_eq!(of(["8", "reno", "500 kbit/s"]), 2);
         assert_eq!(of(["1", "reno", "2 Mbit/s"]), 2);
-        assert_eq!(differing(&from, &trial(["8", "reno", "2 Mbit/s"])), 2);
-        let bare =
-            Trial { values: vec![None, None, Some("1 Mbit/s".to_owned())], collectors: false };
+        assert_eq!(differing(&from, &parameters(["8", "reno", "2 Mbit/s"])), 2);
+        let bare = ParameterSet {
+            values: vec![None, None, Some("1 Mbit/s".to_owned())],
+            aggregators: false,
+        };
         assert_eq!((steps(&from, &bare, choices.keys()), differing(&from, &bare)), (1, 2));
     }
 }

@@ -1,34 +1,34 @@
-//! The cheapest candidate that keeps the limits, and its neighbours.
+//! Search for the cheapest candidate that meets the limits, and for alternatives.
 
 use gridhaul_report::quantity;
 use gridhaul_scenario::scenario::Choice;
 
-use super::judge::Judge;
-use super::trial::{Candidate, Prices, Trial};
+use super::candidate::{Candidate, CostModel, ParameterSet};
+use super::evaluate::Evaluator;
 use crate::error::Error;
 
-/// Candidates in order of cost, and who judges them.
+/// Candidates in order of cost, and their evaluator.
 pub(crate) struct Search<'a> {
     pub(crate) candidates: &'a [Candidate],
     pub(crate) choices: &'a [Choice],
-    pub(crate) prices: Prices<'a>,
-    pub(crate) judge: Judge<'a>,
+    pub(crate) cost_model: CostModel<'a>,
+    pub(crate) evaluator: Evaluator<'a>,
 }
 
-/// Another choice beside the winner.
+/// An alternative to the winner.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Other {
-    /// How it differs: `next fewer`, `cheapest with reno`.
+pub(crate) struct Alternative {
+    /// Difference from the winner: `next fewer`, `cheapest with reno`.
     pub(crate) what: String,
     pub(crate) candidate: Candidate,
-    /// Whether it keeps the limits: in its simulation, or by equations where there is none.
-    pub(crate) keeps: bool,
+    /// Whether it meets the limits: in its simulation or, without one, by the model.
+    pub(crate) meets_limits: bool,
 }
 
 impl Search<'_> {
-    /// The cheapest acceptable candidate that keeps the limits; of equally expensive ones the one
-    /// that is farthest from its limits. Nothing is assumed about how limits depend on values:
-    /// every cheaper candidate has been judged.
+    /// The cheapest accepted candidate that meets the limits; among equal costs, the one
+    /// with the largest margin. Limited quantities need not be monotonic in the values, so that
+    /// every cheaper candidate is evaluated.
     pub(crate) fn cheapest(
         &mut self,
         accept: impl Fn(&Candidate) -> bool,
@@ -41,10 +41,10 @@ impl Search<'_> {
                 break;
             }
             cost = candidate.cost;
-            if !accept(candidate) || !self.judge.keeps(&candidate.trial)? {
+            if !accept(candidate) || !self.evaluator.meets_limits(&candidate.parameters)? {
                 continue;
             }
-            let (used, _) = self.judge.worst(&candidate.trial)?;
+            let (used, _) = self.evaluator.worst(&candidate.parameters)?;
             if best.is_none_or(|(least, _)| used < least) {
                 best = Some((used, index));
             }
@@ -52,7 +52,7 @@ impl Search<'_> {
         Ok(best.map(|(_, index)| index))
     }
 
-    /// The acceptable candidate that is nearest to keeping all limits.
+    /// The accepted candidate that is closest to meeting all limits.
     pub(crate) fn nearest(
         &mut self,
         accept: impl Fn(&Candidate) -> bool,
@@ -63,7 +63,7 @@ impl Search<'_> {
             if !accept(candidate) {
                 continue;
             }
-            let (used, _) = self.judge.worst(&candidate.trial)?;
+            let (used, _) = self.evaluator.worst(&candidate.parameters)?;
             if best.is_none_or(|(least, _)| used < least) {
                 best = Some((used, index));
             }
@@ -71,79 +71,83 @@ impl Search<'_> {
         Ok(best.map(|(_, index)| index))
     }
 
-    /// What lies beside a winner: the next cheapest, the cheapest with each other word of a choice,
-    /// and the next value of each number with everything else as it is.
-    pub(crate) fn others(&mut self, winner: &Candidate) -> Result<Vec<Other>, Error> {
+    /// Alternatives to a winner: the next cheapest, the cheapest with each other value of a non-numeric key, and the
+    /// neighbouring values of each numeric key with all other values equal.
+    pub(crate) fn others(&mut self, winner: &Candidate) -> Result<Vec<Alternative>, Error> {
         let mut others = Vec::new();
-        let own = |candidate: &Candidate| candidate.trial == winner.trial;
+        let own = |candidate: &Candidate| candidate.parameters == winner.parameters;
         if let Some(next) = self.cheapest(|candidate| !own(candidate))? {
             others.push(self.other("runner-up", next));
         }
         if self
             .candidates
             .iter()
-            .any(|candidate| candidate.trial.collectors != winner.trial.collectors)
+            .any(|candidate| candidate.parameters.aggregators != winner.parameters.aggregators)
         {
-            let word =
-                if winner.trial.collectors { "without collectors" } else { "with collectors" };
-            let differs = |c: &Candidate| c.trial.collectors != winner.trial.collectors;
-            self.add_cheapest(&mut others, word, differs)?;
+            let difference = if winner.parameters.aggregators {
+                "without aggregators"
+            } else {
+                "with aggregators"
+            };
+            let differs = |c: &Candidate| c.parameters.aggregators != winner.parameters.aggregators;
+            self.add_cheapest(&mut others, difference, differs)?;
         }
         let choices = self.choices;
         for (key, choice) in choices.iter().enumerate() {
-            let Some(value) = &winner.trial.values[key] else { continue };
+            let Some(value) = &winner.parameters.values[key] else { continue };
             if is_numeric(choice) {
-                for (word, lower) in [(down(choice), true), (up(choice), false)] {
+                for (difference, lower) in [(down(choice), true), (up(choice), false)] {
                     let Some(next) = neighbour(choice, value, lower) else { continue };
-                    let trial = winner.trial.with(key, next);
-                    let keeps = self.judge.keeps(&trial)?;
-                    let candidate = Candidate { cost: self.prices.cost(&trial), trial };
-                    others.push(Other {
-                        what: format!("{word}, all else equal"),
+                    let parameters = winner.parameters.with(key, next);
+                    let meets_limits = self.evaluator.meets_limits(&parameters)?;
+                    let candidate =
+                        Candidate { cost: self.cost_model.cost(&parameters), parameters };
+                    others.push(Alternative {
+                        what: format!("{difference}, all else equal"),
                         candidate,
-                        keeps,
+                        meets_limits,
                     });
                 }
                 continue;
             }
             for other in choice.values.iter().filter(|other| *other != value) {
-                let has = |c: &Candidate| c.trial.values[key].as_ref() == Some(other);
+                let has = |c: &Candidate| c.parameters.values[key].as_ref() == Some(other);
                 self.add_cheapest(&mut others, &format!("with {other}"), has)?;
             }
         }
         Ok(others)
     }
 
-    /// The cheapest of some candidates, or else the one that is nearest to the limits.
+    /// Adds the cheapest accepted candidate or, if none meets the limits, the one closest to them.
     fn add_cheapest(
         &mut self,
-        others: &mut Vec<Other>,
-        word: &str,
+        others: &mut Vec<Alternative>,
+        difference: &str,
         accept: impl Fn(&Candidate) -> bool,
     ) -> Result<(), Error> {
         if let Some(index) = self.cheapest(&accept)? {
-            others.push(self.other(&format!("cheapest {word}"), index));
+            others.push(self.other(&format!("cheapest {difference}"), index));
         } else if let Some(index) = self.nearest(&accept)? {
-            let mut other = self.other(&format!("nearest {word}"), index);
-            other.keeps = false;
+            let mut other = self.other(&format!("nearest {difference}"), index);
+            other.meets_limits = false;
             others.push(other);
         }
         Ok(())
     }
 
-    fn other(&self, what: &str, index: usize) -> Other {
+    fn other(&self, what: &str, index: usize) -> Alternative {
         let candidate = self.candidates[index].clone();
-        Other { what: what.to_owned(), candidate, keeps: true }
+        Alternative { what: what.to_owned(), candidate, meets_limits: true }
     }
 }
 
-/// Whether all values of a choice are numbers of one unit.
+/// Whether all values of a choice are quantities of the same unit.
 pub(crate) fn is_numeric(choice: &Choice) -> bool {
     let units: Vec<_> = choice.values.iter().map(|v| quantity(v).map(|(_, unit)| unit)).collect();
     units.iter().all(|unit| unit.is_some() && *unit == units[0])
 }
 
-/// The value next to this one.
+/// The neighbouring value, lower or higher.
 fn neighbour<'c>(choice: &'c Choice, value: &str, lower: bool) -> Option<&'c str> {
     let (own, _) = quantity(value)?;
     let numbers = choice.values.iter().filter_map(|text| Some((quantity(text)?.0, text.as_str())));
@@ -160,25 +164,29 @@ fn up(choice: &Choice) -> &'static str {
     if choice.key.ends_with(".count") { "next more" } else { "next higher" }
 }
 
-/// The values of a trial that another one does not have.
-pub(crate) fn differences(trial: &Trial, from: &Trial, choices: &[Choice]) -> String {
-    let mut only = trial.clone();
+/// The values of a parameter set that differ from those of another one.
+pub(crate) fn differences(
+    parameters: &ParameterSet,
+    from: &ParameterSet,
+    choices: &[Choice],
+) -> String {
+    let mut only = parameters.clone();
     for (value, other) in only.values.iter_mut().zip(&from.values) {
         if value == other {
             *value = None;
         }
     }
-    only.collectors = trial.collectors || !from.collectors;
-    only.words(choices)
+    only.aggregators = parameters.aggregators || !from.aggregators;
+    only.describe(choices)
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::fake::{Fake, district, plan_of};
+    use super::super::candidate::candidates;
     use super::super::limits::limits;
-    use super::super::trial::candidates;
+    use super::super::test_backends::{FakeBackend, district, plan_of};
     use super::*;
     use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Scenario};
 
@@ -187,7 +195,7 @@ mod tests {
         \"link.wan.both.rate\" = [\"1 Mbit/s\", \"2 Mbit/s\", \"4 Mbit/s\"]";
     const COST: &str = "\"node.collector.count\" = 900\n\"link.wan.both.rate\" = 150";
 
-    /// Calls with a search over a plan whose candidates lose what a function says.
+    /// Calls a function with a search over a plan whose candidates have a given loss.
     fn searched<R>(
         choose: &str,
         cost: &str,
@@ -198,16 +206,16 @@ mod tests {
         let (plan, choices) = plan_of(&scenario);
         let limits = limits(&scenario, &plan);
         let candidates = candidates(&scenario, &plan, choices.keys());
-        let fake = Fake::new(loss);
+        let fake = FakeBackend::new(loss);
         body(&mut Search {
             candidates: &candidates,
             choices: choices.keys(),
-            prices: Prices::new(&scenario, &plan, choices.keys()),
-            judge: Judge::new(&fake, &choices, &limits),
+            cost_model: CostModel::new(&scenario, &plan, choices.keys()),
+            evaluator: Evaluator::new(&fake, &choices, &limits),
         })
     }
 
-    /// Collectors and rate together must reach 8; Reno needs twice as much.
+    /// The product of aggregators and rate must reach 8; Reno needs twice as much.
     fn enough(scenario: &Scenario) -> Option<f64> {
         let rate = scenario.link["wan"].forward().unwrap().rate.as_bits_per_sec() as f64 / 1e6;
         let count = f64::from(scenario.node["collector"].count);
@@ -218,31 +226,31 @@ mod tests {
     }
 
     #[test]
-    fn the_winner_and_what_lies_beside_it() {
+    fn the_winner_and_its_alternatives() {
         searched(CHOOSE, COST, enough, |search| {
             let winner = search.cheapest(|_| true).unwrap().unwrap();
             let winner = search.candidates[winner].clone();
-            let words = |c: &Candidate| c.trial.words(search.choices);
+            let words = |c: &Candidate| c.parameters.describe(search.choices);
             assert_eq!(words(&winner), "2 collectors, vegas, wan 4 Mbit/s");
             assert_eq!(winner.cost, 2400.0);
-            let told: Vec<_> = search
+            let alternatives: Vec<_> = search
                 .others(&winner)
                 .unwrap()
                 .iter()
                 .map(|o| {
-                    let mark = if o.keeps { "keeps" } else { "breaks" };
-                    let words = o.candidate.trial.words(search.choices);
+                    let mark = if o.meets_limits { "met" } else { "violated" };
+                    let words = o.candidate.parameters.describe(search.choices);
                     format!("{}: {words}: {} {mark}", o.what, o.candidate.cost)
                 })
                 .collect();
             assert_eq!(
-                told,
+                alternatives,
                 [
-                    "runner-up: 4 collectors, vegas, wan 2 Mbit/s: 3900 keeps",
-                    "next fewer, all else equal: 1 collector, vegas, wan 4 Mbit/s: 1500 breaks",
-                    "next more, all else equal: 4 collectors, vegas, wan 4 Mbit/s: 4200 keeps",
-                    "cheapest with reno: 4 collectors, reno, wan 4 Mbit/s: 4200 keeps",
-                    "next lower, all else equal: 2 collectors, vegas, wan 2 Mbit/s: 2100 breaks",
+                    "runner-up: 4 collectors, vegas, wan 2 Mbit/s: 3900 met",
+                    "next fewer, all else equal: 1 collector, vegas, wan 4 Mbit/s: 1500 violated",
+                    "next more, all else equal: 4 collectors, vegas, wan 4 Mbit/s: 4200 met",
+                    "cheapest with reno: 4 collectors, reno, wan 4 Mbit/s: 4200 met",
+                    "next lower, all else equal: 2 collectors, vegas, wan 2 Mbit/s: 2100 violated",
                 ]
             );
         });
@@ -259,24 +267,24 @@ mod tests {
         };
         searched(CHOOSE, &free, loss, |search| {
             let winner = search.cheapest(|_| true).unwrap().unwrap();
-            let words = search.candidates[winner].trial.words(search.choices);
+            let words = search.candidates[winner].parameters.describe(search.choices);
             assert!(words.starts_with("1 collector, vegas"), "{words}");
         });
     }
 
     #[test]
-    fn the_search_stops_where_it_is_sure() {
-        let asked = searched(
+    fn the_search_stops_at_the_next_cost() {
+        let evaluated = searched(
             CHOOSE,
             COST,
             |_| Some(0.0),
             |search| {
                 search.cheapest(|_| true).unwrap();
-                search.judge.asked()
+                search.evaluator.evaluated()
             },
         );
-        // Two variants at the lowest cost; the next cost is judged no more.
-        assert_eq!(asked, 2);
+        // Two algorithms at the lowest cost; candidates of the next cost are not evaluated.
+        assert_eq!(evaluated, 2);
     }
 
     proptest! {
@@ -297,7 +305,7 @@ mod tests {
             let cost = format!("\"node.collector.count\" = {count}\n\"link.wan.both.rate\" = {rate}");
             searched(CHOOSE, &cost, loss, |search| {
                 let found = search.cheapest(|_| true).unwrap().map(|at| search.candidates[at].cost);
-                // By brute force, with the cost computed here.
+                // Exhaustive search, with an independent computation of the cost.
                 let mut least: Option<f64> = None;
                 for (at, loss) in losses.iter().enumerate() {
                     let cost = count * f64::from(1 << (at / 6))

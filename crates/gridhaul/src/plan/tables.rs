@@ -1,30 +1,30 @@
-//! What planning found out, in tables.
+//! Tables of the outcome of planning.
 
 use gridhaul_report::TextTable;
 use gridhaul_report::format::{self, UNKNOWN};
 
+use super::charts::money;
+use super::evaluate::Evaluation;
 use super::evidence::Decision;
-use super::judge::Judgement;
-use super::limits::{Limit, Measured, State};
-use super::picture::money;
+use super::limits::{Limit, LimitState, Measured};
 use super::search::differences;
-use super::simulated::{compared, short, simulated};
-use super::{Basis, Checked, Other, Outcome, Winner};
+use super::simulation_tables::{compared, short, simulated};
+use super::{Alternative, Basis, PlanOutcome, SimulatedCandidate, Winner};
 
-/// All tables, in the order in which they are read.
-pub(crate) fn tables(outcome: &Outcome) -> Vec<TextTable> {
+/// All tables, in the order of the report.
+pub(crate) fn tables(outcome: &PlanOutcome) -> Vec<TextTable> {
     let mut tables = Vec::new();
     if let Some(winner) = &outcome.winner {
         tables.push(costs(outcome, winner));
-        tables.push(kept(outcome, &winner.model, outcome.verified()));
-    } else if let Some(first) = outcome.tried.iter().flatten().next() {
-        tables.push(kept(outcome, &first.model, Some(first)));
+        tables.push(limits_table(outcome, &winner.model, outcome.verified()));
+    } else if let Some(first) = outcome.simulations.iter().flatten().next() {
+        tables.push(limits_table(outcome, &first.model, Some(first)));
     }
     tables.extend(compared(outcome));
-    if outcome.tried.as_ref().is_some_and(|tried| tried.len() > 1) {
+    if outcome.simulations.as_ref().is_some_and(|simulations| simulations.len() > 1) {
         tables.push(simulated(outcome));
     }
-    if !outcome.others.is_empty() {
+    if !outcome.alternatives.is_empty() {
         tables.push(others(outcome));
     }
     if let Some(last) = tables.last_mut() {
@@ -33,10 +33,10 @@ pub(crate) fn tables(outcome: &Outcome) -> Vec<TextTable> {
     tables
 }
 
-fn costs(outcome: &Outcome, winner: &Winner) -> TextTable {
+fn costs(outcome: &PlanOutcome, winner: &Winner) -> TextTable {
     let mut rows = Vec::new();
     for (key, choice) in outcome.keys().iter().enumerate() {
-        let Some(value) = &winner.candidate.trial.values[key] else { continue };
+        let Some(value) = &winner.candidate.parameters.values[key] else { continue };
         let item = winner.items.iter().find(|item| item.key == key);
         let cost = item.map_or(UNKNOWN.to_owned(), |item| money(item.cost, &outcome.plan));
         let times = match item {
@@ -45,25 +45,29 @@ fn costs(outcome: &Outcome, winner: &Winner) -> TextTable {
         };
         rows.push(vec![choice.key.clone(), times, cost]);
     }
-    if !winner.candidate.trial.collectors {
-        rows.push(vec!["without collectors".to_owned(), String::new(), UNKNOWN.to_owned()]);
+    if !winner.candidate.parameters.aggregators {
+        rows.push(vec!["without aggregators".to_owned(), String::new(), UNKNOWN.to_owned()]);
     }
-    rows.push(vec!["in all".into(), String::new(), money(winner.candidate.cost, &outcome.plan)]);
-    table("Cheapest choice", &["key", "value", "cost"], rows, 1)
+    rows.push(vec!["total".into(), String::new(), money(winner.candidate.cost, &outcome.plan)]);
+    table("Cheapest feasible candidate", &["key", "value", "cost"], rows, 1)
 }
 
-/// Each limit with what the equations and the simulation say.
-fn kept(outcome: &Outcome, model: &Judgement, checked: Option<&Checked>) -> TextTable {
-    let mut headers = vec!["limit", "allowed", "equations"];
+/// Each limit with its values in model and simulation.
+fn limits_table(
+    outcome: &PlanOutcome,
+    model: &Evaluation,
+    checked: Option<&SimulatedCandidate>,
+) -> TextTable {
+    let mut headers = vec!["limit", "allowed", "model"];
     headers.extend(checked.map_or(&[][..], |_| &["simulation", "difference"]));
     headers.extend(["margin", "result"]);
-    let mut guessed = false;
+    let mut unknown = false;
     let rows = outcome.limits.iter().enumerate().map(|(at, limit)| {
         let equations = &model.measured[at];
-        guessed |= equations.value.is_none();
-        let mut row = vec![limit.what(), limit.bound_words(), shown(limit, equations)];
+        unknown |= equations.value.is_none();
+        let mut row = vec![limit.name(), limit.bound_words(), shown(limit, equations)];
         let mut last = *equations;
-        let mut result = verdict(limit.state(equations)).to_owned();
+        let mut result = limit_result(limit.state(equations)).to_owned();
         if let Some(checked) = checked {
             last = checked.evidence.measured(limit);
             row.push(shown(limit, &last));
@@ -77,24 +81,24 @@ fn kept(outcome: &Outcome, model: &Judgement, checked: Option<&Checked>) -> Text
     let rows = rows.collect();
     let title = match (&outcome.winner, checked) {
         (None, Some(checked)) => {
-            format!("Limits with {}", checked.candidate.trial.words(outcome.keys()))
+            format!("Limits with {}", checked.candidate.parameters.describe(outcome.keys()))
         }
         _ => "Limits".to_owned(),
     };
     let mut table = table(&title, &headers, rows, 2);
-    if guessed {
+    if unknown {
         table.note = Some(
-            "–: the equations do not give this quantity; candidates are ruled out where the mean \
-             passage of a segment alone breaks the limit, and the rest is the simulation's to say."
+            "–: the model does not compute this quantity; it rejects candidates whose mean segment delay \
+             exceeds the limit, and leaves the decision on others to the simulation."
                 .to_owned(),
         );
     }
     table
 }
 
-fn others(outcome: &Outcome) -> TextTable {
+fn others(outcome: &PlanOutcome) -> TextTable {
     let Some(winner) = &outcome.winner else { return TextTable::default() };
-    let rows = outcome.others.iter().map(|(other, judgement)| {
+    let rows = outcome.alternatives.iter().map(|(other, evaluation)| {
         let own = &winner.candidate;
         let extra = match own.cost > 0.0 {
             true => {
@@ -106,71 +110,75 @@ fn others(outcome: &Outcome) -> TextTable {
         };
         vec![
             other.what.clone(),
-            differences(&other.candidate.trial, &own.trial, outcome.keys()),
+            differences(&other.candidate.parameters, &own.parameters, outcome.keys()),
             money(other.candidate.cost, &outcome.plan),
             extra,
-            told(outcome, other, judgement),
+            alternative_result(outcome, other, evaluation),
         ]
     });
-    let headers = ["other choice", "what differs", "cost", "", "result"];
+    let headers = ["alternative", "differences", "cost", "", "result"];
     table("Runners-up", &headers, rows.collect(), 2)
 }
 
-/// What decides about another choice: its simulation or, by equations, the limit of which it uses most.
-fn told(outcome: &Outcome, other: &Other, judgement: &Judgement) -> String {
-    let word = if other.keeps { "keeps" } else { "FAILS" };
+/// Result of an alternative: of its simulation or, by the model, for the limit that is closest to its bound.
+fn alternative_result(
+    outcome: &PlanOutcome,
+    other: &Alternative,
+    evaluation: &Evaluation,
+) -> String {
+    let state = if other.meets_limits { "met" } else { "FAILS" };
     if let Some(checked) = outcome.simulated(&other.candidate) {
         return match &checked.decision {
-            Decision::Keeps => "simulated: keeps".to_owned(),
+            Decision::Met => "simulated: met".to_owned(),
             decision => format!("simulated: FAILS: {}", short(outcome, checked, decision)),
         };
     }
     let by = match outcome.basis {
-        Basis::Simulation => "not simulated; by equations",
-        Basis::Equations | Basis::Both => "by equations",
+        Basis::Simulation => "not simulated; model",
+        Basis::Model | Basis::Both => "model",
     };
-    if let Some(error) = &judgement.error {
+    if let Some(error) = &evaluation.error {
         return format!("{by}: FAILS: {error}");
     }
-    let worst = outcome.limits.iter().zip(&judgement.measured);
+    let worst = outcome.limits.iter().zip(&evaluation.measured);
     let worst = worst.filter_map(|(limit, measured)| {
         let value = measured.value.or(measured.floor)?;
-        Some((limit.used(value), limit, measured))
+        Some((limit.utilisation(value), limit, measured))
     });
     let Some((_, limit, measured)) = worst.max_by(|a, b| a.0.total_cmp(&b.0)) else {
-        return "not known".to_owned();
+        return "unknown".to_owned();
     };
     match measured.value {
         Some(value) => {
-            format!("{by}: {word}: {} {}", limit.what(), limit.shown(value))
+            format!("{by}: {state}: {} {}", limit.name(), limit.shown(value))
         }
-        None => format!("{by}: {word}"),
+        None => format!("{by}: {state}"),
     }
 }
 
-/// What was judged, and what could not be.
-fn note(outcome: &Outcome) -> String {
+/// Number of evaluated and simulated candidates, and of those without an answer.
+fn note(outcome: &PlanOutcome) -> String {
     let mut text = format!(
-        "{} of {} candidates judged by equations.",
-        outcome.judged.min(outcome.candidates),
+        "{} of {} candidates evaluated by the model.",
+        outcome.evaluated.min(outcome.candidates),
         outcome.candidates
     );
-    if let Some(tried) = &outcome.tried {
-        let runs: usize = tried.iter().map(|checked| checked.evidence.replications()).sum();
+    if let Some(simulations) = &outcome.simulations {
+        let runs: usize = simulations.iter().map(|checked| checked.evidence.replications()).sum();
         text += &format!(
             " {} simulated, in {}.",
-            tried.len(),
+            simulations.len(),
             counted(runs, "replication", "replications")
         );
     }
-    for (why, count) in &outcome.refused {
+    for (why, count) in &outcome.without_answer {
         let candidates = counted(*count, "candidate has", "candidates have");
-        text += &format!("\n{candidates} no answer by equations: {why}");
+        text += &format!("\n{candidates} no answer of the model: {why}");
     }
     text
 }
 
-/// A value with its interval.
+/// A value with its confidence interval.
 fn shown(limit: &Limit, measured: &Measured) -> String {
     match (measured.value, measured.ci95) {
         (Some(value), Some(ci95)) => format!("{} ± {}", limit.shown(value), limit.shown(ci95)),
@@ -190,32 +198,32 @@ fn difference(model: &Measured, simulation: &Measured) -> String {
     }
 }
 
-/// Share of the limit that is left.
+/// Margin between a value and its limit, in percent of the limit.
 fn margin(limit: &Limit, value: f64) -> String {
-    let left = (1.0 - limit.used(value)) * 100.0;
-    if !left.is_finite() {
+    let margin = (1.0 - limit.utilisation(value)) * 100.0;
+    if !margin.is_finite() {
         return UNKNOWN.to_owned();
     }
-    let sign = if left < 0.0 { "−" } else { "" };
-    format!("{sign}{} %", format::number(left.abs().round()))
+    let sign = if margin < 0.0 { "−" } else { "" };
+    format!("{sign}{} %", format::number(margin.abs().round()))
 }
 
-/// What a simulation says about one limit.
+/// Result of a simulation for one limit.
 fn outcome_of(decision: &Decision, limit: usize) -> &'static str {
     match decision {
-        Decision::Breaks(which) if which.contains(&limit) => "BROKEN",
+        Decision::Violated(which) if which.contains(&limit) => "VIOLATED",
         Decision::TooClose(which) if which.contains(&limit) => "TOO CLOSE",
-        Decision::Unknown(which) if which.contains(&limit) => "not known",
-        Decision::Invalid(_) => "NOT VALID",
-        _ => "kept",
+        Decision::Unknown(which) if which.contains(&limit) => "unknown",
+        Decision::Invalid(_) => "INVALID",
+        _ => "met",
     }
 }
 
-const fn verdict(state: State) -> &'static str {
+const fn limit_result(state: LimitState) -> &'static str {
     match state {
-        State::Kept => "kept",
-        State::Broken => "BROKEN",
-        State::Unknown => "not known",
+        LimitState::Met => "met",
+        LimitState::Violated => "VIOLATED",
+        LimitState::Unknown => "unknown",
     }
 }
 
@@ -231,9 +239,4 @@ pub(crate) fn table(
 
 pub(crate) fn counted(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
-}
-
-pub(crate) fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

@@ -1,4 +1,4 @@
-//! Model and simulation beside each other: every point of every scenario that both accept.
+//! Agreement of model and simulation: every point of every scenario that both accept.
 //!
 //! Goodput, loss, mean and 98th-percentile delay agree within 10 % of the simulated value, or the scenario lists
 //! the deviation with its reason in a comment, and the reason is still needed:
@@ -73,7 +73,7 @@ fn read(file: &str) -> (Scenario, String) {
 }
 
 fn differ(metric: Metric, model: f64, simulated: f64) -> bool {
-    // Shares below one in a thousand are next to nothing in both.
+    // Loss ratios below 0.1 % are negligible.
     let small = metric == Metric::SegmentLossTotal && model < 1e-3 && simulated < 1e-3;
     !small && (model - simulated).abs() > 0.1 * simulated.abs()
 }

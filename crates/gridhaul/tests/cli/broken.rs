@@ -102,7 +102,7 @@ fn mistakes_on_the_command_line() {
         refused(&desk, &line, &["--prefix", "letters", "digits"]);
     }
     // Without a file: what is not refused would stand until somebody ends it.
-    refused(&desk, "emu up none.toml --prefix=-x", &["--prefix", "no `-` at the beginning"]);
+    refused(&desk, "emu up none.toml --prefix=-x", &["--prefix", "no leading `-`"]);
     let of_runs = [
         ("--pcap wire", "tcpdump"),
         ("--series '100 ms'", "ss -ti"),
@@ -118,7 +118,7 @@ fn mistakes_on_the_command_line() {
 }
 
 #[test]
-fn nobody_has_to_listen() {
+fn closed_outputs_are_no_errors() {
     let desk = Desk::new().file("small.toml", SMALL).file("bad.toml", "no toml");
     for (line, code) in [("run small.toml --out results/there", 0), ("check bad.toml", 2)] {
         let full = File::options().write(true).open("/dev/full").unwrap();
@@ -136,7 +136,7 @@ fn more_threads_than_runs_take_no_longer() {
 }
 
 #[test]
-fn folders_of_others_are_not_touched() {
+fn foreign_folders_are_not_changed() {
     let desk = Desk::new().file("small.toml", SMALL);
     std::fs::create_dir_all(desk.dir.path().join("results/small")).unwrap();
     let desk = desk.file("results/small/thesis.txt", "years of work");
@@ -146,7 +146,7 @@ fn folders_of_others_are_not_touched() {
 }
 
 #[test]
-fn check_tells_all_files() {
+fn check_reports_all_files() {
     let desk = Desk::new()
         .file("good.toml", SMALL)
         .file("bad.toml", SMALL.replace("5 s", "5 seconds"))

@@ -1,5 +1,4 @@
-//! Every command in the documents runs: blocks marked `sh` are executed, and those that need more
-//! than this program (`cargo xtask ...`) must at least exist.
+//! Every command in a `sh` block of the documents is run, and other commands (`cargo xtask ...`) must exist.
 
 use std::fs;
 use std::path::PathBuf;

@@ -180,7 +180,7 @@ fn what_each_backend_records_has_its_name() {
 }
 
 #[test]
-fn a_network_that_stands_is_used_and_ends_without_a_trace() {
+fn a_network_ends_without_leftovers() {
     if !may() {
         return;
     }
@@ -191,7 +191,7 @@ fn a_network_that_stands_is_used_and_ends_without_a_trace() {
     assert!(taken.err.contains("namespace ght1-a already"), "{}", taken.err);
     assert!(taken.err.contains("--prefix"), "the remedy: {}", taken.err);
     let routes = ["netns", "exec", "ght1-a", "ip", "route", "get", "10.1.0.1"];
-    assert!(succeeds("ip", &routes), "a program finds its way");
+    assert!(succeeds("ip", &routes), "a route exists");
     let namespaces = namespaces_of(child.id());
     signal(&child, "-INT");
     assert_eq!(child.wait().unwrap().code(), Some(0));
@@ -241,13 +241,13 @@ fn the_network_of_the_guide_stands_for_other_programs() {
     wait_for("the network stands", || namespaces_of(child.id()).len() == 2);
     let words: Vec<String> = words(ping);
     let mut answer = String::new();
-    // One per cent is lost on each way.
+    // 1 % loss in each direction.
     wait_for("an echo", || {
         let output = Command::new(&words[0]).args(&words[1..]).output().unwrap();
         answer = String::from_utf8_lossy(&output.stdout).into_owned();
         output.status.success()
     });
-    // 30 ms each way, and 84 B at 2 Mbit/s are 0.3 ms.
+    // 30 ms in each direction, and 84 B at 2 Mbit/s are 0.3 ms.
     let fastest = answer.split("min/avg/max/mdev = ").nth(1).and_then(|it| it.split('/').next());
     let fastest: f64 = fastest.expect("ping's summary").parse().unwrap();
     assert!((60.0..70.0).contains(&fastest), "{answer}");
@@ -289,12 +289,12 @@ fn over_one_way_links_nothing_is_tried() {
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(0));
-    assert!(said.contains("nothing comes back") && said.contains("flow up"), "{said}");
+    assert!(said.contains("no reverse path") && said.contains("flow up"), "{said}");
     assert!(!said.contains("ping -I"), "{said}");
 }
 
 #[test]
-fn what_a_killed_network_leaves_is_swept() {
+fn emu_clean_removes_the_namespaces_of_a_killed_network() {
     if !may() {
         return;
     }

@@ -100,7 +100,7 @@ fn a_second_load_names_the_first() {
     assert_eq!(again.code, Some(2));
     assert_eq!(
         again.err,
-        "error: gh_vegas is loaded already, and kept: `gridhaul cc unload` ends that\n"
+        "error: gh_vegas is already loaded, and pinned: run `gridhaul cc unload` first\n"
     );
     assert!(list.contains("gh_vegas  loaded until `gridhaul cc unload`"), "{list}");
     assert_eq!((unloaded.code, unloaded.out.as_str()), (Some(0), "unloaded: gh_vegas\n"));
@@ -108,7 +108,7 @@ fn a_second_load_names_the_first() {
 }
 
 #[test]
-fn status_tells_what_was_chosen() {
+fn status_lists_the_parameters() {
     let Some(_permit) = permit() else { return };
     let desk = Desk::new();
     let line = "cc load --vegas-alpha 2 --vegas-beta 4 --medx-alpha 0.875 --medx-buffer 8";
@@ -140,7 +140,7 @@ fn a_killed_holder_leaves_nothing() {
 }
 
 #[test]
-fn parameters_that_make_no_sense_are_refused() {
+fn invalid_parameters_are_rejected() {
     let Some(_permit) = permit() else { return };
     let done = Desk::new().run("cc load vegas --vegas-alpha 4");
     let expected = "error: alpha (4) of Vegas is above beta (3): expected alpha <= beta\n";
@@ -150,19 +150,19 @@ fn parameters_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn options_of_what_is_not_loaded_are_refused() {
+fn options_of_algorithms_that_are_not_loaded_are_rejected() {
     let Some(_permit) = permit() else { return };
     let desk = Desk::new();
     let cases = [
-        ("vegas --cgroup /nonexistent --medx-alpha 0.3", "--medx-alpha, --cgroup: for medx"),
-        ("vegas --medx-alpha 0.5", "--medx-alpha: for medx"),
-        ("medx --vegas-alpha 50 --vegas-beta 3", "--vegas-alpha, --vegas-beta: for vegas"),
+        ("vegas --cgroup /nonexistent --medx-alpha 0.3", "--medx-alpha, --cgroup: option of medx"),
+        ("vegas --medx-alpha 0.5", "--medx-alpha: option of medx"),
+        ("medx --vegas-alpha 50 --vegas-beta 3", "--vegas-alpha, --vegas-beta: option of vegas"),
     ];
     for (line, named) in cases {
         let done = desk.run(&format!("cc load {line}"));
         assert_eq!(done.code, Some(2), "{line}: {done:?}");
         assert!(done.err.starts_with(&format!("error: {named}, which")), "{}", done.err);
-        assert!(done.err.contains("help: leave that out"), "the remedy: {}", done.err);
+        assert!(done.err.contains("help: remove the option"), "the remedy: {}", done.err);
     }
     assert_nothing_is_left(&desk);
 }
@@ -217,12 +217,12 @@ fn assert_nothing_is_left(desk: &Desk) {
     let mut status = String::new();
     for _ in 0..100 {
         status = desk.run("cc status").out;
-        if status == "nothing is loaded\n" {
+        if status == "no algorithm is loaded\n" {
             break;
         }
         thread::sleep(Duration::from_millis(20));
     }
-    assert_eq!(status, "nothing is loaded\n");
+    assert_eq!(status, "no algorithm is loaded\n");
     let names = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap();
     // Emulated runs beside this one have theirs under names of their own.
     let ours = |name: &str| ["gh_vegas", "gh_medx"].contains(&name);

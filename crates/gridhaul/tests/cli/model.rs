@@ -1,9 +1,9 @@
-//! Equations beside packets, and what they are made of.
+//! Backend `model` together with `sim`, and `gridhaul model`.
 
 use crate::support::Desk;
 use gridhaul_scenario::answer::{Answer, Metric};
 
-/// A line that loses; short, since only the doors are looked at.
+/// A short scenario that both backends support.
 const LINE: &str = r#"
 title = "line"
 duration = "60 s"
@@ -26,13 +26,13 @@ load = "bulk"
 "#;
 
 #[test]
-fn two_backends_stand_side_by_side() {
+fn the_results_of_two_backends_are_compared() {
     let desk = Desk::new().file("line.toml", LINE);
     let done = desk.run("run line.toml --on sim,model --out both --svg");
     assert_eq!(done.code, Some(0), "{done:?}");
     let header = done.out.lines().next().unwrap();
     assert!(header.contains("sim") && header.contains("model") && header.contains("difference"));
-    // Four segments of 1448 B and 52 B of headers a round trip, without chance: both know it.
+    // Four segments of 1448 B and 52 B of headers a round trip, without random numbers: both backends agree.
     let goodput = done.out.lines().find(|line| line.contains("goodput")).unwrap();
     assert!(goodput.contains("+0.") || goodput.contains("-0."), "{goodput}");
     assert!(done.err.contains("model: flow.f") && done.err.contains("receive window"), "{done:?}");
@@ -42,7 +42,7 @@ fn two_backends_stand_side_by_side() {
     assert!(answers[1].points[0].flows[0].mean(Metric::Goodput).is_some());
     let names = desk.names("both");
     assert!(names.iter().any(|name| name == "comparison.json"), "{names:?}");
-    // A folder with two answers is one of ours and may be replaced.
+    // A results folder with two answers may be replaced.
     assert_eq!(desk.run("run line.toml --on model --out both").code, Some(0));
     assert!(!desk.names("both").iter().any(|name| name == "answer-model.json"));
 }
@@ -65,7 +65,7 @@ fn a_sweep_is_one_table_and_compare_takes_one_scenario() {
 }
 
 #[test]
-fn what_has_no_equation_is_refused_by_key_before_anything_runs() {
+fn unsupported_keys_are_rejected_before_the_run() {
     let desk = Desk::new().file("line.toml", LINE.replace("\"reno\"", "\"bbr\""));
     let done = desk.run("run line.toml --on sim,model");
     assert_eq!(done.code, Some(2), "{done:?}");
@@ -81,7 +81,8 @@ fn what_has_no_equation_is_refused_by_key_before_anything_runs() {
 fn chains_are_printed_in_three_forms() {
     let desk = Desk::new();
     let chain = |more: &str| {
-        let done = desk.run(&format!("model chain meter --variant vegas --rules paper {more}"));
+        let done =
+            desk.run(&format!("model chain meter --congestion-control vegas --rules paper {more}"));
         assert_eq!(done.code, Some(0), "{done:?}");
         done.out
     };
@@ -95,34 +96,40 @@ fn chains_are_printed_in_three_forms() {
 }
 
 #[test]
-fn a_silence_changes_a_chain_unless_it_is_told_not_to() {
+fn an_idle_period_restarts_the_window_unless_disabled() {
     let desk = Desk::new();
-    let silence = |more: &str| {
+    let restarts = |more: &str| {
         let done = desk.run(&format!("model chain meter {more}"));
         assert_eq!(done.code, Some(0), "{done:?}");
         done.out.contains("new after a silence")
     };
-    assert_eq!(["", "--variant vegas", "--no-restart"].map(silence), [true, true, false]);
+    assert_eq!(
+        ["", "--congestion-control vegas", "--no-restart"].map(restarts),
+        [true, true, false]
+    );
 }
 
 #[test]
-fn the_collectors_chain_is_printed_as_well() {
+fn the_chain_of_an_aggregator_is_printed() {
     let desk = Desk::new();
     let chain = |more: &str| {
-        let done = desk.run(&format!("model chain collector --rtt '1 s' {more}"));
+        let done = desk.run(&format!("model chain aggregator --rtt '1 s' {more}"));
         assert_eq!(done.code, Some(0), "{done:?}");
         done.out
     };
-    // Hardly any waiting: a round of a second; of one segment, 90 % arrive, and Reno grows.
+    // Almost no queueing: a round of one second; of one segment, 90 % arrive, and Reno grows.
     let table = chain("--rules paper --load '0 %'");
     assert!(table.contains("| avoidance 1 | avoidance 2 | 0.900000 |"), "{table}");
     assert!(!table.contains("steady"));
     // Vegas doubles in every other round.
-    assert!(chain("--window 8 --variant vegas").contains("| slow start, steady 2 (threshold 4) |"));
+    assert!(
+        chain("--window 8 --congestion-control vegas")
+            .contains("| slow start, steady 2 (threshold 4) |")
+    );
     assert!(chain("--format dot").starts_with("digraph chain {"));
     assert!(chain("--format mermaid").starts_with("stateDiagram-v2\n"));
     for wrong in ["--service '0 s'", "--window 65", "--queue 0", "--load 2"] {
-        let done = desk.run(&format!("model chain collector {wrong}"));
+        let done = desk.run(&format!("model chain aggregator {wrong}"));
         assert!(done.code == Some(2) && !done.err.is_empty(), "{wrong}: {done:?}");
     }
 }

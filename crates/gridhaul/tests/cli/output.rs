@@ -1,4 +1,4 @@
-//! What is printed, in which form, and how options change a scenario.
+//! Output formats, and options that change a scenario.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -67,7 +67,7 @@ fn csv_has_a_line_for_each_row_of_each_point_and_backend() {
 }
 
 #[test]
-fn csv_goes_to_a_file_beside_table_or_json() {
+fn csv_is_written_to_a_file_in_addition_to_a_table_or_json() {
     let desk = Desk::new().file("small.toml", SMALL);
     let done = desk.run("run small.toml --csv=a.csv --only goodput_bit_per_s --json -q");
     let columns: Vec<_> = answer(&done).points[0].flows[0].metrics.keys().copied().collect();
@@ -124,14 +124,11 @@ fn tables_are_as_wide_as_the_terminal_at_most() {
     let narrow = desk.command("run swept.toml -q").env("COLUMNS", "30").output().unwrap();
     let narrow = String::from_utf8(narrow.stdout).unwrap();
     let narrow = narrow.replace('\n', " ");
-    assert!(
-        narrow.contains("Left out, for a width of 30: ") && narrow.contains("--only"),
-        "{narrow}"
-    );
+    assert!(narrow.contains("Omitted at a width of 30: ") && narrow.contains("--only"), "{narrow}");
 }
 
 #[test]
-fn options_replace_what_the_file_sweeps_and_say_so() {
+fn options_replace_sweeps_of_the_file_with_a_note() {
     let desk = Desk::new().file("swept.toml", swept());
     let done = desk.run("run swept.toml --set 'link.wire.both.rate=7 Mbit/s' --json");
     assert!(
@@ -161,7 +158,7 @@ fn options_replace_what_the_file_sweeps_and_say_so() {
     assert!(!desk.run("run swept.toml --seed 9 --quiet").err.contains("note"));
 
     let done = desk.run("sweep swept.toml --vary seed=1,2 --set seed=3");
-    assert!(done.code == Some(2) && done.err.contains("leave one of the two out"), "{done:?}");
+    assert!(done.code == Some(2) && done.err.contains("remove one of the two options"), "{done:?}");
     let whole = swept().replace("vary.seed = [1, 2]\n", "").replace(
         "vary.\"link.wire.both.delay\" = [\"5 ms\", \"9 ms\"]",
         "vary.\"link.wire.both\" = [{ rate = \"1 kbit/s\" }]",
@@ -173,10 +170,7 @@ fn options_replace_what_the_file_sweeps_and_say_so() {
             .replace("[\"1 Mbit/s\", \"2 Mbit/s\", \"3 Mbit/s\"]", "[1]"),
     );
     let done = desk.run("run whole.toml --set 'link.wire.both.delay=1 ms'");
-    assert!(
-        done.code == Some(2) && done.err.contains("give `link.wire.both` as a whole"),
-        "{done:?}"
-    );
+    assert!(done.code == Some(2) && done.err.contains("give all of `link.wire.both`"), "{done:?}");
 }
 
 #[test]

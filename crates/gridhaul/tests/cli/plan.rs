@@ -1,10 +1,10 @@
-//! Planning from outside: a small district that simulates in a moment.
+//! `gridhaul plan` with small scenarios.
 
 use serde_json::Value;
 
 use crate::support::Desk;
 
-/// Sixty meters; a plan whose loss only the rate of the line decides.
+/// Sixty meters; the loss depends only on the link rate.
 const DISTRICT: &str = r#"
 title = "A small district"
 duration = "60 s"
@@ -50,9 +50,9 @@ fn the_winner_is_simulated_and_can_be_run() {
     let limits = plan["winner"]["limits"].as_array().unwrap();
     assert_eq!(limits.len(), 2);
     assert!(limits.iter().all(|limit| limit["sim_met"] == true), "{limits:?}");
-    // Equations and simulation both know what a message takes.
+    // Model and simulation both have a value of the delay.
     assert!(limits[1]["model"].is_f64() && limits[1]["sim"].is_f64(), "{limits:?}");
-    assert_eq!(plan["simulated"][0]["result"], "keeps", "{}", plan["simulated"]);
+    assert_eq!(plan["simulated"][0]["result"], "met", "{}", plan["simulated"]);
     let seeds = plan["simulated"][0]["seeds"].as_array().unwrap();
     assert!(seeds.len() >= 3 && seeds[0] == 1 && seeds[1] == 2, "{seeds:?}");
     assert_eq!(desk.text("results/district-plan/plan.json"), done.out);
@@ -66,8 +66,8 @@ fn the_winner_is_simulated_and_can_be_run() {
 }
 
 /// A district whose meters time out although nothing is lost: the power line is so slow and busy that round
-/// trips are often longer than 200 ms, the least timeout of ns-2. The equations do not count these
-/// retransmissions.
+/// trips are often longer than 200 ms, the least timeout of ns-2. The analytical model does not
+/// include these retransmissions.
 const SPURIOUS: &str = r#"
 title = "A slow power line"
 duration = "10 min"
@@ -102,12 +102,12 @@ deadline = true
 "#;
 
 #[test]
-fn where_equations_and_simulation_differ_the_simulation_decides_and_the_answer_says_so() {
+fn if_model_and_simulation_differ_the_simulation_decides() {
     let desk = Desk::new().file("slow.toml", SPURIOUS);
     let done = desk.run("plan slow.toml --json");
     assert_eq!(done.code, Some(0), "{done:?}");
     let plan: Value = serde_json::from_str(&done.out).unwrap();
-    assert_eq!(plan["winner"]["basis"], "simulation", "{}", plan["finding"]);
+    assert_eq!(plan["winner"]["basis"], "simulation", "{}", plan["summary"]);
     let first = &plan["simulated"][0];
     assert_eq!(first["agrees"], false, "{first}");
     let differs = |metric: &str| {
@@ -115,20 +115,22 @@ fn where_equations_and_simulation_differ_the_simulation_decides_and_the_answer_s
         all.iter().any(|it| it["metric"] == metric && it["agrees"] == false)
     };
     assert!(differs("retransmission_ratio"), "{first}");
-    let finding = plan["finding"].as_str().unwrap();
-    for piece in
-        ["differ by more than 10 %", "retransmission ratio of reading", "The equations warn"]
-    {
-        assert!(finding.contains(piece), "no {piece:?} in {finding}");
+    let summary = plan["summary"].as_str().unwrap();
+    for piece in [
+        "differ by more than 10 %",
+        "retransmission ratio of reading",
+        "The analytical model warns",
+    ] {
+        assert!(summary.contains(piece), "no {piece:?} in {summary}");
     }
-    assert!(!finding.contains("confirms it"), "{finding}");
+    assert!(!summary.contains("confirms this"), "{summary}");
     let again = desk.run("plan slow.toml --json --threads 1 --force");
     assert_eq!(again.out, done.out, "the result does not depend on the number of threads");
 }
 
 #[test]
-fn a_synchronised_start_in_which_no_connection_opens_is_never_met() {
-    // All meters of a power line open at once: their SYNs collide in a queue of 20 packets, again and again.
+fn a_synchronised_start_without_established_connections_is_invalid() {
+    // All meters connect at once: their SYNs overflow a queue of 20 packets repeatedly.
     let storm = SPURIOUS
         .replace("load.on_off = {", "start_spread = \"0 s\"\nload.on_off = {")
         .replace("[1, 2, 3, 4]", "[2]")
@@ -136,14 +138,14 @@ fn a_synchronised_start_in_which_no_connection_opens_is_never_met() {
     let desk = Desk::new().file("storm.toml", storm);
     let done = desk.run("plan storm.toml");
     assert_eq!(done.code, Some(1), "{done:?}");
-    assert!(done.err.contains("never opened"), "{}", done.err);
+    assert!(done.err.contains("never established"), "{}", done.err);
     let plan: Value = serde_json::from_str(&desk.text("results/storm-plan/plan.json")).unwrap();
-    assert_eq!(plan["simulated"][0]["result"], "not valid", "{plan}");
+    assert_eq!(plan["simulated"][0]["result"], "invalid", "{plan}");
     assert_eq!(plan["winner"], Value::Null);
 }
 
 #[test]
-fn an_impossible_request_says_what_would_have_to_change() {
+fn an_infeasible_plan_names_a_sufficient_value() {
     let desk = Desk::new().file("district.toml", DISTRICT);
     let done = desk.run(
         "plan district.toml --verify none --set 'plan.choose.link.wan.both.rate=[\"1 kbit/s\", \"2 kbit/s\"]'",
@@ -151,19 +153,19 @@ fn an_impossible_request_says_what_would_have_to_change() {
     assert_eq!(done.code, Some(1), "{done:?}");
     for piece in [
         "None of the 6 candidates",
-        "loss of reading cannot be kept",
+        "No candidate meets the limit of loss of reading",
         "2 kbit/s",
-        "would be enough",
+        "would be sufficient",
     ] {
         assert!(done.err.contains(piece), "no {piece:?} in\n{}", done.err);
     }
     let plan: Value = serde_json::from_str(&desk.text("results/district-plan/plan.json")).unwrap();
     assert_eq!(plan["winner"], Value::Null);
-    assert_eq!(plan["impossible"]["enough"][0]["key"], "link.wan.both.rate");
+    assert_eq!(plan["infeasible"]["sufficient"][0]["key"], "link.wan.both.rate");
 }
 
 #[test]
-fn what_cannot_be_planned_is_refused() {
+fn scenarios_that_cannot_be_planned_are_rejected() {
     let plain = DISTRICT.split("[plan]").next().unwrap();
     let desk = Desk::new()
         .file("district.toml", DISTRICT)
@@ -176,7 +178,7 @@ fn what_cannot_be_planned_is_refused() {
         ("plan district.toml --set plan.cost.node.collector.count=-1", &["plan.cost", "negative"]),
         (
             "plan district.toml --set stack.upstream.congestion_control=bbr --set stack.meter.congestion_control=bbr",
-            &["no answer", "bbr", "help:"],
+            &["supports none", "bbr", "help:"],
         ),
     ] {
         let done = desk.run(line);

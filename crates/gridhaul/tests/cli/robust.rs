@@ -1,4 +1,4 @@
-//! Mistyped numbers, interruptions, two runs for one folder.
+//! Robustness: mistyped numbers, interruptions, concurrent runs into one folder.
 
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -35,9 +35,9 @@ fn signal(child: &Child, name: &str) {
     assert!(sent.success());
 }
 
-/// What is refused before it starts: neither hanging nor filling the memory.
+/// Oversized runs are rejected before they start.
 #[test]
-fn huge_numbers_are_refused_with_key_estimate_limit_and_remedy() {
+fn huge_numbers_are_rejected_with_key_estimate_limit_and_remedy() {
     let shared = SMALL.replace("a = {}", "a = {}\nfar = {}");
     let far = "[link.far]\nfrom = \"far\"\nto = \"b\"\nboth.rate = \"1 Mbit/s\"\n[link.wire]";
     let desk =
@@ -68,7 +68,7 @@ fn huge_numbers_are_refused_with_key_estimate_limit_and_remedy() {
         let done = desk.run(line);
         assert_eq!((done.code, done.out.as_str()), (Some(2), ""), "{line}: {done:?}");
         assert!(done.err.contains(key), "{line}: {}", done.err);
-        if done.err.contains("by estimate") && !line.starts_with("emu up") {
+        if done.err.contains("is estimated to") && !line.starts_with("emu up") {
             let parts = ["small", "help: ", "--ignore-estimate"];
             assert!(parts[1..].iter().all(|part| done.err.contains(part)), "{line}: {}", done.err);
         }
@@ -94,7 +94,7 @@ fn an_interrupted_sweep_keeps_the_points_that_are_finished() {
     let err = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{err}");
     assert!(err.contains("2 of 3 points are complete"), "{err}");
-    assert!(err.contains("results/long-sweep holds what is finished"), "{err}");
+    assert!(err.contains("results/long-sweep contains the finished results"), "{err}");
     let answer: Answer = serde_json::from_slice(&output.stdout).unwrap();
     let stored: Answer =
         serde_json::from_str(&desk.text("results/long-sweep/answer.json")).unwrap();
@@ -136,7 +136,7 @@ fn a_run_without_a_finished_replication_leaves_nothing() {
 }
 
 #[test]
-fn the_second_run_into_a_folder_is_refused() {
+fn a_second_run_into_a_folder_is_rejected() {
     let desk = Desk::new().file("endless.toml", endless()).file("small.toml", SMALL);
     let mut command = desk.command("run endless.toml --out here --ignore-estimate");
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();

@@ -1,4 +1,4 @@
-//! What tables, reports and comparisons say of replications and of unfinished transfers.
+//! Replications and unfinished transfers in tables, reports and comparisons.
 
 use gridhaul_scenario::answer::Metric;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ fn with_load(load: &str) -> String {
 }
 
 #[test]
-fn equal_replications_are_called_deterministic() {
+fn equal_replications_are_reported_as_deterministic() {
     let desk = Desk::new().file("small.toml", SMALL);
     let done = desk.run("run small.toml --replications 3");
     assert_eq!(done.code, Some(0), "{done:?}");
@@ -49,7 +49,7 @@ fn points_of_a_sweep_are_deterministic_one_by_one() {
 }
 
 #[test]
-fn a_deterministic_difference_is_exact_and_no_more() {
+fn a_deterministic_difference_is_not_tested_for_significance() {
     let slower = SMALL.replace("10 ms", "10.001 ms");
     let slow = SMALL.replace("1 Mbit/s", "500 kbit/s");
     let desk = Desk::new().file("small.toml", SMALL).file("slower.toml", slower);
@@ -58,21 +58,21 @@ fn a_deterministic_difference_is_exact_and_no_more() {
         let line = format!("compare small.toml {other} --replications 3 --must-agree --json");
         let done = desk.run(&format!("{line} --only rtt_mean_s --only goodput_bit_per_s"));
         let comparison: Value = serde_json::from_str(&done.out).unwrap();
-        let verdicts = comparison["rows"].as_array().unwrap().iter();
-        let verdicts: Vec<_> = verdicts.map(|row| row["others"][0]["verdict"].clone()).collect();
-        (done.code, verdicts)
+        let results = comparison["rows"].as_array().unwrap().iter();
+        let results: Vec<_> = results.map(|row| row["others"][0]["result"].clone()).collect();
+        (done.code, results)
     };
-    let (code, verdicts) = compare("slower.toml");
+    let (code, results) = compare("slower.toml");
     assert_eq!(code, Some(0), "a hundredth of a percent is no disagreement");
-    assert!(!verdicts.contains(&json!("differ")), "{verdicts:?}");
-    assert!(verdicts.contains(&json!("deterministic")), "{verdicts:?}");
-    let (code, verdicts) = compare("slow.toml");
+    assert!(!results.contains(&json!("differ")), "{results:?}");
+    assert!(results.contains(&json!("deterministic")), "{results:?}");
+    let (code, results) = compare("slow.toml");
     assert_eq!(code, Some(1), "half of the goodput is one");
-    assert!(verdicts.iter().all(|verdict| verdict == "deterministic"), "{verdicts:?}");
+    assert!(results.iter().all(|result| result == "deterministic"), "{results:?}");
 }
 
 #[test]
-fn unfinished_transfers_are_beside_the_completion_time() {
+fn unfinished_transfers_are_reported_with_the_completion_time() {
     let desk = Desk::new().file("files.toml", with_load(TRANSFERS));
     let done = desk.run("run files.toml --replications 5");
     assert_eq!(done.code, Some(0), "{done:?}");
@@ -100,7 +100,7 @@ fn censored_times_have_no_verdict() {
     let done =
         desk.run("compare files.toml slow.toml --replications 5 --only completion_time_s --json");
     let comparison: Value = serde_json::from_str(&done.out).unwrap();
-    assert_eq!(comparison["rows"][0]["others"][0]["verdict"], json!("unknown"), "{}", done.out);
+    assert_eq!(comparison["rows"][0]["others"][0]["result"], json!("unknown"), "{}", done.out);
     let done = desk.run("compare files.toml slow.toml --replications 5");
     assert!(done.out.contains("a censored mean"), "{}", done.out);
     assert!(done.out.contains("transfers unfinished"), "{}", done.out);

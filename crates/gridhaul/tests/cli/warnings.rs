@@ -1,4 +1,4 @@
-//! What is said of a scenario that is answered, but whose author probably meant something else.
+//! Warnings about scenarios that run but probably contain a mistake.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use gridhaul_scenario::answer::Answer;
 use crate::support::{Desk, SMALL, has_all, repository};
 
 #[test]
-fn what_no_flow_uses_is_named_by_check_and_in_the_answer() {
+fn unused_parts_are_named_by_check_and_in_the_answer() {
     let unused = "[stack.spare]\n[node.alone]\n[node.c.aggregator]\n[node.p.proxy]\nmode = \"split\"\n\
                   [link.further]\nfrom = \"b\"\nto = \"c\"\nboth = { rate = \"1 Mbit/s\" }\n\
                   [link.last]\nfrom = \"c\"\nto = \"p\"\nboth = { rate = \"1 Mbit/s\" }\n";
@@ -54,7 +54,7 @@ fn nothing_in_the_repository_is_unused() {
 
 /// Root of a user namespace may make networks, but has no rights over programs of the kernel.
 #[test]
-fn a_paper_does_without_kernels_that_lack_something() {
+fn a_paper_skips_emulations_that_the_machine_cannot_run() {
     let own = ["--user", "--map-root-user"];
     let may = Command::new("unshare").args(own).arg("true").output();
     if !has_all(if may.is_ok_and(|it| it.status.success()) { &[] } else { &["user namespaces"] }) {
@@ -67,8 +67,8 @@ fn a_paper_does_without_kernels_that_lack_something() {
     let err = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{err}");
     let note = err.lines().find(|line| line.starts_with("note: ")).expect("a note");
-    assert!(note.contains("is not run on real kernels: "), "{note}");
-    assert!(err.contains("not run on real kernels on this machine: "), "{err}");
+    assert!(note.contains("is not run on backend emu: "), "{note}");
+    assert!(err.contains("not run on backend emu on this machine: "), "{err}");
     let kept = desk.names("results/paper-medx");
     assert!(kept.contains(&"answer-channel.json".to_owned()), "{kept:?}");
 }

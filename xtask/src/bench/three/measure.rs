@@ -1,6 +1,6 @@
-//! The runs: those of the simulator one behind the other, as each takes all processors; then those on
-//! the kernel in real time, as many beside each other as a small machine keeps up with. One that says of
-//! itself that it was late is made anew, and in the end does not count.
+//! The runs: first those of the simulator one after another, because each uses all processors; then those on the
+//! kernel in real time, as many concurrently as a small machine can process. A run that reports that it was late
+//! is tried again, and finally does not count.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -9,23 +9,23 @@ use std::thread;
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
-use super::judge::{Estimate, combine, student};
+use super::agreement::{Estimate, combine, student};
 use super::{Cell, Outcome, value};
-use crate::bench::text;
-use crate::shell::{output, program, target};
+use crate::bench::path_text;
+use crate::process::{output, program, target};
 
-/// Repeats of the simulator.
-pub(super) const REPEATS: u32 = 30;
-/// Runs on the kernel, and how many must not be late.
+/// Replications of the simulator.
+pub(super) const REPLICATIONS: u32 = 30;
+/// Runs on the kernel, and the least number that must not be late.
 const RUNS: u32 = 5;
 const RUNS_LEAST: usize = 3;
-/// How often a run on the kernel is made that was late each time.
+/// Largest number of tries of a run on the kernel that is late each time.
 const TRIES: u32 = 4;
-/// Runs beside each other, and how much their bottlenecks carry together.
-const BESIDE: usize = 20;
-const CARRIED_KBIT_PER_S: u64 = 120_000;
-/// After so many runs it is told how far they have come.
-const TOLD: usize = 40;
+/// Concurrent runs, and the largest sum of their bottleneck rates.
+const CONCURRENT_RUNS: usize = 20;
+const TOTAL_KBIT_PER_S: u64 = 120_000;
+/// Number of runs between two progress messages.
+const PROGRESS_INTERVAL: usize = 40;
 
 /// A run on the kernel.
 #[derive(Debug, Clone, Copy)]
@@ -34,32 +34,32 @@ struct Job {
     seed: u32,
 }
 
-/// What the machine can carry besides what it does.
-struct Room {
+/// A semaphore of the rate that the machine can still process.
+struct RateSemaphore {
     free: Mutex<u64>,
-    more: Condvar,
+    released: Condvar,
 }
 
-/// What the simulator says about each cell.
+/// Results of the simulator for each cell.
 pub(super) fn simulate(cells: &[Cell]) -> anyhow::Result<Vec<Outcome>> {
-    cells.iter().map(|cell| Ok(ask(cell, "sim", 1, REPEATS)?.0)).collect()
+    cells.iter().map(|cell| Ok(run_once(cell, "sim", 1, REPLICATIONS)?.0)).collect()
 }
 
-/// What the kernel says about each cell.
+/// Results of the kernel for each cell.
 pub(super) fn run_on_kernel(cells: &[Cell]) -> anyhow::Result<Vec<Outcome>> {
     let jobs = (0..cells.len()).flat_map(|cell| (1..=RUNS).map(move |seed| Job { cell, seed }));
     let queue: Mutex<VecDeque<Job>> = Mutex::new(jobs.collect());
     let all = lock(&queue).len();
-    let (done, room) = (Mutex::new(Vec::new()), Room::new());
+    let (done, semaphore) = (Mutex::new(Vec::new()), RateSemaphore::new());
     thread::scope(|scope| {
-        for _ in 0..BESIDE {
+        for _ in 0..CONCURRENT_RUNS {
             scope.spawn(|| {
                 loop {
                     let Some(job) = lock(&queue).pop_front() else { break };
-                    let outcome = answer(&cells[job.cell], job, &room);
+                    let outcome = run_until_timely(&cells[job.cell], job, &semaphore);
                     let mut done = lock(&done);
                     done.push((job, outcome));
-                    if done.len().is_multiple_of(TOLD) {
+                    if done.len().is_multiple_of(PROGRESS_INTERVAL) {
                         println!("  {} of {all} runs on the kernel", done.len());
                     }
                 }
@@ -86,19 +86,23 @@ pub(super) fn run_on_kernel(cells: &[Cell]) -> anyhow::Result<Vec<Outcome>> {
         .collect()
 }
 
-/// One run, made again if it was late; nothing if it was late each time.
-fn answer(cell: &Cell, job: Job, room: &Room) -> anyhow::Result<Option<Outcome>> {
-    let needs = kbit_per_s(value(&cell.network, "rate")?)?;
+/// Runs a job, again if the run was late. Returns `None` if it was late each time.
+fn run_until_timely(
+    cell: &Cell,
+    job: Job,
+    semaphore: &RateSemaphore,
+) -> anyhow::Result<Option<Outcome>> {
+    let rate_kbit_per_s = kbit_per_s(value(&cell.network, "rate")?)?;
     for _ in 0..TRIES {
-        room.take(needs);
-        let answer = ask(cell, "emu", job.seed, 1);
-        room.give_back(needs);
-        if let (outcome, true) = answer? {
+        semaphore.acquire(rate_kbit_per_s);
+        let result = run_once(cell, "emu", job.seed, 1);
+        semaphore.release(rate_kbit_per_s);
+        if let (outcome, true) = result? {
             return Ok(Some(outcome));
         }
     }
     println!(
-        "  late each time: {} {} {}",
+        "  late in each try: {} {} {}",
         value(&cell.network, "name")?,
         cell.congestion_control,
         job.seed
@@ -110,26 +114,26 @@ fn kbit_per_s(rate: &str) -> anyhow::Result<u64> {
     match rate.split_once(' ') {
         Some((number, "kbit/s")) => Ok(number.parse()?),
         Some((number, "Mbit/s")) => Ok(number.parse::<u64>()? * 1000),
-        _ => anyhow::bail!("a rate of {rate}: kbit/s or Mbit/s is expected"),
+        _ => anyhow::bail!("unknown rate {rate:?}; expected a rate in kbit/s or Mbit/s"),
     }
 }
 
-impl Room {
+impl RateSemaphore {
     fn new() -> Self {
-        Self { free: Mutex::new(CARRIED_KBIT_PER_S), more: Condvar::new() }
+        Self { free: Mutex::new(TOTAL_KBIT_PER_S), released: Condvar::new() }
     }
 
-    fn take(&self, needs: u64) {
+    fn acquire(&self, rate_kbit_per_s: u64) {
         let mut free = lock(&self.free);
-        while *free < needs {
-            free = self.more.wait(free).unwrap_or_else(PoisonError::into_inner);
+        while *free < rate_kbit_per_s {
+            free = self.released.wait(free).unwrap_or_else(PoisonError::into_inner);
         }
-        *free -= needs;
+        *free -= rate_kbit_per_s;
     }
 
-    fn give_back(&self, needs: u64) {
-        *lock(&self.free) += needs;
-        self.more.notify_all();
+    fn release(&self, rate_kbit_per_s: u64) {
+        *lock(&self.free) += rate_kbit_per_s;
+        self.released.notify_all();
     }
 }
 
@@ -137,11 +141,17 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One call, and whether the answer says that it can be trusted.
-fn ask(cell: &Cell, on: &str, seed: u32, replications: u32) -> anyhow::Result<(Outcome, bool)> {
+/// Runs gridhaul once. Returns the results, and whether the answer reports them as trustworthy.
+fn run_once(
+    cell: &Cell,
+    on: &str,
+    seed: u32,
+    replications: u32,
+) -> anyhow::Result<(Outcome, bool)> {
     let network = &cell.network;
     let half = |key: &str| -> anyhow::Result<String> {
-        let (number, unit) = value(network, key)?.split_once(' ').context("a number and a unit")?;
+        let (number, unit) =
+            value(network, key)?.split_once(' ').context("expected a number and a unit")?;
         Ok(format!("{} {unit}", number.parse::<f64>()? / 2.0))
     };
     let delay = half("rtt")?;
@@ -161,9 +171,9 @@ fn ask(cell: &Cell, on: &str, seed: u32, replications: u32) -> anyhow::Result<(O
     let (name, congestion_control) = (value(network, "name")?, cell.congestion_control);
     let folder = target().join("bench-three");
     let folder = folder.join(format!("{on}-{name}-{congestion_control}-{seed}"));
-    let mut command = program(&text(&target().join("debug/gridhaul"))?);
+    let mut command = program(&path_text(&target().join("debug/gridhaul"))?);
     command.args(["run", "bench/three/bulk.toml", "--json", "--quiet", "--force"]);
-    command.args(["--on", on, "--out", &text(&folder)?]);
+    command.args(["--on", on, "--out", &path_text(&folder)?]);
     command.args(["--seed", &seed.to_string(), "--replications", &replications.to_string()]);
     for (key, value) in settings {
         command.args(["--set", &format!("{key}={value}")]);
@@ -174,7 +184,7 @@ fn ask(cell: &Cell, on: &str, seed: u32, replications: u32) -> anyhow::Result<(O
     let estimate = |name: &str| -> anyhow::Result<Estimate> {
         let mean = metrics[name]["mean"].as_f64().with_context(|| format!("no {name}"))?;
         let half = metrics[name]["ci95"].as_f64().unwrap_or(0.0);
-        let variance = (half / student(REPEATS - 1)).powi(2) * f64::from(replications);
+        let variance = (half / student(REPLICATIONS - 1)).powi(2) * f64::from(replications);
         Ok(Estimate { mean, variance, runs: replications })
     };
     let trusted = !answer["warnings"].to_string().contains("not trustworthy");

@@ -175,14 +175,14 @@ fn red_drops_on_arrival() {
 
 #[test]
 fn transmissions_resume_after_a_hold_outage() {
-    let held = Outage {
+    let outage = Outage {
         start: Duration::from_micros(150),
         length: Duration::from_micros(1_000),
         every: None,
         mode: OutageMode::Hold,
     };
     let direction = Direction {
-        outage: vec![held],
+        outage: vec![outage],
         ..with_aqm(codel(1_000_000, 1_000_000), QueueLimit::Unlimited)
     };
     let mut link = link(&direction);

@@ -89,16 +89,16 @@ fn jitter_adds_up_to_its_size_and_keeps_the_order() {
 fn reordered_packets_are_overtaken_within_the_extra_delay() {
     let reorder = Some(Reorder { probability: p(0.01), delay: Duration::from_micros(25) });
     let transits = stream(&Direction { reorder, ..clean() }, 10_000);
-    let held: Vec<_> = transits
+    let delayed: Vec<_> = transits
         .iter()
         .enumerate()
         .filter(|(_, transit)| transit.left.since(transit.sent) > Duration::from_micros(1_000))
         .collect();
-    assert!(is_share(held.len(), 10_000, 0.01));
-    for (place, transit) in held {
+    assert!(is_share(delayed.len(), 10_000, 0.01));
+    for (index, transit) in delayed {
         assert_eq!(transit.left, transit.sent + Duration::from_micros(1_025));
         // 25 µs with a packet every 10 µs: two packets overtake (fewer at the end, or if delayed themselves).
-        let overtakers = transits[..place].iter().filter(|other| other.payload > transit.payload);
+        let overtakers = transits[..index].iter().filter(|other| other.payload > transit.payload);
         assert!((1..=2).contains(&overtakers.count()) || transit.payload > 9_996);
     }
 }
@@ -115,12 +115,12 @@ fn a_drop_outage_loses_and_a_hold_outage_delays_packets_in_transmission() {
     // Packet 10 is in transmission from 100 to 110 µs, packet 12 from 120 to 130 µs.
     assert_eq!(lost.map(|transit| transit.payload).collect::<Vec<_>>(), [10, 11, 12]);
 
-    let held = stream(&outage(OutageMode::Hold), 20);
-    let times = |number: usize| (held[number].started, held[number].sent);
+    let delayed = stream(&outage(OutageMode::Hold), 20);
+    let times = |number: usize| (delayed[number].started, delayed[number].sent);
     assert_eq!(times(9), (at(90), at(100)));
     assert_eq!(times(10), (at(100), at(130)));
     assert_eq!(times(11), (at(130), at(140)));
-    assert!(held.iter().all(|transit| transit.outcome == TransitOutcome::Arrived));
+    assert!(delayed.iter().all(|transit| transit.outcome == TransitOutcome::Arrived));
 }
 
 #[test]

@@ -21,7 +21,7 @@ impl Buffer {
         Self { limit, used: Space { messages: 0, bytes: 0 } }
     }
 
-    /// Whether this much space is free.
+    /// Whether `space` is free.
     pub(super) fn fits(&self, space: Space) -> bool {
         match self.limit {
             BufferLimit::Messages(limit) => self.used.messages + space.messages <= u64::from(limit),
@@ -30,7 +30,7 @@ impl Buffer {
     }
 
     pub(super) const fn reserve(&mut self, space: Space) {
-        self.used.merge(space);
+        self.used.add(space);
     }
 
     pub(super) const fn release(&mut self, space: Space) {
@@ -44,18 +44,18 @@ impl Buffer {
 }
 
 impl Space {
-    /// With one more message.
-    pub(super) const fn and(self, bytes: u64) -> Self {
+    /// This space plus one message.
+    pub(super) const fn plus_message(self, bytes: u64) -> Self {
         Self { messages: self.messages + 1, bytes: self.bytes + bytes }
     }
 
-    /// One message less.
-    pub(super) const fn subtract(&mut self, bytes: u64) {
+    /// Subtracts one message.
+    pub(super) const fn subtract_message(&mut self, bytes: u64) {
         self.messages -= 1;
         self.bytes -= bytes;
     }
 
-    pub(super) const fn merge(&mut self, other: Self) {
+    pub(super) const fn add(&mut self, other: Self) {
         self.messages += other.messages;
         self.bytes += other.bytes;
     }

@@ -1,7 +1,8 @@
-//! What both front ends share: one bounded buffer, and a queue for each upstream connection.
+//! The part shared by both front ends: one bounded buffer, and a queue per upstream connection.
 //!
-//! A front end reserves space, decides when a message is complete, and says up to which position of
-//! the upstream stream space is released: by segment, what is sent; by byte, what is delivered.
+//! A front end reserves space, decides when a message is complete, and determines up to which
+//! position of the upstream stream space is released: sent messages in admission by segment,
+//! delivered messages in admission by byte.
 
 use gridhaul_scenario::units::{BufferLimit, Instant};
 
@@ -20,12 +21,12 @@ impl Forwarding {
         Self { buffer: Buffer::new(limit), upstreams: vec![Upstream::default(); upstreams] }
     }
 
-    /// Whether this much space is free.
+    /// Whether `space` is free.
     pub(super) fn fits(&self, space: Space) -> bool {
         self.buffer.fits(space)
     }
 
-    /// Reserves space, of which the caller has found that it fits.
+    /// Reserves space. The caller has checked that it [fits](Self::fits).
     pub(super) fn reserve(&mut self, now: Instant, upstream: usize, space: Space) {
         self.buffer.reserve(space);
         self.upstreams[upstream].waiting.increase(now, space.messages);
@@ -37,8 +38,7 @@ impl Forwarding {
         self.upstreams[upstream].waiting.decrease(now, space.messages);
     }
 
-    /// A message is complete, and its space is reserved: it is forwarded after those that became
-    /// complete earlier.
+    /// Appends a complete message, whose space is reserved, to the queue of its upstream connection.
     pub(super) fn complete(
         &mut self,
         now: Instant,
@@ -48,8 +48,8 @@ impl Forwarding {
         self.upstreams[upstream].push(Waiting { connection, bytes, since: now });
     }
 
-    /// The next message that ends at or before `position` of the upstream stream. Its space is
-    /// released.
+    /// Removes the next message that ends at or before `position` of the upstream stream, and releases
+    /// its space.
     pub(super) fn poll_before(
         &mut self,
         now: Instant,
@@ -73,7 +73,7 @@ impl Forwarding {
         self.upstreams.len()
     }
 
-    /// Space that is reserved in the whole buffer.
+    /// Reserved space in the whole buffer.
     pub(super) const fn used(&self) -> Space {
         self.buffer.used()
     }

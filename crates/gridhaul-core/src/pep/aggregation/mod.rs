@@ -4,15 +4,16 @@
 //!
 //! Two front ends admit data, and share the accounting and the upstream queues (`forwarding.rs`):
 //!
-//! | front end | unit of admission | ends of messages | payload |
+//! | front end | admission by | ends of messages | payload |
 //! |---|---|---|---|
-//! | [`SegmentAggregator`] | segment, before its acknowledgement | known to the caller in advance | none |
-//! | [`ByteAggregator`] | bytes that a kernel socket has acknowledged | found by a [`Framer`] | kept |
+//! | [`SegmentAggregator`] | segment, before its acknowledgement | passed by the caller in advance | not stored |
+//! | [`ByteAggregator`] | bytes that a kernel socket has acknowledged | found by a [`Framer`] | stored |
 //!
-//! Both forward messages in the order in which they became complete, so that each connection's
-//! messages keep their order, and neither lets a full buffer consist of incomplete messages that
-//! wait for each other: by segment, buffer space is reserved for a whole message when it begins;
-//! by byte, where its length is unknown, space for one largest message is kept in reserve.
+//! Both forward messages in the order in which they became complete, so that the messages of each
+//! connection keep their order. Both avoid a deadlock of incomplete messages that wait for each
+//! other's buffer space: admission by segment reserves space for a whole message when its first
+//! byte arrives; admission by byte, where the length is unknown, keeps space for one message of the
+//! maximum size in reserve.
 
 mod buffer;
 mod by_byte;

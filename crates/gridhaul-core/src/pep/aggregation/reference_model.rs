@@ -1,4 +1,4 @@
-//! Both front ends against one specification, which keeps whole streams and queues in vectors.
+//! Both front ends compared with a specification that stores whole streams and queues in vectors.
 
 use bytes::Bytes;
 use gridhaul_scenario::units::{self, BufferLimit, Instant};
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::framer::tests::{Kind, kinds, streams};
 use super::*;
 
-/// The specification. It does not limit anything: the front end under test says what is accepted.
+/// The specification. It has no limits: the front end under test decides what is accepted.
 #[derive(Debug)]
 struct Model {
     kind: Kind,
@@ -15,16 +15,16 @@ struct Model {
     incomplete: Vec<Vec<u8>>,
     /// Complete messages in order: connection and payload.
     messages: Vec<(usize, Vec<u8>)>,
-    /// Messages that have left, from the beginning of `messages`.
-    left: usize,
+    /// Number of messages that have left, from the beginning of `messages`.
+    departed: usize,
 }
 
 impl Model {
     fn new(kind: Kind, connections: usize) -> Self {
-        Self { kind, incomplete: vec![Vec::new(); connections], messages: Vec::new(), left: 0 }
+        Self { kind, incomplete: vec![Vec::new(); connections], messages: Vec::new(), departed: 0 }
     }
 
-    /// Returns how many messages become complete.
+    /// Returns the number of messages that become complete.
     fn accept(&mut self, connection: usize, bytes: &[u8]) -> u64 {
         let rest = &mut self.incomplete[connection];
         rest.extend(bytes);
@@ -35,20 +35,21 @@ impl Model {
         sizes.len() as u64
     }
 
-    /// Bytes that are accepted and have not left.
+    /// Accepted bytes that have not left.
     fn at_risk(&self) -> u64 {
         let incomplete: usize = self.incomplete.iter().map(Vec::len).sum();
-        let waiting: usize = self.messages[self.left..].iter().map(|(_, bytes)| bytes.len()).sum();
+        let waiting: usize =
+            self.messages[self.departed..].iter().map(|(_, bytes)| bytes.len()).sum();
         (incomplete + waiting) as u64
     }
 
     fn at_risk_of(&self, connection: usize) -> u64 {
-        let waiting = self.messages[self.left..].iter().filter(|(from, _)| *from == connection);
+        let waiting = self.messages[self.departed..].iter().filter(|(from, _)| *from == connection);
         let waiting: usize = waiting.map(|(_, bytes)| bytes.len()).sum();
         (self.incomplete[connection].len() + waiting) as u64
     }
 
-    /// End of each message of a connection that was accepted or ever will be.
+    /// End of each message in the whole stream of a connection.
     fn ends(&self, stream: &[u8]) -> Vec<u64> {
         let (sizes, _) = self.kind.divide(stream);
         let mut end = 0;
@@ -70,17 +71,17 @@ impl Model {
 
 #[derive(Debug, Clone)]
 enum Step {
-    /// A connection offers so many bytes more.
+    /// A connection offers this many more bytes.
     Offer(usize, usize),
-    /// A connection ends, whatever it has still to offer.
+    /// A connection ends, possibly before the end of its stream.
     End(usize),
-    /// The next message is taken for transmission.
+    /// The next message is polled for transmission.
     Transmit,
-    /// The upstream connection delivers so many bytes more.
+    /// The upstream connection delivers this many more bytes.
     Deliver(u64),
-    /// The upstream connection is opened anew.
+    /// The upstream connection is reopened.
     Reopen,
-    /// A connection that waited for space goes on.
+    /// A connection that waited for space continues.
     Unblock,
 }
 
@@ -120,7 +121,7 @@ struct Bench {
     ids: Vec<ConnectionId>,
     offered: Vec<usize>,
     is_ended: Vec<bool>,
-    /// Messages taken for transmission, and where the last of them ends upstream.
+    /// Messages polled for transmission, and the upstream position after the last of them.
     transmitted: usize,
     transmitted_to: u64,
     delivered_to: u64,
@@ -145,7 +146,7 @@ impl Bench {
         }
     }
 
-    /// Returns how many bytes were accepted.
+    /// Returns the number of accepted bytes.
     fn offer(&mut self, index: usize, bytes: usize) -> usize {
         let (id, from) = (self.ids[index], self.offered[index]);
         let until = self.streams[index].len().min(from + bytes);
@@ -155,7 +156,7 @@ impl Bench {
         match self.aggregator.offer(Instant::ZERO, id, &Bytes::from(piece.clone())) {
             Ok(accepted) => {
                 assert!(!self.is_ended[index]);
-                assert_eq!(accepted.bytes, acceptable, "what is acceptable is accepted");
+                assert_eq!(accepted.bytes, acceptable, "acceptable bytes are accepted");
                 let messages = self.model.accept(index, &piece[..acceptable]);
                 assert_eq!(accepted.messages, messages);
                 let incomplete = self.model.incomplete[index].len() as u64;
@@ -183,7 +184,7 @@ impl Bench {
     fn end(&mut self, index: usize) {
         let lost = std::mem::take(&mut self.model.incomplete[index]).len() as u64;
         if let Some(ended) = self.aggregator.end(Instant::ZERO, self.ids[index]) {
-            assert_eq!(ended.discarded, lost, "what is lost is reported");
+            assert_eq!(ended.discarded, lost, "lost bytes are reported");
             assert_eq!(ended.undelivered, self.model.at_risk_of(index));
         }
         self.is_ended[index] = true;
@@ -197,7 +198,8 @@ impl Bench {
         let (index, payload) = &self.model.messages[self.transmitted];
         assert_eq!(message.number, self.transmitted as u64);
         assert_eq!(message.connection, self.ids[*index]);
-        let read = self.aggregator.read(&message).expect("it is kept until it is delivered");
+        let read =
+            self.aggregator.read(&message).expect("the message is stored until it is delivered");
         assert_eq!(&read.flatten().copied().collect::<Vec<u8>>(), payload);
         self.transmitted += 1;
         self.transmitted_to += payload.len() as u64;
@@ -210,11 +212,11 @@ impl Bench {
         while let Some(delivered) =
             self.aggregator.poll_delivered(Instant::ZERO, 0, self.delivered_to)
         {
-            let (index, payload) = &self.model.messages[self.model.left];
-            assert_eq!(delivered.number, self.model.left as u64);
+            let (index, payload) = &self.model.messages[self.model.departed];
+            assert_eq!(delivered.number, self.model.departed as u64);
             assert_eq!(delivered.connection, self.ids[*index]);
             assert_eq!(delivered.bytes, payload.len() as u64);
-            self.model.left += 1;
+            self.model.departed += 1;
             let last = self.is_ended[*index] && self.model.at_risk_of(*index) == 0;
             assert_eq!(delivered.is_finished, last);
         }
@@ -233,9 +235,9 @@ impl Bench {
             Step::Deliver(bytes) => self.deliver(bytes),
             Step::Reopen => {
                 self.aggregator.handle_upstream_reopened(0);
-                self.transmitted = self.model.left;
-                let left = &self.model.messages[..self.model.left];
-                self.transmitted_to = left.iter().map(|(_, bytes)| bytes.len() as u64).sum();
+                self.transmitted = self.model.departed;
+                let departed = &self.model.messages[..self.model.departed];
+                self.transmitted_to = departed.iter().map(|(_, bytes)| bytes.len() as u64).sum();
                 self.delivered_to = self.transmitted_to;
             }
             Step::Unblock => {
@@ -253,7 +255,7 @@ impl Bench {
         let at_risk = self.aggregator.at_risk().value();
         assert_eq!(at_risk, self.model.at_risk());
         assert_eq!(at_risk, self.aggregator.upstream_at_risk(0).value());
-        assert!(at_risk <= self.limits.total(), "the budget is never exceeded");
+        assert!(at_risk <= self.limits.total(), "the limit is exceeded");
         for (index, &id) in self.ids.iter().enumerate() {
             let own = self.model.at_risk_of(index);
             let Some(status) = self.aggregator.connection(id) else {
@@ -267,7 +269,7 @@ impl Bench {
         }
     }
 
-    /// Every sender sends the rest of its stream and ends, and upstream delivers everything. Each
+    /// Every connection sends the rest of its stream and ends, and upstream delivers everything. Each
     /// round must make progress.
     fn drain(&mut self) {
         while !self.is_ended.iter().all(|&is_ended| is_ended) {
@@ -296,7 +298,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
-    fn admission_by_byte_forwards_what_the_specification_forwards(
+    fn admission_by_byte_agrees_with_the_specification(
         (kind, streams, limits) in cases(),
         steps in steps(),
     ) {
@@ -313,7 +315,7 @@ proptest! {
         prop_assert_eq!(bench.aggregator.at_risk().value(), 0);
         prop_assert!(bench.aggregator.poll_unblocked().is_none());
         prop_assert_eq!(bench.aggregator.reserve_holder(), None);
-        // However the stream was divided, its messages are those of the whole stream.
+        // The messages do not depend on how the stream was divided.
         for index in (0..4).filter(|&index| !ended_early[index]) {
             let stream = &bench.streams[index];
             let complete = bench.model.ends(stream).last().map_or(0, |&end| end as usize);
@@ -322,48 +324,50 @@ proptest! {
     }
 
     #[test]
-    fn admission_by_segment_forwards_what_the_specification_forwards(
+    fn admission_by_segment_agrees_with_the_specification(
         (kind, streams, limits) in cases(),
         steps in steps(),
     ) {
         // With no framing a stream is a single message, which may exceed the buffer.
         prop_assume!(!matches!(kind, Kind::Whole));
         let limit = BufferLimit::Bytes(units::Bytes::new(limits.total()));
-        let mut aggregate = SegmentAggregator::new(limit, 1);
+        let mut aggregator = SegmentAggregator::new(limit, 1);
         let mut model = Model::new(kind, 4);
-        let (mut next, mut whole, mut sent) = ([0_usize; 4], [0_usize; 4], 0_u64);
+        let (mut next, mut complete_count, mut sent) = ([0_usize; 4], [0_usize; 4], 0_u64);
         let ends: Vec<Vec<u64>> = streams.iter().map(|stream| model.ends(stream)).collect();
         let rest = (0..1_600).flat_map(|i| [Step::Offer(i % 4, 60), Step::Deliver(u64::MAX / 2)]);
         for step in steps.into_iter().chain(rest) {
             if let Step::Offer(index, bytes) = step {
-                let (member, from) = ((index as u32, 0), next[index] as u64);
+                let (connection, from) = ((index as u32, 0), next[index] as u64);
                 let until = streams[index].len().min(next[index] + bytes) as u64;
                 if until == from {
                     continue;
                 }
-                let remaining = ends[index][whole[index]..].iter().copied();
-                let to = aggregate.admit(Instant::ZERO, member, from..until, from, remaining);
+                let remaining = ends[index][complete_count[index]..].iter().copied();
+                let to = aggregator.admit(Instant::ZERO, connection, from..until, from, remaining);
                 let to = to.max(from) as usize;
                 let messages = model.accept(index, &streams[index][next[index]..to]);
                 next[index] = to;
                 for _ in 0..messages {
-                    aggregate.handle_message(Instant::ZERO, member, ends[index][whole[index]]);
-                    whole[index] += 1;
+                    let end = ends[index][complete_count[index]];
+                    aggregator.handle_message(Instant::ZERO, connection, end);
+                    complete_count[index] += 1;
                 }
             } else if let Step::Deliver(bytes) = step {
-                sent = (sent + bytes).min(aggregate.written(0));
-                while let Some(departed) = aggregate.poll_departed(Instant::ZERO, 0, sent) {
-                    let (index, payload) = &model.messages[model.left];
+                sent = (sent + bytes).min(aggregator.written(0));
+                while let Some(departed) = aggregator.poll_departed(Instant::ZERO, 0, sent) {
+                    let (index, payload) = &model.messages[model.departed];
                     prop_assert_eq!(departed.connection as usize, *index);
                     prop_assert_eq!(departed.bytes, payload.len() as u64);
-                    model.left += 1;
+                    model.departed += 1;
                 }
-                aggregate.handle_acknowledged(Instant::ZERO, 0, sent);
+                aggregator.handle_acknowledged(Instant::ZERO, 0, sent);
             }
-            prop_assert!(aggregate.occupied().1 <= limits.total());
-            prop_assert!(model.at_risk() <= aggregate.occupied().1, "what is here has space");
+            prop_assert!(aggregator.occupied().1 <= limits.total());
+            let reserved = aggregator.occupied().1;
+            prop_assert!(model.at_risk() <= reserved, "accepted bytes exceed the reserved space");
         }
-        prop_assert_eq!(aggregate.occupied(), (0, 0));
+        prop_assert_eq!(aggregator.occupied(), (0, 0));
         for (index, stream) in streams.iter().enumerate() {
             let complete = ends[index].last().map_or(0, |&end| end as usize);
             prop_assert_eq!(&model.of(index), &stream[..complete]);

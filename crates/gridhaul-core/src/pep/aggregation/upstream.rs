@@ -1,4 +1,4 @@
-//! The messages for one upstream connection.
+//! The message queue of one upstream connection.
 
 use std::collections::VecDeque;
 
@@ -14,9 +14,9 @@ pub(super) struct Upstream {
     queue: VecDeque<Waiting>,
     /// End of the last complete message, and of the last one that has left the queue.
     pub written: u64,
-    left: u64,
+    departed: u64,
     /// Messages that have left the queue.
-    pub left_messages: u64,
+    pub departed_messages: u64,
     acknowledged: u64,
     /// Messages that occupy buffer space, incomplete ones included.
     pub waiting: TimeAverage,
@@ -43,22 +43,22 @@ impl Upstream {
     /// Removes the first message if it ends at or before `position`.
     pub(super) fn pop(&mut self, now: Instant, position: u64) -> Option<Waiting> {
         let message = *self.queue.front()?;
-        if self.left + message.bytes > position {
+        if self.departed + message.bytes > position {
             return None;
         }
         self.queue.pop_front();
-        self.left += message.bytes;
-        self.left_messages += 1;
+        self.departed += message.bytes;
+        self.departed_messages += 1;
         self.waiting.decrease(now, 1);
         Some(message)
     }
 
-    /// The message in this place of the queue, counted from 0.
+    /// The message at this index of the queue.
     pub(super) fn get(&self, index: usize) -> Option<Waiting> {
         self.queue.get(index).copied()
     }
 
-    /// The bytes before this position are delivered and no longer at risk.
+    /// The bytes before this position are acknowledged upstream and no longer at risk.
     pub(super) fn acknowledge(&mut self, now: Instant, acknowledged: u64) {
         if acknowledged > self.acknowledged {
             self.at_risk.decrease(now, acknowledged - self.acknowledged);
@@ -67,7 +67,7 @@ impl Upstream {
     }
 
     /// End of the last message that has left the queue.
-    pub(super) const fn left(&self) -> u64 {
-        self.left
+    pub(super) const fn departed(&self) -> u64 {
+        self.departed
     }
 }

@@ -283,8 +283,8 @@ impl Coupling {
         from: Side,
     ) -> (&mut Connection, &mut Connection) {
         match (connections, from) {
-            ([left, right], Side::Client) => (left, right),
-            ([left, right], Side::Server) => (right, left),
+            ([client, server], Side::Client) => (client, server),
+            ([client, server], Side::Server) => (server, client),
         }
     }
 

@@ -68,10 +68,10 @@ impl HopWindow {
             return;
         }
         self.changed = now;
-        let kept = u128::from(self.segments) * u128::from(self.base_ns) / u128::from(sample);
-        let kept = u64::try_from(kept).unwrap_or(self.segments);
-        self.starting &= self.segments - kept < ALPHA;
-        self.segments = if self.starting { 2 * self.segments } else { kept + ALPHA };
+        let in_transit = u128::from(self.segments) * u128::from(self.base_ns) / u128::from(sample);
+        let in_transit = u64::try_from(in_transit).unwrap_or(self.segments);
+        self.starting &= self.segments - in_transit < ALPHA;
+        self.segments = if self.starting { 2 * self.segments } else { in_transit + ALPHA };
     }
 }
 

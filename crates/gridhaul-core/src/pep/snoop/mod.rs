@@ -202,8 +202,8 @@ impl Snoop {
     fn send_waiting(&mut self, now: Instant, limit: u64, fresh: Option<u64>) {
         loop {
             // A duplicate acknowledgement reports that a segment has left the hop, but not which one.
-            let left = if self.sack { 0 } else { self.state.arrived_beyond };
-            let outstanding = (self.cache.outstanding() as u64).saturating_sub(left);
+            let arrived = if self.sack { 0 } else { self.state.arrived_beyond };
+            let outstanding = (self.cache.outstanding() as u64).saturating_sub(arrived);
             if outstanding >= limit {
                 return;
             }

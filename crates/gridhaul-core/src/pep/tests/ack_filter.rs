@@ -1,4 +1,4 @@
-//! `ack` by small tables, under arbitrary acknowledgements, and over a narrow uplink.
+//! `ack` by example, with arbitrary acknowledgements, and over a low-rate uplink.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::two_hops::{Hop, Outcome, TwoHops};
 use crate::pep::{AckFilter, PassThrough, Proxy, Side};
 use crate::tcp::{Flags, SackBlocks, Segment, StackParams};
 
-const HOLD: Duration = Duration::from_millis(100);
+const MAX_ACK_DELAY: Duration = Duration::from_millis(100);
 
 fn ack(ack: u32) -> Segment {
     Segment { ack, window: 5000, flags: Flags::ACK, header: 52, ..Segment::default() }
@@ -26,48 +26,50 @@ fn ms(ms: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(ms)
 }
 
-/// Feeds segments from the right at these times; returns what goes to the left, and when.
-fn thinned(hold: Duration, fed: &[(Instant, Segment)]) -> Vec<(Instant, Segment)> {
-    let mut thin = AckFilter::new(Side::Client, hold);
-    let mut gone = Vec::new();
-    let mut collect = |thin: &mut AckFilter, now| {
-        while let Some(out) = thin.poll_transmit(now) {
+/// Passes segments from the server at these times; returns the segments to the client with their
+/// times.
+fn filtered(max_ack_delay: Duration, incoming: &[(Instant, Segment)]) -> Vec<(Instant, Segment)> {
+    let mut filter = AckFilter::new(Side::Client, max_ack_delay);
+    let mut forwarded = Vec::new();
+    let mut poll = |filter: &mut AckFilter, now| {
+        while let Some(out) = filter.poll_transmit(now) {
             assert_eq!(out.to, Side::Client);
-            gone.push((now, out.segment));
+            forwarded.push((now, out.segment));
         }
     };
     let end = (Instant::NEVER, Segment::default());
-    for (at, segment) in fed.iter().chain([&end]) {
-        while thin.next_deadline() < *at {
-            let now = thin.next_deadline();
-            thin.handle_timeout(now);
-            collect(&mut thin, now);
+    for (at, segment) in incoming.iter().chain([&end]) {
+        while filter.next_deadline() < *at {
+            let now = filter.next_deadline();
+            filter.handle_timeout(now);
+            poll(&mut filter, now);
         }
         if *at != Instant::NEVER {
-            thin.handle_segment(*at, Side::Server, segment);
-            collect(&mut thin, *at);
+            filter.handle_segment(*at, Side::Server, segment);
+            poll(&mut filter, *at);
         }
     }
-    gone
+    forwarded
 }
 
-/// The numbers that go, with the millisecond.
-fn numbers(fed: &[(u64, Segment)]) -> Vec<(u64, u32)> {
-    let fed: Vec<_> = fed.iter().map(|&(at, segment)| (ms(at), segment)).collect();
-    let gone = thinned(HOLD, &fed);
-    gone.iter().map(|(at, segment)| (at.as_nanos() / 1_000_000, segment.ack)).collect()
+/// Acknowledgement numbers that are forwarded, with the time in milliseconds.
+fn numbers(incoming: &[(u64, Segment)]) -> Vec<(u64, u32)> {
+    let incoming: Vec<_> = incoming.iter().map(|&(at, segment)| (ms(at), segment)).collect();
+    let forwarded = filtered(MAX_ACK_DELAY, &incoming);
+    forwarded.iter().map(|(at, segment)| (at.as_nanos() / 1_000_000, segment.ack)).collect()
 }
 
 #[test]
-fn the_newest_goes_when_its_time_has_come() {
-    let fed = [(0, ack(1)), (10, ack(2)), (20, ack(3)), (99, ack(4)), (150, ack(5)), (250, ack(6))];
-    assert_eq!(numbers(&fed), [(0, 1), (100, 4), (200, 5), (300, 6)]);
-    // After a pause, at once.
+fn the_newest_acknowledgement_is_sent_after_the_delay() {
+    let incoming =
+        [(0, ack(1)), (10, ack(2)), (20, ack(3)), (99, ack(4)), (150, ack(5)), (250, ack(6))];
+    assert_eq!(numbers(&incoming), [(0, 1), (100, 4), (200, 5), (300, 6)]);
+    // After a pause, an acknowledgement is forwarded at once.
     assert_eq!(numbers(&[(0, ack(1)), (500, ack(2))]), [(0, 1), (500, 2)]);
 }
 
 #[test]
-fn what_must_not_be_lost_goes_at_once_and_overtakes_nothing() {
+fn other_segments_are_forwarded_at_once_and_in_order() {
     let sack = |number| {
         let mut segment = ack(number);
         segment.sack.push(900, 1000);
@@ -75,14 +77,14 @@ fn what_must_not_be_lost_goes_at_once_and_overtakes_nothing() {
     };
     let duplicate = [(0, ack(1)), (10, ack(2)), (20, ack(2)), (30, ack(2))];
     assert_eq!(numbers(&duplicate), [(0, 1), (20, 2), (20, 2), (30, 2)]);
-    // One with news of its own that acknowledges more replaces what waits.
+    // A segment with SACK blocks that acknowledges more replaces the delayed one.
     assert_eq!(numbers(&[(0, ack(1)), (10, ack(2)), (20, sack(3))]), [(0, 1), (20, 3)]);
     assert_eq!(numbers(&[(0, ack(1)), (10, ack(2)), (20, sack(2))]), [(0, 1), (20, 2), (20, 2)]);
     let data = Segment { len: 10, ..ack(2) };
     assert_eq!(numbers(&[(0, ack(1)), (10, ack(2)), (20, data)]), [(0, 1), (20, 2)]);
     let fin = Segment { flags: Flags::ACK.with(Flags::FIN), ..ack(3) };
     assert_eq!(numbers(&[(0, ack(1)), (10, ack(2)), (20, fin)]), [(0, 1), (20, 2), (20, 3)]);
-    // Windows: one that shrinks, closes, opens again.
+    // Windows that shrink, close, or reopen.
     let window = |number, window| Segment { window, ..ack(number) };
     let shrinks = [(0, ack(1)), (10, ack(2)), (20, window(3, 4000))];
     assert_eq!(numbers(&shrinks), [(0, 1), (20, 2), (20, 3)]);
@@ -91,15 +93,15 @@ fn what_must_not_be_lost_goes_at_once_and_overtakes_nothing() {
 }
 
 #[test]
-fn without_a_time_to_hold_everything_goes_at_once() {
-    let fed: Vec<_> = (0..5).map(|i| (ms(0), ack(i))).collect();
-    assert_eq!(thinned(Duration::default(), &fed), fed);
+fn without_a_delay_everything_is_forwarded_at_once() {
+    let incoming: Vec<_> = (0..5).map(|i| (ms(0), ack(i))).collect();
+    assert_eq!(filtered(Duration::default(), &incoming), incoming);
 }
 
-/// What a sender has heard.
+/// Information that a sender has received.
 #[derive(Debug, Default, PartialEq)]
-struct Knowledge {
-    /// Highest number, and how many duplicates of it (RFC 5681, section 2).
+struct SenderView {
+    /// Highest acknowledgement number, and the number of its duplicates (RFC 5681, section 2).
     ack: u32,
     duplicates: u32,
     blocks: BTreeSet<(u32, u32)>,
@@ -109,16 +111,16 @@ struct Knowledge {
     last: Option<Segment>,
 }
 
-impl Knowledge {
+impl SenderView {
     fn of(segments: &[(Instant, Segment)], until: Instant) -> Self {
         let mut known = Self::default();
         for (_, segment) in segments.iter().filter(|(at, _)| *at <= until) {
-            known.hear(segment);
+            known.receive(segment);
         }
         known
     }
 
-    fn hear(&mut self, segment: &Segment) {
+    fn receive(&mut self, segment: &Segment) {
         let window = self.last.map(|last| last.window);
         if segment.ack > self.ack {
             (self.ack, self.duplicates) = (segment.ack, 0);
@@ -142,8 +144,8 @@ impl Knowledge {
     }
 }
 
-/// Acknowledgements as a receiver with gaps, data of its own and a moving window sends them,
-/// sometimes in another order.
+/// Acknowledgements of a receiver with gaps, its own data and a changing window, sometimes
+/// reordered.
 fn acknowledgements() -> impl Strategy<Value = Vec<(Instant, Segment)>> {
     let step = (0..60_u64, 0..4_u32, 0..6_u8, 0..4_u32, 0..8_u8);
     prop::collection::vec(step, 1..60).prop_map(|steps| {
@@ -167,86 +169,88 @@ fn acknowledgements() -> impl Strategy<Value = Vec<(Instant, Segment)>> {
 
 proptest! {
     #[test]
-    fn a_sender_knows_all_within_the_time_to_hold(
-        fed in acknowledgements(),
-        hold in (0..300_u64).prop_map(Duration::from_millis),
+    fn a_sender_receives_all_information_within_the_delay(
+        incoming in acknowledgements(),
+        max_ack_delay in (0..300_u64).prop_map(Duration::from_millis),
     ) {
-        let gone = thinned(hold, &fed);
-        for &(at, _) in &fed {
-            let before = Knowledge::of(&fed, at);
-            let after = Knowledge::of(&gone, at + hold);
-            prop_assert!(before.is_covered_by(&after), "at {at:?}: {before:?}\n{after:?}\n{gone:?}");
+        let forwarded = filtered(max_ack_delay, &incoming);
+        for &(at, _) in &incoming {
+            let before = SenderView::of(&incoming, at);
+            let after = SenderView::of(&forwarded, at + max_ack_delay);
+            prop_assert!(before.is_covered_by(&after), "at {at:?}: {before:?}\n{after:?}\n{forwarded:?}");
         }
-        // In order, and nothing new.
-        let mut rest = fed.iter();
-        for (_, segment) in &gone {
-            prop_assert!(rest.any(|(_, fed)| fed == segment));
+        // Forwarded segments are a subsequence of the incoming ones.
+        let mut rest = incoming.iter();
+        for (_, segment) in &forwarded {
+            prop_assert!(rest.any(|(_, incoming)| incoming == segment));
         }
-        prop_assert_eq!(gone.last().map(|last| last.1), fed.last().map(|last| last.1));
+        prop_assert_eq!(forwarded.last().map(|last| last.1), incoming.last().map(|last| last.1));
     }
 
     #[test]
-    fn streams_arrive_through_any_number_of_them(
+    fn streams_arrive_through_any_number_of_filters(
         impairments in schedules(150),
         towards in prop::collection::vec(prop_oneof![Just(Side::Client), Just(Side::Server)], 1..4),
         sizes in [0..6_000_u64, 0..6_000_u64],
-        hold in (0..200_u64).prop_map(Duration::from_millis),
+        max_ack_delay in (0..200_u64).prop_map(Duration::from_millis),
         handshake: bool,
     ) {
-        let plans = [Application::new(sizes[0], Close::AtOnce), Application::new(sizes[1], Close::AfterPeer)];
+        let applications =
+            [Application::new(sizes[0], Close::AtOnce), Application::new(sizes[1], Close::AfterPeer)];
         let proxies = towards.iter().map(|&toward| {
-            Box::new(AckFilter::new(toward, hold)) as Box<dyn Proxy>
+            Box::new(AckFilter::new(toward, max_ack_delay)) as Box<dyn Proxy>
         }).collect();
         let params = stack(100, 1_500);
         let mut chain = if handshake {
-            Chain::opening(&params, plans, proxies, 0, impairments)
+            Chain::opening(&params, applications, proxies, 0, impairments)
         } else {
-            Chain::established(&params, plans, proxies, 0, impairments)
+            Chain::established(&params, applications, proxies, 0, impairments)
         };
-        chain.run_to_the_end();
+        chain.run_to_completion();
     }
 
     #[test]
-    fn garbage_goes_through(steps in segments(200)) {
-        let mut thin = AckFilter::new(Side::Client, HOLD);
-        let (mut now, mut fed, mut gone) = (Instant::ZERO, 0, 0);
+    fn malformed_segments_are_not_multiplied(steps in segments(200)) {
+        let mut filter = AckFilter::new(Side::Client, MAX_ACK_DELAY);
+        let (mut now, mut incoming, mut forwarded) = (Instant::ZERO, 0, 0);
         for (wait, from, segment) in steps {
             now += wait;
-            if thin.next_deadline() <= now {
-                thin.handle_timeout(now);
-                prop_assert_eq!(thin.next_deadline(), Instant::NEVER);
+            if filter.next_deadline() <= now {
+                filter.handle_timeout(now);
+                prop_assert_eq!(filter.next_deadline(), Instant::NEVER);
             }
-            thin.handle_segment(now, from, &segment);
-            fed += 1;
-            while thin.poll_transmit(now).is_some() {
-                gone += 1;
+            filter.handle_segment(now, from, &segment);
+            incoming += 1;
+            while filter.poll_transmit(now).is_some() {
+                forwarded += 1;
             }
-            prop_assert!(gone <= fed && thin.next_deadline().max(now) >= now);
+            prop_assert!(forwarded <= incoming && filter.next_deadline().max(now) >= now);
         }
     }
 }
 
-/// 2 Mbit/s down, 4.8 kbit/s up with room for twenty acknowledgements, 20 ms each.
-fn over_a_narrow_uplink(params: &Arc<StackParams>, proxy: impl Proxy + 'static) -> Outcome {
-    let narrow = BitRate::from_bits_per_sec(4_800);
+/// A transfer over a downlink of 2 Mbit/s and an uplink of 4.8 kbit/s, whose queue has space for twenty
+/// acknowledgements, with a one-way delay of 20 ms.
+fn over_a_low_rate_uplink(params: &Arc<StackParams>, proxy: impl Proxy + 'static) -> Outcome {
+    let low_rate = BitRate::from_bits_per_sec(4_800);
     let hop = |rate| Hop::new(rate, Duration::from_millis(10));
-    let fast = || hop(BitRate::from_bits_per_sec(2_000_000));
-    let up = hop(narrow).with_queue(narrow, 20 * 52);
-    let hops = [fast(), fast(), fast(), up];
+    let high_rate = || hop(BitRate::from_bits_per_sec(2_000_000));
+    let up = hop(low_rate).with_queue(low_rate, 20 * 52);
+    let hops = [high_rate(), high_rate(), high_rate(), up];
     TwoHops::new(params, Box::new(proxy), hops).run(ms(60_000), |_| {})
 }
 
 #[test]
-fn a_narrow_uplink_carries_a_fast_downlink() {
+fn the_filter_raises_the_throughput_over_a_low_rate_uplink() {
     let stack = Stack {
         profile: Profile::Linux,
         receive_window: Some(WindowSize::Bytes(Bytes::new(64_000))),
         ..Stack::default()
     };
     let params = Arc::new(StackParams::resolve(&stack));
-    let bare = over_a_narrow_uplink(&params, PassThrough::default());
-    let thin = over_a_narrow_uplink(&params, AckFilter::new(Side::Client, HOLD));
-    println!("bare {bare:?} thin {thin:?}");
-    assert!(thin.delivered > 2 * bare.delivered, "{bare:?}\n{thin:?}");
-    assert_eq!((thin.stats.retransmissions, thin.stats.timeouts), (0, 0), "{thin:?}");
+    let pass_through = over_a_low_rate_uplink(&params, PassThrough::default());
+    let filter = over_a_low_rate_uplink(&params, AckFilter::new(Side::Client, MAX_ACK_DELAY));
+    println!("pass-through {pass_through:?} filter {filter:?}");
+    assert!(filter.delivered > 2 * pass_through.delivered, "{pass_through:?}\n{filter:?}");
+    assert_eq!((filter.stats.retransmissions, filter.stats.timeouts), (0, 0), "{filter:?}");
 }

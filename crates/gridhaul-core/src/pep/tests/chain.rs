@@ -1,4 +1,4 @@
-//! Two hosts and the units between them, on a virtual clock.
+//! Two hosts and the proxies between them, in simulated time.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,68 +9,69 @@ use gridhaul_scenario::units::{Duration, Instant};
 use super::Packet;
 use super::hop::{Impairments, arrivals};
 use super::host::{Application, Close, Host};
-use super::proxy::CarriedProxy;
+use super::proxy::ProxyWithPayload;
 use crate::pep::{PassThrough, Proxy, Side};
 use crate::tcp::{Segment, StackParams, State};
 
-/// Time that a segment takes over each hop.
+/// One-way delay of each hop.
 pub(super) const DELAY: Duration = Duration::from_millis(10);
 
-/// More segments than any transfer here needs, on all hops together.
-const MOST_SENT: u64 = 1_000_000;
+/// More segments than any transfer needs, over all hops.
+const MAX_SENT: u64 = 1_000_000;
 
-/// Two hosts, the units between them, and what is on its way. Node 0 is the left host, nodes
-/// 1 to k are the units, node k + 1 is the right host.
+/// Two hosts, the proxies between them, and the segments in flight. Node 0 is the client, nodes 1 to
+/// k are the proxies, and node k + 1 is the server.
 pub(super) struct Chain {
     pub now: Instant,
     pub hosts: [Host; 2],
-    pub units: Vec<CarriedProxy>,
+    pub proxies: Vec<ProxyWithPayload>,
     pub impairments: Impairments,
     /// Segments that were sent on all hops.
     pub sent: u64,
-    /// Of each direction, what a unit that crashed had as the only one.
-    pub excused: [Vec<Range<u64>>; 2],
-    /// Resets may come: then what is acknowledged may be lost.
+    /// Ranges of each direction that were at risk in a proxy that has crashed.
+    pub lost_in_crash: [Vec<Range<u64>>; 2],
+    /// Whether resets are expected: acknowledged data may then be lost.
     pub resets: bool,
-    /// A close that is acknowledged has arrived at the other end.
+    /// Whether an acknowledged FIN must have arrived at the other host.
     pub closes_end_to_end: bool,
-    /// What arrives, at which node and from which side, in order of time.
-    flying: BTreeMap<(Instant, u64), (usize, Side, Packet)>,
+    /// Segments in flight, in order of arrival, with the node and the side at which they arrive.
+    in_flight: BTreeMap<(Instant, u64), (usize, Side, Packet)>,
     order: u64,
     steps: u64,
 }
 
-/// Initial sequence numbers of the hosts, near the end of their range so that they wrap.
+/// Initial sequence numbers of the hosts, close to 2³² so that they wrap.
 pub(super) const ISNS: [u32; 2] = [u32::MAX - 100, u32::MAX - 50];
 
 impl Chain {
-    /// A connection that is opened through the given proxies, each of which may keep `limit` bytes
+    /// A connection that is opened through the given proxies, each of which may buffer `limit` bytes
     /// of each direction.
     pub(super) fn opening(
         params: &Arc<StackParams>,
-        plans: [Application; 2],
+        applications: [Application; 2],
         proxies: Vec<Box<dyn Proxy>>,
         limit: u64,
         impairments: Impairments,
     ) -> Self {
         let hosts = Side::BOTH.map(|side| {
-            Host::opening(side, params.clone(), ISNS[side.index()], plans[side.index()])
+            Host::opening(side, params.clone(), ISNS[side.index()], applications[side.index()])
         });
         Self::new(hosts, proxies, limit, impairments)
     }
 
-    /// As [`Self::opening`], without handshake.
+    /// Like [`Self::opening`], but without handshake.
     pub(super) fn established(
         params: &Arc<StackParams>,
-        plans: [Application; 2],
+        applications: [Application; 2],
         proxies: Vec<Box<dyn Proxy>>,
         limit: u64,
         impairments: Impairments,
     ) -> Self {
-        let hosts = Side::BOTH
-            .map(|side| Host::established(side, params.clone(), params, ISNS, plans[side.index()]));
+        let hosts = Side::BOTH.map(|side| {
+            Host::established(side, params.clone(), params, ISNS, applications[side.index()])
+        });
         let mut chain = Self::new(hosts, proxies, limit, impairments);
-        chain.units.iter_mut().for_each(|unit| unit.know(ISNS));
+        chain.proxies.iter_mut().for_each(|proxy| proxy.set_isns(ISNS));
         chain
     }
 
@@ -80,23 +81,24 @@ impl Chain {
         limit: u64,
         impairments: Impairments,
     ) -> Self {
-        let units = proxies.into_iter().map(|proxy| CarriedProxy::new(proxy, limit)).collect();
+        let proxies =
+            proxies.into_iter().map(|proxy| ProxyWithPayload::new(proxy, limit)).collect();
         Self {
             now: Instant::ZERO,
             hosts,
-            units,
+            proxies,
             impairments,
             sent: 0,
-            excused: Default::default(),
+            lost_in_crash: Default::default(),
             resets: false,
             closes_end_to_end: false,
-            flying: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
             order: 0,
             steps: 0,
         }
     }
 
-    /// Runs until nothing is left to do or `until` has come. Returns whether nothing is left.
+    /// Runs until no event is left, or until `until`. Returns whether no event is left.
     pub(super) fn run(&mut self, until: Instant) -> bool {
         self.poll_all();
         loop {
@@ -113,31 +115,31 @@ impl Chain {
         }
     }
 
-    /// Runs for at most an hour of its time; then every byte must have arrived and every close
-    /// must have been acknowledged.
-    pub(super) fn run_to_the_end(&mut self) {
+    /// Runs until every byte has arrived and every FIN is acknowledged, which must happen within 10
+    /// hours of simulated time.
+    pub(super) fn run_to_completion(&mut self) {
         self.poll_all();
         while !self.is_complete() {
             let next = self.next_time();
-            assert!(next < self.now + Duration::from_secs(3600), "nothing happens any more");
+            assert!(next < self.now + Duration::from_secs(3600), "no event within an hour");
             assert!(self.now < Instant::ZERO + Duration::from_secs(36_000), "{}", self.progress());
             let until = next.max(self.now);
             self.run(until);
         }
     }
 
-    /// Whether both streams have arrived with the closes that were asked for. A close whose
+    /// Whether both streams have arrived, with FIN if the application closes. A close whose
     /// acknowledgements were lost for longer than TIME-WAIT ends with a reset.
     pub(super) fn is_complete(&self) -> bool {
         Side::BOTH.into_iter().all(|side| {
             let (host, peer) = (&self.hosts[side.index()], &self.hosts[side.other().index()]);
             let over = host.close_acknowledged() || host.connection.state() == State::Closed;
-            let closes = host.plan.close != Close::Never;
-            peer.delivered() == host.plan.write && (!closes || peer.finished() && over)
+            let closes = host.application.close != Close::Never;
+            peer.delivered() == host.application.write && (!closes || peer.finished() && over)
         })
     }
 
-    /// How far both streams have come.
+    /// Describes the progress of both streams.
     pub(super) fn progress(&self) -> String {
         let states = self.hosts.each_ref().map(|host| {
             let (delivered, state) = (host.delivered(), host.connection.state());
@@ -152,49 +154,49 @@ impl Chain {
         format!("{:?} {states:?}", self.now)
     }
 
-    /// The unit loses all that it has, and another proxy takes its place.
-    pub(super) fn crash(&mut self, unit: usize, fresh: Box<dyn Proxy>) {
-        let limit = self.units[unit].limit;
-        let old = std::mem::replace(&mut self.units[unit], CarriedProxy::new(fresh, limit));
+    /// Crashes a proxy, which loses all its state, and replaces it by `fresh`.
+    pub(super) fn crash(&mut self, proxy: usize, fresh: Box<dyn Proxy>) {
+        let limit = self.proxies[proxy].limit;
+        let old = std::mem::replace(&mut self.proxies[proxy], ProxyWithPayload::new(fresh, limit));
         for from in Side::BOTH {
             let lost = old.bytes_at_risk(from, ISNS[from.index()]);
             if !lost.is_empty() {
-                self.excused[from.index()].push(lost);
+                self.lost_in_crash[from.index()].push(lost);
             }
         }
     }
 
-    /// The path changes: the unit is on it no more.
-    pub(super) fn bypass(&mut self, unit: usize) {
-        self.crash(unit, Box::new(PassThrough::default()));
+    /// Changes the path so that it no longer contains this proxy.
+    pub(super) fn bypass(&mut self, proxy: usize) {
+        self.crash(proxy, Box::new(PassThrough::default()));
     }
 
-    /// A segment comes to a unit out of nowhere.
-    pub(super) fn inject(&mut self, unit: usize, from: Side, segment: Segment) {
+    /// Injects a segment at a proxy.
+    pub(super) fn inject(&mut self, proxy: usize, from: Side, segment: Segment) {
         let packet = Packet { segment, bytes: vec![0; segment.len as usize].into() };
-        self.units[unit].handle(self.now, from, packet);
-        self.poll_node(unit + 1);
+        self.proxies[proxy].handle(self.now, from, packet);
+        self.poll_node(proxy + 1);
     }
 
     fn next_time(&self) -> Instant {
-        let flying = self.flying.first_key_value().map_or(Instant::NEVER, |(&(at, _), _)| at);
+        let in_flight = self.in_flight.first_key_value().map_or(Instant::NEVER, |(&(at, _), _)| at);
         let hosts = self.hosts.iter().map(Host::next_deadline);
-        let units = self.units.iter().map(|unit| unit.proxy.next_deadline());
-        hosts.chain(units).fold(flying, Instant::min)
+        let proxies = self.proxies.iter().map(|proxy| proxy.proxy.next_deadline());
+        hosts.chain(proxies).fold(in_flight, Instant::min)
     }
 
-    /// Does what is due now.
+    /// Handles all events that are due.
     fn step(&mut self) {
         self.steps += 1;
-        assert!(self.steps < 100_000, "no end of it: {}", self.progress());
-        while let Some(entry) = self.flying.first_entry()
+        assert!(self.steps < 100_000, "too many events: {}", self.progress());
+        while let Some(entry) = self.in_flight.first_entry()
             && entry.key().0 <= self.now
         {
             let (node, from, packet) = entry.remove();
-            if node == 0 || node > self.units.len() {
+            if node == 0 || node > self.proxies.len() {
                 self.hosts[from.other().index()].handle(self.now, &packet);
             } else {
-                self.units[node - 1].handle(self.now, from, packet);
+                self.proxies[node - 1].handle(self.now, from, packet);
             }
             self.poll_node(node);
             self.check();
@@ -204,9 +206,9 @@ impl Chain {
                 host.handle_timeout(self.now);
             }
         }
-        for unit in &mut self.units {
-            if unit.proxy.next_deadline() <= self.now {
-                unit.proxy.handle_timeout(self.now);
+        for proxy in &mut self.proxies {
+            if proxy.proxy.next_deadline() <= self.now {
+                proxy.proxy.handle_timeout(self.now);
             }
         }
         self.poll_all();
@@ -214,7 +216,7 @@ impl Chain {
     }
 
     fn poll_all(&mut self) {
-        (0..self.units.len() + 2).for_each(|node| self.poll_node(node));
+        (0..self.proxies.len() + 2).for_each(|node| self.poll_node(node));
     }
 
     fn poll_node(&mut self, node: usize) {
@@ -223,35 +225,35 @@ impl Chain {
             while let Some(packet) = self.hosts[0].poll(now) {
                 self.send(1, Side::Client, packet);
             }
-        } else if node == self.units.len() + 1 {
+        } else if node == self.proxies.len() + 1 {
             while let Some(packet) = self.hosts[1].poll(now) {
                 self.send(node - 1, Side::Server, packet);
             }
         } else {
-            while let Some((to, packet)) = self.units[node - 1].poll(now) {
+            while let Some((to, packet)) = self.proxies[node - 1].poll(now) {
                 let next = if to == Side::Client { node - 1 } else { node + 1 };
                 self.send(next, to.other(), packet);
             }
         }
     }
 
-    /// Puts a packet on the hop to a node, at which it will come from this side.
+    /// Sends a packet over the hop to a node, where it arrives from this side.
     fn send(&mut self, node: usize, from: Side, packet: Packet) {
         self.sent += 1;
-        assert!(self.sent < MOST_SENT, "no end of sending: {}", self.progress());
+        assert!(self.sent < MAX_SENT, "too many segments: {}", self.progress());
         for (after, packet) in arrivals(packet, self.impairments.next(), DELAY) {
             self.order += 1;
-            self.flying.insert((self.now + after, self.order), (node, from, packet));
+            self.in_flight.insert((self.now + after, self.order), (node, from, packet));
         }
     }
 
-    /// What must hold at every time.
+    /// Checks the invariants.
     fn check(&mut self) {
-        self.units.iter().for_each(CarriedProxy::check);
+        self.proxies.iter().for_each(ProxyWithPayload::check);
         for from in Side::BOTH {
             let (write, acknowledged) = {
                 let host = &self.hosts[from.index()];
-                (host.plan.write, host.acknowledged())
+                (host.application.write, host.acknowledged())
             };
             let receiver = &mut self.hosts[from.other().index()];
             receiver.check(write);
@@ -260,23 +262,23 @@ impl Chain {
                 continue;
             }
             if self.closes_end_to_end && self.hosts[from.index()].close_acknowledged() {
-                let told = self.hosts[from.other().index()].finished();
-                assert!(told, "{from:?}: close is acknowledged and has not arrived");
+                let has_fin = self.hosts[from.other().index()].finished();
+                assert!(has_fin, "{from:?}: FIN is acknowledged and has not arrived");
             }
             let mut offset = delivered;
             while offset < acknowledged {
                 let isn = ISNS[from.index()];
-                let kept = self.units.iter().find_map(|unit| unit.keeps_up_to(from, isn, offset));
-                let excused = || {
-                    let lost =
-                        self.excused[from.index()].iter().find(|lost| lost.contains(&offset));
-                    lost.map(|lost| lost.end)
+                let stored =
+                    self.proxies.iter().find_map(|proxy| proxy.stored_up_to(from, isn, offset));
+                let lost = || {
+                    let mut ranges = self.lost_in_crash[from.index()].iter();
+                    ranges.find(|range| range.contains(&offset)).map(|range| range.end)
                 };
-                let held = || self.units.iter().map(|unit| unit.proxy.buffer_status(from));
-                offset = kept.or_else(excused).unwrap_or_else(|| {
+                let statuses = || self.proxies.iter().map(|proxy| proxy.proxy.buffer_status(from));
+                offset = stored.or_else(lost).unwrap_or_else(|| {
                     panic!(
-                        "byte {offset} from {from:?} is acknowledged and kept nowhere: {:?}",
-                        held().collect::<Vec<_>>()
+                        "byte {offset} from {from:?} is acknowledged and stored nowhere: {:?}",
+                        statuses().collect::<Vec<_>>()
                     )
                 });
             }

@@ -1,4 +1,4 @@
-//! What holds for the machines that keep what they acknowledge: `Split` and `Reflect`.
+//! Properties of the proxies that acknowledge data themselves: `Split` and `Reflect`.
 
 use std::sync::Arc;
 
@@ -22,13 +22,13 @@ pub(super) enum Mode {
 
 pub(super) const MODES: [Mode; 2] = [Mode::Split, Mode::Reflect];
 
-/// A fresh machine.
-pub(super) fn machine(mode: Mode, buffer: u32) -> Box<dyn Proxy> {
-    machine_of(mode, MSS, buffer)
+/// A new proxy.
+pub(super) fn proxy(mode: Mode, buffer: u32) -> Box<dyn Proxy> {
+    proxy_with_mss(mode, MSS, buffer)
 }
 
-/// A fresh machine with segments of `mss` bytes.
-fn machine_of(mode: Mode, mss: u32, buffer: u32) -> Box<dyn Proxy> {
+/// A new proxy with segments of `mss` bytes.
+fn proxy_with_mss(mode: Mode, mss: u32, buffer: u32) -> Box<dyn Proxy> {
     let (params, buffer) = (stack(mss, 1), Bytes::new(u64::from(buffer)));
     match mode {
         Mode::Split => Box::new(Split::new(params, buffer, [u32::MAX - 40, u32::MAX - 80])),
@@ -36,28 +36,28 @@ fn machine_of(mode: Mode, mss: u32, buffer: u32) -> Box<dyn Proxy> {
     }
 }
 
-/// A connection through a chain that is opened, or exists from the start.
+/// A connection through a chain of proxies, with a handshake or established from the start.
 pub(super) fn chain(
     mode: Mode,
     buffers: &[u32],
     hosts: &Arc<StackParams>,
-    plans: [Application; 2],
+    applications: [Application; 2],
     handshake: bool,
     impairments: Impairments,
 ) -> Chain {
-    let limit = u64::from(*buffers.iter().max().expect("a chain has units"));
+    let limit = u64::from(*buffers.iter().max().expect("a chain has proxies"));
     let mss = hosts.mss;
     if handshake {
-        let machines = buffers.iter().map(|&buffer| machine_of(mode, mss, buffer)).collect();
-        return Chain::opening(hosts, plans, machines, limit, impairments);
+        let proxies = buffers.iter().map(|&buffer| proxy_with_mss(mode, mss, buffer)).collect();
+        return Chain::opening(hosts, applications, proxies, limit, impairments);
     }
     let hosts = Arc::new(StackParams { timestamps: false, ..(**hosts).clone() });
     let stacks: Vec<_> = buffers.iter().map(|&buffer| stack(mss, buffer)).collect();
-    let machines = (0..buffers.len()).map(|unit| {
-        let left = if unit == 0 { &hosts } else { &stacks[unit - 1] };
-        let right = stacks.get(unit + 1).unwrap_or(&hosts);
-        let (params, buffer) = (stacks[unit].clone(), Bytes::new(u64::from(buffers[unit])));
-        let next: [&StackParams; 2] = [left, right];
+    let proxies = (0..buffers.len()).map(|index| {
+        let client_side = if index == 0 { &hosts } else { &stacks[index - 1] };
+        let server_side = stacks.get(index + 1).unwrap_or(&hosts);
+        let (params, buffer) = (stacks[index].clone(), Bytes::new(u64::from(buffers[index])));
+        let next: [&StackParams; 2] = [client_side, server_side];
         match mode {
             Mode::Split => {
                 Box::new(Split::established(params, buffer, ISNS, next)) as Box<dyn Proxy>
@@ -65,15 +65,15 @@ pub(super) fn chain(
             Mode::Reflect => Box::new(Reflect::engaged(params, buffer, ISNS, next)),
         }
     });
-    Chain::established(&hosts, plans, machines.collect(), limit, impairments)
+    Chain::established(&hosts, applications, proxies.collect(), limit, impairments)
 }
 
 pub(super) fn chains() -> impl Strategy<Value = Vec<u32>> {
     prop::sample::select(vec![1_usize, 2, 3, 7])
-        .prop_flat_map(|units| prop::collection::vec(150..1_500_u32, units))
+        .prop_flat_map(|proxies| prop::collection::vec(150..1_500_u32, proxies))
 }
 
-/// Ways in which a connection may be closed.
+/// Combinations of closes of client and server.
 pub(super) const CLOSES: [[Close; 2]; 6] = [
     [Close::AtOnce, Close::AtOnce],
     [Close::AtOnce, Close::AfterPeer],
@@ -87,7 +87,7 @@ fn closes() -> impl Strategy<Value = [Close; 2]> {
     prop::sample::select(&CLOSES[..])
 }
 
-pub(super) fn plans() -> impl Strategy<Value = [Application; 2]> {
+pub(super) fn applications() -> impl Strategy<Value = [Application; 2]> {
     let reads = || prop::option::weighted(0.2, (60..400_u64, 100..900_u64));
     let size = || 0..3_000_u64;
     (closes(), [size(), size()], [reads(), reads()]).prop_map(|(close, write, reads)| {
@@ -98,44 +98,46 @@ pub(super) fn plans() -> impl Strategy<Value = [Application; 2]> {
     })
 }
 
-/// Whole chains take their time: a quarter of the cases that are asked for.
-pub(super) fn a_quarter() -> ProptestConfig {
+/// A quarter of the configured number of cases, because whole chains are slow.
+pub(super) fn quarter_of_cases() -> ProptestConfig {
     let config = ProptestConfig::default();
     ProptestConfig { cases: config.cases.div_ceil(4), ..config }
 }
 
 proptest! {
-    #![proptest_config(a_quarter())]
+    #![proptest_config(quarter_of_cases())]
 
     #[test]
-    fn nothing_is_lost_doubled_or_stuck_in_a_chain(
+    fn no_data_is_lost_duplicated_or_blocked_in_a_chain(
         mode in prop::sample::select(&MODES[..]),
         buffers in chains(),
         window in 150..2_000_u32,
-        plans in plans(),
+        applications in applications(),
         handshake: bool,
         impairments in schedules(200),
     ) {
-        let mut chain = chain(mode, &buffers, &stack(MSS, window), plans, handshake, impairments);
+        let mut chain =
+            chain(mode, &buffers, &stack(MSS, window), applications, handshake, impairments);
         chain.closes_end_to_end = mode == Mode::Reflect;
-        chain.run_to_the_end();
-        // The last acknowledgements, sent again if need be: twelve in a row may be lost.
+        chain.run_to_completion();
+        // The last acknowledgements may need retransmissions: up to twelve in a row may be lost.
         chain.run(chain.now + Duration::from_secs(60));
-        for unit in &chain.units {
+        for proxy in &chain.proxies {
             for side in Side::BOTH {
-                prop_assert_eq!(unit.proxy.buffer_status(side).bytes_at_risk, 0);
+                prop_assert_eq!(proxy.proxy.buffer_status(side).bytes_at_risk, 0);
             }
         }
     }
 }
 
 #[test]
-fn a_stream_passes_a_chain_in_the_time_of_its_hops() {
+fn a_stream_is_delivered_within_the_delay_of_its_hops() {
     for mode in MODES {
-        let plans = [Application::new(900, Close::AtOnce), Application::new(0, Close::AfterPeer)];
+        let applications =
+            [Application::new(900, Close::AtOnce), Application::new(0, Close::AfterPeer)];
         let hosts = stack(MSS, 4_000);
-        let mut chain = chain(mode, &[4_000; 3], &hosts, plans, true, Impairments::good());
-        chain.run_to_the_end();
+        let mut chain = chain(mode, &[4_000; 3], &hosts, applications, true, Impairments::none());
+        chain.run_to_completion();
         assert!(
             chain.now <= Instant::ZERO + Duration::from_millis(400),
             "{mode:?} {:?}",

@@ -1,4 +1,4 @@
-//! What happens to segments between two nodes.
+//! Impairments of segments between two nodes.
 
 use std::collections::VecDeque;
 
@@ -9,95 +9,96 @@ use super::Packet;
 use crate::random::{RandomStream, Threshold};
 use crate::tcp::Flags;
 
-/// What happens to one segment.
+/// Impairment of one segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Impairment {
-    Arrive,
-    Lose,
-    /// Arrives twice, the second time so many delays later.
-    Twice(u8),
-    /// Arrives so many delays late: others overtake it.
-    Late(u8),
-    /// Arrives without the second half of its payload, and without FIN.
-    Cut,
+    None,
+    Drop,
+    /// The segment arrives twice, the second time this many hop delays later.
+    Duplicate(u8),
+    /// The segment is delayed by this many hop delays, so that later segments overtake it.
+    Delay(u8),
+    /// The segment arrives without the second half of its payload, and without FIN.
+    Truncate,
 }
 
-/// Decides about segments in the order in which they are sent, on whatever hop.
+/// Impairments of segments in the order of transmission, over all hops.
 #[derive(Debug, Clone)]
 pub(super) enum Impairments {
-    /// One after the other; behind the end all arrive.
+    /// A given sequence, followed by no impairments.
     Schedule(VecDeque<Impairment>),
-    /// At random; after so many segments, all arrive.
-    RandomStream { random: RandomStream, loss: Threshold, other: Threshold, until: u64 },
+    /// Random impairments of the first `until` segments.
+    Random { random: RandomStream, loss: Threshold, other: Threshold, until: u64 },
 }
 
 impl Impairments {
-    /// All arrive.
-    pub(super) fn good() -> Self {
+    /// No impairments.
+    pub(super) fn none() -> Self {
         Self::Schedule(VecDeque::new())
     }
 
-    /// Loses segments with probability `loss`, and repeats, delays or cuts them with probability
-    /// `other`, up to the segment number `until`.
+    /// Drops segments with probability `loss`, and duplicates, delays or truncates them with
+    /// probability `other`, up to the segment number `until`.
     pub(super) fn random(seed: u64, loss: f64, other: f64, until: u64) -> Self {
         let threshold = |ratio| Probability::new(ratio).expect("a probability").into();
         let random = RandomStream::named(seed, 0, "chain", 0, "hops");
-        Self::RandomStream { random, loss: threshold(loss), other: threshold(other), until }
+        Self::Random { random, loss: threshold(loss), other: threshold(other), until }
     }
 
     pub(super) fn next(&mut self) -> Impairment {
         match self {
-            Self::Schedule(fates) => fates.pop_front().unwrap_or(Impairment::Arrive),
-            Self::RandomStream { until: 0, .. } => Impairment::Arrive,
-            Self::RandomStream { random, loss, other, until } => {
+            Self::Schedule(impairments) => impairments.pop_front().unwrap_or(Impairment::None),
+            Self::Random { until: 0, .. } => Impairment::None,
+            Self::Random { random, loss, other, until } => {
                 *until -= 1;
                 if random.occurs(*loss) {
-                    return Impairment::Lose;
+                    return Impairment::Drop;
                 }
                 if !random.occurs(*other) {
-                    return Impairment::Arrive;
+                    return Impairment::None;
                 }
                 let delays = 1 + random.below(6) as u8;
                 match random.below(4) {
-                    0 => Impairment::Twice(delays),
-                    1 => Impairment::Cut,
-                    _ => Impairment::Late(delays),
+                    0 => Impairment::Duplicate(delays),
+                    1 => Impairment::Truncate,
+                    _ => Impairment::Delay(delays),
                 }
             }
         }
     }
 }
 
-/// Schedules of up to `len` segments.
+/// Impairments of up to `len` segments.
 pub(super) fn schedules(len: usize) -> impl Strategy<Value = Impairments> {
-    let fate = prop_oneof![
-        6 => Just(Impairment::Arrive),
-        3 => Just(Impairment::Lose),
-        1 => (0..8_u8).prop_map(Impairment::Twice),
-        2 => (1..20_u8).prop_map(Impairment::Late),
-        1 => Just(Impairment::Cut),
+    let impairment = prop_oneof![
+        6 => Just(Impairment::None),
+        3 => Just(Impairment::Drop),
+        1 => (0..8_u8).prop_map(Impairment::Duplicate),
+        2 => (1..20_u8).prop_map(Impairment::Delay),
+        1 => Just(Impairment::Truncate),
     ];
-    prop::collection::vec(fate, 0..len).prop_map(|fates| Impairments::Schedule(fates.into()))
+    prop::collection::vec(impairment, 0..len)
+        .prop_map(|impairments| Impairments::Schedule(impairments.into()))
 }
 
-/// What arrives of a packet on a hop with this delay, and after what time.
+/// The packets that arrive over a hop with this delay, and their delays.
 pub(super) fn arrivals(
     packet: Packet,
-    fate: Impairment,
+    impairment: Impairment,
     delay: Duration,
 ) -> Vec<(Duration, Packet)> {
-    match fate {
-        Impairment::Arrive => vec![(delay, packet)],
-        Impairment::Lose => vec![],
-        Impairment::Twice(delays) => {
+    match impairment {
+        Impairment::None => vec![(delay, packet)],
+        Impairment::Drop => vec![],
+        Impairment::Duplicate(delays) => {
             vec![(delay, packet.clone()), (delay + delay * u64::from(delays), packet)]
         }
-        Impairment::Late(delays) => vec![(delay + delay * u64::from(delays), packet)],
-        Impairment::Cut => vec![(delay, cut(packet))],
+        Impairment::Delay(delays) => vec![(delay + delay * u64::from(delays), packet)],
+        Impairment::Truncate => vec![(delay, truncated(packet))],
     }
 }
 
-fn cut(mut packet: Packet) -> Packet {
+fn truncated(mut packet: Packet) -> Packet {
     if packet.segment.len > 1 {
         packet.segment.len /= 2;
         packet.segment.flags = packet.segment.flags.without(Flags::FIN);

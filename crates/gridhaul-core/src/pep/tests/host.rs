@@ -1,4 +1,4 @@
-//! An end of the connection, with its application.
+//! An endpoint of the connection, with its application.
 
 use std::sync::Arc;
 
@@ -9,24 +9,24 @@ use super::{Packet, payload};
 use crate::pep::{Payload, Side};
 use crate::tcp::{Connection, Flags, Segment, Sender, StackParams, State, expand};
 
-/// When an application closes its side.
+/// When an application closes its direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Close {
-    /// As soon as everything is written.
+    /// After writing all data.
     AtOnce,
-    /// When the other end has closed.
+    /// After FIN of the peer.
     AfterPeer,
-    /// Not at all.
+    /// Never.
     Never,
 }
 
-/// What an application does.
+/// Behaviour of an application.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Application {
-    /// Bytes that it writes at the beginning.
+    /// Bytes that are written at the beginning.
     pub write: u64,
     pub close: Close,
-    /// Takes so many bytes every so often; `None`: everything at once.
+    /// Number of bytes read per interval; `None`: all data is read at once.
     pub reads: Option<(u64, Duration)>,
 }
 
@@ -36,107 +36,107 @@ impl Application {
     }
 }
 
-/// An end of the connection.
+/// An endpoint of the connection.
 pub(super) struct Host {
     pub side: Side,
     pub connection: Connection,
-    pub plan: Application,
-    /// Window of the segment that came last.
+    pub application: Application,
+    /// Window of the last segment that arrived.
     pub window_seen: Option<u32>,
     isn: u32,
     closed: bool,
-    /// What has arrived of the other end's stream, some beyond gaps.
+    /// Received data of the peer's stream, possibly with gaps.
     received: Payload,
     checked: u64,
-    /// What had arrived when it forgot the connection.
-    had: u64,
+    /// Bytes that had arrived when the host lost the state of the connection.
+    delivered_before: u64,
     read: u64,
     next_read: Instant,
 }
 
 impl Host {
-    /// An end that opens the connection (left) or is asked (right).
+    /// A host that opens the connection (client) or accepts it (server).
     pub(super) fn opening(
         side: Side,
         params: Arc<StackParams>,
         isn: u32,
-        plan: Application,
+        application: Application,
     ) -> Self {
         let connection = match side {
             Side::Client => Connection::connect(params, isn),
             Side::Server => Connection::listen(params, isn),
         };
-        Self::new(side, connection, isn, plan)
+        Self::new(side, connection, isn, application)
     }
 
-    /// An end of a connection without handshake.
+    /// A host of a connection without handshake.
     pub(super) fn established(
         side: Side,
         params: Arc<StackParams>,
         peer: &StackParams,
         isns: [u32; 2],
-        plan: Application,
+        application: Application,
     ) -> Self {
         let (isn, peer_isn) = (isns[side.index()], isns[side.other().index()]);
         let connection = Connection::established(params, isn, peer, peer_isn);
-        Self::new(side, connection, isn, plan)
+        Self::new(side, connection, isn, application)
     }
 
-    fn new(side: Side, mut connection: Connection, isn: u32, plan: Application) -> Self {
+    fn new(side: Side, mut connection: Connection, isn: u32, application: Application) -> Self {
         let mut next_read = Instant::NEVER;
-        if let Some((_, interval)) = plan.reads {
+        if let Some((_, interval)) = application.reads {
             connection.read_on_demand();
             next_read = Instant::ZERO + interval;
         }
-        connection.write(plan.write);
-        let closed = plan.close == Close::AtOnce;
+        connection.write(application.write);
+        let closed = application.close == Close::AtOnce;
         if closed {
             connection.close();
         }
-        // What has arrived in order is checked and released after each segment.
+        // Data that has arrived in order is checked and released after each segment.
         let received = Payload::new(connection.params().receive_window as usize);
-        let (window_seen, checked, had, read) = (None, 0, 0, 0);
+        let (window_seen, checked, delivered_before, read) = (None, 0, 0, 0);
         Self {
             side,
             connection,
-            plan,
+            application,
             window_seen,
             isn,
             closed,
             received,
             checked,
-            had,
+            delivered_before,
             read,
             next_read,
         }
     }
 
-    /// The host has forgotten the connection: whatever comes is refused.
+    /// Loses the state of the connection, so that all further segments are answered by resets.
     pub(super) fn forget(&mut self) {
         let params = Arc::new(self.connection.params().clone());
-        self.had = self.delivered();
+        self.delivered_before = self.delivered();
         self.connection = Connection::listen(params, self.isn);
         self.next_read = Instant::NEVER;
         self.closed = true;
     }
 
-    /// Bytes of its own stream that are acknowledged to it.
+    /// Bytes of the host's own stream that are acknowledged.
     pub(super) fn acknowledged(&self) -> u64 {
         let (_, una) = self.connection.sent_and_acknowledged();
-        una.saturating_sub(1).min(self.plan.write)
+        una.saturating_sub(1).min(self.application.write)
     }
 
-    /// Bytes of the other end's stream that have arrived in order.
+    /// Bytes of the peer's stream that have arrived in order.
     pub(super) fn delivered(&self) -> u64 {
-        self.connection.receiver().delivered().max(self.had)
+        self.connection.receiver().delivered().max(self.delivered_before)
     }
 
-    /// Whether it was told by FIN that it has everything.
+    /// Whether FIN of the peer has arrived in order.
     pub(super) fn finished(&self) -> bool {
         self.connection.receiver().finished()
     }
 
-    /// Whether its own close is acknowledged.
+    /// Whether the FIN of this host is acknowledged.
     pub(super) fn close_acknowledged(&self) -> bool {
         self.closed && self.connection.sender().is_some_and(Sender::fin_acknowledged)
     }
@@ -147,12 +147,12 @@ impl Host {
 
     pub(super) fn handle(&mut self, now: Instant, packet: &Packet) {
         self.window_seen = Some(packet.segment.window);
-        if let Some(taken) = self.connection.incoming(&packet.segment) {
-            let len = (taken.end - taken.start) as usize;
-            self.received.insert(taken.start as u32, &packet.bytes.slice(..len));
+        if let Some(accepted) = self.connection.incoming(&packet.segment) {
+            let len = (accepted.end - accepted.start) as usize;
+            self.received.insert(accepted.start as u32, &packet.bytes.slice(..len));
         }
         self.connection.handle_segment(now, &packet.segment);
-        self.act();
+        self.close_after_peer();
     }
 
     pub(super) fn poll(&mut self, now: Instant) -> Option<Packet> {
@@ -169,7 +169,7 @@ impl Host {
 
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         self.connection.handle_timeout(now);
-        if let Some((bytes, interval)) = self.plan.reads
+        if let Some((bytes, interval)) = self.application.reads
             && self.next_read <= now
         {
             let take = bytes.min(self.delivered() - self.read);
@@ -179,10 +179,10 @@ impl Host {
         }
     }
 
-    /// What has arrived must be what the other end has sent.
+    /// Checks that the received data equals the data that the peer has sent.
     pub(super) fn check(&mut self, sent: u64) {
         let delivered = self.delivered();
-        assert!(delivered <= sent, "{:?} has {delivered} of {sent} bytes", self.side);
+        assert!(delivered <= sent, "{:?} has received {delivered} of {sent} bytes", self.side);
         for at in self.checked..delivered {
             let expected = payload(self.side.other(), at);
             let found =
@@ -192,12 +192,12 @@ impl Host {
         self.checked = delivered;
         self.received.release_to(delivered as u32);
         if self.finished() {
-            assert_eq!(delivered, sent, "{:?} was told that this is all", self.side);
+            assert_eq!(delivered, sent, "{:?} has received FIN", self.side);
         }
     }
 
-    fn act(&mut self) {
-        if self.plan.close == Close::AfterPeer && self.finished() && !self.closed {
+    fn close_after_peer(&mut self) {
+        if self.application.close == Close::AfterPeer && self.finished() && !self.closed {
             self.closed = true;
             self.connection.close();
         }
@@ -208,7 +208,8 @@ impl Host {
             return Bytes::new();
         }
         let (_, una) = self.connection.sent_and_acknowledged();
-        let start = expand(segment.seq, self.isn, una).expect("a stream does not begin before 0");
+        let start =
+            expand(segment.seq, self.isn, una).expect("the sequence number precedes the stream");
         (start - 1..start - 1 + u64::from(segment.len))
             .map(|offset| payload(self.side, offset))
             .collect()

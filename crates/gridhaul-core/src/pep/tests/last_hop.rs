@@ -1,4 +1,4 @@
-//! What `snoop` is for: a lossy last hop behind a long way.
+//! The purpose of `snoop`: a lossy last hop after a long path.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::tcp::StackParams;
 
 const TIME: Duration = Duration::from_secs(60);
 const RATE: BitRate = BitRate::from_bits_per_sec(10_000_000);
-/// Three times what rate and round trip need. A sender that nothing ever cuts fills its window.
+/// Three bandwidth-delay products. A sender without losses fills its window.
 const WINDOW: Bytes = Bytes::new(400_000);
 
 fn stack(congestion_control: CongestionControlAlgorithm, sack: bool) -> Arc<StackParams> {
@@ -26,29 +26,29 @@ fn stack(congestion_control: CongestionControlAlgorithm, sack: bool) -> Arc<Stac
     Arc::new(StackParams::resolve(&stack))
 }
 
-/// What comes of a transfer over 100 ms of round trip and then 10 ms at 10 Mbit/s, and how often
-/// the congestion window was cut.
+/// A transfer over a path with a round-trip time of 100 ms, followed by a last hop with 10 ms at
+/// 10 Mbit/s. Returns the outcome and the number of reductions of the congestion window.
 fn run(params: &Arc<StackParams>, proxy: impl Proxy + 'static, hops: [Hop; 2]) -> (Outcome, u32) {
     let upstream = || Hop::new(BitRate::from_bits_per_sec(100_000_000), Duration::from_millis(50));
-    let [forth, back] = hops;
-    let hops = [upstream(), forth, back, upstream()];
-    let (mut before, mut cuts) = (0, 0);
+    let [forward, reverse] = hops;
+    let hops = [upstream(), forward, reverse, upstream()];
+    let (mut before, mut reductions) = (0, 0);
     let mut path = TwoHops::new(params, Box::new(proxy), hops);
     let outcome = path.run(Instant::ZERO + TIME, |sender| {
         let cwnd = sender.sender().map_or(0, |sender| sender.cwnd());
-        cuts += u32::from(cwnd < before);
+        reductions += u32::from(cwnd < before);
         before = cwnd;
     });
-    (outcome, cuts)
+    (outcome, reductions)
 }
 
-/// The last hop, both directions.
+/// Both directions of the last hop.
 fn last_hop(loss: f64, seed: u64) -> [Hop; 2] {
-    [0, 1].map(|member| Hop::new(RATE, Duration::from_millis(5)).losing(loss, seed, member))
+    [0, 1].map(|direction| Hop::new(RATE, Duration::from_millis(5)).losing(loss, seed, direction))
 }
 
 #[test]
-fn a_lossy_last_hop_costs_what_it_loses_and_the_sender_hears_nothing_of_it() {
+fn losses_of_the_last_hop_are_hidden_from_the_sender() {
     let stacks = [
         (CongestionControlAlgorithm::Cubic, true),
         (CongestionControlAlgorithm::Reno, true),
@@ -57,44 +57,48 @@ fn a_lossy_last_hop_costs_what_it_loses_and_the_sender_hears_nothing_of_it() {
     for (congestion_control, sack) in stacks {
         let params = stack(congestion_control, sack);
         let (clean, _) = run(&params, PassThrough::default(), last_hop(0.0, 1));
-        // All that a hop can carry that loses one segment in twenty is 95 %.
+        // A hop with a loss ratio of 5 % can deliver at most 95 %.
         for seed in 1..=3 {
-            let (bare, _) = run(&params, PassThrough::default(), last_hop(0.05, seed));
-            assert!(bare.delivered < clean.delivered / 10, "{congestion_control:?}: {bare:?}");
+            let (pass_through, _) = run(&params, PassThrough::default(), last_hop(0.05, seed));
+            assert!(
+                pass_through.delivered < clean.delivered / 10,
+                "{congestion_control:?}: {pass_through:?}"
+            );
 
             let snoop = Snoop::new(Side::Server, Bytes::new(500_000));
-            let (outcome, cuts) = run(&params, snoop, last_hop(0.05, seed));
+            let (outcome, reductions) = run(&params, snoop, last_hop(0.05, seed));
             let case = format!("{congestion_control:?}, SACK {sack}, seed {seed}: {outcome:?}");
             assert!(outcome.delivered * 100 >= clean.delivered * 90, "{case}");
-            assert_eq!(cuts, 0, "{case}");
+            assert_eq!(reductions, 0, "{case}");
             let stats = outcome.stats;
-            let heard = [stats.fast_retransmits, stats.timeouts, stats.retransmissions];
-            assert_eq!(heard, [0; 3], "{case}");
-            assert!(outcome.most_held <= WINDOW.get(), "{case}");
+            let counters = [stats.fast_retransmits, stats.timeouts, stats.retransmissions];
+            assert_eq!(counters, [0; 3], "{case}");
+            assert!(outcome.max_buffered <= WINDOW.get(), "{case}");
         }
     }
 }
 
 #[test]
-fn without_loss_a_sender_sends_what_it_would_have_sent() {
+fn without_loss_the_throughput_is_unchanged() {
     let params = stack(CongestionControlAlgorithm::Cubic, true);
     let (clean, _) = run(&params, PassThrough::default(), last_hop(0.0, 1));
     let snoop = Snoop::new(Side::Server, Bytes::new(500_000));
-    let (outcome, cuts) = run(&params, snoop, last_hop(0.0, 1));
+    let (outcome, reductions) = run(&params, snoop, last_hop(0.0, 1));
     assert!(outcome.delivered.abs_diff(clean.delivered) * 200 <= clean.delivered, "{outcome:?}");
-    assert_eq!((outcome.stats.retransmissions, cuts), (0, 0));
+    assert_eq!((outcome.stats.retransmissions, reductions), (0, 0));
 }
 
-/// What the queue of the hop drops of the segments that are not kept is the sender's to repair.
+/// Segments that are not cached and are dropped by the queue of the hop are retransmitted by the
+/// sender.
 #[test]
-fn a_small_cache_leaves_congestion_to_the_sender() {
+fn a_small_cache_leaves_congestion_losses_to_the_sender() {
     let params = stack(CongestionControlAlgorithm::Cubic, true);
-    let [forth, back] = last_hop(0.0, 1);
+    let [forward, reverse] = last_hop(0.0, 1);
     let snoop = Snoop::new(Side::Server, Bytes::new(100_000));
-    let hops = [forth.with_queue(RATE, 100_000), back];
-    let (outcome, cuts) = run(&params, snoop, hops);
-    assert!(cuts > 0 && outcome.stats.fast_retransmits > 0, "{outcome:?}");
-    // 10 Mbit/s, of which 1448 of 1500 bytes are payload.
+    let hops = [forward.with_queue(RATE, 100_000), reverse];
+    let (outcome, reductions) = run(&params, snoop, hops);
+    assert!(reductions > 0 && outcome.stats.fast_retransmits > 0, "{outcome:?}");
+    // Payload is 1448 of 1500 bytes at 10 Mbit/s.
     let ideal = TIME.as_secs_f64() * 10e6 / 8.0 * 1448.0 / 1500.0;
     assert!(outcome.delivered as f64 >= 0.9 * ideal, "{outcome:?}");
 }

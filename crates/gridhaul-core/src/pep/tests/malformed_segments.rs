@@ -1,4 +1,4 @@
-//! Segments that no host would send.
+//! Segments that no correct host sends.
 
 use gridhaul_scenario::units::Duration;
 use proptest::prelude::*;
@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use crate::pep::Side;
 use crate::tcp::{ClockOption, Flags, SackBlocks, Segment};
 
-/// Up to `len` segments with arbitrary fields, their sides and the times between them. Numbers are
-/// often near to each other, so that more than the first check sees them.
+/// Up to `len` segments with arbitrary fields, their sides and the times between them. Sequence
+/// numbers are often close to each other, so that segments pass the first checks.
 pub(super) fn segments(len: usize) -> impl Strategy<Value = Vec<(Duration, Side, Segment)>> {
     let number =
         || prop_oneof![3 => 0..3_000_u32, 1 => u32::MAX - 3_000..=u32::MAX, 1 => any::<u32>()];
@@ -19,7 +19,7 @@ pub(super) fn segments(len: usize) -> impl Strategy<Value = Vec<(Duration, Side,
         let mut sack = SackBlocks::default();
         blocks.into_iter().for_each(|(left, right)| sack.push(left, right));
         let chosen = [(1, Flags::FIN), (2, Flags::SYN), (4, Flags::RST)];
-        // Most of them with ACK and nothing else.
+        // Most segments have only the ACK flag.
         let rare = |mask: u8| bits & 0xf0 == 0 && bits & mask != 0;
         let flags = chosen.into_iter().filter(|&(mask, _)| rare(mask));
         let ack_bit = if bits & 8 == 0 { Flags::ACK } else { Flags::NONE };

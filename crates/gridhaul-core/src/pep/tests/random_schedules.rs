@@ -1,4 +1,4 @@
-//! Very many random schedules through a chain of reflecting units: nothing is lost, doubled or stuck.
+//! Random schedules through a chain of reflecting proxies: no data is lost, duplicated or blocked.
 
 use gridhaul_scenario::units::{Duration, Instant};
 
@@ -10,24 +10,24 @@ use super::stack;
 use crate::pep::Side;
 use crate::random::RandomStream;
 
-/// Payload of a segment. So little, because the harness carries and checks every byte.
+/// Payload of a segment. It is small because the harness stores and checks every byte.
 const MSS: u32 = 8;
-/// Segments with bad impairments of their own, on all hops together; behind them all arrive.
+/// Number of segments that may be impaired, over all hops.
 const SEGMENTS: u64 = 150;
-/// A transfer must be over after this time: the fates of 150 segments can hold one of them up at 5
-/// timeouts in a row, of at most 5 s each, and each hop in turn.
+/// A transfer must be complete after this time: impairments of 150 segments can delay a segment by 5
+/// timeouts of at most 5 s each, on every hop in turn.
 const TIME: Duration = Duration::from_secs(300);
 
-/// A chain, what its hosts do, and what happens to segments. The seed is all that it takes.
-fn drawn(seed: u64) -> Chain {
+/// A chain with applications and impairments, all determined by the seed.
+fn random_chain(seed: u64) -> Chain {
     let mut random = RandomStream::named(seed, 0, "chain", 0, "case");
     let mut between = |low: u64, high: u64| low + random.below(high - low + 1);
-    // In segments: buffers and windows from one and a half to fifteen, up to thirty of data.
-    let units = [1, 2, 3, 7][between(0, 3) as usize];
-    let buffers: Vec<u32> = (0..units).map(|_| between(12, 120) as u32).collect();
+    // In segments, buffers and windows have 1.5 to 20, and the data has at most 30.
+    let proxies = [1, 2, 3, 7][between(0, 3) as usize];
+    let buffers: Vec<u32> = (0..proxies).map(|_| between(12, 120) as u32).collect();
     let window = between(12, 160) as u32;
     let closes = CLOSES[between(0, 5) as usize];
-    let plans = Side::BOTH.map(|side| {
+    let applications = Side::BOTH.map(|side| {
         let slow = between(0, 4) == 0;
         let reads = (between(5, 32), Duration::from_millis(between(100, 900)));
         let size = between(0, 240);
@@ -36,7 +36,7 @@ fn drawn(seed: u64) -> Chain {
     let handshake = between(0, 1) == 0;
     let impairments = Impairments::random(seed, 0.1, 0.2, SEGMENTS);
     let hosts = stack(MSS, window);
-    let mut chain = chain(Mode::Reflect, &buffers, &hosts, plans, handshake, impairments);
+    let mut chain = chain(Mode::Reflect, &buffers, &hosts, applications, handshake, impairments);
     chain.closes_end_to_end = true;
     chain
 }
@@ -44,13 +44,17 @@ fn drawn(seed: u64) -> Chain {
 fn lose_nothing(schedules: std::ops::Range<u64>) {
     for seed in schedules {
         let run = || {
-            let mut chain = drawn(seed);
-            chain.run_to_the_end();
-            assert!(chain.now <= Instant::ZERO + TIME, "late: {}", chain.progress());
-            // The last acknowledgements, sent again if need be: twelve in a row may be lost.
+            let mut chain = random_chain(seed);
+            chain.run_to_completion();
+            assert!(
+                chain.now <= Instant::ZERO + TIME,
+                "not complete in time: {}",
+                chain.progress()
+            );
+            // The last acknowledgements may need retransmissions: up to twelve in a row may be lost.
             chain.run(chain.now + Duration::from_secs(60));
-            for unit in &chain.units {
-                assert_eq!(unit.proxy.bytes_at_risk(), 0, "copies of what has arrived are kept");
+            for proxy in &chain.proxies {
+                assert_eq!(proxy.proxy.bytes_at_risk(), 0, "delivered data is still at risk");
             }
         };
         if let Err(panic) = std::panic::catch_unwind(run) {
@@ -65,19 +69,20 @@ fn random_schedules_lose_nothing() {
     lose_nothing(0..1_000);
 }
 
-/// Of a million, the one in which a unit took bytes for gone that were lost on the way three times in
-/// a row.
+/// The schedule, one of a million, in which a proxy classified bytes as lost in a crash although only
+/// their segments were lost three times in a row.
 #[test]
-fn bytes_that_are_lost_three_times_in_a_row_are_not_gone() {
+fn three_losses_in_a_row_are_not_a_crash_loss() {
     lose_nothing(689_385..689_386);
 }
 
 /// `GRIDHAUL_SCHEDULES=1000000 cargo test --release -p gridhaul-core --lib random_schedules -- --ignored
-/// --nocapture` runs so many, from `GRIDHAUL_SCHEDULES_FROM` on, and prints how long it took.
+/// --nocapture` runs this many schedules, from `GRIDHAUL_SCHEDULES_FROM` on, and prints
+/// the elapsed time.
 #[test]
-#[ignore = "takes as long as it is asked to"]
-#[expect(clippy::disallowed_methods, reason = "it says how long it took")]
-fn very_many_random_schedules_lose_nothing() {
+#[ignore = "long-running"]
+#[expect(clippy::disallowed_methods, reason = "the test prints the elapsed time")]
+fn many_random_schedules_lose_nothing() {
     let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let first = number("GRIDHAUL_SCHEDULES_FROM").unwrap_or(0);
     let count = number("GRIDHAUL_SCHEDULES").unwrap_or(10_000);

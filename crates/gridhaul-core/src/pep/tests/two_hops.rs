@@ -1,4 +1,4 @@
-//! For tests that measure: two hosts, a proxy, and a hop on each side of it, with rates and delays.
+//! Two hosts, a proxy, and a hop on each side of the proxy with rate and delay, to measure throughput.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,44 +15,44 @@ pub(super) struct Hop {
     serializer: Serializer,
     delay: Duration,
     loss: Probability,
-    /// Bytes that may wait.
+    /// Queue limit in bytes.
     queue: u64,
-    waiting: Duration,
+    max_queueing_delay: Duration,
     free_at: Instant,
     random: RandomStream,
 }
 
 impl Hop {
-    /// A hop without loss, whose queue has no end.
+    /// A hop without loss and with an unlimited queue.
     pub(super) fn new(rate: BitRate, delay: Duration) -> Self {
         Self {
             serializer: Serializer::new(rate),
             delay,
             loss: Probability::new(0.0).expect("a probability"),
             queue: u64::MAX,
-            waiting: Duration::default(),
+            max_queueing_delay: Duration::default(),
             free_at: Instant::ZERO,
             random: RandomStream::named(0, 0, "hop", 0, "loss"),
         }
     }
 
-    /// Loses segments with this probability, but none with SYN.
-    pub(super) fn losing(mut self, ratio: f64, seed: u64, member: u64) -> Self {
+    /// Drops segments without SYN with this probability.
+    pub(super) fn losing(mut self, ratio: f64, seed: u64, direction: u64) -> Self {
         self.loss = Probability::new(ratio).expect("a probability");
-        self.random = RandomStream::named(seed, 0, "hop", member, "loss");
+        self.random = RandomStream::named(seed, 0, "hop", direction, "loss");
         self
     }
 
-    /// Only so many bytes may wait.
+    /// Limits the queue.
     pub(super) fn with_queue(mut self, rate: BitRate, bytes: u64) -> Self {
-        self.waiting = Serializer::new(rate).charge(bytes as u32);
+        self.max_queueing_delay = Serializer::new(rate).charge(bytes as u32);
         self.queue = bytes;
         self
     }
 
-    /// When a segment that is put on it now arrives.
-    fn carry(&mut self, now: Instant, segment: &Segment) -> Option<Instant> {
-        if self.queue < u64::MAX && self.free_at.since(now) > self.waiting {
+    /// Time of arrival of a segment that is sent now; `None` if it is dropped.
+    fn arrival_time(&mut self, now: Instant, segment: &Segment) -> Option<Instant> {
+        if self.queue < u64::MAX && self.free_at.since(now) > self.max_queueing_delay {
             return None;
         }
         let time = self.serializer.charge(segment.wire_bytes());
@@ -62,23 +62,23 @@ impl Hop {
     }
 }
 
-/// What a sender at the left and its receiver at the right have come to.
+/// Result of a transfer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Outcome {
     pub delivered: u64,
     pub stats: SenderStats,
-    /// Most payload that the proxy has kept.
-    pub most_held: u64,
+    /// Maximum payload in the buffer of the proxy.
+    pub max_buffered: u64,
 }
 
-/// Two hosts and a proxy. The left host sends for ever, the right one takes everything.
+/// Two hosts and a proxy. The client sends without end, and the server reads everything.
 pub(super) struct TwoHops {
     hosts: [Connection; 2],
     proxy: Box<dyn Proxy>,
-    /// From the left host, from the proxy to the right, from the right host, from the proxy to
-    /// the left.
+    /// From the client, from the proxy to the server, from the server, from the proxy to the
+    /// client.
     hops: [Hop; 4],
-    flying: BTreeMap<(Instant, u64), (usize, Segment)>,
+    in_flight: BTreeMap<(Instant, u64), (usize, Segment)>,
     order: u64,
     now: Instant,
     outcome: Outcome,
@@ -89,19 +89,19 @@ impl TwoHops {
         let mut sender = Connection::connect(params.clone(), u32::MAX - 100_000);
         sender.write(u64::MAX);
         let receiver = Connection::listen(params.clone(), 77);
-        let outcome = Outcome { delivered: 0, stats: SenderStats::default(), most_held: 0 };
-        let flying = BTreeMap::new();
+        let outcome = Outcome { delivered: 0, stats: SenderStats::default(), max_buffered: 0 };
+        let in_flight = BTreeMap::new();
         let now = Instant::ZERO;
-        Self { hosts: [sender, receiver], proxy, hops, flying, order: 0, now, outcome }
+        Self { hosts: [sender, receiver], proxy, hops, in_flight, order: 0, now, outcome }
     }
 
-    /// Runs until `until`; `watch` sees the sender after every event.
-    pub(super) fn run(&mut self, until: Instant, mut watch: impl FnMut(&Connection)) -> Outcome {
+    /// Runs until `until`; `observe` is called with the sender after every event.
+    pub(super) fn run(&mut self, until: Instant, mut observe: impl FnMut(&Connection)) -> Outcome {
         self.poll();
         loop {
             let hosts = self.hosts.iter().map(Connection::next_deadline);
-            let flying = self.flying.first_key_value().map(|(&(at, _), _)| at);
-            let next = hosts.chain([self.proxy.next_deadline()]).chain(flying).min();
+            let in_flight = self.in_flight.first_key_value().map(|(&(at, _), _)| at);
+            let next = hosts.chain([self.proxy.next_deadline()]).chain(in_flight).min();
             let next = next.expect("there are hosts").max(self.now);
             if next > until {
                 break;
@@ -109,10 +109,10 @@ impl TwoHops {
             self.now = next;
             self.step();
             self.poll();
-            watch(&self.hosts[0]);
+            observe(&self.hosts[0]);
         }
         self.outcome.delivered = self.hosts[1].receiver().delivered();
-        self.outcome.stats = *self.hosts[0].sender().expect("it sends").stats();
+        self.outcome.stats = *self.hosts[0].sender().expect("the client has a sender").stats();
         self.outcome
     }
 
@@ -126,7 +126,7 @@ impl TwoHops {
         if self.proxy.next_deadline() <= now {
             self.proxy.handle_timeout(now);
         }
-        if let Some(entry) = self.flying.first_entry()
+        if let Some(entry) = self.in_flight.first_entry()
             && entry.key().0 <= now
         {
             let (hop, segment) = entry.remove();
@@ -149,14 +149,14 @@ impl TwoHops {
         while let Some(segment) = self.hosts[1].poll_transmit(self.now) {
             self.send(2, segment);
         }
-        let held = self.proxy.buffer_status(Side::Client).bytes;
-        self.outcome.most_held = self.outcome.most_held.max(held);
+        let buffered = self.proxy.buffer_status(Side::Client).bytes;
+        self.outcome.max_buffered = self.outcome.max_buffered.max(buffered);
     }
 
     fn send(&mut self, hop: usize, segment: Segment) {
-        if let Some(at) = self.hops[hop].carry(self.now, &segment) {
+        if let Some(at) = self.hops[hop].arrival_time(self.now, &segment) {
             self.order += 1;
-            self.flying.insert((at, self.order), (hop, segment));
+            self.in_flight.insert((at, self.order), (hop, segment));
         }
     }
 }

@@ -1,14 +1,14 @@
-//! BBR version 1 (Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR: Congestion-Based Congestion
-//! Control", ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00, "the draft"):
-//! sends at the measured bandwidth of the bottleneck and keeps about its bandwidth-delay product in
-//! flight. Loss hardly enters.
+//! BBR version 1 (Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR: Congestion-Based Congestion Control", ACM
+//! Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00, "the draft"): sends at the estimated
+//! bandwidth of the bottleneck and keeps about its bandwidth-delay product in flight. Loss has little
+//! influence.
 //!
-//! The draft counts the window in packets; here it is payload bytes. Left out, but in profile `linux`,
-//! is the send quantum as a size of bursts: segments leave one by one, it only adds to the window.
-//! Where Linux differs from the draft, `BbrRules` says how.
+//! The draft counts the window in packets; here it is payload bytes. Except in profile `linux`, the send
+//! quantum does not form bursts: segments are sent one by one, and the quantum only adds to the window.
+//! `BbrRules` lists the differences of Linux from the draft.
 //!
-//! The draft draws the first phase of the gain cycle at random. Here it is derived from the time at
-//! which the cycle begins: no entropy, and flows that begin at different times still differ.
+//! The draft chooses the first phase of the gain cycle at random. Here it is derived from the start time of
+//! the cycle: no random numbers are needed, and flows that start at different times still differ.
 
 mod ack_aggregation;
 mod cwnd;
@@ -44,12 +44,12 @@ use crate::tcp::profile::BbrRules;
 pub struct Bbr {
     window: Window,
     initial_window: f64,
-    /// Bytes on the wire for each byte of payload in a full segment.
+    /// Packet bytes for each payload byte of a full segment.
     header_overhead: f64,
     state: State,
     round: Round,
-    /// `BtlBw`: largest delivery rate of the last ten rounds, in payload bytes per second. Boxed,
-    /// or every connection of every variant would be larger by its ten numbers.
+    /// `BtlBw`: largest delivery rate of the last ten rounds, in payload bytes per second. Boxed to keep the
+    /// state small.
     bandwidth: Box<WindowedMax>,
     /// `RTprop`.
     min_rtt: MinRtt,
@@ -57,14 +57,14 @@ pub struct Bbr {
     recovery: Recovery,
     aggregation: AckAggregation,
     long_term_bandwidth: LongTermBandwidth,
-    /// With the last delivery.
+    /// Progress at the last delivery.
     progress: Progress,
     /// Payload bytes per second.
     pacing_rate: f64,
     rtt_seen: bool,
-    /// Sending began again from nothing in flight, and nothing was acknowledged since.
+    /// Transmission resumed with no data in flight, and no acknowledgement has arrived since.
     idle_restart: bool,
-    /// Range of `RateSample::prior_delivered` that the small window of `ProbeRtt` has limited.
+    /// Range of `RateSample::prior_delivered` limited by the small window of `ProbeRtt`.
     probe_rtt_limited: (u64, u64),
 }
 
@@ -113,7 +113,7 @@ impl CongestionControl for Bbr {
     #[inline]
     fn on_ack(&mut self, _ack: &Ack) {}
 
-    /// Section 4.1, `BBRUpdateOnACK`: first the model, then what follows from it.
+    /// Section 4.1, `BBRUpdateOnACK`: updates the model first, then the control parameters.
     fn on_delivered(&mut self, ack: &Ack) {
         self.progress =
             Progress { at: ack.now, delivered: ack.delivered_total, lost: ack.lost_total };
@@ -131,24 +131,24 @@ impl CongestionControl for Bbr {
     /// Section 4.2.3.4: fast recovery begins.
     fn on_loss(&mut self, loss: &Loss) {
         self.recovery.enter(self.window.cwnd_f64(), self.probing_rtt());
-        // Until the next acknowledgement counts what is in flight, nothing is added to it.
+        // Until the next acknowledgement updates the data in flight, the window does not exceed it.
         self.window.set_cwnd(self.window.cwnd_f64().min(loss.in_flight as f64));
     }
 
-    /// Section 4.2.3.4: the window from before the recovery comes back.
+    /// Section 4.2.3.4: restores the window from before the recovery.
     fn on_recovered(&mut self, _now: Instant) {
         self.leave_recovery();
     }
 
-    /// Linux, `bbr_undo_cwnd`: what the loss seemed to say of the path is forgotten as well.
+    /// Linux, `bbr_undo_cwnd`: also resets the estimates that depend on the loss.
     fn on_undo(&mut self, _cwnd: u32, _ssthresh: u32) {
         self.leave_recovery();
         self.full_pipe.reset_unless_full();
         self.long_term_bandwidth = LongTermBandwidth::new();
     }
 
-    /// Section 4.2.3.4: one segment after a timeout, until all that was outstanding is acknowledged. In Linux
-    /// it also ends a round, and what the pipe held before says nothing any more.
+    /// Section 4.2.3.4: one segment after a timeout, until all outstanding data is acknowledged. In Linux a
+    /// timeout also ends a round and resets the estimate of the full pipe.
     fn on_timeout(&mut self, loss: &Loss) {
         self.recovery.enter_after_timeout(self.window.cwnd_f64(), self.probing_rtt(), loss.next);
         self.window.set_cwnd(self.window.mss());
@@ -166,7 +166,7 @@ impl CongestionControl for Bbr {
         }
     }
 
-    /// Section 4.3.4.4: pacing alone restrains what follows an idle time; the window stays.
+    /// Section 4.3.4.4: after an idle period only pacing limits the sender; the window is unchanged.
     fn on_idle_restart(&mut self, _now: Instant, _initial_window: u32) {}
     fn on_cwnd_unused(&mut self, _cwnd: u32) {}
 
@@ -216,8 +216,8 @@ impl Bbr {
         }
     }
 
-    /// Linux, `bbr_packets_in_net_at_edt`: what will be in the network when pacing lets the next burst
-    /// leave; with that burst, where the rate probes upwards.
+    /// Linux, `bbr_packets_in_net_at_edt`: the data in the network when pacing allows the next burst;
+    /// includes that burst while the rate probes upwards.
     #[inline]
     fn in_flight_at_next_departure(&self, ack: &Ack, in_flight: u64, gain: f64) -> f64 {
         let in_flight = in_flight as f64;
@@ -279,8 +279,8 @@ impl Bbr {
         self.idle_restart = false;
     }
 
-    /// Section 4.2.1, `BBRSetPacingRate`. With the first round trip, the initial window in that
-    /// time replaces the initial guess, or start-up would not be paced at all (Linux: tcp_bbr.c).
+    /// Section 4.2.1, `BBRSetPacingRate`. With the first round trip, the initial window in that time replaces
+    /// the initial guess; otherwise start-up would not be paced (Linux: tcp_bbr.c).
     #[inline]
     fn set_pacing_rate(&mut self, ack: &Ack) {
         if !self.rtt_seen && !ack.srtt.is_zero() {
@@ -294,7 +294,7 @@ impl Bbr {
     #[inline]
     fn set_rate(&mut self, gain: f64) {
         let rate = gain * self.bandwidth() * self.rules().pacing_margin;
-        // Until the pipe is full the estimate is young: the rate does not fall with it.
+        // Until the pipe is full the estimate is unreliable: the rate does not decrease with it.
         if rate > 0.0 && (self.full_pipe.is_full() || rate > self.pacing_rate) {
             self.pacing_rate = rate;
         }
@@ -304,7 +304,7 @@ impl Bbr {
         match &self.state {
             State::Startup => HIGH_GAIN,
             State::Drain => drain::GAIN,
-            // A policer would only take what is more.
+            // A policer would drop any excess.
             State::ProbeBw(_) if self.long_term_bandwidth.rate().is_some() => 1.0,
             State::ProbeBw(cycle) => cycle.gain(),
             State::ProbeRtt(_) => 1.0,
@@ -316,7 +316,7 @@ impl Bbr {
     }
 }
 
-/// What a bandwidth brings in a time, in bytes of whole segments (as Linux counts).
+/// Data delivered at a bandwidth in a time, in bytes of whole segments (Linux).
 #[inline]
 fn whole_segments(bandwidth: f64, time: Duration, mss: f64) -> f64 {
     (bandwidth * time.as_secs_f64() / mss).floor() * mss

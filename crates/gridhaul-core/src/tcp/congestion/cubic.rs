@@ -1,10 +1,10 @@
-//! CUBIC (RFC 9438): after a loss the window returns to where the loss was along a cubic curve of
-//! time, so that growth does not depend on the round trip.
+//! CUBIC (RFC 9438): after a loss the window returns to its previous value along a cubic function of time, so
+//! that growth is independent of the round trip.
 //!
-//! The RFC counts windows in segments and time in seconds. Here windows are bytes: `C` appears as
-//! `C * SMSS`, and "segments_acked / cwnd" as acknowledged bytes over the window in bytes, times
-//! SMSS. Slow start is Reno's, or exits_slow_start by HyStart where the stack has it (section 4.10 recommends its
-//! successor HyStart++). Where Linux differs from the RFC, `CubicRules` says how.
+//! The RFC counts windows in segments and time in seconds. Here windows are bytes: `C` appears as `C * SMSS`,
+//! and "segments_acked / cwnd" as acknowledged bytes over the window in bytes, times SMSS. Slow start is
+//! Reno's, or ends by HyStart where the stack has it (section 4.10 recommends its successor HyStart++).
+//! `CubicRules` lists the differences of Linux from the RFC.
 
 mod cube;
 mod hystart;
@@ -27,7 +27,7 @@ const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 /// Section 4.2: the target is at most one and a half windows, "not more than the increase of slow
 /// start" would give with delayed acknowledgements.
 const MAX_TARGET_RATIO: f64 = 1.5;
-/// Linux: before the first loss, a segment more for at most twenty that are acknowledged.
+/// Linux: before the first loss, the window grows by a segment for at most twenty acknowledged.
 const MAX_COUNT_BEFORE_LOSS: f64 = 20.0;
 
 /// CUBIC.
@@ -36,21 +36,21 @@ pub struct Cubic {
     window: Window,
     /// Section 4.1.2, `W_max`: window before the last reduction, in bytes; zero before the first.
     w_max: f64,
-    /// Section 4.1.2, `cwnd_prior`: the same, untouched by fast convergence.
+    /// Section 4.1.2, `cwnd_prior`: the same without fast convergence.
     cwnd_prior: f64,
-    /// The congestion avoidance stage under way.
+    /// The current congestion avoidance stage.
     epoch: Option<Epoch>,
-    /// Avoidance has been held up by the application or the receiver since then (section 5.8). Linux: data
-    /// was last sent.
+    /// Start of a period limited by the application or the receiver (section 5.8). Linux: time of the last
+    /// transmission.
     idle_since: Option<Instant>,
     /// The minimum RTT since the start or the last timeout.
     min_rtt: Option<Duration>,
     hystart: Option<HyStart>,
-    /// Linux: segments acknowledged that have not made the window grow yet.
+    /// Linux: acknowledged segments that have not yet contributed to growth.
     credit: f64,
 }
 
-/// A congestion avoidance stage: from one loss to the next.
+/// A congestion avoidance stage, from one loss to the next.
 #[derive(Debug, Clone, Copy)]
 struct Epoch {
     /// `t_epoch`.
@@ -59,7 +59,7 @@ struct Epoch {
     k: f64,
     /// The plateau, in bytes.
     w_max: f64,
-    /// `W_est`: window that Reno would have, in bytes.
+    /// `W_est`: the Reno-friendly window, in bytes.
     w_est: f64,
 }
 
@@ -83,8 +83,8 @@ impl CongestionControl for Cubic {
 
     fn on_delivered(&mut self, ack: &Ack) {
         let Some(rtt) = ack.rtt else { return };
-        // Right after a recovery, round trips say nothing about an empty queue (Linux); SYN's does
-        // not count.
+        // Shortly after a recovery, round trips still include queueing (Linux); the round trip of SYN is
+        // ignored.
         let young = |epoch: Epoch| ack.now.since(epoch.start) < Duration::from_secs(1);
         if ack.una <= 1 || self.epoch.is_some_and(young) {
             return;
@@ -101,7 +101,7 @@ impl CongestionControl for Cubic {
 
     fn on_ack(&mut self, ack: &Ack) {
         if !ack.window_limited {
-            // Section 5.8: "cwnd SHOULD NOT be increased" while the application is the limit.
+            // Section 5.8: "cwnd SHOULD NOT be increased" while the application limits the sender.
             if !self.rules().idle_is_nothing_outstanding {
                 self.idle_since.get_or_insert(ack.now);
             }
@@ -121,7 +121,7 @@ impl CongestionControl for Cubic {
         }
     }
 
-    /// Section 4.6: ssthresh = flight size (or what the stack reduces) * β, and cwnd = ssthresh,
+    /// Section 4.6: ssthresh = flight size (or the quantity that the stack reduces) * β, and cwnd = ssthresh,
     /// both at least two segments.
     fn on_loss(&mut self, loss: &Loss) {
         self.on_congestion_event();
@@ -142,7 +142,7 @@ impl CongestionControl for Cubic {
         self.window.set_cwnd(self.window.mss());
     }
 
-    /// Linux: idle is when nothing is outstanding (`CA_EVENT_TX_START`).
+    /// Linux: the flow is idle while no data is outstanding (`CA_EVENT_TX_START`).
     #[inline]
     fn on_sent(&mut self, now: Instant, _next: u64, in_flight: u64) {
         if self.rules().idle_is_nothing_outstanding {
@@ -174,15 +174,15 @@ impl Cubic {
         }
     }
 
-    /// A congestion event: keeps the window that met it, and exits_slow_start the stage.
+    /// A congestion event: stores the current window and ends the stage.
     fn on_congestion_event(&mut self) {
         let mss = self.window.mss();
         let mut cwnd = self.window.cwnd_f64();
         if self.rules().whole_segment_plateau {
             cwnd = (cwnd / mss).floor() * mss;
         }
-        // Section 4.7, fast convergence: a flow that did not get back to its last plateau makes
-        // room for others: W_max = cwnd * (1 + β) / 2.
+        // Section 4.7, fast convergence: a flow that did not reach its last plateau leaves bandwidth to
+        // others: W_max = cwnd * (1 + β) / 2.
         self.w_max = if cwnd < self.w_max { cwnd * f64::midpoint(1.0, BETA) } else { cwnd };
         self.cwnd_prior = cwnd;
         self.epoch = None;
@@ -190,15 +190,15 @@ impl Cubic {
         self.credit = 0.0;
     }
 
-    /// Section 4.10: slow start while cwnd is below ssthresh. An acknowledgement of many segments,
-    /// as after a timeout, takes the window to ssthresh and no further (Linux: `tcp_slow_start`).
-    /// Returns what is left of it.
+    /// Section 4.10: slow start while cwnd is below ssthresh. An acknowledgement of many segments, as after a
+    /// timeout, takes the window to ssthresh and no further (Linux: `tcp_slow_start`). Returns the unused
+    /// credit.
     fn slow_start(&mut self, ack: &Ack) -> f64 {
         let (cwnd, mss) = (self.window.cwnd_f64(), self.window.mss());
-        let room = (f64::from(self.window.ssthresh()) - cwnd).max(mss);
+        let to_ssthresh = (f64::from(self.window.ssthresh()) - cwnd).max(mss);
         let credit = f64::from(ack.slow_start_credit);
-        self.window.set_cwnd(cwnd + credit.min(room));
-        (credit - room).max(0.0)
+        self.window.set_cwnd(cwnd + credit.min(to_ssthresh));
+        (credit - to_ssthresh).max(0.0)
     }
 
     /// Congestion avoidance: section 4.2 on each acknowledgement, of `acked` bytes.
@@ -234,9 +234,9 @@ impl Cubic {
 }
 
 impl Cubic {
-    /// Linux, `tcp_cong_avoid_ai`: a segment more for each `count` that are acknowledged. What was put by
-    /// while the count was higher is worth one segment at once when it falls, so that the window
-    /// follows each step of its target without delay.
+    /// Linux, `tcp_cong_avoid_ai`: one segment for each `count` that are acknowledged. Credit accumulated
+    /// while the count was higher is worth one segment at once when the count falls, so that the window
+    /// follows its target without delay.
     fn grow_per_count(&mut self, acked: f64, count: f64) {
         let mut more = 0.0;
         if self.credit >= count {
@@ -250,7 +250,7 @@ impl Cubic {
 }
 
 impl Epoch {
-    /// A stage that begins now with the window `cwnd`.
+    /// Starts a stage with the window `cwnd`.
     fn begin(now: Instant, cwnd: f64, w_max: f64, mss: f64) -> Self {
         // Section 4.2, figure 2: K = cubic_root((W_max - cwnd_epoch) / C), with bytes C * SMSS.
         // Without a plateau above (after slow start or a timeout, section 4.8) K is 0 and the
@@ -261,14 +261,14 @@ impl Epoch {
         Self { start: now, k, w_max, w_est: cwnd }
     }
 
-    /// Linux counts windows in whole segments, which matters where they are small: for how many
-    /// segments acknowledged the window of `cwnd` bytes grows by one.
+    /// Linux counts windows in whole segments, which matters for small windows: the number of acknowledged
+    /// segments for which the window of `cwnd` bytes grows by one.
     fn acks_per_segment(&self, at: Duration, cwnd: f64, mss: f64, no_plateau: bool) -> f64 {
         let cwnd = (cwnd / mss).floor();
         let from_plateau = at.as_secs_f64() - self.k;
-        let off = (C * from_plateau * from_plateau * from_plateau).trunc();
-        let target = (self.w_max / mss).floor() + off;
-        // Without a target above, a hundred windows.
+        let offset = (C * from_plateau * from_plateau * from_plateau).trunc();
+        let target = (self.w_max / mss).floor() + offset;
+        // Without a higher target, a hundred windows.
         let mut count = if target > cwnd { (cwnd / (target - cwnd)).floor() } else { 100.0 * cwnd };
         if no_plateau {
             count = count.min(MAX_COUNT_BEFORE_LOSS);

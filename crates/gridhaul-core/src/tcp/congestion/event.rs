@@ -1,40 +1,39 @@
-//! What controllers are notified of, and what they report.
+//! Events that congestion controls are notified of, and the counters that they report.
 
 use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::tcp::rate::RateSample;
 
-/// Counters of what a controller estimates about the network.
+/// Counters of a congestion control's estimates about the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EstimatorCounters {
-    /// Acknowledgements with which it brought a measure up to date. `None`: all that measured a
-    /// round trip.
+    /// Acknowledgements that updated an estimate. `None`: all that measured a round trip.
     pub updates: Option<u32>,
-    /// Times that it compared a measure with a threshold to decide something.
+    /// Comparisons of an estimate with a threshold for a decision.
     pub evaluations: u32,
-    /// What it called losses, if it tells their causes apart.
+    /// Classifications of losses, if the algorithm distinguishes their causes.
     pub loss_classifications: Option<LossClassifications>,
 }
 
-/// Losses by the cause that a controller gave them.
+/// Losses by the cause that the congestion control inferred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LossClassifications {
-    /// A queue was full.
+    /// Losses classified as congestion.
     pub congestion: u32,
-    /// The way has lost or damaged the segment.
+    /// Losses classified as transmission errors.
     pub error: u32,
 }
 
-/// What an acknowledgement says.
+/// An acknowledgement.
 #[derive(Debug, Clone, Copy)]
 pub struct Ack {
-    /// Now.
+    /// Current time.
     pub now: Instant,
     /// Payload newly delivered: acknowledged, or selectively acknowledged for the first time.
     pub delivered: u32,
-    /// ByteCounting in slow start, in bytes, after the stack's rule of counting.
+    /// Growth in slow start, in bytes, by the stack's byte counting.
     pub slow_start_credit: u32,
-    /// ByteCounting in congestion avoidance: the window grows by this many bytes per window.
+    /// Growth in congestion avoidance: the window grows by this number of bytes per window.
     pub avoidance_credit: u32,
     /// Round-trip time measured by this acknowledgement.
     pub rtt: Option<Duration>,
@@ -42,47 +41,47 @@ pub struct Ack {
     pub srtt: Duration,
     /// Data in flight before this acknowledgement.
     pub prior_in_flight: u64,
-    /// Data in flight after it.
+    /// Data in flight after the acknowledgement.
     pub in_flight: u64,
     /// First unacknowledged stream position.
     pub una: u64,
     /// Stream position that is sent next.
     pub next: u64,
-    /// Whether the window was the limit, so that it may grow.
+    /// Whether the window limited the sender, so that it may grow.
     pub window_limited: bool,
     /// Whether fast recovery is under way.
     pub in_recovery: bool,
-    /// Payload newly found lost.
+    /// Payload newly marked lost.
     pub lost: u64,
-    /// Payload delivered on the connection in all.
+    /// Total payload delivered on the connection.
     pub delivered_total: u64,
-    /// Payload found lost on the connection in all, each time that it was.
+    /// Total payload marked lost on the connection, each time that it was.
     pub lost_total: u64,
     /// Delivery rate of the acknowledged flight.
     pub rate: Option<RateSample>,
-    /// When pacing lets the next segment leave; in the past if it holds none back.
+    /// Earliest time of the next transmission under pacing; in the past if pacing does not delay it.
     pub paced_until: Instant,
-    /// Full segment.
+    /// Payload of a full segment.
     pub mss: u32,
 }
 
-/// What a loss says.
+/// A loss.
 #[derive(Debug, Clone, Copy)]
 pub struct Loss {
-    /// Now.
+    /// Current time.
     pub now: Instant,
-    /// The window that is to be reduced, after the stack's rule: flight, cwnd or offered window.
+    /// The window to reduce, by the stack's rule: flight size, cwnd or offered window.
     pub window: u32,
     /// Data in flight.
     pub in_flight: u64,
     /// When the lost segment was last sent.
     pub sent_at: Instant,
-    /// How often the lost segment was sent.
+    /// Number of transmissions of the lost segment.
     pub transmits: u8,
     /// Stream position that is sent next.
     pub next: u64,
-    /// Whether the timer had run out for the same segment before.
+    /// Whether the segment has timed out before.
     pub timed_out_before: bool,
-    /// Full segment.
+    /// Payload of a full segment.
     pub mss: u32,
 }

@@ -1,4 +1,4 @@
-//! A window that never changes: the null case, and what a sender without congestion control does.
+//! A constant window: a sender without congestion control, as a baseline.
 
 use gridhaul_scenario::scenario::Recovery;
 use gridhaul_scenario::units::Instant;

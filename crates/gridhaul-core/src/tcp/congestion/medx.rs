@@ -1,20 +1,20 @@
-//! TCP-MEDX (Xiong, Yim, Leigh and Murata, "Energy-Efficient Method to Improve TCP Performance for
-//! MANETs"; paper `medx`): Reno that asks at every loss whether the delays on the way to the receiver
-//! speak for congestion, and keeps its window where they do not.
+//! TCP-MEDX (Xiong, Yim, Leigh and Murata, "Energy-Efficient Method to Improve TCP Performance for MANETs";
+//! paper `medx`): Reno that checks at every loss whether the one-way delays to the receiver indicate
+//! congestion, and keeps its window if they do not.
 //!
-//! The receiver reports the delay of every segment with data ([`OneWayDelay`]). Where the paper is
+//! The receiver reports the delay of every data segment ([`OneWayDelay`]). Decisions where the paper is
 //! silent or contradicts itself:
 //!
-//! - Criterion I compares the *current* delay with `β P̄`; figure 3 has "the weighted sum of
-//!   propagation delay in the list" instead, without weights. The text is followed. In a list that
-//!   never falls no weighted mean exceeds its newest delay, so this calls the most congestion.
+//! - Criterion I compares the *current* delay with `β P̄`; figure 3 has "the weighted sum of propagation
+//!   delay in the list" instead, without weights. This implementation follows the text. In a list that never
+//!   falls no weighted mean exceeds its newest delay, so the text classifies the most losses as congestion.
 //! - `P̄` includes the current delay: the sender saves it and "at the same time" updates the average.
-//! - The average begins with the first delay; the list holds four (`medx_buffer`): the three
-//!   duplicates that reveal a loss, and one delay from before.
-//! - A timeout is a loss, too, and is judged. The back-off of the timer stays (RFC 6298, 5.5).
-//! - Nothing is judged without has_new_delay: as long as the list is not full, and when a timeout follows
-//!   without any delay since the last judgement (a retransmitted segment was lost, or the way is dead). Then
-//!   a loss is what RFC 5681 makes of it.
+//! - The average begins with the first delay; the list holds four (`medx_buffer`): the three duplicates that
+//!   indicate a loss, and one delay before them.
+//! - A timeout is also classified. The back-off of the timer is unchanged (RFC 6298, 5.5).
+//! - A loss is not classified without new delays: as long as the list is not full, and when a timeout follows
+//!   without any delay since the last classification (a retransmission was lost, or the path is down). The
+//!   response is then that of RFC 5681.
 //!
 //! [`OneWayDelay`]: crate::tcp::OneWayDelay
 
@@ -36,13 +36,13 @@ pub struct Medx {
     /// The propagation buffer: the newest delays in microseconds, oldest first.
     delays: VecDeque<u32>,
     list_len: usize,
-    /// A delay has come since the last judgement.
+    /// A delay was reported since the last classification.
     has_new_delay: bool,
     updates: u32,
     loss_classifications: LossClassifications,
 }
 
-/// Why a segment was lost.
+/// Inferred cause of a loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LossCause {
     Congestion,
@@ -100,7 +100,7 @@ impl CongestionControl for Medx {
         }
     }
 
-    /// Equation 1 with every acknowledgement, the criteria with every judgement.
+    /// Updates: equation 1 with every acknowledgement. Evaluations: the criteria with every classification.
     fn estimator_counters(&self) -> Option<EstimatorCounters> {
         let LossClassifications { congestion, error } = self.loss_classifications;
         let evaluations = congestion + error;
@@ -127,7 +127,7 @@ impl Medx {
         }
     }
 
-    /// Criterion I: the current delay is beyond `β P̄`.
+    /// Criterion I: the current delay exceeds `β P̄`.
     fn exceeds_average(&self) -> bool {
         let current = self.delays.back().copied().unwrap_or(0);
         f64::from(current) > self.beta * self.average
@@ -170,7 +170,7 @@ mod tests {
         samples::loss(MSS, 20)
     }
 
-    /// The window in segments after a loss after these delays.
+    /// The window in segments after these delays and a loss.
     fn left_after(delays_ms: &[u32]) -> u32 {
         let mut medx = after(delays_ms);
         medx.on_loss(&loss());
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn alpha_is_the_weight_of_the_past() {
+    fn alpha_is_the_weight_of_the_previous_average() {
         let mut medx = medx();
         medx.alpha = 0.25;
         [10_000, 30_000].into_iter().for_each(|us| medx.on_one_way_delay(us));
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delay_of_exactly_beta_averages_is_not_late() {
+    fn a_delay_of_exactly_beta_averages_does_not_indicate_congestion() {
         let mut medx = after(&[10, 10, 10, 12]);
         // Section 2: congestion where the delay is greater than beta times the average.
         (medx.beta, medx.average) = (1.5, 8_000.0);
@@ -206,18 +206,18 @@ mod tests {
     fn both_criteria_together_mean_congestion() {
         // 40 > 1.2 * 31.25 = 37.5, and rising.
         assert_eq!(left_after(&[10, 20, 30, 40]), 10);
-        // 33 > 1.2 * (0.5 * 22.5 + 0.5 * 33) = 33.3 fails: rising, but not late.
+        // 33 > 1.2 * (0.5 * 22.5 + 0.5 * 33) = 33.3 fails: rising, but below the threshold.
         assert_eq!(left_after(&[10, 20, 30, 33]), 20);
-        // Late by far, but the delay fell once among the last four.
+        // Far above the threshold, but the delay fell once among the last four.
         assert_eq!(left_after(&[10, 9, 30, 90]), 20);
         // Equal delays do not break a rise, and a fall before the last four is forgotten.
         assert_eq!(left_after(&[90, 10, 10, 30, 90]), 10);
     }
 
     #[test]
-    fn a_long_queue_that_grows_steadily_looks_like_an_error() {
-        // One service time of 1 ms more with each segment. The average lags one step after, so P > 1.2 (P - 1
-        // ms) needs P < 6 ms, whatever the queue's length.
+    fn a_long_queue_that_grows_steadily_is_classified_as_an_error() {
+        // Each segment is delayed by one more service time of 1 ms. The average lags one step behind, so P >
+        // 1.2 (P - 1 ms) needs P < 6 ms, whatever the queue's length.
         let from = |first: u32| (first..first + 12).collect::<Vec<_>>();
         assert_eq!(left_after(&from(20)), 20, "20 to 31 ms");
         assert_eq!(left_after(&[1, 2, 3, 4]), 10, "a queue that has just begun to grow");
@@ -232,14 +232,14 @@ mod tests {
     }
 
     #[test]
-    fn without_news_a_loss_is_what_it_is_for_reno() {
-        assert_eq!(left_after(&[]), 10, "no delay known");
+    fn without_new_delays_a_loss_has_the_response_of_reno() {
+        assert_eq!(left_after(&[]), 10, "no delay reported");
         assert_eq!(left_after(&[30, 20, 10]), 10, "three of four");
         let mut medx = after(&[40, 30, 20, 10]);
         medx.on_timeout(&loss());
         assert_eq!(medx.window.cwnd(), 20 * MSS, "an error: the window stays");
         medx.on_timeout(&loss());
-        assert_eq!(medx.window.cwnd(), MSS, "the timer again, and no delay since");
+        assert_eq!(medx.window.cwnd(), MSS, "another timeout without a new delay");
         medx.on_one_way_delay(5_000);
         medx.window.set_cwnd(f64::from(20 * MSS));
         medx.on_timeout(&loss());
@@ -252,9 +252,9 @@ mod tests {
     }
 
     proptest! {
-        /// Scale does not matter, and what falls anywhere in the list is an error.
+        /// The scale does not matter, and a list that falls anywhere is classified as an error.
         #[test]
-        fn only_ratios_and_order_count(delays in prop::collection::vec(1_u32..10_000, 4..40), by in 2_u32..50) {
+        fn only_ratios_and_order_matter(delays in prop::collection::vec(1_u32..10_000, 4..40), by in 2_u32..50) {
             let left = left_after(&delays);
             let scaled: Vec<u32> = delays.iter().map(|delay| delay * by).collect();
             prop_assert_eq!(left, left_after(&scaled));

@@ -1,8 +1,8 @@
-//! Congestion control: how much may be in flight. One file for each algorithm.
+//! Congestion control: the limit of the data in flight. One file for each algorithm.
 //!
-//! A controller only decides; what was lost and what is retransmitted is the business of
-//! [`Recovery`]. The defaults of the trait are Reno's, so that the file of a relative
-//! of Reno shows just what differs.
+//! A congestion control determines the window and the pacing rate; [`Recovery`] detects losses and retransmits.
+//! The default methods of the trait implement Reno, so that the file of a related algorithm has only the
+//! differences.
 
 mod event;
 mod window;
@@ -15,7 +15,7 @@ use super::params::StackParams;
 pub use event::{Ack, EstimatorCounters, Loss, LossClassifications};
 pub use window::Window;
 
-/// [`CongestionControl::window`] and its twin, for a state that has it as its field `window`.
+/// [`CongestionControl::window`] and [`CongestionControl::window_mut`] for a state with a field `window`.
 macro_rules! own_window {
     () => {
         #[inline]
@@ -31,18 +31,18 @@ macro_rules! own_window {
 
 /// A congestion control algorithm. Sizes are bytes of payload.
 pub trait CongestionControl: Sized {
-    /// How a connection holds the state: `Self` in place, or `Box<Self>` where it is much larger than
-    /// a [`Window`], so that connections of other variants do not carry its size.
+    /// Storage of the state in a connection: `Self`, or `Box<Self>` where the state is much larger than a
+    /// [`Window`], so that connections with other algorithms do not carry its size.
     type Storage: From<Self>;
-    /// The loss recovery that belongs to the algorithm, where the stack names none.
+    /// Loss recovery of the algorithm, unless the stack sets one.
     const RECOVERY: Recovery;
-    /// Whether [`Self::pacing_rate`] ever says anything.
+    /// Whether [`Self::pacing_rate`] ever returns a rate.
     const PACED: bool = false;
-    /// Whether it reads [`Ack::rate`], [`Ack::delivered_total`] and [`Ack::lost_total`]; others need not
-    /// pay for them.
+    /// Whether the algorithm reads [`Ack::rate`], [`Ack::delivered_total`] and [`Ack::lost_total`], which are
+    /// not computed otherwise.
     const SAMPLES_RATE: bool = false;
 
-    /// Whether acknowledgements do nothing but [`Window::grow`], and sending nothing at all, as in Reno.
+    /// Whether acknowledgements only call [`Window::grow`] and transmissions have no effect, as in Reno.
     const ONLY_GROWS: bool = false;
 
     /// The state at the start of a connection.
@@ -50,10 +50,10 @@ pub trait CongestionControl: Sized {
 
     /// Congestion window and slow-start threshold.
     fn window(&self) -> &Window;
-    /// The same, to change.
+    /// Mutable access to congestion window and slow-start threshold.
     fn window_mut(&mut self) -> &mut Window;
 
-    /// New data was acknowledged outside of fast recovery: the window may grow.
+    /// New data was acknowledged outside fast recovery: the window may grow.
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
         self.window_mut().grow(ack);
@@ -64,45 +64,45 @@ pub trait CongestionControl: Sized {
     #[inline]
     fn on_delivered(&mut self, _ack: &Ack) {}
 
-    /// A round trip was measured. Called before the loss recovery looks at the acknowledgement,
-    /// which may ask [`Self::expired`].
+    /// A round trip was measured. Called before the loss recovery handles the acknowledgement, which may call
+    /// [`Self::expired`].
     #[inline]
     fn on_rtt_sample(&mut self, _rtt: Duration) {}
 
-    /// An acknowledgement, of new data or not, reports how long a segment was on its way to the peer, in
-    /// microseconds. Called before anything else is made of that acknowledgement.
+    /// An acknowledgement, of new data or not, reports the one-way delay of a segment to the peer, in
+    /// microseconds. Called before the acknowledgement is processed otherwise.
     #[inline]
     fn on_one_way_delay(&mut self, _us: u32) {}
 
-    /// A loss was found by acknowledgements: fast recovery begins.
+    /// Acknowledgements indicate a loss: fast recovery begins.
     fn on_loss(&mut self, loss: &Loss) {
         self.window_mut().halve(loss);
     }
 
-    /// Fast recovery has ended: everything sent before it is acknowledged.
+    /// Fast recovery has ended: all data sent before it is acknowledged.
     fn on_recovered(&mut self, _now: Instant) {}
 
-    /// A reduction was spurious: window and threshold are at least what they were before it (RFC 4015).
+    /// A reduction was spurious: restores at least the window and the threshold before it (RFC 4015).
     fn on_undo(&mut self, cwnd: u32, ssthresh: u32) {
         let window = self.window_mut();
         window.set_cwnd(window.cwnd_f64().max(f64::from(cwnd)));
         window.set_ssthresh(f64::from(window.ssthresh().max(ssthresh)));
     }
 
-    /// The retransmission timer has fired. RFC 5681, section 3.1: cwnd to the loss window of one
-    /// segment, ssthresh as for a loss.
+    /// The retransmission timer has expired. RFC 5681, section 3.1: cwnd to the loss window of one segment,
+    /// ssthresh as for a loss.
     fn on_timeout(&mut self, loss: &Loss) {
         self.window_mut().collapse(loss);
     }
 
-    /// Data is retransmitted after an idle time longer than the RTO (RFC 5681, section 4.1).
+    /// Transmission resumes after an idle period longer than the RTO (RFC 5681, section 4.1).
     fn on_idle_restart(&mut self, _now: Instant, initial_window: u32) {
         let window = self.window_mut();
         window.set_cwnd(window.cwnd_f64().min(f64::from(initial_window)));
     }
 
-    /// The window was not used for so long that it comes down to `cwnd`; three quarters of it stay as the
-    /// threshold, if it was lower (RFC 2861, in the whole segments of Linux).
+    /// The window was not used for an RTO and is reduced to `cwnd`; three quarters of it become the threshold
+    /// if that is higher (RFC 2861, in the whole segments of Linux).
     fn on_cwnd_unused(&mut self, cwnd: u32) {
         let window = self.window_mut();
         let segments = (window.cwnd_f64() / window.mss()).floor();
@@ -118,26 +118,25 @@ pub trait CongestionControl: Sized {
     #[inline]
     fn on_sent(&mut self, _now: Instant, _next: u64, _in_flight: u64) {}
 
-    /// The rate at which segments may leave, in bytes per second, headers included. `None`: as fast
-    /// as they can.
+    /// Pacing rate in bytes per second, headers included. `None`: no pacing.
     #[inline]
     fn pacing_rate(&self) -> Option<f64> {
         None
     }
 
-    /// Segments that leave together where [`Self::pacing_rate`] spaces bursts (segmentation offload).
+    /// Number of segments in a burst where [`Self::pacing_rate`] spaces bursts (segmentation offload).
     #[inline]
     fn burst(&self) -> u32 {
         1
     }
 
-    /// What it has computed so far about the network; `None` where that is not counted.
+    /// Counters of estimates about the network; `None` where they are not counted.
     fn estimator_counters(&self) -> Option<EstimatorCounters> {
         None
     }
 
-    /// Whether the first unacknowledged segment, sent at `sent_at`, is so late that a single
-    /// duplicate acknowledgement proves its loss (Vegas).
+    /// Whether the first unacknowledged segment, sent at `sent_at`, is so old that a single duplicate
+    /// acknowledgement proves its loss (Vegas).
     #[inline]
     fn expired(&self, _now: Instant, _sent_at: Instant) -> bool {
         false
@@ -148,14 +147,14 @@ macro_rules! controllers {
     ($($(#[$doc:meta])* $name:ident, $module:ident;)*) => {
         $(pub mod $module;)*
 
-        /// One of the algorithms. An enum instead of a trait object: no vtable.
+        /// The congestion control algorithms. An enum avoids the dynamic dispatch of a trait object.
         #[derive(Debug, Clone)]
         pub enum Controller {
             $($(#[$doc])* $name(<$module::$name as CongestionControl>::Storage),)*
         }
 
         impl Controller {
-            /// The controller of a stack.
+            /// The congestion control of a stack.
             #[must_use]
             pub fn new(params: &StackParams) -> Self {
                 match params.congestion_control {
@@ -163,7 +162,7 @@ macro_rules! controllers {
                 }
             }
 
-            /// The loss recovery that belongs to a variant.
+            /// The loss recovery of a congestion control algorithm.
             #[must_use]
             pub const fn recovery_of(congestion_control: CongestionControlAlgorithm) -> Recovery {
                 match congestion_control {
@@ -171,7 +170,7 @@ macro_rules! controllers {
                 }
             }
 
-            /// Whether it paces.
+            /// Whether the algorithm uses pacing.
             #[must_use]
             pub const fn is_paced(&self) -> bool {
                 match self {
@@ -179,7 +178,7 @@ macro_rules! controllers {
                 }
             }
 
-            /// The window, where acknowledgements do nothing but let it grow.
+            /// The window, where acknowledgements only let it grow.
             #[inline]
             pub fn growing_window(&mut self) -> Option<&mut Window> {
                 match self {
@@ -190,7 +189,7 @@ macro_rules! controllers {
                 }
             }
 
-            /// Whether it wants delivery rates.
+            /// Whether the algorithm uses delivery rates.
             #[must_use]
             pub const fn samples_rate(&self) -> bool {
                 match self {
@@ -199,7 +198,7 @@ macro_rules! controllers {
             }
         }
 
-        /// Calls a method of whichever algorithm it is.
+        /// Calls a method of the selected algorithm.
         macro_rules! dispatch {
             ($self:expr, $inner:ident => $call:expr) => {
                 match $self {
@@ -224,11 +223,12 @@ impl Controller {
     pub fn ssthresh(&self) -> u32 {
         dispatch!(self, inner => inner.window().ssthresh())
     }
-    /// Takes `bytes` off the window, but leaves one segment: the deflation of RFC 6582, step 5.
+    /// Deducts `bytes` from the window, down to one segment: the deflation of RFC 6582, step 5.
     pub fn deflate(&mut self, bytes: u32) {
         dispatch!(self, inner => inner.window_mut().deflate(bytes));
     }
-    /// Adds `bytes` to the window: what ns-2's Vegas keeps of an inflation that nothing followed.
+    /// Adds `bytes` to the window, as ns-2's Vegas does with the inflation if no duplicates followed a
+    /// retransmission.
     pub fn inflate(&mut self, bytes: u32) {
         dispatch!(self, inner => {
             let window = inner.window_mut();
@@ -309,12 +309,12 @@ impl Controller {
     }
 }
 
-/// Events for tests of controllers, which replace what they are about.
+/// Events for tests of congestion controls, which override individual fields.
 #[cfg(test)]
 mod samples {
     use super::*;
 
-    /// A full segment is acknowledged, and nothing else is going on.
+    /// An acknowledgement of a full segment without other events.
     pub(super) fn ack(mss: u32) -> Ack {
         Ack {
             now: Instant::ZERO,
@@ -338,7 +338,7 @@ mod samples {
         }
     }
 
-    /// One of so many segments that are outstanding is lost.
+    /// The loss of one of `segments` outstanding segments.
     pub(super) fn loss(mss: u32, segments: u32) -> Loss {
         Loss {
             now: Instant::ZERO,

@@ -1,4 +1,4 @@
-//! NewReno (RFC 6582): Reno's window; what is new is its recovery.
+//! NewReno (RFC 6582): Reno's window with a new loss recovery.
 
 use gridhaul_scenario::scenario::Recovery;
 

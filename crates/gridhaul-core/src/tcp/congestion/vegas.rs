@@ -1,17 +1,16 @@
-//! Vegas (Brakmo and Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet",
-//! IEEE JSAC 13(8), 1995): once in a round trip, compares the rate that the window should give with
-//! the rate that it gives; the difference is what waits in queues.
+//! Vegas (Brakmo and Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet", IEEE JSAC
+//! 13(8), 1995): compares the expected rate of the window with the actual rate once in a round trip; the
+//! difference is the backlog in queues.
 //!
-//! The paper leaves much open. Where it does, this follows the behaviour of ns-2.35, by far the
-//! most used implementation in published results; each such place says "ns-2". Windows, marks
-//! and thresholds of both count segments; here all of them are bytes, divided by the segment
-//! size where a threshold is compared.
+//! The paper leaves details open. Where it does, this implementation follows ns-2.35, the most used
+//! implementation in published results; each such place says "ns-2". Windows, positions and thresholds of
+//! both count segments; here they are bytes, divided by the segment size where a threshold is compared.
 //!
-//! What it needs from its surroundings: `Ack::rtt` is measured exactly (no clock ticks) for the newest
-//! segment of *every* acknowledgement, if that segment was sent once, and is told before the recovery asks
-//! for late segments ([`CongestionControl::on_rtt_sample`]); `Ack::in_flight` leaves out what counts as lost
-//! and was not retransmitted; [`CongestionControl::on_loss`] is called for every segment that duplicate
-//! acknowledgements bring back.
+//! Requirements: `Ack::rtt` is measured exactly (without clock ticks) for the newest segment of *every*
+//! acknowledgement, if that segment was sent once, and is reported before the loss recovery checks for
+//! expired segments ([`CongestionControl::on_rtt_sample`]); `Ack::in_flight` excludes segments marked lost
+//! and not retransmitted; [`CongestionControl::on_loss`] is called for every segment that is retransmitted
+//! after duplicate acknowledgements.
 
 mod fine_timer;
 mod round;
@@ -34,24 +33,23 @@ pub struct Vegas {
     thresholds: Arc<(f64, f64, f64)>,
     round: Round,
     timer: FineTimer,
-    /// ByteCounting by each acknowledgement of this round trip, as a share of what it credits.
+    /// Growth with each acknowledgement of this round trip, as a share of its credit.
     growth: f64,
-    /// When the window was last reduced; [`Instant::NEVER`] if it never was.
+    /// Time of the last reduction of the window; [`Instant::NEVER`] before the first.
     reduced_at: Instant,
     startup: Ns2Startup,
     /// In bytes.
     initial_window: u32,
 }
 
-/// How the first two acknowledgements of data are taken.
+/// Handling of the first two acknowledgements of data in ns-2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ns2Startup {
-    /// ns-2: slow start begins with one segment, whose round trip is no sample but begins the estimate.
+    /// Slow start begins with one segment, whose round trip is no sample but initialises the estimate.
     FirstAck,
-    /// ns-2: with the second acknowledgement, the window becomes the initial one
-    /// (`delay_growth_`).
+    /// The second acknowledgement sets the window to the initial window (`delay_growth_`).
     SecondAck,
-    /// As all others.
+    /// Normal operation.
     Done,
 }
 
@@ -88,8 +86,9 @@ impl CongestionControl for Vegas {
         }
     }
 
-    /// While a recovery of several acknowledgements lasts (NewReno, SACK), nothing is judged: the round trip
-    /// restarts with each. Reno's ends with its first, as ns-2's Vegas does.
+    /// During a recovery of several acknowledgements (NewReno, SACK) the window is not adjusted: each
+    /// acknowledgement restarts the round trip. Reno's recovery ends with its first acknowledgement, as in
+    /// ns-2's Vegas.
     #[inline]
     fn on_delivered(&mut self, ack: &Ack) {
         if ack.in_recovery {
@@ -111,15 +110,15 @@ impl CongestionControl for Vegas {
             self.adjust_window(result);
         }
         self.grow(ack);
-        // ns-2: a measurement counts for the round that it opens, not for the one that it ends.
+        // ns-2: a sample belongs to the round that it starts, not to the one that it ends.
         if let Some(rtt) = ack.rtt.filter(|_| startup != Ns2Startup::FirstAck) {
             self.round.measure(rtt);
         }
     }
 
-    /// Section 3.1: the window is reduced "only if the retransmitted segment was previously sent
-    /// after the last decrease". By how much is ns-2's: a quarter, half if the segment was sent
-    /// more than once, and to two segments from three or less, all in whole segments.
+    /// Section 3.1: the window is reduced "only if the retransmitted segment was previously sent after the
+    /// last decrease". The amount follows ns-2: a quarter, half if the segment was sent more than once, and
+    /// to two segments from three or fewer, all in whole segments.
     fn on_loss(&mut self, loss: &Loss) {
         let retransmitted = loss.transmits > 1;
         self.timer.back_off(retransmitted);
@@ -141,10 +140,10 @@ impl CongestionControl for Vegas {
         self.leave_slow_start();
     }
 
-    /// Half of the window, in whole segments, remains as the threshold; slow start begins with two segments
-    /// (ns-2: `v_slowstart_`; section 3.3 starts no lower either). In ns-2 the round trip under way goes on,
-    /// and where it let nothing grow, two segments at a time repair all that was outstanding. Linux
-    /// (`gh_vegas`) begins a new one, which grows.
+    /// Half of the window, in whole segments, becomes the threshold; slow start begins with two segments
+    /// (ns-2: `v_slowstart_`; section 3.3 starts no lower either). In ns-2 the current round trip continues,
+    /// and if the window does not grow in it, all outstanding segments are retransmitted two at a time. Linux
+    /// (`gh_vegas`) starts a new round trip in which the window grows.
     fn on_timeout(&mut self, loss: &Loss) {
         let mss = self.window.mss();
         let segments = loss.window / loss.mss.max(1);
@@ -162,7 +161,8 @@ impl CongestionControl for Vegas {
         self.round.begin(now);
     }
 
-    /// The round trip of every acknowledgement, and the comparison at the end of each round trip.
+    /// Updates: the round trip of every acknowledgement. Evaluations: the comparison at the end of each round
+    /// trip.
     fn estimator_counters(&self) -> Option<EstimatorCounters> {
         Some(EstimatorCounters {
             updates: None,
@@ -179,7 +179,7 @@ impl CongestionControl for Vegas {
 }
 
 impl Vegas {
-    /// The decision of a round trip.
+    /// Adjusts the window by the result of a round trip.
     fn adjust_window(&mut self, result: RoundResult) {
         let (alpha, beta, gamma) = *self.thresholds;
         let mss = self.window.mss();
@@ -191,7 +191,7 @@ impl Vegas {
             let too_fast = queued > gamma;
             self.growth = if self.round.grows() && !too_fast { 1.0 } else { 0.0 };
             if self.round.grows() && too_fast {
-                // ns-2: an eighth less, at least two segments, and no slow start any more.
+                // ns-2: an eighth less, at least two segments, and the end of slow start.
                 self.leave_slow_start();
                 self.window.set_cwnd((self.window.cwnd_f64() * 7.0 / 8.0).max(2.0 * mss));
             }
@@ -208,14 +208,14 @@ impl Vegas {
         }
     }
 
-    /// ByteCounting by one acknowledgement, while the window is used: in ns-2 up to two segments may be
-    /// missing (its count of what is outstanding includes the segment just acknowledged); Linux has a rule
-    /// for all.
+    /// Growth with one acknowledgement while the window is used: in ns-2 up to two segments may be unused
+    /// (its count of outstanding segments includes the segment just acknowledged); Linux has one rule for all
+    /// algorithms.
     #[inline]
     fn grow(&mut self, ack: &Ack) {
         let slow_start = self.window.in_slow_start();
         if self.growth >= 1.0 && !slow_start {
-            // Slow start has passed its threshold within the round trip.
+            // Slow start has exceeded its threshold within the round trip.
             self.growth = 0.0;
         }
         if self.growth <= 0.0 {

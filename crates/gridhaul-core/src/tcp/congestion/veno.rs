@@ -1,6 +1,6 @@
-//! Veno (Fu and Liew, "TCP Veno: TCP Enhancement for Transmission Over Wireless Access Networks", IEEE
-//! JSAC 21(2), 2003): Reno that watches Vegas' backlog all the time, grows more slowly where it is
-//! large, and takes a loss for a random one where it is small. The proactive counterpart of `medx`.
+//! Veno (Fu and Liew, "TCP Veno: TCP Enhancement for Transmission Over Wireless Access Networks", IEEE JSAC
+//! 21(2), 2003): Reno with Vegas' estimate of the backlog: the window grows more slowly while the backlog is
+//! large, and a loss with a small backlog is classified as random. The proactive counterpart of `medx`.
 
 use gridhaul_scenario::scenario::Recovery;
 use gridhaul_scenario::units::Duration;
@@ -17,13 +17,13 @@ pub struct Veno {
     window: Window,
     /// "BaseRTT", in nanoseconds; 0 before the first measurement.
     base_rtt_ns: u64,
-    /// The round trip under way ends when this position is acknowledged.
+    /// Position whose acknowledgement ends the current round trip.
     round_end: u64,
     sum_ns: u64,
     samples: u32,
-    /// The backlog `N` in segments, as the last round trip showed it.
+    /// The backlog `N` in segments, estimated in the last round trip.
     backlog: f64,
-    /// With a large backlog every second acknowledgement grows the window; this one does.
+    /// With a large backlog every second acknowledgement grows the window; whether the current one does.
     grows: bool,
     updates: u32,
     evaluations: u32,
@@ -65,7 +65,7 @@ impl CongestionControl for Veno {
         }
     }
 
-    /// Section III-A: as Reno below β; from β on, by one segment in every other round trip.
+    /// Section III-A: growth as in Reno below β; from β on, one segment in every other round trip.
     fn on_ack(&mut self, ack: &Ack) {
         if self.window.in_slow_start() || self.backlog < BETA {
             self.window.grow(ack);
@@ -77,7 +77,8 @@ impl CongestionControl for Veno {
         }
     }
 
-    /// Section III-B: a fifth less where the loss is "most likely to have occurred" at random.
+    /// Section III-B: the window decreases by a fifth if the loss is "most likely to have occurred" at
+    /// random.
     fn on_loss(&mut self, loss: &Loss) {
         if self.backlog < BETA {
             self.loss_classifications.error += 1;
@@ -90,7 +91,7 @@ impl CongestionControl for Veno {
         }
     }
 
-    /// A round trip with each acknowledgement that measures one, the backlog once in each.
+    /// Updates: every round-trip sample. Evaluations: the backlog once in each round trip.
     fn estimator_counters(&self) -> Option<EstimatorCounters> {
         let (updates, evaluations) = (Some(self.updates), self.evaluations);
         Some(EstimatorCounters {
@@ -102,8 +103,8 @@ impl CongestionControl for Veno {
 }
 
 impl Veno {
-    /// Section III: `N = (cwnd / BaseRTT - cwnd / RTT) * BaseRTT`, with the mean round trip since the
-    /// last time.
+    /// Section III: `N = (cwnd / BaseRTT - cwnd / RTT) * BaseRTT`, with the mean round trip since the last
+    /// evaluation.
     fn evaluate(&mut self) {
         let rtt = self.sum_ns as f64 / f64::from(self.samples);
         let segments = self.window.cwnd_f64() / self.window.mss();
@@ -122,7 +123,7 @@ mod tests {
 
     const MSS: u32 = 1000;
 
-    /// Twenty segments, a base of 100 ms, and one round trip of `rtt_ms`.
+    /// A window of twenty segments, a base of 100 ms, and one round trip of `rtt_ms`.
     fn veno(rtt_ms: u64) -> Veno {
         let stack = Stack {
             profile: Profile::Rfc,
@@ -153,10 +154,10 @@ mod tests {
     }
 
     #[test]
-    fn the_backlog_decides() {
-        // 20 (1 - 100 / 110) = 1.8 segments wait: a random loss, 20 * 0.8.
+    fn the_backlog_determines_the_classification() {
+        // 20 (1 - 100 / 110) = 1.8 segments queue: a random loss, 20 * 0.8.
         assert_eq!(left_after_loss(veno(110)), 16);
-        // 20 (1 - 100 / 125) = 4 segments wait.
+        // 20 (1 - 100 / 125) = 4 segments queue.
         assert_eq!(left_after_loss(veno(125)), 10);
     }
 
@@ -167,7 +168,7 @@ mod tests {
             (0..20).for_each(|_| veno.on_ack(&ack(30_001)));
             veno.window.cwnd_f64() / f64::from(MSS) - 20.0
         };
-        // Nearly a segment in a round trip (1/20 + 1/20.05 + ...), and half of it.
+        // About one segment in a round trip (1/20 + 1/20.05 + ...), and half of it.
         assert!((grown(110) - 0.977).abs() < 0.01, "{}", grown(110));
         assert!((grown(125) - 0.494).abs() < 0.01, "{}", grown(125));
     }

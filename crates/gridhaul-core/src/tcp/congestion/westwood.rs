@@ -1,7 +1,7 @@
-//! Westwood+ (Mascolo, Casetti, Gerla, Sanadidi and Wang, MobiCom 2001; Grieco and Mascolo,
-//! "Performance Evaluation and Comparison of Westwood+, New Reno, and Vegas TCP Congestion Control",
-//! ACM CCR 34(2), 2004): a loss sets the window to what the measured bandwidth fills without a queue,
-//! whatever the cause of the loss. It grows as Reno.
+//! Westwood+ (Mascolo, Casetti, Gerla, Sanadidi and Wang, MobiCom 2001; Grieco and Mascolo, "Performance
+//! Evaluation and Comparison of Westwood+, New Reno, and Vegas TCP Congestion Control", ACM CCR 34(2), 2004):
+//! a loss sets the window to the product of the estimated bandwidth and the minimum RTT, whatever the cause
+//! of the loss. The window grows as in Reno.
 
 use gridhaul_scenario::scenario::Recovery;
 use gridhaul_scenario::units::{Duration, Instant};
@@ -20,7 +20,7 @@ pub struct Westwood {
     bandwidth: f64,
     /// `RTTmin`.
     rtt_min: Duration,
-    /// Bytes acknowledged in the round trip under way, when it round_began, and where it ends.
+    /// Bytes acknowledged in the current round trip, its start time, and the position that ends it.
     acked: u64,
     round_began: Instant,
     round_end: u64,
@@ -63,7 +63,7 @@ impl CongestionControl for Westwood {
     fn on_loss(&mut self, loss: &Loss) {
         self.reduce(loss);
         let ssthresh = f64::from(self.window.ssthresh());
-        // Section 2: "cwnd = ssthresh" where it was above.
+        // Section 2: "cwnd = ssthresh" if it was larger.
         self.window.set_cwnd(self.window.cwnd_f64().min(ssthresh));
     }
 
@@ -72,8 +72,8 @@ impl CongestionControl for Westwood {
         self.window.set_cwnd(self.window.mss());
     }
 
-    /// Bytes are counted with every acknowledgement, a bandwidth is computed in every round trip and
-    /// a window at every loss.
+    /// Updates: bytes are counted with every acknowledgement. Evaluations: a bandwidth in every round trip
+    /// and a window at every loss.
     fn estimator_counters(&self) -> Option<EstimatorCounters> {
         Some(EstimatorCounters {
             updates: Some(self.updates),
@@ -88,8 +88,8 @@ impl Westwood {
     /// `b̂_k = α b̂_(k-1) + (1 - α) b_k`.
     fn sample(&mut self, ack: &Ack) {
         let elapsed = ack.now.since(self.round_began);
-        // A round trip is not shorter than the least one: acknowledgements that come at once after a
-        // gap was filled say nothing about the rate of the way.
+        // A round trip is not shorter than the minimum RTT: acknowledgements that arrive together after a gap
+        // was filled do not measure the bandwidth of the path.
         if self.round_end > 0 && !elapsed.is_zero() && elapsed >= self.rtt_min {
             let sample = self.acked as f64 / elapsed.as_secs_f64();
             self.bandwidth = if self.bandwidth > 0.0 {
@@ -102,7 +102,7 @@ impl Westwood {
         (self.acked, self.round_began, self.round_end) = (0, ack.now, ack.next);
     }
 
-    /// `ssthresh = max(2, B̂ RTTmin / seg_size)`; half the window before anything is measured.
+    /// `ssthresh = max(2, B̂ RTTmin / seg_size)`; half the window before the first measurement.
     fn reduce(&mut self, loss: &Loss) {
         self.evaluations += 1;
         if self.bandwidth > 0.0 && !self.rtt_min.is_zero() {
@@ -122,7 +122,8 @@ mod tests {
 
     const MSS: u32 = 1000;
 
-    /// Forty segments; ten are acknowledged in every round trip of 100 ms, with a least one of 50 ms.
+    /// A window of forty segments; ten are acknowledged in every round trip of 100 ms, with a minimum RTT of
+    /// 50 ms.
     fn westwood(rounds: u64) -> Westwood {
         let stack = Stack {
             profile: Profile::Rfc,
@@ -157,12 +158,12 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_leaves_what_the_bandwidth_fills() {
+    fn a_loss_sets_the_window_to_the_bandwidth_delay_product() {
         let mut before = westwood(0);
         before.on_loss(&loss());
-        assert_eq!(before.window.cwnd(), 20 * MSS, "nothing measured: half");
+        assert_eq!(before.window.cwnd(), 20 * MSS, "half without a measurement");
         let mut after = westwood(5);
-        // 10 segments in 100 ms, 50 ms each way and back: five segments.
+        // 10 segments in 100 ms, with a minimum RTT of 50 ms: five segments.
         after.on_loss(&loss());
         assert_eq!((after.window.cwnd(), after.window.ssthresh()), (5 * MSS, 5 * MSS));
         after.on_timeout(&loss());
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_filter_forgets_a_tenth_in_a_round_trip() {
+    fn the_filter_weights_a_new_sample_by_a_tenth() {
         let mut westwood = westwood(5);
         let mut fast = ack(6);
         fast.delivered = 20 * MSS;

@@ -1,4 +1,4 @@
-//! The congestion window and its arithmetic (RFC 5681), shared by Reno and its relatives.
+//! The congestion window and its arithmetic (RFC 5681), shared by Reno and related algorithms.
 
 use super::{Ack, Loss};
 use crate::tcp::params::StackParams;
@@ -7,15 +7,14 @@ use crate::tcp::profile::{AlgorithmRules, HalvingBasis};
 /// Congestion window and slow-start threshold.
 #[derive(Debug, Clone, Copy)]
 pub struct Window {
-    /// In bytes, with the fractions that congestion avoidance adds up.
+    /// In bytes, with the fractions that congestion avoidance accumulates.
     cwnd: f64,
     ssthresh: f64,
     mss: u32,
     whole_ssthresh: bool,
-    /// Half of the window is taken with its fraction of a byte.
+    /// Half of the window keeps its fraction of a byte.
     halves_fraction: bool,
-    /// The window is a whole number of segments, and its fraction what has been acknowledged towards the
-    /// next.
+    /// The window is a whole number of segments; its fraction is the progress towards the next.
     whole_segments: bool,
     rules: AlgorithmRules,
 }
@@ -59,7 +58,7 @@ impl Window {
     pub const fn mss(&self) -> f64 {
         self.mss as f64
     }
-    /// Whose rules are followed.
+    /// Implementation whose rules apply.
     #[inline]
     #[must_use]
     pub const fn rules(&self) -> AlgorithmRules {
@@ -78,7 +77,7 @@ impl Window {
     }
     /// Sets the slow-start threshold, to at least two segments (RFC 5681, equation 4).
     pub fn set_ssthresh(&mut self, bytes: f64) {
-        // No threshold, as before the first loss, stays none when a reduction is taken back.
+        // An unlimited threshold, as before the first loss, stays unlimited when a reduction is undone.
         let is_none = bytes >= f64::from(u32::MAX);
         let bytes = if self.whole_ssthresh && !is_none { self.whole(bytes) } else { bytes };
         self.ssthresh = bytes.max(2.0 * self.mss());
@@ -92,12 +91,12 @@ impl Window {
         }
     }
 
-    /// [`Self::grow`] of a window that was the limit, by credits as in [`Ack`].
+    /// [`Self::grow`] for a window that limited the sender, by credits as in [`Ack`].
     #[inline]
     pub fn grow_by(&mut self, slow_start_credit: u32, avoidance_credit: u32) {
         if self.in_slow_start() {
-            // Equation 2: cwnd += min(N, SMSS), or what the stack's rule of counting makes of it.
-            // An acknowledgement of many segments does not carry it far beyond the threshold.
+            // Equation 2: cwnd += min(N, SMSS), or the credit by the stack's byte counting. An
+            // acknowledgement of many segments exceeds the threshold by no more than one segment.
             let credit = f64::from(slow_start_credit);
             self.cwnd += credit.min((self.ssthresh - self.cwnd).max(self.mss()));
         } else {
@@ -107,16 +106,16 @@ impl Window {
         }
     }
 
-    /// A loss: ssthresh to half the window (equation 4) and cwnd to ssthresh.
+    /// After a loss: ssthresh to half the window (equation 4) and cwnd to ssthresh.
     pub fn halve(&mut self, loss: &Loss) {
-        // ns-2 halves the real number: a byte more or less shows an acknowledgement earlier or later.
+        // ns-2 halves the fractional window: a byte more or less changes the time of later transmissions.
         let exact = self.halves_fraction && loss.window == self.cwnd();
         let half = if exact { self.cwnd } else { f64::from(loss.window) } / 2.0;
         self.set_ssthresh(half);
         self.set_cwnd(if self.whole_segments { self.ssthresh } else { half });
     }
 
-    /// A timeout: ssthresh to half the window and cwnd to one segment.
+    /// After a timeout: ssthresh to half the window and cwnd to one segment.
     pub fn collapse(&mut self, loss: &Loss) {
         if !loss.timed_out_before {
             self.set_ssthresh(f64::from(loss.window) / 2.0);
@@ -124,13 +123,13 @@ impl Window {
         self.cwnd = self.mss();
     }
 
-    /// Whole segments of so many bytes, in bytes; at least one.
+    /// Rounds down to whole segments, at least one; in bytes.
     #[inline]
     fn whole(&self, bytes: f64) -> f64 {
         ((bytes / self.mss()).floor() * self.mss()).max(self.mss())
     }
 
-    /// Takes bytes off, but leaves one segment.
+    /// Deducts bytes, down to one segment.
     pub fn deflate(&mut self, bytes: u32) {
         self.set_cwnd(self.cwnd - f64::from(bytes));
     }
@@ -143,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_threshold_is_not_rounded_to_whole_segments() {
+    fn an_unlimited_threshold_is_not_rounded_to_whole_segments() {
         for profile in [Profile::Rfc, Profile::Linux, Profile::Ns2] {
             let params = StackParams::resolve(&Stack { profile, ..Stack::default() });
             let mut window = Window::new(&params);

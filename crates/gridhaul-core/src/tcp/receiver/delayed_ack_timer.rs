@@ -91,7 +91,7 @@ mod tests {
         // 160 / 2 + 100.
         assert_eq!(after(&mut delayed_ack_timer, 200), 180);
         assert_eq!(after(&mut delayed_ack_timer, 300), 188);
-        // Data in initial_quick_acks succession brings it down again: by half, to 40.
+        // Data in quick succession halves the delay, down to 40 ms.
         assert_eq!(after(&mut delayed_ack_timer, 301), 112);
         let waits: Vec<_> = (302..310).map(|at| after(&mut delayed_ack_timer, at)).collect();
         assert_eq!(waits[7], 40, "{waits:?}");

@@ -120,7 +120,7 @@ impl Rack {
         let Some(newest) = context.ack.newest else { return };
         let state = self.state.get_or_insert_default();
         state.reordered |= newest.reordered;
-        // AckProgress 2 goes through what has arrived: the last of it makes the round trip.
+        // Step 2 iterates over the delivered segments: the last one determines the round trip.
         state.rtt = context.now.since(newest.last_sent_at);
         if state.newest.is_none_or(|before| newest.is_after(&before)) {
             state.newest = Some(newest);
@@ -178,9 +178,9 @@ impl Rack {
         self.recover = context.next;
         context.requests.stop_timing = true;
         // Linux counts in segments.
-        let unit = if context.params.whole_ssthresh { context.params.mss } else { 1 };
+        let rounding = if context.params.whole_ssthresh { context.params.mss } else { 1 };
         let prr = (context.params.prr && !context.congestion.is_paced())
-            .then(|| Prr::enter(undo.cwnd, context.congestion.cwnd(), unit));
+            .then(|| Prr::enter(undo.cwnd, context.congestion.cwnd(), rounding));
         // Without PRR the first retransmission is sent regardless of the window (RFC 6675, section 5); but in
         // Linux a congestion control with pacing does without PRR and waits for the window.
         context.requests.retransmit_now = !context.params.prr;

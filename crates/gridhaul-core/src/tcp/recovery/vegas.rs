@@ -35,7 +35,7 @@ impl Vegas {
         if self.reduced_at == Instant::ZERO || self.reduced_at < loss.sent_at {
             self.reduced_at = context.now;
             self.reduced_cwnd = context.congestion.cwnd();
-            // The segments that have reduced_cwnd the network are replaced at once.
+            // Segments that have left the network are replaced at once.
             self.inflation = self.duplicates * context.params.mss;
         }
         context.retransmit_first();

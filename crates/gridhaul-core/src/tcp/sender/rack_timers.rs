@@ -95,7 +95,7 @@ impl Sender {
         match at {
             Some(at) => (self.rto_at, self.timer_purpose) = (at, TimerPurpose::Reordering),
             None if self.timer_purpose == TimerPurpose::Reordering => {
-                self.arm_from_first(now, params)
+                self.arm_from_first(now, params);
             }
             None => {}
         }

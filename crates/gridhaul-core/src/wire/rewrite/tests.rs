@@ -16,8 +16,8 @@ fn tcp(header: &TcpHeader<'_>, payload: &[u8]) -> Vec<u8> {
 /// Ports, sequence number, acknowledgement number, window, timestamps.
 type Fields = (u16, u16, u32, u32, u16, (u32, u32));
 
-/// A segment whose timestamps are at an odd place if `odd`. It is put together here, because the codec
-/// itself writes unknown options last.
+/// A segment whose timestamps are at an odd position if `odd`. The test builds it itself, because the
+/// codec writes unknown options last.
 fn received(fields: Fields, odd: bool, data: &[u8]) -> Vec<u8> {
     let (source_port, destination_port, seq, ack, window, (value, echo)) = fields;
     let fixed =
@@ -38,7 +38,7 @@ fn received(fields: Fields, odd: bool, data: &[u8]) -> Vec<u8> {
 }
 
 proptest! {
-    /// A packet that is rewritten is, with its checksum, the packet that would have been written.
+    /// A rewritten packet equals, including its checksum, the packet written with the new values.
     #[test]
     fn a_rewritten_packet_is_that_with_the_new_fields(
         before in any::<Fields>(),
@@ -67,7 +67,7 @@ proptest! {
 }
 
 #[test]
-fn an_option_that_is_removed_leaves_padding() {
+fn a_removed_option_becomes_padding() {
     let options = TcpOptions { mss: Some(9), sack_permitted: true, ..TcpOptions::default() };
     let mut packet = tcp(&TcpHeader { options, ..TcpHeader::default() }, &[1, 2, 3]);
     let length = packet.len();
@@ -84,7 +84,7 @@ fn an_option_that_is_removed_leaves_padding() {
 }
 
 #[test]
-fn a_datagram_without_a_checksum_stays_without() {
+fn a_datagram_without_checksum_remains_without() {
     let mut packet = Vec::new();
     write_udp(&mut packet, &ip(), &UdpHeader::default(), Payload::Bytes(&[1, 2, 3])).unwrap();
     let mut without = packet.clone();
@@ -100,9 +100,9 @@ fn a_datagram_without_a_checksum_stays_without() {
     assert_ne!(packet[26..28], [0, 0]);
 }
 
-/// RFC 768: a computed checksum of zero is sent as 0xffff, as zero states that there is none.
+/// RFC 768: a computed checksum of zero is sent as 0xffff, because zero means that there is none.
 #[test]
-fn a_checksum_never_becomes_zero_in_a_datagram() {
+fn an_updated_udp_checksum_is_never_zero() {
     let mut packet = Vec::new();
     write_udp(&mut packet, &ip(), &UdpHeader::default(), Payload::Bytes(&[0, 0])).unwrap();
     for value in 0..=u16::MAX {
@@ -114,7 +114,7 @@ fn a_checksum_never_becomes_zero_in_a_datagram() {
 }
 
 proptest! {
-    /// Parsing never panics, be it of any bytes or of a packet with a wrong byte.
+    /// Parsing never panics, neither for random bytes nor for a packet with a wrong byte.
     #[test]
     fn any_bytes_parse_or_are_refused(
         mut bytes in prop::collection::vec(any::<u8>(), 0..120),

@@ -28,7 +28,7 @@ fn each_version_of_ip_has_its_header() {
     assert_eq!(packet[8..14], [0xfd, 0x67, 0x72, 0x69, 0x64, 0x68]);
 }
 
-/// RFC 1071: whoever adds up everything, the checksum and the zeros of the data included, gets nothing.
+/// RFC 1071: the sum over all words, including the checksum and the zero payload, is zero.
 #[test]
 fn checksums_hold_for_data_of_zeros() {
     for ip in [v4(), v6()].map(IpHeader::new) {
@@ -78,7 +78,7 @@ fn a_segment_is_parsed_as_written() {
 }
 
 #[test]
-fn what_is_cut_short_is_truncated() {
+fn truncated_packets_are_rejected() {
     for ip in [v4(), v6()].map(IpHeader::new) {
         let mut packet = Vec::new();
         let options = TcpOptions { mss: Some(1_000), ..TcpOptions::default() };
@@ -95,7 +95,7 @@ fn what_is_cut_short_is_truncated() {
 }
 
 #[test]
-fn fragments_are_refused() {
+fn fragments_are_rejected() {
     let mut packet = Vec::new();
     let udp = UdpHeader::default();
     write_udp(&mut packet, &IpHeader::new(v4()), &udp, Payload::Bytes(&[0; 8])).unwrap();
@@ -110,7 +110,7 @@ fn fragments_are_refused() {
     write_udp(&mut packet, &IpHeader::new(v6()), &udp, Payload::Bytes(&[0; 8])).unwrap();
     packet[6] = 44;
     assert_eq!(IpPacket::parse(&packet).unwrap().transport(), Err(WireError::Fragment));
-    // Behind a header of options for the destination.
+    // After a destination options header.
     packet[6] = 60;
     packet[40..48].copy_from_slice(&[44, 0, 1, 4, 0, 0, 0, 0]);
     assert_eq!(IpPacket::parse(&packet).unwrap().transport(), Err(WireError::Fragment));
@@ -120,14 +120,14 @@ fn fragments_are_refused() {
     assert!(matches!(ip.transport(), Ok(Transport::Udp(_))), "{:?}", ip.transport());
     packet[41] = 1;
     let whole = IpPacket::parse(&packet).map(|ip| ip.header_len());
-    assert_eq!(whole, Ok(56), "two units of eight bytes");
+    assert_eq!(whole, Ok(56), "two blocks of eight bytes");
     packet[41] = 2;
     let cut = IpPacket::parse(&packet);
     assert!(matches!(cut, Err(WireError::Truncated { layer: Layer::Ipv6, .. })), "{cut:?}");
 }
 
 #[test]
-fn wrong_fields_are_named() {
+fn errors_report_the_wrong_field() {
     let mut packet = Vec::new();
     let mss = TcpOptions { mss: Some(1_000), ..TcpOptions::default() };
     let tcp = TcpHeader { options: mss, ..TcpHeader::default() };
@@ -147,7 +147,7 @@ fn wrong_fields_are_named() {
 }
 
 #[test]
-fn a_packet_that_no_length_field_can_state_is_refused() {
+fn a_packet_too_long_for_its_length_field_is_rejected() {
     let (mut packet, data) = (vec![1], vec![0; 65_536]);
     let ip = IpHeader::new(v4());
     let tcp = TcpHeader::default();
@@ -205,7 +205,7 @@ proptest! {
             Err(WireError::OptionsTooLong(bytes)) => prop_assert!(bytes > 40 && packet.is_empty()),
             written => {
                 prop_assert_eq!(written, Ok(packet.len() as u32));
-                // Bytes behind the packet, as the padding of Ethernet, are no payload.
+                // Bytes after the packet, such as Ethernet padding, are not payload.
                 packet.extend([0; 3]);
                 let parsed = IpPacket::parse(&packet).unwrap();
                 prop_assert_eq!(parsed.header(), ip);

@@ -37,7 +37,7 @@ impl Traffic<'_> {
             let new = counters.classifications_since(*seen);
             let new = new.map(|judged| Judgement { at, member: connection.member, judged });
             row.judgements.get_or_insert_default().extend(new);
-            *seen = counters.judged;
+            *seen = counters.classified;
         }
     }
 

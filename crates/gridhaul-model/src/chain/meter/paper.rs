@@ -5,15 +5,16 @@ use crate::chain::{Chain, State};
 
 /// Idle, windows of one and two segments, timeout.
 ///
-/// What the text leaves open and what is assumed here:
+/// Assumptions where the paper is not explicit:
 ///
-/// - a timeout lasts as long as the stack's timer without back-off, and then begins again with one
-///   segment; the text names no rate for it;
-/// - the active time ends in the states that send. What is lost is repeated before a meter falls
-///   silent, since data arrive intact (section 3.1); were it given up at the end of the active
-///   time, 400,000 meters would lose 0.66 over one hop, where section 5 states more than 0.7;
-/// - Vegas repeats a single loss at once from a window of two and stays there (section 4.4: one
-///   duplicate acknowledgement is enough); Reno waits for its timer.
+/// - a timeout lasts for the stack's timeout without back-off, and the sender restarts with one
+///   segment; the paper gives no rate for this transition;
+/// - the active time ends only in the sending states. Lost segments are retransmitted before a
+///   meter falls silent, since data arrive intact (section 3.1); if they were discarded at the end
+///   of the active time, the loss of 400,000 meters over one hop would be 0.66, where section 5
+///   states more than 0.7;
+/// - Vegas retransmits a single loss at once from a window of two and keeps that window (section
+///   4.4: one duplicate acknowledgement is enough); Reno waits for a timeout.
 ///
 /// For messages, `more` is the share of rounds after which another segment waits.
 #[must_use]
@@ -22,7 +23,7 @@ pub fn paper(tcp: &MeterTcp, demand: &Demand, conditions: &Conditions, more: f64
     let q = 1.0 - p;
     let (begin, end) = match *demand {
         Demand::Greedy { on, off } => (1.0 / off, 1.0 / on),
-        // An active time ends when nothing more waits; it lasts (1 − more) rounds on average.
+        // An active time ends when no segment waits; its rate of ending is (1 − more) per round.
         Demand::Messages { per_second, .. } => (per_second, (1.0 - more) * delta),
     };
     let mut chain = Chain::new();
@@ -33,25 +34,30 @@ pub fn paper(tcp: &MeterTcp, demand: &Demand, conditions: &Conditions, more: f64
     };
     let one = chain.state(state("window", 1));
     let timeout = chain.state(State::silent("timeout"));
-    chain.rule(idle, one, begin, "the active time begins: rate 1/E[T_off] (section 4.4)");
-    chain.rule(one, idle, end, "the active time ends: rate β = 1/E[T_on] (section 4.4)");
-    chain.rule(one, timeout, delta * p, "the segment is lost: δ(1 − q₁) (section 4.3)");
-    let again = 1.0 / tcp.timer.after(0, conditions.rtt);
-    chain.rule(timeout, one, again, "sent again after a timeout: 1/RTO (assumed)");
+    chain.transition(idle, one, begin, "the active time begins: rate 1/E[T_off] (section 4.4)");
+    chain.transition(one, idle, end, "the active time ends: rate β = 1/E[T_on] (section 4.4)");
+    chain.transition(one, timeout, delta * p, "the segment is lost: δ(1 − q₁) (section 4.3)");
+    let after_timeout = 1.0 / tcp.timer.after(0, conditions.rtt);
+    chain.transition(timeout, one, after_timeout, "retransmitted after a timeout: 1/RTO (assumed)");
     if tcp.window < 2 {
-        chain.rule(one, one, delta * q, "the window is limited to one segment");
+        chain.transition(one, one, delta * q, "the window is limited to one segment");
         return chain;
     }
     let two = chain.state(state("window", 2));
-    chain.rule(one, two, delta * q, "acknowledged, the window grows: δq₁ (section 4.3)");
-    chain.rule(two, two, delta * q * q, "acknowledged, the window is limited to two: δq₂");
-    chain.rule(two, idle, end, "the active time ends: rate β (section 4.4)");
+    chain.transition(one, two, delta * q, "acknowledged, the window grows: δq₁ (section 4.3)");
+    chain.transition(two, two, delta * q * q, "acknowledged, the window is limited to two: δq₂");
+    chain.transition(two, idle, end, "the active time ends: rate β (section 4.4)");
     let single = delta * 2.0 * p * q;
     if tcp.vegas {
-        chain.rule(two, two, single, "one lost, one duplicate, sent again: δP₁² (section 4.4)");
-        chain.rule(two, timeout, delta * p * p, "both lost: δ(1 − q₂ − P₁²)");
+        chain.transition(
+            two,
+            two,
+            single,
+            "one lost, one duplicate acknowledgement, retransmitted: δP₁² (section 4.4)",
+        );
+        chain.transition(two, timeout, delta * p * p, "both lost: δ(1 − q₂ − P₁²)");
     } else {
-        chain.rule(two, timeout, single + delta * p * p, "any loss: δ(1 − q₂) (section 4.3)");
+        chain.transition(two, timeout, single + delta * p * p, "any loss: δ(1 − q₂) (section 4.3)");
     }
     chain
 }

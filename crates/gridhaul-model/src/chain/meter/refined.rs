@@ -1,21 +1,22 @@
-//! The meter as a TCP behaves.
+//! The meter's chain with the behaviour of TCP implementations.
 
-mod starts;
+mod first_transmissions;
+mod silence;
 
-pub(super) use self::starts::{Start, starts};
+pub(super) use self::first_transmissions::{FirstTransmission, first_transmissions};
 
 use super::{Conditions, Demand, MeterTcp, Restart};
 use crate::chain::{Chain, State};
 
-/// A round trip or a wait for the timer in each state; what is lost stays to be sent when the
-/// application falls silent.
+/// The chain of a meter in which each state is a round trip or a wait for the timer. Lost data are
+/// retransmitted even after the application has fallen silent.
 ///
-/// The chain is a semi-Markov process: a state lasts for its mean time however that is
-/// distributed, and shares of time depend on nothing else, so that timers need not be exponential.
-/// Each state exists once for every number of doublings of the timeout.
+/// The chain is a semi-Markov process: stationary probabilities depend only on the mean duration of
+/// each state, so that timers need not be exponential. Each state exists once for every number of
+/// doublings of the timeout.
 ///
-/// Assumed: rounds are lost independently of each other; a round trip lasts its mean; what the application
-/// does during a wait depends only on the length of the wait.
+/// Assumed: losses in different rounds are independent; a round trip lasts its mean time; the
+/// application's state after a wait depends only on the length of the wait.
 ///
 /// For messages, `more` is the share of rounds after which another segment waits.
 #[must_use]
@@ -37,10 +38,10 @@ pub fn refined(tcp: &MeterTcp, demand: &Demand, conditions: &Conditions, more: f
     };
     rules.states();
     for doublings in 0..=top {
-        rules.begins(doublings);
-        rules.fresh(doublings);
+        rules.idle(doublings);
+        rules.new_segments(doublings);
         rules.waits(doublings);
-        rules.repeats(doublings);
+        rules.retransmissions(doublings);
     }
     rules.chain
 }
@@ -74,31 +75,31 @@ const fn several(demand: &Demand) -> bool {
 const IDLE: usize = 0;
 const FRESH_1: usize = 1;
 const FRESH_2: usize = 2;
-/// The second is sent again together with a new one.
+/// The second is retransmitted together with a new one.
 const MIXED: usize = 3;
-/// The second was lost, and a new one was sent behind it.
-const HOLE: usize = 4;
+/// The second was lost, and a new one was sent after it.
+const GAP: usize = 4;
 /// One outstanding, lost.
 const WAIT_1: usize = 5;
 /// Two outstanding, the first lost.
 const WAIT_FIRST: usize = 6;
 const WAIT_BOTH: usize = 7;
-const REPEAT_1: usize = 8;
-const REPEAT_FIRST: usize = 9;
-const REPEAT_BOTH: usize = 10;
-/// What follows a silence longer than the timeout; only where such a silence changes anything.
+const RETRANSMIT_1: usize = 8;
+const RETRANSMIT_FIRST: usize = 9;
+const RETRANSMIT_BOTH: usize = 10;
+/// The first round after a silence longer than the timeout; only if `Restart` is not `Never`.
 const FIRST: usize = 11;
-/// As the waits above, for a timer that began to run in the silence.
-const LATE_1: usize = 12;
-const LATE_FIRST: usize = 13;
-const LATE_BOTH: usize = 14;
+/// As the waits above, for a timer that was started before the burst.
+const RUNNING_1: usize = 12;
+const RUNNING_FIRST: usize = 13;
+const RUNNING_BOTH: usize = 14;
 const KINDS: usize = 15;
 
-/// What becomes of two segments that are sent together.
+/// Loss probabilities of two segments that are sent together.
 ///
-/// Where the queue is full for the first, it is full for a second that follows at once; where the
-/// first finds room, it takes it, and the second finds another with the probability of any
-/// arrival: π_(B−1)/(1 − π_B) of the M/M/1/B queue, which is near the loss itself from ρ = 1 on.
+/// If the queue is full for the first segment, it is full for a second one that follows at once. If
+/// the first is accepted, the second is lost with the probability of any arrival: π_(B−1)/(1 − π_B)
+/// of the M/M/1/B queue, which is close to the loss probability itself for ρ ≥ 1.
 #[derive(Debug, Clone, Copy)]
 struct Pair {
     none_lost: f64,
@@ -126,7 +127,7 @@ struct Builder {
     p: f64,
     rtt: f64,
     variation: f64,
-    /// Number of doublings beyond which the timeout grows no more.
+    /// Number of doublings at which the timeout reaches its maximum.
     top: u32,
     /// State in which a burst begins.
     first: usize,
@@ -141,203 +142,175 @@ struct Builder {
 impl Builder {
     fn states(&mut self) {
         let round = 1.0 / self.rtt;
-        // Vegas goes on with a window of two after a timeout and so repeats both, also where only
-        // the first is missing (ns-2; Brakmo and Peterson begin slow start no lower either).
-        let again = if self.tcp.vegas { 2 } else { 1 };
+        // Vegas continues with a window of two after a timeout and therefore retransmits both
+        // segments, even if only the first is missing (ns-2; slow start of Brakmo and Peterson also
+        // begins with two segments).
+        let retransmitted = if self.tcp.vegas { 2 } else { 1 };
         for doublings in 0..=self.top {
             let mark = Some(("doublings", doublings));
-            let mut add = |phase, segments, fresh| {
+            let mut add = |phase, segments, new_segments| {
                 let rounds = if segments > 0 { round } else { 0.0 };
                 let arriving = match segments {
                     2 => self.pair.arriving(),
                     _ => f64::from(segments) * (1.0 - self.p),
                 };
-                self.chain.state(State { phase, segments, fresh, arriving, rounds, mark });
+                self.chain.state(State {
+                    phase,
+                    segments,
+                    fresh: new_segments,
+                    arriving,
+                    rounds,
+                    mark,
+                });
             };
             add("idle", 0, 0);
             add("new", 1, 1);
             add("new", 2, 2);
-            add("repeat and new", 2, 1);
-            add("new behind a hole", 1, 1);
-            add("timer, one lost", 0, 0);
-            add("timer, first of two lost", 0, 0);
-            add("timer, both lost", 0, 0);
-            add("repeat the only", 1, 0);
-            add("repeat the first", again, 0);
-            add("repeat both", again, 0);
+            add("retransmit and new", 2, 1);
+            add("new after a gap", 1, 1);
+            add("timeout wait, one lost", 0, 0);
+            add("timeout wait, first of two lost", 0, 0);
+            add("timeout wait, both lost", 0, 0);
+            add("retransmit one", 1, 0);
+            add("retransmit first", retransmitted, 0);
+            add("retransmit both", retransmitted, 0);
             match self.tcp.restart {
                 Restart::Never => {}
                 Restart::OneSegment { .. } => add("new after a silence", 1, 1),
                 Restart::TimerRunsOn => {
                     let segments = if self.first == FRESH_2 { 2 } else { 1 };
                     add("new after a silence", segments, segments);
-                    add("late timer, one lost", 0, 0);
-                    add("late timer, first of two lost", 0, 0);
-                    add("late timer, both lost", 0, 0);
+                    add("running timer, one lost", 0, 0);
+                    add("running timer, first of two lost", 0, 0);
+                    add("running timer, both lost", 0, 0);
                 }
             }
         }
     }
 
-    /// Silence ends, or grows longer than the timeout.
-    fn begins(&mut self, d: u32) {
-        let timeout = self.tcp.timer.after(d, self.rtt);
-        match self.tcp.restart {
-            Restart::Never => {
-                self.rule((IDLE, d), (self.first, d), self.begin, "a burst begins");
-            }
-            Restart::OneSegment { from_ack } => {
-                let needed = if from_ack { timeout } else { timeout - self.rtt };
-                let longer = (-self.begin * needed.max(0.0)).exp();
-                self.rule(
-                    (IDLE, d),
-                    (self.first, d),
-                    self.begin * (1.0 - longer),
-                    "a burst begins",
-                );
-                let text = "a burst begins after more than a timeout (RFC 5681, 4.1)";
-                self.rule((IDLE, d), (FIRST, d), self.begin * longer, text);
-                self.restarted(d);
-            }
-            Restart::TimerRunsOn => {
-                self.rule((IDLE, d), (FIRST, d), self.begin, "a burst begins");
-                // The state lasts until the burst or the timer, whichever comes first: e^(−b RTO)
-                // over its mean (1 − e^(−b RTO))/b.
-                let y = self.begin * timeout;
-                let rate = if y > 1e-12 { y / y.exp_m1() } else { 1.0 } / timeout;
-                let text = "the timer fires in the silence and is doubled (ns-2's Vegas)";
-                self.rule((IDLE, d), (IDLE, (d + 1).min(self.top)), rate, text);
-                self.late(d, timeout);
-            }
-        }
-    }
-
-    /// One segment after a silence, where a burst without one begins with the whole window.
-    fn restarted(&mut self, d: u32) {
-        let (p, q) = (self.p, 1.0 - self.p);
-        match self.demand {
-            Demand::Messages { segments: 2.., .. } => {
-                let rest = if matches!(self.demand, Demand::Messages { segments: 2, .. }) {
-                    FRESH_1
-                } else {
-                    FRESH_2
-                };
-                self.round(FIRST, d, q, (rest, 0), "acknowledged, the rest of the message follows");
-            }
-            _ => self.next(FIRST, d, q, 0, self.rtt),
-        }
-        self.round(FIRST, d, p, (WAIT_1, d), "lost: wait for the timer");
-    }
-
-    /// What is sent after a silence, under a timer that runs for some time already.
-    fn late(&mut self, d: u32, timeout: f64) {
-        let (p, q, pair) = (self.p, 1.0 - self.p, self.pair);
-        // How long the timer had run when the burst began: exponential, cut off at the timeout. If
-        // more than all but a round trip, it fires first.
-        let known = (timeout - self.rtt).max(0.0);
-        let below = |limit: f64| -(-self.begin * limit).exp_m1();
-        let early = if self.begin * timeout > 1e-12 {
-            (1.0 - below(known)) * below(timeout - known) / below(timeout)
-        } else {
-            (timeout - known) / timeout
-        };
-        let doubled = (d + 1).min(self.top);
-        let text = "the timer fires before an acknowledgement can come";
-        let left = (known - cut_mean(self.begin, known)).max(self.rtt * 1e-3);
-        let fires = "the timer fires and is doubled (RFC 6298, 5.4 to 5.6)";
-        for (wait, repeat) in
-            [(LATE_1, REPEAT_1), (LATE_FIRST, REPEAT_FIRST), (LATE_BOTH, REPEAT_BOTH)]
-        {
-            self.rule((wait, d), (repeat, doubled), 1.0 / left, fires);
-        }
-        let calm = 1.0 - early;
-        if self.first == FRESH_1 {
-            self.round(FIRST, d, early, (REPEAT_1, doubled), text);
-            self.next(FIRST, d, calm * q, 0, self.rtt);
-            self.round(FIRST, d, calm * p, (LATE_1, d), "lost: wait for the timer");
-            return;
-        }
-        self.round(FIRST, d, early, (REPEAT_BOTH, doubled), text);
-        self.next(FIRST, d, calm * pair.none_lost, 0, self.rtt);
-        self.round(FIRST, d, calm * pair.first_lost, (LATE_FIRST, d), "first lost: too young");
-        self.round(FIRST, d, calm * pair.both_lost, (LATE_BOTH, d), "both lost");
-        self.second_lost(FIRST, d, calm * pair.second_lost);
-    }
-
-    /// The second of two was lost: the acknowledgement of the first starts the timer anew.
+    /// The second of two segments was lost: the acknowledgement of the first restarts the timer.
     fn second_lost(&mut self, from: usize, d: u32, probability: f64) {
         let more = self.more_after(self.rtt);
-        let text = "second lost: the first's acknowledgement releases a new one";
-        self.round(from, d, probability * more, (HOLE, 0), text);
-        self.round(from, d, probability * (1.0 - more), (WAIT_1, 0), "second lost and silence");
+        let text = "second lost; the acknowledgement of the first allows a new segment";
+        self.round(from, d, probability * more, (GAP, 0), text);
+        self.round(
+            from,
+            d,
+            probability * (1.0 - more),
+            (WAIT_1, 0),
+            "second lost; the \
+            application is silent",
+        );
     }
 
-    /// New segments are on their way.
-    fn fresh(&mut self, d: u32) {
+    /// Transitions from states with new segments in flight.
+    fn new_segments(&mut self, d: u32) {
         let (p, q, pair) = (self.p, 1.0 - self.p, self.pair);
         self.next(FRESH_1, d, q, 0, self.rtt);
-        self.round(FRESH_1, d, p, (WAIT_1, d), "lost: wait for the timer");
+        self.round(FRESH_1, d, p, (WAIT_1, d), "lost: wait for the timeout");
         for from in [FRESH_2, MIXED] {
             self.next(from, d, pair.none_lost, 0, self.rtt);
-            self.round(from, d, pair.first_lost, (WAIT_FIRST, d),
-                "first lost: one duplicate acknowledgement, too young for Vegas and too few for Reno");
-            self.round(from, d, pair.both_lost, (WAIT_BOTH, d), "both lost: wait for the timer");
+            self.round(
+                from,
+                d,
+                pair.first_lost,
+                (WAIT_FIRST, d),
+                "first lost: one duplicate acknowledgement is too few for Reno and too early for \
+                    Vegas",
+            );
+            self.round(from, d, pair.both_lost, (WAIT_BOTH, d), "both lost: wait for the timeout");
             self.second_lost(from, d, pair.second_lost);
         }
-        self.round(HOLE, d, p, (WAIT_BOTH, d), "both lost: wait for the timer");
+        self.round(GAP, d, p, (WAIT_BOTH, d), "both lost: wait for the timeout");
         if self.tcp.vegas {
             self.round(
-                HOLE,
+                GAP,
                 d,
                 q,
-                (REPEAT_1, (d + 1).min(self.top)),
-                "a duplicate for a segment of two round trips' age: Vegas repeats it at once",
+                (RETRANSMIT_1, (d + 1).min(self.top)),
+                "duplicate acknowledgement for a segment sent two round trips ago: Vegas \
+                    retransmits it",
             );
         } else {
-            self.round(HOLE, d, q, (WAIT_FIRST, d), "one duplicate is too few for Reno");
+            self.round(
+                GAP,
+                d,
+                q,
+                (WAIT_FIRST, d),
+                "one duplicate acknowledgement is too few for \
+                Reno",
+            );
         }
     }
 
-    /// The timer runs.
+    /// Transitions from states that wait for the timeout.
     fn waits(&mut self, d: u32) {
-        // It was started when the segments were sent, a round trip ago.
+        // The timer was started when the segments were sent, a round trip ago.
         let left = (self.tcp.timer.after(d, self.rtt) - self.rtt).max(self.rtt * 1e-3);
         let doubled = (d + 1).min(self.top);
-        for (wait, repeat) in
-            [(WAIT_1, REPEAT_1), (WAIT_FIRST, REPEAT_FIRST), (WAIT_BOTH, REPEAT_BOTH)]
+        for (wait, retransmission) in
+            [(WAIT_1, RETRANSMIT_1), (WAIT_FIRST, RETRANSMIT_FIRST), (WAIT_BOTH, RETRANSMIT_BOTH)]
         {
-            let text = "the timer fires and is doubled (RFC 6298, 5.4 to 5.6)";
-            self.rule((wait, d), (repeat, doubled), 1.0 / left, text);
+            let text = "timeout, doubled (RFC 6298, 5.4 to 5.6)";
+            self.add((wait, d), (retransmission, doubled), 1.0 / left, text);
         }
     }
 
-    /// Lost segments are on their way again.
-    fn repeats(&mut self, d: u32) {
+    /// Transitions from states with retransmissions in flight.
+    fn retransmissions(&mut self, d: u32) {
         let (p, q) = (self.p, 1.0 - self.p);
-        // Karn: an acknowledgement of a repeat measures nothing, and the back-off stays.
+        // Karn's algorithm: the acknowledgement of a retransmission gives no sample, and the
+        // back-off persists.
         let kept = if self.tcp.timer.timestamps { 0 } else { d };
         let waited = self.tcp.timer.after(d.saturating_sub(1), self.rtt) + self.rtt;
-        for (repeat, wait) in [(REPEAT_1, WAIT_1), (REPEAT_FIRST, WAIT_FIRST)] {
-            self.next(repeat, d, q, kept, waited);
-            self.round(repeat, d, p, (wait, d), "lost again: wait for the timer");
+        for (retransmission, wait) in [(RETRANSMIT_1, WAIT_1), (RETRANSMIT_FIRST, WAIT_FIRST)] {
+            self.next(retransmission, d, q, kept, waited);
+            self.round(retransmission, d, p, (wait, d), "lost again: wait for the timeout");
         }
         if self.tcp.vegas {
-            self.next(REPEAT_BOTH, d, self.pair.none_lost, kept, waited);
-            self.round(REPEAT_BOTH, d, self.pair.first_lost, (WAIT_FIRST, d), "first lost again");
-            self.round(REPEAT_BOTH, d, self.pair.second_lost, (WAIT_1, kept), "second lost again");
-            self.round(REPEAT_BOTH, d, self.pair.both_lost, (WAIT_BOTH, d), "both lost again");
+            self.next(RETRANSMIT_BOTH, d, self.pair.none_lost, kept, waited);
+            self.round(
+                RETRANSMIT_BOTH,
+                d,
+                self.pair.first_lost,
+                (WAIT_FIRST, d),
+                "first lost again",
+            );
+            self.round(
+                RETRANSMIT_BOTH,
+                d,
+                self.pair.second_lost,
+                (WAIT_1, kept),
+                "second lost again",
+            );
+            self.round(RETRANSMIT_BOTH, d, self.pair.both_lost, (WAIT_BOTH, d), "both lost again");
             return;
         }
         let more = self.more_after(waited);
-        self.round(REPEAT_BOTH, d, q * more, (MIXED, kept), "the window opens to two again");
-        self.round(REPEAT_BOTH, d, q * (1.0 - more), (REPEAT_1, kept), "the second follows");
-        self.round(REPEAT_BOTH, d, p, (WAIT_BOTH, d), "lost again: wait for the timer");
+        self.round(
+            RETRANSMIT_BOTH,
+            d,
+            q * more,
+            (MIXED, kept),
+            "acknowledged; the window grows \
+            to two segments",
+        );
+        self.round(
+            RETRANSMIT_BOTH,
+            d,
+            q * (1.0 - more),
+            (RETRANSMIT_1, kept),
+            "acknowledged; \
+            the second is retransmitted",
+        );
+        self.round(RETRANSMIT_BOTH, d, p, (WAIT_BOTH, d), "lost again: wait for the timeout");
     }
 
-    /// All is delivered with this probability: more, or silence.
+    /// Transitions when all segments are acknowledged, with this probability: more data, or
+    /// silence.
     fn next(&mut self, from: usize, d: u32, probability: f64, kept: u32, waited: f64) {
         let more = probability * self.more_after(waited);
-        let text = "all acknowledged, and there is more";
+        let text = "all acknowledged; more data";
         match self.demand {
             Demand::Greedy { .. } => {
                 self.round(from, d, more, (self.first, kept), text);
@@ -348,44 +321,37 @@ impl Builder {
                 self.round(from, d, more * (1.0 - two), (FRESH_1, kept), text);
             }
         }
-        self.round(from, d, probability - more, (IDLE, kept), "all acknowledged, and silence");
+        self.round(from, d, probability - more, (IDLE, kept), "all acknowledged; silence");
     }
 
-    /// Probability that the application has more to send, a time after it last had.
+    /// Probability that the application has data to send, `waited` seconds after it last had data.
     fn more_after(&self, waited: f64) -> f64 {
         match self.demand {
             Demand::Greedy { on, off } => {
                 // The two-state chain of the application, from on to on.
                 let share = on / (on + off);
-                // Of a time that varies with the round trip, the mean of what the chain says.
-                let waited = waited * self.demand.forgets() - self.variation;
+                // The mean over the random round-trip time.
+                let waited = waited * self.demand.relaxation_rate() - self.variation;
                 share + (1.0 - share) * (-waited).exp().min(1.0)
             }
             Demand::Messages { .. } => self.more,
         }
     }
 
-    /// After a round trip, with this probability.
-    fn round(&mut self, from: usize, d: u32, probability: f64, to: Place, text: &'static str) {
-        self.rule((from, d), to, probability.max(0.0) / self.rtt, text);
+    /// Adds a transition after a round trip, with this probability.
+    fn round(&mut self, from: usize, d: u32, probability: f64, to: StateIndex, text: &'static str) {
+        self.add((from, d), to, probability.max(0.0) / self.rtt, text);
     }
 
-    fn rule(&mut self, from: Place, to: Place, rate: f64, text: &'static str) {
-        let index = |(kind, doublings): Place| doublings as usize * self.kinds + kind;
+    fn add(&mut self, from: StateIndex, to: StateIndex, rate: f64, text: &'static str) {
+        let index = |(kind, doublings): StateIndex| doublings as usize * self.kinds + kind;
         let (from, to) = (index(from), index(to));
-        self.chain.rule(from, to, rate, text);
+        self.chain.transition(from, to, rate, text);
     }
 }
 
-/// Kind of a state, and number of doublings.
-type Place = (usize, u32);
-
-/// Mean of an exponential time with this rate that is known to be below a limit.
-fn cut_mean(rate: f64, limit: f64) -> f64 {
-    let y = rate * limit;
-    // 1/y − 1/(e^y − 1), whose pole cancels.
-    limit * if y < 1e-4 { 0.5 - y / 12.0 } else { 1.0 / y - 1.0 / y.exp_m1() }
-}
+/// Kind of a state and number of doublings.
+type StateIndex = (usize, u32);
 
 #[cfg(test)]
 mod tests;

@@ -1,18 +1,18 @@
 use super::*;
 use crate::chain::meter::{Restart, Timer};
 
-fn meters(number: f64, rate: f64, vegas: bool, rules: Rules) -> Network {
+fn meters(number: f64, rate: f64, vegas: bool, rules: ModelRules) -> Network {
     let timer = Timer { min: 0.2, max: 60.0, floor_on_variance: false, timestamps: false };
     Network {
-        resources: vec![Resource { rate, room: 101, copies: 1.0, acknowledges: false }],
+        resources: vec![Resource { rate, capacity: 101, copies: 1.0, acknowledges: false }],
         classes: vec![Class {
             senders: number,
             segment_bits: 1920.0,
             path: vec![0],
-            out: 0.05,
-            back: 0.05,
-            noise: 0.0,
-            feed: Feed::Meter {
+            forward_delay: 0.05,
+            reverse_delay: 0.05,
+            independent_loss: 0.0,
+            source: DataSource::Meter {
                 tcp: MeterTcp { vegas, window: 2, timer, restart: Restart::Never },
                 demand: Demand::Greedy { on: 0.1, off: 60.0 },
             },
@@ -22,30 +22,30 @@ fn meters(number: f64, rate: f64, vegas: bool, rules: Rules) -> Network {
 }
 
 #[test]
-fn a_wide_link_leaves_the_meters_alone() {
-    let solution = meters(1_000.0, 1e9, false, Rules::Refined).solve();
+fn a_fast_link_causes_no_loss() {
+    let solution = meters(1_000.0, 1e9, false, ModelRules::Refined).solve();
     assert!(solution.converged && solution.classes[0].loss < 1e-12);
     assert!((solution.classes[0].rtt - 0.1).abs() < 1e-4);
 }
 
 #[test]
-fn where_it_begins_decides_nothing() {
+fn the_solution_does_not_depend_on_the_starting_point() {
     let mut work = Workspace::default();
-    for rules in [Rules::Paper, Rules::Refined] {
+    for rules in [ModelRules::Paper, ModelRules::Refined] {
         for vegas in [false, true] {
             for number in [1e7, 3e4, 2e3, 4e5, 1.0, 1e5] {
                 let network = meters(number, 2e6, vegas, rules);
                 let (again, alone) = (network.solve_from(&mut work), network.solve());
-                let apart = (again.resources[0].rho / alone.resources[0].rho).ln().abs();
-                assert!(apart < 1e-7 && again.converged, "{number} {rules:?}: {apart}");
+                let difference = (again.resources[0].rho / alone.resources[0].rho).ln().abs();
+                assert!(difference < 1e-7 && again.converged, "{number} {rules:?}: {difference}");
             }
         }
     }
 }
 
 #[test]
-fn queues_carry_what_senders_offer() {
-    for rules in [Rules::Paper, Rules::Refined] {
+fn carried_load_equals_the_delivery_rate() {
+    for rules in [ModelRules::Paper, ModelRules::Refined] {
         for vegas in [false, true] {
             for number in [1e3, 3e4, 1e5, 4e5, 1e7] {
                 let solution = meters(number, 2e6, vegas, rules).solve();

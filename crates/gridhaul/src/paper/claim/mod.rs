@@ -1,59 +1,59 @@
-//! `claims.toml`: what the text of a paper says about its figures, as checks.
+//! `claims.toml`: statements of a paper's text about its figures, as checks.
 
+mod evaluate;
 mod parse;
-mod value;
 
 use anyhow::{Context, anyhow, ensure};
 use gridhaul_report::TextTable;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use super::figure::{Curve, Figure, told};
-use value::Curves;
+use super::figure::{Curve, Figure, backend_label};
+use evaluate::Curves;
 
 /// A statement of the text.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Claim {
-    /// Name, unique in the paper.
+    /// CurveName, unique in the paper.
     pub(crate) name: String,
-    /// Where the paper says it.
+    /// Section of the paper.
     pub(crate) section: String,
-    /// What it says, in our words.
+    /// The statement, in our words.
     pub(crate) text: String,
-    /// The same as a comparison of curves; the language is in `claim/parse.rs`.
+    /// The statement as a comparison of curves, in the language of `claim/parse.rs`.
     pub(crate) holds: String,
-    /// Backends under which it does not hold, and why.
+    /// Backends for which it does not hold, with the reason.
     #[serde(default)]
     pub(crate) fails: IndexMap<String, String>,
-    /// Backends that judge it. Absent: all that answer its curves.
+    /// Backends to check. Absent: all that have its curves.
     #[serde(default)]
     pub(crate) on: Option<Vec<String>>,
-    /// Backends that judge it in a quick run. Absent: as in a full run.
+    /// Backends to check in a quick run. Absent: as in a full run.
     #[serde(default)]
     pub(crate) quick: Option<Vec<String>>,
 }
 
-/// What became of a statement under one backend.
+/// Result of a claim for one backend.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Verdict {
-    /// Name of the claim.
+pub(crate) struct ClaimResult {
+    /// CurveName of the claim.
     pub(crate) claim: String,
-    /// Where the paper says it.
+    /// Section of the paper.
     pub(crate) section: String,
-    /// What it says.
+    /// The statement.
     pub(crate) text: String,
-    /// The comparison.
+    /// The expression.
     pub(crate) expression: String,
-    /// Who answered.
+    /// Name of the backend.
     pub(crate) backend: String,
-    /// Whether it holds; null where it could not be judged.
+    /// Whether it holds; null if it could not be evaluated.
     pub(crate) holds: Option<bool>,
-    /// By which numbers, or why it could not be judged.
+    /// The compared values, or why it could not be evaluated.
     pub(crate) detail: String,
-    /// Why it does not hold, where that is known.
+    /// Known reason why it does not hold.
     pub(crate) reason: Option<String>,
-    /// As it is known: holds, or fails for a reason that is listed.
+    /// As expected: it holds, or fails for a listed reason.
     pub(crate) ok: bool,
 }
 
@@ -67,16 +67,16 @@ pub(crate) fn read(text: &str) -> anyhow::Result<Vec<Claim>> {
     Ok(toml::from_str::<File>(text)?.claim)
 }
 
-/// Whether claims can be read and are about curves that the paper has.
+/// Checks that claims can be parsed and refer to existing curves.
 pub(crate) fn check(claims: &[Claim], figures: &[Figure]) -> anyhow::Result<()> {
     for (index, claim) in claims.iter().enumerate() {
-        let place = || format!("claim {}", claim.name);
+        let label = || format!("claim {}", claim.name);
         let parsed =
-            parse::parse(&claim.holds).map_err(|error| anyhow!(error)).with_context(place)?;
+            parse::parse(&claim.holds).map_err(|error| anyhow!(error)).with_context(label)?;
         for name in parsed.curves() {
             let figure = figures.iter().find(|figure| figure.name == name.figure);
             let line = figure.and_then(|f| f.line.iter().find(|line| line.name == name.line));
-            line.with_context(|| format!("there is no curve {name}")).with_context(place)?;
+            line.with_context(|| format!("there is no curve {name}")).with_context(label)?;
         }
         let earlier = claims[..index].iter().find(|earlier| earlier.name == claim.name);
         ensure!(earlier.is_none(), "two claims have the name {}", claim.name);
@@ -84,15 +84,15 @@ pub(crate) fn check(claims: &[Claim], figures: &[Figure]) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// Judges every claim under every backend that answers all curves that it is about.
-pub(crate) fn verdicts(claims: &[Claim], curves: &[Curve], quick: bool) -> Vec<Verdict> {
+/// Evaluates every claim for every backend that has all of its curves.
+pub(crate) fn claim_results(claims: &[Claim], curves: &[Curve], quick: bool) -> Vec<ClaimResult> {
     let mut backends: Vec<&str> = Vec::new();
     for curve in curves {
         if !backends.contains(&curve.backend.as_str()) {
             backends.push(&curve.backend);
         }
     }
-    let mut verdicts = Vec::new();
+    let mut claim_results = Vec::new();
     for claim in claims {
         // Claims were checked when the paper was read.
         let Ok(parsed) = parse::parse(&claim.holds) else { continue };
@@ -101,19 +101,21 @@ pub(crate) fn verdicts(claims: &[Claim], curves: &[Curve], quick: bool) -> Vec<V
             let answered = parsed.curves().into_iter().all(|name| {
                 own.iter().any(|curve| curve.figure == name.figure && curve.line == name.line)
             });
-            let asked = |chosen: &Vec<String>| chosen.iter().any(|chosen| chosen == backend);
-            let chosen = claim.on.as_ref().is_none_or(asked)
-                && (!quick || claim.quick.as_ref().is_none_or(asked));
+            let names_backend =
+                |chosen: &Vec<String>| chosen.iter().any(|chosen| chosen == backend);
+            let chosen = claim.on.as_ref().is_none_or(names_backend)
+                && (!quick || claim.quick.as_ref().is_none_or(names_backend));
             if answered && chosen {
-                verdicts.push(claim.verdict(backend, value::judge(&parsed, &Curves(own))));
+                claim_results
+                    .push(claim.result(backend, evaluate::evaluate(&parsed, &Curves(own))));
             }
         }
     }
-    verdicts
+    claim_results
 }
 
 impl Claim {
-    fn verdict(&self, backend: &str, found: Result<value::Found, String>) -> Verdict {
+    fn result(&self, backend: &str, found: Result<evaluate::Evaluation, String>) -> ClaimResult {
         let reason = self.fails.get(backend).cloned();
         let (holds, mut detail) = match found {
             Ok(found) => (Some(found.holds), found.detail),
@@ -122,7 +124,7 @@ impl Claim {
         if holds == Some(true) && reason.is_some() {
             detail += "; listed as failing, but it holds";
         }
-        Verdict {
+        ClaimResult {
             claim: self.name.clone(),
             section: self.section.clone(),
             text: self.text.clone(),
@@ -136,42 +138,42 @@ impl Claim {
     }
 }
 
-/// The claims and what became of them.
-pub(crate) fn table(verdicts: &[Verdict]) -> Option<TextTable> {
-    let row = |verdict: &Verdict| {
-        let outcome = match (verdict.holds, verdict.ok) {
+/// Table of the claims and their results.
+pub(crate) fn table(claim_results: &[ClaimResult]) -> Option<TextTable> {
+    let row = |result: &ClaimResult| {
+        let outcome = match (result.holds, result.ok) {
             (Some(true), true) => "holds",
             (Some(false), true) => "does not hold (known)",
-            (None, _) => "FAIL: cannot be judged",
+            (None, _) => "FAIL: cannot be evaluated",
             _ => "FAIL",
         };
         vec![
-            verdict.text.clone(),
-            verdict.section.clone(),
-            told(&verdict.backend).to_owned(),
+            result.text.clone(),
+            result.section.clone(),
+            backend_label(&result.backend).to_owned(),
             outcome.to_owned(),
-            verdict.detail.clone(),
+            result.detail.clone(),
         ]
     };
     let mut reasons: Vec<String> = Vec::new();
-    for verdict in verdicts.iter().filter(|verdict| verdict.holds == Some(false)) {
-        if let Some(reason) = &verdict.reason {
-            reasons.push(format!("{}, {}: {reason}", verdict.claim, told(&verdict.backend)));
+    for result in claim_results.iter().filter(|result| result.holds == Some(false)) {
+        if let Some(reason) = &result.reason {
+            reasons.push(format!("{}, {}: {reason}", result.claim, backend_label(&result.backend)));
         }
     }
     let table = TextTable {
         title: "Claims of the text".into(),
-        headers: ["claim", "paper", "answered by", "", "found"].map(String::from).to_vec(),
-        rows: verdicts.iter().map(row).collect(),
+        headers: ["claim", "section", "backend", "", "values"].map(String::from).to_vec(),
+        rows: claim_results.iter().map(row).collect(),
         key_columns: 5,
         note: (!reasons.is_empty()).then(|| reasons.join("\n")),
     };
-    (!verdicts.is_empty()).then_some(table)
+    (!claim_results.is_empty()).then_some(table)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::figure::Place;
+    use super::super::figure::CurvePoint;
     use super::*;
 
     const CLAIMS: &str = r#"
@@ -184,15 +186,15 @@ mod tests {
     "#;
 
     fn ok(backend: &str, y: f64) -> Vec<bool> {
-        let points = vec![Place { x: 1.0, y, ci95: None }];
+        let points = vec![CurvePoint { x: 1.0, y, ci95: None }];
         let curve =
             Curve { figure: "a".into(), line: "reno".into(), backend: backend.into(), points };
-        let found = verdicts(&read(CLAIMS).unwrap(), &[curve], false);
-        found.iter().map(|verdict| verdict.ok).collect()
+        let found = claim_results(&read(CLAIMS).unwrap(), &[curve], false);
+        found.iter().map(|result| result.ok).collect()
     }
 
     #[test]
-    fn a_claim_holds_or_is_known_to_fail_and_still_does() {
+    fn a_claim_holds_or_fails_as_listed() {
         assert_eq!(ok("model", 0.05), [true]);
         assert_eq!(ok("model", 0.15), [false]);
         assert_eq!(ok("sim", 0.15), [true]);

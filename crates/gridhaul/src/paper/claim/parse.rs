@@ -6,9 +6,9 @@
 //! sum     = product { ("+" | "-") product }
 //! product = atom { ("*" | "/") atom }
 //! atom    = number | "x" | "(" sum ")" | "abs(" sum ")"
-//!         | curve "(" sum ")"                                 the value at a place
+//!         | curve "(" sum ")"                                 the value at a position
 //!         | ("min" | "max") "(" curve [ "," number ".." number ] ")"
-//!         | ("first" | "last") "(" curve ("<" | ">" | ...) sum ")"   the first or last place where
+//!         | ("first" | "last") "(" curve ("<" | ">" | ...) sum ")"   the first or last position where the relation holds
 //! curve   = figure "." line
 //! ```
 
@@ -16,25 +16,25 @@ use std::fmt;
 
 /// A claim about curves.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Claimed {
+pub(crate) struct ParsedClaim {
     /// Left side.
     pub(super) left: Expression,
-    /// How it must stand to the right side.
+    /// Required relation to the right side.
     pub(super) relation: Relation,
     /// Right side.
     pub(super) right: Expression,
-    /// For which places.
-    pub(super) places: Option<Places>,
+    /// Range of positions, if it is a claim about many of them.
+    pub(super) range_of_x: Option<XRange>,
 }
 
-/// The places for which a claim is made.
+/// The positions for which a claim is made.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Places {
-    /// Share of them for which it must hold.
+pub(super) struct XRange {
+    /// Required ratio of positions at which it holds.
     pub(super) share: f64,
-    /// First place.
+    /// First position.
     pub(super) from: f64,
-    /// Last place.
+    /// Last position.
     pub(super) to: f64,
 }
 
@@ -42,32 +42,32 @@ pub(super) struct Places {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Expression {
     Number(f64),
-    /// The place, in a claim for many of them.
+    /// The position, in a claim about many of them.
     X,
-    Value(Name, Box<Self>),
-    Extreme(Extreme, Name, Option<(f64, f64)>),
-    Crossing(End, Name, Relation, Box<Self>),
+    Value(CurveName, Box<Self>),
+    Extreme(Extreme, CurveName, Option<(f64, f64)>),
+    Crossing(Occurrence, CurveName, Relation, Box<Self>),
     Absolute(Box<Self>),
     Combined(Box<Self>, Operation, Box<Self>),
 }
 
 /// A curve: its figure and line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Name {
-    /// Name of the figure.
+pub(crate) struct CurveName {
+    /// CurveName of the figure.
     pub(crate) figure: String,
-    /// Name of the line.
+    /// CurveName of the line.
     pub(crate) line: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extreme {
-    Least,
-    Largest,
+    Minimum,
+    Maximum,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum Occurrence {
     First,
     Last,
 }
@@ -92,21 +92,21 @@ pub(super) enum Operation {
 ///
 /// # Errors
 /// What was found and what was expected there.
-pub(super) fn parse(text: &str) -> Result<Claimed, String> {
+pub(super) fn parse(text: &str) -> Result<ParsedClaim, String> {
     let mut reader = Reader { text, tokens: tokens(text)?, next: 0 };
     let left = reader.sum()?;
     let relation = reader.relation()?;
     let right = reader.sum()?;
-    let places = if reader.taken("for") { Some(reader.places()?) } else { None };
+    let range_of_x = if reader.accept("for") { Some(reader.x_range()?) } else { None };
     match reader.tokens.get(reader.next) {
-        None => Ok(Claimed { left, relation, right, places }),
+        None => Ok(ParsedClaim { left, relation, right, range_of_x }),
         Some(_) => Err(reader.expected("\"for\" or the end")),
     }
 }
 
-impl Claimed {
-    /// The curves that it is about.
-    pub(super) fn curves(&self) -> Vec<&Name> {
+impl ParsedClaim {
+    /// The curves that it refers to.
+    pub(super) fn curves(&self) -> Vec<&CurveName> {
         let mut found = Vec::new();
         self.left.curves(&mut found);
         self.right.curves(&mut found);
@@ -115,7 +115,7 @@ impl Claimed {
 }
 
 impl Expression {
-    fn curves<'a>(&'a self, found: &mut Vec<&'a Name>) {
+    fn curves<'a>(&'a self, found: &mut Vec<&'a CurveName>) {
         match self {
             Self::Number(_) | Self::X => {}
             Self::Value(name, inner) | Self::Crossing(_, name, _, inner) => {
@@ -132,7 +132,7 @@ impl Expression {
     }
 }
 
-/// A piece of the text and where it begins.
+/// A token and its offset.
 struct Token<'a> {
     text: &'a str,
     at: usize,
@@ -158,7 +158,7 @@ fn tokens(text: &str) -> Result<Vec<Token<'_>>, String> {
             }
             '<' | '>' if rest[1..].starts_with('=') => 2,
             '<' | '>' | '(' | ')' | ',' | '+' | '-' | '*' | '/' | '%' => 1,
-            c => return Err(format!("{text:?}: {c:?} has no meaning here")),
+            c => return Err(format!("{text:?}: unexpected character {c:?}")),
         };
         tokens.push(Token { text: &rest[..length], at });
         at += length;
@@ -210,10 +210,10 @@ impl Reader<'_> {
                 self.next += 1;
                 Ok(Expression::X)
             }
-            "min" => self.extreme(Extreme::Least),
-            "max" => self.extreme(Extreme::Largest),
-            "first" => self.crossing(End::First),
-            "last" => self.crossing(End::Last),
+            "min" => self.extreme(Extreme::Minimum),
+            "max" => self.extreme(Extreme::Maximum),
+            "first" => self.crossing(Occurrence::First),
+            "last" => self.crossing(Occurrence::Last),
             text if text.parse::<f64>().is_ok() => Ok(Expression::Number(self.number()?)),
             _ => {
                 let name = self.name()?;
@@ -223,47 +223,47 @@ impl Reader<'_> {
     }
 
     fn inner(&mut self) -> Result<Expression, String> {
-        self.take("(")?;
+        self.expect("(")?;
         let inner = self.sum()?;
-        self.take(")")?;
+        self.expect(")")?;
         Ok(inner)
     }
 
     fn extreme(&mut self, extreme: Extreme) -> Result<Expression, String> {
         self.next += 1;
-        self.take("(")?;
+        self.expect("(")?;
         let name = self.name()?;
-        let range = if self.taken(",") { Some(self.range()?) } else { None };
-        self.take(")")?;
+        let range = if self.accept(",") { Some(self.range()?) } else { None };
+        self.expect(")")?;
         Ok(Expression::Extreme(extreme, name, range))
     }
 
-    fn crossing(&mut self, end: End) -> Result<Expression, String> {
+    fn crossing(&mut self, end: Occurrence) -> Result<Expression, String> {
         self.next += 1;
-        self.take("(")?;
+        self.expect("(")?;
         let (name, relation, limit) = (self.name()?, self.relation()?, self.sum()?);
-        self.take(")")?;
+        self.expect(")")?;
         Ok(Expression::Crossing(end, name, relation, Box::new(limit)))
     }
 
-    fn places(&mut self) -> Result<Places, String> {
-        let share = if self.taken("all") {
+    fn x_range(&mut self) -> Result<XRange, String> {
+        let share = if self.accept("all") {
             1.0
         } else {
             let share = self.number()? / 100.0;
-            self.take("%")?;
+            self.expect("%")?;
             share
         };
         for word in ["of", "x", "in"] {
-            self.take(word)?;
+            self.expect(word)?;
         }
         let (from, to) = self.range()?;
-        Ok(Places { share, from, to })
+        Ok(XRange { share, from, to })
     }
 
     fn range(&mut self) -> Result<(f64, f64), String> {
         let from = self.number()?;
-        self.take("..")?;
+        self.expect("..")?;
         let to = self.number()?;
         if from <= to { Ok((from, to)) } else { Err(self.expected("a range that rises")) }
     }
@@ -280,7 +280,7 @@ impl Reader<'_> {
         Ok(relation)
     }
 
-    fn name(&mut self) -> Result<Name, String> {
+    fn name(&mut self) -> Result<CurveName, String> {
         let found = self
             .peek()
             .split_once('.')
@@ -288,7 +288,7 @@ impl Reader<'_> {
         let Some((figure, line)) = found else {
             return Err(self.expected("a number or a curve such as 10a.vegas"));
         };
-        let name = Name { figure: figure.to_owned(), line: line.to_owned() };
+        let name = CurveName { figure: figure.to_owned(), line: line.to_owned() };
         self.next += 1;
         Ok(name)
     }
@@ -299,11 +299,11 @@ impl Reader<'_> {
         Ok(number)
     }
 
-    fn take(&mut self, token: &str) -> Result<(), String> {
-        if self.taken(token) { Ok(()) } else { Err(self.expected(&format!("{token:?}"))) }
+    fn expect(&mut self, token: &str) -> Result<(), String> {
+        if self.accept(token) { Ok(()) } else { Err(self.expected(&format!("{token:?}"))) }
     }
 
-    fn taken(&mut self, token: &str) -> bool {
+    fn accept(&mut self, token: &str) -> bool {
         let found = self.peek() == token;
         self.next += usize::from(found);
         found
@@ -324,7 +324,7 @@ impl Reader<'_> {
     }
 }
 
-impl fmt::Display for Name {
+impl fmt::Display for CurveName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.figure, self.line)
     }
@@ -346,18 +346,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn products_bind_before_sums_and_ranges_are_no_numbers() {
+    fn products_precede_sums_and_ranges_are_not_numbers() {
         let claim = parse("1 + 2 * 10a.reno(x) < 3 for 75 % of x in 50..250").unwrap();
         let Expression::Combined(one, Operation::Plus, product) = &claim.left else { panic!() };
         assert_eq!(**one, Expression::Number(1.0));
         assert!(matches!(**product, Expression::Combined(_, Operation::Times, _)));
-        assert_eq!(claim.places, Some(Places { share: 0.75, from: 50.0, to: 250.0 }));
-        assert_eq!(claim.curves(), [&Name { figure: "10a".into(), line: "reno".into() }]);
+        assert_eq!(claim.range_of_x, Some(XRange { share: 0.75, from: 50.0, to: 250.0 }));
+        assert_eq!(claim.curves(), [&CurveName { figure: "10a".into(), line: "reno".into() }]);
     }
 
     #[test]
-    fn mistakes_are_named_where_they_stand() {
-        for (text, told) in [
+    fn errors_name_their_position() {
+        for (text, expected) in [
             ("10a.reno(0)", "expected one of < <= > >= at the end"),
             ("10a.reno(0) < ", "a curve such as 10a.vegas at the end"),
             ("reno(0) < 1", "a curve such as 10a.vegas at \"reno(0) < 1\""),
@@ -365,11 +365,11 @@ mod tests {
             ("1 < 2 for most of x in 1..2", "expected a number at \"most of"),
             ("1 < 2 for all of x in 2..1", "a range that rises"),
             ("1 < 2 3", "expected \"for\" or the end at \"3\""),
-            ("1 = 2", "'=' has no meaning"),
+            ("1 = 2", "unexpected character '='"),
             ("first(10a.reno) < 2", "expected one of < <= > >= at \") < 2\""),
         ] {
             let error = parse(text).unwrap_err();
-            assert!(error.contains(told), "{text}: {error}");
+            assert!(error.contains(expected), "{text}: {error}");
         }
     }
 }

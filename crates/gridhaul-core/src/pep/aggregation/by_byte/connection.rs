@@ -1,4 +1,4 @@
-//! One connection whose stream is accepted.
+//! State of one connection to a sender.
 
 use gridhaul_scenario::units::Instant;
 
@@ -25,14 +25,14 @@ pub(super) struct Connection {
     pub wait: Wait,
 }
 
-/// What an aggregator holds of a connection, and has held, in bytes of payload.
+/// Counters of a connection, in bytes of payload.
 ///
-/// `accepted` is at any time the sum of `delivered`, `at_risk` and `discarded`.
+/// At any time, `accepted` is the sum of `delivered`, `at_risk` and `discarded`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionStatus {
     /// Accepted since the connection was opened.
     pub accepted: u64,
-    /// In messages that were delivered upstream.
+    /// Bytes of messages that were delivered upstream.
     pub delivered: u64,
     /// Accepted and neither delivered nor discarded, incomplete messages included.
     pub at_risk: u64,
@@ -41,7 +41,7 @@ pub struct ConnectionStatus {
     /// When the first byte of the incomplete message was accepted, if there is one. The caller
     /// decides how long a sender may take to complete a message.
     pub incomplete_since: Option<Instant>,
-    /// In a message that was incomplete when the connection ended.
+    /// Bytes of a message that was incomplete when the connection ended.
     pub discarded: u64,
     /// Whether the connection has ended and only waits for the delivery of its messages.
     pub is_ended: bool,
@@ -73,7 +73,7 @@ impl Connection {
         self.accepted - self.discarded - self.delivered
     }
 
-    /// Whether nothing of it is left to forward.
+    /// Whether the connection has ended and all its messages are delivered.
     pub(super) const fn is_finished(&self) -> bool {
         self.is_ended && self.at_risk() == 0
     }
@@ -92,7 +92,7 @@ impl Connection {
     }
 }
 
-/// The sequence number in [`Payload`] of a position.
+/// Sequence number of a stream position, for [`Payload`].
 pub(super) const fn sequence(position: u64) -> u32 {
     position as u32
 }

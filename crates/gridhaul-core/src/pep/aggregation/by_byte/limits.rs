@@ -2,8 +2,8 @@
 //!
 //! The size of an incomplete message may be unknown, so that space cannot be reserved for all of
 //! it. Without a further rule incomplete messages could fill the buffer and wait for each other's
-//! space. Hence space for one largest message is a reserve, which at most one connection uses at a
-//! time: the bytes of all other incomplete messages never exceed the buffer without the reserve.
+//! space. Space for one message of the maximum size is therefore a reserve, which at most one
+//! connection uses at a time: the bytes of all other incomplete messages never exceed the buffer without the reserve.
 //! Complete messages leave the buffer in any case, so that the message in the reserve can always
 //! be completed, and after it the next one.
 
@@ -65,7 +65,7 @@ impl ByteLimits {
     }
 }
 
-/// Limits that contradict each other.
+/// Inconsistent limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LimitsError {
     /// The largest message has no bytes.
@@ -77,7 +77,7 @@ pub enum LimitsError {
         /// Limit of a connection in bytes.
         per_connection: u64,
     },
-    /// The limit of a connection exceeds the limit of all.
+    /// The limit of a connection exceeds the total limit.
     ConnectionExceedsTotal {
         /// Limit of a connection in bytes.
         per_connection: u64,
@@ -113,7 +113,7 @@ impl fmt::Display for LimitsError {
 
 impl std::error::Error for LimitsError {}
 
-/// Which connection uses the reserve.
+/// The reserve, and the connection that uses it.
 #[derive(Debug, Clone)]
 pub(super) struct Reserve {
     limits: ByteLimits,
@@ -128,16 +128,16 @@ impl Reserve {
         Self { limits, incomplete: 0, holder: None }
     }
 
-    /// How many bytes of this connection fit into the buffer, of which `used` bytes are occupied.
+    /// Number of bytes of this connection that fit into the buffer, of which `used` are occupied.
     pub(super) fn free(&self, id: ConnectionId, used: u64) -> u64 {
-        let kept = match self.holder {
+        let reserved = match self.holder {
             Some((holder, bytes)) if holder != id => self.limits.largest_message - bytes,
             _ => 0,
         };
-        (self.limits.total - kept).saturating_sub(used)
+        (self.limits.total - reserved).saturating_sub(used)
     }
 
-    /// The incomplete message of a connection had `before` bytes and has `after`.
+    /// The incomplete message of a connection has grown or shrunk from `before` to `after` bytes.
     pub(super) fn update(&mut self, id: ConnectionId, before: u64, after: u64) {
         self.incomplete = self.incomplete - before + after;
         let is_used = self.incomplete > self.limits.total - self.limits.largest_message;

@@ -1,12 +1,12 @@
 //! Admission by byte, for a caller that reads the sockets of the senders and their payload.
 //!
-//! The kernel acknowledges bytes when they arrive, so that what the caller has read exists nowhere
-//! else: these are **bytes at risk** until the upstream connection has delivered them (RFC 3135,
-//! section 4.1.2, fate sharing). An aggregator accepts bytes within a budget, and the caller stops
-//! reading a socket when nothing more is accepted: the receive window of the connection closes.
+//! The kernel acknowledges bytes when they arrive, so that bytes that the caller has read are stored
+//! nowhere else: they are **bytes at risk** until the upstream connection has delivered them (RFC
+//! 3135, section 4.1.2, fate sharing). An aggregator accepts bytes within its limits. The caller
+//! stops reading a socket when no more bytes are accepted, so that the receive window closes.
 //!
-//! The bytes of a connection that has ended are delivered as far as they are complete messages.
-//! An incomplete message is discarded, and reported.
+//! Complete messages of a connection that has ended are still delivered. An incomplete message is
+//! discarded, and reported.
 
 mod connection;
 mod limits;
@@ -38,7 +38,7 @@ pub struct ConnectionId(u64);
 ///
 /// Call order: read at most [`acceptable`](Self::acceptable) bytes from the socket of a connection
 /// and [`offer`](Self::offer) them; then [`poll_transmit`](Self::poll_transmit) until `None`, and
-/// send what [`read`](Self::read) returns. When the upstream connection has delivered something,
+/// send what [`read`](Self::read) returns. When the upstream connection has delivered data,
 /// [`poll_delivered`](Self::poll_delivered) until `None`, then
 /// [`poll_unblocked`](Self::poll_unblocked): serve each connection before the next is polled, so
 /// that the connection that has waited longest gets space first.
@@ -54,7 +54,7 @@ pub struct ByteAggregator {
     transmitted: Vec<Transmitted>,
 }
 
-/// How far the queue of an upstream connection was taken for transmission.
+/// The part of an upstream queue that was polled for transmission.
 #[derive(Debug, Clone, Copy, Default)]
 struct Transmitted {
     /// Messages at the head of the queue.
@@ -64,7 +64,7 @@ struct Transmitted {
 }
 
 impl ByteAggregator {
-    /// An aggregator with these limits and so many upstream connections.
+    /// An aggregator with these limits and `upstreams` upstream connections.
     #[must_use]
     pub fn new(limits: ByteLimits, upstreams: usize) -> Self {
         let limit = BufferLimit::Bytes(units::Bytes::new(limits.total()));
@@ -80,7 +80,7 @@ impl ByteAggregator {
         }
     }
 
-    /// A connection was accepted, whose messages are forwarded over this upstream connection.
+    /// Adds a connection, whose messages are forwarded over this upstream connection.
     ///
     /// # Errors
     /// When there is no such upstream connection, or the framing permits messages that exceed
@@ -104,7 +104,7 @@ impl ByteAggregator {
         Ok(id)
     }
 
-    /// How many bytes of a connection would be accepted now: 0 for a connection that has ended.
+    /// Number of bytes of a connection that would be accepted now; 0 after the connection has ended.
     #[must_use]
     pub fn acceptable(&self, id: ConnectionId) -> u64 {
         match self.connections.get(&id) {
@@ -117,12 +117,12 @@ impl ByteAggregator {
     }
 
     /// Offers the next bytes of a connection's stream. Accepts as many of them as are
-    /// [`acceptable`](Self::acceptable), and has the connection wait for space if there are more.
+    /// [`acceptable`](Self::acceptable), and makes the connection wait for space if there are more.
     ///
-    /// Long slices are kept without a copy: their buffers live until the bytes are delivered.
+    /// Long slices are stored without a copy: their buffers live until the bytes are delivered.
     ///
     /// # Errors
-    /// When the connection has ended, or ends by this because its stream is malformed.
+    /// When the connection has ended, or ends now because its stream is malformed.
     ///
     /// # Panics
     /// When the framer reports the end of a message outside of the bytes that it was given.
@@ -144,7 +144,10 @@ impl ByteAggregator {
             let rest = &bytes[read..acceptable];
             match connection.framer.next_message_end(rest) {
                 Ok(Framing::End(end)) => {
-                    assert!((1..=rest.len()).contains(&end), "a message ends where it was read");
+                    assert!(
+                        (1..=rest.len()).contains(&end),
+                        "a message ends within the given bytes"
+                    );
                     self.accept(now, id, end, true);
                     (read, messages) = (read + end, messages + 1);
                 }
@@ -171,8 +174,8 @@ impl ByteAggregator {
         Ok(accepted)
     }
 
-    /// Has a connection wait until some of its bytes are acceptable, for a caller that has not
-    /// read them yet.
+    /// Makes a connection wait until some of its bytes are acceptable, for a caller that has not read
+    /// them yet.
     pub fn wait_for_space(&mut self, id: ConnectionId) {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         if connection.wait != Wait::No || connection.is_ended {
@@ -185,8 +188,7 @@ impl ByteAggregator {
         };
     }
 
-    /// The next connection that waited for space and of which bytes are acceptable now. It no
-    /// longer waits.
+    /// The next waiting connection of which bytes are acceptable now. It no longer waits.
     pub fn poll_unblocked(&mut self) -> Option<ConnectionId> {
         // The message in the reserve comes first: others may need the space that it occupies.
         if let Some(id) = self.reserve.holder()
@@ -205,7 +207,7 @@ impl ByteAggregator {
             if self.connections[&id].at_risk() < self.limits.per_connection() {
                 return None;
             }
-            // Its own limit was reached by an offer that was made while it waited.
+            // The connection reached its own limit by an offer while it waited.
             self.stop_waiting(id);
             self.wait_for_space(id);
         }
@@ -220,11 +222,11 @@ impl ByteAggregator {
         let transmitted = &mut self.transmitted[upstream];
         let queue = self.forwarding.upstream(upstream);
         let waiting = queue.get(transmitted.messages)?;
-        let number = queue.left_messages + transmitted.messages as u64;
+        let number = queue.departed_messages + transmitted.messages as u64;
         transmitted.messages += 1;
         transmitted.position += waiting.bytes;
         let id = ConnectionId(waiting.connection);
-        let connection = self.connections.get_mut(&id).expect("it has an undelivered message");
+        let connection = self.connections.get_mut(&id).expect("it has undelivered data");
         let start = connection.transmitted;
         connection.transmitted += waiting.bytes;
         Some(Message {
@@ -248,8 +250,8 @@ impl ByteAggregator {
     }
 
     /// An upstream connection has delivered the first `position` bytes of its stream. Returns the
-    /// next message that was delivered by this; poll until `None`. A message counts as delivered
-    /// with its last byte, and not before it was polled for transmission.
+    /// next message that was delivered; poll until `None`. A message counts as delivered with its
+    /// last byte, and only after it was polled for transmission.
     ///
     /// # Panics
     /// When there is no upstream connection of this index.
@@ -266,7 +268,7 @@ impl ByteAggregator {
         self.transmitted[upstream].messages -= 1;
         self.lower_at_risk(now, upstream, message.bytes);
         let id = ConnectionId(message.connection);
-        let connection = self.connections.get_mut(&id).expect("it has an undelivered message");
+        let connection = self.connections.get_mut(&id).expect("it has undelivered data");
         connection.delivered += message.bytes;
         connection.payload.release_to(sequence(connection.delivered));
         let is_finished = connection.is_finished();
@@ -276,7 +278,7 @@ impl ByteAggregator {
             connection.wait = self.waiting_list.push(id);
         }
         Some(Delivered {
-            number: self.forwarding.upstream(upstream).left_messages - 1,
+            number: self.forwarding.upstream(upstream).departed_messages - 1,
             connection: id,
             bytes: message.bytes,
             waited: now.since(message.since),
@@ -284,24 +286,24 @@ impl ByteAggregator {
         })
     }
 
-    /// An upstream connection was lost and is opened anew: messages that were not delivered are
+    /// An upstream connection was lost and is reopened: messages that were not delivered are
     /// polled for transmission again, with the same numbers and positions.
     ///
     /// # Panics
     /// When there is no upstream connection of this index.
     pub fn handle_upstream_reopened(&mut self, upstream: usize) {
         let queue = self.forwarding.upstream(upstream);
-        let position = queue.left();
+        let position = queue.departed();
         for index in 0..self.transmitted[upstream].messages {
-            let message = queue.get(index).expect("it was taken from this queue");
+            let message = queue.get(index).expect("the message was polled from this queue");
             let id = ConnectionId(message.connection);
-            let connection = self.connections.get_mut(&id).expect("it has an undelivered message");
+            let connection = self.connections.get_mut(&id).expect("it has undelivered data");
             connection.transmitted = connection.delivered;
         }
         self.transmitted[upstream] = Transmitted { messages: 0, position };
     }
 
-    /// A connection has ended, in order or by a reset: complete messages are still delivered, and
+    /// A connection has ended, by FIN or RST: complete messages are still delivered, and
     /// an incomplete one is discarded. `None` if no connection has this identifier.
     pub fn end(&mut self, now: Instant, id: ConnectionId) -> Option<Ended> {
         self.stop_waiting(id);
@@ -361,7 +363,7 @@ impl ByteAggregator {
         &self.forwarding.upstream(upstream).waiting
     }
 
-    /// Accounts for the next bytes of a connection, which lie in one message.
+    /// Accounts for the next bytes of a connection, which belong to one message.
     fn accept(&mut self, now: Instant, id: ConnectionId, bytes: usize, is_complete: bool) {
         let bytes = bytes as u64;
         let connection = self.connections.get_mut(&id).expect("the connection exists");

@@ -1,4 +1,4 @@
-//! What an aggregator that admits bytes reports to its caller.
+//! Results and errors of an aggregator that admits bytes.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 use super::super::FramingError;
 use super::ConnectionId;
 
-/// What was accepted of the bytes that a connection has offered.
+/// Result of an offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Accepted {
     /// Bytes from the beginning of the offer that were accepted. The others must be offered again.
@@ -36,7 +36,7 @@ pub struct Message {
     pub completed: Instant,
 }
 
-/// A message that was delivered upstream, and is no longer kept.
+/// A message that was delivered upstream and is no longer stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delivered {
     /// Number among the messages of the upstream connection.
@@ -45,17 +45,17 @@ pub struct Delivered {
     pub connection: ConnectionId,
     /// Size in bytes.
     pub bytes: u64,
-    /// From being complete to being delivered.
+    /// Time between completion and delivery.
     pub waited: Duration,
     /// Whether this was the last message of a connection that has ended. The identifier of the
     /// connection is no longer valid.
     pub is_finished: bool,
 }
 
-/// What happens to the bytes of a connection that has ended.
+/// Bytes of a connection that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended {
-    /// Bytes of the incomplete message: accepted and lost, as no end of the message will come.
+    /// Bytes of the incomplete message, which were accepted and are lost.
     pub discarded: u64,
     /// Bytes of complete messages that are still to be delivered.
     pub undelivered: u64,
@@ -74,7 +74,7 @@ impl Ended {
 pub enum OpenError {
     /// There is no upstream connection of this index.
     NoUpstream {
-        /// The index that was asked for.
+        /// The requested index.
         upstream: usize,
     },
     /// The framing permits messages that could never be completed within the limits.
@@ -86,21 +86,21 @@ pub enum OpenError {
     },
 }
 
-/// Why an offer was not accepted. Only the connection that made the offer is concerned.
+/// Why an offer was not accepted. Only the connection of the offer is affected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OfferError {
-    /// No connection has this identifier, or all that it had is delivered.
+    /// No connection has this identifier, or all its messages are delivered.
     UnknownConnection,
     /// The connection has ended.
     Ended,
     /// The stream does not follow its framing, and the connection has ended. The messages before
     /// the malformed one are accepted.
     Malformed {
-        /// What is wrong.
+        /// The framing error.
         error: FramingError,
         /// Bytes and messages of this offer that were accepted; nothing is incomplete.
         accepted: Accepted,
-        /// What happens to the bytes of the connection.
+        /// Discarded and undelivered bytes of the connection.
         ended: Ended,
     },
 }

@@ -1,4 +1,4 @@
-//! Cases of admission by byte with known numbers.
+//! Admission by byte, by example.
 
 use std::num::NonZeroU32;
 
@@ -18,24 +18,24 @@ fn bytes(text: &str) -> Bytes {
 }
 
 #[test]
-fn a_malformed_stream_ends_its_connection_alone() {
+fn a_malformed_stream_ends_only_its_connection() {
     let mut aggregator = ByteAggregator::new(limits(100, 50, 8), 1);
-    let [bad, good] = [(); 2].map(|()| aggregator.open(0, lines(8)).unwrap());
-    aggregator.offer(Instant::ZERO, good, &bytes("ab")).unwrap();
-    let offered = aggregator.offer(Instant::ZERO, bad, &bytes("one\ntwo"));
+    let [malformed, valid] = [(); 2].map(|()| aggregator.open(0, lines(8)).unwrap());
+    aggregator.offer(Instant::ZERO, valid, &bytes("ab")).unwrap();
+    let offered = aggregator.offer(Instant::ZERO, malformed, &bytes("one\ntwo"));
     assert_eq!(offered, Ok(Accepted { bytes: 7, messages: 1, incomplete: 3 }));
     let error = FramingError::DelimiterMissing { delimiter: b'\n', maximum: 8 };
     let accepted = Accepted::default();
     let ended = Ended { discarded: 3, undelivered: 4 };
-    let offered = aggregator.offer(Instant::ZERO, bad, &bytes("-and-more"));
+    let offered = aggregator.offer(Instant::ZERO, malformed, &bytes("-and-more"));
     assert_eq!(offered, Err(OfferError::Malformed { error, accepted, ended }));
-    assert_eq!(aggregator.offer(Instant::ZERO, bad, &bytes("\n")), Err(OfferError::Ended));
+    assert_eq!(aggregator.offer(Instant::ZERO, malformed, &bytes("\n")), Err(OfferError::Ended));
     assert_eq!(aggregator.at_risk().value(), 6);
-    // The complete message is still delivered, and then nothing of the connection is left.
+    // The complete message is still delivered, and the connection is removed afterwards.
     assert_eq!(aggregator.poll_transmit(0).unwrap().bytes, 4);
     assert!(aggregator.poll_delivered(Instant::ZERO, 0, 4).unwrap().is_finished);
-    assert_eq!(aggregator.connection(bad), None);
-    let offered = aggregator.offer(Instant::ZERO, good, &bytes("c\n")).unwrap();
+    assert_eq!(aggregator.connection(malformed), None);
+    let offered = aggregator.offer(Instant::ZERO, valid, &bytes("c\n")).unwrap();
     assert_eq!(offered.messages, 1);
 }
 
@@ -47,7 +47,7 @@ fn incomplete_messages_leave_the_reserve_to_one_connection() {
     let mut offer = |id, text| aggregator.offer(Instant::ZERO, id, &bytes(text)).unwrap().bytes;
     assert_eq!(offer(a, "aaaaa"), 5);
     assert_eq!(offer(b, "bbb"), 3);
-    // 8 bytes are incomplete, more than the 5 outside of the reserve: only b may go on.
+    // 8 bytes are incomplete, more than the 5 outside of the reserve: only b may continue.
     assert_eq!((offer(a, "aaaa\n"), offer(c, "ccc")), (0, 0));
     assert_eq!(offer(b, "bbbbbb\n"), 7);
     assert_eq!(aggregator.reserve_holder(), None);
@@ -73,12 +73,12 @@ fn a_connection_at_its_own_limit_waits_for_its_own_messages() {
     assert!(aggregator.poll_delivered(Instant::ZERO, 0, 5).is_none(), "not transmitted");
     let message = aggregator.poll_transmit(0).unwrap();
     assert!(aggregator.poll_delivered(Instant::ZERO, 0, 5).is_some());
-    assert!(aggregator.read(&message).is_none(), "delivered payload is not kept");
+    assert!(aggregator.read(&message).is_none(), "delivered payload is not stored");
     assert_eq!(aggregator.poll_unblocked(), Some(a));
 }
 
 #[test]
-fn limits_that_contradict_each_other_are_refused() {
+fn inconsistent_limits_are_rejected() {
     assert_eq!(ByteLimits::new(9, 9, 0), Err(LimitsError::NoMessage));
     let error = ByteLimits::new(9, 5, 6).unwrap_err();
     assert_eq!(

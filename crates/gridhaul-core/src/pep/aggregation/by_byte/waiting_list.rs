@@ -11,15 +11,15 @@ pub(super) struct WaitingList {
     next_ticket: u64,
 }
 
-/// What a connection waits for.
+/// The reason for which a connection waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Wait {
-    /// Nothing.
+    /// The connection does not wait.
     #[default]
     No,
-    /// Delivery of a message of its own, as its own limit is reached.
+    /// The limit of the connection is reached: it waits for the delivery of its own messages.
     Own,
-    /// Space in the buffer, with this ticket.
+    /// The buffer is full: it waits for space, with this ticket.
     Buffer(u64),
 }
 

@@ -1,15 +1,15 @@
-//! Admission by segment, for a caller that knows the ends of messages in advance.
+//! Admission by segment, for a caller that has the ends of messages in advance.
 //!
-//! No payload is kept and none is parsed. The caller passes the ends of messages in the stream of
-//! each connection. The aggregator decides which segments are accepted, in which order messages
-//! are forwarded, and what waits.
+//! Payload is neither stored nor parsed. The caller passes the ends of messages in the stream of each
+//! connection. The aggregator decides which segments are accepted, and in which order messages are
+//! forwarded.
 //!
 //! Buffer space is reserved for a **message** when the first segment that holds a part of it
-//! arrives, also for the messages of a gap before that segment. A message that was begun can
-//! therefore always be completed: incomplete messages never wait for each other's space.
+//! arrives, also for the messages of a gap before that segment. A message with reserved
+//! space can always be completed: incomplete messages never wait for each other's space.
 //!
 //! A message leaves the buffer when its upstream connection sends its last byte for the first
-//! time. What was sent and is not acknowledged belongs to that connection, as its window limits it.
+//! time. Data that was sent and is not acknowledged counts toward the window of that connection.
 
 #[cfg(test)]
 mod tests;
@@ -23,62 +23,62 @@ use super::TimeAverage;
 use super::buffer::Space;
 use super::forwarding::Forwarding;
 
-/// An aggregator that admits segments: one buffer, and an outlet for each upstream connection.
+/// An aggregator that admits segments.
 #[derive(Debug, Clone)]
 pub struct SegmentAggregator {
     forwarding: Forwarding,
-    /// Members with incomplete messages that hold buffer space: seldom many, since a message of
-    /// one segment is complete as soon as it arrives.
-    begun: BTreeMap<u32, Begun>,
+    /// Connections with incomplete messages for which space is reserved: rarely many, since a message
+    /// of one segment is complete as soon as it arrives.
+    incomplete: BTreeMap<u32, IncompleteMessages>,
 }
 
-/// Incomplete messages of a member that hold buffer space.
+/// Incomplete messages of a connection, for which space is reserved.
 #[derive(Debug, Clone, Copy)]
-struct Begun {
-    /// Where the first of them begins and the last one ends in the member's stream.
+struct IncompleteMessages {
+    /// Beginning of the first and end of the last of them in the stream of the connection.
     start: u64,
     until: u64,
     space: Space,
-    outlet: usize,
+    upstream: usize,
 }
 
 /// A message that has left the buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Departed {
-    /// The member that the message came from.
+    /// The connection that the message came from.
     pub connection: u32,
     /// Size in bytes.
     pub bytes: u64,
-    /// From being complete to the first transmission of its last byte.
+    /// Time between completion and the first transmission of the last byte.
     pub waited: Duration,
 }
 
 impl SegmentAggregator {
-    /// An aggregator with this buffer and so many upstream connections.
+    /// An aggregator with this buffer limit and `upstreams` upstream connections.
     #[must_use]
-    pub fn new(limit: BufferLimit, outlets: usize) -> Self {
-        Self { forwarding: Forwarding::new(limit, outlets), begun: BTreeMap::new() }
+    pub fn new(limit: BufferLimit, upstreams: usize) -> Self {
+        Self { forwarding: Forwarding::new(limit, upstreams), incomplete: BTreeMap::new() }
     }
 
-    /// A segment of a member has arrived that covers `segment` of its stream. Returns up to which
-    /// position there is room for it: whatever lies beyond must be cut off, or an acknowledgement
-    /// would promise what nobody keeps. Where that is not beyond its start, the segment must be
-    /// handled as if it had been lost.
+    /// Admits a segment of a connection that covers the positions `segment` of its stream. Returns
+    /// the position up to which space is reserved. The caller must discard bytes beyond this
+    /// position, because acknowledged bytes must be stored. If the position is not after the start of
+    /// the segment, the caller must treat the segment as lost.
     ///
-    /// `next` is the position up to which the member's stream has arrived in order, and `ends` are
-    /// those behind the last bytes of the messages that are not whole, in order. Beyond the last
-    /// of them nothing is taken in: where a message ends must be known before it has room.
+    /// `next` is the position up to which the stream has arrived in order, and `ends` are the ends of
+    /// the incomplete messages, in order. Nothing is accepted beyond the last of them: space can be
+    /// reserved only for a message whose end is known.
     pub fn admit(
         &mut self,
         now: Instant,
-        (member, outlet): (u32, usize),
+        (connection, upstream): (u32, usize),
         segment: Range<u64>,
         next: u64,
         ends: impl IntoIterator<Item = u64>,
     ) -> u64 {
-        let begun = self.begun.get(&member);
-        // What has arrived in order and is not begun are whole messages.
-        let before = begun.map_or(next, |begun| begun.until);
+        let incomplete = self.incomplete.get(&connection);
+        // Bytes that have arrived in order and have no reservation belong to complete messages.
+        let before = incomplete.map_or(next, |incomplete| incomplete.until);
         if segment.end <= before {
             return segment.end;
         }
@@ -87,7 +87,7 @@ impl SegmentAggregator {
             if end <= until {
                 continue;
             }
-            let more = space.and(end - until);
+            let more = space.plus_message(end - until);
             if until >= segment.end || !self.forwarding.fits(more) {
                 break;
             }
@@ -97,42 +97,43 @@ impl SegmentAggregator {
             // A segment beyond a gap whose messages do not fit reserves nothing.
             return before;
         }
-        self.forwarding.reserve(now, outlet, space);
-        let nothing = Begun { start: before, until, space: Space::default(), outlet };
-        let begun = self.begun.entry(member).or_insert(nothing);
-        begun.until = until;
-        begun.space.merge(space);
+        self.forwarding.reserve(now, upstream, space);
+        let empty = IncompleteMessages { start: before, until, space: Space::default(), upstream };
+        let incomplete = self.incomplete.entry(connection).or_insert(empty);
+        incomplete.until = until;
+        incomplete.space.add(space);
         until.min(segment.end)
     }
 
-    /// A message of a member is whole: all of it, up to the position `end`, was admitted and has
-    /// arrived in order. It takes its place behind those that were whole before it. Returns its
-    /// size: so much is to be written to the upstream connection of this outlet at once.
+    /// A message of a connection is complete: all bytes up to the position `end` were admitted and
+    /// have arrived in order. The message is appended to the upstream queue. Returns its size, which
+    /// the caller must write to the upstream connection at once.
     ///
     /// # Panics
     /// When the message was not admitted.
     pub fn handle_message(
         &mut self,
         now: Instant,
-        (member, outlet): (u32, usize),
+        (connection, upstream): (u32, usize),
         end: u64,
     ) -> u64 {
-        let begun = self.begun.get_mut(&member).expect("only what was admitted can become whole");
-        let bytes = end - begun.start;
-        begun.start = end;
-        begun.space.subtract(bytes);
-        if begun.space.messages == 0 {
-            self.begun.remove(&member);
+        let incomplete =
+            self.incomplete.get_mut(&connection).expect("a complete message was admitted");
+        let bytes = end - incomplete.start;
+        incomplete.start = end;
+        incomplete.space.subtract_message(bytes);
+        if incomplete.space.messages == 0 {
+            self.incomplete.remove(&connection);
         }
-        self.forwarding.upstream_mut(outlet).at_risk.increase(now, bytes);
-        self.forwarding.complete(now, outlet, (u64::from(member), bytes));
+        self.forwarding.upstream_mut(upstream).at_risk.increase(now, bytes);
+        self.forwarding.complete(now, upstream, (u64::from(connection), bytes));
         bytes
     }
 
-    /// The upstream connection of an outlet has sent the first `sent` bytes of its stream at
-    /// least once. Returns the next message that has left the buffer by this; ask until `None`.
-    pub fn poll_departed(&mut self, now: Instant, outlet: usize, sent: u64) -> Option<Departed> {
-        let message = self.forwarding.poll_before(now, outlet, sent)?;
+    /// An upstream connection has sent the first `sent` bytes of its stream at least once. Returns
+    /// the next message that has left the buffer; poll until `None`.
+    pub fn poll_departed(&mut self, now: Instant, upstream: usize, sent: u64) -> Option<Departed> {
+        let message = self.forwarding.poll_before(now, upstream, sent)?;
         Some(Departed {
             connection: message.connection as u32,
             bytes: message.bytes,
@@ -140,35 +141,35 @@ impl SegmentAggregator {
         })
     }
 
-    /// The far end of an upstream connection has acknowledged the first `acknowledged` bytes.
-    pub fn handle_acknowledged(&mut self, now: Instant, outlet: usize, acknowledged: u64) {
-        self.forwarding.upstream_mut(outlet).acknowledge(now, acknowledged);
+    /// The receiver of an upstream connection has acknowledged the first `acknowledged` bytes.
+    pub fn handle_acknowledged(&mut self, now: Instant, upstream: usize, acknowledged: u64) {
+        self.forwarding.upstream_mut(upstream).acknowledge(now, acknowledged);
     }
 
-    /// The connection of a member has failed: what it has begun will never be whole.
-    pub fn handle_connection_failed(&mut self, now: Instant, member: u32) {
-        if let Some(begun) = self.begun.remove(&member) {
-            self.forwarding.cancel(now, begun.outlet, begun.space);
+    /// A connection has failed: the space of its incomplete messages is released.
+    pub fn handle_connection_failed(&mut self, now: Instant, connection: u32) {
+        if let Some(incomplete) = self.incomplete.remove(&connection) {
+            self.forwarding.cancel(now, incomplete.upstream, incomplete.space);
         }
     }
 
-    /// Messages that hold room for an outlet, those that are not whole too.
+    /// Messages for an upstream connection that occupy buffer space, incomplete ones included.
     #[must_use]
-    pub fn waiting(&self, outlet: usize) -> &TimeAverage {
-        &self.forwarding.upstream(outlet).waiting
+    pub fn waiting(&self, upstream: usize) -> &TimeAverage {
+        &self.forwarding.upstream(upstream).waiting
     }
 
-    /// Bytes at risk: accepted from the members as whole messages and not yet acknowledged upstream
+    /// Bytes at risk: accepted as complete messages and not yet acknowledged upstream
     /// (RFC 3135, section 4.1.2: fate sharing).
     #[must_use]
-    pub fn bytes_at_risk(&self, outlet: usize) -> &TimeAverage {
-        &self.forwarding.upstream(outlet).at_risk
+    pub fn bytes_at_risk(&self, upstream: usize) -> &TimeAverage {
+        &self.forwarding.upstream(upstream).at_risk
     }
 
-    /// Bytes of all whole messages that were handed to an outlet.
+    /// Total bytes of complete messages that were written to an upstream connection.
     #[must_use]
-    pub fn written(&self, outlet: usize) -> u64 {
-        self.forwarding.upstream(outlet).written
+    pub fn written(&self, upstream: usize) -> u64 {
+        self.forwarding.upstream(upstream).written
     }
 
     /// Messages and bytes that occupy the whole buffer.

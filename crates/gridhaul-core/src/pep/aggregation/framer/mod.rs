@@ -1,4 +1,4 @@
-//! Framing: where messages end in a stream of bytes.
+//! Framing: detection of message boundaries in a stream of bytes.
 
 mod delimiter;
 mod fixed_size;
@@ -27,15 +27,15 @@ pub trait Framer: fmt::Debug + Send {
     /// calls, except with [`WholeStream`].
     ///
     /// # Errors
-    /// When the stream is malformed. No later end of a message can be found: the caller ends the
-    /// connection, and further calls have no meaning.
+    /// When the stream is malformed. No later message boundary can be found: the caller ends the
+    /// connection and makes no further calls.
     fn next_message_end(&mut self, bytes: &[u8]) -> Result<Framing, FramingError>;
 
     /// Size in bytes of the largest message, with its prefix or delimiter. At least 1.
     fn largest_message(&self) -> u64;
 }
 
-/// What a framer has found in the bytes of one call.
+/// Result of one call of a framer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
     /// The current message ends after this many of the bytes, at least 1. The rest was not read.

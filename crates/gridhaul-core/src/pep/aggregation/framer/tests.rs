@@ -1,4 +1,4 @@
-//! Every framer against a specification that sees the whole stream at once.
+//! Every framer compared with a specification that reads the whole stream at once.
 
 use std::num::NonZeroU32;
 
@@ -32,8 +32,8 @@ impl Kind {
         }
     }
 
-    /// The specification: the first message of a stream of which all bytes are known. `None`
-    /// where the stream ends before the message.
+    /// The specification: the first message of a complete stream. `None` if the stream ends before
+    /// the message.
     fn first_message(self, stream: &[u8]) -> Option<Result<usize, FramingError>> {
         match self {
             Self::Whole => (!stream.is_empty()).then_some(Ok(stream.len())),
@@ -111,7 +111,7 @@ pub(in super::super) fn streams(longest: usize) -> impl Strategy<Value = Vec<u8>
     ]
 }
 
-/// Passes a stream in pieces of these sizes, again and again.
+/// Passes a stream in pieces of these sizes, cyclically.
 fn divide(kind: Kind, stream: &[u8], pieces: &[usize]) -> Division {
     let mut framer = kind.framer();
     let (mut sizes, mut begun) = (Vec::new(), 0);
@@ -148,7 +148,7 @@ proptest! {
     /// No bytes make a framer panic, and no division of the stream changes the messages or the
     /// error. Without framing only the sum of the bytes is the same.
     #[test]
-    fn any_division_of_any_stream_gives_the_messages_of_the_specification(
+    fn framers_agree_with_the_specification_for_any_division(
         kind in kinds(),
         stream in streams(300),
         pieces in prop::collection::vec(1..50_usize, 1..12),

@@ -1,8 +1,8 @@
-//! No framing: a stream without messages.
+//! No framing: a stream without message boundaries.
 
 use super::{Framer, Framing, FramingError};
 
-/// Forwards bytes as they arrive: whatever is accepted at once is forwarded as one message.
+/// Forwards bytes as they arrive: the bytes accepted by one offer are forwarded as one message.
 ///
 /// The order of the bytes is kept, and their division into messages depends on how they arrive.
 /// Bytes of different connections may therefore alternate anywhere on an upstream connection; the

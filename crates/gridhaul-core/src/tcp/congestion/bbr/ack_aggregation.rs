@@ -1,21 +1,21 @@
-//! Acknowledgements in bursts: where the way, or a receiver that delays them, brings more at once than
-//! the bandwidth explains, the window makes extra_acked for as much again (draft-ietf-ccwg-bbr,
-//! `BBRUpdateACKAggregation`; the numbers are those of Linux).
+//! Aggregated acknowledgements: if the path, or a receiver that delays acknowledgements, acknowledges more
+//! data at once than the bandwidth explains, the window is increased by the excess (draft-ietf-ccwg-bbr,
+//! `BBRUpdateACKAggregation`; the constants are those of Linux).
 
 use gridhaul_scenario::units::{Duration, Instant};
 
-/// Linux, `bbr_extra_acked_win_rtts`: the largest excess of five to ten round trips counts.
+/// Linux, `bbr_extra_acked_win_rtts`: the largest excess of the last five to ten round trips is used.
 const ROUNDS: u8 = 5;
-/// Linux, `bbr_extra_acked_max_us`: no more than the bandwidth brings in this time.
+/// Linux, `bbr_extra_acked_max_us`: at most the data delivered at the bandwidth in this time.
 const MAX_EXTRA_TIME: Duration = Duration::from_millis(100);
 
-/// The excess over what the bandwidth would have brought.
+/// Excess of acknowledged data over the data expected at the bandwidth.
 #[derive(Debug, Clone)]
 pub(super) struct AckAggregation {
-    /// When the time began in which acknowledgements have been ahead, and bytes since.
+    /// Start of the interval in which acknowledgements exceed the bandwidth, and bytes acknowledged since.
     since: Instant,
     acked: f64,
-    /// Round trips of the newer window.
+    /// Round trips in the newer window.
     rounds: u8,
     /// The largest excess of the newer window and of the one before, in bytes.
     most: [f64; 2],
@@ -26,8 +26,8 @@ impl AckAggregation {
         Self { since: Instant::ZERO, acked: 0.0, rounds: 0, most: [0.0; 2] }
     }
 
-    /// An acknowledgement of `delivered` bytes, which may begin a round trip; `expected` are the bytes
-    /// that the bandwidth brings in a time.
+    /// Handles an acknowledgement of `delivered` bytes, which may start a round trip; `expected` returns the
+    /// bytes expected at the bandwidth in a time.
     #[inline]
     pub(super) fn on_ack(
         &mut self,
@@ -46,14 +46,14 @@ impl AckAggregation {
         }
         let mut expected_bytes = expected(now.since(self.since));
         if self.acked <= expected_bytes {
-            // No longer ahead: the time restarts with this acknowledgement.
+            // No excess any more: the interval restarts with this acknowledgement.
             (self.acked, self.since, expected_bytes) = (0.0, now, 0.0);
         }
         self.acked += delivered;
         self.most[0] = self.most[0].max((self.acked - expected_bytes).min(cwnd));
     }
 
-    /// What the window makes extra_acked for, in bytes.
+    /// Increase of the window, in bytes.
     #[inline]
     pub(super) fn extra_acked(&self, expected: impl Fn(Duration) -> f64) -> f64 {
         self.most[0].max(self.most[1]).min(expected(MAX_EXTRA_TIME))
@@ -64,23 +64,24 @@ impl AckAggregation {
 mod tests {
     use super::*;
 
-    /// A segment in a millisecond.
+    /// One segment per millisecond.
     fn expected_bytes(time: Duration) -> f64 {
         (time.as_secs_f64() * 1e3 + 1e-9).floor()
     }
 
     #[test]
-    fn a_burst_of_six_is_made_room_for_until_ten_rounds_have_passed() {
+    fn a_burst_of_six_increases_the_window_for_ten_rounds() {
         let mut aggregation = AckAggregation::new();
         let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
-        // Six at once after six quiet milliseconds, three times: five more than one would bring.
+        // Six segments at once after six milliseconds without acknowledgements, three times: five more than
+        // expected.
         for burst in 1..=3 {
             for _ in 0..6 {
                 aggregation.on_ack(at(6 * burst), 1.0, false, 100.0, expected_bytes);
             }
         }
         assert_eq!(aggregation.extra_acked(expected_bytes), 6.0);
-        // Then one in each millisecond, with ten round trips.
+        // Then one segment per millisecond, in ten round trips.
         for round in 1..=9 {
             aggregation.on_ack(at(30 + round), 1.0, true, 100.0, expected_bytes);
             assert_eq!(aggregation.extra_acked(expected_bytes), 6.0, "round {round}");
@@ -90,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_and_a_tenth_of_a_second_bound_it() {
+    fn the_increase_is_bounded_by_the_window_and_by_a_tenth_of_a_second() {
         let mut aggregation = AckAggregation::new();
         aggregation.on_ack(Instant::ZERO, 500.0, false, 300.0, expected_bytes);
         assert_eq!(aggregation.extra_acked(|_| 400.0), 300.0);

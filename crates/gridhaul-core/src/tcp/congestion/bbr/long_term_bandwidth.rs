@@ -1,6 +1,6 @@
-//! The rate of a policer (Linux; the draft leaves it out). A token bucket lets pass more at first than
-//! for long. Where much is lost over two intervals at the same rate, that rate is believed for a
-//! while and not exceeded. A full queue that many losses follow looks the same.
+//! Long-term bandwidth: the rate of a policer (Linux; not in the draft). A token bucket accepts more at first
+//! than in the long term. If losses are frequent in two intervals with the same rate, that rate is used for a
+//! while and not exceeded. A full queue followed by many losses looks the same.
 
 use gridhaul_scenario::units::Instant;
 
@@ -11,14 +11,14 @@ const MIN_ROUNDS: u32 = 4;
 const MAX_ROUNDS: u32 = 4 * MIN_ROUNDS;
 /// `bbr_lt_loss_thresh`: bytes lost for each byte delivered.
 const LOSS_THRESHOLD: f64 = 50.0 / 256.0;
-/// `bbr_lt_bw_ratio` and `bbr_lt_bw_diff`: rates are the same if they differ by no more than this share, or
-/// by 4 kbit/s.
+/// `bbr_lt_bw_ratio` and `bbr_lt_bw_diff`: rates are equal if they differ by at most this share, or by at
+/// most 4 kbit/s.
 const MAX_RELATIVE_DIFFERENCE: f64 = 1.0 / 8.0;
 const MAX_DIFFERENCE: f64 = 4000.0 / 8.0;
-/// `bbr_lt_bw_max_rtts`: a rate is believed for so many round trips.
+/// `bbr_lt_bw_max_rtts`: a rate is used for this number of round trips.
 const RATE_VALID_ROUNDS: u32 = 48;
 
-/// How far a connection has come: bytes delivered and found lost in all, and when.
+/// Progress of a connection: total bytes delivered and lost at a time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Progress {
     pub at: Instant,
@@ -26,21 +26,21 @@ pub(super) struct Progress {
     pub lost: u64,
 }
 
-/// What an acknowledgement or a timeout says.
+/// An acknowledgement or a timeout.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PathEvent {
     pub progress: Progress,
-    /// Something was found lost.
+    /// Losses were detected.
     pub lost: bool,
-    /// A round trip begins.
+    /// A round trip starts.
     pub begins_round: bool,
-    /// The application was the limit.
+    /// The sender was application-limited.
     pub app_limited: bool,
     /// The state is `ProbeBW`.
     pub probing: bool,
 }
 
-/// What is known of a policer. Rates in bytes per second.
+/// Detection of a policer. Rates in bytes per second.
 #[derive(Debug, Clone)]
 pub(super) struct LongTermBandwidth {
     phase: Phase,
@@ -50,10 +50,11 @@ pub(super) struct LongTermBandwidth {
 
 #[derive(Debug, Clone, Copy)]
 enum Phase {
-    /// For the first loss.
+    /// Waiting for the first loss.
     WaitingForLoss,
-    /// An interval is measured; the rate of the one before.
+    /// Measuring an interval: its start, and the rate of the previous interval.
     Sampling(Progress, Option<f64>),
+    /// A policer was detected, with this rate.
     UsingRate(f64),
 }
 
@@ -62,7 +63,7 @@ impl LongTermBandwidth {
         Self { phase: Phase::WaitingForLoss, rounds: 0 }
     }
 
-    /// The rate of the policer, if there seems to be one.
+    /// The rate of the policer, if one is detected.
     #[inline]
     pub(super) const fn rate(&self) -> Option<f64> {
         match self.phase {
@@ -71,7 +72,7 @@ impl LongTermBandwidth {
         }
     }
 
-    /// Linux, `bbr_lt_bw_sampling`. Returns whether a rate is no longer believed, so that probing restarts.
+    /// Linux, `bbr_lt_bw_sampling`. Returns whether a rate has expired, so that probing restarts.
     pub(super) fn update(&mut self, event: &PathEvent) -> bool {
         if let Phase::UsingRate(_) = self.phase {
             self.rounds += u32::from(event.probing && event.begins_round);
@@ -100,13 +101,14 @@ impl LongTermBandwidth {
             *self = Self::new();
             return;
         }
-        // An interval ends with a loss: before that, there may be tokens left.
+        // An interval ends with a loss: before it, tokens may be left.
         if self.rounds < MIN_ROUNDS || !event.lost {
             return;
         }
         let Progress { at, delivered, lost } = event.progress;
         let delivered = (delivered - since.delivered) as f64;
-        // With a timeout all counts as lost that is in flight, some of which may yet be found to be too young.
+        // After a timeout all data in flight counts as lost, although Linux may find some of it too recent
+        // later.
         let lost = lost.saturating_sub(since.lost) as f64;
         let time = at.since(since.at).as_secs_f64();
         if delivered == 0.0 || lost < LOSS_THRESHOLD * delivered || time < 1e-3 {
@@ -131,7 +133,7 @@ fn is_same(rate: f64, before: f64) -> bool {
 mod tests {
     use super::*;
 
-    /// Round trips of a tenth of a second with these deliveries and losses, the first one of them found lost.
+    /// Round trips of 100 ms with these deliveries and losses; the losses of the first round are detected.
     fn after(rounds: impl IntoIterator<Item = (u64, u64)>) -> LongTermBandwidth {
         let mut term = LongTermBandwidth::new();
         let (mut delivered, mut all_lost) = (0, 0);
@@ -153,33 +155,33 @@ mod tests {
     }
 
     #[test]
-    fn two_lossy_stretches_at_one_rate_make_a_policer() {
-        // The round of the first loss counts for the first interval, but what it delivered does not: three
+    fn two_lossy_intervals_at_the_same_rate_indicate_a_policer() {
+        // The round of the first loss counts for the first interval, but its delivered data does not: three
         // rounds of 10 kB each in 0.3 s, then four in 0.4 s.
         assert_eq!(after([(10_000, 2_500); 7]).rate(), None);
         assert_eq!(after([(10_000, 2_500); 8]).rate(), Some(100_000.0));
     }
 
     #[test]
-    fn little_loss_or_changing_rates_make_none() {
+    fn few_losses_or_changing_rates_do_not_indicate_a_policer() {
         assert_eq!(after([(10_000, 1_500); 40]).rate(), None, "15 %");
         let slower = [(10_000, 2_500); 4].into_iter().chain([(8_000, 2_500); 4]);
         assert_eq!(after(slower.clone()).rate(), None, "a fifth less");
         let same = after(slower.chain([(8_000, 2_500); 4])).rate();
-        assert_eq!(same, Some(80_000.0), "but then the same");
+        assert_eq!(same, Some(80_000.0), "equal in the following intervals");
     }
 
     #[test]
-    fn a_stretch_without_loss_is_forgotten() {
+    fn an_interval_without_loss_is_discarded() {
         let quiet = |rounds| [(10_000, 2_500); 4].into_iter().chain(vec![(10_000, 0); rounds]);
-        // With the next loss, enough was lost over ten rounds or it was not.
+        // With the next loss the loss ratio over ten rounds is high enough; over more rounds it is not.
         let after_quiet = |rounds| after(quiet(rounds).chain([(10_000, 50_000)])).rate();
         assert_eq!(after_quiet(10), Some(100_000.0));
         assert_eq!(after_quiet(20), None, "more than 16 rounds");
     }
 
     #[test]
-    fn a_rate_is_believed_for_48_rounds() {
+    fn a_rate_is_used_for_48_rounds() {
         let believed = |rounds| after([(10_000, 2_500); 8].into_iter().chain(vec![(1, 0); rounds]));
         assert_eq!(believed(47).rate(), Some(100_000.0));
         assert_eq!(believed(48).rate(), None);

@@ -5,7 +5,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 /// `RTpropFilterLen`: ten seconds.
 const WINDOW: Duration = Duration::from_secs(10);
 
-/// `RTprop` and when it was last seen.
+/// `RTprop` and the time of its last update.
 #[derive(Debug, Clone)]
 pub(super) struct MinRtt {
     least: Option<Duration>,
@@ -17,7 +17,7 @@ impl MinRtt {
         Self { least: None, seen_at: Instant::ZERO }
     }
 
-    /// The minimum RTT, once one is measured.
+    /// The minimum RTT, once a sample exists.
     #[inline]
     pub(super) const fn get(&self) -> Option<Duration> {
         self.least
@@ -37,7 +37,7 @@ impl MinRtt {
         expired
     }
 
-    /// The estimate counts as seen now: it was looked for with an empty queue.
+    /// Refreshes the estimate: it was probed with an empty queue.
     pub(super) fn refresh(&mut self, now: Instant) {
         self.seen_at = now;
     }

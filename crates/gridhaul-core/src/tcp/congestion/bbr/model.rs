@@ -7,7 +7,7 @@ use crate::tcp::congestion::Ack;
 use crate::tcp::rate::RateSample;
 
 impl Bbr {
-    /// Section 4.1.1.5, `BBRUpdateBtlBw`: what the application has limited only ever raises it.
+    /// Section 4.1.1.5, `BBRUpdateBtlBw`: application-limited samples can only raise the estimate.
     #[inline]
     pub(super) fn update_bandwidth(&mut self, ack: &Ack) {
         let Some(sample) = self.sample(ack) else {
@@ -40,14 +40,14 @@ impl Bbr {
         matches!(self.state, State::ProbeBw(_))
     }
 
-    /// The bandwidth to send with.
+    /// The bandwidth that determines the pacing rate.
     #[inline]
     pub(super) fn bandwidth(&self) -> f64 {
         self.long_term_bandwidth.rate().unwrap_or(self.bandwidth.max())
     }
 
-    /// The delivery rate that an acknowledgement tells. Linux takes none over less than the minimum RTT: the
-    /// original of a retransmitted segment has been acknowledged.
+    /// The delivery rate of an acknowledgement. Linux rejects samples over less than the minimum RTT: they
+    /// acknowledge the original of a retransmitted segment.
     #[inline]
     pub(super) fn sample(&self, ack: &Ack) -> Option<RateSample> {
         let least =
@@ -67,7 +67,7 @@ impl Bbr {
         }
     }
 
-    /// Whether something else than the path has limited a sample.
+    /// Whether a sample was limited by other factors than the path.
     #[inline]
     pub(super) fn is_limited(&self, sample: &RateSample) -> bool {
         let (from, until) = self.probe_rtt_limited;

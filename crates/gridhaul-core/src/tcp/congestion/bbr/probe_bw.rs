@@ -14,13 +14,13 @@ pub(super) struct ProbeBw {
     since: Instant,
 }
 
-/// What decides whether a phase is over. Sizes in bytes.
+/// Conditions for the end of a phase. Sizes in bytes.
 pub(super) struct CycleConditions {
     pub now: Instant,
-    /// The gain that is used.
+    /// The pacing gain in use.
     pub gain: f64,
     pub min_rtt: Duration,
-    /// Whether something was found lost.
+    /// Whether the acknowledgement detected losses.
     pub lost: bool,
     pub prior_in_flight: f64,
     /// `BBRInflight` at that gain, and at 1.
@@ -29,16 +29,16 @@ pub(super) struct CycleConditions {
 }
 
 impl ProbeBw {
-    /// Section 4.3.4.3, `BBREnterProbeBW`: any phase but the draining one may be the first, as there
-    /// is nothing to drain. The draft draws it; here the time decides, so that a run can be
-    /// repeated.
+    /// Section 4.3.4.3, `BBREnterProbeBW`: any phase but the draining phase may be the first, as there is no
+    /// queue to drain. The draft chooses it at random; here it is derived from the time, so that runs are
+    /// reproducible.
     pub(super) fn enter(now: Instant) -> Self {
-        let drawn = (mix64(now.as_nanos()) % 7) as usize;
-        let phase = if drawn == 0 { 0 } else { drawn + 1 };
+        let choice = (mix64(now.as_nanos()) % 7) as usize;
+        let phase = if choice == 0 { 0 } else { choice + 1 };
         Self { phase, since: now }
     }
 
-    /// At the beginning of a phase that began at the start of the run.
+    /// At the start of a phase that began at time zero.
     #[cfg(test)]
     pub(super) const fn at_phase(phase: usize) -> Self {
         Self { phase, since: Instant::ZERO }
@@ -55,7 +55,7 @@ impl ProbeBw {
         let full_length = conditions.now.since(self.since) > conditions.min_rtt;
         let gain = conditions.gain;
         let over = if gain > 1.0 {
-            // Until there is as much in flight as the gain asks for, or it does not fit.
+            // Until the data in flight reaches the target of the gain, or losses occur.
             full_length && (conditions.lost || conditions.prior_in_flight >= conditions.at_gain)
         } else if gain < 1.0 {
             full_length || conditions.prior_in_flight <= conditions.at_one
@@ -70,8 +70,8 @@ impl ProbeBw {
     }
 }
 
-/// A fixed scattering of 64 bits: odd multiplications and shifts (Steele, Lea and Flood, "Fast
-/// splittable pseudorandom number generators", 2014: the finaliser of SplitMix64).
+/// A hash of 64 bits by odd multiplications and shifts (Steele, Lea and Flood, "Fast splittable pseudorandom
+/// number generators", 2014: the finaliser of SplitMix64).
 const fn mix64(bits: u64) -> u64 {
     let bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_phase_but_the_draining_one_comes_first_about_as_often() {
+    fn all_first_phases_except_drain_are_equally_frequent() {
         let mut counts = [0; 8];
         for ms in 0..7000 {
             counts[ProbeBw::enter(Instant::from_nanos(ms * 1_000_000)).phase] += 1;
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_phase_can_be_repeated() {
+    fn the_first_phase_is_reproducible() {
         let now = Instant::from_nanos(1_234_567_890);
         assert_eq!(ProbeBw::enter(now).phase, ProbeBw::enter(now).phase);
     }

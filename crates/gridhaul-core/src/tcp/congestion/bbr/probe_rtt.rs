@@ -1,4 +1,4 @@
-//! Round-trip probing: a small window for a moment, so that the queue empties (section 4.3.5).
+//! Round-trip probing: a small window for a short time, so that the queue empties (section 4.3.5).
 
 use gridhaul_scenario::units::{Duration, Instant};
 
@@ -7,10 +7,10 @@ use super::round::Round;
 /// `ProbeRTTDuration`: at least 200 ms, and a round.
 const DURATION: Duration = Duration::from_millis(200);
 
-/// How far it has come.
+/// Progress of the probe.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ProbeRtt {
-    /// `BBR.probe_rtt_done_stamp`, once little enough is in flight.
+    /// `BBR.probe_rtt_done_stamp`, once the data in flight is small enough.
     until: Option<Instant>,
     /// `BBR.probe_rtt_round_done`.
     round_done: bool,
@@ -21,8 +21,8 @@ impl ProbeRtt {
         Self { until: None, round_done: false }
     }
 
-    /// `BBRHandleProbeRTT`; `at_min_cwnd`: at most the small window is in flight. Returns whether it is
-    /// over.
+    /// `BBRHandleProbeRTT`; `at_min_cwnd`: the data in flight is within the small window. Returns whether the
+    /// probe is over.
     pub(super) fn on_ack(
         &mut self,
         now: Instant,

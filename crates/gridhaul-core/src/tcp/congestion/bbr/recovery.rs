@@ -1,7 +1,7 @@
-//! The window in loss recovery (section 4.2.3.4): for a round as much leaves as arrives; at the end
-//! the old window comes back.
+//! The window in loss recovery (section 4.2.3.4): packet conservation for one round; at the end the previous
+//! window is restored.
 
-/// Which recovery is under way, and the window to come back to.
+/// Phase of the recovery, and the window to restore.
 #[derive(Debug, Clone)]
 pub(super) struct Recovery {
     /// `BBR.prior_cwnd`.
@@ -12,11 +12,11 @@ pub(super) struct Recovery {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     None,
-    /// A loss was found; the acknowledgement that tells it has not been counted yet.
+    /// A loss was detected; the acknowledgement that indicates it has not been counted yet.
     Entered,
     /// The first round: `BBR.packet_conservation`.
     Conserving,
-    /// The rounds after it.
+    /// The following rounds.
     Growing,
     /// After a timeout, until this position is acknowledged.
     Timeout(u64),
@@ -27,13 +27,13 @@ impl Recovery {
         Self { prior_cwnd: 0.0, phase: Phase::None }
     }
 
-    /// `BBRSaveCwnd`: a window that is small for a reason must not replace the good one.
+    /// `BBRSaveCwnd`: a temporarily small window must not replace the saved one.
     pub(super) fn save(&mut self, cwnd: f64, probing_rtt: bool) {
         let small = probing_rtt || self.phase != Phase::None;
         self.prior_cwnd = if small { self.prior_cwnd.max(cwnd) } else { cwnd };
     }
 
-    /// The window to come back to.
+    /// The window to restore.
     pub(super) const fn prior_cwnd(&self) -> f64 {
         self.prior_cwnd
     }
@@ -52,7 +52,7 @@ impl Recovery {
         self.phase = Phase::None;
     }
 
-    /// Whether the recovery after a timeout ends when all before `una` is acknowledged.
+    /// Whether the acknowledgement of all data before `una` ends the recovery after a timeout.
     #[inline]
     pub(super) fn ended_by(&self, una: u64) -> bool {
         matches!(self.phase, Phase::Timeout(until) if una >= until)
@@ -68,7 +68,7 @@ impl Recovery {
         entered
     }
 
-    /// A round has begun: the first one of the recovery is over.
+    /// A round has started: the first round of the recovery is over.
     pub(super) fn on_round(&mut self) {
         if self.phase == Phase::Conserving {
             self.phase = Phase::Growing;

@@ -1,5 +1,5 @@
-//! Round trips counted by packets (section 4.1.1.3): one ends when something is acknowledged that
-//! was sent after its beginning.
+//! Round trips counted by packets (section 4.1.1.3): a round ends when data sent after its start is
+//! acknowledged.
 
 /// `BBR.round_count`, `BBR.next_round_delivered` and `BBR.round_start`.
 #[derive(Debug, Clone)]
@@ -14,7 +14,7 @@ impl Round {
         Self { count: 0, next_delivered: 0, starts: false }
     }
 
-    /// An acknowledgement of a segment that was sent when `prior_delivered` bytes were delivered.
+    /// Handles the acknowledgement of a segment that was sent when `prior_delivered` bytes were delivered.
     #[inline]
     pub(super) fn update(&mut self, prior_delivered: u64, delivered: u64) {
         self.starts = prior_delivered >= self.next_delivered;
@@ -24,18 +24,18 @@ impl Round {
         }
     }
 
-    /// An acknowledgement that says nothing about rounds.
+    /// Handles an acknowledgement without round information.
     #[inline]
     pub(super) fn pass(&mut self) {
         self.starts = false;
     }
 
-    /// The round that is under way ends with what is sent from now on.
+    /// The current round ends with the acknowledgement of data sent from now on.
     pub(super) fn restart(&mut self, delivered: u64) {
         self.next_delivered = delivered;
     }
 
-    /// Whether the last acknowledgement began a round.
+    /// Whether the last acknowledgement started a round.
     #[inline]
     pub(super) const fn starts(&self) -> bool {
         self.starts

@@ -6,11 +6,11 @@ pub(super) const HIGH_GAIN: f64 = 2.0 / std::f64::consts::LN_2;
 
 /// Section 4.3.2.2: the bandwidth grows if it is a quarter larger...
 const GROWTH: f64 = 1.25;
-/// ...and the pipe is full after three rounds in which it does not: longer than a round for the
-/// receiver's window to open and one for the sender to use it.
+/// ...and the pipe is full after three rounds in which it does not: one round for the receiver's window to
+/// open and one for the sender to use it.
 const FLAT_ROUNDS: u32 = 3;
 
-/// Estimates when the pipe is full, once and for all.
+/// Detects that the pipe is full, once for a connection.
 #[derive(Debug, Clone)]
 pub(super) struct FullPipe {
     /// `BBR.full_bw`.
@@ -29,14 +29,14 @@ impl FullPipe {
         self.bandwidth = 0.0;
     }
 
-    /// Linux, after a spurious recovery: what came before says nothing, unless the pipe was full.
+    /// Linux, after a spurious recovery: resets the estimate, unless the pipe was full.
     pub(super) fn reset_unless_full(&mut self) {
         if !self.is_full() {
             *self = Self::new();
         }
     }
 
-    /// A round has begun, with this bandwidth, which the application did not limit.
+    /// A round has started, with this bandwidth, which was not application-limited.
     pub(super) fn on_round(&mut self, bandwidth: f64) {
         if self.is_full() {
             return;
@@ -67,7 +67,7 @@ mod tests {
             pipe.on_round(bandwidth);
             pipe.is_full()
         });
-        // 250 is a quarter more than 200 and starts the count again; 1e9 comes too late.
+        // 250 is a quarter more than 200 and restarts the count; 1e9 comes too late.
         assert_eq!(full, [false, false, false, false, false, false, false, true, true]);
     }
 }

@@ -1,4 +1,4 @@
-//! What a person can judge: one flow alone on 3 Mbit/s and 100 ms, with an endless buffer.
+//! Tests in units that can be checked by hand: a single flow over 3 Mbit/s and 100 ms, with an unlimited buffer.
 
 mod linux;
 mod path;
@@ -62,18 +62,18 @@ fn loss(now: Instant, in_flight: u64, next: u64) -> Loss {
 }
 
 #[test]
-fn startup_then_drain_then_the_cycle() {
+fn startup_is_followed_by_drain_and_the_gain_cycle() {
     let mut path = Path::new();
     path.run_until(9.0);
     let names: Vec<&str> = path.log.iter().map(|entry| entry.1).collect();
     assert_eq!(names[..2], ["startup", "drain"]);
-    // The pipe of 26 segments is full after two doublings of ten, at 0.3 s; then come three flat
-    // rounds, each longer than the last by the queue that grows to two products.
+    // The pipe of 26 segments is full after two doublings of ten, at 0.3 s; three rounds without growth
+    // follow, each longer than the last by the queue, which grows to two bandwidth-delay products.
     let (startup, drain) = (path.log[1].0, path.log[2].0 - path.log[1].0);
     assert!((1.0..1.5).contains(&startup), "start-up lasts {startup} s");
     assert!(drain < 0.5, "drain lasts {drain} s");
-    // From the first probe on: up, down, cruise and so on. A cycle is some eight round trips.
-    let first = path.log.iter().position(|entry| entry.1 == "up").expect("it probes");
+    // From the first probe on: up, down, cruise and so on. A cycle takes about eight round trips.
+    let first = path.log.iter().position(|entry| entry.1 == "up").expect("a bandwidth probe");
     for (index, entry) in path.log[first..].iter().enumerate() {
         assert_eq!(entry.1, ["up", "down", "cruise"][index % 3]);
     }
@@ -86,14 +86,14 @@ fn startup_then_drain_then_the_cycle() {
 }
 
 #[test]
-fn the_model_is_the_path() {
+fn the_model_matches_the_path() {
     let mut path = Path::new();
     path.run_until(9.0);
     let bandwidth = path.bbr.bandwidth.max();
     assert!((bandwidth / RATE - 1.0).abs() < 0.01, "{bandwidth} B/s");
     let rtt = path.bbr.min_rtt.get().expect("measured").as_secs_f64();
     assert!((rtt - RTT).abs() < 1e-6, "{rtt} s");
-    // Two products and three quanta of two segments.
+    // Two bandwidth-delay products and three quanta of two segments.
     let window = segments(path.bbr.window.cwnd_f64());
     assert!((window - (2.0 * PRODUCT + 6.0)).abs() < 1.0, "{window} segments");
     // Nearly all of the bandwidth is used.
@@ -102,14 +102,15 @@ fn the_model_is_the_path() {
 }
 
 #[test]
-fn the_queue_is_two_products_in_startup_and_half_of_one_in_a_probe() {
+fn the_queue_is_two_bdp_in_startup_and_half_a_bdp_in_a_probe() {
     let mut path = Path::new();
     path.run_until(2.5);
-    // The window is 2.885 products and three quanta of two segments, one product is on the way.
+    // The window is 2.885 bandwidth-delay products and three quanta of two segments; one product is in
+    // transit.
     assert!((30.0..58.0).contains(&path.longest_queue), "{}", path.longest_queue);
     path.longest_queue = 0.0;
     path.run_until(9.9);
-    // A probe ends with a quarter of the product and the three quanta above the product.
+    // A probe ends with a quarter of the bandwidth-delay product and the three quanta in the queue.
     assert!((11.0..15.0).contains(&path.longest_queue), "{}", path.longest_queue);
 }
 
@@ -138,7 +139,7 @@ fn the_round_trip_is_probed_every_ten_seconds() {
 }
 
 #[test]
-fn probing_the_round_trip_holds_four_segments_and_gives_the_window_back() {
+fn probing_the_round_trip_keeps_four_segments_in_flight_and_restores_the_window() {
     let mut path = Path::new();
     path.run_until(9.0);
     let before = path.bbr.window.cwnd();
@@ -163,7 +164,7 @@ fn the_initial_rate_is_the_initial_window_in_a_millisecond_and_then_in_a_round_t
 }
 
 #[test]
-fn in_the_first_round_of_recovery_as_much_leaves_as_arrives() {
+fn the_first_round_of_recovery_conserves_packets() {
     let mut path = Path::new();
     path.run_until(5.0);
     let before = path.bbr.window.cwnd_f64();
@@ -184,7 +185,7 @@ fn in_the_first_round_of_recovery_as_much_leaves_as_arrives() {
 }
 
 #[test]
-fn a_timeout_restarts_from_one_segment_and_the_window_returns() {
+fn a_timeout_restarts_from_one_segment_and_the_window_is_restored() {
     let mut path = Path::new();
     path.run_until(5.0);
     let before = path.bbr.window.cwnd_f64();
@@ -198,7 +199,7 @@ fn a_timeout_restarts_from_one_segment_and_the_window_returns() {
 }
 
 #[test]
-fn what_the_application_limits_does_not_lower_the_bandwidth() {
+fn application_limited_samples_do_not_lower_the_bandwidth() {
     let mut path = Path::new();
     path.run_until(5.0);
     let before = path.bbr.bandwidth.max();
@@ -218,7 +219,7 @@ fn what_the_application_limits_does_not_lower_the_bandwidth() {
 }
 
 #[test]
-fn in_start_up_the_pacing_rate_does_not_fall() {
+fn in_start_up_the_pacing_rate_does_not_decrease() {
     let mut path = Path::new();
     path.run_until(0.15);
     let before = path.bbr.pacing_rate;
@@ -230,16 +231,16 @@ fn in_start_up_the_pacing_rate_does_not_fall() {
 }
 
 #[test]
-fn after_an_idle_time_the_rate_has_no_gain_and_no_round_trip_is_probed() {
+fn after_an_idle_period_the_rate_has_no_gain_and_the_round_trip_is_not_probed() {
     let mut path = Path::new();
     path.run_until(5.0);
     path.bbr.state = State::ProbeBw(ProbeBw::at_phase(0));
     path.bbr.set_rate(1.25);
-    // Section 4.3.4.4: nothing was in flight but the segment that is sent.
+    // Section 4.3.4.4: only the segment just sent is in flight.
     let later = Instant::from_secs_f64(60.0);
     path.bbr.on_sent(later, 0, u64::from(MSS));
     assert!((path.bbr.pacing_rate / RATE - 1.0).abs() < 0.01);
-    // Section 4.3.5: the minimum RTT has expired, but the idle time has just emptied the queue.
+    // Section 4.3.5: the minimum RTT has expired, but the idle period has just emptied the queue.
     let una = path.una + u64::from(MSS);
     path.bbr.on_delivered(&ack(later, MSS, u64::from(MSS), 0, una));
     assert!(!path.bbr.probing_rtt());
@@ -248,8 +249,8 @@ fn after_an_idle_time_the_rate_has_no_gain_and_no_round_trip_is_probed() {
 }
 
 #[test]
-fn a_small_window_does_not_replace_the_one_to_come_back_to() {
-    // `BBRSaveCwnd`: in recovery and while the round trip is probed, the larger one stays.
+fn a_small_window_does_not_replace_the_saved_window() {
+    // `BBRSaveCwnd`: in recovery and while the round trip is probed, the larger window is kept.
     let mut recovery = Recovery::new();
     recovery.enter(50.0, false);
     recovery.enter_after_timeout(4.0, false, 1);
@@ -263,8 +264,8 @@ fn a_small_window_does_not_replace_the_one_to_come_back_to() {
 }
 
 #[test]
-fn conservation_lasts_a_round() {
-    // Section 4.2.3.4, `BBRModulateCwndForRecovery`: then the window grows again by what is delivered.
+fn packet_conservation_lasts_one_round() {
+    // Section 4.2.3.4, `BBRModulateCwndForRecovery`: then the window grows again by the delivered data.
     let mut path = Path::new();
     path.run_until(5.0);
     let in_flight = path.in_flight();
@@ -272,18 +273,18 @@ fn conservation_lasts_a_round() {
     let left = in_flight - 11 * u64::from(MSS);
     path.bbr
         .on_delivered(&Ack { lost: 10 * u64::from(MSS), ..ack(path.now, MSS, 0, left, path.una) });
-    let held = path.bbr.window.cwnd_f64();
-    // With what was sent before the loss, the round is not over.
+    let cwnd_in_conservation = path.bbr.window.cwnd_f64();
+    // Acknowledgements of data sent before the loss do not end the round.
     path.run_until(path.now.as_secs_f64() + 0.02);
     assert!(path.bbr.recovery.conserves());
     path.run_until(path.now.as_secs_f64() + 0.3);
     assert!(!path.bbr.recovery.conserves());
-    assert!(path.bbr.window.cwnd_f64() > held + f64::from(MSS));
+    assert!(path.bbr.window.cwnd_f64() > cwnd_in_conservation + f64::from(MSS));
 }
 
 proptest! {
     #[test]
-    fn the_window_stays_sane_whatever_arrives(
+    fn the_window_stays_valid_for_any_sequence_of_events(
         events in prop::collection::vec(
             (0_u8..10, 0_u64..5_000_000_000, any::<u32>(), any::<u32>(), any::<bool>()), 1..300)
     ) {

@@ -3,10 +3,10 @@
 /// `BtlBwFilterLen`: "10 packet-timed round trips", longer than a gain cycle of eight.
 const ROUNDS: usize = 10;
 
-/// A maximum over the last rounds that had a sample; exact, one number for each round.
+/// Maximum over the last rounds with samples; exact, with one value for each round.
 #[derive(Debug, Clone)]
 pub(super) struct WindowedMax {
-    /// Round, and the largest sample in it.
+    /// Round, and its largest sample.
     slots: [(u64, f64); ROUNDS],
     round: u64,
     max: f64,
@@ -17,14 +17,14 @@ impl WindowedMax {
         Self { slots: [(0, 0.0); ROUNDS], round: 0, max: 0.0 }
     }
 
-    /// The maximum; 0 without samples. What is old leaves only when something new comes: silence
-    /// says nothing about the path.
+    /// The maximum; 0 without samples. Old values expire only when a new sample arrives: a pause carries no
+    /// information about the path.
     #[inline]
     pub(super) const fn max(&self) -> f64 {
         self.max
     }
 
-    /// A sample of `round`; rounds must not run backwards.
+    /// Adds a sample of `round`; rounds must not decrease.
     #[inline]
     pub(super) fn update(&mut self, round: u64, sample: f64) {
         let slot = &mut self.slots[(round % ROUNDS as u64) as usize];
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_forgets_nothing() {
+    fn a_pause_does_not_expire_the_maximum() {
         let mut filter = WindowedMax::new();
         filter.update(1, 100.0);
         assert_eq!(filter.max(), 100.0);
@@ -67,7 +67,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_the_maximum_of_the_window(
+        fn the_filter_returns_the_maximum_of_the_window(
             samples in prop::collection::vec((0_u64..4, 0_f64..1e9), 1..200)
         ) {
             let mut filter = WindowedMax::new();

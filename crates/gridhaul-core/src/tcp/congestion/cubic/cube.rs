@@ -1,5 +1,5 @@
-//! The cube root, from additions, multiplications and divisions alone: IEEE 754 rounds these in one
-//! way, whereas the library's `cbrt` may differ from platform to platform.
+//! The cube root by additions, multiplications and divisions only: IEEE 754 defines their rounding, whereas
+//! the library's `cbrt` may differ between platforms.
 
 /// Cube root of a number that is not negative; zero for anything else.
 pub(super) fn cube_root(x: f64) -> f64 {
@@ -8,8 +8,8 @@ pub(super) fn cube_root(x: f64) -> f64 {
     }
     // A third of the exponent (two thirds of its bias added back) is within a few per cent.
     let mut root = f64::from_bits(x.to_bits() / 3 + 2 * (1023 << 52) / 3);
-    // Newton's steps for r^3 = x double the right digits: 5 % become 1e-16 within four; the others
-    // cover numbers below the normal range.
+    // Newton's steps for r^3 = x double the right digits: 5 % become 1e-16 within four; the others cover
+    // subnormal numbers.
     for _ in 0..6 {
         root -= (root - x / (root * root)) / 3.0;
     }
@@ -22,7 +22,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn cubes_have_whole_roots() {
+    fn cubes_of_integers_have_exact_roots() {
         for whole in 1..=100_u32 {
             let root = f64::from(whole);
             assert!((cube_root(root * root * root) - root).abs() <= 1e-13 * root, "{whole}");
@@ -31,7 +31,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bits_are_those_of_every_other_machine() {
+    fn the_result_is_bit_identical_on_every_platform() {
         // W_max = 100 segments, cwnd = 70: K = (30 / 0.4)^(1/3) = 4.217163 s.
         assert_eq!(cube_root(75.0).to_bits(), 0x4010_de60_1024_fb88);
     }

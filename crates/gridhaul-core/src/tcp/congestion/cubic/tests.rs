@@ -1,4 +1,4 @@
-//! What a person can judge: the curve in segments and seconds.
+//! Tests in units that can be checked by hand: the curve in segments and seconds.
 
 use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Profile, Stack};
 use proptest::prelude::*;
@@ -26,7 +26,7 @@ fn by_rules(rules: AlgorithmRules, cwnd_segments: f64) -> Cubic {
     cubic
 }
 
-/// As Linux has it, with the minimum RTT measured.
+/// CUBIC of Linux, with a measured minimum RTT.
 fn linux(cwnd_segments: f64, min_rtt: Duration) -> Cubic {
     Cubic { min_rtt: Some(min_rtt), ..by_rules(AlgorithmRules::Linux, cwnd_segments) }
 }
@@ -67,9 +67,9 @@ fn run(cubic: &mut Cubic, from: Instant, seconds: f64, rtt: Duration) -> f64 {
 
 #[test]
 fn the_curve_after_a_loss_at_100_segments() {
-    // W(t) = 0.4 (t - 4.217)^3 + 100: concave to 100 segments at K, then convex.
-    // Each line: time, window, and the formula. The window runs up to 0.3 segments beside it, as it
-    // aims one round trip ahead by steps of (target - cwnd) / cwnd.
+    // W(t) = 0.4 (t - 4.217)^3 + 100: concave to 100 segments at K, then convex. Each line: time, window, and
+    // the formula. The window deviates by up to 0.3 segments, because its target is one round trip ahead and
+    // it moves in steps of (target - cwnd) / cwnd.
     let rtt = Duration::from_millis(200);
     let table: Vec<String> = (0..=8)
         .map(|seconds| {
@@ -107,14 +107,14 @@ fn the_curve_is_the_formula() {
 }
 
 #[test]
-fn with_a_short_round_trip_it_grows_like_reno() {
-    // At 10 ms and 10 segments Reno's line is above the cubic curve: α = 0.529 segments for each
-    // round trip of the 3 segments lost, so after 0.05 s 5 * 0.529 more than 7.
+fn with_a_short_round_trip_the_window_grows_like_reno() {
+    // At 10 ms and 10 segments the Reno-friendly window is above the cubic curve: after the loss of 3
+    // segments it grows by α = 0.529 segments in each round trip, so after 0.05 s it is 7 + 5 * 0.529.
     let mut cubic = cubic(10.0);
     lose(&mut cubic, Instant::ZERO, Cubic::on_loss);
     let window = run(&mut cubic, Instant::ZERO, 0.05, Duration::from_millis(10));
     assert!((window - (7.0 + 5.0 * ALPHA)).abs() < 0.15, "{window}");
-    // Above the window of the loss α is 1: ten round trips, ten segments.
+    // Above the window before the loss α is 1: ten segments in ten round trips.
     let from = Instant::from_secs_f64(0.05);
     let at_prior = run(&mut cubic, from, 0.05, Duration::from_millis(10));
     let from = Instant::from_secs_f64(0.1);
@@ -123,12 +123,12 @@ fn with_a_short_round_trip_it_grows_like_reno() {
 }
 
 #[test]
-fn a_second_loss_below_the_plateau_gives_way() {
+fn a_second_loss_below_the_plateau_lowers_the_plateau() {
     let mut cubic = cubic(100.0);
     lose(&mut cubic, Instant::ZERO, Cubic::on_loss);
     assert_eq!(cubic.w_max, 100e3);
     lose(&mut cubic, Instant::ZERO, Cubic::on_loss);
-    // Lost at 70, below 100: the plateau is 70 * 0.85, not 70; the window 49.
+    // A loss at 70, below 100: the plateau is 70 * 0.85, not 70; the window 49.
     assert!((cubic.w_max - 59.5e3).abs() < 1e-6 && cubic.window.cwnd() == 49_000);
     assert!((cubic.cwnd_prior - 70e3).abs() < 1e-6);
 }
@@ -143,7 +143,7 @@ fn after_a_timeout_slow_start_and_then_the_convex_part() {
     }
     assert_eq!(cubic.window.cwnd(), 70_000);
     cubic.on_ack(&ack(Instant::ZERO, Duration::from_millis(100)));
-    let epoch = cubic.epoch.expect("avoidance has begun");
+    let epoch = cubic.epoch.expect("congestion avoidance has begun");
     assert_eq!((epoch.k, epoch.w_max), (0.0, 70e3));
 }
 
@@ -151,7 +151,7 @@ fn after_a_timeout_slow_start_and_then_the_convex_part() {
 fn slow_start_stops_at_its_threshold() {
     let mut cubic = cubic(30.0);
     lose(&mut cubic, Instant::ZERO, Cubic::on_timeout);
-    // The hole is filled and one acknowledgement covers all of it.
+    // The hole is filled, and one acknowledgement covers all segments.
     let many = Ack { slow_start_credit: 30 * MSS, ..ack(Instant::ZERO, Duration::from_millis(1)) };
     cubic.on_ack(&many);
     assert_eq!((cubic.window.cwnd(), cubic.window.ssthresh()), (21_000, 21_000));
@@ -163,14 +163,15 @@ fn the_target_is_at_most_one_and_a_half_windows() {
     lose(&mut cubic, Instant::ZERO, Cubic::on_loss);
     let rtt = Duration::from_millis(100);
     cubic.on_ack(&ack(Instant::ZERO, rtt));
-    // An hour of silence that nothing announced: one segment brings at most half a segment.
+    // An hour without acknowledgements and without a limit by the application: one segment adds at most half
+    // a segment.
     let before = segments(&cubic);
     cubic.on_ack(&ack(Instant::from_secs_f64(3600.0), rtt));
     assert!((segments(&cubic) - before - 0.5).abs() < 1e-9);
 }
 
 #[test]
-fn time_stands_still_while_the_application_is_the_limit() {
+fn application_limited_periods_do_not_count() {
     let rtt = Duration::from_millis(200);
     let mut busy = cubic(100.0);
     lose(&mut busy, Instant::ZERO, Cubic::on_loss);
@@ -191,9 +192,8 @@ fn time_stands_still_while_the_application_is_the_limit() {
 
 #[test]
 fn the_curve_of_linux_after_a_loss_at_100_segments() {
-    // As the table above, but the aim is a minimum RTT of 200 ms ahead of the formula, in whole segments: 0.4
-    // (t + 0.2 - 4.217)^3 without its fraction, so that the window stands on the plateau for half of the
-    // time.
+    // As the table above, but the target is a minimum RTT of 200 ms ahead of the formula, in whole segments:
+    // 0.4 (t + 0.2 - 4.217)^3 is truncated, so that the window stays on the plateau for half of the time.
     let rtt = Duration::from_millis(200);
     let table: Vec<String> = (0..=8)
         .map(|seconds| {
@@ -201,8 +201,8 @@ fn the_curve_of_linux_after_a_loss_at_100_segments() {
             lose(&mut cubic, Instant::ZERO, Cubic::on_loss);
             let seconds = f64::from(seconds);
             let window = run(&mut cubic, Instant::ZERO, seconds, rtt);
-            let aim = 100.0 + (0.4 * (seconds + 0.2 - 4.217_163).powi(3)).trunc();
-            format!("{seconds} s {window:.1} ({aim:.0})")
+            let target = 100.0 + (0.4 * (seconds + 0.2 - 4.217_163).powi(3)).trunc();
+            format!("{seconds} s {window:.1} ({target:.0})")
         })
         .collect();
     let expected = [
@@ -221,8 +221,8 @@ fn the_curve_of_linux_after_a_loss_at_100_segments() {
 
 #[test]
 fn the_friendly_window_of_linux_keeps_its_slope() {
-    // At 10 ms and 10 segments as in the RFC up to the window of the loss; beyond it the RFC goes on
-    // with a segment for each round trip, Linux with 0.53.
+    // At 10 ms and 10 segments growth equals that of the RFC up to the window before the loss; beyond it the
+    // RFC grows by one segment in each round trip, Linux by 0.53.
     let rtt = Duration::from_millis(10);
     let mut cubic = linux(10.0, rtt);
     lose(&mut cubic, Instant::ZERO, Cubic::on_loss);
@@ -234,8 +234,8 @@ fn the_friendly_window_of_linux_keeps_its_slope() {
 
 #[test]
 fn without_a_loss_linux_grows_by_a_twentieth() {
-    // HyStart has ended slow start at 40 segments: two more with each round trip of 40, far above what
-    // the curve would give in its first second.
+    // HyStart has ended slow start at 40 segments: it grows by two in each round trip of 40, far more than
+    // the curve in its first second.
     let rtt = Duration::from_millis(100);
     let mut cubic = linux(40.0, rtt);
     cubic.window.set_ssthresh(40e3);
@@ -247,27 +247,27 @@ fn without_a_loss_linux_grows_by_a_twentieth() {
 
 #[test]
 fn linux_counts_whole_segments() {
-    // Lost at 10.9 segments: W_max is 10, not 10.9; ssthresh seven of them.
+    // A loss at 10.9 segments: W_max is 10, not 10.9; ssthresh is seven segments.
     let mut cubic = linux(10.9, Duration::from_millis(100));
     cubic.on_congestion_event();
     assert_eq!(cubic.w_max, 10e3);
-    // A window that is four segments below its target grows by one for each quarter of it.
+    // A window four segments below its target grows by one for each quarter of the window.
     let epoch = Epoch { start: Instant::ZERO, k: 0.0, w_max: 24e3, w_est: 0.0 };
     assert_eq!(epoch.acks_per_segment(Duration::ZERO, 20.9e3, 1e3, false), 5.0);
     assert_eq!(epoch.acks_per_segment(Duration::ZERO, 24e3, 1e3, false), 2_400.0, "on its target");
     assert_eq!(
         epoch.acks_per_segment(Duration::ZERO, 2e3, 1e3, false),
         2.0,
-        "at most half as much more"
+        "at most an increase by half"
     );
-    // The friendly window is two segments ahead: one for each eight of 16.
+    // The Reno-friendly window is two segments larger: one for each eight of 16.
     let epoch = Epoch { w_max: 16e3, w_est: 18.9e3, ..epoch };
     assert_eq!(epoch.acks_per_segment(Duration::ZERO, 16e3, 1e3, false), 8.0);
 }
 
 #[test]
 fn a_second_timeout_keeps_the_threshold() {
-    // RFC 5681, section 3.1: held constant for a segment that the timer has repeated before.
+    // RFC 5681, section 3.1: held constant for a segment that has timed out before.
     let mut cubic = cubic(100.0);
     lose(&mut cubic, Instant::ZERO, Cubic::on_timeout);
     cubic.on_timeout(&Loss { timed_out_before: true, ..samples::loss(MSS, 1) });
@@ -276,7 +276,7 @@ fn a_second_timeout_keeps_the_threshold() {
 
 #[test]
 fn the_friendly_region_does_not_shrink_a_window() {
-    // At the start of the stage W_est is cwnd; here the window has been larger since (an undone loss).
+    // At the start of the stage W_est is cwnd; here the window has become larger since (an undone reduction).
     let mut cubic = cubic(50.0);
     cubic.window.set_ssthresh(10e3);
     cubic.cwnd_prior = 100e3;
@@ -287,10 +287,10 @@ fn the_friendly_region_does_not_shrink_a_window() {
 }
 
 #[test]
-fn a_timeout_forgets_the_least_round_trip_and_how_slow_start_ended() {
+fn a_timeout_resets_the_minimum_rtt_and_hystart() {
     let mut cubic = linux(100.0, Duration::from_millis(100));
     cubic.hystart = Some(HyStart::default());
-    // Slow start has ended by the round trip: 100 ms, then 200.
+    // Slow start has ended by the increase of the round trip: 100 ms, then 200.
     let mut now = Instant::from_secs_f64(1.0);
     let mut grow = |cubic: &mut Cubic| {
         cubic.window.set_ssthresh(1e9);
@@ -302,8 +302,8 @@ fn a_timeout_forgets_the_least_round_trip_and_how_slow_start_ended() {
         }
         !cubic.window.in_slow_start()
     };
-    assert!(grow(&mut cubic), "200 ms is an eighth more than 100");
-    assert!(!grow(&mut cubic), "once");
+    assert!(grow(&mut cubic), "200 ms exceeds 100 by more than an eighth");
+    assert!(!grow(&mut cubic), "only once");
     lose(&mut cubic, Instant::ZERO, Cubic::on_timeout);
     assert!(!grow(&mut cubic), "200 ms is the least after the timeout");
     cubic.min_rtt = Some(Duration::from_millis(100));
@@ -313,14 +313,14 @@ fn a_timeout_forgets_the_least_round_trip_and_how_slow_start_ended() {
 }
 
 #[test]
-fn neither_the_round_trip_of_syn_nor_those_after_a_loss_count() {
+fn round_trips_of_syn_and_shortly_after_a_loss_are_ignored() {
     // Linux, cubictcp_acked: not within a second of the beginning of a stage.
     let mut cubic = linux(10.0, Duration::from_millis(100));
     cubic.min_rtt = None;
     let short = Duration::from_millis(1);
     let at = |seconds| Instant::from_secs_f64(seconds);
     cubic.on_delivered(&Ack { una: 1, ..ack(at(5.0), short) });
-    assert_eq!(cubic.min_rtt, None, "of SYN");
+    assert_eq!(cubic.min_rtt, None, "the round trip of SYN");
     cubic.epoch = Some(Epoch::begin(at(5.0), 10e3, 20e3, 1e3));
     cubic.on_delivered(&Ack { una: 2, ..ack(at(5.9), short) });
     assert_eq!(cubic.min_rtt, None, "0.9 s after a loss");
@@ -336,17 +336,17 @@ fn a_slow_start_or_an_idle_time_ends_the_stage() {
     cubic.on_ack(&ack(Instant::ZERO, rtt));
     let mut idle = cubic.clone();
     assert!(cubic.epoch.is_some());
-    // A loss that was none: the window is below the threshold again.
+    // A spurious reduction: the window is below the threshold again.
     cubic.on_undo(100 * MSS, 200 * MSS);
     cubic.on_ack(&ack(Instant::ZERO, rtt));
     assert!(cubic.epoch.is_none());
-    // RFC 5681, section 4.1: the window restarts, and so does the curve once it is back.
+    // RFC 5681, section 4.1: the window restarts, and so does the curve after slow start.
     idle.on_idle_restart(Instant::ZERO, 10 * MSS);
     assert!(idle.epoch.is_none());
 }
 
 #[test]
-fn in_linux_what_slow_start_leaves_of_an_acknowledgement_goes_to_avoidance() {
+fn linux_counts_the_slow_start_remainder_of_an_acknowledgement_in_congestion_avoidance() {
     let grown = |mut cubic: Cubic| {
         cubic.window.set_ssthresh(10e3);
         let many =
@@ -354,20 +354,20 @@ fn in_linux_what_slow_start_leaves_of_an_acknowledgement_goes_to_avoidance() {
         cubic.on_ack(&many);
         (segments(&cubic), cubic.credit)
     };
-    // One segment to the threshold; eight of nine are left. Without a plateau the tenth window grows
-    // by one for at least twenty of them.
+    // One segment to the threshold; eight of nine remain. Without a plateau, the window of ten segments grows
+    // by one for at most twenty of them.
     assert_eq!(grown(linux(9.0, Duration::from_millis(1))), (10.0, 8.0));
     assert_eq!(grown(cubic(9.0)), (10.0, 0.0));
 }
 
 #[test]
-fn linux_aims_a_least_round_trip_ahead_and_begins_without_credit() {
+fn linux_has_a_target_one_minimum_rtt_ahead_and_starts_without_credit() {
     let rtt = Duration::from_millis(200);
     let after = |srtt| {
         let mut cubic = linux(100.0, rtt);
         cubic.credit = 50.0;
         lose(&mut cubic, Instant::ZERO, Cubic::on_loss);
-        assert_eq!(cubic.credit, 0.0, "put by at another window");
+        assert_eq!(cubic.credit, 0.0, "credit of an earlier window");
         (0..140).for_each(|_| cubic.on_ack(&ack(Instant::ZERO, srtt)));
         segments(&cubic)
     };
@@ -376,7 +376,7 @@ fn linux_aims_a_least_round_trip_ahead_and_begins_without_credit() {
 
 proptest! {
     #[test]
-    fn the_window_stays_sane_whatever_arrives(
+    fn the_window_stays_valid_for_any_sequence_of_events(
         events in prop::collection::vec(
             (0_u8..9, 0_u64..10_000_000_000, 0_u32..2_000_000, any::<bool>()), 1..300)
     ) {

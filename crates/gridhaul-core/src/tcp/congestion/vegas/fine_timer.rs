@@ -1,4 +1,4 @@
-//! The fine-grained timeout (section 3.1): like Jacobson's, but from exact timing.
+//! The fine-grained timeout (section 3.1): like Jacobson's, but with exact times.
 
 use gridhaul_scenario::units::{Duration, Instant};
 
@@ -18,7 +18,7 @@ impl FineTimer {
         Self { mean: 0.0, deviation: 0.0, timeout: f64::INFINITY }
     }
 
-    /// Takes a measurement. The timeout is mean + 2 deviations, and a sixteenth.
+    /// Adds a measurement. The timeout is mean + 2 deviations, and a sixteenth.
     #[inline]
     pub(super) fn measure(&mut self, rtt: Duration) {
         let rtt = rtt.as_nanos() as f64;
@@ -34,7 +34,7 @@ impl FineTimer {
         self.timeout = (self.mean + 2.0 * self.deviation) * 17.0 / 16.0;
     }
 
-    /// Begins the estimate with a round trip that is no measurement. ns-2 adds no sixteenth here.
+    /// Initialises the estimate with a round trip that is not a sample. ns-2 adds no sixteenth here.
     pub(super) fn begin(&mut self, rtt: Duration) {
         (self.mean, self.deviation) = first(rtt.as_nanos() as f64);
         self.timeout = self.mean + 2.0 * self.deviation;
@@ -46,7 +46,7 @@ impl FineTimer {
         self.timeout *= if retransmitted { 2.0 } else { 1.125 };
     }
 
-    /// Whether a segment sent at `sent_at` is late.
+    /// Whether the timeout of a segment sent at `sent_at` has expired.
     pub(super) fn expired(&self, now: Instant, sent_at: Instant) -> bool {
         now.since(sent_at).as_nanos() as f64 >= self.timeout
     }

@@ -1,41 +1,42 @@
-//! Round trips: which acknowledgement ends one, and what it says about the queue.
+//! Round trips of Vegas: their boundaries and the estimate of the backlog.
 
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::super::Ack;
 
-/// The round trip under way, and the least one seen.
+/// The current round trip, and the minimum of all.
 #[derive(Debug, Clone)]
 pub(super) struct Round {
     timing: RoundTiming,
     /// "BaseRTT": the round trip of a segment that meets no queue (section 3.2). Zero: unknown.
     base_rtt: Duration,
-    /// The round trip ends when the segment that begins here is acknowledged: low half of the position, from
-    /// which what is outstanding is never far.
+    /// Low half of the position whose acknowledgement ends the round trip; outstanding data is always close
+    /// to it.
     round_end: u32,
-    /// Twice the number of evaluated_rounds, and one more while slow start grows: a bit that costs no room.
+    /// Twice the number of evaluated rounds, plus one while slow start grows: one bit that needs no
+    /// additional memory.
     evaluated_rounds: u32,
 }
 
-/// What is known of the length of the round trip under way.
+/// Timing of the current round trip.
 #[derive(Debug, Clone, Copy)]
 enum RoundTiming {
-    /// It has not begun.
+    /// The round trip has not started.
     Unknown,
-    /// It begins with the next acknowledgement.
+    /// The round trip starts with the next acknowledgement.
     Due,
-    /// When it began: nothing was measured yet.
+    /// Start time of a round trip without measurements.
     Since(Instant),
-    /// Measurements within it.
+    /// Measurements in the round trip.
     Measured { sum_ns: u64, samples: u32 },
 }
 
-/// What a finished round trip says. Rates are relative, so only the quotient of timing matters.
+/// Result of a completed round trip. Rates are relative, so only the quotient of times matters.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RoundResult {
-    /// What is outstanding, in bytes: the window.
+    /// Outstanding data in bytes: the window.
     out: f64,
-    /// What was sent in the round trip, in bytes.
+    /// Data sent in the round trip, in bytes.
     sent: f64,
     /// Base round trip as a share of the mean one.
     base_share: f64,
@@ -56,7 +57,7 @@ impl Round {
         self.evaluated_rounds & 1 == 1
     }
 
-    /// After a timeout: the next acknowledgement begins a round trip, in which slow start grows.
+    /// After a timeout: the next acknowledgement starts a round trip in which slow start grows.
     pub(super) const fn restart_after_timeout(&mut self) {
         self.timing = RoundTiming::Due;
         self.evaluated_rounds |= 1;
@@ -67,12 +68,12 @@ impl Round {
         self.evaluated_rounds ^= 1;
     }
 
-    /// LossClassifications so far.
+    /// Number of evaluated rounds.
     pub(super) const fn evaluated_rounds(&self) -> u32 {
         self.evaluated_rounds / 2
     }
 
-    /// Data is sent: the first round trip begins with the first call.
+    /// Data is sent: the first call starts the first round trip.
     #[inline]
     pub(super) fn begin(&mut self, now: Instant) {
         if matches!(self.timing, RoundTiming::Unknown) {
@@ -80,7 +81,7 @@ impl Round {
         }
     }
 
-    /// A measurement within the round trip.
+    /// Adds a measurement in the current round trip.
     #[inline]
     pub(super) fn measure(&mut self, rtt: Duration) {
         let (sum_ns, samples) = match self.timing {
@@ -92,7 +93,7 @@ impl Round {
         self.lower_base_rtt(rtt);
     }
 
-    /// The result, if this acknowledgement ends the round trip; then the next one begins.
+    /// The result, if this acknowledgement ends the round trip; the next round trip then starts.
     pub(super) fn on_ack(&mut self, ack: &Ack) -> Option<RoundResult> {
         if matches!(self.timing, RoundTiming::Due) {
             self.restart(ack);
@@ -101,18 +102,19 @@ impl Round {
         if (ack.una as u32).wrapping_sub(self.round_end).cast_signed() <= 0 {
             return None;
         }
-        // What is sent next, without what is lost and waits to be sent timed_out_before: ns-2 goes back with
-        // its next sequence number at a timeout.
+        // The next position, excluding lost segments that await retransmission: ns-2 sets its next sequence
+        // number back at a timeout.
         let next = ack.una + ack.in_flight;
         let sent = (next as u32).wrapping_sub(self.round_end);
         let result = self.mean(ack.now).filter(|mean| !mean.is_zero()).map(|mean| {
-            // ns-2: with a single segment in transit nothing queues, so a longer path shows.
+            // ns-2: with a single segment in transit no queue builds up, so a longer round trip indicates a
+            // longer path.
             if sent <= ack.mss || self.base_rtt.is_zero() {
                 self.base_rtt = mean;
             }
             self.lower_base_rtt(mean);
             RoundResult {
-                // What was just acknowledged belongs to the window that is judged: a segment, or all
+                // The data just acknowledged belongs to the evaluated window: one segment, or all segments
                 // that a delayed acknowledgement covers where the stack counts so (Linux).
                 out: (ack.in_flight + u64::from(ack.avoidance_credit)) as f64,
                 sent: f64::from(sent),
@@ -124,15 +126,15 @@ impl Round {
         result
     }
 
-    /// The next round trip begins with this acknowledgement.
+    /// Starts the next round trip with this acknowledgement.
     pub(super) fn restart(&mut self, ack: &Ack) {
         self.round_end = (ack.una + ack.in_flight) as u32;
         self.timing = RoundTiming::Since(ack.now);
     }
 
-    /// Mean round trip: of the measurements, or the time since the round_end without any (ns-2), but not
-    /// where that is below the base_rtt: after a spurious timeout it is far below any round trip, and ns-2's
-    /// base_rtt is wrong from then on.
+    /// Mean round trip of the measurements, or the time since the start without any (ns-2), unless it is
+    /// below the base round trip: after a spurious timeout it is far below any round trip, and ns-2's base is
+    /// wrong from then on.
     fn mean(&self, now: Instant) -> Option<Duration> {
         match self.timing {
             RoundTiming::Unknown | RoundTiming::Due => None,
@@ -154,8 +156,8 @@ impl Round {
 }
 
 impl RoundResult {
-    /// Section 3.2: Diff = Expected - Actual, with Expected = window / BaseRTT and Actual =
-    /// sent / RTT, timing BaseRTT: the segments in the queue, rounded to whole ones (ns-2).
+    /// Section 3.2: Diff = Expected - Actual, with Expected = window / BaseRTT and Actual = sent / RTT, times
+    /// BaseRTT: the segments in the queue, rounded (ns-2).
     pub(super) fn queued_segments(&self, mss: f64) -> f64 {
         ((self.out - self.sent * self.base_share) / mss + 0.5).floor()
     }

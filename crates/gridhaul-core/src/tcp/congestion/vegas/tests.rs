@@ -1,4 +1,4 @@
-//! What a person can judge: windows in segments, round trip by round trip.
+//! Tests in units that can be checked by hand: windows in segments, per round trip.
 
 use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Profile, Stack};
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ use super::*;
 const MSS: u32 = 1000;
 
 fn params(initial_ssthresh: u32) -> StackParams {
-    // The connection is open: what ns-2 does before is in a test of its own.
+    // The connection is open; a separate test covers ns-2's start.
     let (congestion_control, handshake) = (Some(CongestionControlAlgorithm::Vegas), Some(true));
     let stack = Stack { profile: Profile::Ns2, congestion_control, handshake, ..Stack::default() };
     StackParams {
@@ -64,11 +64,11 @@ impl Path {
             self.vegas.on_sent(self.now, self.next, self.next - self.una);
         }
     }
-    /// Avoidance at a window of so many segments, on a path whose base_rtt round trip is known.
+    /// Congestion avoidance at a window of `segments`, on a path whose base round trip is known.
     fn settled(segments: u32) -> Self {
         let mut path = Self::new(2);
         path.round(ten_segments);
-        // Twice: the first result at the new window still judges the old one.
+        // Twice: the first result at the new window still evaluates the previous one.
         for _ in 0..2 {
             path.vegas.window.set_cwnd(f64::from(segments * MSS));
             path.send();
@@ -92,7 +92,7 @@ impl Path {
     }
 }
 
-/// 100 ms and a bottleneck that holds ten segments in that time: `w - 10` of them queue.
+/// 100 ms and a bottleneck that holds ten segments in that time: `w - 10` segments queue.
 fn ten_segments(window: f64) -> Duration {
     Duration::from_millis(100).mul_f64((window / 10.0).max(1.0))
 }
@@ -109,19 +109,19 @@ fn slow_start_doubles_every_other_round_trip() {
 }
 
 #[test]
-fn slow_start_ends_when_more_than_gamma_wait() {
+fn slow_start_ends_with_a_backlog_above_gamma() {
     let mut path = Path::new(10_000);
     for _ in 0..12 {
         path.round(ten_segments);
     }
-    // It doubles from 8 to 16, of which 6 wait: more than γ = 1.
+    // The window doubles from 8 to 16, of which 6 segments queue: more than γ = 1.
     assert_eq!(path.vegas.window.ssthresh(), 2 * MSS);
     let settled: Vec<f64> = (0..30).map(|_| path.round(ten_segments)).collect();
     assert!(settled[20..].iter().all(|&window| (11.0..14.0).contains(&window)), "{settled:?}");
 }
 
 #[test]
-fn between_alpha_and_beta_the_window_stands_still() {
+fn between_alpha_and_beta_the_window_is_constant() {
     for waiting in 1..=3 {
         let mut path = Path::settled(10 + waiting);
         for _ in 0..20 {
@@ -131,15 +131,15 @@ fn between_alpha_and_beta_the_window_stands_still() {
 }
 
 #[test]
-fn above_beta_one_segment_less_each_round_trip() {
+fn above_beta_the_window_decreases_by_one_segment_each_round_trip() {
     let mut path = Path::settled(18);
     let windows: Vec<f64> = (0..7).map(|_| path.round(ten_segments)).collect();
-    // At 13 three wait, which is β; but the result on 13 still has the round trips of 14.
+    // At 13 three segments queue, which is β; but the result for 13 still has the round trips of 14.
     assert_eq!(windows, [17.0, 16.0, 15.0, 14.0, 13.0, 12.0, 12.0]);
 }
 
 #[test]
-fn below_alpha_one_segment_more_each_round_trip() {
+fn below_alpha_the_window_increases_by_one_segment_each_round_trip() {
     let mut path = Path::new(2);
     path.vegas.window.set_cwnd(f64::from(5 * MSS));
     path.send();
@@ -163,7 +163,7 @@ fn an_unused_window_does_not_grow() {
 }
 
 #[test]
-fn a_loss_takes_a_quarter_and_a_repeated_one_half() {
+fn a_loss_reduces_by_a_quarter_and_a_lost_retransmission_by_half() {
     for (window, transmits, left) in
         [(20, 1, 15), (19, 1, 15), (20, 2, 10), (4, 1, 3), (3, 1, 2), (3, 2, 2), (1, 1, 2)]
     {
@@ -174,18 +174,18 @@ fn a_loss_takes_a_quarter_and_a_repeated_one_half() {
 }
 
 #[test]
-fn losses_of_one_window_reduce_it_once() {
+fn losses_in_one_window_reduce_it_once() {
     let mut vegas = Vegas::new(&params(2));
     vegas.on_loss(&loss(500, 300, 20, 1));
     vegas.on_loss(&loss(510, 320, 15, 1));
     assert_eq!(vegas.window.cwnd(), 15 * MSS);
-    // This one was sent after the reduction.
+    // This segment was sent after the reduction.
     vegas.on_loss(&loss(700, 501, 15, 1));
     assert_eq!(vegas.window.cwnd(), 12 * MSS);
 }
 
 #[test]
-fn after_a_timeout_two_segments_and_slow_start_to_half() {
+fn a_timeout_starts_slow_start_from_two_segments_to_half_the_window() {
     let mut vegas = Vegas::new(&params(2));
     vegas.on_timeout(&loss(500, 300, 21, 1));
     assert_eq!((vegas.window.cwnd(), vegas.window.ssthresh()), (2 * MSS, 10 * MSS));
@@ -194,14 +194,14 @@ fn after_a_timeout_two_segments_and_slow_start_to_half() {
 #[test]
 fn the_fine_timeout_follows_the_round_trip() {
     let mut vegas = Vegas::new(&params(2));
-    assert!(!vegas.expired(ms(1_000_000), ms(0)), "nothing is measured yet");
+    assert!(!vegas.expired(ms(1_000_000), ms(0)), "no measurement yet");
     for _ in 0..200 {
         vegas.on_rtt_sample(Duration::from_millis(100));
     }
     // Without variation: 100 ms and a sixteenth.
     assert!(!vegas.expired(ms(106), ms(0)));
     assert!(vegas.expired(ms(107), ms(0)));
-    // A retransmission: an eighth more, 119.5 ms; a retransmitted one: twice, 239 ms.
+    // After a retransmission an eighth more, 119.5 ms; after another one of the same segment twice, 239 ms.
     vegas.on_loss(&loss(107, 0, 10, 1));
     assert!(!vegas.expired(ms(119), ms(0)) && vegas.expired(ms(120), ms(0)));
     vegas.on_loss(&loss(240, 0, 10, 2));
@@ -217,7 +217,7 @@ fn the_first_measurement_gives_one_and_a_half_round_trips() {
 }
 
 #[test]
-fn all_that_a_delayed_acknowledgement_covers_was_out() {
+fn all_segments_of_a_delayed_acknowledgement_count_as_outstanding() {
     let result = |credit| {
         let mut round = Round::new();
         round.measure(Duration::from_millis(100));
@@ -227,29 +227,31 @@ fn all_that_a_delayed_acknowledgement_covers_was_out() {
         let later = ack(Instant::from_secs_f64(2.0), 20_000, 8_000, None);
         round.on_ack(&Ack { avoidance_credit: credit, ..later }).map(|it| it.queued_segments(1e3))
     };
-    // Ten segments were sent in a round trip without a queue; eight are still out. With the two that
-    // were acknowledged they are ten: nothing queues. Counted as one they are fewer than were sent.
+    // Ten segments were sent in a round trip without a queue; eight are still outstanding. With the two
+    // acknowledged segments the window is ten: no backlog. If they count as one, the window is smaller than
+    // the data sent.
     assert_eq!((result(2 * MSS), result(MSS)), (Some(0.0), Some(-1.0)));
 }
 
 #[test]
-fn exactly_gamma_does_not_end_slow_start_and_more_takes_an_eighth() {
+fn a_backlog_of_gamma_does_not_end_slow_start_and_more_reduces_by_an_eighth() {
     let mut path = Path::new(10_000);
     path.vegas.thresholds = Arc::new((1.0, 3.0, 6.0));
     let mut window = 0.0;
     while path.vegas.window.ssthresh() > 2 * MSS {
         window = path.round(ten_segments);
     }
-    // At 16 six wait, which is γ; at 32 twenty-two: 28 are left, and one goes with that round trip's result.
+    // At 16 six segments queue, which is γ; at 32 twenty-two: the window becomes 28, and the result of that
+    // round trip deducts one more.
     assert!((27.0..=28.0).contains(&window), "{window}");
 }
 
 #[test]
-fn it_never_decreases_below_two_segments() {
+fn the_window_never_decreases_below_two_segments() {
     let mut path = Path::new(2);
     path.vegas.thresholds = Arc::new((0.0, 0.5, 1.0));
     path.vegas.round.measure(Duration::from_millis(100));
-    // A segment in 100 ms: one of two waits, more than β.
+    // A segment in 100 ms: one of two queues, more than β.
     let one_segment = |window: f64| Duration::from_millis(100).mul_f64(window);
     for _ in 0..5 {
         assert_eq!(path.round(one_segment), 2.0);
@@ -262,7 +264,7 @@ fn recovery_ends_slow_start_and_a_timeout_counts_as_a_reduction() {
     vegas.on_recovered(ms(100));
     assert_eq!(vegas.window.ssthresh(), 2 * MSS);
     vegas.on_timeout(&loss(500, 300, 20, 1));
-    // Section 3.1: it was sent before the last decrease.
+    // Section 3.1: the segment was sent before the last decrease.
     vegas.on_loss(&loss(600, 400, 20, 1));
     assert_eq!(vegas.window.cwnd(), 2 * MSS);
     vegas.on_loss(&loss(800, 501, 20, 1));
@@ -274,14 +276,14 @@ fn slow_start_that_passes_its_threshold_stops_within_the_round_trip() {
     let mut vegas = Vegas::new(&params(5));
     vegas.window.set_cwnd(f64::from(4 * MSS));
     vegas.growth = 1.0;
-    // The round trip ends far after.
+    // The end of the round trip is far ahead.
     vegas.round.restart(&ack(ms(100), 1, 100_000, None));
     (2..8).for_each(|una| vegas.on_ack(&ack(ms(110), una, 8_000, None)));
     assert_eq!(vegas.window.cwnd(), 5 * MSS);
 }
 
 #[test]
-fn nothing_is_judged_in_recovery() {
+fn the_window_is_not_adjusted_in_recovery() {
     let evaluations = |in_recovery| {
         let mut path = Path::settled(12);
         let una = path.next + 1;
@@ -296,7 +298,7 @@ fn nothing_is_judged_in_recovery() {
 }
 
 #[test]
-fn with_a_single_segment_out_a_longer_way_is_the_new_base() {
+fn with_a_single_outstanding_segment_a_longer_round_trip_is_the_new_base() {
     let queued = |sent: u64| {
         let mut round = Round::new();
         round.measure(Duration::from_millis(100));
@@ -305,7 +307,7 @@ fn with_a_single_segment_out_a_longer_way_is_the_new_base() {
         let ended = ack(ms(2_000), 10_000 + sent - 1, sent - 1_000, None);
         round.on_ack(&ended).map(|result| result.queued_segments(1e3))
     };
-    // Two segments of which half the time is spent in a queue, so it seems; of one that cannot be.
+    // Two segments that apparently spend half the time in a queue; a single segment cannot.
     assert_eq!((queued(1_000), queued(2_000)), (Some(0.0), Some(1.0)));
 }
 
@@ -317,13 +319,13 @@ fn a_round_trip_without_measurement_lasts_at_least_the_base() {
         round.restart(&ack(ms(1_000), 10_000, 5_000, None));
         round.on_ack(&ack(ms(1_000 + after_ms), 20_000, 5_000, None)).is_some()
     };
-    // Sooner is the acknowledgement of a first copy after a spurious timeout.
+    // An earlier acknowledgement is that of the original after a spurious timeout.
     assert_eq!((result(99), result(100)), (false, true));
 }
 
 proptest! {
     #[test]
-    fn the_window_stays_sane_whatever_arrives(
+    fn the_window_stays_valid_for_any_sequence_of_events(
         events in prop::collection::vec(
             (0_u8..8, 0_u64..3_000_000_000, any::<u32>(), 0_u8..4, any::<bool>()), 1..300)
     ) {

@@ -1,9 +1,9 @@
-//! BBR as Linux has it.
+//! BBR of Linux.
 
 use super::*;
 
-/// As Linux has it, in the cycle, with a bandwidth of 100 segments a second and a round trip of 100 ms:
-/// ten segments.
+/// BBR of Linux in the gain cycle, with a bandwidth of 100 segments a second and a round trip of 100 ms: ten
+/// segments.
 fn linux() -> Bbr {
     let stack = Stack {
         profile: Profile::Linux,
@@ -19,7 +19,7 @@ fn linux() -> Bbr {
     bbr
 }
 
-/// A round of 100 ms at half of that bandwidth, of which so many segments are lost.
+/// A round of 100 ms at half of that bandwidth with `lost` lost segments.
 fn policed_round(bbr: &mut Bbr, round: u64, lost: u64) {
     let (mss, now) = (u64::from(MSS), Instant::from_nanos(round * 100_000_000));
     let una = 5 * mss * round;
@@ -38,7 +38,8 @@ fn policed_round(bbr: &mut Bbr, round: u64, lost: u64) {
 fn linux_sends_at_the_rate_of_a_policer_without_probing() {
     let mut bbr = linux();
     (1..=9).for_each(|round| policed_round(&mut bbr, round, 2));
-    // Two stretches of four rounds lose 40 %: fifty segments a second are believed, and 1 % less is sent.
+    // Two intervals of four rounds lose 40 %: a rate of fifty segments a second is used, and the pacing rate
+    // is 1 % less.
     let policed = 50.0 * f64::from(MSS);
     assert_eq!(bbr.long_term_bandwidth.rate(), Some(policed));
     assert_eq!(bbr.bandwidth.max(), 2.0 * policed);
@@ -47,13 +48,13 @@ fn linux_sends_at_the_rate_of_a_policer_without_probing() {
         bbr.set_rate(bbr.pacing_gain());
         assert!((bbr.pacing_rate / policed - 0.99).abs() < 1e-9, "phase {phase}");
     }
-    // Linux, bbr_undo_cwnd: the losses were none.
+    // Linux, bbr_undo_cwnd: the losses were spurious.
     bbr.on_undo(0, 0);
     assert_eq!(bbr.long_term_bandwidth.rate(), None);
 }
 
 #[test]
-fn linux_forgets_what_filled_the_pipe_at_a_timeout_and_at_a_needless_recovery() {
+fn linux_resets_the_full_pipe_estimate_after_a_timeout_and_a_spurious_recovery() {
     let full = |event: fn(&mut Bbr)| {
         let mut bbr = linux();
         bbr.full_pipe = FullPipe::new();
@@ -62,19 +63,19 @@ fn linux_forgets_what_filled_the_pipe_at_a_timeout_and_at_a_needless_recovery() 
         bbr.full_pipe.on_round(100.0);
         bbr.full_pipe.is_full()
     };
-    // One round of growth and two flat ones: the next one decides.
+    // One round of growth and two without: the next round decides.
     assert!(full(|_| {}));
-    // Linux, bbr_set_state (TCP_CA_Loss) and bbr_undo_cwnd: full_bw is 0, so that it counts as growth.
+    // Linux, bbr_set_state (TCP_CA_Loss) and bbr_undo_cwnd: full_bw is 0, so the next round counts as growth.
     assert!(!full(|bbr| bbr.on_timeout(&loss(Instant::ZERO, 0, 0))));
     assert!(!full(|bbr| bbr.on_undo(0, 0)));
-    // But a pipe that is full stays so.
+    // A full pipe remains full.
     let mut bbr = linux();
     bbr.on_undo(0, 0);
     assert!(bbr.full_pipe.is_full());
 }
 
 #[test]
-fn a_probe_of_bandwidth_lasts_a_round_trip_and_until_the_pipe_holds_it_or_loses() {
+fn a_bandwidth_probe_lasts_a_round_trip_and_until_the_pipe_is_filled_or_losses_occur() {
     let ms = |ms: u64| Instant::from_nanos(ms * 1_000_000);
     let conditions = |at, gain, lost, prior_in_flight| probe_bw::CycleConditions {
         now: ms(at),
@@ -88,7 +89,7 @@ fn a_probe_of_bandwidth_lasts_a_round_trip_and_until_the_pipe_holds_it_or_loses(
     let next = |phase, conditions: probe_bw::CycleConditions| {
         ProbeBw::at_phase(phase).next(&conditions).gain()
     };
-    // Section 4.3.4.3: up, until there is as much in flight as the gain asks for, or something is lost.
+    // Section 4.3.4.3: up, until the data in flight reaches the target of the gain, or losses occur.
     assert_eq!(next(0, conditions(101, 1.25, false, 124.0)), 1.25);
     assert_eq!(next(0, conditions(101, 1.25, false, 125.0)), 0.75);
     assert_eq!(next(0, conditions(101, 1.25, true, 0.0)), 0.75);
@@ -100,8 +101,8 @@ fn a_probe_of_bandwidth_lasts_a_round_trip_and_until_the_pipe_holds_it_or_loses(
 }
 
 #[test]
-fn linux_takes_whole_even_windows_and_two_segments_more_while_it_probes() {
-    // Linux, bbr_quantization_budget. Ten segments, three quanta of one: 13, and so 14.
+fn linux_uses_windows_of_an_even_number_of_segments_and_two_more_while_probing() {
+    // Linux, bbr_quantization_budget. Ten segments and three quanta of one: 13, rounded up to 14.
     let mut bbr = linux();
     assert_eq!(segments(bbr.inflight(1.0)), 14.0);
     bbr.state = State::ProbeBw(ProbeBw::at_phase(0));
@@ -109,7 +110,7 @@ fn linux_takes_whole_even_windows_and_two_segments_more_while_it_probes() {
 }
 
 #[test]
-fn linux_takes_no_rate_over_less_than_the_least_round_trip() {
+fn linux_rejects_rate_samples_over_less_than_the_minimum_rtt() {
     let sampled = |interval_ms| {
         let rate = Some(RateSample {
             delivered: 1000 * u64::from(MSS),

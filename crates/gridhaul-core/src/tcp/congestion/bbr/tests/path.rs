@@ -1,4 +1,4 @@
-//! One flow alone on a path.
+//! A single flow on a path.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ pub(super) struct Path {
     pub(super) paced_until: Instant,
     pub(super) link_free_at: Instant,
     pub(super) account: RateAccount,
-    /// Segments out: when the acknowledgement comes, and when it was sent.
+    /// Outstanding segments: arrival time of the acknowledgement, and send time.
     pub(super) out: VecDeque<(Instant, Instant)>,
     pub(super) una: u64,
     /// Time and name of each change of state or gain.
@@ -68,7 +68,7 @@ impl Path {
 
     pub(super) fn receive(&mut self) {
         let prior_in_flight = self.in_flight();
-        let (_, sent_at) = self.out.pop_front().expect("something is out");
+        let (_, sent_at) = self.out.pop_front().expect("a segment is outstanding");
         self.account.on_acknowledged(self.now, &OutstandingSegment::new(self.una, MSS, sent_at));
         self.una += u64::from(MSS);
         let rtt = self.now.since(sent_at);

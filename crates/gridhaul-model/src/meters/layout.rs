@@ -1,0 +1,407 @@
+//! Conversion of a scenario to senders and queues.
+
+use gridhaul_core::tcp::{IdleRestart, OptionBytes, StackParams};
+use gridhaul_scenario::scenario::{
+    CongestionControlAlgorithm, Diagnostic, Direction, Hop, Load, Loss, Scenario, Stage,
+    upstream_name,
+};
+use gridhaul_scenario::units::{BufferLimit, Duration, Probability, QueueLimit};
+
+use crate::chain::aggregator::{AggregatorTcp, Control};
+use crate::chain::meter::{Demand, MeterTcp, Restart, Timer};
+use crate::fixed_point::{Class, DataSource, Network, Region, Resource};
+use crate::model_rules::ModelRules;
+
+/// A scenario as senders and queues, with the mapping to flows and links.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Layout {
+    /// MeterSolver and queues; the regions of aggregators are inside their classes.
+    pub(super) network: Network,
+    /// The link direction of each queue of the network.
+    pub(super) links: Vec<LinkEntry>,
+    /// One for each flow, in the order of the scenario.
+    pub(super) flows: Vec<FlowEntry>,
+    /// One for each group of upstream connections of aggregators.
+    pub(super) upstream: Vec<Upstream>,
+    /// Warnings: key and text.
+    pub(super) warnings: Vec<(String, String)>,
+}
+
+/// A flow of the scenario and its senders.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct FlowEntry {
+    pub(super) name: String,
+    /// The group of aggregators on its path, as an index into [`Layout::upstream`].
+    pub(super) upstream: Option<usize>,
+    /// Index of its class, in the network or in the region.
+    pub(super) class: usize,
+    /// Number of flows.
+    pub(super) count: u64,
+    pub(super) sizes: Sizes,
+    /// Timing of its messages.
+    pub(super) message_interval: MessageInterval,
+    /// Deadline of its messages.
+    pub(super) deadline: Option<Duration>,
+}
+
+/// Distribution of the time between messages of one sender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MessageInterval {
+    /// Constant.
+    Fixed,
+    /// Exponential (Poisson process).
+    Random,
+}
+
+/// Upstream connections of aggregators.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Upstream {
+    pub(super) name: String,
+    pub(super) aggregators: u64,
+    /// Index of their class in the network.
+    pub(super) class: usize,
+    /// Directions of links in the region; the buffer has none.
+    pub(super) links: Vec<LinkEntry>,
+    pub(super) sizes: Sizes,
+    key: (String, String, Option<String>),
+}
+
+/// Sizes of segments and acknowledgements, in bits.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Sizes {
+    /// Payload of a segment.
+    pub(super) payload: f64,
+    /// A segment with headers.
+    pub(super) segment: f64,
+    /// An acknowledgement.
+    pub(super) ack: f64,
+    /// Segments in a message.
+    pub(super) segments: u32,
+}
+
+/// A direction of a link and its queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct LinkEntry {
+    /// The direction.
+    pub(super) hop: Hop,
+    /// Number of equal links.
+    pub(super) count: u64,
+}
+
+/// Capacity in packets that represents an unlimited queue.
+const UNLIMITED: u32 = 1_000_000;
+
+/// Converts a scenario.
+///
+/// # Errors A flow without a path.
+pub(super) fn layout(scenario: &Scenario, rules: ModelRules) -> Result<Layout, Diagnostic> {
+    let mut layout = Layout {
+        network: Network { resources: Vec::new(), classes: Vec::new(), rules },
+        links: Vec::new(),
+        flows: Vec::new(),
+        upstream: Vec::new(),
+        warnings: Vec::new(),
+    };
+    for name in scenario.flow.keys() {
+        let stages = scenario.stages(name)?;
+        layout.flow(scenario, name, &stages);
+    }
+    Ok(layout)
+}
+
+/// The network under construction: its queues and their link directions.
+struct NetworkBuilder<'l> {
+    network: &'l mut Network,
+    links: &'l mut Vec<LinkEntry>,
+    /// Number of identical copies of the network (aggregators).
+    copies: u64,
+}
+
+impl Layout {
+    fn flow(&mut self, scenario: &Scenario, name: &str, stages: &[Stage]) {
+        let flow = &scenario.flow[name];
+        let tcp = stack(scenario, &stages[0]);
+        let (demand, segments, payload) = demand(&flow.load.plain(), &tcp);
+        let sizes = sizes(&tcp, payload, segments);
+        self.warn(name, &tcp, &demand);
+        let source = DataSource::Meter {
+            tcp: MeterTcp {
+                vegas: tcp.congestion_control == CongestionControlAlgorithm::Vegas,
+                window: window(&tcp).min(2),
+                timer: timer(&tcp),
+                restart: restart(&tcp),
+            },
+            demand,
+        };
+        let upstream = stages.get(1).map(|stage| self.upstream(scenario, stage, &sizes));
+        let count = stages[0].connections;
+        let class = match upstream {
+            None => {
+                let (network, links) = (&mut self.network, &mut self.links);
+                NetworkBuilder { network, links, copies: 1 }
+                    .add(scenario, &stages[0], sizes, source)
+            }
+            Some(index) => {
+                let Upstream { class, aggregators, links, .. } = &mut self.upstream[index];
+                let DataSource::Aggregator { region, .. } =
+                    &mut self.network.classes[*class].source
+                else {
+                    unreachable!("an upstream group is fed by an aggregator");
+                };
+                let network = &mut region.network;
+                let place = NetworkBuilder { network, links, copies: *aggregators };
+                let class = place.add(scenario, &stages[0], sizes, source);
+                network.classes[class].path.push(region.buffer);
+                class
+            }
+        };
+        let message_interval = match &*flow.load.plain() {
+            Load::Periodic(_) => MessageInterval::Fixed,
+            _ => MessageInterval::Random,
+        };
+        let (name, deadline) = (name.to_owned(), flow.effective_deadline());
+        self.flows.push(FlowEntry {
+            name,
+            upstream,
+            class,
+            count,
+            sizes,
+            message_interval,
+            deadline,
+        });
+    }
+
+    /// Index of the group of connections of a second stage, which is added if missing.
+    fn upstream(&mut self, scenario: &Scenario, stage: &Stage, messages: &Sizes) -> usize {
+        let key = (stage.from.clone(), stage.to.clone(), stage.stack.clone());
+        if let Some(index) = self.upstream.iter().position(|upstream| upstream.key == key) {
+            return index;
+        }
+        let tcp = stack(scenario, stage);
+        let sizes = sizes(&tcp, u64::from(tcp.mss), 1);
+        let capacity = match scenario.node[&stage.from].aggregator.as_ref().map(|node| node.buffer)
+        {
+            Some(BufferLimit::Messages(count)) => count.saturating_mul(messages.segments),
+            Some(BufferLimit::Bytes(bytes)) => (bytes.bits() as f64 / messages.payload) as u32,
+            None => 1,
+        };
+        let buffer =
+            Resource { rate: 1.0, capacity: capacity.max(1), copies: 1.0, acknowledges: true };
+        let rules = self.network.rules;
+        let network = Network { resources: vec![buffer], classes: Vec::new(), rules };
+        let payload_share = messages.payload / messages.segment;
+        let source = DataSource::Aggregator {
+            tcp: AggregatorTcp {
+                control: control(&tcp),
+                window: window(&tcp).min(WINDOW_MAX),
+                timer: timer(&tcp),
+            },
+            payload_bits: sizes.payload,
+            region: Box::new(Region { network, buffer: 0, payload_share }),
+        };
+        let name = upstream_name(&stage.from, &stage.to);
+        if window(&tcp) > WINDOW_MAX {
+            self.warnings.push((
+                name.clone(),
+                format!(
+                    "the chain of an aggregator has a window of at most {WINDOW_MAX} segments, and \
+                     the receive window is {}",
+                    window(&tcp)
+                ),
+            ));
+        }
+        let (network, links) = (&mut self.network, &mut self.links);
+        let class =
+            NetworkBuilder { network, links, copies: 1 }.add(scenario, stage, sizes, source);
+        let aggregators = stage.connections;
+        self.upstream.push(Upstream { name, aggregators, class, links: Vec::new(), sizes, key });
+        self.upstream.len() - 1
+    }
+}
+
+/// Largest window W_M in the chain of an aggregator; larger windows increase the computing time
+/// more than the accuracy.
+const WINDOW_MAX: u32 = 64;
+
+impl NetworkBuilder<'_> {
+    /// Adds senders and returns the index of their class.
+    fn add(
+        mut self,
+        scenario: &Scenario,
+        stage: &Stage,
+        sizes: Sizes,
+        source: DataSource,
+    ) -> usize {
+        let mut class = Class {
+            senders: stage.connections as f64 / self.copies as f64,
+            segment_bits: sizes.segment,
+            path: Vec::new(),
+            forward_delay: 0.0,
+            reverse_delay: 0.0,
+            independent_loss: 0.0,
+            source,
+        };
+        for hop in &stage.forward {
+            let direction = hop.direction(scenario);
+            class.forward_delay += direction.delay.as_secs_f64();
+            class.independent_loss =
+                1.0 - (1.0 - class.independent_loss) * (1.0 - independent_loss(direction));
+            class.path.push(self.queue(scenario, *hop, sizes.segment));
+        }
+        for hop in &stage.reverse {
+            let direction = hop.direction(scenario);
+            let rate = direction.rate.as_bits_per_sec().max(1) as f64;
+            class.reverse_delay += direction.delay.as_secs_f64() + sizes.ack / rate;
+        }
+        self.network.classes.push(class);
+        self.network.classes.len() - 1
+    }
+
+    /// Index of the queue of a direction, which is added if missing.
+    fn queue(&mut self, scenario: &Scenario, hop: Hop, segment_bits: f64) -> usize {
+        // The first queue of a region is the aggregator's buffer, which is no link.
+        let buffers = self.network.resources.len() - self.links.len();
+        if let Some(index) = self.links.iter().position(|place| place.hop == hop) {
+            return buffers + index;
+        }
+        let direction = hop.direction(scenario);
+        let waiting = match direction.queue {
+            QueueLimit::Packets(packets) => packets,
+            QueueLimit::Bytes(bytes) => (bytes.bits() as f64 / segment_bits) as u32,
+            QueueLimit::Unlimited => UNLIMITED,
+        };
+        let count = u64::from(scenario.link_members(&scenario.link[hop.link]));
+        self.network.resources.push(Resource {
+            rate: direction.rate.as_bits_per_sec().max(1) as f64,
+            // Equation 5 counts the packet in transmission, the queue limit does not.
+            capacity: waiting.saturating_add(1),
+            copies: count as f64 / self.copies as f64,
+            acknowledges: false,
+        });
+        self.links.push(LinkEntry { hop, count });
+        self.network.resources.len() - 1
+    }
+}
+
+impl Layout {
+    fn warn(&mut self, name: &str, tcp: &StackParams, demand: &Demand) {
+        let mut warn = |text: String| self.warnings.push((format!("flow.{name}"), text));
+        let greedy = matches!(demand, Demand::Greedy { .. });
+        let large =
+            window(tcp) > 2 && (greedy || matches!(demand, Demand::Messages { segments: 3.., .. }));
+        if large {
+            warn(format!(
+                "the chain of a meter has a window of at most 2 segments, and the receive window \
+                    is {}; set `receive_window` to \"2 segments\"",
+                window(tcp)
+            ));
+        }
+        if !tcp.delayed_ack.is_zero() {
+            warn(
+                "the profile may delay acknowledgements of single segments; the equations assume \
+                    immediate acknowledgements"
+                    .to_owned(),
+            );
+        }
+    }
+}
+
+fn stack(scenario: &Scenario, stage: &Stage) -> StackParams {
+    StackParams::named(scenario, stage.stack.as_ref(), stage.ip)
+}
+
+fn sizes(tcp: &StackParams, payload: u64, segments: u32) -> Sizes {
+    let (segment, ack) = (packet_bits(tcp, payload), packet_bits(tcp, 0));
+    Sizes { payload: (8 * payload) as f64, segment, ack, segments }
+}
+
+fn control(tcp: &StackParams) -> Control {
+    match tcp.congestion_control {
+        CongestionControlAlgorithm::Vegas => {
+            Control::Vegas { alpha: tcp.vegas.0, beta: tcp.vegas.1 }
+        }
+        CongestionControlAlgorithm::Reno | CongestionControlAlgorithm::Tahoe => {
+            Control::Reno { recovers_multiple_losses: false }
+        }
+        _ => Control::Reno { recovers_multiple_losses: true },
+    }
+}
+
+/// Receive window, in segments.
+fn window(tcp: &StackParams) -> u32 {
+    (tcp.receive_window / tcp.mss.max(1)).max(1)
+}
+
+fn timer(tcp: &StackParams) -> Timer {
+    Timer {
+        min: tcp.rto_min.as_secs_f64(),
+        max: tcp.rto_max.as_secs_f64(),
+        floor_on_variance: tcp.rto_floor_on_variance,
+        timestamps: tcp.timestamps,
+    }
+}
+
+/// Behaviour of the simulator after a silence (`Sender::restart_after_idle`).
+fn restart(tcp: &StackParams) -> Restart {
+    if !tcp.restart_after_idle {
+        return Restart::Never;
+    }
+    if tcp.policy.timer_runs_while_idle {
+        return Restart::TimerRunsOn;
+    }
+    // ns-2 begins with one segment, others with their initial window.
+    let one_segment = tcp.policy.idle_restart == IdleRestart::OneSegment;
+    let segments = if one_segment { 1 } else { tcp.initial_window / tcp.mss.max(1) };
+    if segments < 2 && window(tcp) > 1 {
+        Restart::OneSegment { from_ack: tcp.policy.idle_since_last_ack }
+    } else {
+        Restart::Never
+    }
+}
+
+/// Size of a packet; timestamps take 12 bytes (RFC 7323, padded).
+fn packet_bits(tcp: &StackParams, payload: u64) -> f64 {
+    let options = if tcp.timestamps && tcp.option_bytes == OptionBytes::All { 12 } else { 0 };
+    (8 * (payload + u64::from(tcp.header) + options)) as f64
+}
+
+/// Loss that does not depend on the load.
+fn independent_loss(direction: &Direction) -> f64 {
+    let random = match &direction.loss {
+        Some(Loss::Bernoulli(probability)) => probability.ratio(),
+        _ => 0.0,
+    };
+    let corrupted = direction.corrupt.map_or(0.0, Probability::ratio);
+    1.0 - (1.0 - random) * (1.0 - corrupted)
+}
+
+/// The application's demand, the number of segments per message, and the payload of a segment in
+/// bytes.
+fn demand(load: &Load, tcp: &StackParams) -> (Demand, u32, u64) {
+    let pieces = |size: u64| {
+        let segments = size.div_ceil(u64::from(tcp.mss.max(1))).max(1);
+        (u32::try_from(segments).unwrap_or(u32::MAX), size.div_ceil(segments).max(1))
+    };
+    let messages = |size: u64, per_second: f64| {
+        let (segments, payload) = pieces(size);
+        (Demand::Messages { per_second, segments }, segments, payload)
+    };
+    match load {
+        Load::OnOff(load) => {
+            let (on, off) = (load.on.as_secs_f64(), load.off.as_secs_f64());
+            match load.rate {
+                None => {
+                    let (segments, payload) = pieces(load.size.get());
+                    (Demand::Greedy { on, off }, segments, payload)
+                }
+                Some(rate) => {
+                    let mean = rate.as_bits_per_sec() as f64 * on / (on + off);
+                    messages(load.size.get(), mean / load.size.bits().max(1) as f64)
+                }
+            }
+        }
+        Load::Periodic(load) => messages(load.size.get(), 1.0 / load.every.as_secs_f64().max(1e-9)),
+        Load::Poisson(load) => messages(load.size.get(), 1.0 / load.every.as_secs_f64().max(1e-9)),
+        _ => messages(1, 0.0),
+    }
+}

@@ -1,0 +1,225 @@
+//! Throughput of the bulk flows and transfers of one scenario, and the load of its links.
+
+use std::collections::BTreeMap;
+
+use gridhaul_scenario::answer::{Estimate, Metric, Row, Scope};
+use gridhaul_scenario::backend::Unsupported;
+use gridhaul_scenario::scenario::{Hop, Load, Scenario};
+use gridhaul_scenario::units::Duration;
+
+use super::connection_chain::ConnectionChain;
+use super::demand::{Bottleneck, Demand};
+use super::path::direction;
+use super::slow_start::{TransferTime, transfer_time};
+use super::throughput_law::ThroughputLaw;
+use crate::model_rules::ModelRules;
+
+/// The result of the formulas for one point of a sweep.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PointAnswer {
+    /// One row for each flow.
+    pub flows: Vec<Row>,
+    /// One row for each direction of each link.
+    pub links: Vec<Row>,
+    /// For each flow: its key, the name of the formula, and the bottleneck.
+    pub laws: Vec<(String, &'static str, String)>,
+    /// Warnings: a key and the message.
+    pub notes: Vec<(String, String)>,
+}
+
+/// Answers one point of a sweep by formulas.
+///
+/// # Errors Each key for which there is no formula.
+pub fn answer_point(
+    scenario: &Scenario,
+    rules: ModelRules,
+) -> Result<PointAnswer, Vec<Unsupported>> {
+    let mut chains = Vec::new();
+    let mut unsupported = Vec::new();
+    for name in scenario.flow.keys() {
+        match ConnectionChain::of(scenario, name, rules) {
+            Ok(chain) => chains.push(chain),
+            Err(mut keys) => unsupported.append(&mut keys),
+        }
+    }
+    if unsupported.is_empty() {
+        unsupported = contended(scenario, &chains);
+    }
+    if !unsupported.is_empty() {
+        return Err(unsupported);
+    }
+    let key = |demand: &Demand<'_>| format!("flow.{}", demand.name);
+    let slowest = chains.iter().map(|chain| &chain.split_connections[chain.slowest]);
+    let laws = slowest
+        .map(|split_connection| {
+            (key(split_connection), split_connection.law.title(), split_connection.limit.text())
+        })
+        .collect();
+    let mut notes = Vec::new();
+    for split_connection in chains.iter().flat_map(|chain| &chain.split_connections) {
+        notes.extend(
+            split_connection.notes.iter().map(|note| (key(split_connection), note.clone())),
+        );
+    }
+    // The connections of one flow mostly share their notes.
+    notes.sort();
+    notes.dedup();
+    let flows = chains.iter().map(flow_row).collect();
+    Ok(PointAnswer { flows, links: link_rows(scenario, &chains), laws, notes })
+}
+
+/// The load of all flows on one direction of one link.
+#[derive(Debug, Default)]
+struct LinkLoad<'d> {
+    /// Offered load of one such link, in bit/s.
+    offered: f64,
+    flows: Vec<&'d str>,
+    /// Whether a flow takes all remaining capacity.
+    is_filled: bool,
+}
+
+fn carried<'d>(chains: &[ConnectionChain<'d>]) -> BTreeMap<(usize, bool), LinkLoad<'d>> {
+    let mut links: BTreeMap<(usize, bool), LinkLoad<'d>> = BTreeMap::new();
+    for demand in chains.iter().flat_map(|chain| &chain.split_connections) {
+        let path = &demand.path;
+        let acks = demand.arriving() / demand.segments_for_each_ack();
+        let sides =
+            [(&path.out, demand.rate, path.segment_bytes), (&path.back, acks, path.ack_bytes)];
+        for (hops, mut rate, bytes) in sides {
+            for hop in hops {
+                let carried = links.entry((hop.hop.link, hop.hop.forward)).or_default();
+                carried.offered += rate * hop.sharers * bytes * 8.0;
+                carried.flows.push(demand.name);
+                carried.is_filled |= demand.limit.fills(&hop.key);
+                rate *= 1.0 - hop.loss;
+            }
+        }
+    }
+    links
+}
+
+/// Links whose capacity is contended by different flows. Equal flows share evenly; for unequal
+/// flows there is no formula that holds for all congestion control algorithms, round-trip times and
+/// queues.
+fn contended(scenario: &Scenario, chains: &[ConnectionChain<'_>]) -> Vec<Unsupported> {
+    let mut unsupported = Vec::new();
+    for ((link, forward), carried) in carried(chains) {
+        let (key, direction) = direction(scenario, Hop { link, forward });
+        let rate = direction.rate.as_bits_per_sec() as f64;
+        let is_over = carried.is_filled || carried.offered > rate * (1.0 + 1e-9);
+        if is_over && carried.flows.len() > 1 {
+            unsupported.push(Unsupported {
+                key: format!("{key}.rate"),
+                reason: format!(
+                    "the flows {} together saturate this link, and no formula gives their \
+                        shares; use `--on sim`",
+                    carried.flows.join(", ")
+                ),
+            });
+        }
+    }
+    unsupported
+}
+
+fn flow_row(chain: &ConnectionChain<'_>) -> Row {
+    let demand = chain.first();
+    let mut known: Vec<(Metric, Estimate)> = Vec::new();
+    let mut set = |metric, value| known.push((metric, Estimate::exact(value, 1)));
+    let (path, loss) = (&demand.path, demand.connection.loss);
+    let connections = demand.connections as f64;
+    let sent = demand.rate * connections;
+    // Each segment that is sent arrives or is lost; arriving segments are assumed to be new data.
+    let arrived = chain.arriving() * connections;
+    let payload_bits = f64::from(demand.stack.mss) * 8.0;
+    let segment_bits = path.segment_bytes * 8.0;
+    let is_bulk = demand.flow.load == Load::Bulk;
+    if is_bulk {
+        let acks = demand.arriving() * connections / demand.segments_for_each_ack();
+        set(Metric::Goodput, arrived * payload_bits);
+        set(Metric::Throughput, arrived * segment_bits);
+        set(Metric::ReverseThroughput, acks * path.ack_bytes * 8.0 * (1.0 - path.ack_loss()));
+        set(Metric::OfferedLoad, sent * segment_bits);
+    }
+    if let Load::Transfer(transfer) = &demand.flow.load {
+        let segments = transfer.size.get().div_ceil(u64::from(demand.stack.mss)).max(1) as f64;
+        if let Some(time) = completion(chain, segments) {
+            let is_single = demand.connections == 1;
+            if is_single || demand.flow.start_spread.is_some_and(Duration::is_zero) {
+                set(Metric::Goodput, connections * transfer.size.get() as f64 * 8.0 / time);
+            }
+            set(Metric::CompletionTime, time);
+            set(Metric::TransferRate, transfer.size.get() as f64 * 8.0 / time);
+        }
+    }
+    if let Some(rtt_s) = demand.rtt_s.filter(|_| is_bulk) {
+        set(Metric::RttMean, rtt_s);
+        if demand.law == ThroughputLaw::Cubic && demand.limit == Bottleneck::Loss {
+            // Little's law: the data in flight are the rate times the round-trip time.
+            set(Metric::CwndMean, demand.rate * rtt_s * f64::from(demand.stack.mss));
+        }
+    }
+    if !matches!(demand.law, ThroughputLaw::Sawtooth | ThroughputLaw::FullLink) {
+        // Every lost segment is retransmitted, and no other segment.
+        set(Metric::RetransmissionRatio, loss);
+        set(Metric::SegmentLoss, chain.loss());
+        set(Metric::SegmentLossTotal, chain.loss());
+        let is_single = chain.split_connections.len() == 1;
+        if let Some(rtt_s) = demand.rtt_s.filter(|_| is_bulk && is_single) {
+            let queued = match demand.limit {
+                Bottleneck::Acknowledgements(_) => 0.0,
+                _ => rtt_s - demand.connection.rtt_s,
+            };
+            set(Metric::SegmentDelayMean, path.out_s + queued);
+            set(Metric::SegmentDelayTotal, path.out_s + queued);
+        }
+    }
+    Row::new((demand.name.to_owned(), demand.connections), Scope::Flow, known)
+}
+
+/// Completion time of a transfer. Through proxies: the time over the slowest connection plus the
+/// one-way delay of the others, which work in parallel.
+fn completion(chain: &ConnectionChain<'_>, segments: f64) -> Option<f64> {
+    let demand = &chain.split_connections[chain.slowest];
+    if demand.law == ThroughputLaw::SquareRoot {
+        // The paper assumes steady-state throughput from the first segment on.
+        return Some(segments / chain.arriving());
+    }
+    let stack = &demand.stack;
+    let transfer = TransferTime {
+        segments,
+        initial_window: f64::from(stack.initial_window) / f64::from(stack.mss),
+        link: demand.path.bottleneck().map_or(f64::INFINITY, |(rate, _)| rate),
+        steady: demand.arriving(),
+        out_s: demand.path.out_s,
+        ack_loss: demand.path.ack_loss(),
+        handshake_s: stack.handshake.then(|| stack.rto_initial.as_secs_f64()),
+    };
+    let others =
+        chain.split_connections.iter().enumerate().filter(|(index, _)| *index != chain.slowest);
+    let handshakes = if stack.handshake { 1.0 } else { 0.0 };
+    let path_s: f64 = others
+        .map(|(_, split_connection)| {
+            split_connection.path.out_s + handshakes * split_connection.path.rtt_s()
+        })
+        .sum();
+    Some(transfer_time(&demand.connection, &transfer)? + path_s)
+}
+
+fn link_rows(scenario: &Scenario, chains: &[ConnectionChain<'_>]) -> Vec<Row> {
+    let carried = carried(chains);
+    let is_steady = chains.iter().all(|chain| chain.first().flow.load == Load::Bulk);
+    let mut rows = Vec::new();
+    for (index, (name, link)) in scenario.link.iter().enumerate() {
+        let members = scenario.link_members(link);
+        let sides = [("forward", true, link.forward()), ("reverse", false, link.reverse())];
+        for (side, forward, direction) in sides {
+            let Some(direction) = direction else { continue };
+            let offered = carried.get(&(index, forward)).map_or(0.0, |carried| carried.offered);
+            let used = offered / direction.rate.as_bits_per_sec() as f64;
+            let known = is_steady.then(|| (Metric::Utilisation, Estimate::exact(used, 1)));
+            let named = (format!("{name}.{side}"), u64::from(members));
+            rows.push(Row::new(named, Scope::Link, known));
+        }
+    }
+    rows
+}

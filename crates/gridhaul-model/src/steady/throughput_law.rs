@@ -1,0 +1,209 @@
+//! The published throughput law for each congestion control algorithm.
+
+use gridhaul_core::tcp::{ByteCounting, StackParams};
+use gridhaul_scenario::scenario::CongestionControlAlgorithm;
+
+use super::own_queue::mean_round_s;
+use super::path::Path;
+use super::square_root::LOSS_MAX;
+use super::timeouts::{WINDOW_MIN, window_at_loss};
+use super::{
+    Connection, cubic_rate, cubic_window, limited_square_root_rate, send_rate, square_root_rate,
+};
+use crate::model_rules::ModelRules;
+
+/// A formula of steady-state throughput.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ThroughputLaw {
+    /// Reno with timeouts (Padhye et al. 1998).
+    Timeouts,
+    /// The square-root law (paper `plc`, equations 1 to 3): the assumptions of the paper.
+    SquareRoot,
+    /// CUBIC's response function (RFC 9438, section 5).
+    Cubic,
+    /// Vegas without loss: α to β segments of each flow wait in the queue (Brakmo and Peterson
+    /// 1995).
+    Vegas,
+    /// No loss: the receive window limits the rate.
+    Window,
+    /// A single Reno flow on a link whose queue overflows (Lakshman and Madhow 1997).
+    Sawtooth,
+    /// Window reductions on a link that is assumed to stay saturated: no published law.
+    FullLink,
+}
+
+/// Selects the law for an algorithm on a path with loss (`loss` above zero) or without.
+///
+/// # Errors The reason why there is no law.
+pub fn law_of(
+    congestion_control: CongestionControlAlgorithm,
+    loss: f64,
+    rules: ModelRules,
+) -> Result<ThroughputLaw, &'static str> {
+    match congestion_control {
+        CongestionControlAlgorithm::Reno if rules == ModelRules::Paper => {
+            Ok(ThroughputLaw::SquareRoot)
+        }
+        // The formula describes Reno. It is also the more accurate one of the two laws for NewReno
+        // and SACK, since it includes timeouts; docs/limitations/model.md has the figures.
+        CongestionControlAlgorithm::Reno
+        | CongestionControlAlgorithm::NewReno
+        | CongestionControlAlgorithm::Sack => Ok(ThroughputLaw::Timeouts),
+        CongestionControlAlgorithm::Cubic => Ok(ThroughputLaw::Cubic),
+        CongestionControlAlgorithm::Bbr => {
+            Err("there is no published formula for the steady state of BBR; use `--on sim`")
+        }
+        CongestionControlAlgorithm::Vegas if loss <= 0.0 => Ok(ThroughputLaw::Vegas),
+        CongestionControlAlgorithm::Vegas => {
+            Err("the formula for Vegas requires links without loss; use `--on sim`")
+        }
+        CongestionControlAlgorithm::Fixed | CongestionControlAlgorithm::Tahoe if loss <= 0.0 => {
+            Ok(ThroughputLaw::Window)
+        }
+        CongestionControlAlgorithm::Fixed => {
+            Err("there is no formula for a fixed window with loss; use `--on sim`")
+        }
+        CongestionControlAlgorithm::Medx
+        | CongestionControlAlgorithm::Veno
+        | CongestionControlAlgorithm::Westwood => {
+            Err("there is no formula for `medx`, `veno` and `westwood`; use `--on sim`")
+        }
+        CongestionControlAlgorithm::Tahoe => {
+            Err("there is no formula for Tahoe with loss; use `--on sim`")
+        }
+    }
+}
+
+impl ThroughputLaw {
+    /// Name in warnings.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Timeouts => {
+                "Reno's full formula with timeouts (Padhye, Firoiu, Towsley and Kurose 1998)"
+            }
+            Self::SquareRoot => "the square-root law (paper `plc`, equations 1 to 3)",
+            Self::Cubic => "CUBIC's response function (RFC 9438, section 5), without timeouts",
+            Self::Vegas => {
+                "Vegas' equilibrium without loss: alpha to beta segments in the queue (Brakmo \
+                    and Peterson 1995)"
+            }
+            Self::Window => "the receive window over the round-trip time, without loss",
+            Self::Sawtooth => {
+                "the sawtooth of one Reno flow on a saturated link (Lakshman and Madhow 1997)"
+            }
+            Self::FullLink => "the link rate, assuming a saturated link (no published law)",
+        }
+    }
+
+    /// Segments per second that one connection sends if no link limits it.
+    pub(super) fn rate(self, connection: &Connection) -> f64 {
+        let Connection { rtt_s, loss, window, .. } = *connection;
+        let by_window = window / rtt_s;
+        match self {
+            Self::Timeouts => send_rate(connection),
+            Self::SquareRoot => limited_square_root_rate(connection),
+            Self::Cubic => cubic_rate(rtt_s, loss).min(by_window),
+            Self::Vegas | Self::Window | Self::Sawtooth | Self::FullLink => by_window,
+        }
+    }
+
+    /// Mean round-trip time of one connection in seconds on a link of `link` segments per second
+    /// with a queue of `queue` segments, including the queueing delay of its own window.
+    pub(super) fn round_s(self, connection: &Connection, link: f64, queue: f64) -> f64 {
+        let Connection { rtt_s, loss, window, acked_by_each: b, .. } = *connection;
+        let most = window.min(link * rtt_s + queue);
+        if self.is_window_limited(connection) {
+            return rtt_s.max(most / link);
+        }
+        if self != Self::Cubic {
+            return mean_round_s(rtt_s, link, window_at_loss(loss, b).min(most), 0.5);
+        }
+        // CUBIC's window depends on the round-trip time, and the round-trip time on the window. The
+        // window grows with a power below one of the round-trip time, so that the iteration
+        // converges.
+        let kept = 0.7;
+        let step = |round_s: f64| {
+            let top = cubic_window(round_s, loss).0 * 2.0 / (1.0 + kept);
+            mean_round_s(rtt_s, link, top.min(most), kept)
+        };
+        (0..60).fold(rtt_s, |round_s, _| step(round_s))
+    }
+
+    /// Whether the receive window limits the rate, not the loss.
+    pub(super) fn is_window_limited(self, connection: &Connection) -> bool {
+        let Connection { rtt_s, loss, window, acked_by_each: b, .. } = *connection;
+        match self {
+            Self::Timeouts => window_at_loss(loss, b) >= window,
+            Self::SquareRoot => square_root_rate(rtt_s, loss, b) >= window / rtt_s,
+            Self::Cubic => cubic_window(rtt_s, loss).0 >= window,
+            Self::Vegas | Self::Window | Self::Sawtooth | Self::FullLink => true,
+        }
+    }
+
+    /// The assumption of the law that does not hold, as a warning.
+    pub(super) fn violated_assumption(self, connection: &Connection) -> Option<String> {
+        let Connection { rtt_s, loss, window, acked_by_each: b, .. } = *connection;
+        let mean = match self {
+            Self::Timeouts => window_at_loss(loss, b).min(window),
+            Self::Cubic => cubic_window(rtt_s, loss).0.min(window),
+            Self::Vegas | Self::Window | Self::Sawtooth | Self::FullLink | Self::SquareRoot => {
+                return None;
+            }
+        };
+        if loss > LOSS_MAX && self != Self::Timeouts {
+            return Some(format!(
+                "the loss is above {} %, where timeouts dominate, which this law ignores: the \
+                    result is an upper bound",
+                LOSS_MAX * 100.0
+            ));
+        }
+        (loss > 0.0 && mean < WINDOW_MIN).then(|| match self {
+            Self::Timeouts => "the window is below 4 segments, where nearly every loss causes a \
+                timeout and the result depends on timer details"
+                .to_owned(),
+            _ => "the window is below 4 segments, where losses cause timeouts, which this law \
+                ignores: the result is an upper bound"
+                .to_owned(),
+        })
+    }
+}
+
+impl Connection {
+    /// The parameters of a stack on a path. With the paper's assumptions the round-trip time is the
+    /// sum of the delays (paper `plc`, Table II: they include the processing time of the proxies).
+    pub(super) fn of(stack: &StackParams, path: &Path, rules: ModelRules) -> Self {
+        let is_delayed =
+            !stack.delayed_ack.is_zero() && stack.byte_counting != ByteCounting::PerAcked;
+        // The acknowledgement of the first segment is delayed until the last segment that it covers
+        // arrives.
+        let ack_delay = f64::from(stack.ack_every.saturating_sub(1)) * path.slowest_s;
+        let rtt_s = match rules {
+            ModelRules::Refined => path.rtt_s() + ack_delay.min(stack.delayed_ack.as_secs_f64()),
+            ModelRules::Paper => path.propagation_s,
+        };
+        let mut connection = Self {
+            rtt_s,
+            loss: path.loss(),
+            window: (f64::from(stack.receive_window) / f64::from(stack.mss)).floor().max(1.0),
+            acked_by_each: if is_delayed { f64::from(stack.ack_every) } else { 1.0 },
+            timeout_s: 0.0,
+        };
+        connection.set_round(rtt_s, stack, path);
+        connection
+    }
+
+    /// Sets the round-trip time and the retransmission timeout that follows from it.
+    pub(super) fn set_round(&mut self, rtt_s: f64, stack: &StackParams, path: &Path) {
+        // RFC 6298, 2.3: SRTT + max(G, 4 RTTVAR); Linux has its floor in place of G.
+        let spread = 4.0 * path.jitter_deviation_s;
+        let floor = stack.rto_min.as_secs_f64();
+        let timeout_s = if stack.rto_floor_on_variance {
+            rtt_s + spread.max(floor)
+        } else {
+            (rtt_s + spread.max(stack.clock_granularity.as_secs_f64())).max(floor)
+        };
+        self.rtt_s = rtt_s;
+        self.timeout_s = timeout_s.min(stack.rto_max.as_secs_f64());
+    }
+}

@@ -1,0 +1,244 @@
+//! Charts of recorded time series.
+
+use std::collections::BTreeMap;
+
+use gridhaul_scenario::Answer;
+use gridhaul_scenario::answer::{Column, ColumnData, Series};
+
+use super::{NamedChart, capital, slug};
+use crate::chart::{Axis, Chart, DataPoint, LineChart, LineSeries};
+use crate::format::column;
+use crate::parameter_label;
+
+/// Maximum number of lines in a chart, and of charts for a quantity.
+const LINES_MAX: usize = 8;
+const CHARTS_MAX: usize = 6;
+
+/// Quantities that share one chart.
+const TOGETHER: (&str, &str) = ("cwnd_byte", "ssthresh_byte");
+
+/// A quantity that is omitted because it is the first one in other units.
+const REDUNDANT: (&str, &str) = ("queue_packets", "queue_byte");
+
+/// The data of a line.
+struct Line {
+    /// Label of the answer, point of the sweep, quantity, then the keys of the row.
+    parts: Vec<String>,
+    points: Vec<DataPoint>,
+}
+
+/// One chart for each table and quantity; several answers and several points of a sweep share the
+/// axes. `names` are the names of the points, if they have any.
+pub(super) fn charts(answers: &[(String, &Answer)], names: &[String]) -> Vec<NamedChart> {
+    let mut quantities: Vec<(&str, &str)> = Vec::new();
+    for (_, answer) in answers {
+        for series in &answer.series {
+            let (table, _) = table_and_point(series, answer);
+            for column in series.columns.iter().skip(1).filter(|column| !is_key(column)) {
+                let quantity = (table, column.name.as_str());
+                if !quantities.contains(&quantity) {
+                    quantities.push(quantity);
+                }
+            }
+        }
+    }
+    let all = quantities.clone();
+    let follows = |table: &str, quantity: &str, (first, second): (&str, &str)| {
+        quantity == second && all.contains(&(table, first))
+    };
+    quantities.retain(|(table, quantity)| {
+        !follows(table, quantity, TOGETHER) && !follows(table, quantity, REDUNDANT)
+    });
+    let charts = quantities.into_iter().map(|(table, quantity)| {
+        let mut lines = lines(answers, names, table, quantity);
+        if quantity == TOGETHER.0 {
+            lines.extend(self::lines(answers, names, table, TOGETHER.1));
+        }
+        draw(lines, table, quantity)
+    });
+    charts.flatten().collect()
+}
+
+/// Congestion windows and queues explain most; all time series rank below charts of differences
+/// between points.
+pub(super) fn rank(chart: &NamedChart) -> f64 {
+    let ranks = [("queues-", 0.3), ("windows-cwnd", 0.28), ("delays-", 0.22), ("throughput-", 0.2)];
+    let found = ranks.iter().find(|(name, _)| chart.name.starts_with(name));
+    found.map_or(0.1, |(_, rank)| *rank)
+}
+
+/// One quantity of one flow or direction, with a line for each point of the sweep.
+pub(super) fn chart_of(
+    answer: &Answer,
+    names: &[String],
+    (title, quantity, of): (&str, &str, &str),
+) -> Option<Chart> {
+    let has = |series: &&Series| series.columns.iter().any(|column| column.name == quantity);
+    let (table, _) = table_and_point(answer.series.iter().find(has)?, answer);
+    let mut lines = lines(&[(String::new(), answer)], names, table, quantity);
+    lines.retain(|line| line.parts[3..].iter().any(|part| part == of));
+    let (heading, unit) = column(quantity);
+    let y = Axis::new(heading, unit).including(0.0);
+    let mut chart = LineChart::new(title, Axis::new("time", "s"), y);
+    chart.series = lines
+        .into_iter()
+        .map(|Line { parts, points }| LineSeries {
+            name: parts[1].clone(),
+            points,
+            ..LineSeries::default()
+        })
+        .collect();
+    (!chart.series.is_empty()).then(|| chart.into())
+}
+
+/// Name of the table, and the index of its point in the sweep.
+fn table_and_point<'a>(series: &'a Series, answer: &Answer) -> (&'a str, Option<usize>) {
+    let parts = series.name.rsplit_once('-').filter(|_| answer.points.len() > 1);
+    let found = parts.and_then(|(table, point)| Some((table, point.parse().ok()?)));
+    found.map_or((series.name.as_str(), None), |(table, point)| (table, Some(point)))
+}
+
+/// The lines of a quantity that was recorded and is not always zero.
+fn lines(answers: &[(String, &Answer)], names: &[String], of: &str, quantity: &str) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    for (label, answer) in answers {
+        for series in &answer.series {
+            let (table, point) = table_and_point(series, answer);
+            if table != of {
+                continue;
+            }
+            let point = point.map(|index| {
+                names
+                    .get(index)
+                    .cloned()
+                    .unwrap_or_else(|| parameter_label::of_point(&answer.points, index))
+            });
+            let label = if answers.len() > 1 { label.as_str() } else { "" };
+            let parts = vec![label.to_owned(), point.unwrap_or_default(), column(quantity).0];
+            lines.extend(split(series, quantity, &parts));
+        }
+    }
+    lines.retain(|line| line.points.iter().any(|point| point.y.is_finite() && point.y != 0.0));
+    lines
+}
+
+/// One chart, or one for each flow or link if there are too many lines.
+fn draw(lines: Vec<Line>, table: &str, quantity: &str) -> Vec<NamedChart> {
+    if lines.is_empty() {
+        return Vec::new();
+    }
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for line in &lines {
+        if !rows.iter().any(|row| *row == line.parts[3..]) {
+            rows.push(line.parts[3..].to_vec());
+        }
+    }
+    if lines.len() <= LINES_MAX || rows.len() < 2 {
+        return vec![chart(lines, table, quantity, "")];
+    }
+    let (mut lines, mut charts) = (lines, Vec::new());
+    let more = rows.len().saturating_sub(CHARTS_MAX);
+    let note = if more > 0 { format!(" ({more} more without a chart)") } else { String::new() };
+    for (index, row) in rows.iter().take(CHARTS_MAX).enumerate() {
+        let (own, others) = lines.into_iter().partition(|line| line.parts[3..] == **row);
+        let note = if index + 1 == CHARTS_MAX { note.as_str() } else { "" };
+        charts.push(chart(own, table, quantity, note));
+        lines = others;
+    }
+    charts
+}
+
+fn chart(mut lines: Vec<Line>, table: &str, quantity: &str, note: &str) -> NamedChart {
+    let all = lines.len();
+    lines.truncate(LINES_MAX);
+    let (heading, unit) = column(quantity);
+    let mut title = format!("{} over time", capital(&heading));
+    // Common parts of the names are in the title, the others in the legend.
+    let shared: Vec<bool> = (0..lines[0].parts.len())
+        .map(|part| lines.iter().all(|line| line.parts.get(part) == lines[0].parts.get(part)))
+        .collect();
+    for (part, text) in lines[0].parts.iter().enumerate() {
+        if shared[part] && part != 2 && !text.is_empty() {
+            title += &format!(", {text}");
+        }
+    }
+    if all > lines.len() {
+        title += &format!(" (first {LINES_MAX} of {all} lines)");
+    }
+    title += note;
+    let name = slug(&format!("{table}-{quantity}"));
+    let mut chart = LineChart::new(title, Axis::new("time", "s"), Axis::new(heading, unit));
+    chart.series = lines
+        .into_iter()
+        .map(|line| {
+            let own = line
+                .parts
+                .iter()
+                .zip(&shared)
+                .filter(|(text, shared)| !**shared && !text.is_empty());
+            let own: Vec<&str> = own.map(|(text, _)| text.as_str()).collect();
+            LineSeries { name: own.join(", "), points: line.points, ..LineSeries::default() }
+        })
+        .collect();
+    NamedChart { name, section: "Over time".to_owned(), chart: chart.into() }
+}
+
+/// The lines of a quantity in a table: one for each combination of keys.
+fn split(series: &Series, quantity: &str, parts: &[String]) -> Vec<Line> {
+    let Some(values) = series.columns.iter().find(|column| column.name == quantity) else {
+        return Vec::new();
+    };
+    let keys: Vec<&Column> =
+        series.columns.iter().skip(1).filter(|column| is_key(column)).collect();
+    let times = &series.columns[0].data;
+    let mut index: BTreeMap<Vec<u64>, usize> = BTreeMap::new();
+    let mut lines: Vec<Line> = Vec::new();
+    for row in 0..times.len().min(values.data.len()) {
+        let key: Vec<u64> = keys.iter().map(|key| code(&key.data, row)).collect();
+        let line = *index.entry(key).or_insert_with(|| {
+            let words = keys.iter().map(|key| word(key, row));
+            let parts = parts.iter().cloned().chain(words).collect();
+            lines.push(Line { parts, points: Vec::new() });
+            lines.len() - 1
+        });
+        let (x, y) = (number(times, row), number(&values.data, row));
+        lines[line].points.push(DataPoint { x, y, ci95: None });
+    }
+    // Messages are recorded in the order of arrival, with the time of their submission.
+    for line in &mut lines {
+        line.points.sort_by(|a, b| a.x.total_cmp(&b.x));
+    }
+    lines
+}
+
+/// Whether a column identifies rows: text, and these numbers.
+fn is_key(column: &Column) -> bool {
+    matches!(column.data, ColumnData::Text { .. })
+        || matches!(column.name.as_str(), "point" | "replication" | "run")
+}
+
+fn number(data: &ColumnData, row: usize) -> f64 {
+    match data {
+        ColumnData::Real(rows) => rows[row],
+        ColumnData::Whole(rows) => rows[row] as f64,
+        ColumnData::Text { .. } => f64::NAN,
+    }
+}
+
+fn code(data: &ColumnData, row: usize) -> u64 {
+    match data {
+        ColumnData::Real(rows) => rows.get(row).map_or(0, |value| value.to_bits()),
+        ColumnData::Whole(rows) => rows.get(row).copied().unwrap_or(0),
+        ColumnData::Text { rows, .. } => rows.get(row).copied().map_or(0, u64::from),
+    }
+}
+
+fn word(column: &Column, row: usize) -> String {
+    match &column.data {
+        ColumnData::Text { words, rows } => {
+            let word = rows.get(row).and_then(|word| words.get(*word as usize));
+            word.cloned().unwrap_or_default()
+        }
+        data => format!("{} {}", column.name, code(data, row)),
+    }
+}

@@ -1,0 +1,318 @@
+//! Text tables of answers, for the terminal and for reports.
+
+use gridhaul_scenario::Answer;
+use gridhaul_scenario::answer::{Estimate, Metric, Row, Scope};
+
+use crate::format::{self, Prefix, UNKNOWN};
+use crate::parameter_label;
+
+/// The level of detail of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Detail {
+    /// The headline metrics; the table fits a terminal.
+    #[default]
+    Headline,
+    /// Every known metric that is not zero in all rows.
+    Full,
+}
+
+/// A table of text cells.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TextTable {
+    /// Title: `Flows`, `Links`.
+    pub title: String,
+    /// Headings of the columns, units included.
+    pub headers: Vec<String>,
+    /// Rows, each with as many cells as there are headings.
+    pub rows: Vec<Vec<String>>,
+    /// Number of leading columns that identify the row; the others contain right-aligned numbers.
+    pub key_columns: usize,
+    /// Note below the table, such as omitted metrics.
+    pub note: Option<String>,
+}
+
+/// The headline metrics of the flows of one answer, or of its links if it has no flows.
+#[must_use]
+pub fn table(answer: &Answer) -> TextTable {
+    tables(&[(String::new(), answer)], Detail::Headline).into_iter().next().unwrap_or_default()
+}
+
+/// Flows and links of answers to the same scenario, each with its label (a backend, a scenario
+/// variant). A table with few rows is transposed, so that compared values are side by side.
+#[must_use]
+pub fn tables(answers: &[(String, &Answer)], detail: Detail) -> Vec<TextTable> {
+    let scopes = [(Scope::Flow, "Flows", "flow"), (Scope::Link, "Links", "link")];
+    let tables = scopes.into_iter().filter_map(|(scope, title, name)| {
+        let records = Records::new(answers, scope, name);
+        (!records.rows.is_empty()).then(|| records.table(title, detail))
+    });
+    let mut tables: Vec<TextTable> = tables.collect();
+    if let (Some(first), Some(note)) = (tables.first_mut(), deterministic_note(answers)) {
+        first.add_note(&note);
+    }
+    tables
+}
+
+impl TextTable {
+    /// Adds a line to the note.
+    pub fn add_note(&mut self, line: &str) {
+        match &mut self.note {
+            Some(note) => *note = format!("{note}\n{line}"),
+            None => self.note = Some(line.to_owned()),
+        }
+    }
+}
+
+/// The note on deterministic answers, whose replications have no confidence interval.
+fn deterministic_note(answers: &[(String, &Answer)]) -> Option<String> {
+    let replicated = answers.iter().filter(|(_, answer)| answer.replications > 1);
+    let points: Vec<bool> = replicated
+        .flat_map(|(_, answer)| answer.points.iter().map(|point| point.deterministic))
+        .collect();
+    let count = points.iter().filter(|deterministic| **deterministic).count();
+    let place = match count {
+        0 => return None,
+        _ if count == points.len() => String::new(),
+        _ => format!(" ({count} of {} points)", points.len()),
+    };
+    Some(format!(
+        "Deterministic{place}: no random number influences the result, so the replications are equal \
+         and there is no confidence interval."
+    ))
+}
+
+/// As [`tables`], restricted to these metrics, in their order and including unknown ones.
+#[must_use]
+pub fn tables_of(answers: &[(String, &Answer)], only: &[Metric]) -> Vec<TextTable> {
+    let scopes = [(Scope::Flow, "Flows", "flow"), (Scope::Link, "Links", "link")];
+    let tables = scopes.into_iter().filter_map(|(scope, title, name)| {
+        let selected = only.iter().copied().filter(|metric| metric.info().scope == scope);
+        let metrics: Vec<_> = selected.collect();
+        let records = Records::new(answers, scope, name);
+        (!records.rows.is_empty() && !metrics.is_empty())
+            .then(|| TextTable { title: title.to_owned(), ..records.shape(&metrics) })
+    });
+    tables.collect()
+}
+
+/// The headline metrics, in the order of the columns.
+pub(crate) const HEADLINE: &[Metric] = &[
+    Metric::Goodput,
+    Metric::Throughput,
+    Metric::CompletionTime,
+    Metric::TransfersFinished,
+    Metric::TransfersUnfinished,
+    Metric::RetransmissionRatio,
+    Metric::Timeouts,
+    Metric::RttMean,
+    Metric::MessageLoss,
+    Metric::DelayMean,
+    Metric::DelayP98,
+    Metric::Fairness,
+    Metric::LinkThroughput,
+    Metric::Utilisation,
+    Metric::LossRatio,
+    Metric::QueueMean,
+    Metric::LinkDelayMean,
+];
+
+/// Maximum number of rows of a transposed table.
+const TRANSPOSED_ROWS_MAX: usize = 4;
+
+/// All rows of one scope, each with its identifying cells.
+struct Records<'a> {
+    scope: Scope,
+    keys: Vec<String>,
+    rows: Vec<Record<'a>>,
+}
+
+/// A row of an answer with its identifying cells.
+struct Record<'a> {
+    names: Vec<String>,
+    row: &'a Row,
+    /// Number of replications of the answer.
+    replications: u32,
+}
+
+impl<'a> Records<'a> {
+    fn new(answers: &[(String, &'a Answer)], scope: Scope, name: &str) -> Self {
+        let points = || {
+            answers.iter().flat_map(|(label, answer)| {
+                answer.points.iter().map(move |point| (label, answer.replications, point))
+            })
+        };
+        let rows_of = |point: &'a gridhaul_scenario::answer::Point| match scope {
+            Scope::Flow => &point.flows,
+            Scope::Link => &point.links,
+        };
+        let mut parameters: Vec<&String> = Vec::new();
+        for key in points().flat_map(|(_, _, point)| point.parameters.keys()) {
+            if !parameters.contains(&key) {
+                parameters.push(key);
+            }
+        }
+        let compared = answers.len() > 1;
+        let counted = points().flat_map(|(_, _, point)| rows_of(point)).any(|row| row.count != 1);
+        let mut keys: Vec<String> = parameters.iter().map(|key| (*key).clone()).collect();
+        keys.push(name.to_owned());
+        if counted {
+            keys.push("count".to_owned());
+        }
+        if compared {
+            keys.push("answer".to_owned());
+        }
+        let mut rows = Vec::new();
+        for (label, replications, point) in points() {
+            for row in rows_of(point) {
+                let value = |key: &&String| {
+                    parameter_label::value(point, key).unwrap_or_else(|| UNKNOWN.to_owned())
+                };
+                let mut names: Vec<String> = parameters.iter().map(value).collect();
+                names.push(row.name.clone());
+                if counted {
+                    names.push(format::fixed(row.count as f64, 0));
+                }
+                if compared {
+                    names.push(label.clone());
+                }
+                rows.push(Record { names, row, replications });
+            }
+        }
+        let mut records = Self { scope, keys, rows };
+        if compared {
+            records.pair();
+        }
+        records
+    }
+
+    /// Groups the same row of several answers, in the order of the first answer.
+    fn pair(&mut self) {
+        let row_column = |names: &[String]| names[..names.len() - 1].to_vec();
+        let mut order: Vec<Vec<String>> = Vec::new();
+        let mut index = std::collections::BTreeMap::new();
+        for Record { names, .. } in &self.rows {
+            index.entry(row_column(names)).or_insert_with_key(|key| {
+                order.push(key.clone());
+                order.len()
+            });
+        }
+        self.rows.sort_by_key(|record| index.get(&row_column(&record.names)).copied());
+    }
+
+    fn table(&self, title: &str, detail: Detail) -> TextTable {
+        let in_scope =
+            Metric::ALL.iter().copied().filter(|metric| metric.info().scope == self.scope);
+        let (kept, dropped): (Vec<_>, Vec<_>) =
+            in_scope.partition(|metric| self.has_nonzero_value(*metric));
+        let wanted = |metric: &Metric| detail == Detail::Full || HEADLINE.contains(metric);
+        let metrics: Vec<_> = kept.into_iter().filter(wanted).collect();
+        // Metrics without any value are omitted without a note.
+        let zero = dropped.iter().filter(|metric| self.is_known(**metric));
+        let zero = zero.map(|metric| metric.info().heading).collect::<Vec<_>>().join(", ");
+        let note = (detail == Detail::Full && !zero.is_empty())
+            .then(|| format!("Omitted metrics, zero in all rows: {zero}."));
+        TextTable { title: title.to_owned(), note, ..self.shape(&metrics) }
+    }
+
+    fn shape(&self, metrics: &[Metric]) -> TextTable {
+        if self.rows.len() <= TRANSPOSED_ROWS_MAX {
+            self.transposed(metrics)
+        } else {
+            self.regular(metrics)
+        }
+    }
+
+    fn has_nonzero_value(&self, metric: Metric) -> bool {
+        self.rows.iter().any(|record| record.row.mean(metric).is_some_and(|mean| mean != 0.0))
+    }
+
+    fn is_known(&self, metric: Metric) -> bool {
+        self.rows.iter().any(|record| record.row.mean(metric).is_some())
+    }
+
+    /// One row for each flow or link, one column for each metric.
+    fn regular(&self, metrics: &[Metric]) -> TextTable {
+        let columns: Vec<_> = metrics.iter().map(|metric| self.column(*metric)).collect();
+        let headers =
+            self.keys.iter().cloned().chain(columns.iter().map(|(header, _)| header.clone()));
+        let rows = self.rows.iter().enumerate().map(|(index, record)| {
+            let cells = columns.iter().map(|(_, cells)| cells[index].clone());
+            record.names.iter().cloned().chain(cells).collect()
+        });
+        TextTable {
+            headers: headers.collect(),
+            rows: rows.collect(),
+            key_columns: self.keys.len(),
+            ..TextTable::default()
+        }
+    }
+
+    /// One row for each metric, one column for each flow or link.
+    fn transposed(&self, metrics: &[Metric]) -> TextTable {
+        // A cell that all rows share is omitted, except the flow or link.
+        let row_column = self.keys.iter().position(|key| key == "flow" || key == "link");
+        let counts = self.keys.iter().position(|key| key == "count");
+        let differs = |key: usize| {
+            self.rows.iter().any(|record| record.names[key] != self.rows[0].names[key])
+        };
+        let shown: Vec<usize> = (0..self.keys.len())
+            .filter(|key| Some(*key) == row_column || Some(*key) != counts && differs(*key))
+            .collect();
+        let swept = &self.keys[..row_column.unwrap_or(0)];
+        let name = |names: &[String]| {
+            let part = |index: &usize| match swept.get(*index) {
+                Some(key) => parameter_label::named(key, &names[*index], swept),
+                None => names[*index].clone(),
+            };
+            shown.iter().map(part).collect::<Vec<_>>().join(", ")
+        };
+        let first = self.keys[row_column.unwrap_or(0)].clone();
+        let headers =
+            std::iter::once(first).chain(self.rows.iter().map(|record| name(&record.names)));
+        let rows = metrics.iter().map(|metric| {
+            let info = metric.info();
+            let all: Vec<_> = self.rows.iter().map(|record| record.estimate(*metric)).collect();
+            let texts = format::estimates(&all, info.unit).into_iter().zip(&all).zip(&self.rows);
+            let cells = texts.map(|((text, estimate), record)| {
+                text + &format::qualification(estimate, record.replications)
+            });
+            std::iter::once(info.heading.to_owned()).chain(cells).collect()
+        });
+        let mut rows: Vec<Vec<String>> = rows.collect();
+        if let Some(count) = counts {
+            let cells = self.rows.iter().map(|record| record.names[count].clone());
+            rows.insert(0, std::iter::once("count".to_owned()).chain(cells).collect());
+        }
+        TextTable { headers: headers.collect(), rows, key_columns: 1, ..TextTable::default() }
+    }
+
+    /// A column in one unit, given in the heading; if that would hide small values, each cell has
+    /// its own unit.
+    fn column(&self, metric: Metric) -> (String, Vec<String>) {
+        let info = metric.info();
+        let all: Vec<_> = self.rows.iter().map(|record| record.estimate(metric)).collect();
+        let common = Prefix::common(&all, info.unit).filter(|_| !info.unit.is_empty());
+        let Some(prefix) = common else {
+            let cells = self.rows.iter().map(|record| record.cell(metric));
+            return (info.heading.to_owned(), cells.collect());
+        };
+        let cells = self.rows.iter().zip(&all).map(|(record, estimate)| match estimate.mean {
+            Some(mean) => {
+                format::interval(mean, estimate.ci95, prefix.factor)
+                    + &format::qualification(estimate, record.replications)
+            }
+            None => UNKNOWN.to_owned(),
+        });
+        (format!("{} ({})", info.heading, prefix.unit), cells.collect())
+    }
+}
+
+impl Record<'_> {
+    fn estimate(&self, metric: Metric) -> Estimate {
+        self.row.metrics.get(&metric).copied().unwrap_or_default()
+    }
+
+    fn cell(&self, metric: Metric) -> String {
+        format::qualified(&self.estimate(metric), metric.info().unit, self.replications)
+    }
+}

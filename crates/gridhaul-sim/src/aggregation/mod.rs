@@ -1,0 +1,109 @@
+//! Aggregators in a run: the connections that end at them, and their upstream connections.
+//!
+//! `topology.rs` derives the groups of upstream connections from the scenario, `wiring.rs` builds the
+//! aggregators, `events.rs` handles segments, `results.rs` computes metrics, and `unsupported.rs` lists
+//! the flows that cannot be aggregated. Admission and forwarding follow
+//! [`gridhaul_core::pep::aggregation`]; this module adds the flow and the time of each message, which a
+//! simulation records.
+
+mod events;
+mod results;
+mod topology;
+mod unsupported;
+mod wiring;
+
+use std::collections::VecDeque;
+
+use gridhaul_core::pep::aggregation::SegmentAggregator;
+use gridhaul_core::tcp::Segment;
+use gridhaul_scenario::scenario::Load;
+
+use crate::audit::AggregatorAudit;
+use crate::waiting_message::WaitingMessage;
+
+pub(crate) use events::Context;
+pub(crate) use results::BufferIntegrals;
+use topology::Group;
+pub(crate) use topology::Topology;
+pub(crate) use unsupported::unsupported;
+pub(crate) use wiring::Wiring;
+
+/// The aggregators of a run. All lists are empty in a run without aggregators.
+#[derive(Debug, Default)]
+pub(crate) struct Aggregators {
+    /// For each flow, the index of the upstream connection that forwards its data, or [`NO_UPSTREAM`].
+    pub forwarded_by: Vec<u32>,
+    /// Number of the flow of the first upstream connection. Upstream connection i is flow `first_flow + i`.
+    pub first_flow: u32,
+    pub connections: Vec<UpstreamConnection>,
+    pub nodes: Vec<AggregatorNode>,
+}
+
+/// Marks flows whose data no aggregator forwards.
+pub(crate) const NO_UPSTREAM: u32 = u32::MAX;
+
+/// One aggregator.
+#[derive(Debug)]
+pub(crate) struct AggregatorNode {
+    pub aggregator: SegmentAggregator,
+    pub audit: AggregatorAudit,
+    /// Whether a full buffer closes receive windows instead of dropping segments.
+    pub backpressure: bool,
+}
+
+/// The messages of one upstream connection.
+#[derive(Debug)]
+pub(crate) struct UpstreamConnection {
+    /// The aggregator, and the index of the connection at this aggregator.
+    pub node: u32,
+    pub slot: u32,
+    /// Messages that the receiver does not yet have completely, in order.
+    pub messages: VecDeque<WaitingMessage>,
+    /// End of the last message that the receiver has completely, as a position in the stream.
+    pub delivered: u64,
+}
+
+impl Aggregators {
+    /// Index of the upstream connection that forwards the data of a flow.
+    #[inline]
+    pub(crate) fn upstream_after(&self, flow: u32) -> Option<u32> {
+        self.forwarded_by.get(flow as usize).copied().filter(|&index| index != NO_UPSTREAM)
+    }
+
+    /// Whether a segment to this end carries data that an aggregator must admit.
+    #[inline]
+    pub(crate) fn receives(&self, to: u32, segment: &Segment) -> bool {
+        !self.forwarded_by.is_empty()
+            && segment.len > 0
+            && !to.is_multiple_of(2)
+            && self.forwarded_by[to as usize / 2] != NO_UPSTREAM
+    }
+
+    /// Whether this end is the sending end of an upstream connection.
+    #[inline]
+    pub(crate) fn sends_from(&self, end: u32) -> bool {
+        !self.connections.is_empty() && end >= 2 * self.first_flow && end.is_multiple_of(2)
+    }
+
+    /// Index of the upstream connection that is this flow.
+    #[inline]
+    pub(crate) fn upstream_index(&self, flow: u32) -> Option<usize> {
+        let index = flow.checked_sub(self.first_flow)? as usize;
+        (index < self.connections.len()).then_some(index)
+    }
+}
+
+/// Smallest and largest message of a load in bytes. A byte stream is divided into chunks of one segment.
+fn sizes(load: &Load, mss: u32) -> (u64, u64) {
+    let size = match &*load.plain() {
+        Load::Periodic(load) => load.size.get(),
+        Load::Poisson(load) => load.size.get(),
+        Load::OnOff(load) => load.size.get(),
+        Load::RequestResponse(load) => load.request.get(),
+        Load::Burst(load) => load.size.get(),
+        // Unknown before the trace is played, and never used: see `unsupported.rs`.
+        Load::Trace(_) => 1,
+        Load::Bulk | Load::Transfer(_) | Load::Application(_) => u64::from(mss),
+    };
+    (size, size)
+}

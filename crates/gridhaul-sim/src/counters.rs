@@ -1,0 +1,107 @@
+//! The counters of a run, from which `metrics.rs` computes metrics.
+
+use std::ops::Range;
+
+use gridhaul_core::link::{LossCause, PathCounters};
+use gridhaul_core::load::{DeadlineCounter, MessageDelays};
+use gridhaul_core::tcp::Segment;
+use gridhaul_scenario::units::{Duration, Instant};
+
+use crate::duplicates::Duplicates;
+use crate::handshakes::Handshakes;
+use crate::loss_cause::LossCauses;
+use crate::row_counters::RowCounters;
+
+/// The counters of a run.
+#[derive(Debug)]
+pub(crate) struct RunCounters {
+    /// Message delays of each row of flows.
+    pub delays: Vec<MessageDelays>,
+    /// Counters of each row of flows.
+    pub rows: Vec<RowCounters>,
+    /// Delay and loss of the data packets of each row of flows on their stage.
+    pub path_counters: Vec<PathCounters>,
+    /// Payload of each flow that was not delivered by the connection of the flow: datagrams, and payload that
+    /// aggregators have forwarded. Empty in runs without either.
+    pub indirect_payload: Vec<u64>,
+    /// Deadline checks of the messages of each row of flows that has a deadline.
+    pub deadline_checks: Vec<Option<DeadlineCounter>>,
+    /// Arrived and lost datagrams, in runs with links that duplicate packets.
+    pub duplicates: Option<Duplicates>,
+    /// How senders classify losses, compared with the ground truth.
+    pub loss_causes: LossCauses,
+    pub handshakes: Handshakes,
+    /// The measurement interval: from the end of the warm-up to the end of the run.
+    pub measured: Range<Instant>,
+}
+
+impl RunCounters {
+    /// `deadline_checks` has an entry for each row, `None` for a row without a deadline. `indirect_payload` has a
+    /// zero for each flow, or is empty.
+    pub(crate) fn new(
+        deadline_checks: Vec<Option<DeadlineCounter>>,
+        indirect_payload: Vec<u64>,
+        loss_causes: LossCauses,
+        measured: Range<Instant>,
+    ) -> Self {
+        let rows = deadline_checks.len();
+        Self {
+            delays: (0..rows).map(|_| MessageDelays::new()).collect(),
+            rows: vec![RowCounters::default(); rows],
+            path_counters: vec![PathCounters::default(); rows],
+            indirect_payload,
+            deadline_checks,
+            duplicates: None,
+            loss_causes,
+            handshakes: Handshakes::new(rows),
+            measured,
+        }
+    }
+
+    /// A data segment of a flow is lost for this cause.
+    #[inline]
+    pub(crate) fn on_segment_lost(
+        &mut self,
+        row: u32,
+        flow: u32,
+        segment: &Segment,
+        cause: LossCause,
+    ) {
+        self.path_counters[row as usize].lost += 1;
+        self.loss_causes.on_lost(flow, segment, cause);
+    }
+
+    /// A datagram is lost.
+    pub(crate) fn on_datagram_lost(&mut self, row: u32, number: u32) {
+        let totals = &mut self.rows[row as usize];
+        match &mut self.duplicates {
+            Some(duplicates) => duplicates.on_lost(row, number, totals),
+            None => totals.datagrams_lost += 1,
+        }
+    }
+
+    /// A datagram has arrived. Returns whether it is the first copy of its message.
+    pub(crate) fn is_first_copy(&mut self, row: u32, number: u32) -> bool {
+        let totals = &mut self.rows[row as usize];
+        self.duplicates.as_mut().is_none_or(|duplicates| duplicates.on_arrived(row, number, totals))
+    }
+
+    /// A message of a row is ready.
+    #[inline]
+    pub(crate) fn on_ready(&mut self, row: u32, ready: Instant) {
+        self.rows[row as usize].due += u64::from(self.measured.contains(&ready));
+        if let Some(check) = &mut self.deadline_checks[row as usize] {
+            check.on_ready(ready);
+        }
+    }
+
+    /// A message of a row has arrived completely.
+    pub(crate) fn on_delivered(&mut self, row: u32, ready: Instant, delay: Duration) {
+        if ready >= self.measured.start {
+            self.delays[row as usize].record(delay);
+        }
+        if let Some(check) = &mut self.deadline_checks[row as usize] {
+            check.on_delivered(ready, delay);
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Warnings about flows whose results depend on a difference between a real TCP stack and the simulator
+//! (docs/limitations/tcp.md).
+
+use gridhaul_core::tcp::{AlgorithmRules, StackParams};
+use gridhaul_scenario::answer::{Metric, RunRows, Warning};
+use gridhaul_scenario::scenario::{Flow, Scenario, Transport};
+use gridhaul_scenario::units::Duration;
+
+/// Warnings about flows with retransmissions. These limitations have no effect on other flows.
+pub(crate) fn warnings(scenario: &Scenario, rows: &RunRows) -> Vec<Warning> {
+    let flows = scenario.flow.iter().zip(&rows.flows);
+    let retransmitting = flows.filter(|(_, metrics)| {
+        metrics.iter().any(|(metric, value)| *metric == Metric::Retransmissions && *value > 0.0)
+    });
+    let about = |((name, flow), _): ((&String, &Flow), _)| {
+        let message = message(scenario, name, flow)?.to_owned();
+        Some(Warning { about: format!("flow.{name}"), message })
+    };
+    retransmitting.filter_map(about).collect()
+}
+
+/// The warning about a flow of which a proxy reset the connection with bytes at risk.
+pub(crate) fn proxy_reset(flow: &str) -> Warning {
+    let message = "a proxy reset the connection while it held bytes that it had acknowledged, which are \
+                   lost (lost_in_crashes_byte): the other side had reset the connection or had not \
+                   answered for 100 s and 15 retransmissions";
+    Warning { about: format!("flow.{flow}"), message: message.to_owned() }
+}
+
+fn message(scenario: &Scenario, name: &str, flow: &Flow) -> Option<&'static str> {
+    let stack = StackParams::named(scenario, flow.stack.as_ref(), flow.ip);
+    if flow.transport != Transport::Tcp || stack.policy.algorithms != AlgorithmRules::Linux {
+        return None;
+    }
+    if !stack.sack {
+        return Some(
+            "Linux without selective acknowledgements recovers from several losses in a window by a method that \
+             is not modelled: after the overflow of a long queue, goodput may deviate by a third",
+        );
+    }
+    is_reordered(scenario, name).then_some(
+        "Linux measures the extent of reordering (duplicate SACK) and waits for reordered packets, which is not \
+         modelled: the simulator treats them as lost, and a real host may be several times faster",
+    )
+}
+
+/// Whether packets are reordered by more than the quarter of a round-trip time for which RACK waits (RFC 8985,
+/// section 6.2, step 4).
+fn is_reordered(scenario: &Scenario, flow: &str) -> bool {
+    let Ok(routes) = scenario.routes(flow) else { return false };
+    let directions =
+        routes.forward.iter().chain(&routes.reverse).map(|hop| hop.direction(scenario));
+    let round_trip = directions.fold(Duration::ZERO, |sum, direction| sum + direction.delay);
+    let quarter = Duration::from_nanos(round_trip.as_nanos() / 4);
+    let mut reordered = routes.forward.iter().filter_map(|hop| hop.direction(scenario).reorder);
+    reordered.any(|reorder| reorder.delay > quarter)
+}

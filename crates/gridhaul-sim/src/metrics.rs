@@ -1,0 +1,275 @@
+//! Metrics of a run, from differences of counters between the end of the warm-up and the end of the run.
+
+mod undelivered;
+
+use gridhaul_core::link::{ConfusionMatrix, LinkAccount, PathCounters};
+use gridhaul_core::load::{
+    Application, DeadlineCounter, Goodputs, InFlightMessages, Transfers, message_loss,
+};
+use gridhaul_scenario::answer::{DelayCounts, Metric, Metrics, RunRows};
+use gridhaul_scenario::units::{Duration, Instant};
+
+use self::undelivered::Undelivered;
+use crate::aggregation::{Aggregators, BufferIntegrals};
+use crate::counters::RunCounters;
+use crate::flow::{Ends, Flow};
+use crate::layout::Layout;
+use crate::network::Network;
+use crate::proxy::{Proxies, ProxySums};
+use crate::row_counters::{RowCounters, SenderSums};
+
+/// The state of a run from which metrics are computed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RunState<'a> {
+    pub net: &'a Network,
+    pub flows: &'a [Flow],
+    pub in_flight: &'a InFlightMessages,
+    pub aggregators: &'a Aggregators,
+    pub proxies: &'a Proxies,
+    pub counters: &'a RunCounters,
+}
+
+/// Counters at the end of the warm-up.
+#[derive(Debug)]
+pub(crate) struct WarmupSnapshot {
+    at: Instant,
+    links: Vec<LinkAccount>,
+    rows: Vec<RowCounters>,
+    /// Integrated congestion windows and sender counters of each row.
+    cwnd_integrals: Vec<u128>,
+    senders: Vec<SenderSums>,
+    /// Payload that each flow has delivered; empty without a warm-up.
+    delivered: Vec<u64>,
+    /// Buffer integrals of each upstream connection.
+    buffers: Vec<BufferIntegrals>,
+    /// Counters of the proxies of each row; empty without proxies.
+    proxies: Vec<ProxySums>,
+    path_counters: Vec<PathCounters>,
+    confusion_matrices: Vec<ConfusionMatrix>,
+}
+
+impl WarmupSnapshot {
+    /// The counters at `now`, the end of the warm-up.
+    pub(crate) fn new(now: Instant, state: RunState<'_>) -> Self {
+        let RunState { net, flows, counters, .. } = state;
+        for account in net.links.iter().map(|link| &link.account) {
+            debug_assert!(account.arrived <= account.offered + account.duplicates);
+        }
+        let rows = counters.rows.len();
+        Self {
+            at: now,
+            links: net.links.accounts(now).collect(),
+            rows: counters.rows.clone(),
+            cwnd_integrals: counters.rows.iter().map(|row| row.cwnd_integral_at(now)).collect(),
+            senders: sender_sums(flows, rows),
+            delivered: if now == Instant::ZERO {
+                Vec::new()
+            } else {
+                (0..flows.len()).map(|index| state.delivered(index)).collect()
+            },
+            buffers: state.aggregators.buffer_integrals(now),
+            proxies: state.proxies.sums(now, flows, rows),
+            path_counters: counters.path_counters.clone(),
+            confusion_matrices: counters.loss_causes.rows().to_vec(),
+        }
+    }
+}
+
+impl RunState<'_> {
+    /// When the run ends.
+    const fn end(&self) -> Instant {
+        self.counters.measured.end
+    }
+
+    /// Payload of a flow that has reached the application at the end of its path.
+    fn delivered(&self, index: usize) -> u64 {
+        let flow = &self.flows[index];
+        let is_forwarded = || self.aggregators.upstream_after(index as u32).is_some();
+        match &flow.ends {
+            Ends::Tcp(ends) if flow.app.is_none() || !is_forwarded() => {
+                ends[1].receiver().delivered()
+            }
+            _ => self.counters.indirect_payload[index],
+        }
+    }
+}
+
+/// Counters of the senders of each row so far.
+fn sender_sums(flows: &[Flow], rows: usize) -> Vec<SenderSums> {
+    let mut sums = vec![SenderSums::default(); rows];
+    for flow in flows {
+        if let Ends::Tcp(ends) = &flow.ends {
+            sums[flow.row as usize].add(ends);
+        }
+    }
+    sums
+}
+
+/// The rows of a finished run. `before` has the counters at the start of the measurement interval.
+pub(crate) fn rows(
+    state: RunState<'_>,
+    before: Option<&WarmupSnapshot>,
+    layout: &Layout,
+) -> RunRows {
+    let (flow_rows, link_rows) = (layout.flows.len(), layout.directions.rows().len());
+    let Some(before) = before else {
+        let (flows, links) = (vec![Vec::new(); flow_rows], vec![Vec::new(); link_rows]);
+        return RunRows { flows, links, delays: Vec::new() };
+    };
+    let RunState { net, flows, counters, .. } = state;
+    let end = state.end();
+    let span = end.since(before.at);
+    let senders = sender_sums(flows, flow_rows);
+    let senders = senders.iter().zip(&before.senders).map(|(now, then)| now.since(then));
+    let path_counters = counters.path_counters.iter().zip(&before.path_counters);
+    let path_counters: Vec<PathCounters> =
+        path_counters.map(|(now, then)| now.since(then)).collect();
+    let proxies = state.proxies.sums(end, flows, flow_rows);
+    let flow = |(row, senders): (usize, SenderSums)| {
+        let stages: Vec<_> = layout.stages(row).iter().map(|&stage| path_counters[stage]).collect();
+        let mut metrics =
+            flow_row(state, before, row, &senders, (&path_counters[row], &stages), span);
+        if let Some(sums) = proxies.get(row) {
+            sums.metrics(&before.proxies[row], span, &mut metrics);
+        }
+        if row >= layout.aggregation.flows.len() {
+            let row = (flows, row as u32);
+            state.aggregators.metrics(row, &before.buffers, (end, span), &mut metrics);
+        }
+        metrics
+    };
+    let rows = senders.enumerate().map(flow).collect();
+    let links = net.links.accounts(end);
+    let links = LinkAccount::rows(links, &before.links, &layout.directions, span);
+    let delays = delays(state, flow_rows);
+    RunRows { flows: rows, links, delays }
+}
+
+/// The delays of each row whose flows send messages.
+fn delays(state: RunState<'_>, rows: usize) -> Vec<Option<DelayCounts>> {
+    let mut delays = vec![None; rows];
+    for flow in state.flows.iter().filter(|flow| flow.has_messages()) {
+        let row = flow.row as usize;
+        delays[row].get_or_insert_with(|| state.counters.delays[row].counts());
+    }
+    delays
+}
+
+/// Sums over the flows of a row.
+#[derive(Default)]
+struct Members {
+    count: u64,
+    goodputs: Goodputs,
+    transfers: Transfers,
+    tcp: bool,
+    messages: bool,
+    undelivered: Undelivered,
+}
+
+fn flow_row(
+    state: RunState<'_>,
+    before: &WarmupSnapshot,
+    row: usize,
+    senders: &SenderSums,
+    (own, stages): (&PathCounters, &[PathCounters]),
+    span: Duration,
+) -> Metrics {
+    let secs = span.as_secs_f64();
+    let mut members = Members::default();
+    for (index, flow) in state.flows.iter().enumerate() {
+        if flow.row as usize == row {
+            let delivered = state.delivered(index);
+            let earlier = before.delivered.get(index).copied().unwrap_or(0);
+            members.add(flow, (earlier, delivered), (state.end(), secs));
+            members.undelivered.add(flow, state);
+        }
+    }
+    members.undelivered.add_forwarded(row as u32, state);
+    let (totals, earlier) = (&state.counters.rows[row], &before.rows[row]);
+    let mut metrics = Vec::new();
+    members.rates(totals, earlier, secs, &mut metrics);
+    own.metrics(secs, members.tcp, &mut metrics);
+    if members.tcp && !stages.is_empty() {
+        PathCounters::totals(stages, &mut metrics);
+    }
+    if let Some(openings) = state.counters.handshakes.of(row) {
+        openings.metrics(&mut metrics);
+    }
+    if members.tcp {
+        senders.metrics(&mut metrics);
+        metrics.push((
+            Metric::SegmentsReceived,
+            (totals.reverse_segments - earlier.reverse_segments) as f64,
+        ));
+        let loss_causes = &state.counters.loss_causes;
+        if loss_causes.classifies(row as u32) {
+            loss_causes.rows()[row].since(&before.confusion_matrices[row]).metrics(&mut metrics);
+        }
+        let integral = totals.cwnd_integral_at(state.end()) - before.cwnd_integrals[row];
+        let mean = integral as f64 / 1e9 / secs / members.count as f64;
+        metrics.push((Metric::CwndMean, mean));
+    }
+    if members.messages {
+        metrics.push((Metric::MessagesDue, totals.due as f64));
+        let (lost, of) = if members.tcp {
+            (members.undelivered.unsent, totals.due)
+        } else {
+            // A duplicate of a datagram lost in the warm-up may have arrived since.
+            let lost = totals.datagrams_lost.saturating_sub(earlier.datagrams_lost);
+            (lost, totals.datagrams - earlier.datagrams)
+        };
+        metrics.extend(message_loss(lost, of).map(|loss| (Metric::MessageLoss, loss)));
+        state.counters.delays[row].metrics(&members.undelivered.waiting, &mut metrics);
+        let check = state.counters.deadline_checks[row].as_ref();
+        metrics.extend(
+            check.and_then(DeadlineCounter::share).map(|share| (Metric::DeadlineMet, share)),
+        );
+    }
+    metrics
+}
+
+impl Members {
+    /// Adds a flow with the payload delivered at the end of the warm-up and at the end of the run. A transfer is
+    /// measured from its start, whatever the warm-up.
+    fn add(&mut self, flow: &Flow, (earlier, delivered): (u64, u64), (end, secs): (Instant, f64)) {
+        self.count += 1;
+        self.tcp |= matches!(flow.ends, Ends::Tcp(_));
+        self.messages |= flow.has_messages();
+        match flow.app.as_ref().and_then(Application::transfer) {
+            Some(transfer) => self.transfers.add(transfer, delivered, end),
+            None => self.goodputs.add(delivered - earlier, secs),
+        }
+    }
+
+    fn rates(&self, now: &RowCounters, then: &RowCounters, secs: f64, into: &mut Metrics) {
+        if self.goodputs.count() > 0 {
+            self.goodputs.metrics(into);
+        }
+        self.transfers.metrics(into);
+        let arrived = now.arrived_bytes - then.arrived_bytes;
+        into.push((Metric::Throughput, arrived as f64 * 8.0 / secs));
+        let returned = now.reverse_bytes - then.reverse_bytes;
+        into.push((Metric::ReverseThroughput, returned as f64 * 8.0 / secs));
+    }
+}
+
+impl SenderSums {
+    fn metrics(&self, into: &mut Metrics) {
+        into.push((Metric::SegmentsSent, self.segments as f64));
+        into.push((Metric::Retransmissions, self.retransmissions as f64));
+        if self.segments > 0 {
+            let ratio = self.retransmissions as f64 / self.segments as f64;
+            into.push((Metric::RetransmissionRatio, ratio));
+        }
+        into.push((Metric::FastRetransmits, self.fast_retransmits as f64));
+        into.push((Metric::Timeouts, self.timeouts as f64));
+        if self.rtt_count > 0 {
+            let mean = self.rtt_sum_ns as f64 / self.rtt_count as f64 / 1e9;
+            into.push((Metric::RttMean, mean));
+        }
+        if self.has_estimator_counters {
+            into.push((Metric::EstimatorUpdates, self.updates as f64));
+            into.push((Metric::EstimatorEvaluations, self.evaluations as f64));
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Time series, on request: windows, queues, throughput and message delays.
+
+use gridhaul_scenario::answer::{Recording, Series, WindowSample};
+use gridhaul_scenario::units::{Duration, Instant};
+
+use crate::flow::{Ends, Flow};
+use crate::network::Network;
+
+/// Records series during a run.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    interval: Duration,
+    flow_names: Vec<String>,
+    link_names: Vec<String>,
+    /// For each row, its first flow and the start of this flow.
+    firsts: Vec<(u32, Instant)>,
+    /// Row of each direction; only the first member of a group is recorded.
+    link_row: Vec<u32>,
+    /// Bytes delivered by each row of directions up to the last sample.
+    arrived: Vec<u64>,
+    recording: Recording,
+}
+
+impl Recorder {
+    pub(crate) fn new(
+        interval: Duration,
+        (flow_names, firsts): (Vec<String>, Vec<(u32, Instant)>),
+        (link_names, link_row): (Vec<String>, Vec<u32>),
+    ) -> Self {
+        let arrived = vec![0; link_names.len()];
+        let recording = Recording::default();
+        Self { interval, flow_names, link_names, firsts, link_row, arrived, recording }
+    }
+
+    /// Takes a sample. Returns the time of the next one.
+    pub(crate) fn sample(&mut self, now: Instant, net: &mut Network, flows: &[Flow]) -> Instant {
+        self.sample_flows(now, flows);
+        let mut seen = vec![false; self.link_names.len()];
+        for (slot, &row) in net.links.iter_mut().zip(&self.link_row) {
+            let row_index = row as usize;
+            if std::mem::replace(&mut seen[row_index], true) {
+                continue;
+            }
+            let waiting = (slot.direction.queue_packets(now), slot.direction.queue_bytes(now));
+            self.recording.on_queue(now, row, waiting);
+            let arrived = slot.account.arrived_bytes;
+            let bits = (arrived - self.arrived[row_index]) * 8;
+            self.arrived[row_index] = arrived;
+            if now > Instant::ZERO {
+                let rate = bits as f64 / self.interval.as_secs_f64();
+                self.recording.on_throughput(now, row, rate);
+            }
+        }
+        now + self.interval
+    }
+
+    fn sample_flows(&mut self, now: Instant, flows: &[Flow]) {
+        let mut seen = vec![false; self.flow_names.len()];
+        for flow in flows {
+            let Ends::Tcp(ends) = &flow.ends else { continue };
+            let row = flow.row as usize;
+            if std::mem::replace(&mut seen[row], true) || now < self.firsts[row].1 {
+                continue;
+            }
+            let Some(sender) = ends[0].sender() else { continue };
+            let limited = sender.ssthresh() != u32::MAX;
+            let window = WindowSample {
+                cwnd: u64::from(sender.cwnd()),
+                ssthresh: limited.then(|| u64::from(sender.ssthresh())),
+                in_flight: sender.in_flight(),
+                srtt: sender.rtt().srtt(),
+                rto: sender.rtt().rto(ends[0].params()),
+            };
+            self.recording.on_window(now, flow.row, window);
+        }
+    }
+
+    /// A message of a flow that was ready at `ready` has arrived after `delay`.
+    pub(crate) fn on_message(&mut self, ready: Instant, (row, flow): (u32, u32), delay: Duration) {
+        // The flows of a row have consecutive numbers.
+        let member = flow.saturating_sub(self.firsts[row as usize].0);
+        self.recording.on_message(ready, (row, member), delay);
+    }
+
+    /// The tables.
+    pub(crate) fn into_series(self) -> Vec<Series> {
+        self.recording.into_series(&self.flow_names, &self.link_names)
+    }
+}

@@ -1,0 +1,44 @@
+//! Reading of stored answers.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, anyhow, bail};
+use gridhaul_scenario::answer::Answer;
+use gridhaul_scenario::scenario::in_toml_terms;
+
+use crate::error::Error;
+
+/// Reads `answer.json` of a results folder.
+///
+/// # Errors
+/// A file that cannot be read, is not an answer, or has a different schema version.
+pub fn read_answer(path: &Path) -> Result<Answer, Error> {
+    read(path).map_err(Error::Input)
+}
+
+fn read(path: &Path) -> anyhow::Result<Answer> {
+    let shown = path.display();
+    let text = fs::read(path).with_context(|| {
+        format!("cannot read {shown}\n  help: give a results folder, an answer.json or a scenario")
+    })?;
+    let answer: Answer = serde_json::from_slice(&text).map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        // serde_json appends the position, which the message names already.
+        let message = error.to_string();
+        let message = message.rsplit_once(" at line ").map_or(&*message, |(message, _)| message);
+        let (reason, _) = in_toml_terms(message);
+        anyhow!(
+            "{shown}:{line}:{column}: this is not an answer of gridhaul: {reason}\n  \
+             help: give a results folder, an answer.json or a scenario"
+        )
+    })?;
+    if answer.schema != Answer::SCHEMA {
+        bail!(
+            "{shown}: unknown schema version {}; this version of gridhaul reads {}",
+            answer.schema,
+            Answer::SCHEMA
+        );
+    }
+    Ok(answer)
+}

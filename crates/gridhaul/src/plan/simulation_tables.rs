@@ -1,0 +1,109 @@
+//! Tables of the simulations of a plan.
+
+use gridhaul_report::TextTable;
+use gridhaul_report::format::{self, UNKNOWN};
+
+use super::agreement::Comparison;
+use super::charts::money;
+use super::evidence::Decision;
+use super::tables::{counted, table};
+use super::{PlanOutcome, SimulatedCandidate};
+
+/// Comparisons of model and simulation: for the model's choice and, if different, for the winner.
+pub(crate) fn compared(outcome: &PlanOutcome) -> Vec<TextTable> {
+    let first = outcome.simulations.iter().flatten().next();
+    let winner = outcome.verified();
+    let other = winner.filter(|winner| {
+        first.is_none_or(|first| first.candidate.parameters != winner.candidate.parameters)
+    });
+    let shown = [first, other].into_iter().flatten();
+    shown
+        .filter(|checked| !checked.comparisons.is_empty())
+        .map(|it| comparison_table(outcome, it))
+        .collect()
+}
+
+fn comparison_table(outcome: &PlanOutcome, checked: &SimulatedCandidate) -> TextTable {
+    let row = |comparison: &Comparison| {
+        let agreement = if comparison.agrees() { "agree" } else { "DIFFER" };
+        vec![
+            format!("{} of {}", comparison.what, comparison.row),
+            comparison.shown(comparison.model),
+            comparison.shown(comparison.simulated),
+            percent(comparison),
+            agreement.to_owned(),
+        ]
+    };
+    let rows: Vec<_> = checked.comparisons.iter().map(row).collect();
+    let words = checked.candidate.parameters.describe(outcome.keys());
+    let title = format!("Model and simulation: {words}");
+    let mut table = table(&title, &["quantity", "model", "simulation", "difference", ""], rows, 1);
+    if !checked.agrees() {
+        table.note = Some(
+            "Model and simulation differ by more than 10 % of the simulated value: the choice is based on \
+             simulation only."
+                .to_owned(),
+        );
+    }
+    table
+}
+
+/// The simulated candidates in this order.
+pub(crate) fn simulated(outcome: &PlanOutcome) -> TextTable {
+    let row = |checked: &SimulatedCandidate| {
+        let result = match &checked.decision {
+            Decision::Met => "meets every limit".to_owned(),
+            decision => format!("FAILS: {}", short(outcome, checked, decision)),
+        };
+        vec![
+            checked.candidate.parameters.describe(outcome.keys()),
+            money(checked.candidate.cost, &outcome.plan),
+            checked.evidence.replications().to_string(),
+            result,
+        ]
+    };
+    let rows: Vec<_> = outcome.simulations.iter().flatten().map(row).collect();
+    let title = format!("Simulated: {}", counted(rows.len(), "candidate", "candidates"));
+    let mut table = table(&title, &["candidate", "cost", "replications", "result"], rows, 1);
+    table.note = Some(
+        "Met: with 95 % probability a further replication meets the limit as well. Violated: the 95 % \
+         confidence interval of the mean lies above the limit."
+            .to_owned(),
+    );
+    table
+}
+
+/// Why a candidate is rejected, in a few words.
+pub(crate) fn short(
+    outcome: &PlanOutcome,
+    checked: &SimulatedCandidate,
+    decision: &Decision,
+) -> String {
+    let of = |which: &[usize]| {
+        let limits = which.iter().map(|at| {
+            let limit = &outcome.limits[*at];
+            let value = checked.evidence.measured(limit).value;
+            value.map_or_else(
+                || limit.name(),
+                |value| format!("{} {}", limit.name(), limit.shown(value)),
+            )
+        });
+        limits.collect::<Vec<_>>().join(", ")
+    };
+    match decision {
+        Decision::Met => String::new(),
+        Decision::Violated(which) => of(which),
+        Decision::TooClose(which) => format!("too close: {}", of(which)),
+        Decision::Unknown(which) => format!("unknown: {}", of(which)),
+        Decision::Invalid(reason) => reason.clone(),
+    }
+}
+
+fn percent(comparison: &Comparison) -> String {
+    let percent = (comparison.model / comparison.simulated - 1.0) * 100.0;
+    if !percent.is_finite() {
+        return UNKNOWN.to_owned();
+    }
+    let sign = if percent < 0.0 { "−" } else { "+" };
+    format!("{sign}{} %", format::number((percent.abs() * 10.0).round() / 10.0))
+}

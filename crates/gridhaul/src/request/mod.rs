@@ -1,0 +1,235 @@
+//! A scenario file with the changes of the command line.
+
+mod argument;
+mod error_context;
+mod sweep_override;
+
+use std::path::Path;
+
+use anyhow::{anyhow, bail};
+use gridhaul_data::trace;
+use gridhaul_scenario::scenario::{PlanSpecification, Scenario, Sweep, Values};
+use gridhaul_scenario::units::Duration;
+use indexmap::IndexMap;
+use toml::Value;
+
+use crate::error::Error;
+use error_context::{ArgumentContext, with_argument_names};
+
+pub use argument::{Setting, Vary};
+
+/// Changes to a scenario before it runs.
+#[derive(Debug, Clone, Default)]
+pub struct Changes {
+    /// Random seed.
+    pub seed: Option<u64>,
+    /// Number of replications.
+    pub replications: Option<u32>,
+    /// Keys and their values.
+    pub set: Vec<Setting>,
+    /// Sampling interval of recorded time series.
+    pub series: Option<Duration>,
+    /// Links whose packets are captured, in addition to those of the scenario.
+    pub pcap: Vec<String>,
+}
+
+/// Reads a scenario file (`-`: standard input) and applies changes; `vary` adds axes to its sweep. Returns the scenario,
+/// and a note for each sweep of the file that a change replaces.
+///
+/// # Errors
+/// A file that cannot be read, errors in it or in a trace that it names, and changes that do not apply to it, each
+/// with its position.
+pub fn load(
+    file: &Path,
+    changes: &Changes,
+    vary: &[Vary],
+) -> Result<(Scenario, Vec<String>), Error> {
+    let shown = Scenario::name_of(file);
+    let is_changed = !changes.set.is_empty() || !vary.is_empty();
+    // A change may replace the traces of the file; they are then opened after the changes.
+    let scenario = if is_changed { Scenario::load(file)? } else { trace::load_scenario(file)? };
+    let (mut scenario, notes) = change(scenario, &shown, changes, vary)?;
+    if is_changed {
+        // A change may name a trace relative to the scenario file.
+        scenario.set_folder(Scenario::folder_of(file));
+        let context = ArgumentContext::of_axes(&scenario, vary);
+        trace::check(&scenario).map_err(|error| with_argument_names(error, &shown, &context))?;
+    }
+    let notes = notes.iter().map(|note| format!("{shown}: {note}")).collect();
+    Ok((scenario, notes))
+}
+
+/// Applies changes to a scenario; `file` is its name in errors. Returns a note for each sweep of the file that a
+/// change replaces.
+pub(crate) fn change(
+    mut scenario: Scenario,
+    file: &str,
+    changes: &Changes,
+    vary: &[Vary],
+) -> anyhow::Result<(Scenario, Vec<String>)> {
+    let mut notes = Vec::new();
+    for Setting { key, source, .. } in &changes.set {
+        notes.extend(sweep_override::replace(
+            &mut scenario,
+            key,
+            &format!("--set {}", source.text),
+        )?);
+    }
+    let mut scenario = set(scenario, file, &changes.set)?;
+    for (key, option) in [
+        ("seed", changes.seed.map(|seed| format!("--seed {seed}"))),
+        (
+            "replications",
+            changes.replications.map(|replications| format!("--replications {replications}")),
+        ),
+        ("record.interval", changes.series.map(|interval| format!("--series '{interval}'"))),
+    ] {
+        if let Some(option) = option {
+            notes.extend(sweep_override::replace(&mut scenario, key, &option)?);
+        }
+    }
+    scenario.seed = changes.seed.unwrap_or(scenario.seed);
+    scenario.replications = changes.replications.unwrap_or(scenario.replications);
+    scenario.record.interval = changes.series.or(scenario.record.interval);
+    for link in &changes.pcap {
+        if !scenario.record.pcap.contains(link) {
+            scenario.record.pcap.push(link.clone());
+        }
+    }
+    for (index, Vary { key, values, .. }) in vary.iter().enumerate() {
+        if changes.set.iter().any(|set| set.key == *key) {
+            bail!(
+                "--vary {key}: --set gives this key a single value\n  help: remove one of the two options"
+            );
+        }
+        // A key that is varied twice is rejected by the validation below.
+        if vary[..index].iter().all(|other| other.key != *key) {
+            notes.extend(sweep_override::replace(&mut scenario, key, &format!("--vary {key}"))?);
+        }
+        scenario.sweep.push(axis(key, values.clone()));
+    }
+    let context = ArgumentContext::of_axes(&scenario, vary);
+    scenario.validate().map_err(|error| with_argument_names(error, file, &context))?;
+    if !vary.is_empty() {
+        scenario.points().map_err(|error| with_argument_names(error, file, &context))?;
+    }
+    Ok((scenario, notes))
+}
+
+/// Sets keys, each as a sweep over one value, so that `--set` and `--vary` accept the same keys and report the same
+/// errors.
+fn set(mut scenario: Scenario, file: &str, settings: &[Setting]) -> anyhow::Result<Scenario> {
+    if settings.is_empty() {
+        return Ok(scenario);
+    }
+    let swept = std::mem::take(&mut scenario.sweep);
+    let mut plan = scenario.plan.take();
+    let mut last: IndexMap<&str, &Setting> = IndexMap::new();
+    for setting in settings {
+        if let (Some(steps), Some(plan)) = (setting.key.strip_prefix("plan."), &mut plan) {
+            *plan = with_plan_key(plan, steps, &setting.value)
+                .map_err(|error| anyhow!("--set {}: {error}", setting.key))?;
+            continue;
+        }
+        last.insert(&setting.key, setting);
+    }
+    let list = |setting: &Setting| Values::List(vec![setting.value.clone()]);
+    scenario.sweep = last.iter().map(|(key, setting)| axis(key, list(setting))).collect();
+    let context = ArgumentContext::of_settings(last.values().copied());
+    let points = scenario.points().map_err(|error| with_argument_names(error, file, &context))?;
+    if let Some(point) = points.into_iter().next() {
+        scenario = point.scenario;
+    }
+    scenario.sweep = swept;
+    scenario.plan = plan;
+    Ok(scenario)
+}
+
+/// The plan with one key set. The names of entries in `choose` and `cost` contain dots themselves.
+fn with_plan_key(
+    plan: &PlanSpecification,
+    key: &str,
+    value: &Value,
+) -> anyhow::Result<PlanSpecification> {
+    let mut tree = Value::try_from(plan)?;
+    let steps: Vec<_> = match key.split_once('.') {
+        Some((table @ ("choose" | "cost"), rest)) => vec![table, rest.trim_matches('"')],
+        _ => key.split('.').collect(),
+    };
+    let mut place = &mut tree;
+    for step in steps {
+        let Some(table) = place.as_table_mut() else {
+            bail!("expected a table above this key, found a value")
+        };
+        place = table.entry(step).or_insert_with(|| Value::Table(toml::Table::new()));
+    }
+    *place = value.clone();
+    tree.try_into().map_err(|error: toml::de::Error| {
+        let (message, remedy) = gridhaul_scenario::scenario::in_toml_terms(error.message());
+        let help = if remedy.is_empty() { String::new() } else { format!("\n  help: {remedy}") };
+        anyhow!("{message}{help}")
+    })
+}
+
+/// Assigns the values of an experiment to keys: one value sets the key, several values sweep it. Sweeps of the file
+/// over the same key are replaced.
+pub(crate) fn assign(
+    mut scenario: Scenario,
+    file: &str,
+    settings: &[Vary],
+) -> anyhow::Result<Scenario> {
+    for Vary { key, values, source } in settings {
+        let single = match values {
+            Values::List(list) if list.len() == 1 => list.first().cloned(),
+            _ => None,
+        };
+        let entry = scenario.sweep.iter().position(|sweep| sweep.vary.contains_key(key));
+        match (entry, single) {
+            (Some(entry), _) if scenario.sweep[entry].vary.len() > 1 => {
+                bail!(
+                    "{file}: {key} is swept together with other keys; its values cannot be replaced alone"
+                )
+            }
+            (Some(entry), None) => scenario.sweep[entry] = axis(key, values.clone()),
+            (None, None) => scenario.sweep.push(axis(key, values.clone())),
+            (entry, Some(value)) => {
+                if let Some(entry) = entry {
+                    scenario.sweep.remove(entry);
+                }
+                let setting = Setting { key: key.clone(), value, source: source.clone() };
+                scenario = set(scenario, file, &[setting])?;
+            }
+        }
+    }
+    scenario
+        .points()
+        .map_err(|error| with_argument_names(error, file, &ArgumentContext::default()))?;
+    Ok(scenario)
+}
+
+fn axis(key: &str, values: Values) -> Sweep {
+    Sweep { vary: IndexMap::from([(key.to_owned(), values)]), label: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_experiment_replaces_the_sweep_of_its_file() {
+        let text = "title = \"t\"\nduration = \"1 s\"\n[node]\na = {}\nb = {}\n[link.l]\nfrom = \"a\"\nto = \"b\"\n\
+                    [link.l.both]\nrate = \"1 Mbit/s\"\n[flow.f]\nfrom = \"a\"\nto = \"b\"\n\
+                    load = \"bulk\"\n[[sweep]]\nvary.\"flow.f.count\" = [1, 2, 3]\n";
+        let scenario = Scenario::from_toml(text, "a.toml").unwrap();
+        let given = |texts: &[&str]| {
+            let settings: Vec<Vary> = texts.iter().map(|text| text.parse().unwrap()).collect();
+            assign(scenario.clone(), "a.toml", &settings).map(|s| s.points().unwrap())
+        };
+        let points = given(&["flow.f.count=5,7", "seed=1,2"]).unwrap();
+        assert_eq!(points.len(), 4);
+        assert_eq!(points[3].parameters["flow.f.count"], "7");
+        let points = given(&["flow.f.count=5"]).unwrap();
+        assert_eq!((points.len(), points[0].scenario.flow["f"].count), (1, 5));
+        assert!(given(&["flow.g.count=5"]).is_err());
+    }
+}

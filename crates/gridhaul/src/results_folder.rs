@@ -1,0 +1,319 @@
+//! Results folders, which are created completely or not at all.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail, ensure};
+use gridhaul_report::NamedChart;
+
+use crate::interrupt::{Leftovers, catch_signals, leftovers};
+use crate::lock::Lock;
+
+/// The path of a results folder that this process has checked and locked. Nothing is written yet.
+#[derive(Debug)]
+pub(crate) struct Destination {
+    target: PathBuf,
+    force: bool,
+    /// `None` before the lock is taken and after it is released.
+    lock: Option<Lock>,
+}
+
+/// A temporary folder next to its destination, to which results are written.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    destination: Destination,
+    partial: PathBuf,
+    names: BTreeSet<String>,
+}
+
+/// Files that identify a results folder of gridhaul: each is JSON with the key `gridhaul`.
+pub(crate) const RESULT_FILES: [&str; 4] =
+    ["answer.json", "comparison.json", "paper.json", "plan.json"];
+
+impl Destination {
+    /// Checks and locks `target` before the run, so that a run does not fail when it writes its results.
+    pub(crate) fn new(target: &Path, force: bool) -> anyhow::Result<Self> {
+        let target = match fs::canonicalize(target) {
+            Ok(found) => found,
+            Err(error) if error.kind() == ErrorKind::NotFound => std::path::absolute(target)?,
+            Err(error) => return Err(error).context(format!("cannot use {}", target.display())),
+        };
+        let mut destination = Self { target, force, lock: None };
+        destination.check()?;
+        destination.check_writable()?;
+        destination.lock()?;
+        Ok(destination)
+    }
+
+    /// Creates the temporary folder next to the destination.
+    pub(crate) fn begin(self) -> anyhow::Result<Folder> {
+        let (parent, name) = self.parts()?;
+        let partial = parent.join(format!(".{name}.partial-{}", std::process::id()));
+        let mut leftovers = leftovers();
+        fs::create_dir_all(&partial)
+            .with_context(|| format!("cannot create a folder in {}", parent.display()))?;
+        leftovers.entry(self.target.clone()).or_default().partial = Some(partial.clone());
+        drop(leftovers);
+        Ok(Folder { destination: self, partial, names: BTreeSet::new() })
+    }
+
+    /// Locks the destination until it is dropped. Its parent folder is created now, since it contains the lock.
+    fn lock(&mut self) -> anyhow::Result<()> {
+        catch_signals();
+        let mut leftovers = leftovers();
+        let (parent, _) = self.parts()?;
+        let created = parent.ancestors().take_while(|parent| !parent.exists());
+        let mut own =
+            Leftovers { created: created.map(Path::to_owned).collect(), ..Leftovers::default() };
+        let lock = fs::create_dir_all(parent)
+            .with_context(|| format!("cannot create a folder in {}", parent.display()))
+            .and_then(|()| Lock::take(&self.target));
+        match lock {
+            Ok(lock) => {
+                own.lock = Some(lock.path().to_owned());
+                leftovers.insert(self.target.clone(), own);
+                self.lock = Some(lock);
+                Ok(())
+            }
+            Err(error) => {
+                own.remove();
+                Err(error)
+            }
+        }
+    }
+
+    fn parts(&self) -> anyhow::Result<(&Path, &str)> {
+        let name = self.target.file_name().and_then(|name| name.to_str());
+        match (self.target.parent(), name) {
+            (Some(parent), Some(name)) => Ok((parent, name)),
+            _ => bail!("--out {}: not a valid results folder", self.target.display()),
+        }
+    }
+
+    /// Creates and removes a folder in the first existing parent folder.
+    fn check_writable(&self) -> anyhow::Result<()> {
+        let (parent, name) = self.parts()?;
+        let existing = parent.ancestors().find(|parent| parent.exists()).unwrap_or(parent);
+        let probe = existing.join(format!(".{name}.probe-{}", std::process::id()));
+        match fs::create_dir(&probe).and_then(|()| fs::remove_dir(&probe)) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => bail!(
+                "cannot create a folder in {}: {error}\n  help: choose another folder with --out",
+                existing.display()
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    fn check(&self) -> anyhow::Result<()> {
+        self.parts()?;
+        let shown = self.target.display();
+        if !self.target.exists() {
+            return Ok(());
+        }
+        ensure!(
+            self.target.is_dir(),
+            "{shown} is a file; results are written to a folder\n  help: choose another folder with --out"
+        );
+        let here = std::env::current_dir().context("cannot determine the current folder")?;
+        ensure!(
+            !here.starts_with(&self.target),
+            "{shown} is or contains the current folder, and would be replaced\n  \
+             help: choose another folder with --out"
+        );
+        let foreign = foreign(&self.target)?;
+        if let (Some(foreign), false) = (foreign, self.force) {
+            bail!(
+                "{shown} contains {foreign}, which gridhaul did not write\n  \
+                 help: choose another folder with --out, or replace the folder with --force"
+            );
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Destination {
+    fn drop(&mut self) {
+        if self.lock.take().is_some()
+            && let Some(own) = leftovers().remove(&self.target)
+        {
+            own.remove();
+        }
+    }
+}
+
+impl Folder {
+    /// Writes a file. Characters that are unsafe in file names are replaced, since names come from scenarios.
+    pub(crate) fn write(&mut self, name: &str, bytes: &[u8]) -> anyhow::Result<()> {
+        let mut name = safe(name);
+        while !self.names.insert(name.clone()) {
+            name.insert(0, '_');
+        }
+        let _leftovers = leftovers();
+        let path = self.partial.join(&name);
+        fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    /// Writes charts, each as a file of its own.
+    pub(crate) fn write_charts(&mut self, charts: &[NamedChart]) -> anyhow::Result<()> {
+        for NamedChart { name, chart, .. } in charts {
+            self.write(&format!("{name}.svg"), chart.to_svg().as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Moves the folder to its destination and returns the path.
+    pub(crate) fn commit(self) -> anyhow::Result<PathBuf> {
+        let mut leftovers = leftovers();
+        // Files may have been added to the destination during the run.
+        self.destination.check()?;
+        let target = self.destination.target.clone();
+        let old = self.partial.with_extension(format!("replaced-{}", std::process::id()));
+        let had_old = target.exists();
+        if had_old {
+            fs::rename(&target, &old)
+                .with_context(|| format!("cannot replace {}", target.display()))?;
+        }
+        if let Err(error) = fs::rename(&self.partial, &target) {
+            if had_old {
+                fs::rename(&old, &target).context("cannot restore the old folder")?;
+            }
+            return Err(error).context(format!("cannot write {}", target.display()));
+        }
+        if let Some(own) = leftovers.get_mut(&target) {
+            (own.partial, own.created) = (None, Vec::new());
+        }
+        drop(leftovers);
+        if had_old {
+            fs::remove_dir_all(&old).with_context(|| format!("cannot remove {}", old.display()))?;
+        }
+        Ok(target)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // After a commit the folder no longer exists; an error cannot be reported here.
+        let _ = fs::remove_dir_all(&self.partial);
+    }
+}
+
+/// The first entry that gridhaul did not write; none for an empty folder.
+fn foreign(folder: &Path) -> anyhow::Result<Option<String>> {
+    let entries =
+        fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !entry.file_type()?.is_file() || !known(&name) {
+            return Ok(Some(name));
+        }
+        names.push(name);
+    }
+    names.sort();
+    let marked = RESULT_FILES.iter().any(|mark| {
+        let text = fs::read(folder.join(mark)).unwrap_or_default();
+        let json: Option<serde_json::Value> = serde_json::from_slice(&text).ok();
+        json.is_some_and(|json| json.get("gridhaul").is_some())
+    });
+    Ok(if marked { None } else { names.into_iter().next() })
+}
+
+fn known(name: &str) -> bool {
+    let data = |ending| name.ends_with(ending) && !name.starts_with('.');
+    RESULT_FILES.contains(&name)
+        || matches!(name, "report.html" | "scenario.toml" | "cells.csv")
+        || (name.starts_with("answer-") && name.ends_with(".json"))
+        || [".parquet", ".pcapng", ".svg"].into_iter().any(data)
+}
+
+/// A file name from a name that a scenario chose.
+fn safe(name: &str) -> String {
+    let allowed = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let name: String = name.chars().map(|c| if allowed(c) { c } else { '_' }).take(120).collect();
+    if name.starts_with('.') { format!("_{name}") } else { name }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(target: &Path, force: bool, text: &str) -> anyhow::Result<PathBuf> {
+        let mut folder = Destination::new(target, force)?.begin()?;
+        folder.write("answer.json", text.as_bytes())?;
+        folder.commit()
+    }
+
+    const ANSWER: &str = r#"{"gridhaul": "0.1.0"}"#;
+
+    #[test]
+    fn a_results_folder_of_gridhaul_is_replaced_without_leftovers() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("results/run");
+        write(&target, false, ANSWER).unwrap();
+        let second = r#"{"gridhaul": "0.2.0"}"#;
+        write(&target, false, second).unwrap();
+        assert_eq!(fs::read_to_string(target.join("answer.json")).unwrap(), second);
+        assert_eq!(fs::read_dir(dir.path().join("results")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn foreign_files_are_replaced_only_with_force() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("run");
+        write(&target, false, ANSWER).unwrap();
+        fs::write(target.join("notes.txt"), "mine").unwrap();
+        let error = write(&target, false, ANSWER).unwrap_err().to_string();
+        assert!(error.contains("notes.txt") && error.contains("--force"), "{error}");
+        assert_eq!(fs::read_to_string(target.join("notes.txt")).unwrap(), "mine");
+        write(&target, true, ANSWER).unwrap();
+        assert!(!target.join("notes.txt").exists());
+        // A file with the name of a result file but other contents is foreign as well.
+        fs::write(target.join("answer.json"), r#"{"mine": true}"#).unwrap();
+        assert!(write(&target, false, ANSWER).is_err());
+    }
+
+    #[test]
+    fn the_current_folder_and_files_are_rejected_even_with_force() {
+        assert!(Destination::new(Path::new("."), true).is_err());
+        assert!(Destination::new(Path::new("/"), true).is_err());
+        let file = tempfile::NamedTempFile::new().unwrap();
+        assert!(Destination::new(file.path(), true).is_err());
+    }
+
+    #[test]
+    fn an_unwritable_destination_is_rejected_before_the_run() {
+        let dir = tempfile::tempdir().unwrap();
+        Destination::new(&dir.path().join("results/run"), false).unwrap();
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "nothing was touched");
+        // Not even root can create a folder in /proc.
+        let error =
+            format!("{:#}", Destination::new(Path::new("/proc/results/run"), false).unwrap_err());
+        assert!(error.starts_with("cannot create a folder in /proc: "), "{error}");
+        assert!(error.ends_with("\n  help: choose another folder with --out"), "{error}");
+    }
+
+    #[test]
+    fn an_abandoned_folder_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut folder =
+            Destination::new(&dir.path().join("results/run"), false).unwrap().begin().unwrap();
+        folder.write("answer.json", b"{}").unwrap();
+        drop(folder);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn names_from_a_scenario_stay_inside_the_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut folder = Destination::new(&dir.path().join("run"), false).unwrap().begin().unwrap();
+        for name in ["../../outside.pcapng", "..", "a/b", "a?b"] {
+            folder.write(name, b"").unwrap();
+        }
+        let target = folder.commit().unwrap();
+        assert_eq!(fs::read_dir(target).unwrap().count(), 4);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+}

@@ -1,0 +1,66 @@
+//! Starts other programs in the root of the repository.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, ensure};
+
+/// The root of the repository.
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
+}
+
+/// The cargo executable that runs this program.
+pub(crate) fn cargo() -> Command {
+    program(&env::var("CARGO").unwrap_or_else(|_| "cargo".into()))
+}
+
+/// A command that runs in the root of the repository.
+pub(crate) fn program(name: &str) -> Command {
+    let mut command = Command::new(name);
+    command.current_dir(root()).stdin(Stdio::null());
+    command
+}
+
+/// Runs a program, with its output on the terminal.
+pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
+    let shown = shown(command);
+    println!("$ {shown}");
+    let status = command.status().with_context(|| format!("cannot start {shown}"))?;
+    ensure!(status.success(), "{shown} failed: {status}");
+    Ok(())
+}
+
+/// Runs a program and returns its standard output.
+pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
+    let shown = shown(command);
+    let output = command.stderr(Stdio::inherit()).output();
+    let output = output.with_context(|| format!("cannot start {shown}"))?;
+    ensure!(output.status.success(), "{shown} failed: {}", output.status);
+    String::from_utf8(output.stdout).with_context(|| format!("the output of {shown} is not UTF-8"))
+}
+
+/// Whether a program is in the search path.
+pub(crate) fn installed(name: &str) -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).any(|folder| folder.join(name).is_file())
+}
+
+/// Whether this program runs in continuous integration, where no step may be skipped.
+pub(crate) fn in_ci() -> bool {
+    env::var("CI").is_ok_and(|value| value == "true" || value == "1")
+}
+
+/// The build folder of cargo.
+pub(crate) fn target() -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+fn shown(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
+    let name = Path::new(words[0].as_ref()).file_name().map(|name| name.to_string_lossy());
+    let name = name.unwrap_or_default();
+    format!("{name} {}", words[1..].join(" ")).trim_end().to_owned()
+}
