@@ -4,7 +4,7 @@
 use gridhaul_model::Model;
 use gridhaul_scenario::Scenario;
 use gridhaul_scenario::answer::{Estimate, Metric};
-use gridhaul_scenario::backend::{Backend, Quiet, RunError};
+use gridhaul_scenario::backend::{Backend, NoProgress, RunError};
 use gridhaul_sim::Sim;
 
 /// One point of the grid for one algorithm, with the result of ns-2.
@@ -157,7 +157,7 @@ load = "bulk"
     /// A run that broke an invariant.
     pub fn simulate(&self, replications: u32) -> Result<Estimate, RunError> {
         let replications = if self.loss > 0.0 { replications } else { 1 };
-        let answer = Sim::default().run(&self.scenario(replications), &Quiet)?;
+        let answer = Sim::default().run(&self.scenario(replications), &NoProgress)?;
         let goodput = answer.points[0].flows[0].metrics[&Metric::Goodput];
         Ok(Estimate {
             mean: goodput.mean.map(|mean| mean / 1e3),
@@ -169,7 +169,7 @@ load = "bulk"
     /// Goodput of the analytical model in kbit/s; `None` if there is no formula.
     #[must_use]
     pub fn model(&self) -> Option<f64> {
-        let answer = Model.run(&self.scenario(1), &Quiet).ok()?;
+        let answer = Model.run(&self.scenario(1), &NoProgress).ok()?;
         answer.points[0].flows[0].mean(Metric::Goodput).map(|goodput| goodput / 1e3)
     }
 

@@ -4,7 +4,7 @@
 
 use gridhaul_scenario::Scenario;
 use gridhaul_scenario::answer::{Estimate, Metric, Row};
-use gridhaul_scenario::backend::{Backend, Quiet, RunError};
+use gridhaul_scenario::backend::{Backend, NoProgress, RunError};
 use gridhaul_sim::Sim;
 
 use crate::ns2_grid::algorithm_of;
@@ -178,7 +178,7 @@ load.{load}
     /// # Errors
     /// A run that broke an invariant.
     pub fn simulate(&self, replications: u32) -> Result<Measured, RunError> {
-        let answer = Sim::default().run(&self.scenario(replications), &Quiet)?;
+        let answer = Sim::default().run(&self.scenario(replications), &NoProgress)?;
         let (flow, link) = (&answer.points[0].flows[0], &answer.points[0].links[0]);
         let passed = mean(link, Metric::PacketsIn) - mean(link, Metric::DropsQueue);
         // Little's law: packets that wait over packets that pass in a second.

@@ -2,7 +2,7 @@
 
 use gridhaul_model::Model;
 use gridhaul_scenario::answer::{Answer, Metric};
-use gridhaul_scenario::backend::{Backend, Quiet, RunError};
+use gridhaul_scenario::backend::{Backend, NoProgress, RunError};
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_sim::Sim;
 
@@ -32,7 +32,7 @@ to = "station"
 }
 
 fn run(backend: &dyn Backend, scenario: &Scenario) -> Answer {
-    backend.run(scenario, &Quiet).unwrap_or_else(|error| panic!("{error}"))
+    backend.run(scenario, &NoProgress).unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn the_model_uses_the_mean_loss_of_short_bursts() {
     }
     // An attenuation that is constant for a second is an outage, for which the model has no mean.
     let slow = line("class = \"broadband\", shadowing = true", bulk);
-    let Err(RunError::Unsupported(keys)) = Model.run(&slow, &Quiet) else {
+    let Err(RunError::Unsupported(keys)) = Model.run(&slow, &NoProgress) else {
         panic!("expected an unsupported key")
     };
     assert_eq!(keys[0].key, "link.line.forward.shadowing.coherence");

@@ -2,7 +2,7 @@
 
 use gridhaul_model::{Model, PaperModel};
 use gridhaul_scenario::answer::{Answer, Metric};
-use gridhaul_scenario::backend::{Backend, Quiet};
+use gridhaul_scenario::backend::{Backend, NoProgress};
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_scenario::units::BitRate;
 use gridhaul_sim::Sim;
@@ -45,7 +45,8 @@ load.transfer.size = "29 MB"
 }
 
 fn rate(backend: &dyn Backend, scenario: &Scenario) -> f64 {
-    let answer: Answer = backend.run(scenario, &Quiet).unwrap_or_else(|error| panic!("{error}"));
+    let answer: Answer =
+        backend.run(scenario, &NoProgress).unwrap_or_else(|error| panic!("{error}"));
     answer.points[0].flows[0].mean(Metric::TransferRate).unwrap()
 }
 
@@ -169,7 +170,7 @@ fn chains_with_small_buffers() -> Vec<Chain> {
 #[test]
 fn a_byte_occupies_the_buffer_of_a_proxy_until_the_next_hop_has_acknowledged_it() {
     let goodput = |backend: &dyn Backend, scenario: &Scenario| {
-        let answer = backend.run(scenario, &Quiet).unwrap_or_else(|error| panic!("{error}"));
+        let answer = backend.run(scenario, &NoProgress).unwrap_or_else(|error| panic!("{error}"));
         answer.points[0].flows[0].mean(Metric::Goodput).unwrap()
     };
     let mut outside = Vec::new();

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use gridhaul_scenario::Scenario;
 use gridhaul_scenario::answer::{Answer, Metric};
-use gridhaul_scenario::backend::{Backend, Quiet};
+use gridhaul_scenario::backend::{Backend, NoProgress};
 use gridhaul_sim::Sim;
 
 /// Bulk flows and a meter that sends 100 B every 100 ms, over one bottleneck.
@@ -45,7 +45,7 @@ load.periodic = {{ size = "100 B", every = "100 ms" }}
 "#
     );
     let scenario = Scenario::from_toml(&text, "queues").unwrap_or_else(|error| panic!("{error}"));
-    Sim::default().run(&scenario, &Quiet).unwrap_or_else(|error| panic!("{error}"))
+    Sim::default().run(&scenario, &NoProgress).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Mean queueing delay in ms (Little's law), utilisation, and mean delay of the meter in ms.
@@ -148,7 +148,8 @@ start_spread = "{spread} ms"
         spread = flows * 100.0,
     );
     let scenario = Scenario::from_toml(&text, "red").unwrap_or_else(|error| panic!("{error}"));
-    let answer = Sim::default().run(&scenario, &Quiet).unwrap_or_else(|error| panic!("{error}"));
+    let answer =
+        Sim::default().run(&scenario, &NoProgress).unwrap_or_else(|error| panic!("{error}"));
     let links = &answer.points[0].links;
     let link = links.iter().find(|row| row.name == "bottleneck.forward").expect("its row");
     let of = |metric| link.metrics[&metric].mean.expect("a value");

@@ -1,5 +1,5 @@
-//! Data files beside a scenario and its answer: recorded traces, series in Parquet and captures in
-//! pcapng. Reading a scenario opens none of them; [`trace::load_scenario`] and [`trace::check`] do.
+//! Data files of scenarios and answers: recorded traces, series in Parquet and captures in pcapng.
+//! Parsing a scenario opens none of them; [`trace::load_scenario`] and [`trace::check`] do.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Captures in pcapng, which Wireshark opens (draft-ietf-opsawg-pcapng).
+//! Packet captures in pcapng (draft-ietf-opsawg-pcapng), for example for Wireshark.
 
 use gridhaul_scenario::answer::Capture;
 use gridhaul_scenario::units::Instant;
@@ -10,10 +10,10 @@ pub struct PcapngWriter {
 }
 
 impl PcapngWriter {
-    /// Most packets in one.
+    /// Largest number of packets in a capture.
     pub const PACKETS_MAX: usize = 2_000_000;
 
-    /// No packet yet, of the interface that is named.
+    /// A capture without packets, for an interface with this name.
     #[must_use]
     pub fn new(interface: &str) -> Self {
         let capture = Capture { name: interface.to_owned(), pcapng: Vec::with_capacity(200) };
@@ -23,8 +23,7 @@ impl PcapngWriter {
         writer
     }
 
-    /// Adds a packet: its bytes from the IP header on, of which the last ones may be missing, and its
-    /// length on the wire.
+    /// Adds a packet: its bytes from the IP header on, possibly truncated, and its original length.
     pub fn push(&mut self, at: Instant, bytes: &[u8], whole: u32) {
         let nanos = at.as_nanos();
         let mut body = Vec::with_capacity(20 + bytes.len());
@@ -37,7 +36,7 @@ impl PcapngWriter {
         self.block(6, &body);
     }
 
-    /// The capture with all packets so far.
+    /// The capture with all packets.
     #[must_use]
     pub fn into_capture(self) -> Capture {
         self.capture
@@ -76,7 +75,7 @@ impl PcapngWriter {
     }
 }
 
-/// Packets begin with a header of IPv4 or IPv6.
+/// Link type of packets that begin with an IPv4 or IPv6 header.
 const LINKTYPE_RAW: u16 = 101;
 
 fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {

@@ -1,4 +1,4 @@
-//! Recorded series as Parquet files, which every data tool reads.
+//! Recorded series as Parquet files.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub enum SeriesError {
         /// Number of rows of the first column.
         rows: usize,
     },
-    /// A row of a column of texts names a word that the column does not have.
+    /// A row of a text column has an index outside its list of texts.
     #[error("column {column}: unknown word")]
     Word {
         /// Name of the column.
@@ -39,7 +39,7 @@ pub enum SeriesError {
         /// Name of the column.
         column: String,
     },
-    /// The writer of Parquet refuses.
+    /// The Parquet writer failed.
     #[error("cannot write a Parquet file: {0}")]
     Parquet(#[from] ParquetError),
     /// The metadata cannot be written as JSON.
@@ -47,14 +47,14 @@ pub enum SeriesError {
     Metadata(#[from] serde_json::Error),
 }
 
-/// Rows that are written together; bounds the memory of readers.
+/// Rows per row group; limits the memory of readers.
 const ROWS_PER_GROUP: usize = 1 << 20;
 
 /// The Parquet file of a series of an answer: the columns of the table, `member`, `point` and a column
-/// for each swept key, with metadata that says of which run they are. Not-a-number is written as null.
+/// for each swept key, with metadata that identify the run. NaN is written as null.
 ///
 /// # Errors
-/// Columns of different lengths, or a text without a word.
+/// Columns of different lengths, or an invalid text index.
 pub fn encode(series: &Series, answer: &Answer) -> Result<Vec<u8>, SeriesError> {
     let rows = series.columns.first().map_or(0, |column| length(&column.data));
     let columns: Vec<Column> =
@@ -92,7 +92,7 @@ fn length(data: &ColumnData) -> usize {
     }
 }
 
-/// The columns that every file has besides those of its table.
+/// The columns that every file has in addition to those of its table.
 fn common(series: &Series, answer: &Answer, rows: usize) -> Vec<Column> {
     let members = match series.members.len() {
         0 => vec![0; rows],
@@ -109,7 +109,7 @@ fn common(series: &Series, answer: &Answer, rows: usize) -> Vec<Column> {
     columns
 }
 
-/// Of which run a file is, and what its columns are.
+/// Metadata that identify the run and give the units of the columns.
 fn metadata(series: &Series, answer: &Answer) -> Result<Vec<KeyValue>, SeriesError> {
     let parameters = answer.points.get(series.point).map(|point| &point.parameters);
     let info = SeriesInfo::ALL.iter().find(|info| {

@@ -5,7 +5,7 @@
 
 use gridhaul_emu::Emu;
 use gridhaul_scenario::answer::{Answer, ColumnData, Metric};
-use gridhaul_scenario::backend::{Backend, Quiet, RunError};
+use gridhaul_scenario::backend::{Backend, NoProgress, RunError};
 use gridhaul_scenario::scenario::Scenario;
 
 /// Bytes of a packet, headers included.
@@ -120,7 +120,7 @@ fn one_link(direction: &str, load: &str) -> String {
 fn run(text: &str) -> Result<Answer, RunError> {
     let scenario = Scenario::from_toml(text, "accuracy")
         .map_err(|error| RunError::Invalid(error.to_string()))?;
-    let answer = Emu::default().run(&scenario, &Quiet)?;
+    let answer = Emu::default().run(&scenario, &NoProgress)?;
     for warning in &answer.warnings {
         eprintln!("warning: {}: {}", warning.about, warning.message);
     }

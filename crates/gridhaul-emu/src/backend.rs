@@ -63,7 +63,7 @@ impl Backend for Emu {
                     continue;
                 }
                 answer.warnings.extend(run.warnings);
-                answer.keep(points.len() > 1, (run.series, run.captures));
+                answer.add_recordings(points.len() > 1, (run.series, run.captures));
                 runs.push(run.rows);
             }
             finished.push(runs.len());
@@ -75,10 +75,10 @@ impl Backend for Emu {
             let names = (&flows, plan.directions.rows());
             answer.points.push(Point::of_runs(point, names, &runs, TimeBase::Real));
         }
-        answer.warn_of_unopened(scenario);
+        answer.warn_of_failed_connections(scenario);
         answer.warnings.sort();
         answer.warnings.dedup();
-        answer.ended(&finished, replications)
+        answer.with_finished(&finished, replications)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Solves a scenario file with the model and prints the answer as JSON: `answer FILE [paper]`.
 
 use gridhaul_model::{Model, PaperModel};
-use gridhaul_scenario::backend::{Backend, Quiet};
+use gridhaul_scenario::backend::{Backend, NoProgress};
 use gridhaul_scenario::scenario::Scenario;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -9,8 +9,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = arguments.next().ok_or("expected the path of a scenario file")?;
     let scenario = Scenario::from_toml(&std::fs::read_to_string(&path)?, &path)?;
     let answer = match arguments.next().as_deref() {
-        Some("paper") => PaperModel.run(&scenario, &Quiet)?,
-        _ => Model.run(&scenario, &Quiet)?,
+        Some("paper") => PaperModel.run(&scenario, &NoProgress)?,
+        _ => Model.run(&scenario, &NoProgress)?,
     };
     println!("{}", serde_json::to_string_pretty(&answer)?);
     Ok(())

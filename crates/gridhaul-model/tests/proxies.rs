@@ -3,7 +3,7 @@
 
 use gridhaul_model::{Model, PaperModel};
 use gridhaul_scenario::answer::{Answer, Metric};
-use gridhaul_scenario::backend::{Backend, Quiet, RunError};
+use gridhaul_scenario::backend::{Backend, NoProgress, RunError};
 use gridhaul_scenario::scenario::Scenario;
 
 /// Four hops of 25 ms (round trip) with three proxies between them, as in paper `plc`, Table II;
@@ -52,7 +52,7 @@ fn rate(answer: &Answer) -> f64 {
 }
 
 fn paper(scenario: &Scenario) -> Answer {
-    PaperModel.run(scenario, &Quiet).unwrap_or_else(|error| panic!("{error}"))
+    PaperModel.run(scenario, &NoProgress).unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn a_reflecting_proxy_advertises_at_most_the_downstream_window() {
 fn the_refined_model_includes_timeouts_and_stays_below_the_paper() {
     for p in [0.1, 0.5, 1.0] {
         let scenario = chain("reflect", [p; 4], &[]);
-        let ours = rate(&Model.run(&scenario, &Quiet).unwrap());
+        let ours = rate(&Model.run(&scenario, &NoProgress).unwrap());
         let share = ours / rate(&paper(&scenario));
         assert!((0.6..1.0).contains(&share), "{p} %: {share}");
     }
@@ -119,7 +119,7 @@ fn the_refined_model_includes_timeouts_and_stays_below_the_paper() {
 #[test]
 fn settings_without_a_formula_are_rejected_by_key() {
     let crash = ("[node.u2.proxy]", "[node.u2.proxy]\ncrash = [{ at = \"20 s\" }]");
-    let keys = |scenario: &Scenario| match Model.run(scenario, &Quiet) {
+    let keys = |scenario: &Scenario| match Model.run(scenario, &NoProgress) {
         Err(RunError::Unsupported(keys)) => keys.into_iter().map(|key| key.key).collect::<Vec<_>>(),
         other => panic!("{other:?}"),
     };

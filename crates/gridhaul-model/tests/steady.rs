@@ -2,7 +2,7 @@
 
 use gridhaul_model::Model;
 use gridhaul_scenario::answer::{Answer, Metric};
-use gridhaul_scenario::backend::{Backend, Quiet, RunError};
+use gridhaul_scenario::backend::{Backend, NoProgress, RunError};
 use gridhaul_scenario::scenario::Scenario;
 use proptest::prelude::*;
 
@@ -46,7 +46,7 @@ load = "bulk"
 }
 
 fn solve(scenario: &Scenario) -> Answer {
-    Model.run(scenario, &Quiet).unwrap_or_else(|error| panic!("{error}"))
+    Model.run(scenario, &NoProgress).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn mean(answer: &Answer, metric: Metric) -> Option<f64> {
@@ -54,7 +54,7 @@ fn mean(answer: &Answer, metric: Metric) -> Option<f64> {
 }
 
 fn unsupported_keys(scenario: &Scenario) -> Vec<String> {
-    match Model.run(scenario, &Quiet) {
+    match Model.run(scenario, &NoProgress) {
         Err(RunError::Unsupported(keys)) => keys.into_iter().map(|key| key.key).collect(),
         other => panic!("{other:?}"),
     }

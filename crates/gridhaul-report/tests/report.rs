@@ -30,9 +30,9 @@ fn deadline_checks_precede_the_charts() {
     let second = Duration::from_secs(1);
     for (point, share) in answer.points.iter_mut().zip([Some(0.979_99), None]) {
         point.parameters.insert("seed".into(), "1".into());
-        point.deadline_checks = vec![DeadlineCheck::on_deadline("reading", second, share)];
+        point.deadline_checks = vec![DeadlineCheck::of_deadline("reading", second, share)];
     }
-    answer.points[0].deadline_checks.push(DeadlineCheck::on_deadline("alarm", second, Some(1.0)));
+    answer.points[0].deadline_checks.push(DeadlineCheck::of_deadline("alarm", second, Some(1.0)));
     let table = deadline_checks(&[(String::new(), &answer)]).unwrap();
     assert_eq!(table.headers, ["seed", "flow", "deadline", "in time", "check"]);
     let limit = "98 % of messages within 1 s";

@@ -59,7 +59,7 @@ fn numbers(key: &str, values: &[(&str, f64, f64)]) -> Vec<Point> {
 
 fn deadline(mut point: Point, share: Option<f64>) -> Point {
     point.deadline_checks =
-        vec![DeadlineCheck::on_deadline("reading", Duration::from_secs(15), share)];
+        vec![DeadlineCheck::of_deadline("reading", Duration::from_secs(15), share)];
     point
 }
 

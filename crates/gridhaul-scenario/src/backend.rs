@@ -6,71 +6,71 @@ use std::fmt;
 use crate::answer::Answer;
 use crate::scenario::Scenario;
 
-/// Something that answers scenarios: by equations, by simulation or on real kernels.
+/// A backend, which answers scenarios: by an analytical model, by simulation or with real kernels.
 pub trait Backend {
     /// Short name, as in `--on sim`.
     fn name(&self) -> &'static str;
 
-    /// Whether every key of the scenario can be honoured. A backend never ignores a key.
+    /// Checks that the backend supports every key of the scenario. A backend never ignores a key.
     ///
     /// # Errors
-    /// Each key that cannot be honoured, and why.
+    /// Each unsupported key, with the reason.
     fn supports(&self, scenario: &Scenario) -> Result<(), Vec<Unsupported>>;
 
-    /// Answers the scenario, all its sweep points and repeats.
+    /// Answers the scenario: all points of its sweep with all replications.
     ///
     /// # Errors
-    /// A scenario that is not supported or not valid, or a run that broke an invariant.
+    /// A scenario that is not supported or not valid, or a run that violated an invariant.
     fn run(&self, scenario: &Scenario, progress: &dyn Progress) -> Result<Answer, RunError>;
 }
 
-/// A key that a backend cannot honour.
+/// A key that a backend does not support.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsupported {
     /// Path of the key in the scenario, such as `link.uplink.forward.queue`.
     pub key: String,
-    /// Why, and what to do instead.
+    /// The reason, and what to do instead.
     pub reason: String,
 }
 
-/// Is told how far a run has come.
+/// Observer of the progress of a run.
 pub trait Progress: Sync {
-    /// `done` of `total` units of work are finished.
+    /// Reports that `done` of `total` work items are finished.
     fn advance(&self, done: u64, total: u64);
 
-    /// Whether the run is to end early. A backend then begins no further run, abandons those that
-    /// are under way and answers with what is finished (see [`Answer::incomplete`]).
+    /// Whether to stop early. A backend then starts no further run, aborts those in progress and
+    /// returns an answer with the finished ones (see [`Answer::incomplete`]).
     fn is_interrupted(&self) -> bool {
         false
     }
 }
 
-/// Progress that nobody watches.
+/// Ignores the progress.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Quiet;
+pub struct NoProgress;
 
-impl Progress for Quiet {
+impl Progress for NoProgress {
     fn advance(&self, _done: u64, _total: u64) {}
 }
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// Keys that this backend cannot honour.
+    /// Keys that the backend does not support.
     #[error("{}", list(.0))]
     Unsupported(Vec<Unsupported>),
-    /// The scenario contradicts itself.
+    /// The scenario is not valid.
     #[error("{0}")]
     Invalid(String),
-    /// The machine did not do what a run on real kernels needs.
+    /// The machine lacks a feature that a run with real kernels needs, or an operation of it failed.
     #[error("{0}")]
     Machine(String),
-    /// The run was interrupted before a first replication was finished.
-    #[error("interrupted before a first run was finished")]
+    /// The run was interrupted before the first replication was finished.
+    #[error("interrupted before the first run was finished")]
     Interrupted,
-    /// The auditor found that a run broke an invariant: a defect of gridhaul, not of the scenario. The
-    /// error is that of the backend.
-    #[error("the run broke an invariant, which is a fault of gridhaul; please report it:\n{0}")]
+    /// The audit found a violated invariant, which is a defect of gridhaul, not of the scenario. The
+    /// error comes from the backend.
+    #[error("the run violated an invariant, which is a defect of gridhaul; please report it:\n{0}")]
     Audit(Box<dyn Error + Send + Sync>),
 }
 

@@ -1,5 +1,5 @@
-//! The contract of gridhaul: what is asked (a scenario), what is answered (an answer), and the
-//! units both are written in. Every backend reads the first and returns the second.
+//! Scenarios, answers and their units: the interface between gridhaul's front ends and its backends.
+//! Every backend reads a scenario and returns an answer.
 
 #![forbid(unsafe_code)]
 

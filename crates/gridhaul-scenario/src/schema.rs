@@ -1,4 +1,4 @@
-//! JSON Schemas, made from the types and their doc comments. Editors complete from them.
+//! JSON Schemas, generated from the types and their doc comments, for example for completion in editors.
 
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
@@ -24,7 +24,7 @@ fn schema<T: schemars::JsonSchema>(title: &str) -> Value {
     let generator = SchemaSettings::draft2020_12().into_generator();
     let mut schema = generator.into_root_schema_for::<T>().to_value();
     schema["title"] = title.into();
-    joined(&mut schema);
+    join_lines(&mut schema);
     if let Some(types) = schema["$defs"].as_object_mut() {
         for (name, schema) in types {
             schema["title"] = name.as_str().into();
@@ -33,8 +33,7 @@ fn schema<T: schemars::JsonSchema>(title: &str) -> Value {
     schema
 }
 
-/// Says of optional keys what they are when present: TOML has no null, and editors should not
-/// offer one.
+/// Removes null from the types of optional keys: TOML has no null, and editors should not offer it.
 fn without_null(value: &mut Value) {
     let is_null = |value: &Value| value["type"] == "null" || value == "null";
     match value {
@@ -64,8 +63,8 @@ fn without_null(value: &mut Value) {
     }
 }
 
-/// Joins the lines of descriptions: where a comment was broken in the source means nothing.
-fn joined(value: &mut Value) {
+/// Joins the lines of descriptions, since line breaks in comments have no meaning.
+fn join_lines(value: &mut Value) {
     match value {
         Value::Object(table) => {
             for (key, value) in table {
@@ -74,11 +73,11 @@ fn joined(value: &mut Value) {
                         let paragraphs = text.split("\n\n").map(|part| part.replace('\n', " "));
                         *text = paragraphs.collect::<Vec<_>>().join("\n\n");
                     }
-                    _ => joined(value),
+                    _ => join_lines(value),
                 }
             }
         }
-        Value::Array(list) => list.iter_mut().for_each(joined),
+        Value::Array(list) => list.iter_mut().for_each(join_lines),
         _ => {}
     }
 }

@@ -46,7 +46,7 @@ fn what_is_no_scenario_file_is_refused_with_a_remedy() {
          help: name a TOML file, such as `scenarios/feeder.toml`"
     );
     fs::write(&file, b"").unwrap();
-    assert!(refused(&file).starts_with("FILE: the scenario has no key `title`"));
+    assert!(refused(&file).starts_with("FILE: the scenario lacks the required key `title`"));
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn many_mistakes_are_told_as_few() {
     let error = Scenario::from_toml(&text, "many.toml").unwrap_err();
     assert_eq!(error.diagnostics.len(), 100);
     assert_eq!(error.to_string().matches("many.toml:").count(), 10);
-    assert!(error.to_string().ends_with("and at least 90 more problems"));
+    assert!(error.to_string().ends_with("and at least 90 more errors"));
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn the_version_is_a_number_and_4_where_none_is_given() {
 fn other_versions_are_refused_with_what_was_expected() {
     for wrong in ["5", "\"6\"", "-4", "6.0", "true"] {
         let error = read(&format!("{BULK}\nip = {wrong}"), "[stack.s]\n").unwrap_err();
-        assert!(error.contains("flow.up.ip: expected 4 or 6, the version of IP"), "{error}");
+        assert!(error.contains("flow.up.ip: expected the IP version, 4 or 6"), "{error}");
         assert!(error.contains(&format!("ip = {wrong}\n")) && error.contains('^'), "{error}");
     }
 }

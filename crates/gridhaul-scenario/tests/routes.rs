@@ -21,7 +21,7 @@ fn routes(flow: &str) -> (Vec<Hop>, Vec<Hop>) {
     let text = format!("{NETWORK}\n[flow]\nf = {flow}");
     let scenario = Scenario::from_toml(&text, "ways.toml").unwrap();
     let routes = scenario.routes("f").unwrap();
-    (routes.out, routes.back)
+    (routes.forward, routes.reverse)
 }
 
 const fn hop(link: usize, forward: bool) -> Hop {
@@ -58,7 +58,7 @@ fn a_datagram_has_a_way_back_where_links_have_one() {
     let flow = format!(r#"{{ from = "head", to = "meter", transport = "datagram", {load} }}"#);
     let back = |network: &str| {
         let text = format!("{network}\n[flow]\nf = {flow}");
-        Scenario::from_toml(&text, "ways.toml").unwrap().way_back("f")
+        Scenario::from_toml(&text, "ways.toml").unwrap().reverse_path("f")
     };
     assert_eq!(back(NETWORK), Some(vec![hop(1, true), hop(0, true)]));
     let access = r#"access = { from = "meter", to = "hub", both.rate"#;
@@ -118,10 +118,10 @@ fn a_collector_cuts_a_flow_into_stages() {
         .map(|stage| (&*stage.from, &*stage.to, stage.connections, stage.stack.as_deref()))
         .collect();
     assert_eq!(shown, [("meter", "collector", 10, None), ("collector", "head", 4, Some("up"))]);
-    assert_eq!(stages[0].out, [hop(0, true)]);
-    assert_eq!(stages[0].back, [hop(0, false)]);
-    assert_eq!(stages[1].out, [hop(1, true)]);
-    assert_eq!(stages[1].back, [hop(1, false)]);
+    assert_eq!(stages[0].forward, [hop(0, true)]);
+    assert_eq!(stages[0].reverse, [hop(0, false)]);
+    assert_eq!(stages[1].forward, [hop(1, true)]);
+    assert_eq!(stages[1].reverse, [hop(1, false)]);
 }
 
 #[test]

@@ -116,7 +116,7 @@ fn combinations_that_contradict_are_found_when_points_are_made() {
     assert_eq!(
         error.to_string(),
         "sweep[1].vary.\"warmup\"[1]: with the value \"30 s\": warmup: the warm-up (30 s) leaves \
-         nothing of the run (20 s) to measure\n  help: make it shorter than `duration`"
+         no time of the run (20 s) for the measurement\n  help: make it shorter than `duration`"
     );
 }
 
@@ -146,8 +146,8 @@ fn labels_that_do_not_fit_the_values_are_refused() {
     for (labels, message) in [
         ("[\"one\"]", "expected a label for each of the 2 values, but there are 1"),
         ("[]", "expected a label for each of the 2 values, but there are 0"),
-        ("[\"one\", \"one\"]", "the label \"one\" is empty or given twice"),
-        ("[\"one\", \" \"]", "the label \" \" is empty or given twice"),
+        ("[\"one\", \"one\"]", "the label \"one\" is empty or duplicate"),
+        ("[\"one\", \" \"]", "the label \" \" is empty or duplicate"),
     ] {
         let text = format!("{BASE}\n[[sweep]]\nvary.seed = [1, 2]\nlabel = {labels}");
         let error = Scenario::from_toml(&text, "sweep.toml").unwrap_err().to_string();

@@ -2,7 +2,7 @@
 
 use gridhaul_core::load::{Application, Arrival, Carrier, Delivered, InFlightMessages, Message};
 use gridhaul_core::tcp::Connection;
-use gridhaul_scenario::scenario::End;
+use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
 
 use crate::flow::{Ends, Flow};
@@ -68,7 +68,7 @@ impl Flow {
     pub(crate) fn poll_delivered(
         &mut self,
         now: Instant,
-        end: End,
+        end: FlowEnd,
         in_flight: &mut InFlightMessages,
     ) -> Option<Delivered> {
         let (Ends::Tcp(ends), Some(app)) = (&mut self.ends, &mut self.app) else { return None };
@@ -91,14 +91,14 @@ impl<R: FnMut(Instant)> Carrier for ConnectionCarrier<'_, R> {
     /// The simulator counts bytes and has no payload.
     type Payload = std::convert::Infallible;
 
-    fn write(&mut self, end: End, message: Message) {
+    fn write(&mut self, end: FlowEnd, message: Message) {
         self.ends[end as usize].write(message.bytes);
-        if end == End::From {
+        if end == FlowEnd::From {
             (self.on_ready)(message.at);
         }
     }
 
-    fn try_write(&mut self, end: End, message: Message, refused: bool) -> bool {
+    fn try_write(&mut self, end: FlowEnd, message: Message, refused: bool) -> bool {
         let accepts = self.ends[end as usize].accepts_write(message.bytes, refused);
         if accepts {
             self.write(end, message);
@@ -106,19 +106,19 @@ impl<R: FnMut(Instant)> Carrier for ConnectionCarrier<'_, R> {
         accepts
     }
 
-    fn write_stream(&mut self, end: End, bytes: u64) {
+    fn write_stream(&mut self, end: FlowEnd, bytes: u64) {
         self.ends[end as usize].write(bytes);
     }
 
-    fn close(&mut self, end: End) {
+    fn close(&mut self, end: FlowEnd) {
         self.ends[end as usize].close();
     }
 
-    fn written(&self, end: End) -> u64 {
+    fn written(&self, end: FlowEnd) -> u64 {
         self.ends[end as usize].written()
     }
 
-    fn delivered(&self, end: End) -> u64 {
+    fn delivered(&self, end: FlowEnd) -> u64 {
         self.ends[end as usize].receiver().delivered()
     }
 

@@ -176,7 +176,7 @@ fn upstream(
 fn deadline_checks(scenario: &Scenario, layout: &Layout) -> Vec<Option<DeadlineCounter>> {
     let (warmup, end) = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
     let check = |deadline| DeadlineCounter::new(deadline, warmup, end);
-    let flows = scenario.flow.values().map(|flow| flow.deadline_in_force().map(check));
+    let flows = scenario.flow.values().map(|flow| flow.effective_deadline().map(check));
     let upstream = layout.flows[scenario.flow.len()..].iter().map(|_| None);
     flows.chain(upstream).collect()
 }

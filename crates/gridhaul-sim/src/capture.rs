@@ -10,7 +10,7 @@ use gridhaul_core::wire::{
 };
 use gridhaul_data::pcapng::PcapngWriter;
 use gridhaul_scenario::answer::Capture;
-use gridhaul_scenario::scenario::{IpVersion, dealt};
+use gridhaul_scenario::scenario::{IpVersion, assigned_member};
 use gridhaul_scenario::units::Instant;
 
 use crate::packet::{Body, Packet};
@@ -147,7 +147,7 @@ impl NodeGroup {
     fn address(self, number: u64, group: u64, ip: IpVersion) -> IpAddr {
         let member = match self.members {
             1 => 0xfffe,
-            members => dealt(number % group, group, members),
+            members => assigned_member(number % group, group, members),
         };
         match ip {
             IpVersion::V4 => {

@@ -48,9 +48,10 @@ fn message(scenario: &Scenario, name: &str, flow: &Flow) -> Option<&'static str>
 /// section 6.2, step 4).
 fn is_reordered(scenario: &Scenario, flow: &str) -> bool {
     let Ok(routes) = scenario.routes(flow) else { return false };
-    let directions = routes.out.iter().chain(&routes.back).map(|hop| hop.direction(scenario));
+    let directions =
+        routes.forward.iter().chain(&routes.reverse).map(|hop| hop.direction(scenario));
     let round_trip = directions.fold(Duration::ZERO, |sum, direction| sum + direction.delay);
     let quarter = Duration::from_nanos(round_trip.as_nanos() / 4);
-    let mut reordered = routes.out.iter().filter_map(|hop| hop.direction(scenario).reorder);
+    let mut reordered = routes.forward.iter().filter_map(|hop| hop.direction(scenario).reorder);
     reordered.any(|reorder| reorder.delay > quarter)
 }

@@ -1,6 +1,6 @@
 //! Time series, on request: windows, queues, throughput and message delays.
 
-use gridhaul_scenario::answer::{Recording, Series, Window};
+use gridhaul_scenario::answer::{Recording, Series, WindowSample};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::flow::{Ends, Flow};
@@ -64,7 +64,7 @@ impl Recorder {
             }
             let Some(sender) = ends[0].sender() else { continue };
             let limited = sender.ssthresh() != u32::MAX;
-            let window = Window {
+            let window = WindowSample {
                 cwnd: u64::from(sender.cwnd()),
                 ssthresh: limited.then(|| u64::from(sender.ssthresh())),
                 in_flight: sender.in_flight(),

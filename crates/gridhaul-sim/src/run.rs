@@ -203,14 +203,14 @@ fn answer(
         }
         if let Some(first) = runs.first_mut() {
             let recorded = (mem::take(&mut first.series), mem::take(&mut first.captures));
-            answer.keep(points.len() > 1, recorded);
+            answer.add_recordings(points.len() > 1, recorded);
         }
         let runs: Vec<RunRows> = runs.into_iter().map(|run| run.rows).collect();
         let names = (&layout.flows, layout.directions.rows());
         answer.points.push(Point::of_runs(point, names, &runs, TimeBase::Virtual));
     }
-    answer.warn_of_unopened(scenario);
+    answer.warn_of_failed_connections(scenario);
     answer.warnings.sort();
     answer.warnings.dedup();
-    answer.ended(&finished, replications)
+    answer.with_finished(&finished, replications)
 }

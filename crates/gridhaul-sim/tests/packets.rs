@@ -1,7 +1,7 @@
 //! Packet sizes, and the count of segments with data.
 
 use gridhaul_scenario::answer::{Answer, Metric};
-use gridhaul_scenario::backend::{Backend, Quiet};
+use gridhaul_scenario::backend::{Backend, NoProgress};
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_sim::Sim;
 
@@ -14,7 +14,7 @@ fn run(forward: &str, rest: &str) -> Answer {
          reverse = {{ rate = '1 Mbit/s', delay = '10 ms' }}\n{rest}"
     );
     let scenario = Scenario::from_toml(&text, "packets.toml").unwrap();
-    Sim::default().run(&scenario, &Quiet).unwrap()
+    Sim::default().run(&scenario, &NoProgress).unwrap()
 }
 
 fn mean(answer: &Answer, row: &str, metric: Metric) -> f64 {
@@ -91,7 +91,7 @@ fn upstream_connections_have_their_own_ip_version() {
              load.periodic = {{ size = '200 B', every = '1 s', synchronised = true }}\n"
         );
         let scenario = Scenario::from_toml(&text, "upstream.toml").unwrap();
-        let answer = Sim::default().run(&scenario, &Quiet).unwrap();
+        let answer = Sim::default().run(&scenario, &NoProgress).unwrap();
         ["one.forward", "two.forward"].map(|direction| packet_bytes(&answer, direction))
     };
     assert_eq!(upstream("", ""), [240.0, 240.0]);

@@ -2,7 +2,7 @@
 
 use gridhaul_core::random::RandomStream;
 use gridhaul_scenario::answer::{Answer, Metric, Warning};
-use gridhaul_scenario::backend::{Backend, Quiet, RunError};
+use gridhaul_scenario::backend::{Backend, NoProgress, RunError};
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_sim::Sim;
 
@@ -47,7 +47,7 @@ sink = {}
 }
 
 fn run(scenario: &Scenario) -> Answer {
-    Sim::default().run(scenario, &Quiet).unwrap_or_else(|error| panic!("{error}"))
+    Sim::default().run(scenario, &NoProgress).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn value(answer: &Answer, metric: Metric) -> f64 {
@@ -173,7 +173,7 @@ fn counters_of_proxies_agree_at_any_end_of_a_run() {
                     ("64 KiB", buffer),
                 ],
             );
-            let answer = Sim::default().run(&scenario, &Quiet);
+            let answer = Sim::default().run(&scenario, &NoProgress);
             answer.unwrap_or_else(|error| panic!("{mode}, {stack}, {buffer}: {error}"));
         }
     }
@@ -249,7 +249,7 @@ fn audit_chains(seeds: std::ops::Range<u64>) {
         let text = random_chain(seed);
         let scenario = Scenario::from_toml(&text, "chain.toml")
             .unwrap_or_else(|error| panic!("{seed}: {error}\n{text}"));
-        if let Err(error) = Sim::default().run(&scenario, &Quiet) {
+        if let Err(error) = Sim::default().run(&scenario, &NoProgress) {
             panic!("chain {seed}: {error}\n{text}");
         }
     }
@@ -310,7 +310,7 @@ fn random_chain(seed: u64) -> String {
 
 #[test]
 fn unsupported_proxies_are_reported_with_their_key() {
-    let keys = |scenario: &Scenario| match Sim::default().run(scenario, &Quiet) {
+    let keys = |scenario: &Scenario| match Sim::default().run(scenario, &NoProgress) {
         Err(RunError::Unsupported(keys)) => keys.into_iter().map(|key| key.key).collect::<Vec<_>>(),
         other => panic!("{other:?}"),
     };

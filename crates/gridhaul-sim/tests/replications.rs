@@ -4,7 +4,7 @@ mod support;
 
 use gridhaul_scenario::Scenario;
 use gridhaul_scenario::answer::{Estimate, Metric, Point, Row, Scope};
-use gridhaul_scenario::backend::{Backend, Quiet};
+use gridhaul_scenario::backend::{Backend, NoProgress};
 use gridhaul_sim::Sim;
 
 use support::{run as answer, two_nodes};
@@ -81,7 +81,7 @@ fn a_deterministic_run_does_not_depend_on_the_seed() {
                     assert!(scenario.is_deterministic(), "{text}");
                     let mut run = |seed| {
                         scenario.seed = seed;
-                        Sim::default().run(&scenario, &Quiet).expect("an answer").points
+                        Sim::default().run(&scenario, &NoProgress).expect("an answer").points
                     };
                     assert_eq!(run(1), run(2), "{text}");
                 }

@@ -4,7 +4,7 @@
 //!
 //! ```
 //! use gridhaul::scenario::answer::Metric;
-//! use gridhaul::scenario::backend::Quiet;
+//! use gridhaul::scenario::backend::NoProgress;
 //! use gridhaul::scenario::Scenario;
 //!
 //! let text = r#"
@@ -23,7 +23,7 @@
 //!     load = "bulk"
 //! "#;
 //! let scenario = Scenario::from_toml(text, "download.toml")?;
-//! let answers = gridhaul::run(&scenario, &gridhaul::Engine::default(), "download", &Quiet)?;
+//! let answers = gridhaul::run(&scenario, &gridhaul::Engine::default(), "download", &NoProgress)?;
 //! let flow = &answers[0].points[0].flows[0];
 //! let goodput = flow.metrics[&Metric::Goodput].mean.unwrap();
 //! assert!((0.8e6..1e6).contains(&goodput), "{goodput} bit/s");
@@ -31,7 +31,7 @@
 //! // The same for two rates: a point for each.
 //! let vary: gridhaul::Vary = "link.feeder.both.rate=1 Mbit/s,2 Mbit/s".parse()?;
 //! let engine = gridhaul::Engine::default();
-//! let swept = gridhaul::sweep(scenario, &[vary], &engine, "download", &Quiet)?;
+//! let swept = gridhaul::sweep(scenario, &[vary], &engine, "download", &NoProgress)?;
 //! assert_eq!(swept[0].points.len(), 2);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -1,9 +1,9 @@
 //! Progress of the library for its caller.
 
 use gridhaul_scenario::answer::Answer;
-use gridhaul_scenario::backend::{Progress, Quiet};
+use gridhaul_scenario::backend::{NoProgress, Progress};
 
-/// Receives the progress of a call of the library, for example to draw a progress bar. [`Quiet`] ignores it.
+/// Receives the progress of a call of the library, for example to draw a progress bar. [`NoProgress`] ignores it.
 pub trait Observer: Sync {
     /// A part of the work begins, such as the run of one backend. The progress is dropped at its end;
     /// [`Progress::is_interrupted`] ends the work early.
@@ -16,7 +16,7 @@ pub trait Observer: Sync {
     fn on_note(&self, _note: &str) {}
 }
 
-impl Observer for Quiet {
+impl Observer for NoProgress {
     fn begin(&self, _part: &str) -> Box<dyn Progress> {
         Box::new(Self)
     }

@@ -236,8 +236,13 @@ mod tests {
         }
     }
 
-    const METRICS: [&str; 5] =
-        ["link.a.forward.rate", "flow", "goodput (kbit/s)", "round trip, mean (ms)", "fairness"];
+    const METRICS: [&str; 5] = [
+        "link.a.forward.rate",
+        "flow",
+        "goodput (kbit/s)",
+        "round-trip time, mean (ms)",
+        "fairness",
+    ];
 
     #[test]
     fn headings_are_wrapped_before_columns_are_omitted() {

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use gridhaul::plan::PlanRequest;
 use gridhaul::scenario::Scenario;
 use gridhaul::scenario::answer::{Answer, Metric};
-use gridhaul::scenario::backend::{Progress, Quiet};
+use gridhaul::scenario::backend::{NoProgress, Progress};
 use gridhaul::{BackendName, Engine, Error, Observer};
 
 fn scenario(load: &str) -> Scenario {
@@ -85,10 +85,10 @@ fn a_trace_that_cannot_be_read_ends_the_call_before_a_backend_begins() {
 fn what_cannot_be_asked_is_an_error_of_the_input() {
     let twice = engine(&[BackendName::Sim, BackendName::Sim]);
     let bulk = scenario(" = 'bulk'");
-    assert!(matches!(gridhaul::run(&bulk, &twice, "line", &Quiet), Err(Error::Input(_))));
-    let nothing = gridhaul::plan(&bulk, &PlanRequest::default(), "line", &Quiet);
+    assert!(matches!(gridhaul::run(&bulk, &twice, "line", &NoProgress), Err(Error::Input(_))));
+    let nothing = gridhaul::plan(&bulk, &PlanRequest::default(), "line", &NoProgress);
     assert!(nothing.unwrap_err().to_string().contains("there is no [plan]"));
-    let unknown = gridhaul::paper("unknown", true, &engine(&[BackendName::Sim]), &Quiet);
+    let unknown = gridhaul::paper("unknown", true, &engine(&[BackendName::Sim]), &NoProgress);
     assert!(unknown.unwrap_err().to_string().contains("choose one of: "));
     assert_eq!("paper-model".parse(), Ok(BackendName::PaperModel));
     assert!("ns-2".parse::<BackendName>().unwrap_err().contains("sim, model, paper-model, emu"));

@@ -108,10 +108,10 @@ fn spacing(keys: &scenario::OnOff, carry: &mut u64) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gridhaul_scenario::scenario::Spread;
+    use gridhaul_scenario::scenario::PeriodDistribution;
     use gridhaul_scenario::units::Bytes;
 
-    fn keys(on_ms: u64, off_ms: u64, spread: Spread) -> scenario::OnOff {
+    fn keys(on_ms: u64, off_ms: u64, spread: PeriodDistribution) -> scenario::OnOff {
         scenario::OnOff {
             on: Duration::from_millis(on_ms),
             off: Duration::from_millis(off_ms),
@@ -138,7 +138,9 @@ mod tests {
     fn the_long_run_offered_load_matches_the_formula() {
         // A message takes 26.25 ms: on periods of many messages, of one, of a tenth.
         for (on, off) in [(500, 500), (26, 100), (3, 30), (1_000, 0)] {
-            for (spread, tolerance) in [(Spread::Fixed, 0.0005), (Spread::Exponential, 0.02)] {
+            for (spread, tolerance) in
+                [(PeriodDistribution::Fixed, 0.0005), (PeriodDistribution::Exponential, 0.02)]
+            {
                 let keys = keys(on, off, spread);
                 let mut source = source(&keys, 0);
                 let seconds = 20_000;
@@ -154,7 +156,7 @@ mod tests {
     #[test]
     fn the_start_is_stationary() {
         // Many members over the first 100 ms: the mean load is that of any other interval.
-        for spread in [Spread::Fixed, Spread::Exponential] {
+        for spread in [PeriodDistribution::Fixed, PeriodDistribution::Exponential] {
             let keys = keys(400, 1_200, spread);
             let members = 20_000;
             let end = Instant::ZERO + Duration::from_millis(100);
@@ -168,7 +170,7 @@ mod tests {
 
     #[test]
     fn messages_are_evenly_spaced_and_incomplete_ones_are_continued() {
-        let keys = keys(100, 1_000, Spread::Fixed);
+        let keys = keys(100, 1_000, PeriodDistribution::Fixed);
         let mut source = source(&keys, 0);
         let times: Vec<u64> =
             (0..200).map(|_| source.next_message().unwrap().at.as_nanos()).collect();
@@ -182,9 +184,9 @@ mod tests {
 
     #[test]
     fn without_on_periods_or_rate_there_are_no_messages() {
-        let mut dead = keys(0, 10, Spread::Fixed);
+        let mut dead = keys(0, 10, PeriodDistribution::Fixed);
         assert!(source(&dead, 0).next_message().is_none());
-        dead = scenario::OnOff { rate: None, ..keys(10, 10, Spread::Fixed) };
+        dead = scenario::OnOff { rate: None, ..keys(10, 10, PeriodDistribution::Fixed) };
         assert!(source(&dead, 0).next_message().is_none());
     }
 }

@@ -1,6 +1,6 @@
 //! On and off periods of an on-off load.
 
-use gridhaul_scenario::scenario::{self, Spread};
+use gridhaul_scenario::scenario::{self, PeriodDistribution};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::random::RandomStream;
@@ -13,7 +13,7 @@ use crate::random::RandomStream;
 pub struct OnOffPeriods {
     on: Duration,
     off: Duration,
-    spread: Spread,
+    spread: PeriodDistribution,
     active: bool,
     until: Instant,
     random: RandomStream,
@@ -77,17 +77,21 @@ impl OnOffPeriods {
     /// fixed length the residual is uniform.
     fn residual(&mut self, mean: Duration) -> Duration {
         match self.spread {
-            Spread::Fixed => self.random.uniform(mean),
-            Spread::Exponential => self.random.exponential(mean),
+            PeriodDistribution::Fixed => self.random.uniform(mean),
+            PeriodDistribution::Exponential => self.random.exponential(mean),
         }
     }
 }
 
 /// Length of an on or off period.
-pub(super) fn length(spread: Spread, mean: Duration, random: &mut RandomStream) -> Duration {
+pub(super) fn length(
+    spread: PeriodDistribution,
+    mean: Duration,
+    random: &mut RandomStream,
+) -> Duration {
     match spread {
-        Spread::Fixed => mean,
-        Spread::Exponential => random.exponential(mean),
+        PeriodDistribution::Fixed => mean,
+        PeriodDistribution::Exponential => random.exponential(mean),
     }
 }
 
@@ -96,7 +100,7 @@ mod tests {
     use super::*;
     use gridhaul_scenario::units::Bytes;
 
-    fn periods(on_ms: u64, off_ms: u64, spread: Spread, member: u64) -> OnOffPeriods {
+    fn periods(on_ms: u64, off_ms: u64, spread: PeriodDistribution, member: u64) -> OnOffPeriods {
         let keys = scenario::OnOff {
             on: Duration::from_millis(on_ms),
             off: Duration::from_millis(off_ms),
@@ -119,7 +123,7 @@ mod tests {
     #[test]
     fn the_share_of_members_in_an_on_period_is_stationary() {
         // 60,000 members, a quarter of them in an on period: the standard deviation is 106.
-        for spread in [Spread::Fixed, Spread::Exponential] {
+        for spread in [PeriodDistribution::Fixed, PeriodDistribution::Exponential] {
             for now in [0, 1, 130, 5_000] {
                 let active = (0..60_000)
                     .filter(|&member| {
@@ -135,7 +139,7 @@ mod tests {
 
     #[test]
     fn fixed_lengths_alternate_after_the_first_period() {
-        let mut periods = periods(100, 300, Spread::Fixed, 1);
+        let mut periods = periods(100, 300, PeriodDistribution::Fixed, 1);
         let (first, was_active) = (periods.until(), periods.active());
         assert!(first <= at(if was_active { 100 } else { 300 }));
         periods.advance(first);
@@ -152,7 +156,7 @@ mod tests {
 
     #[test]
     fn without_on_time_the_process_stays_off() {
-        let periods = periods(0, 300, Spread::Exponential, 0);
+        let periods = periods(0, 300, PeriodDistribution::Exponential, 0);
         assert_eq!((periods.active(), periods.until()), (false, Instant::NEVER));
     }
 

@@ -1,4 +1,4 @@
-//! Traces in CSV: a line of names, then lines of numbers between commas.
+//! Traces in CSV: a header line, then lines of numbers separated by commas.
 
 use std::fmt;
 use std::io::{BufRead, Read};
@@ -7,13 +7,13 @@ use super::error::{self, Unit, gap, of_cell, of_file, shown};
 use super::{Columns, RawRow, TimeUnit, Wrong};
 use gridhaul_scenario::units::{Decimal, Duration};
 
-/// Longest line in bytes: far above any of three numbers, and little to hold.
+/// Longest line in bytes: far above the length of three numbers, but small in memory.
 const LINE_MAX: usize = 64 * 1024;
 
 pub(super) struct CsvRows {
     text: Box<dyn BufRead + Send>,
     columns: Columns,
-    /// Cells that every line must have.
+    /// Number of cells of each line.
     width: usize,
     line: u64,
     buffer: Vec<u8>,
@@ -35,12 +35,12 @@ impl CsvRows {
         Ok(rows)
     }
 
-    /// The next row; lines without anything are passed over.
+    /// The next row; empty lines are skipped.
     pub(super) fn next_row(&mut self) -> Result<Option<RawRow>, Wrong> {
         self.parse_row().map_err(|wrong| self.pointed(wrong))
     }
 
-    /// Points at the cell of the current line that is wrong, or at the line.
+    /// Adds the location of the invalid cell of the current line, or of the line.
     pub(super) fn pointed(&self, wrong: Wrong) -> Wrong {
         let Ok(line) = std::str::from_utf8(&self.buffer) else { return wrong };
         let line = line.trim_end();
@@ -100,7 +100,7 @@ impl CsvRows {
         }))
     }
 
-    /// The next line with something in it, without its end.
+    /// The next line that is not empty, without its line end.
     fn next_line(&mut self) -> Result<Option<&str>, Wrong> {
         loop {
             self.line += 1;
@@ -174,7 +174,7 @@ fn time_of(line: u64, unit: TimeUnit, cell: &str) -> Result<Duration, Wrong> {
 fn whole(line: u64, column: &str, cell: &str) -> Result<u64, Wrong> {
     let decimal = number(line, column, cell, "200")?;
     let value = decimal.times(1).and_then(|value| u64::try_from(value).ok());
-    // Rounded is not whole: ten times the number must be ten times what was read.
+    // `times` rounds: the value is whole only if the scaled number equals the scaled value.
     let whole = value
         .filter(|&value| decimal.times(1_000_000_000) == Some(u128::from(value) * 1_000_000_000));
     whole.ok_or_else(|| {

@@ -1,16 +1,16 @@
-//! What is wrong with a trace, shown so that it can be put right.
+//! Errors in traces, with location and remedy.
 
 use std::fmt;
 use std::io;
 use std::ops::Range;
 
-use gridhaul_scenario::scenario::Place;
+use gridhaul_scenario::scenario::SourceLocation;
 use thiserror::Error;
 
 use super::Wrong;
 
-/// Why a trace cannot be read (on). Displayed, it names the file, the line or row, the column, what
-/// was expected and the remedy.
+/// An error in a trace. The display text has the file, the line or row, the column, what was expected
+/// and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{file}{details}")]
 pub struct TraceError {
@@ -18,18 +18,18 @@ pub struct TraceError {
     details: Wrong,
 }
 
-/// What is wrong, and where in the file.
+/// Message, remedy and location of an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Details {
     place: Option<(Unit, u64)>,
-    /// The line with the wrong cell; of Parquet there is none.
-    excerpt: Option<Place>,
+    /// The line with the invalid cell; `None` for Parquet.
+    excerpt: Option<SourceLocation>,
     column: String,
     message: String,
     remedy: String,
 }
 
-/// How places are counted.
+/// Unit in which positions are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
     /// Lines of a text.
@@ -39,14 +39,14 @@ pub(super) enum Unit {
 }
 
 impl TraceError {
-    /// The file, the place with its line and what is wrong there, without the remedy.
+    /// File, location, line and message, without the remedy.
     #[must_use]
     pub fn message(&self) -> String {
         let text = self.to_string();
         text.rsplit_once("\n  help: ").map_or(text.clone(), |(message, _)| message.to_owned())
     }
 
-    /// What to do about it.
+    /// How to correct the error.
     #[must_use]
     pub fn remedy(&self) -> &str {
         &self.details.remedy
@@ -57,13 +57,13 @@ impl TraceError {
     }
 }
 
-/// Something that concerns the whole file.
+/// An error of the whole file.
 pub(super) fn of_file(message: impl Into<String>, remedy: impl Into<String>) -> Wrong {
     let (message, remedy) = (message.into(), remedy.into());
     Box::new(Details { place: None, excerpt: None, column: String::new(), message, remedy })
 }
 
-/// Something in a line or row; `column` may be empty.
+/// An error in a line or row; `column` may be empty.
 pub(super) fn of_cell(
     unit: Unit,
     place: u64,
@@ -77,16 +77,16 @@ pub(super) fn of_cell(
 }
 
 impl Details {
-    /// Points at these bytes of the line.
+    /// Adds the location of these bytes of the line.
     pub(super) fn at(mut self: Box<Self>, line: &str, cell: Range<usize>) -> Wrong {
         if let Some((Unit::Line, number)) = self.place {
-            let place = Place::of(line, cell);
-            self.excerpt = Some(Place { line: number as usize, ..place });
+            let place = SourceLocation::of(line, cell);
+            self.excerpt = Some(SourceLocation { line: number as usize, ..place });
         }
         self
     }
 
-    /// The column that is wrong; empty where the line as a whole is.
+    /// The column with the error; empty if it concerns the whole line.
     pub(super) fn column(&self) -> &str {
         &self.column
     }
@@ -113,7 +113,7 @@ pub(super) fn missing_column(missing: &str, found: &[String]) -> Wrong {
     )
 }
 
-/// Two columns that say the same.
+/// Two columns with the same meaning.
 pub(super) fn doubled_column(one: &str, other: &str) -> Wrong {
     let message = if one == other {
         format!("there are two columns `{one}`")
@@ -134,7 +134,7 @@ pub(super) fn gap(unit: Unit, place: u64, column: &str) -> Wrong {
     )
 }
 
-/// Text of a file, cut and without what would disturb a terminal.
+/// Text of a file for display, truncated and without control characters.
 pub(super) fn shown(text: &str) -> String {
     const SHOWN: usize = 40;
     let plain = |c: char| if c.is_control() { ' ' } else { c };

@@ -1,9 +1,8 @@
 //! Recorded traces: messages read from a CSV or Parquet file, row by row.
 //!
-//! A trace has the columns `time_s` (or one of `time_ms`, `time_us`, `time_ns`) and `bytes`, and may
-//! have `member`; others are left alone. Rows stand in the order of time. A time without rows is a time in
-//! which nothing is sent; an empty cell is an error. However long the file, only a few thousand rows of it
-//! are in memory.
+//! A trace has the columns `time_s` (or one of `time_ms`, `time_us`, `time_ns`) and `bytes`, and
+//! optionally `member`; other columns are ignored. Rows are sorted by time. An empty cell is an error.
+//! Only a few thousand rows of a file are in memory at a time.
 
 mod csv;
 mod error;
@@ -24,15 +23,15 @@ pub use scenario::{check, load_scenario, open};
 /// A message of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceRow {
-    /// When it is ready, from the beginning of the trace.
+    /// Time at which the message is due, from the beginning of the trace.
     pub at: Duration,
-    /// Its size in bytes of payload, at least 1.
+    /// Payload size in bytes, at least 1.
     pub bytes: u64,
-    /// Who sends it, counted from 0. `None`: every member does.
+    /// Sending member, from 0. `None`: every member sends the message.
     pub member: Option<u64>,
 }
 
-/// What a trace may hold.
+/// Limits for the values of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceLimits {
     /// Number of members.
@@ -41,13 +40,13 @@ pub struct TraceLimits {
     pub bytes_max: u64,
 }
 
-/// Hands out the rows of a trace in the order of time.
+/// Reads the rows of a trace in the order of time.
 #[derive(Debug)]
 pub struct TraceReader {
     file: String,
     rows: Rows,
     limits: TraceLimits,
-    /// The row that was read when the file was opened.
+    /// The first row, which was read when the file was opened.
     first: Option<TraceRow>,
     latest: Duration,
 }
@@ -58,7 +57,7 @@ enum Rows {
     Parquet(Box<parquet::ParquetRows>),
 }
 
-/// A row as a file has it.
+/// A row of a file before the checks.
 #[derive(Debug, Clone, Copy)]
 struct RawRow {
     /// Line or row, counted from 1.
@@ -68,27 +67,27 @@ struct RawRow {
     member: Option<u64>,
 }
 
-/// What is wrong, without the name of the file.
+/// An error without the name of the file.
 type Wrong = Box<error::Details>;
 
-/// What Parquet files begin with.
+/// Magic number at the start of Parquet files.
 const PARQUET_MAGIC: &[u8; 4] = b"PAR1";
 
 impl TraceReader {
     /// Opens a trace and reads its first row. The content decides whether it is CSV or Parquet.
     ///
     /// # Errors
-    /// A file that is missing or unreadable, columns that are missing, or a wrong first row.
+    /// A missing or unreadable file, missing columns, or an invalid first row.
     pub fn open(path: &Path, limits: TraceLimits) -> Result<Self, TraceError> {
         let name = path.display().to_string();
         let rows = Self::rows_of(path).map_err(|wrong| TraceError::new(&name, wrong))?;
         Self::begin(name, rows, limits)
     }
 
-    /// Reads a trace in CSV from anything; `file` is its name in errors.
+    /// Reads a trace in CSV from a reader; `file` is its name in errors.
     ///
     /// # Errors
-    /// Columns that are missing, or a wrong first row.
+    /// Missing columns, or an invalid first row.
     pub fn from_csv(
         text: Box<dyn BufRead + Send>,
         file: &str,
@@ -101,7 +100,7 @@ impl TraceReader {
     /// The next row; `None` at the end.
     ///
     /// # Errors
-    /// The file, the line and the column that are wrong, and what was expected.
+    /// An invalid row, with file, line and column.
     pub fn next_row(&mut self) -> Result<Option<TraceRow>, TraceError> {
         match self.first.take() {
             Some(row) => Ok(Some(row)),
@@ -115,7 +114,7 @@ impl TraceReader {
         if metadata.is_dir() {
             return Err(error::of_file("this is a directory", "name a CSV or Parquet file"));
         }
-        // Opening a pipe would wait for somebody who writes; a device may have no end.
+        // Opening a pipe would wait for a writer, and a device may have no end.
         if !metadata.is_file() {
             return Err(error::of_file("this is not a regular file", "name a CSV or Parquet file"));
         }
@@ -188,7 +187,7 @@ impl TraceReader {
     }
 }
 
-/// The columns of a trace: where each stands, and how many nanoseconds a unit of time has.
+/// The indices of the columns of a trace, and the unit of time.
 #[derive(Debug, Clone, Copy)]
 struct Columns {
     time: usize,
@@ -211,14 +210,14 @@ const TIME_UNITS: [TimeUnit; 4] = [
 ];
 
 impl Columns {
-    /// Finds the columns among those that a file has. Others are left alone.
+    /// Finds the columns of a trace among those of a file. Other columns are ignored.
     fn find(names: &[String]) -> Result<Self, Wrong> {
         let place = |wanted: &str| names.iter().position(|name| name == wanted);
         let known = |name: &&String| {
             matches!(name.as_str(), "bytes" | "member")
                 || TIME_UNITS.iter().any(|unit| unit.column == name.as_str())
         };
-        // One of them would be ignored, and nobody knows whether the right one.
+        // Of two columns with the same meaning, one would be ignored silently.
         let meant: Vec<_> = names.iter().filter(known).collect();
         let is_time = |name: &str| name.starts_with("time_");
         for (index, name) in meant.iter().enumerate() {

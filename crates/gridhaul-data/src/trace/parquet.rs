@@ -1,4 +1,4 @@
-//! Traces in Parquet: columns of numbers, read some thousand rows at a time.
+//! Traces in Parquet, read in batches of a few thousand rows.
 
 use std::fmt;
 use std::fs::File;
@@ -13,7 +13,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use super::error::{Unit, gap, of_cell, of_file};
 use super::{Columns, RawRow, Wrong};
 
-/// Rows that are read together.
+/// Rows per batch.
 const BATCH: usize = 4096;
 
 pub(super) struct ParquetRows {
@@ -21,10 +21,10 @@ pub(super) struct ParquetRows {
     columns: Columns,
     /// The row group that is read next.
     group: usize,
-    /// Time, bytes and member of the group that is being read.
+    /// Column readers for time, bytes and member in the current row group.
     readers: Option<[Option<ColumnReader>; 3]>,
     batch: [Vec<Cell>; 3],
-    /// Rows of the batch that have been handed out, and rows of the file.
+    /// Rows of the batch, and of the file, that have been returned.
     taken: usize,
     row: u64,
 }
@@ -191,7 +191,7 @@ fn read(reader: &mut ColumnReader, into: &mut Vec<Cell>) -> Result<(), ParquetEr
     }
 }
 
-/// Fills a batch, unless the row group ends before.
+/// Fills a batch, up to the end of the row group.
 fn batch<T: DataType>(
     reader: &mut ColumnReaderImpl<T>,
     into: &mut Vec<Cell>,
@@ -204,7 +204,7 @@ fn batch<T: DataType>(
         if rows == 0 {
             break;
         }
-        // A column that must be filled has no levels; in others, level 0 is null.
+        // A required column has no definition levels; in optional columns, level 0 is null.
         let mut values = values.into_iter();
         if levels.is_empty() {
             into.extend(values.map(|value| Some(number(value))));

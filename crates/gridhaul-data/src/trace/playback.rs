@@ -1,4 +1,4 @@
-//! Playing recorded traces: one reader for all members of a flow.
+//! Playback of recorded traces: one reader for all members of a flow.
 
 use std::ops::Range;
 
@@ -8,21 +8,21 @@ use gridhaul_scenario::units::Instant;
 
 use super::{TraceReader, TraceRow, open};
 
-/// A trace that is being played to the members of a flow, which the caller has numbered.
+/// Playback of a trace for the members of a flow, with numbers from the caller.
 #[derive(Debug)]
 pub struct Playback {
     reader: TraceReader,
     next: TraceRow,
-    /// Numbers of its members.
+    /// Numbers of the members.
     members: Range<u32>,
     start: Instant,
 }
 
 impl Playback {
-    /// Opens the trace of a flow for these members; `None` if its load is no trace, or one without rows.
+    /// Opens the trace of a flow for these members; `None` if its load is not a trace, or has no rows.
     ///
     /// # Errors
-    /// The file cannot be read, or is no trace.
+    /// The file cannot be read, or is not a trace.
     pub fn open(
         scenario: &Scenario,
         flow: &str,
@@ -38,7 +38,7 @@ impl Playback {
         Ok(first.map(|next| Self { reader, next, members, start }))
     }
 
-    /// When the next message is ready.
+    /// Time at which the next message is due.
     #[must_use]
     pub fn at(&self) -> Instant {
         self.start + self.next.at
@@ -50,7 +50,7 @@ impl Playback {
         let members = match self.next.member {
             None => self.members.clone(),
             Some(member) => {
-                // The reader refuses members that there are not.
+                // The reader has checked that the member exists.
                 let number = self.members.start + member as u32;
                 number..number + 1
             }
@@ -58,10 +58,10 @@ impl Playback {
         (self.next.bytes, members)
     }
 
-    /// Goes on to the next message. False at the end of the trace.
+    /// Advances to the next message. False at the end of the trace.
     ///
     /// # Errors
-    /// The next row is no message of a trace.
+    /// The next row is invalid.
     pub fn advance(&mut self) -> Result<bool, RunError> {
         match self.reader.next_row() {
             Ok(Some(row)) => {

@@ -1,4 +1,4 @@
-//! The traces that a scenario names: opened in a step of their own, before a run begins.
+//! Opens and checks the traces of a scenario before a run.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,8 +12,8 @@ use super::{TraceError, TraceLimits, TraceReader};
 /// Reads a scenario file as [`Scenario::load`] does, then opens its traces as [`check`] does.
 ///
 /// # Errors
-/// Those of [`Scenario::load`]. If there are none: all traces that cannot be read, each at the line of the scenario
-/// that names the trace.
+/// Those of [`Scenario::load`]; otherwise all traces that cannot be read, each located at its key in the
+/// scenario file.
 pub fn load_scenario(path: &Path) -> Result<Scenario, ScenarioError> {
     let file = ScenarioFile::load(path)?;
     let diagnostics = diagnostics(&file.scenario);
@@ -23,7 +23,7 @@ pub fn load_scenario(path: &Path) -> Result<Scenario, ScenarioError> {
 /// Opens the traces of all flows, at all points of a sweep, and reads the first row of each.
 ///
 /// # Errors
-/// All traces that cannot be read, without places in the scenario file.
+/// All traces that cannot be read, without locations in the scenario file.
 pub fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
     let diagnostics = diagnostics(scenario);
     if diagnostics.is_empty() {
@@ -49,16 +49,16 @@ pub fn open(scenario: &Scenario, flow: &str) -> Option<Result<TraceReader, Trace
     Some(TraceReader::open(&folder.join(&trace.file), limits))
 }
 
-/// Opens the traces of the flows; where there is a sweep, those of its points and no others.
+/// Opens the traces of the flows; in a sweep, those of all points.
 fn diagnostics(scenario: &Scenario) -> Vec<Diagnostic> {
-    if scenario.sweep.is_empty() || !scenario.names_a_trace() {
+    if scenario.sweep.is_empty() || !scenario.has_trace() {
         return diagnostics_here(scenario);
     }
     let Ok(all) = scenario.points() else { return Vec::new() };
     let mut seen = BTreeSet::new();
     let mut diagnostics = Vec::new();
     for ScenarioPoint { scenario: here, .. } in all {
-        // Whether a trace is right depends on its flow, and a file is read once for each that is the same.
+        // The checks of a trace depend on its flow, so each distinct flow is checked once.
         let traced = here.flow.iter().filter(|(_, flow)| matches!(flow.load, Load::Trace(_)));
         let looks = traced.map(|(name, flow)| {
             let limits = (here.connections(flow), flow.transport != Transport::Tcp, flow.ip);
@@ -66,7 +66,7 @@ fn diagnostics(scenario: &Scenario) -> Vec<Diagnostic> {
         });
         if seen.insert(looks.collect::<Vec<_>>()) {
             for mut diagnostic in diagnostics_here(&here) {
-                // The entry that brings the trace, where one does.
+                // The sweep entry that sets the trace, if any.
                 if let Some(key) = scenario.swept_key(&diagnostic.key) {
                     diagnostic.key = key;
                 }

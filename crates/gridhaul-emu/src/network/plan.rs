@@ -110,7 +110,7 @@ impl NetworkPlan {
     ) {
         for (name, flow) in scenario.flow.keys().zip(&mut self.flows) {
             if flow.transport == Transport::Datagram {
-                flow.paths[1] = scenario.way_back(name).unwrap_or_default();
+                flow.paths[1] = scenario.reverse_path(name).unwrap_or_default();
             }
         }
         for flow in self.flows.iter_mut().filter(|flow| flow.transport == Transport::Tcp) {
@@ -232,7 +232,7 @@ impl FlowLayout {
             transport: flow.transport,
             ends,
             stacks,
-            paths: [routes.out, routes.back],
+            paths: [routes.forward, routes.reverse],
             chosen: names.map(chosen),
             for_external_programs: false,
             controls: [None, None],

@@ -2,14 +2,14 @@
 //! destination addresses of its flow.
 
 use gridhaul_linux::{Htb, HtbClass};
-use gridhaul_scenario::scenario::{Scenario, Shaper, Share};
+use gridhaul_scenario::scenario::{Scenario, Shaper, ShaperShare};
 
 use super::address::{Address, FlowEnd};
 use super::plan::FlowLayout;
 
 /// The token bucket of a shaper.
 pub(super) fn token_bucket(scenario: &Scenario, shaper: &Shaper, flows: &[FlowLayout]) -> Htb {
-    let class = |(name, share): (&String, &Share)| {
+    let class = |(name, share): (&String, &ShaperShare)| {
         let number =
             scenario.flow.get_index_of(name).expect("a valid scenario shares among flows it has");
         let family = flows[number].family;

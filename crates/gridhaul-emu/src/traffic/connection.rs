@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 use std::net::Shutdown;
 
 use gridhaul_core::load::{Application, Arrival, InFlightMessages};
-use gridhaul_scenario::scenario::End;
+use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::{Duration, Instant};
 use socket2::Socket;
 
@@ -154,7 +154,7 @@ impl Connection {
             self.begin(now, plan, observer);
         }
         if self.begun {
-            self.write(End::From, now, observer);
+            self.write(FlowEnd::From, now, observer);
         }
     }
 
@@ -177,10 +177,10 @@ impl Connection {
 
     /// Flushes the written data into the socket of an end. In a burst without a rate, there is a message
     /// whenever the socket accepts one: when all previous data has been sent.
-    pub(crate) fn write(&mut self, end: End, now: Instant, observer: &mut impl Observer) {
+    pub(crate) fn write(&mut self, end: FlowEnd, now: Instant, observer: &mut impl Observer) {
         self.record_handshake();
         while self.streams.flush(end) {
-            if end == End::To {
+            if end == FlowEnd::To {
                 return;
             }
             self.application.advance(now);
@@ -196,7 +196,7 @@ impl Connection {
     /// Reads the data that has reached an end. Returns whether the deadline of the application has changed.
     pub(crate) fn read(
         &mut self,
-        end: End,
+        end: FlowEnd,
         plan: &FlowLayout,
         scratch: &mut [MaybeUninit<u8>],
         clock: impl Fn() -> Instant,
@@ -208,7 +208,7 @@ impl Connection {
             match socket.recv(scratch) {
                 Ok(0) => {
                     // The peer has closed; the socket must not wake the loop again.
-                    if end == End::To {
+                    if end == FlowEnd::To {
                         let _ = socket.shutdown(Shutdown::Write);
                     }
                     break;
@@ -232,7 +232,7 @@ impl Connection {
         self.application.next_deadline() != before
     }
 
-    fn on_delivered(&mut self, end: End, now: Instant, observer: &mut impl Observer) {
+    fn on_delivered(&mut self, end: FlowEnd, now: Instant, observer: &mut impl Observer) {
         loop {
             let mut carrier =
                 StreamCarrier { streams: &mut self.streams, now, observer: &mut *observer };

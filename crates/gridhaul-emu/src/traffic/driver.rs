@@ -13,7 +13,7 @@ use gridhaul_data::trace::Playback;
 use gridhaul_linux::{Clock, EventFlags, Poll, request_realtime_priority};
 use gridhaul_scenario::answer::Recording;
 use gridhaul_scenario::backend::RunError;
-use gridhaul_scenario::scenario::End;
+use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::{Duration, Instant};
 use socket2::Socket;
 
@@ -149,8 +149,8 @@ impl Traffic<'_> {
                     } else {
                         connection.begin(now, &self.plan.flows[flow], row);
                     }
-                    connection.write(End::From, now, row);
-                    connection.write(End::To, now, row);
+                    connection.write(FlowEnd::From, now, row);
+                    connection.write(FlowEnd::To, now, row);
                 }
                 Member::Datagram(datagrams) if datagrams.due() <= now => {
                     let flow = usize::from(datagrams.flow);
@@ -252,7 +252,7 @@ impl Traffic<'_> {
             Member::Tcp(connection) => {
                 let flow = usize::from(connection.flow);
                 let (plan, row) = (&self.plan.flows[flow], &mut self.rows[flow]);
-                let side = if end == 0 { End::From } else { End::To };
+                let side = if end == 0 { FlowEnd::From } else { FlowEnd::To };
                 connection.record_open(clock.now(), row);
                 if flags.intersects(!EventFlags::OUT) {
                     woken = connection.read(side, plan, scratch, || clock.now(), row);

@@ -51,7 +51,7 @@ impl RowTraffic {
             delays: MessageDelays::new(),
             messages: Vec::new(),
             deadline_counter: flow
-                .deadline_in_force()
+                .effective_deadline()
                 .map(|deadline| DeadlineCounter::new(deadline, warmup, end)),
             has_messages: flow.transport != Transport::Tcp,
             lateness: Lateness::new(),

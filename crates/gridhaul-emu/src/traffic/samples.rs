@@ -1,6 +1,6 @@
 //! Totals and means of `TCP_INFO` over connections and time.
 
-use gridhaul_scenario::answer::Window;
+use gridhaul_scenario::answer::WindowSample;
 use gridhaul_scenario::units::Duration;
 
 use gridhaul_linux::TcpInfo;
@@ -66,9 +66,9 @@ impl SampleMeans {
 }
 
 /// The window of a connection as a point of a time series.
-pub(crate) fn window(info: &TcpInfo) -> Window {
+pub(crate) fn window(info: &TcpInfo) -> WindowSample {
     let bytes = |segments: u32| u64::from(segments) * u64::from(info.mss);
-    Window {
+    WindowSample {
         cwnd: bytes(info.cwnd),
         ssthresh: (info.ssthresh < NO_SSTHRESH).then(|| bytes(info.ssthresh)),
         in_flight: bytes(info.unacked),

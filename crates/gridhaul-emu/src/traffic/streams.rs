@@ -5,7 +5,7 @@ use std::io;
 use std::net::Shutdown;
 
 use gridhaul_core::load::{Carrier, Message};
-use gridhaul_scenario::scenario::End;
+use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
 use socket2::Socket;
 
@@ -46,7 +46,7 @@ impl Streams {
     }
 
     /// Flushes the written data into the socket of an end. Returns whether all of it is accepted.
-    pub(super) fn flush(&mut self, end: End) -> bool {
+    pub(super) fn flush(&mut self, end: FlowEnd) -> bool {
         let index = end as usize;
         while self.accepted[index] < self.written[index] {
             let Some(taken) = self.offer(end, self.written[index] - self.accepted[index]) else {
@@ -59,7 +59,7 @@ impl Streams {
 
     /// Offers `bytes` bytes to the socket of an end. Returns the number that it accepts; `None` if the socket
     /// would block.
-    fn offer(&mut self, end: End, bytes: u64) -> Option<u64> {
+    fn offer(&mut self, end: FlowEnd, bytes: u64) -> Option<u64> {
         let mut socket = self.sockets[end as usize].as_ref()?;
         let length = usize::try_from(bytes).map_or(ZEROS.len(), |bytes| bytes.min(ZEROS.len()));
         match io::Write::write(&mut socket, &ZEROS[..length]) {
@@ -110,16 +110,16 @@ impl<T: Observer> Carrier for StreamCarrier<'_, T> {
     /// All payload is zeros.
     type Payload = std::convert::Infallible;
 
-    fn write(&mut self, end: End, message: Message) {
+    fn write(&mut self, end: FlowEnd, message: Message) {
         self.observer.on_late(self.now.since(message.at));
-        if end == End::From {
+        if end == FlowEnd::From {
             self.observer.on_ready(message.at);
         }
         self.streams.written[end as usize] += message.bytes;
     }
 
     /// The kernel applies the low-water mark of its sockets, so no state is needed here.
-    fn try_write(&mut self, end: End, message: Message, _refused: bool) -> bool {
+    fn try_write(&mut self, end: FlowEnd, message: Message, _refused: bool) -> bool {
         let streams = &mut *self.streams;
         let index = end as usize;
         if message.bytes == 0 || streams.accepted[index] < streams.written[index] {
@@ -132,21 +132,21 @@ impl<T: Observer> Carrier for StreamCarrier<'_, T> {
         true
     }
 
-    fn write_stream(&mut self, end: End, bytes: u64) {
+    fn write_stream(&mut self, end: FlowEnd, bytes: u64) {
         let written = &mut self.streams.written[end as usize];
         *written = written.saturating_add(bytes);
     }
 
     /// The `to` end closes by itself when it has read FIN, as a server does.
-    fn close(&mut self, end: End) {
-        self.streams.closing |= end == End::From;
+    fn close(&mut self, end: FlowEnd) {
+        self.streams.closing |= end == FlowEnd::From;
     }
 
-    fn written(&self, end: End) -> u64 {
+    fn written(&self, end: FlowEnd) -> u64 {
         self.streams.written[end as usize]
     }
 
-    fn delivered(&self, end: End) -> u64 {
+    fn delivered(&self, end: FlowEnd) -> u64 {
         self.streams.delivered[end as usize]
     }
 

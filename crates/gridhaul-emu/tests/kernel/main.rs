@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 
 use gridhaul_emu::Emu;
 use gridhaul_scenario::answer::{Answer, Metric, Row};
-use gridhaul_scenario::backend::{Backend, Quiet};
+use gridhaul_scenario::backend::{Backend, NoProgress};
 use gridhaul_scenario::scenario::Scenario;
 
 /// Runs a scenario on the kernel; `None` if this machine lacks a prerequisite.
@@ -30,7 +30,7 @@ fn run_with(text: &str, emu: Emu) -> Option<Answer> {
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let mut tries = 5;
     loop {
-        match (emu.run(&scenario, &Quiet), std::env::var_os("CI")) {
+        match (emu.run(&scenario, &NoProgress), std::env::var_os("CI")) {
             // Packets were late, or the kernel has bypassed the congestion control algorithm: the run is not
             // representative of the emulator on an idle machine.
             (Ok(answer), _) if tries > 1 && !is_trustworthy(&answer) => {

@@ -51,7 +51,7 @@ pub(super) fn add(
 fn deadline_checks(layout: &Layout, rows: &[Row]) -> Vec<DeadlineCheck> {
     let checks = layout.flows.iter().zip(rows).filter_map(|(place, row)| {
         let deadline = place.deadline?;
-        Some(DeadlineCheck::on_deadline(&place.name, deadline, row.mean(Metric::DeadlineMet)))
+        Some(DeadlineCheck::of_deadline(&place.name, deadline, row.mean(Metric::DeadlineMet)))
     });
     checks.collect()
 }

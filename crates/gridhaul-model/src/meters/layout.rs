@@ -159,7 +159,7 @@ impl Layout {
             Load::Periodic(_) => MessageInterval::Fixed,
             _ => MessageInterval::Random,
         };
-        let (name, deadline) = (name.to_owned(), flow.deadline_in_force());
+        let (name, deadline) = (name.to_owned(), flow.effective_deadline());
         self.flows.push(FlowEntry {
             name,
             upstream,
@@ -241,14 +241,14 @@ impl NetworkBuilder<'_> {
             independent_loss: 0.0,
             source,
         };
-        for hop in &stage.out {
+        for hop in &stage.forward {
             let direction = hop.direction(scenario);
             class.forward_delay += direction.delay.as_secs_f64();
             class.independent_loss =
                 1.0 - (1.0 - class.independent_loss) * (1.0 - independent_loss(direction));
             class.path.push(self.queue(scenario, *hop, sizes.segment));
         }
-        for hop in &stage.back {
+        for hop in &stage.reverse {
             let direction = hop.direction(scenario);
             let rate = direction.rate.as_bits_per_sec().max(1) as f64;
             class.reverse_delay += direction.delay.as_secs_f64() + sizes.ack / rate;

@@ -58,5 +58,5 @@ pub(crate) fn answer(
     }
     answer.warnings.sort();
     answer.warnings.dedup();
-    answer.ended(&finished, 1)
+    answer.with_finished(&finished, 1)
 }

@@ -2,8 +2,8 @@
 
 use gridhaul_scenario::backend::Unsupported;
 use gridhaul_scenario::scenario::{
-    CongestionControlAlgorithm, Direction, Flow, Load, Loss, Node, ProxyMode, Scenario, Stack,
-    Transport, WhenFull,
+    CongestionControlAlgorithm, Direction, Flow, FullBufferPolicy, Load, Loss, Node, ProxyMode,
+    Scenario, Stack, Transport,
 };
 
 /// Every unsupported key, with the reason.
@@ -52,7 +52,7 @@ impl UnsupportedKeys {
         if node
             .aggregator
             .as_ref()
-            .is_some_and(|aggregate| aggregate.when_full == WhenFull::Backpressure)
+            .is_some_and(|aggregate| aggregate.when_full == FullBufferPolicy::Backpressure)
         {
             self.key(
                 &format!("{key}.aggregator.when_full"),
@@ -99,7 +99,7 @@ impl UnsupportedKeys {
                 self.key(&format!("{key}.{name}"), "not in the equations; use `--on sim`");
             }
         }
-        if direction.working_shaper().is_some() {
+        if direction.active_shaper().is_some() {
             self.key(&format!("{key}.shaper"), "not in the equations; use `--on emu`");
         }
     }
@@ -145,10 +145,10 @@ impl UnsupportedKeys {
             );
         }
         let Some(second) = stages.get(1) else { return };
-        for hop in &stages[0].out {
+        for hop in &stages[0].forward {
             let (link, entry) = scenario.link.get_index(hop.link).expect("a hop is a link");
             let shared = u64::from(scenario.link_members(entry)) < second.connections;
-            if shared || second.out.iter().any(|later| later == hop) {
+            if shared || second.forward.iter().any(|later| later == hop) {
                 self.key(
                     &format!("link.{link}"),
                     "the equations assume that each aggregator's region has its own links; use \

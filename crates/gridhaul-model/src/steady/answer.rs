@@ -77,7 +77,7 @@ pub fn answer(
     answer.points = answered;
     answer.warnings.extend(collected.warnings(points.len()));
     let finished: Vec<_> = (0..points.len()).map(|point| usize::from(point < finished)).collect();
-    answer.ended(&finished, 1)
+    answer.with_finished(&finished, 1)
 }
 
 /// Warnings of all points, with the points to which they apply.

@@ -5,7 +5,7 @@
 
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::backend::Unsupported;
-use gridhaul_scenario::scenario::{Proxy, ProxyMode, Scenario, Stage, Waypoint};
+use gridhaul_scenario::scenario::{Proxy, ProxyMode, ProxyPosition, Scenario, Stage};
 
 use super::buffers::{self, Buffer};
 use super::demand::{Bottleneck, Demand};
@@ -43,7 +43,7 @@ impl<'s> ConnectionChain<'s> {
             ));
         };
         let points = scenario
-            .waypoints(name)
+            .proxy_positions(name)
             .map_err(|diagnostic| one(diagnostic.key.clone(), &diagnostic.message))?;
         reject(scenario, &points)?;
         let split_path = SplitPath { scenario, stage, points: &points };
@@ -62,7 +62,7 @@ impl<'s> ConnectionChain<'s> {
     fn with_common_rate(
         scenario: &Scenario,
         mut split_connections: Vec<Demand<'s>>,
-        points: &[Waypoint],
+        points: &[ProxyPosition],
         buffers: &[Buffer],
     ) -> Self {
         let rates = split_connections.iter().map(Demand::arriving).zip(0_usize..);
@@ -123,7 +123,7 @@ impl<'s> ConnectionChain<'s> {
 struct SplitPath<'a, 's> {
     scenario: &'s Scenario,
     stage: &'a Stage,
-    points: &'a [Waypoint],
+    points: &'a [ProxyPosition],
 }
 
 impl SplitPath<'_, '_> {
@@ -132,16 +132,16 @@ impl SplitPath<'_, '_> {
     fn split_connection(&self, index: usize) -> (Stage, StackParams) {
         let (start, end) =
             (index.checked_sub(1).map(|index| &self.points[index]), self.points.get(index));
-        let out = start.map_or(0, |point| point.after[0])
-            ..end.map_or(self.stage.out.len(), |point| point.after[0]);
+        let out = start.map_or(0, |point| point.hops_before[0])
+            ..end.map_or(self.stage.forward.len(), |point| point.hops_before[0]);
         // The reverse path begins at the destination.
-        let back = end.map_or(0, |point| point.after[1])
-            ..start.map_or(self.stage.back.len(), |point| point.after[1]);
-        let name = |point: &Waypoint| self.scenario.node[point.node].proxy.as_ref();
+        let back = end.map_or(0, |point| point.hops_before[1])
+            ..start.map_or(self.stage.reverse.len(), |point| point.hops_before[1]);
+        let name = |point: &ProxyPosition| self.scenario.node[point.node].proxy.as_ref();
         let own = start.and_then(name).and_then(|proxy| proxy.stack.clone());
         let stage = Stage {
-            out: self.stage.out[out].to_vec(),
-            back: self.stage.back[back].to_vec(),
+            forward: self.stage.forward[out].to_vec(),
+            reverse: self.stage.reverse[back].to_vec(),
             stack: own.or_else(|| self.stage.stack.clone()),
             ..self.stage.clone()
         };
@@ -178,7 +178,7 @@ impl SplitPath<'_, '_> {
 }
 
 /// Rejects proxy settings that have no formula.
-fn reject(scenario: &Scenario, points: &[Waypoint]) -> Result<(), Vec<Unsupported>> {
+fn reject(scenario: &Scenario, points: &[ProxyPosition]) -> Result<(), Vec<Unsupported>> {
     let mut unsupported = Vec::new();
     for point in points {
         let Some((node, found)) = scenario.node.get_index(point.node) else { continue };
@@ -187,7 +187,7 @@ fn reject(scenario: &Scenario, points: &[Waypoint]) -> Result<(), Vec<Unsupporte
             let key = format!("node.{node}.proxy.{key}");
             unsupported.push(Unsupported { key, reason: reason.to_owned() });
         };
-        if !mode.ends_connections() {
+        if !mode.terminates_connections() {
             reject("mode", "there is no formula for this proxy mode; use `--on sim`");
         }
         if !crash.is_empty() {

@@ -80,7 +80,7 @@ impl<'s> Demand<'s> {
     ) -> Result<Self, Vec<Unsupported>> {
         reject(scenario, name, flow)?;
         let one = |key: String, reason: &str| vec![Unsupported { key, reason: reason.to_owned() }];
-        let path = Path::of(scenario, (&stage.out, &stage.back), stage.connections, &stack)?;
+        let path = Path::of(scenario, (&stage.forward, &stage.reverse), stage.connections, &stack)?;
         let connection = Connection::of(&stack, &path, rules);
         let key = match &stage.stack {
             Some(stack) => format!("stack.{stack}.congestion_control"),

@@ -221,7 +221,7 @@ fn reject(key: &str, direction: &Direction, unsupported: &mut Vec<Unsupported>) 
             reason: format!("the steady-state formulas exclude {what}; use `--on sim`"),
         });
     }
-    if direction.working_shaper().is_some() {
+    if direction.active_shaper().is_some() {
         unsupported.push(Unsupported {
             key: format!("{key}.shaper"),
             reason: "the steady-state formulas exclude shapers; use `--on emu`".to_owned(),

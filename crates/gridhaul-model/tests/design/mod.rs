@@ -4,7 +4,7 @@
 
 use gridhaul_model::{Model, PaperModel};
 use gridhaul_scenario::answer::{Answer, Metric, Row};
-use gridhaul_scenario::backend::{Backend, Quiet};
+use gridhaul_scenario::backend::{Backend, NoProgress};
 use gridhaul_scenario::scenario::Scenario;
 
 /// A random number generator: SplitMix64 of Steele, Lea and Flood (OOPSLA 2014).
@@ -110,7 +110,7 @@ pub(crate) struct Outcome {
 pub(crate) fn solve(number: u64, paper: bool) -> Result<Outcome, String> {
     let (text, scenario) = scenario(number);
     let backend: &dyn Backend = if paper { &PaperModel } else { &Model };
-    let answer = backend.run(&scenario, &Quiet).map_err(|error| format!("{error}\n{text}"))?;
+    let answer = backend.run(&scenario, &NoProgress).map_err(|error| format!("{error}\n{text}"))?;
     let unsolved = answer.warnings.iter().any(|warning| warning.about == "model");
     let residual = check(&answer).map_err(|wrong| format!("{wrong}\n{text}"))?;
     if residual >= 1e-6 && !unsolved {

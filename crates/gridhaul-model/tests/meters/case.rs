@@ -1,7 +1,7 @@
 //! The networks of paper `sa-tcp`, section 5.
 
 use gridhaul_scenario::answer::{Answer, Metric};
-use gridhaul_scenario::backend::{Backend, Quiet};
+use gridhaul_scenario::backend::{Backend, NoProgress};
 use gridhaul_scenario::scenario::Scenario;
 
 /// A case of the paper's section 5.
@@ -65,7 +65,9 @@ impl Case {
     }
 
     pub(crate) fn answer(&self, backend: &dyn Backend) -> Answer {
-        backend.run(&self.scenario(), &Quiet).unwrap_or_else(|error| panic!("{self:?}: {error}"))
+        backend
+            .run(&self.scenario(), &NoProgress)
+            .unwrap_or_else(|error| panic!("{self:?}: {error}"))
     }
 
     pub(crate) fn metric(&self, backend: &dyn Backend, metric: Metric) -> f64 {

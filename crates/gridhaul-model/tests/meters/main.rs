@@ -7,7 +7,7 @@ mod design;
 
 use gridhaul_model::{Model, PaperModel};
 use gridhaul_scenario::answer::{Answer, DeadlineCheck, Metric, Row};
-use gridhaul_scenario::backend::{Backend, Quiet};
+use gridhaul_scenario::backend::{Backend, NoProgress};
 use gridhaul_scenario::scenario::Scenario;
 
 use self::case::{Case, FIGURE_10};
@@ -123,7 +123,7 @@ fn aggregators_agree_with_the_packet_simulation() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/model/collectors.toml");
     let text = std::fs::read_to_string(path).unwrap();
     let scenario = Scenario::from_toml(&text, path).unwrap_or_else(|error| panic!("{error}"));
-    let answer = Model.run(&scenario, &Quiet).unwrap_or_else(|error| panic!("{error}"));
+    let answer = Model.run(&scenario, &NoProgress).unwrap_or_else(|error| panic!("{error}"));
     for (congestion_control, meters, aggregators, loss, delay) in [
         ("reno", "8000", "5", 0.0, Some(0.0533)),
         ("vegas", "8000", "200", 0.0, Some(0.0533)),
@@ -167,7 +167,7 @@ fn messages(
     );
     let scenario = Scenario::from_toml(&text, "messages.toml");
     let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
-    let answer = backend.run(&scenario, &Quiet).unwrap_or_else(|error| panic!("{error}"));
+    let answer = backend.run(&scenario, &NoProgress).unwrap_or_else(|error| panic!("{error}"));
     (answer.points[0].flows[0].clone(), answer.points[0].deadline_checks[0].clone())
 }
 
@@ -293,7 +293,7 @@ fn hard_cases_are_solved() {
     let text = text.split("[plan]").next().unwrap().replace("count = 20\n", "count = 6\n");
     let text = text.replace("rate = \"1 Mbit/s\"", "rate = \"256 kbit/s\"");
     let scenario = Scenario::from_toml(&text, path).unwrap_or_else(|error| panic!("{error}"));
-    let answer = Model.run(&scenario, &Quiet).unwrap_or_else(|error| panic!("{error}"));
+    let answer = Model.run(&scenario, &NoProgress).unwrap_or_else(|error| panic!("{error}"));
     assert!(
         answer.warnings.iter().all(|warning| warning.about != "model"),
         "{:?}",

@@ -1,9 +1,9 @@
 //! Recorded packets.
 
-/// Packets of one direction of a link, as a pcapng file that Wireshark opens.
+/// Packets of one direction of a link, as a pcapng file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capture {
-    /// File name without its ending.
+    /// File name without its extension.
     pub name: String,
     /// The pcapng file.
     pub pcapng: Vec<u8>,

@@ -7,34 +7,34 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Duration;
 
-/// Distribution of the delays of the messages of a flow: points of its cumulative distribution
-/// function. Counted are the messages that became ready after the warm-up and arrived; a message that
-/// never arrived has no delay, and `message_loss_ratio` and `deadline_met_ratio` count it. The
-/// messages of all replications are pooled, so that each message has the same weight.
+/// Distribution of the message delays of a flow: points of the cumulative distribution function. It
+/// contains the messages that were due after the warm-up and arrived; `message_loss_ratio` and
+/// `deadline_met_ratio` count messages that did not arrive. The messages of all replications are
+/// pooled, so that each message has the same weight.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DelayDistribution {
-    /// Number of messages, of all replications together.
+    /// Number of messages in all replications.
     pub messages: u64,
-    /// Shares of the messages, rising from 0 to 1.
+    /// Shares of the messages, increasing from 0 to 1.
     pub share: Vec<f64>,
-    /// For each share, the delay that this share of the messages did not exceed, to three
-    /// significant digits; for share 0 the smallest delay, for share 1 the largest.
+    /// For each share, the delay that this share of the messages does not exceed (the quantile), with
+    /// three significant digits; for share 0 the smallest delay, for share 1 the largest.
     pub delay_s: Vec<f64>,
 }
 
-/// Delays of messages, counted by value: what runs hand over to be pooled.
+/// Histogram of the message delays of a run, which can be pooled with those of other runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DelayCounts {
     counts: BTreeMap<Duration, u64>,
     largest: Duration,
 }
 
-/// Shares that are computed: in steps of 2 %, closer together at both ends.
+/// Shares for which quantiles are computed: steps of 2 %, smaller steps at both ends.
 const LOW: [f64; 5] = [0.0, 0.001, 0.002, 0.005, 0.01];
 const HIGH: [f64; 6] = [0.99, 0.995, 0.998, 0.999, 0.9999, 1.0];
 
 impl DelayCounts {
-    /// Adds messages of this delay.
+    /// Adds messages with this delay.
     pub fn add(&mut self, delay: Duration, messages: u64) {
         *self.counts.entry(delay).or_default() += messages;
         self.largest = self.largest.max(delay);
@@ -47,7 +47,7 @@ impl DelayCounts {
         }
     }
 
-    /// The distribution; `None` where there is no message.
+    /// The distribution; `None` without messages.
     #[must_use]
     pub fn distribution(&self) -> Option<DelayDistribution> {
         let messages: u64 = self.counts.values().sum();

@@ -3,20 +3,20 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A metric over the replications of a point. The metric is computed in each replication by itself;
-/// `mean` is the mean of these values, also of ratios, percentiles and maxima.
+/// A metric over the replications of a point. The metric is computed for each replication; `mean` is
+/// the mean of these values, also for ratios, percentiles and maxima.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
-    /// Mean over the replications; null where the quantity does not exist or is not known.
+    /// Mean over the replications; null if the quantity does not exist or is not known.
     pub mean: Option<f64>,
     /// Half width of the 95 % confidence interval of the mean (Student's t with n − 1 degrees of
-    /// freedom); null below two replications and where the point is deterministic.
+    /// freedom); null with fewer than two replications and if the point is deterministic.
     pub ci95: Option<f64>,
-    /// Replications in which the quantity exists; the mean is over these. Fewer than `replications` of the
-    /// answer where it did not exist in some of them.
+    /// Number of replications in which the quantity exists, over which the mean is taken; at most the
+    /// `replications` of the answer.
     pub n: u32,
-    /// True where the mean leaves out what was not finished at the end of a run, as the completion
-    /// time of unfinished transfers; absent elsewhere.
+    /// True if the mean is censored: it excludes what was not finished at the end of a run, such as the
+    /// completion times of unfinished transfers. Absent otherwise.
     #[serde(default, skip_serializing_if = "is_false")]
     pub censored: bool,
 }
@@ -37,7 +37,7 @@ impl Estimate {
         Self { mean: Some(mean), ci95, n: n as u32, censored: false }
     }
 
-    /// A value without an interval, known in this number of replications.
+    /// A value without a confidence interval, known in `n` replications.
     #[must_use]
     pub const fn exact(value: f64, n: u32) -> Self {
         Self { mean: Some(value), ci95: None, n, censored: false }
@@ -91,7 +91,7 @@ const fn is_false(value: &bool) -> bool {
 mod tests {
     use super::*;
 
-    fn near(value: f64, expected: f64, within: f64) {
+    fn assert_close(value: f64, expected: f64, within: f64) {
         assert!((value - expected).abs() <= within, "{value} is not {expected} ± {within}");
     }
 
@@ -100,9 +100,9 @@ mod tests {
         let estimate = Estimate::of(&[1.0, 2.0, 3.0, 4.0, 5.0]);
         assert_eq!((estimate.mean, estimate.n), (Some(3.0), 5));
         // t(4) = 2.776, s = 1.5811, s / sqrt(5) = 0.7071.
-        near(estimate.ci95.unwrap(), 1.963, 0.001);
+        assert_close(estimate.ci95.unwrap(), 1.963, 0.001);
         // Two values: t(1) = 12.706, s / sqrt(2) = 0.5.
-        near(Estimate::of(&[1.0, 2.0]).ci95.unwrap(), 6.353, 1e-9);
+        assert_close(Estimate::of(&[1.0, 2.0]).ci95.unwrap(), 6.353, 1e-9);
         assert_eq!(Estimate::of(&[7.0]).ci95, None);
         assert_eq!(Estimate::of(&[]), Estimate::default());
     }
@@ -124,7 +124,7 @@ mod tests {
             (1_000_000, 1.960),
         ];
         for (degrees, t) in table {
-            near(student_t95(degrees), t, 0.0006);
+            assert_close(student_t95(degrees), t, 0.0006);
         }
     }
 
@@ -144,7 +144,7 @@ mod tests {
         let estimate = Estimate::of(&[1e9 + 4.0, 1e9 + 7.0, 1e9 + 13.0, 1e9 + 16.0]);
         assert_eq!(estimate.mean, Some(1e9 + 10.0));
         // The variance is 30; t(3) = 3.182.
-        near(estimate.ci95.unwrap(), 3.182 * (30.0_f64 / 4.0).sqrt(), 1e-6);
+        assert_close(estimate.ci95.unwrap(), 3.182 * (30.0_f64 / 4.0).sqrt(), 1e-6);
     }
 
     #[test]
@@ -154,21 +154,21 @@ mod tests {
         let half_width = a.ci95_of_difference(&b).unwrap();
         // Variances 5/3 of four and 2.5 of five; df 6.98 is rounded down to 6: t = 2.447.
         let error = (5.0_f64 / 3.0 / 4.0 + 2.5 / 5.0).sqrt();
-        near(half_width, 2.447 * error, 1e-9);
+        assert_close(half_width, 2.447 * error, 1e-9);
         assert_eq!(b.ci95_of_difference(&a), Some(half_width));
         // Equal variances and numbers: twice the degrees of freedom of one.
         let equal = a.ci95_of_difference(&a).unwrap();
-        near(equal, 2.447 * (2.0 * 5.0_f64 / 3.0 / 4.0).sqrt(), 1e-9);
+        assert_close(equal, 2.447 * (2.0 * 5.0_f64 / 3.0 / 4.0).sqrt(), 1e-9);
         // One without variance: the interval of the other alone.
         let constant = Estimate::of(&[2.0, 2.0, 2.0]);
-        near(a.ci95_of_difference(&constant).unwrap(), a.ci95.unwrap(), 1e-12);
+        assert_close(a.ci95_of_difference(&constant).unwrap(), a.ci95.unwrap(), 1e-12);
         assert_eq!(constant.ci95_of_difference(&constant), Some(0.0));
         assert_eq!(a.ci95_of_difference(&Estimate::of(&[1.0])), None);
         assert_eq!(a.ci95_of_difference(&Estimate::exact(1.0, 5)), None);
     }
 
     #[test]
-    fn the_mark_of_a_censored_mean_is_written_where_it_is_set() {
+    fn the_mark_of_a_censored_mean_is_written_only_if_set() {
         let json = |estimate: Estimate| serde_json::to_string(&estimate).unwrap();
         let finished = Estimate::exact(1.5, 2);
         assert_eq!(json(finished), r#"{"mean":1.5,"ci95":null,"n":2}"#);

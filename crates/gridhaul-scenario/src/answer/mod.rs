@@ -1,15 +1,15 @@
-//! What is answered: one schema for all backends.
+//! Answers: results with the same structure for all backends.
 
 mod capture;
+mod deadline_check;
 mod delay;
 mod estimate;
-mod idle;
+mod ineffective_keys;
 mod metric;
 mod recording;
-mod runs;
+mod replications;
 mod series;
-mod unopened;
-mod verdict;
+mod unopened_connections;
 
 use indexmap::IndexMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -19,40 +19,40 @@ use serde_json::json;
 use crate::backend::RunError;
 
 pub use capture::Capture;
+pub use deadline_check::DeadlineCheck;
 pub use delay::{DelayCounts, DelayDistribution};
 pub use estimate::Estimate;
 pub use metric::{Metric, MetricInfo, Scope};
-pub use recording::{Recording, Window};
-pub use runs::{Metrics, RowNames, RunRows, TimeBase};
+pub use recording::{Recording, WindowSample};
+pub use replications::{Metrics, RowNames, RunRows, TimeBase};
 pub use series::{Column, ColumnData, ColumnInfo, Series, SeriesInfo};
-pub use verdict::DeadlineCheck;
 
 /// The answer of one backend to one scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     /// Version of this schema.
     pub schema: u32,
-    /// Version of gridhaul that answered.
+    /// Version of gridhaul that computed the answer.
     pub gridhaul: String,
-    /// Backend that answered: `sim`, later `model` and `emu`.
+    /// Backend that computed the answer: `sim`, `model`, `paper-model` or `emu`.
     pub backend: String,
     /// Title of the scenario.
     pub title: String,
-    /// SHA-256 of the merged scenario without its `folder`, hexadecimal.
+    /// SHA-256 of the merged scenario without its `folder`, in hexadecimal.
     pub scenario_sha256: String,
     /// Seed of the scenario.
     pub seed: u64,
-    /// Runs behind each point.
+    /// Number of replications of each point.
     pub replications: u32,
-    /// Whether the run was interrupted: `points` then holds the finished points only, each with its
-    /// first finished replications, and a warning counts them.
+    /// Whether the run was interrupted: `points` then contains only finished points, each with its
+    /// finished replications, and a warning has their numbers.
     #[serde(default)]
     pub incomplete: bool,
-    /// One for each combination of swept values; one without a sweep.
+    /// One entry per combination of swept values; a single entry without a sweep.
     pub points: Vec<Point>,
-    /// What a reader must know before trusting the numbers.
+    /// Warnings about the validity of the results.
     pub warnings: Vec<Warning>,
-    /// Recorded series. In files they are Parquet tables beside the JSON.
+    /// Recorded series. In results folders they are Parquet files.
     #[serde(skip)]
     pub series: Vec<Series>,
     /// Recorded packets, as pcapng files.
@@ -65,26 +65,26 @@ pub struct Answer {
 pub struct Point {
     /// Swept keys and their values, as text.
     pub parameters: IndexMap<String, String>,
-    /// Whether no random number influences the numbers of this point: all its replications are equal
-    /// to the last bit, and there is no confidence interval. Always true of equations, never of real
-    /// kernels.
+    /// Whether no random number influences the results of this point: all its replications are equal
+    /// to the last bit, and there is no confidence interval. Always true for the analytical model, never
+    /// for the emulator.
     #[serde(default)]
     pub deterministic: bool,
-    /// Swept keys and the labels of their values; only keys of sweep entries with `label`.
+    /// Swept keys and the labels of their values, for sweep entries with `label`.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub labels: IndexMap<String, String>,
-    /// One for each flow of the scenario; equal flows are taken together. Then one for each group
-    /// of connections from a collector onwards, named `<collector>><end>`.
+    /// One row per flow of the scenario; equal flows share a row. Then one row per group of upstream
+    /// connections of an aggregator, named `<aggregator>><end>`.
     #[schemars(schema_with = "flow_rows")]
     pub flows: Vec<Row>,
-    /// One for each direction of each link, named `<link>.forward` or `<link>.reverse`.
+    /// One row per direction of each link, named `<link>.forward` or `<link>.reverse`.
     #[schemars(schema_with = "link_rows")]
     pub links: Vec<Row>,
-    /// One for each flow with a deadline: whether it is met.
+    /// One deadline check per flow with a deadline.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deadline_checks: Vec<DeadlineCheck>,
-    /// One for each flow that sends messages, by its name: the distribution of their delays; null
-    /// where no message arrived, and by equations.
+    /// Delay distribution per flow with messages, by the name of the flow; null if no message arrived,
+    /// and in answers of the analytical model.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub delays: IndexMap<String, Option<DelayDistribution>>,
 }
@@ -94,19 +94,19 @@ pub struct Point {
 pub struct Row {
     /// Name of the flow or direction.
     pub name: String,
-    /// Number of equal flows or links that this row stands for.
+    /// Number of equal flows or links that share this row.
     pub count: u64,
     /// Metrics by column name, `<quantity>_<unit>`. Every column of a flow, or of a direction of a
-    /// link, is there; the mean is null where the quantity does not exist or is not known.
+    /// link, is present; the mean is null if the quantity does not exist or is not known.
     pub metrics: IndexMap<Metric, Estimate>,
 }
 
-/// Something that touches the trust in an answer.
+/// A warning about the validity of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Warning {
-    /// What it is about: a key of the scenario or a name in it.
+    /// Subject: a key of the scenario or a name in it.
     pub about: String,
-    /// What a reader must know.
+    /// Text of the warning.
     pub message: String,
 }
 
@@ -114,12 +114,16 @@ impl Answer {
     /// Version of the schema that this code writes.
     pub const SCHEMA: u32 = 1;
 
-    /// The answer of a run whose points have so many finished replications of `replications`. Where
-    /// some are missing, the run was interrupted: the answer is marked as incomplete.
+    /// The answer of a run whose points have `finished` of `replications` replications. If some are
+    /// missing, the run was interrupted, and the answer is marked as incomplete.
     ///
     /// # Errors
-    /// Nothing was finished.
-    pub fn ended(mut self, finished: &[usize], replications: usize) -> Result<Self, RunError> {
+    /// No replication was finished.
+    pub fn with_finished(
+        mut self,
+        finished: &[usize],
+        replications: usize,
+    ) -> Result<Self, RunError> {
         let complete = finished.iter().filter(|&&runs| runs == replications).count();
         if complete == finished.len() {
             return Ok(self);
@@ -140,9 +144,13 @@ impl Answer {
         Ok(self)
     }
 
-    /// Takes what was recorded in a run of the point that is added next. Where there are several
-    /// points, the names say of which.
-    pub fn keep(&mut self, of_several: bool, (series, captures): (Vec<Series>, Vec<Capture>)) {
+    /// Adds series and captures of the point that is added next. If there are several points, the
+    /// number of the point is appended to the names.
+    pub fn add_recordings(
+        &mut self,
+        of_several: bool,
+        (series, captures): (Vec<Series>, Vec<Capture>),
+    ) {
         let point = self.points.len();
         let suffix = if of_several { format!("-{point}") } else { String::new() };
         self.series.extend(series.into_iter().map(|mut series| {
@@ -158,7 +166,7 @@ impl Answer {
 }
 
 impl Row {
-    /// A row with all columns of its scope, in their order; those that are not among `known` are null.
+    /// A row with all columns of its scope, in their order; those not in `known` are null.
     #[must_use]
     pub fn new(
         (name, count): (String, u64),
@@ -171,7 +179,7 @@ impl Row {
         Self { name, count, metrics }
     }
 
-    /// Marks the means that leave out unfinished transfers.
+    /// Marks the means that exclude unfinished transfers as censored.
     fn mark_censored(&mut self) {
         if self.mean(Metric::TransfersUnfinished).is_some_and(|share| share > 0.0) {
             for metric in [Metric::CompletionTime, Metric::TransferRate] {
@@ -197,7 +205,7 @@ fn link_rows(generator: &mut SchemaGenerator) -> Schema {
     rows_schema(generator, Scope::Link)
 }
 
-/// Rows that have every column of their scope.
+/// Schema of rows with every column of their scope.
 fn rows_schema(generator: &mut SchemaGenerator, scope: Scope) -> Schema {
     let columns: Vec<_> = Metric::of_scope(scope).map(|metric| metric.info().column).collect();
     let mut row = generator.subschema_for::<Row>();

@@ -1,9 +1,9 @@
-//! The series that packets leave behind: windows, queues, throughput and message delays over time.
+//! Recording of series: windows, queues, throughput and message delays over time.
 
 use super::{Column, ColumnData, Series};
 use crate::units::{Duration, Instant};
 
-/// Collects the rows of the series of one run. Flows and links are named by their rows in the
+/// Collects the rows of the series of one run. Flows and links are identified by their rows in the
 /// answer.
 #[derive(Debug, Clone, Default)]
 pub struct Recording {
@@ -13,16 +13,16 @@ pub struct Recording {
     delays: Delays,
 }
 
-/// A look at the sender of a connection.
+/// A sample of the sender of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Window {
+pub struct WindowSample {
     /// Congestion window in bytes.
     pub cwnd: u64,
-    /// Slow-start threshold in bytes; `None` where there is none yet.
+    /// Slow-start threshold in bytes; `None` before a loss sets it.
     pub ssthresh: Option<u64>,
-    /// Bytes that are out.
+    /// Bytes sent and not yet acknowledged.
     pub in_flight: u64,
-    /// Smoothed round trip, once it was measured.
+    /// Smoothed round-trip time; `None` before the first measurement.
     pub srtt: Option<Duration>,
     /// Retransmission timeout.
     pub rto: Duration,
@@ -62,23 +62,23 @@ struct Delays {
     delay: Vec<f64>,
 }
 
-/// Most messages whose delay is recorded one by one.
+/// Largest number of messages whose individual delays are recorded.
 const DELAYS_MAX: usize = 1_000_000;
 
 impl Recording {
-    /// A look at the sender of a flow.
-    pub fn on_window(&mut self, at: Instant, flow: u32, look: Window) {
+    /// Records a sample of the sender of a flow.
+    pub fn on_window(&mut self, at: Instant, flow: u32, sample: WindowSample) {
         let windows = &mut self.windows;
         windows.time.push(at.as_secs_f64());
         windows.flow.push(flow);
-        windows.cwnd.push(look.cwnd as f64);
-        windows.ssthresh.push(look.ssthresh.map_or(f64::NAN, |bytes| bytes as f64));
-        windows.in_flight.push(look.in_flight as f64);
-        windows.srtt.push(look.srtt.map_or(f64::NAN, Duration::as_secs_f64));
-        windows.rto.push(look.rto.as_secs_f64());
+        windows.cwnd.push(sample.cwnd as f64);
+        windows.ssthresh.push(sample.ssthresh.map_or(f64::NAN, |bytes| bytes as f64));
+        windows.in_flight.push(sample.in_flight as f64);
+        windows.srtt.push(sample.srtt.map_or(f64::NAN, Duration::as_secs_f64));
+        windows.rto.push(sample.rto.as_secs_f64());
     }
 
-    /// What waits in a direction of a link.
+    /// Records the queue of a direction of a link.
     pub fn on_queue(&mut self, at: Instant, link: u32, (packets, bytes): (u32, u64)) {
         self.queues.time.push(at.as_secs_f64());
         self.queues.link.push(link);
@@ -86,14 +86,14 @@ impl Recording {
         self.queues.bytes.push(bytes);
     }
 
-    /// Bits a second that came out of a direction since the look before.
+    /// Records the throughput of a direction in bit/s since the previous sample.
     pub fn on_throughput(&mut self, at: Instant, link: u32, bits_per_s: f64) {
         self.rates.time.push(at.as_secs_f64());
         self.rates.link.push(link);
         self.rates.throughput.push(bits_per_s);
     }
 
-    /// A message of a member of a flow that was ready then has arrived after `delay`.
+    /// Records the delay of a message that a member of a flow had ready at `ready`.
     pub fn on_message(&mut self, ready: Instant, (flow, member): (u32, u32), delay: Duration) {
         if self.delays.time.len() < DELAYS_MAX {
             self.delays.time.push(ready.as_secs_f64());
@@ -103,7 +103,7 @@ impl Recording {
         }
     }
 
-    /// The tables that have rows.
+    /// The series with at least one row.
     #[must_use]
     pub fn into_series(self, flow_names: &[String], link_names: &[String]) -> Vec<Series> {
         let flow = |rows| text("flow", flow_names, rows);
@@ -182,8 +182,8 @@ mod tests {
     fn the_tables_are_those_of_the_reference() {
         let mut recording = Recording::default();
         let (now, delay) = (Instant::from_nanos(7), Duration::from_nanos(3));
-        let look = Window { cwnd: 1, ssthresh: None, in_flight: 1, srtt: None, rto: delay };
-        recording.on_window(now, 0, look);
+        let sample = WindowSample { cwnd: 1, ssthresh: None, in_flight: 1, srtt: None, rto: delay };
+        recording.on_window(now, 0, sample);
         recording.on_queue(now, 0, (1, 2));
         recording.on_throughput(now, 0, 1.0);
         recording.on_message(now, (0, 5), delay);
@@ -191,10 +191,10 @@ mod tests {
         let names = |series: &Series| series.columns.iter().map(|c| c.name.clone()).collect();
         let made: Vec<(String, Vec<String>)> =
             made.iter().map(|series| (series.name.clone(), names(series))).collect();
-        let told = |info: &SeriesInfo| {
+        let documented = |info: &SeriesInfo| {
             let names = info.columns.iter().map(|column| column.name.to_owned());
             (info.name.to_owned(), names.collect())
         };
-        assert_eq!(made, SeriesInfo::ALL.iter().map(told).collect::<Vec<_>>());
+        assert_eq!(made, SeriesInfo::ALL.iter().map(documented).collect::<Vec<_>>());
     }
 }

@@ -1,15 +1,15 @@
-//! Series: columns over time, written as Parquet.
+//! Recorded series: tables over time, written as Parquet files.
 
-/// A table of columns of equal length.
+/// A table with columns of equal length.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Series {
-    /// Name of the file: that of the table ([`SeriesInfo`]) and, in a sweep, the number of the point.
+    /// Name of the file: the name of the table ([`SeriesInfo`]) and, in a sweep, the number of the point.
     pub name: String,
-    /// Point of the answer ([`Answer::points`](super::Answer::points)) that the table belongs to.
+    /// Index of the point of the answer ([`Answer::points`](super::Answer::points)).
     pub point: usize,
-    /// For each row, the member of the group of flows or links; empty if it is member 0 everywhere.
+    /// For each row, the member of the group of flows or links; empty if all rows are of member 0.
     pub members: Vec<u32>,
-    /// Columns, the first being time.
+    /// Columns; the first is the time.
     pub columns: Vec<Column>,
 }
 
@@ -25,38 +25,38 @@ pub struct Column {
 /// The values of a column.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ColumnData {
-    /// Real numbers; NaN where there is no value (written as null).
+    /// Real numbers; NaN for missing values (written as null).
     Real(Vec<f64>),
     /// Whole numbers.
     Whole(Vec<u64>),
-    /// Texts, each an index into a list of distinct ones.
+    /// Texts, as indices into a list of distinct texts.
     Text {
         /// Distinct texts.
         words: Vec<String>,
-        /// For each row, which word.
+        /// For each row, the index of its text.
         rows: Vec<u32>,
     },
 }
 
-/// Everything there is to say about a recorded table.
+/// Description of a recorded table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SeriesInfo {
     /// Name of the table and beginning of the file name.
     pub name: &'static str,
-    /// What a row is.
+    /// Meaning of a row.
     pub doc: &'static str,
-    /// The columns of its own, in order.
+    /// Columns of the table, in order.
     pub columns: &'static [ColumnInfo],
 }
 
-/// Everything there is to say about a column of a recorded table.
+/// Description of a column of a recorded table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ColumnInfo {
     /// Name, `<quantity>_<unit>`.
     pub name: &'static str,
     /// Type in the Parquet file.
     pub kind: &'static str,
-    /// Unit for people; empty for names and numbers.
+    /// Unit for display; empty for names and pure numbers.
     pub unit: &'static str,
     /// Definition.
     pub doc: &'static str,
@@ -105,18 +105,18 @@ impl SeriesInfo {
         },
         Self {
             name: "queues",
-            doc: "A sample of the queue in front of a link, at each multiple of `record.interval`. Of \
+            doc: "A sample of the queue of a direction of a link, at each multiple of `record.interval`. Of \
                   a group of links, member 0 is sampled.",
             columns: &[
                 TIME,
                 LINK,
-                column("queue_packets", "uint64", "packets", "Packets that wait."),
-                column("queue_byte", "uint64", "B", "Their size."),
+                column("queue_packets", "uint64", "packets", "Packets in the queue."),
+                column("queue_byte", "uint64", "B", "Bytes in the queue."),
             ],
         },
         Self {
             name: "throughput",
-            doc: "What came out of a direction of a link in the interval that ends at the sample. Of a \
+            doc: "Throughput of a direction of a link in the interval that ends at the sample. Of a \
                   group of links, member 0 is sampled.",
             columns: &[
                 TIME,
@@ -126,17 +126,22 @@ impl SeriesInfo {
         },
         Self {
             name: "delays",
-            doc: "A message that arrived; the first million messages of a run.",
+            doc: "A message that arrived; at most the first million messages of a run.",
             columns: &[
-                column("time_s", "double", "s", "When the application had the message ready."),
+                column("time_s", "double", "s", "Time at which the message was due."),
                 FLOW,
-                column("delay_s", "double", "s", "From then to the arrival of the whole message."),
+                column(
+                    "delay_s",
+                    "double",
+                    "s",
+                    "Time from then to the arrival of the complete message.",
+                ),
             ],
         },
     ];
 
-    /// Columns that the file has in addition, after those of the table. A column for each swept key
-    /// follows, named like the key.
+    /// Additional columns of every file, after those of the table. A column for each swept key
+    /// follows, with the name of the key.
     pub const COMMON: &[ColumnInfo] = &[
         column("member", "uint64", "", "Member of the group of flows or links, counted from 0."),
         column("point", "uint64", "", "Point of the sweep, counted from 0; 0 without a sweep."),

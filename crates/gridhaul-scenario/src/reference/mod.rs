@@ -1,4 +1,4 @@
-//! The reference pages: Markdown made from the types, their doc comments and the metric list.
+//! The reference pages: Markdown generated from the types, their doc comments and the list of metrics.
 
 mod section;
 
@@ -10,7 +10,7 @@ use crate::units::{BitRate, Bytes, Distance, Duration, Quantity};
 #[must_use]
 pub fn scenario_reference() -> String {
     let mut page = String::from(SCENARIO_HEAD);
-    section::write_all(&mut page, &schema::json_schema(), "The whole file");
+    section::write_all(&mut page, &schema::json_schema(), "Top level");
     page += UNITS_HEAD;
     unit_row::<Duration>(&mut page, "time");
     unit_row::<BitRate>(&mut page, "rate");
@@ -24,7 +24,7 @@ pub fn scenario_reference() -> String {
 #[must_use]
 pub fn answer_reference() -> String {
     let mut page = String::from(ANSWER_HEAD);
-    section::write_all(&mut page, &schema::answer_schema(), "The whole answer");
+    section::write_all(&mut page, &schema::answer_schema(), "Top level");
     for (scope, heading) in
         [(Scope::Flow, "Columns of a flow"), (Scope::Link, "Columns of a direction of a link")]
     {
@@ -51,7 +51,7 @@ pub fn series_reference() -> String {
         page += &format!("\n## `{}.parquet`\n\n{}\n", info.name, info.doc);
         columns(&mut page, info.columns);
     }
-    page += "\n## Columns of every file\n\nThey follow those of the table.\n";
+    page += "\n## Columns of every file\n\nThese columns follow those of the table.\n";
     columns(&mut page, SeriesInfo::COMMON);
     page += SERIES_TAIL;
     page
@@ -67,18 +67,18 @@ fn columns(page: &mut String, columns: &[ColumnInfo]) {
 const SERIES_HEAD: &str = "\
 # Recorded series
 
-<!-- Made from the types in crates/gridhaul-scenario; GRIDHAUL_UPDATE=1 cargo test rewrites it. -->
+<!-- Generated from the types in crates/gridhaul-scenario by `GRIDHAUL_UPDATE=1 cargo test`. -->
 
-`record.interval` in the scenario, or `--series '100 ms'`, records series over time. The results folder holds each as
-a Parquet file (Snappy compression), which pandas, pyarrow, Polars and DuckDB read. Of several replications, the first is
-recorded. In a sweep there is a file for each point: `windows-0.parquet` belongs to the first one. A second backend has its
-name at the end: `windows-emu.parquet`.
+`record.interval` in the scenario, or `--series '100 ms'`, records series over time. Each series is a Parquet file (Snappy
+compression) in the results folder; pandas, pyarrow, Polars and DuckDB read such files. Only the first replication is
+recorded. A sweep has one file per point: `windows-0.parquet` belongs to the first point. Files of a second backend have its
+name appended: `windows-emu.parquet`. The [glossary](../glossary.md) explains terms.
 ";
 
 const SERIES_TAIL: &str = "\
 | *a swept key* | string | | Value of the key at this point, as in the answer: `\"2 Mbit/s\"`. |
 
-So files of many points can be read as one table, for example in DuckDB:
+The files of many points can therefore be read as one table, for example in DuckDB:
 
 ```sql
 SELECT point, flow, avg(cwnd_byte) FROM 'results/queues/windows-*.parquet' GROUP BY ALL;
@@ -86,7 +86,7 @@ SELECT point, flow, avg(cwnd_byte) FROM 'results/queues/windows-*.parquet' GROUP
 
 ## Metadata
 
-The key-value metadata of a file say of which run it is.
+The key-value metadata of a file identify the run.
 
 | key | value |
 |---|---|
@@ -96,7 +96,7 @@ The key-value metadata of a file say of which run it is.
 | `gridhaul.title` | Title of the scenario. |
 | `gridhaul.scenario_sha256` | SHA-256 of the merged scenario, as in `answer.json`. |
 | `gridhaul.seed` | Seed of the scenario. |
-| `gridhaul.replication` | Which replication was recorded, counted from 0. |
+| `gridhaul.replication` | Number of the recorded replication, from 0. |
 | `gridhaul.point` | Point of the sweep, counted from 0. |
 | `gridhaul.parameters` | Swept keys and their values at this point, as JSON. |
 | `gridhaul.units` | Units of the columns, as JSON. |
@@ -105,45 +105,46 @@ The key-value metadata of a file say of which run it is.
 const SCENARIO_HEAD: &str = "\
 # The scenario file
 
-<!-- Made from the types in crates/gridhaul-scenario; GRIDHAUL_UPDATE=1 cargo test rewrites it. -->
+<!-- Generated from the types in crates/gridhaul-scenario by `GRIDHAUL_UPDATE=1 cargo test`. -->
 
-A scenario is a TOML file of at most 4 MB. Quantities are texts with a unit. Unknown keys are
-refused, and so is whatever contradicts itself. `scenario.schema.json` lets editors complete keys.
+A scenario is a TOML file of at most 4 MB. Quantities are texts with a unit. Unknown keys and
+inconsistent values are errors. Editors can use `scenario.schema.json` for completion. The
+[glossary](../glossary.md) explains terms.
 ";
 
 const ANSWER_HEAD: &str = "\
 # The answer
 
-<!-- Made from the types in crates/gridhaul-scenario; GRIDHAUL_UPDATE=1 cargo test rewrites it. -->
+<!-- Generated from the types in crates/gridhaul-scenario by `GRIDHAUL_UPDATE=1 cargo test`. -->
 
-All backends answer with the same structure in JSON. What a backend cannot know is null, never 0.
-Columns are named `<quantity>_<unit>`.
+The answers of all backends have the same structure in JSON. Values that a backend cannot determine
+are null, never 0. Columns are named `<quantity>_<unit>`. The [glossary](../glossary.md) explains terms.
 ";
 
 const CSV_TAIL: &str = "
 ## CSV
 
-`--csv` prints answers as CSV (RFC 4180), `--csv=FILE` writes them into a file. There is a line for each point, each flow and
-direction of a link, and each answer. What is not known is an empty cell.
+`--csv` prints answers as CSV (RFC 4180), `--csv=FILE` writes them to a file. There is one line per answer, point, and flow or
+direction of a link. Unknown values are empty cells.
 
 | column | meaning |
 |---|---|
 | `answer` | Name of the scenario or results folder. |
-| `backend` | Backend that answered. |
+| `backend` | Backend that computed the answer. |
 | `point` | Point of the sweep, counted from 0. |
 | *a swept key* | Value of the key at this point. |
 | `kind` | `flow` or `link`. |
-| `name`, `count` | As in the rows above. |
+| `name`, `count` | Name and count of the row. |
 | *a column above* | Mean over the replications. |
 | *a column above*`_ci95` | Half width of the 95 % confidence interval of the mean. |
-| *a column above*`_n` | Replications in which the quantity existed. |
+| *a column above*`_n` | Number of replications in which the quantity exists. |
 ";
 
 const UNITS_HEAD: &str = "
 ## Units
 
-A quantity is a number, a space and a unit, in quotes: `\"1.5 s\"`, `\"1e3 B\"`, `\"10_000 B\"`. It is
-not negative (but for dB) and kept as a whole number of the smallest unit.
+A quantity is a number, a space and a unit, in quotes: `\"1.5 s\"`, `\"1e3 B\"`, `\"10_000 B\"`. Only
+quantities in dB may be negative. Values are rounded to a whole number of the smallest unit.
 
 | quantity | example | units |
 |---|---|---|

@@ -1,11 +1,11 @@
-//! From a JSON Schema to sections of Markdown: one for each table or choice.
+//! Markdown sections from a JSON Schema: one for each table or choice.
 
 use std::collections::VecDeque;
 
 use indexmap::IndexMap;
 use serde_json::Value;
 
-/// Types that the page describes together as units, and columns, which it lists.
+/// Types that the page describes in the section on units or in the list of columns.
 const QUANTITIES: [(&str, &str); 9] = [
     ("Duration", "[time](#units)"),
     ("BitRate", "[rate](#units)"),
@@ -18,39 +18,39 @@ const QUANTITIES: [(&str, &str); 9] = [
     ("Metric", "[column](#columns-of-a-flow)"),
 ];
 
-/// Paths shown for a table that stands in many places.
+/// Largest number of paths shown for a table.
 const PATHS_SHOWN: usize = 4;
 
 /// Writes a section for the root and for each type below it, in the order of their first use.
 pub(super) fn write_all(page: &mut String, root: &Value, heading: &str) {
     *page += &format!("\n## {heading}\n\n{}\n", text(root));
     body(page, root);
-    for (name, paths) in places(root) {
+    for (name, paths) in types_with_paths(root) {
         let schema = &root["$defs"][&name];
         *page += &format!("\n## {}\n\n{}\n", words(&name), text(schema));
         let shown: Vec<_> =
             paths.iter().take(PATHS_SHOWN).map(|path| format!("`{path}`")).collect();
         let more = if paths.len() > PATHS_SHOWN { " and elsewhere" } else { "" };
-        *page += &format!("\nStands at {}{more}.\n", shown.join(", "));
+        *page += &format!("\nUsed at {}{more}.\n", shown.join(", "));
         body(page, schema);
     }
 }
 
-/// Types with sections of their own, and the paths at which they stand, breadth first.
-fn places(root: &Value) -> IndexMap<String, Vec<String>> {
-    let mut places: IndexMap<String, Vec<String>> = IndexMap::new();
+/// Types with their own sections, and the paths at which they are used, breadth first.
+fn types_with_paths(root: &Value) -> IndexMap<String, Vec<String>> {
+    let mut types: IndexMap<String, Vec<String>> = IndexMap::new();
     let mut waiting = VecDeque::from([(String::new(), root)]);
     while let Some((path, schema)) = waiting.pop_front() {
         for (path, name) in references(&path, schema) {
             if QUANTITIES.iter().any(|(quantity, _)| *quantity == name) {
                 continue;
             }
-            let known = places.entry(name.clone()).or_default();
+            let known = types.entry(name.clone()).or_default();
             known.push(path.clone());
             waiting.push_back((path, &root["$defs"][&name]));
         }
     }
-    places
+    types
 }
 
 /// Types that a schema refers to, each with its path.

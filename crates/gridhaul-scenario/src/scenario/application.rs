@@ -1,4 +1,4 @@
-//! Application profiles of the smart grid: paper `plc`, Table I.
+//! Traffic profiles of smart-grid applications: paper `plc`, Table I.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,48 +6,48 @@ use serde::{Deserialize, Serialize};
 use super::{Load, Periodic};
 use crate::units::{Bytes, Duration};
 
-/// What an application of the smart grid sends, after paper `plc`, Table I: a periodic load whose
-/// period is one of the table's, with the table's deadline.
+/// Traffic of a smart-grid application, after paper `plc`, Table I: a periodic load with a period and
+/// a deadline from the table.
 ///
 /// The table prints the deadlines of `real_time_metering` and `wide_area_measurement` in seconds.
-/// With a message every 12 to 100 ms they would be hundreds of periods long, so milliseconds were
-/// probably meant; the printed ones are judged unless the flow has a `deadline` of its own.
+/// With a message every 12 to 100 ms, such a deadline is hundreds of periods long; milliseconds were
+/// probably meant. The printed deadlines are checked unless the flow has its own `deadline`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Application {
-    /// Which application.
+    /// The application.
     pub profile: ApplicationProfile,
-    /// Time between two messages, within the table's range. Absent: see the profile.
+    /// Time between two messages, within the range of the table. Absent: default of the profile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Duration>,
-    /// Size of a message. Absent: see the profile.
+    /// Size of a message. Absent: default of the profile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Bytes>,
-    /// All members of a group send together. Otherwise each has a random phase of its own.
+    /// Whether all members of a group send at the same times. Otherwise each has its own random phase.
     #[serde(default)]
     pub synchronised: bool,
 }
 
-/// An application of the smart grid.
+/// A smart-grid application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ApplicationProfile {
-    /// Meter readings, events and alarms (AMR): 200 B every 300 s to 3600 s; here 15 min, a usual
-    /// interval of meters. No deadline.
+    /// Meter readings, events and alarms (AMR): 200 B every 300 s to 3600 s; default 15 min, a usual
+    /// metering interval. No deadline.
     MeterReading,
-    /// Real-time metering: a message every 12 ms to 20 ms; here 20 ms. The table gives no size;
-    /// assumed are the 200 B of a reading. Deadline 15 s.
+    /// Real-time metering: a message every 12 ms to 20 ms; default 20 ms. The table gives no size;
+    /// 200 B, the size of a meter reading, is assumed. Deadline 15 s.
     RealTimeMetering,
-    /// Real-time prices: a message every 900 s to 3600 s; here 900 s. The table gives no size;
-    /// assumed are 200 B. Delay-tolerant: no deadline.
+    /// Real-time prices: a message every 900 s to 3600 s; default 900 s. The table gives no size;
+    /// 200 B is assumed. Delay-tolerant: no deadline.
     Pricing,
-    /// Synchrophasors: a message every 40 ms to 100 ms; here 40 ms, 25 frames a second. The table
-    /// gives no size; assumed are 100 B, a frame with a handful of phasors. Deadline 20 s.
+    /// Synchrophasors: a message every 40 ms to 100 ms; default 40 ms (25 frames per second). The table
+    /// gives no size; 100 B, a frame with a few phasors, is assumed. Deadline 20 s.
     WideAreaMeasurement,
 }
 
 impl Application {
-    /// The load that it stands for.
+    /// The equivalent periodic load.
     #[must_use]
     pub fn load(&self) -> Load {
         Load::Periodic(Periodic {
@@ -71,7 +71,7 @@ impl ApplicationProfile {
         }
     }
 
-    /// The deadline that the table prints.
+    /// The deadline as printed in the table.
     #[must_use]
     pub const fn deadline(self) -> Option<Duration> {
         match self {

@@ -1,105 +1,106 @@
-//! Queues that drop before they are full.
+//! Active queue management: RED, CoDel, PIE and FQ-CoDel.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::units::{Bytes, Duration, Probability, QueueLimit};
 
-/// Active queue management: packets are dropped before the queue is full, so that TCP slows down
-/// while the delay is still short. `queue` stays the hard limit. Every key has a default:
-/// `aqm.codel = {}` is a whole CoDel. Nothing is marked for ECN: packets are dropped.
+/// Active queue management: packets are dropped before the queue is full, so that TCP reduces its
+/// rate while the queuing delay is still short. `queue` remains the hard limit. Every key has a
+/// default: `aqm.codel = {}` is a complete CoDel configuration. ECN is not modelled: packets are
+/// dropped, not marked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Aqm {
-    /// Random early detection: drops by the average length of the queue.
+    /// Random early detection: drops according to the average queue length.
     Red(Red),
-    /// Controlled delay: drops when packets have waited too long for too long.
+    /// Controlled delay: drops when the queuing delay stays above a target for an interval.
     Codel(Codel),
-    /// Proportional integral controller enhanced: drops at random so that the delay meets a target.
+    /// Proportional integral controller enhanced: drops at random to keep the queuing delay at a target.
     Pie(Pie),
-    /// A queue for each flow, served in turn, each with CoDel; flows that send little go first.
+    /// One CoDel queue per flow, served by deficit round robin; sparse flows have priority.
     FqCodel(FqCodel),
 }
 
-/// Random early detection (Floyd and Jacobson 1993). Packets are dropped on arrival, at random,
-/// by the average of what waits: never below `min`, with up to `max_probability` at `max`, and
-/// never while at most one packet waits.
+/// Random early detection (Floyd and Jacobson 1993). Arriving packets are dropped at random with a
+/// probability that depends on the average queue length: 0 below `min`, rising to `max_probability`
+/// at `max`. No packet is dropped while at most one packet is queued.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Red {
-    /// Average below which nothing is dropped, in packets or bytes.
+    /// Average queue length below which no packet is dropped, in packets or bytes.
     #[serde(default = "red_min")]
     pub min: QueueLimit,
-    /// Average at which `max_probability` is reached; in the unit of `min`.
+    /// Average queue length at which the drop probability is `max_probability`; same unit as `min`.
     #[serde(default = "red_max")]
     pub max: QueueLimit,
-    /// Weight of the queue that a packet finds in the average, above 0 and up to 1.
+    /// Weight of the current queue length in the average, above 0 and at most 1.
     #[serde(default = "red_weight")]
     pub weight: f64,
-    /// Probability to drop a packet when the average is at `max`.
+    /// Drop probability when the average is `max`.
     #[serde(default = "red_max_probability")]
     pub max_probability: Probability,
-    /// From `max` to twice `max` the probability grows on to 100 % (Floyd 2000). Without, every
-    /// packet is dropped while the average is above `max`.
+    /// Whether the drop probability rises linearly to 100 % between `max` and twice `max` (Floyd
+    /// 2000). Otherwise every packet is dropped while the average is above `max`.
     #[serde(default = "yes")]
     pub gentle: bool,
-    /// While the wire is idle the average falls as if packets of this size had found the queue
-    /// empty, one for each time that such a packet takes.
+    /// Packet size for the decay of the average while the transmitter is idle: the average falls as
+    /// if packets of this size had arrived at the rate of the link and found the queue empty.
     #[serde(default = "red_packet")]
     pub packet: Bytes,
 }
 
-/// CoDel (RFC 8289): once packets have waited longer than `target` for a whole `interval`, one is
-/// dropped on its way out of the queue, then more and more often until the wait is short again.
+/// CoDel (RFC 8289): when the queuing delay has been above `target` for an `interval`, packets are
+/// dropped at the head of the queue, at a rising rate, until the delay is below `target`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Codel {
-    /// Wait that may stand. On a slow wire not less than a packet of full size takes on it.
+    /// Acceptable standing queuing delay. On a low-rate link at least the serialisation delay of a full-sized packet.
     #[serde(default = "codel_target")]
     pub target: Duration,
-    /// Time for which it may be longer; about the longest usual round trip.
+    /// Time for which the delay may exceed the target; about the largest usual round-trip time.
     #[serde(default = "codel_interval")]
     pub interval: Duration,
 }
 
-/// PIE (RFC 8033): packets are dropped on arrival, at random, with a probability that a controller
-/// sets so that the wait comes to `target`.
+/// PIE (RFC 8033): arriving packets are dropped at random; a controller adjusts the drop probability
+/// so that the queuing delay approaches `target`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pie {
-    /// Wait that the controller aims at.
+    /// Target queuing delay.
     #[serde(default = "pie_target")]
     pub target: Duration,
-    /// Time between two looks of the controller; at least 1 ms.
+    /// Update interval of the drop probability; at least 1 ms.
     #[serde(default = "pie_update")]
     pub update: Duration,
-    /// Time for which a burst into an idle queue is spared.
+    /// Burst allowance: time after an idle period in which no packet is dropped.
     #[serde(default = "pie_burst")]
     pub burst: Duration,
-    /// Change of the probability for each second that the wait is off the target.
+    /// Change of the drop probability per second of deviation from the target.
     #[serde(default = "pie_alpha")]
     pub alpha: f64,
-    /// Change of the probability for each second that the wait has grown since the last look.
+    /// Change of the drop probability per second of growth of the delay since the last update.
     #[serde(default = "pie_beta")]
     pub beta: f64,
 }
 
-/// FQ-CoDel (RFC 8290): packets are sorted by flow into queues that take turns at the wire; a
-/// queue that had been empty comes first. Each queue has CoDel. When all together are at the
-/// limit, the longest loses its oldest packet.
+/// FQ-CoDel (RFC 8290): packets are classified by flow into queues, which are served by deficit round
+/// robin; a queue that had been empty has priority. Each queue runs CoDel. When the total length
+/// reaches the limit, the oldest packet of the longest queue is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FqCodel {
-    /// Wait that may stand in the queue of a flow.
+    /// Acceptable standing queuing delay of each queue.
     #[serde(default = "codel_target")]
     pub target: Duration,
-    /// Time for which it may be longer.
+    /// Time for which the delay may exceed the target.
     #[serde(default = "codel_interval")]
     pub interval: Duration,
-    /// Bytes that a queue sends in one turn.
+    /// Bytes that a queue may send per round.
     #[serde(default = "fq_quantum")]
     pub quantum: Bytes,
-    /// Number of queues. Flows are spread over them at random, so some may share one.
+    /// Number of queues. Flows are assigned to them by a random hash, so that several may share one.
     #[serde(default = "fq_flows")]
     pub flows: u32,
 }
@@ -124,7 +125,7 @@ const fn red_packet() -> Bytes {
 const fn yes() -> bool {
     true
 }
-// RFC 8289, sections 4.2 (INTERVAL) and 4.3 (TARGET); RFC 8290, section 5.2, has the same.
+// RFC 8289, sections 4.2 (INTERVAL) and 4.3 (TARGET); RFC 8290, section 5.2, has the same values.
 const fn codel_target() -> Duration {
     Duration::from_millis(5)
 }

@@ -1,19 +1,19 @@
-//! The directions of all links, one for each member of a group, numbered in the order of the file.
+//! Numbers of the link directions, one for each member of a group, in the order of the file.
 
 use super::{Diagnostic, Direction, Hop, Scenario};
 use crate::units::BitRate;
 
-/// Every direction of every link has a number. Equal ones, those of the members of a group, share
+/// Numbers for the directions of all links. Equal directions, those of the members of a group, share
 /// a row of the answer.
 #[derive(Debug, Clone)]
 pub struct Directions {
     /// Name and number of equal directions of each row.
     rows: Vec<(String, u64)>,
-    /// Rate of the wires of each row.
+    /// Rate of the directions of each row.
     rates: Vec<BitRate>,
     /// Row of each direction.
     row_of: Vec<u32>,
-    /// For each link, forward and reverse: number of its first member.
+    /// For each link, forward and reverse: number of the direction of its first member.
     first: Vec<[Option<u32>; 2]>,
 }
 
@@ -22,19 +22,22 @@ impl Directions {
     #[must_use]
     pub fn new(scenario: &Scenario) -> Self {
         let rates = Self::keys(scenario).map(|direction| direction.rate).collect();
-        let mut made = Self { rows: Vec::new(), rates, row_of: Vec::new(), first: Vec::new() };
+        let mut numbered = Self { rows: Vec::new(), rates, row_of: Vec::new(), first: Vec::new() };
         for (name, link) in &scenario.link {
             let members = u64::from(scenario.link_members(link));
             let mut first = [None; 2];
-            let ways = [("forward", link.forward()), ("reverse", link.reverse())];
-            for (side, (way, _)) in ways.iter().enumerate().filter(|(_, (_, way))| way.is_some()) {
-                first[side] = Some(made.row_of.len() as u32);
-                made.row_of.extend((0..members).map(|_| made.rows.len() as u32));
-                made.rows.push((format!("{name}.{way}"), members));
+            let directions = [("forward", link.forward()), ("reverse", link.reverse())];
+            for (index, (suffix, direction)) in directions.into_iter().enumerate() {
+                if direction.is_none() {
+                    continue;
+                }
+                first[index] = Some(numbered.row_of.len() as u32);
+                numbered.row_of.extend((0..members).map(|_| numbered.rows.len() as u32));
+                numbered.rows.push((format!("{name}.{suffix}"), members));
             }
-            made.first.push(first);
+            numbered.first.push(first);
         }
-        made
+        numbered
     }
 
     /// Name (`<link>.forward` or `<link>.reverse`) and number of equal directions of each row.
@@ -43,7 +46,7 @@ impl Directions {
         &self.rows
     }
 
-    /// Rate of the wires of each row.
+    /// Rate of the directions of each row.
     #[must_use]
     pub fn rates(&self) -> &[BitRate] {
         &self.rates
@@ -55,25 +58,25 @@ impl Directions {
         &self.row_of
     }
 
-    /// The directions that the hops take for member `member` of a group of this size.
+    /// Numbers of the directions on these hops for member `member` of a group of size `group`.
     pub fn of(&self, hops: &[Hop], member: u64, group: u64) -> impl Iterator<Item = u32> {
         hops.iter().map(move |hop| {
             let first = self.first[hop.link][usize::from(!hop.forward)].unwrap_or(0);
             let row = self.row_of[first as usize] as usize;
-            first + dealt(member, group, self.rows[row].1) as u32
+            first + assigned_member(member, group, self.rows[row].1) as u32
         })
     }
 
-    /// What the scenario says of each row, in order.
+    /// The keys of the direction of each row, in order.
     pub fn keys(scenario: &Scenario) -> impl Iterator<Item = &Direction> {
         scenario.link.values().flat_map(|link| [link.forward(), link.reverse()]).flatten()
     }
 
-    /// For each direction, those whose latency depends on whether this one is used
+    /// For each direction, the directions whose latency depends on whether it is in use
     /// (`load_latency.paired_with`).
     ///
     /// # Errors
-    /// A direction that does not exist, which no valid scenario names.
+    /// `paired_with` names a direction that does not exist; a valid scenario has none.
     pub fn paired(&self, scenario: &Scenario) -> Result<Vec<Vec<u32>>, Diagnostic> {
         let of_row = |row: usize| {
             let rows = self.row_of.iter().enumerate();
@@ -98,8 +101,9 @@ impl Directions {
     }
 }
 
-/// Member `member` of a group of `of` goes with this one of `over` others: ⌊i·k/n⌋.
+/// Index in a group of `other_size` members that member `member` of a group of `size` is assigned
+/// to: ⌊i·k/n⌋.
 #[must_use]
-pub const fn dealt(member: u64, of: u64, over: u64) -> u64 {
-    member * over / of
+pub const fn assigned_member(member: u64, size: u64, other_size: u64) -> u64 {
+    member * other_size / size
 }

@@ -1,55 +1,55 @@
-//! What is wrong with a scenario, shown so that it can be put right without a manual.
+//! Errors in scenarios, with location and remedy.
 
 use std::fmt;
 use std::ops::Range;
 
 use thiserror::Error;
 
-/// Why a text is not a scenario. Displayed, it shows for each diagnostic the file, line and column,
+/// The errors of a scenario. The display text has for each diagnostic the file, line and column,
 /// the line itself with a caret, what was expected and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{}", render(.file, .diagnostics))]
 pub struct ScenarioError {
-    /// Name of the file, as it was given; empty for a scenario that came from no file.
+    /// Name of the file, as given; empty for a scenario that was not read from a file.
     pub file: String,
-    /// From one to a hundred diagnostics, in the order of the file. Ten of them are displayed.
+    /// From 1 to 100 diagnostics, in the order of the file. Ten of them are displayed.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// One thing that is wrong with a scenario.
+/// One error in a scenario.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Diagnostic {
-    /// Path of the key, such as `link.uplink.forward.rate`; empty where none is concerned.
+    /// Path of the key, such as `link.uplink.forward.rate`; empty if the error concerns no key.
     pub key: String,
     /// What is wrong and what was expected.
     pub message: String,
-    /// What to do about it; empty where the message says it.
+    /// How to correct the error; empty if the message says it.
     pub remedy: String,
-    /// Where it stands in the file, where that is known.
-    pub place: Option<Place>,
+    /// Location in the file, if known.
+    pub location: Option<SourceLocation>,
 }
 
-/// A place in a text.
+/// A location in the text of a file or in a command-line argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    /// Line, counted from 1; 0 in an argument of the command line.
+pub struct SourceLocation {
+    /// Line number from 1; 0 in a command-line argument.
     pub line: usize,
-    /// Column in characters, counted from 1.
+    /// Column in characters, from 1.
     pub column: usize,
-    /// The line.
+    /// Text of the line.
     pub text: String,
-    /// Number of characters that are concerned, at least 1.
+    /// Number of characters to mark, at least 1.
     pub length: usize,
 }
 
-/// Diagnostics that are shown; of more, only the number is told.
+/// Number of diagnostics that are displayed; the number of the others follows.
 const SHOWN: usize = 10;
 
-/// Diagnostics that are collected. A file with more is wrong in one way many times, and finding the
-/// place of each would take long.
+/// Largest number of diagnostics that are collected. A file with more repeats one error, and locating
+/// each of them would take long.
 pub(super) const COLLECTED: usize = 100;
 
-/// Characters of a line that are shown.
+/// Largest number of characters of a line that are displayed.
 const SHOWN_CHARACTERS: usize = 100;
 
 impl ScenarioError {
@@ -59,18 +59,18 @@ impl ScenarioError {
 }
 
 impl Diagnostic {
-    /// A diagnostic without a place.
+    /// A diagnostic without a location.
     pub fn new(
         key: impl Into<String>,
         message: impl Into<String>,
         remedy: impl Into<String>,
     ) -> Self {
-        Self { key: key.into(), message: message.into(), remedy: remedy.into(), place: None }
+        Self { key: key.into(), message: message.into(), remedy: remedy.into(), location: None }
     }
 }
 
-impl Place {
-    /// Where bytes `span` of `text` stand. A span of several lines is cut at the end of its first.
+impl SourceLocation {
+    /// Location of the bytes `span` of `text`. A span of several lines ends at the end of its first line.
     #[must_use]
     pub fn of(text: &str, span: Range<usize>) -> Self {
         let start = floor(text, span.start);
@@ -85,13 +85,13 @@ impl Place {
         }
     }
 
-    /// Where bytes `span` of an argument of the command line stand.
+    /// Location of the bytes `span` of a command-line argument.
     #[must_use]
     pub fn of_argument(argument: &str, span: Range<usize>) -> Self {
         Self { line: 0, ..Self::of(argument, span) }
     }
 
-    /// The line with a caret below. Of a long line, the part around the caret is shown.
+    /// The line with a caret below it. Of a long line, only the part around the caret.
     #[must_use]
     pub fn excerpt(&self) -> String {
         let characters = self.text.chars().count();
@@ -121,8 +121,8 @@ impl fmt::Display for Diagnostic {
             write!(f, "{}: ", self.key)?;
         }
         f.write_str(&self.message)?;
-        if let Some(place) = &self.place {
-            write!(f, "\n{}", place.excerpt())?;
+        if let Some(location) = &self.location {
+            write!(f, "\n{}", location.excerpt())?;
         }
         if !self.remedy.is_empty() {
             write!(f, "\n  help: {}", self.remedy)?;
@@ -135,16 +135,16 @@ fn render(file: &str, diagnostics: &[Diagnostic]) -> String {
     let mut texts: Vec<_> =
         diagnostics.iter().take(SHOWN).map(|diagnostic| render_one(file, diagnostic)).collect();
     if diagnostics.len() > SHOWN {
-        let least = if diagnostics.len() >= COLLECTED { "at least " } else { "" };
-        texts.push(format!("and {least}{} more problems", diagnostics.len() - SHOWN));
+        let at_least = if diagnostics.len() >= COLLECTED { "at least " } else { "" };
+        texts.push(format!("and {at_least}{} more errors", diagnostics.len() - SHOWN));
     }
     texts.join("\n\n")
 }
 
 fn render_one(file: &str, diagnostic: &Diagnostic) -> String {
-    match &diagnostic.place {
-        Some(place) if place.line > 0 => {
-            format!("{file}:{}:{}: {diagnostic}", place.line, place.column)
+    match &diagnostic.location {
+        Some(location) if location.line > 0 => {
+            format!("{file}:{}:{}: {diagnostic}", location.line, location.column)
         }
         _ if file.is_empty() => diagnostic.to_string(),
         _ => format!("{file}: {diagnostic}"),

@@ -1,4 +1,4 @@
-//! The version of IP of a flow, and the size of the headers that follows from it.
+//! IP versions and the sizes of their headers.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -23,7 +23,7 @@ impl IpVersion {
     /// Both versions.
     pub const ALL: [Self; 2] = [Self::V4, Self::V6];
 
-    /// The number in files.
+    /// The number, as written in files.
     #[must_use]
     pub const fn number(self) -> u8 {
         match self {
@@ -60,7 +60,7 @@ impl IpVersion {
         Self::ALL.into_iter().find(|ip| ip.tcp_headers() == size)
     }
 
-    /// Whether this is the version that a file need not name.
+    /// Whether this is the default version, which files leave out.
     pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
     }
@@ -84,14 +84,14 @@ impl<'de> Deserialize<'de> for IpVersion {
     }
 }
 
-/// Reads the number of a version.
+/// Deserialises the number of a version.
 struct Number;
 
 impl Visitor<'_> for Number {
     type Value = IpVersion;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("4 or 6, the version of IP")
+        f.write_str("the IP version, 4 or 6")
     }
 
     fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<IpVersion, E> {
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_have_the_sizes_of_the_rfcs() {
+    fn header_sizes_match_the_rfcs() {
         let sizes = |ip: IpVersion| [ip.header(), ip.tcp_headers(), ip.datagram_headers()];
         assert_eq!(sizes(IpVersion::V4), [20, 40, 28].map(Bytes::new));
         assert_eq!(sizes(IpVersion::V6), [40, 60, 48].map(Bytes::new));

@@ -3,126 +3,127 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::power_line::WrittenDirection;
+use super::power_line::DirectionTable;
 use super::{Aqm, Noise, PowerLine, Shadowing, Shaper};
 use crate::units::{BitRate, Bytes, Duration, Probability, QueueLimit};
 
-/// A link between two nodes, with whatever a power line gives to its directions.
+/// A link between two nodes, including the values that a power line sets for its directions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(from = "Written")]
+#[serde(from = "LinkTable")]
 pub struct Link {
-    /// Node where `forward` begins.
+    /// Node from which `forward` leads.
     pub from: String,
-    /// Node where `forward` ends.
+    /// Node to which `forward` leads.
     pub to: String,
     /// Whether the members of a group share one link.
     #[serde(skip_serializing_if = "is_false")]
     pub shared: bool,
-    /// Where rates and delays came from, if not from the directions themselves.
+    /// Source of rates and delays, unless the directions themselves give them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub power_line: Option<PowerLine>,
-    /// Both directions, where they are the same.
+    /// Both directions, if they are equal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub both: Option<Direction>,
-    /// From `from` to `to`, where the directions differ.
+    /// From `from` to `to`, if the directions differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forward: Option<Direction>,
-    /// From `to` to `from`, where the directions differ.
+    /// From `to` to `from`, if the directions differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reverse: Option<Direction>,
 }
 
-/// One direction of a link: a queue, then a wire that takes each packet its own time, then the
-/// way to the other end.
-// The parameters differ in the text of a file only, where a power line may give rate and delay.
+/// One direction of a link: a queue, a transmitter that sends one packet at a time, and the
+/// propagation to the other end.
+// The type parameters differ only in a file, where a power line may give rate and delay.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Direction")]
 pub struct Direction<Rate = BitRate, Delay = Duration> {
-    /// Rate of the wire. Required, except in a power line.
+    /// Transmission rate. Required, except with `power_line`.
     pub rate: Rate,
-    /// Propagation delay, counted from the end of a packet's transmission. Absent: none, except in a
-    /// power line.
+    /// Propagation delay, from the end of a packet's transmission to its arrival. Absent: 0 s, or the
+    /// delay of the `power_line`.
     pub delay: Delay,
-    /// What may wait for the wire; a packet that finds the queue full is dropped (drop-tail).
+    /// Queue limit; a packet that arrives at a full queue is dropped (drop-tail).
     #[serde(default = "default_queue")]
     pub queue: QueueLimit,
-    /// Active queue management: `red`, `codel`, `pie` or `fq_codel`. Absent: plain drop-tail.
+    /// Active queue management: `red`, `codel`, `pie` or `fq_codel`. Absent: drop-tail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aqm: Option<Aqm>,
-    /// Random loss on the way, after the wire has been used.
+    /// Random loss after transmission.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<Loss>,
-    /// Loss while a log-normal attenuation is too large, as on power lines.
+    /// Loss by log-normal shadowing, as on power lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shadowing: Option<Shadowing>,
-    /// Loss by bursts of noise in time, as on power lines; several kinds may be given.
+    /// Loss by impulsive noise, as on power lines; a list of several kinds is possible.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub noise: Vec<Noise>,
-    /// Random addition to the delay.
+    /// Random variation of the delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<Jitter>,
-    /// Packets that are held back so that later ones overtake them.
+    /// Reordering: packets that are delayed so that later ones overtake them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reorder: Option<Reorder>,
     /// Probability that a packet arrives twice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duplicate: Option<Probability>,
-    /// Probability that a packet arrives damaged; its receiver's checksum rejects it.
+    /// Probability that a packet arrives with bit errors that the checksum of the receiver detects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub corrupt: Option<Probability>,
-    /// Probability that a packet arrives with damaged data and a right checksum, so that its receiver
-    /// takes it. The data of a simulation does not exist; real kernels hand it to the application.
+    /// Probability that a packet arrives with bit errors and a valid checksum, so that the receiver
+    /// accepts it. The simulator has no payload bytes to change; real kernels deliver the corrupted
+    /// data to the application.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub corrupt_undetected: Option<Probability>,
-    /// Times at which this direction does not work.
+    /// Outages of this direction.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outage: Vec<Outage>,
-    /// Delay that depends on the load, as measured on GPRS uplinks (paper `hybrid`, section 2).
+    /// Load-dependent latency, as measured on GPRS uplinks (paper `hybrid`, section 2).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load_latency: Option<LoadLatency>,
-    /// A shaper in front of it, at the node where it begins.
+    /// Traffic shaper at the sending node, before the queue of the link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shaper: Option<Shaper>,
 }
 
-/// Loss on the way.
+/// Random loss.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Loss {
     /// Each packet is lost with this probability, independently of all others.
     Bernoulli(Probability),
-    /// Loss in bursts: a good and a bad state with a loss probability each.
+    /// Bursty loss: a good and a bad state, each with its own loss probability.
     GilbertElliott(GilbertElliott),
-    /// Exactly these packets are lost, counted from 1 as they leave the wire.
+    /// Exactly these packets are lost, counted from 1 in the order of their transmission.
     Packets(Vec<u64>),
 }
 
-/// The Gilbert–Elliott channel: a two-state Markov chain that moves once for each packet.
+/// The Gilbert–Elliott model: a two-state Markov chain with one step per packet.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GilbertElliott {
-    /// Probability to move from the good to the bad state before a packet.
+    /// Transition probability from the good to the bad state, per packet.
     pub good_to_bad: Probability,
-    /// Probability to move from the bad to the good state before a packet.
+    /// Transition probability from the bad to the good state, per packet.
     pub bad_to_good: Probability,
-    /// Loss in the good state.
+    /// Loss probability in the good state.
     #[serde(default)]
     pub loss_good: Probability,
-    /// Loss in the bad state.
+    /// Loss probability in the bad state.
     #[serde(default = "certain")]
     pub loss_bad: Probability,
 }
 
-/// Random addition to the delay of each packet. Order is kept: a packet never overtakes the one
-/// before it (use `reorder` for that).
+/// Random variation of the delay: a random time is added to the delay of each packet. The order is
+/// kept: no packet overtakes an earlier one (use `reorder` for that).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Jitter {
-    /// Size of the addition: its upper end (uniform), standard deviation (half-normal) or mean
-    /// (exponential).
+    /// Scale of the added time: its maximum (uniform), standard deviation of the underlying normal
+    /// distribution (half-normal) or mean (exponential).
     pub size: Duration,
-    /// Distribution of the addition.
+    /// Distribution of the added time.
     #[serde(default)]
     pub shape: JitterShape,
 }
@@ -131,94 +132,96 @@ pub struct Jitter {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum JitterShape {
-    /// Evenly between nothing and `size`.
+    /// Uniform between 0 s and `size`.
     #[default]
     Uniform,
-    /// The absolute value of a normal variable with standard deviation `size`.
+    /// Absolute value of a normal variable with standard deviation `size`.
     HalfNormal,
     /// Exponential with mean `size`.
     Exponential,
 }
 
-/// Packets that are held back.
+/// Reordering of packets.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reorder {
-    /// Probability that a packet is held back.
+    /// Probability that a packet is delayed.
     pub probability: Probability,
-    /// For how long it is held back.
+    /// Additional delay of such a packet.
     pub delay: Duration,
 }
 
-/// A time at which a direction does not work.
+/// A time in which a direction does not work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Outage {
-    /// When it begins, from the start of the run.
+    /// Start, from the beginning of the run.
     pub start: Duration,
-    /// How long it lasts.
+    /// Duration.
     pub length: Duration,
-    /// It comes again after this time, counted from begin to begin. Absent: once only.
+    /// Period of a recurring outage, from start to start. Absent: a single outage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Duration>,
-    /// What happens to packets meanwhile.
+    /// Treatment of packets during the outage.
     #[serde(default)]
     pub mode: OutageMode,
 }
 
-/// What happens to packets in an outage.
+/// Treatment of packets during an outage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OutageMode {
-    /// The wire goes on, and what it sends is lost.
+    /// The transmitter continues to send, and all packets are lost.
     #[default]
     Drop,
-    /// The wire stands still; packets wait in the queue.
+    /// The transmitter stops; packets stay in the queue.
     Hold,
 }
 
-/// Delay of a GPRS-like uplink that depends on its own load and on whether the downlink of the
-/// same terminal is in use (paper `hybrid`, section 2, figures 2 and 3). It is added to `delay`:
-/// the defaults are the whole latency that the paper measured, so leave `delay` at `"0 s"` with them.
+/// Load-dependent latency of a GPRS-like uplink, which depends on its own load and on whether the
+/// downlink of the same terminal is in use (paper `hybrid`, section 2, figures 2 and 3). The latency
+/// is added to `delay`: the defaults contain the total latency that the paper measured, so use a
+/// `delay` of `"0 s"` with them.
 ///
-/// Alone (unidirectional) and up to `critical`, the addition grows with the load from `idle` to
-/// `stationary`. Above `critical` it climbs within `drift_time` to `drift_max`, jumps to `jump` and
-/// stays there until the load is back below. With the paired direction in use (bidirectional),
-/// it stays around `paired` whatever the load; beyond `rate` the queue adds the rest.
+/// Unidirectional use: with a load up to `critical`, the latency rises with the load from `idle` to
+/// `stationary`. Above `critical` the latency rises within `drift_time` to `drift_max`, jumps to
+/// `jump` and stays there until the load falls below `critical`. Bidirectional use (the paired
+/// direction is in use): the latency stays around `paired` for every load; above `rate`, queuing adds
+/// to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoadLatency {
-    /// Critical throughput γ, headers included.
+    /// Critical throughput γ, including headers.
     #[serde(default = "ll_critical")]
     pub critical: BitRate,
-    /// Mean addition without load.
+    /// Mean latency without load.
     #[serde(default = "ll_idle")]
     pub idle: Duration,
-    /// Largest addition while the load stays up to `critical`, oscillation included.
+    /// Largest latency while the load is at most `critical`, including the oscillation.
     #[serde(default = "ll_stationary")]
     pub stationary: Duration,
-    /// Addition to which the latency drifts before it jumps.
+    /// Latency at the end of the drift, before the jump.
     #[serde(default = "ll_drift_max")]
     pub drift_max: Duration,
-    /// Time from crossing `critical` to the jump.
+    /// Time from exceeding `critical` to the jump.
     #[serde(default = "ll_drift_time")]
     pub drift_time: Duration,
-    /// Least addition after the jump; it oscillates above.
+    /// Smallest latency after the jump; the oscillation is added.
     #[serde(default = "ll_jump")]
     pub jump: Duration,
-    /// Mean addition while the paired direction is in use.
+    /// Mean latency while the paired direction is in use.
     #[serde(default = "ll_paired")]
     pub paired: Duration,
     /// Amplitude of the slow oscillation of the latency.
     #[serde(default = "ll_oscillation")]
     pub oscillation: Duration,
-    /// Period of that oscillation; its phase is random.
+    /// Period of the oscillation; the phase is random.
     #[serde(default = "ll_period")]
     pub period: Duration,
-    /// Time over which the load is averaged, and for which a use of the paired direction counts.
+    /// Averaging time of the load, and time after its last packet for which the paired direction counts as in use.
     #[serde(default = "ll_memory")]
     pub memory: Duration,
-    /// The direction whose use makes this one bidirectional: `"<link>.forward"` or
+    /// The paired direction, whose use makes this one bidirectional: `"<link>.forward"` or
     /// `"<link>.reverse"`. Absent: always unidirectional.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paired_with: Option<String>,
@@ -276,20 +279,20 @@ impl Link {
     pub fn reverse(&self) -> Option<&Direction> {
         self.reverse.as_ref().or(self.both.as_ref())
     }
-    /// The directions that a file gives, by their keys.
+    /// The directions that are given, with their keys.
     pub(crate) fn given(&self) -> impl Iterator<Item = (&'static str, &Direction)> {
-        let ways = [("both", &self.both), ("forward", &self.forward), ("reverse", &self.reverse)];
-        ways.into_iter().filter_map(|(way, direction)| Some((way, direction.as_ref()?)))
+        let all = [("both", &self.both), ("forward", &self.forward), ("reverse", &self.reverse)];
+        all.into_iter().filter_map(|(key, direction)| Some((key, direction.as_ref()?)))
     }
 }
 
 impl Direction {
-    /// The shaper in front of it, if it works.
+    /// The shaper of this direction, if it is on.
     #[must_use]
-    pub fn working_shaper(&self) -> Option<&Shaper> {
+    pub fn active_shaper(&self) -> Option<&Shaper> {
         self.shaper.as_ref().filter(|shaper| shaper.on)
     }
-    /// A plain wire with the default queue.
+    /// A direction without impairments, with the default queue.
     #[must_use]
     pub const fn new(rate: BitRate, delay: Duration) -> Self {
         Self {
@@ -312,8 +315,8 @@ impl Direction {
     }
 }
 
-impl WrittenDirection {
-    /// The direction, with this rate and delay where it gives none.
+impl DirectionTable {
+    /// The direction, with this rate and delay if the table has none.
     pub(super) fn or(self, rate: BitRate, delay: Duration) -> Direction {
         Direction {
             rate: self.rate.unwrap_or(rate),
@@ -335,42 +338,42 @@ impl WrittenDirection {
     }
 }
 
-/// A link between two nodes. Give `both` for a symmetric link, or `forward` and `reverse` for a
-/// lopsided one; a link with only one of these two is one-way. Give `power_line` for a line of paper
-/// `plc`; it works in both directions.
+/// A link between two nodes. Use `both` for a symmetric link, or `forward` and `reverse` for an
+/// asymmetric one; a link with only one of these two is one-way. Use `power_line` for a power line as
+/// in paper `plc`; it has both directions.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Link")]
-struct Written {
-    /// Node where `forward` begins.
+struct LinkTable {
+    /// Node from which `forward` leads.
     from: String,
-    /// Node where `forward` ends.
+    /// Node to which `forward` leads.
     to: String,
-    /// The members of a group share one link (a radio cell, a power line) instead of having one
-    /// each. Between two groups: one for each member of the smaller.
+    /// Whether the members of a group share one link (a radio cell, a power line) instead of having one
+    /// each. Between two groups: one link per member of the smaller group.
     #[serde(default)]
     shared: bool,
-    /// A kind of power line and its length, in place of rate and delay.
+    /// Class and length of a power line, instead of rate and delay.
     power_line: Option<PowerLine>,
-    /// The same in both directions (each has its own queue and its own chance).
-    both: Option<WrittenDirection>,
+    /// Both directions are equal (each has its own queue and its own random numbers).
+    both: Option<DirectionTable>,
     /// From `from` to `to`.
-    forward: Option<WrittenDirection>,
+    forward: Option<DirectionTable>,
     /// From `to` to `from`.
-    reverse: Option<WrittenDirection>,
+    reverse: Option<DirectionTable>,
 }
 
-impl From<Written> for Link {
-    /// Directions without a rate get none; the check of the scenario names them.
-    fn from(written: Written) -> Self {
-        let Written { from, to, shared, power_line, both, forward, reverse } = written;
-        let complete = |direction: Option<WrittenDirection>| match &power_line {
+impl From<LinkTable> for Link {
+    /// Directions without a rate get a rate of 0, which the check of the scenario reports.
+    fn from(table: LinkTable) -> Self {
+        let LinkTable { from, to, shared, power_line, both, forward, reverse } = table;
+        let complete = |direction: Option<DirectionTable>| match &power_line {
             Some(line) => Some(line.complete(direction)),
-            None => direction.map(|written| written.or(BitRate::default(), Duration::ZERO)),
+            None => direction.map(|table| table.or(BitRate::default(), Duration::ZERO)),
         };
-        let is_lopsided = forward.is_some() || reverse.is_some();
-        let [both, forward, reverse] = match (&power_line, is_lopsided) {
-            // A power line works in both directions, whether the file says something of them or not.
+        let is_asymmetric = forward.is_some() || reverse.is_some();
+        let [both, forward, reverse] = match (&power_line, is_asymmetric) {
+            // A power line has both directions, whether or not the file has tables for them.
             (Some(_), true) => {
                 let both = both.and_then(|both| complete(Some(both)));
                 [both, complete(forward), complete(reverse)]
@@ -382,5 +385,5 @@ impl From<Written> for Link {
     }
 }
 
-/// Size of the longest packet that a link carries.
+/// Size of the largest packet that a link carries.
 pub const PACKET_MAX: Bytes = Bytes::new(65_535);

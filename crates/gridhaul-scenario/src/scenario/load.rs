@@ -1,4 +1,4 @@
-//! Loads: what an application hands to its transport, and when.
+//! Loads: the traffic that applications generate.
 
 use std::borrow::Cow;
 
@@ -8,32 +8,32 @@ use serde::{Deserialize, Serialize};
 use super::Application;
 use crate::units::{BitRate, Bytes, Duration, Probability};
 
-/// What the application of a flow sends.
+/// Traffic of the application of a flow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Load {
-    /// As much as the transport takes, for as long as the run lasts.
+    /// Always data to send, until the end of the run.
     Bulk,
-    /// A given amount, as fast as the transport takes it; then the flow closes.
+    /// A given amount of data, as fast as the transport permits; then the flow closes.
     Transfer(Transfer),
-    /// A message at every tick of a clock.
+    /// Messages at regular intervals.
     Periodic(Periodic),
     /// Messages at random, independent times.
     Poisson(Poisson),
-    /// Bursts at a steady rate with silence between them.
+    /// Bursts at a constant rate, separated by idle times.
     OnOff(OnOff),
-    /// A question, then its answer, then a pause.
+    /// A request, the response, then a pause.
     RequestResponse(RequestResponse),
-    /// An event that makes many members report at once.
+    /// An event that many members report at the same time.
     Burst(Burst),
-    /// Recorded messages, read from a file while the run lasts.
+    /// Recorded messages, read from a file during the run.
     Trace(Trace),
-    /// What an application of the smart grid sends, with its deadline.
+    /// Traffic of a smart-grid application, with its deadline.
     Application(Application),
 }
 
 impl Load {
-    /// The load itself, or what an application profile stands for.
+    /// The load itself, or the equivalent load of an application profile.
     #[must_use]
     pub fn plain(&self) -> Cow<'_, Self> {
         match self {
@@ -43,7 +43,7 @@ impl Load {
     }
 }
 
-/// A given amount.
+/// A given amount of data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Transfer {
@@ -51,7 +51,7 @@ pub struct Transfer {
     pub size: Bytes,
 }
 
-/// A message at every tick of a clock.
+/// Messages at regular intervals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Periodic {
@@ -59,12 +59,12 @@ pub struct Periodic {
     pub size: Bytes,
     /// Time between two messages.
     pub every: Duration,
-    /// Each message is delayed by a random time up to this.
+    /// Each message is delayed by a random time up to this value.
     #[serde(default)]
     pub jitter: Duration,
-    /// All members of a group tick together, from the start of the flow on: the reading at
-    /// midnight. They also open their connections together, each with its first message. Otherwise each
-    /// has a random phase of its own.
+    /// Whether all members of a group send at the same times, from the start of the flow on, like a
+    /// meter reading at midnight. They also open their connections at the same time, with the first
+    /// message. Otherwise each has its own random phase.
     #[serde(default)]
     pub synchronised: bool,
 }
@@ -77,101 +77,100 @@ pub struct Poisson {
     pub size: Bytes,
     /// Mean time between two messages.
     pub every: Duration,
-    /// All members of a group open their connections together, at the start of the flow. Their
-    /// messages stay independent.
+    /// Whether all members of a group open their connections at the start of the flow. Their messages
+    /// are independent in any case.
     #[serde(default)]
     pub synchronised: bool,
 }
 
-/// Bursts with silence between them. A run starts in the stationary state.
+/// Bursts separated by idle times. A run starts in the stationary state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OnOff {
     /// Mean length of a burst.
     pub on: Duration,
-    /// Mean length of a silence.
+    /// Mean length of an idle time.
     pub off: Duration,
-    /// Rate of payload in a burst. Absent: as fast as the transport takes it; a message is ready
-    /// whenever the connection could send it at once (the meters of paper `sa-tcp`, section 4.4), or
-    /// where it waits with others for a full segment (`nagle`). A burst that begins before the connection
-    /// is open has one message ready at once, which waits for the connection. A `linux` stack takes some segments
-    /// that wait for the window, too, as the kernel's socket does.
+    /// Payload rate during a burst. Absent: as fast as the transport permits; a message is ready
+    /// whenever the connection could send it at once (like the meters of paper `sa-tcp`, section 4.4), or
+    /// could combine it with others into a full segment (`nagle`). A burst that begins before the
+    /// connection is open has one message ready, which waits for the connection. A `linux` stack also
+    /// accepts a few segments beyond the window, like the send buffer of a socket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<BitRate>,
     /// Size of a message.
     pub size: Bytes,
-    /// Whether lengths are fixed or exponentially distributed.
+    /// Distribution of the lengths of bursts and idle times.
     #[serde(default)]
-    pub spread: Spread,
-    /// All members of a group open their connections together, at the start of the flow. Their
-    /// bursts stay independent.
+    pub spread: PeriodDistribution,
+    /// Whether all members of a group open their connections at the start of the flow. Their bursts
+    /// are independent in any case.
     #[serde(default)]
     pub synchronised: bool,
 }
 
-/// Distribution of the lengths of bursts and silences.
+/// Distribution of the lengths of bursts and idle times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Spread {
-    /// Every length is the mean.
+pub enum PeriodDistribution {
+    /// Every length equals the mean.
     Fixed,
-    /// Exponential.
+    /// Exponentially distributed lengths.
     #[default]
     Exponential,
 }
 
-/// A question, then its answer, then a pause.
+/// A request, the response, then a pause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RequestResponse {
-    /// Size of the question, sent by `from`.
+    /// Size of the request, sent by `from`.
     pub request: Bytes,
-    /// Size of the answer, sent by `to`.
+    /// Size of the response, sent by `to`.
     pub response: Bytes,
-    /// Time that `to` takes before it answers.
+    /// Time from the request to the response at `to`.
     #[serde(default)]
     pub think: Duration,
-    /// Time between an answer and the next question.
+    /// Time between a response and the next request.
     #[serde(default)]
     pub pause: Duration,
 }
 
-/// An event that makes many members report at once: the last gasp of the meters of a district in
-/// an outage, or their calls when the power is back.
+/// An event that many members report at the same time, such as the last-gasp messages of the meters
+/// of a district in a power outage, or their reports when power is restored.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Burst {
     /// Size of a message.
     pub size: Bytes,
-    /// When the event comes, after the start of the flow.
+    /// Time of the event, from the start of the flow.
     pub at: Duration,
-    /// Each member that is hit reports at a random time up to this after the event.
+    /// Each affected member reports after a random time, uniformly distributed up to this value.
     #[serde(default)]
     pub spread: Duration,
-    /// Messages of each member that is hit.
+    /// Number of messages of each affected member.
     #[serde(default = "one_message")]
     pub count: u32,
-    /// Time between the messages of one member.
+    /// Time between two messages of a member.
     #[serde(default)]
     pub gap: Duration,
-    /// The event comes again after this time, and again. Absent: it comes once.
+    /// Period of a recurring event. Absent: a single event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Duration>,
-    /// Share of the members that are hit; drawn for each member and each event.
+    /// Probability that a member is affected, independent for each member and event.
     #[serde(default = "all_members")]
     pub share: Probability,
 }
 
-/// Recorded messages, read row by row while the run lasts, so that the file may be larger than
-/// memory. The columns are `time_s` (or one of `time_ms`, `time_us`, `time_ns`; from the start of
-/// the flow on), `bytes`, and `member` where there are several: 0 is the first. Without that
-/// column, every member sends every row. Other columns are left alone. Rows stand in the order of
-/// time; in a time without rows nothing is sent.
+/// Recorded messages, read row by row during the run, so that the file may be larger than memory.
+/// The columns are `time_s` (or one of `time_ms`, `time_us`, `time_ns`; from the start of the flow),
+/// `bytes`, and optionally `member`, the number of the sending member, from 0. Without `member`,
+/// every member sends every row. Other columns are ignored. Rows are sorted by time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Trace {
-    /// A CSV file whose first line names the columns, or a Parquet file. A relative path begins in
-    /// the folder of the scenario file, also where it is swept or set on the command line.
+    /// A CSV file whose first line names the columns, or a Parquet file. A relative path is relative to
+    /// the folder of the scenario file, also in a sweep or on the command line.
     pub file: String,
 }
 

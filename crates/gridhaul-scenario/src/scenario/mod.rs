@@ -1,15 +1,15 @@
-//! What is asked: one TOML file that every backend reads.
+//! Scenarios: TOML files that describe a network, its traffic and a run. All backends read them.
 
 mod application;
 mod aqm;
-mod channel;
 mod check;
 mod directions;
+mod end_of_run;
 mod error;
 mod file;
 mod flow;
 mod ip;
-mod late;
+mod line_noise;
 mod link;
 mod load;
 mod node;
@@ -34,92 +34,94 @@ use crate::units::Duration;
 
 pub use application::{Application, ApplicationProfile};
 pub use aqm::{Aqm, Codel, FqCodel, Pie, Red};
-pub use channel::{Noise, NoiseTiming, Shadowing};
-pub use directions::{Directions, dealt};
-pub use error::{Diagnostic, Place, ScenarioError};
-pub use file::{ScenarioFile, reworded};
+pub use directions::{Directions, assigned_member};
+pub use error::{Diagnostic, ScenarioError, SourceLocation};
+pub use file::{ScenarioFile, in_toml_terms};
 pub use flow::{Flow, Transport};
 pub use ip::IpVersion;
+pub use line_noise::{Noise, NoiseTiming, Shadowing};
 pub use link::{
     Direction, GilbertElliott, Jitter, JitterShape, Link, LoadLatency, Loss, Outage, OutageMode,
     PACKET_MAX, Reorder,
 };
-pub use load::{Burst, Load, OnOff, Periodic, Poisson, RequestResponse, Spread, Trace, Transfer};
-pub use node::{Aggregator, Node, WhenFull};
-pub use plan::{Limit, Plan};
+pub use load::{
+    Burst, Load, OnOff, PeriodDistribution, Periodic, Poisson, RequestResponse, Trace, Transfer,
+};
+pub use node::{Aggregator, FullBufferPolicy, Node};
+pub use plan::{PlanLimit, PlanSpecification};
 pub use points::{Choice, Choices, ScenarioPoint};
 pub use power_line::{PowerLine, PowerLineClass};
-pub use proxy::{Bypass, Crash, End, Proxy, ProxyMode, Waypoint};
+pub use proxy::{Crash, FlowEnd, PacketsWhileDown, Proxy, ProxyMode, ProxyPosition};
 pub use route::{Hop, Routes};
-pub use shaper::{Shaper, Share};
+pub use shaper::{Shaper, ShaperShare};
 pub use stack::{CongestionControlAlgorithm, Profile, Recovery, Stack};
 pub use stage::{Stage, upstream_name};
-pub use sweep::{Range, Sweep, Values};
+pub use sweep::{Sweep, ValueRange, Values};
 
-/// A network, what is sent over it, and how long it is watched.
+/// A network, its traffic and the duration of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// One line that says what this scenario is about; the heading of its report.
+    /// Title in one line; the heading of the report.
     pub title: String,
-    /// The story: what is asked and what to look for. Shown in the report.
+    /// Purpose of the scenario and what to observe. Shown in the report.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// Seed of all chance. The same scenario and seed give the same answer, byte for byte.
+    /// Seed of all random numbers. The same scenario and seed give the same answer, byte for byte.
     #[serde(default = "one")]
     pub seed: u64,
-    /// Length of a run in simulated or real time.
+    /// Duration of a run in simulated or real time.
     pub duration: Duration,
-    /// Time at the start that is run but not measured.
+    /// Warm-up: time at the start of the run that is excluded from the measurement.
     #[serde(default)]
     pub warmup: Duration,
-    /// Number of replications, each with random numbers of its own. From two on, means have a 95 %
-    /// confidence interval, unless no random number influences the result: then all are equal.
-    #[serde(default = "one_repeat")]
+    /// Number of replications: independent runs with different random numbers. With two or more, means
+    /// have a 95 % confidence interval, unless the scenario is deterministic: then all replications are
+    /// equal.
+    #[serde(default = "one_replication")]
     pub replications: u32,
-    /// Folder in which relative paths of traces begin. Absent: that of the scenario file. Merged
-    /// scenarios that name a trace have it; it is not part of their SHA-256.
+    /// Folder to which paths of traces are relative. Absent: folder of the scenario file. Merged
+    /// scenarios with a trace contain this key; it is not part of their SHA-256.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
-    /// What is recorded over time, besides the totals.
+    /// Series and packets to record, in addition to the metrics.
     #[serde(default)]
     pub record: Record,
-    /// Places where packets start, end or are forwarded, by name.
+    /// Nodes: senders, receivers and routers, by name.
     pub node: IndexMap<String, Node>,
     /// Links between two nodes, by name.
     pub link: IndexMap<String, Link>,
-    /// TCP stacks, by name; flows choose one.
+    /// TCP stacks, by name; flows refer to them.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub stack: IndexMap<String, Stack>,
-    /// What is sent from where to where, by name.
+    /// Flows, by name.
     pub flow: IndexMap<String, Flow>,
-    /// Keys of this file to vary; several entries are combined in every way.
+    /// Keys of this file to vary; several entries are combined with each other.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sweep: Vec<Sweep>,
-    /// What `gridhaul plan` may choose, what it costs and what must hold. Other commands answer the
-    /// scenario as it stands.
+    /// Choices, costs and limits for `gridhaul plan`. Other commands ignore this table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub plan: Option<Plan>,
+    pub plan: Option<PlanSpecification>,
 }
 
-/// What is recorded over time.
+/// Recording of series and packets.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
-    /// Step of the recorded series (congestion window, queue, round-trip time, throughput).
-    /// Absent: no series. Only the first repeat is recorded.
+    /// Sampling interval of the recorded series (congestion window, queue, round-trip time,
+    /// throughput). Absent: no series. Only the first replication is recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Duration>,
-    /// Names of links whose packets are written to a pcapng file for Wireshark.
+    /// Names of links whose packets are captured to a pcapng file, for example for Wireshark.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pcap: Vec<String>,
 }
 
-/// What names of nodes, links, stacks and flows are made of.
+/// Rule for the names of nodes, links, stacks and flows.
 pub const NAME_RULE: &str = "use letters from a to z, digits, `_` and `-`";
 
 impl Scenario {
-    /// Whether this can be the name of a node, a link, a stack or a flow ([`NAME_RULE`]).
+    /// Whether a text is a valid name of a node, link, stack or flow ([`NAME_RULE`]).
     #[must_use]
     pub fn is_name(text: &str) -> bool {
         let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
@@ -128,7 +130,7 @@ impl Scenario {
 }
 
 impl Record {
-    /// Whether the packets of a direction, such as `feeder.forward`, are written down.
+    /// Whether the packets of a direction, such as `feeder.forward`, are captured.
     #[must_use]
     pub fn captures(&self, direction: &str) -> bool {
         let link = direction.rsplit_once('.').map_or(direction, |(link, _)| link);
@@ -139,6 +141,6 @@ impl Record {
 const fn one() -> u64 {
     1
 }
-const fn one_repeat() -> u32 {
+const fn one_replication() -> u32 {
     1
 }

@@ -1,4 +1,4 @@
-//! Nodes: where packets start, end, are forwarded, collected or enhanced.
+//! Nodes: hosts, routers, aggregators and proxies.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,51 +10,52 @@ use crate::units::{BufferLimit, Duration};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Node {
-    /// Number of equal nodes that this name stands for. A link from a group to a single node is
-    /// made once for each member, and so is a flow. Between two groups, members of the larger one
-    /// are dealt out evenly: of n members, member i goes with member ⌊i·k/n⌋ of the k others.
+    /// Number of equal nodes in the group. A link or flow between a group and a single node exists once
+    /// per member. Between two groups, the members of the larger one are assigned evenly to those of
+    /// the smaller: of n members, member i to member ⌊i·k/n⌋ of k.
     #[serde(default = "one_node")]
     pub count: u32,
-    /// Makes the node a collector (paper `sa-tcp`, section 3.2): TCP connections of flows that
-    /// pass here end here, and what they deliver goes on over one connection.
+    /// Makes the node an aggregator: it terminates the TCP connections of the flows that pass it and
+    /// forwards their messages over one upstream connection (a collector in paper `sa-tcp`, section
+    /// 3.2).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aggregator: Option<Aggregator>,
-    /// Makes the node a proxy for single connections: `split`, `reflect`, `snoop`, `ack`.
+    /// Makes the node a proxy for individual TCP connections: `split`, `reflect`, `snoop`, `ack`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proxy: Option<Proxy>,
 }
 
-/// What a collector does with the messages that it takes in.
+/// An aggregator: buffer and upstream connection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Aggregator {
-    /// What may wait for the upstream connection at one collector.
+    /// Buffer of each aggregator for data that waits for the upstream connection.
     #[serde(default = "default_buffer")]
     pub buffer: BufferLimit,
     /// Name of the TCP stack of the upstream connection. Absent: the stack of the flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack: Option<String>,
-    /// Version of IP of the upstream connection. Absent: that of the flow.
+    /// IP version of the upstream connection. Absent: that of the flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ip: Option<IpVersion>,
-    /// What happens to data for which the buffer has no room.
+    /// Treatment of data that does not fit into the buffer.
     #[serde(default)]
-    pub when_full: WhenFull,
-    /// The upstream connections of several equal collectors open at a random time, evenly distributed
-    /// from the start of the run up to this, or with the first data if that comes earlier; `"0 s"`: all at the
-    /// start of the run. Absent: 1 s.
+    pub when_full: FullBufferPolicy,
+    /// The upstream connections of several equal aggregators open at random times, uniformly
+    /// distributed between the start of the run and this value, or with the first data if that arrives
+    /// earlier; `"0 s"`: all at the start of the run. Absent: 1 s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_spread: Option<Duration>,
 }
 
-/// What a collector does when its buffer is full.
+/// Policy of an aggregator when its buffer is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum WhenFull {
-    /// Segments that do not fit are dropped without acknowledgement; their sender repeats them.
+pub enum FullBufferPolicy {
+    /// Drop segments that do not fit, without acknowledgement; the sender retransmits them.
     #[default]
     Drop,
-    /// The window that is offered to the senders closes, and they wait (backpressure).
+    /// Backpressure: close the window that is offered to the senders.
     Backpressure,
 }
 

@@ -1,4 +1,4 @@
-//! Plans: what may be chosen, what it costs, what must hold.
+//! Plans: choices, their costs, and limits that must be met.
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -7,45 +7,47 @@ use serde::{Deserialize, Serialize};
 use super::Values;
 use crate::units::{Duration, Probability};
 
-/// What `gridhaul plan` looks for: the cheapest choice that keeps every limit.
+/// Specification for `gridhaul plan`, which searches for the cheapest candidate that meets every limit.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Plan {
-    /// Currency of the costs, such as `"EUR"`; only shown.
+#[schemars(rename = "Plan")]
+pub struct PlanSpecification {
+    /// Currency of the costs, such as `"EUR"`; for display only.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub currency: String,
-    /// Also try to do without collectors: every `aggregator` is removed, and what belongs to
-    /// collectors (keys of their nodes, stacks that no flow uses) is neither chosen nor paid for.
+    /// Whether to consider candidates without aggregators as well: every `aggregator` is removed, and
+    /// keys that concern only aggregators (those of their nodes and of stacks that no flow uses) are
+    /// neither chosen nor paid for.
     #[serde(default)]
     pub without_aggregators: bool,
-    /// Keys to choose, such as `"node.collector.count"`, and the values that they may take, as in a
-    /// sweep. Every combination is a candidate.
+    /// Keys to choose, such as `"node.concentrator.count"`, and their possible values, as in a sweep.
+    /// Every combination is a candidate.
     #[serde(default)]
     pub choose: IndexMap<String, Values>,
-    /// Cost of one unit of a key that is chosen: of a node, of 1 Mbit/s, 1 kB, 1 s, one message,
-    /// packet or segment. It is paid for each of the nodes or links that the key stands for.
+    /// Cost of one unit of a chosen key: of one node, 1 Mbit/s, 1 kB, 1 s, one message, packet or
+    /// segment. The cost applies to each of the nodes or links that the key represents.
     #[serde(default)]
     pub cost: IndexMap<String, f64>,
-    /// Limits that must be kept, by the name of the flow.
+    /// Limits that must be met, by the name of the flow.
     #[serde(default)]
-    pub limit: IndexMap<String, Limit>,
+    pub limit: IndexMap<String, PlanLimit>,
 }
 
-/// Limits of a flow. Every one that is given must be kept.
+/// Limits of a flow. All limits that are given must be met.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Limit {
-    /// Most that may be lost of the data segments, over all stages (`segment_loss_total_ratio`).
+pub struct PlanLimit {
+    /// Largest permitted loss of data segments over all stages (`segment_loss_total_ratio`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<Probability>,
-    /// Longest mean delay of the messages (`delay_mean_s`).
+    /// Largest permitted mean delay of the messages (`delay_mean_s`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_mean: Option<Duration>,
-    /// Longest delay of the fastest 98 % of the messages (`delay_p98_s`).
+    /// Largest permitted 98th percentile of the message delay (`delay_p98_s`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_p98: Option<Duration>,
-    /// The deadline of the flow, or of its application profile, must be met: 98 % of the messages
-    /// arrive in time.
+    /// Whether the deadline of the flow, or of its application profile, must be met: at least 98 % of
+    /// the messages arrive in time.
     #[serde(default)]
     pub deadline: bool,
 }

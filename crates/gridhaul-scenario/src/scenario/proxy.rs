@@ -1,4 +1,4 @@
-//! Proxies: nodes that do more than forward the packets of a TCP connection (RFC 3135).
+//! Proxies: nodes that process the segments of TCP connections (performance enhancing proxies, RFC 3135).
 
 use std::fmt;
 
@@ -10,49 +10,49 @@ use super::route::Network;
 use super::{Flow, Hop, Scenario, Transport};
 use crate::units::{Bytes, Duration};
 
-/// A proxy at a node: what it does to the TCP connections that pass, both ways.
+/// A proxy at a node, for TCP connections that pass it in both directions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Proxy {
-    /// What it does.
+    /// Mode of operation.
     pub mode: ProxyMode,
-    /// `split`, `reflect`, `snoop`: most payload of one connection that it holds in each direction.
+    /// `split`, `reflect`, `snoop`: buffer for the payload of each connection in each direction.
     #[serde(default = "default_buffer")]
     pub buffer: Bytes,
-    /// `split`, `reflect`: name of the TCP stack with which it sends. Absent: the stack of the flow.
+    /// `split`, `reflect`: name of the TCP stack of the proxy. Absent: the stack of the flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack: Option<String>,
-    /// `ack`: longest time for which an acknowledgement waits for a newer one that replaces it. It
-    /// adds to the round trip: keep it well below.
+    /// `ack`: longest time for which an acknowledgement waits for a newer one that supersedes it. This
+    /// time adds to the round-trip time and should be much shorter.
     #[serde(default = "default_max_ack_delay")]
     pub max_ack_delay: Duration,
-    /// `snoop`, `ack`: the end of the flow whose side is served. `snoop` repeats what is lost on
-    /// the way to it, `ack` thins the acknowledgements that travel to it.
+    /// `snoop`, `ack`: the end of the flow that the proxy serves. `snoop` retransmits segments that are
+    /// lost on the path to this end, `ack` thins the acknowledgements sent to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub toward: Option<End>,
-    /// Names of the flows that it serves; the others pass. Absent: all TCP flows.
+    pub toward: Option<FlowEnd>,
+    /// Names of the flows that the proxy serves; others are only forwarded. Absent: all TCP flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<Vec<String>>,
-    /// When it crashes: it forgets all connections, with what it holds of them.
+    /// Crashes of the proxy: the state of all connections and all buffered data is lost.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub crash: Vec<Crash>,
 }
 
-/// What a proxy does.
+/// Mode of a proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProxyMode {
-    /// Nothing: it forwards.
+    /// Forwarding only.
     None,
-    /// Ends the connection and opens one of its own to the other end (RFC 3135, section 2.4).
+    /// Terminates the connection and opens another one to the other end (RFC 3135, section 2.4).
     Split,
-    /// Keeps a copy of each segment, forwards it and acknowledges it in place of the receiver, with
-    /// unchanged sequence numbers (paper `plc`, section III: BR²U, reflected ACKs).
+    /// Stores a copy of each segment, forwards the segment and acknowledges it in place of the receiver,
+    /// with unchanged sequence numbers (paper `plc`, section III: BR²U, reflected ACKs).
     Reflect,
-    /// Repeats from here what is lost on the last hop, and hides the duplicate acknowledgements of
-    /// it from the sender. Acknowledges nothing itself (RFC 3135, section 3.1.3).
+    /// Retransmits segments that are lost downstream, and hides the duplicate acknowledgements from the
+    /// sender. Sends no acknowledgements of its own (RFC 3135, section 3.1.3).
     Snoop,
-    /// Lets fewer acknowledgements through where they carry no news (RFC 3449, section 5.2).
+    /// Thins acknowledgements: drops those that newer ones supersede (RFC 3449, section 5.2).
     Ack,
 }
 
@@ -69,21 +69,21 @@ impl fmt::Display for ProxyMode {
 }
 
 impl ProxyMode {
-    /// Whether connections end at it, and what they deliver goes on over another one: it then
-    /// acknowledges in place of the receiver, and uses no timestamps.
+    /// Whether the proxy terminates connections, so that it acknowledges in place of the receiver and
+    /// uses no timestamps.
     #[must_use]
-    pub const fn ends_connections(self) -> bool {
+    pub const fn terminates_connections(self) -> bool {
         matches!(self, Self::Split | Self::Reflect)
     }
 }
 
-/// One of the ends of a flow.
+/// An end of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum End {
-    /// Its `from` end.
+pub enum FlowEnd {
+    /// The `from` end.
     From,
-    /// Its `to` end.
+    /// The `to` end.
     To,
 }
 
@@ -91,55 +91,55 @@ pub enum End {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Crash {
-    /// When.
+    /// Time of the crash.
     pub at: Duration,
-    /// For how long it is down. Absent: it is back at once, but remembers nothing.
+    /// Time until the restart. Absent: immediate restart, without the previous state.
     #[serde(default)]
     pub down: Duration,
-    /// What becomes of packets while it is down.
+    /// Treatment of packets while the proxy is down.
     #[serde(default)]
-    pub packets: Bypass,
+    pub packets: PacketsWhileDown,
 }
 
-/// What becomes of packets at a proxy that is down.
+/// Treatment of packets at a proxy that is down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Bypass {
-    /// They are forwarded: the program has died, the regenerator works.
+pub enum PacketsWhileDown {
+    /// Forwarded: the proxy process has failed, but the node still forwards.
     #[default]
     Forward,
-    /// They are lost: the whole node is without power.
+    /// Dropped: the whole node is down.
     Drop,
 }
 
-/// A proxy on the way of a connection.
+/// Position of a proxy on the path of a flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Waypoint {
-    /// Index of its node in [`Scenario::node`].
+pub struct ProxyPosition {
+    /// Index of the node in [`Scenario::node`].
     pub node: usize,
-    /// Hops before it on the way out and on the way back.
-    pub after: [usize; 2],
+    /// Number of hops before the proxy on the path and on the reverse path.
+    pub hops_before: [usize; 2],
 }
 
 impl Proxy {
-    /// The end that `snoop` and `ack` serve: as written, or else where data flows to (`snoop`) and
-    /// comes from (`ack`) in a flow from `from` to `to`.
+    /// The end that `snoop` and `ack` serve: `toward`, or else the receiver (`snoop`) or the sender
+    /// (`ack`) of a flow from `from` to `to`.
     #[must_use]
-    pub const fn served(&self) -> End {
+    pub const fn served(&self) -> FlowEnd {
         match (self.toward, self.mode) {
             (Some(end), _) => end,
-            (None, ProxyMode::Ack) => End::From,
-            (None, _) => End::To,
+            (None, ProxyMode::Ack) => FlowEnd::From,
+            (None, _) => FlowEnd::To,
         }
     }
 
-    /// The window that its buffer offers, in bytes.
+    /// The window that the proxy offers with an empty buffer, in bytes.
     #[must_use]
     pub fn window(&self) -> u32 {
         u32::try_from(self.buffer.get()).unwrap_or(u32::MAX)
     }
 
-    /// Whether it does something to this flow.
+    /// Whether the proxy processes the segments of this flow.
     #[must_use]
     pub fn serves(&self, name: &str, flow: &Flow) -> bool {
         self.mode != ProxyMode::None
@@ -149,8 +149,8 @@ impl Proxy {
 }
 
 impl Proxy {
-    /// The keys that are set, but that its mode has no use for.
-    fn idle_keys(&self) -> Vec<&'static str> {
+    /// The keys that are set but have no effect in the mode of the proxy.
+    fn ineffective_keys(&self) -> Vec<&'static str> {
         use ProxyMode::{Ack, None, Reflect, Snoop, Split};
         let default = (default_buffer(), default_max_ack_delay());
         let keys = [
@@ -159,81 +159,85 @@ impl Proxy {
             ("max_ack_delay", self.max_ack_delay != default.1, self.mode == Ack),
             ("toward", self.toward.is_some(), matches!(self.mode, Snoop | Ack)),
         ];
-        let idle = keys.iter().filter(|(_, set, used)| *set && !used && self.mode != None);
-        idle.map(|(key, ..)| *key).collect()
+        let ineffective = keys.iter().filter(|(_, set, used)| *set && !used && self.mode != None);
+        ineffective.map(|(key, ..)| *key).collect()
     }
 }
 
 impl Scenario {
-    /// Keys of proxies that change nothing, since the mode of the proxy does not know them. Where a
-    /// sweep varies the mode, each key may be for another one.
-    pub(crate) fn idle_proxy_keys(&self) -> impl Iterator<Item = (String, ProxyMode)> {
+    /// Keys of proxies that have no effect in the mode of the proxy. Proxies whose mode is swept are
+    /// left out, since a key may belong to another of the modes.
+    pub(crate) fn ineffective_proxy_keys(&self) -> impl Iterator<Item = (String, ProxyMode)> {
         let proxies =
             self.node.iter().filter_map(|(name, node)| Some((name, node.proxy.as_ref()?)));
         proxies.flat_map(|(name, proxy)| {
             let mode = format!("node.{name}.proxy.mode");
             let swept = self.sweep.iter().any(|axis| axis.vary.contains_key(&mode));
-            let idle = if swept { Vec::new() } else { proxy.idle_keys() };
-            idle.into_iter().map(move |key| (format!("node.{name}.proxy.{key}"), proxy.mode))
+            let keys = if swept { Vec::new() } else { proxy.ineffective_keys() };
+            keys.into_iter().map(move |key| (format!("node.{name}.proxy.{key}"), proxy.mode))
         })
     }
 
-    /// Names of the nodes with a proxy that no flow passes which it serves. Where there is a sweep, none
-    /// may pass at any of its points.
-    pub(crate) fn idle_proxies(&self) -> Vec<String> {
-        self.at_all_points(Self::proxies_without_flows)
+    /// Names of the nodes with a proxy that processes no flow; in a sweep, at no point.
+    pub(crate) fn unused_proxies(&self) -> Vec<String> {
+        self.at_all_points(Self::unused_proxies_here)
     }
 
-    fn proxies_without_flows(&self) -> Vec<String> {
-        let works = |proxy: &Proxy| proxy.mode != ProxyMode::None;
-        let mut idle: Vec<_> =
-            self.node.iter().filter(|(_, node)| node.proxy.as_ref().is_some_and(works)).collect();
-        let network = (!idle.is_empty()).then(|| Network::new(self));
+    fn unused_proxies_here(&self) -> Vec<String> {
+        let is_enabled = |proxy: &Proxy| proxy.mode != ProxyMode::None;
+        let mut unused: Vec<_> = self
+            .node
+            .iter()
+            .filter(|(_, node)| node.proxy.as_ref().is_some_and(is_enabled))
+            .collect();
+        let network = (!unused.is_empty()).then(|| Network::new(self));
         for (name, flow) in network.iter().flat_map(|_| &self.flow) {
-            let Some(network) = network.as_ref().filter(|_| !idle.is_empty()) else { break };
-            // A flow without a way is told elsewhere.
-            let Ok(ways) = network.routes(name, flow) else { continue };
-            for (node, _) in self.served_at(name, flow, &ways.out) {
-                idle.retain(|(idle, _)| self.node.get_index_of(*idle) != Some(node));
+            let Some(network) = network.as_ref().filter(|_| !unused.is_empty()) else { break };
+            // A flow without a path is reported elsewhere.
+            let Ok(routes) = network.routes(name, flow) else { continue };
+            for (node, _) in self.served_at(name, flow, &routes.forward) {
+                unused.retain(|(name, _)| self.node.get_index_of(*name) != Some(node));
             }
         }
-        idle.into_iter().map(|(name, _)| name.clone()).collect()
+        unused.into_iter().map(|(name, _)| name.clone()).collect()
     }
 
-    /// The proxies that serve a flow, in the order of its way out.
+    /// Positions of the proxies that serve a flow, in the order of its path.
     ///
     /// # Errors
-    /// As [`Scenario::routes`]; or the way back does not pass the same proxies in reverse order
+    /// As [`Scenario::routes`]; or the reverse path does not pass the same proxies in reverse order
     /// (RFC 3135, section 4.2: a proxy must see both directions).
-    pub fn waypoints(&self, flow: &str) -> Result<Vec<Waypoint>, Diagnostic> {
-        let ways = self.routes(flow)?;
-        self.waypoints_on(flow, &self.flow[flow], &ways.out, &ways.back)
+    pub fn proxy_positions(&self, flow: &str) -> Result<Vec<ProxyPosition>, Diagnostic> {
+        let routes = self.routes(flow)?;
+        self.proxy_positions_on(flow, &self.flow[flow], &routes.forward, &routes.reverse)
     }
 
-    pub(super) fn waypoints_on(
+    pub(super) fn proxy_positions_on(
         &self,
         name: &str,
         flow: &Flow,
-        out: &[Hop],
-        back: &[Hop],
-    ) -> Result<Vec<Waypoint>, Diagnostic> {
-        let there = self.served_at(name, flow, out);
-        let mut home = self.served_at(name, flow, back);
-        home.reverse();
-        let nodes = |way: &[(usize, usize)]| way.iter().map(|at| at.0).collect::<Vec<_>>();
-        if nodes(&there) != nodes(&home) {
+        forward: &[Hop],
+        reverse: &[Hop],
+    ) -> Result<Vec<ProxyPosition>, Diagnostic> {
+        let forward = self.served_at(name, flow, forward);
+        let mut reverse = self.served_at(name, flow, reverse);
+        reverse.reverse();
+        let nodes = |path: &[(usize, usize)]| path.iter().map(|at| at.0).collect::<Vec<_>>();
+        if nodes(&forward) != nodes(&reverse) {
             return Err(Diagnostic::new(
                 format!("flow.{name}.reverse_route"),
-                "the way back does not pass the proxies of the way out",
-                "a proxy must see both directions: let both ways pass it, or leave this flow out of \
+                "the reverse path does not pass the proxies of the path",
+                "a proxy must see both directions: route both through it, or leave this flow out of \
                  its `flows`",
             ));
         }
-        let both = there.into_iter().zip(home);
-        Ok(both.map(|((node, out), (_, back))| Waypoint { node, after: [out, back] }).collect())
+        let both = forward.into_iter().zip(reverse);
+        Ok(both
+            .map(|((node, out), (_, back))| ProxyPosition { node, hops_before: [out, back] })
+            .collect())
     }
 
-    /// Nodes with a proxy that serves the flow, and the hops before them.
+    /// Nodes with a proxy that serves the flow, and the number of hops before them.
     fn served_at(&self, name: &str, flow: &Flow, hops: &[Hop]) -> Vec<(usize, usize)> {
         let before_last = &hops[..hops.len().saturating_sub(1)];
         let ends = before_last.iter().enumerate().filter_map(|(index, hop)| {
@@ -258,7 +262,7 @@ const fn default_max_ack_delay() -> Duration {
 mod tests {
     use super::*;
 
-    fn idle(proxy: &str, sweep: &str) -> Vec<String> {
+    fn ineffective(proxy: &str, sweep: &str) -> Vec<String> {
         let text = format!(
             "title = 'idle'\nduration = '1 s'\n{sweep}\n\
              [node]\na = {{}}\nu = {{ proxy = {proxy} }}\nb = {{}}\n\
@@ -267,36 +271,40 @@ mod tests {
              [flow.up]\nfrom = 'a'\nto = 'b'\nload = 'bulk'\n"
         );
         let scenario = Scenario::from_toml(&text, "idle.toml").expect("a scenario");
-        scenario.idle_proxy_keys().map(|(key, _)| key).collect()
+        scenario.ineffective_proxy_keys().map(|(key, _)| key).collect()
     }
 
     #[test]
-    fn proxies_that_no_flow_passes_are_named() {
-        let idle = |near: &str, middle: &str, rest: &str| {
+    fn unused_proxies_are_reported() {
+        let unused = |sender: &str, middle: &str, rest: &str| {
             let text = format!(
                 "title = 'idle'\nduration = '1 s'\n{rest}\n\
-                 [node]\na = {{ {near} }}\nu = {{ {middle} }}\nb = {{}}\nalone = {{ proxy.mode = 'ack' }}\n\
+                 [node]\na = {{ {sender} }}\nu = {{ {middle} }}\nb = {{}}\nalone = {{ proxy.mode = 'ack' }}\n\
                  [link.one]\nfrom = 'a'\nto = 'u'\nboth = {{ rate = '1 Mbit/s' }}\n\
                  [link.two]\nfrom = 'u'\nto = 'b'\nboth = {{ rate = '1 Mbit/s' }}\n\
                  [flow.up]\nfrom = 'a'\nto = 'b'\nload = 'bulk'\n"
             );
             let scenario = Scenario::from_toml(&text, "idle.toml").expect("a scenario");
-            scenario.idle_proxies()
+            scenario.unused_proxies()
         };
-        assert_eq!(idle("", "proxy.mode = 'split'", ""), ["alone"]);
-        assert_eq!(idle("proxy.mode = 'split'", "", ""), ["a", "alone"], "an end is not passed");
-        assert_eq!(idle("", "proxy = { mode = 'ack', flows = [] }", ""), ["u", "alone"]);
+        assert_eq!(unused("", "proxy.mode = 'split'", ""), ["alone"]);
+        assert_eq!(
+            unused("proxy.mode = 'split'", "", ""),
+            ["a", "alone"],
+            "a flow does not pass its own end"
+        );
+        assert_eq!(unused("", "proxy = { mode = 'ack', flows = [] }", ""), ["u", "alone"]);
         let swept = "sweep = [{ vary = { 'flow.up.from' = ['u', 'a'] } }]";
-        assert_eq!(idle("", "proxy.mode = 'split'", swept), ["alone"]);
+        assert_eq!(unused("", "proxy.mode = 'split'", swept), ["alone"]);
     }
 
     #[test]
-    fn keys_of_another_mode_are_named_unless_the_mode_is_swept() {
+    fn keys_of_another_mode_are_reported_unless_the_mode_is_swept() {
         let hold = "{ mode = 'split', max_ack_delay = '5 ms', toward = 'to', buffer = '10 kB' }";
         let sweep = "sweep = [{ vary = { 'node.u.proxy.mode' = ['split', 'ack'] } }]";
-        assert_eq!(idle(hold, ""), ["node.u.proxy.max_ack_delay", "node.u.proxy.toward"]);
-        assert_eq!(idle(hold, sweep), [""; 0]);
-        assert_eq!(idle("{ mode = 'ack', max_ack_delay = '5 ms' }", ""), [""; 0]);
-        assert_eq!(idle("{ mode = 'none', max_ack_delay = '5 ms' }", ""), [""; 0]);
+        assert_eq!(ineffective(hold, ""), ["node.u.proxy.max_ack_delay", "node.u.proxy.toward"]);
+        assert_eq!(ineffective(hold, sweep), [""; 0]);
+        assert_eq!(ineffective("{ mode = 'ack', max_ack_delay = '5 ms' }", ""), [""; 0]);
+        assert_eq!(ineffective("{ mode = 'none', max_ack_delay = '5 ms' }", ""), [""; 0]);
     }
 }

@@ -8,9 +8,9 @@ use crate::units::{Duration, Probability};
 
 impl Scenario {
     /// Whether no random number influences a simulated run of this scenario, without its sweep: then
-    /// all replications are equal. A key that draws random numbers counts even if it changes nothing
-    /// in the end, such as a rare loss that does not occur; one whose draws have a certain result, such
-    /// as a loss of 0 %, does not.
+    /// all replications are equal. A key that uses random numbers counts even if they change nothing in
+    /// a run, such as a rare loss that does not occur; a key with a certain result, such as a loss of
+    /// 0 %, does not count.
     #[must_use]
     pub fn is_deterministic(&self) -> bool {
         let directions = self.link.values().flat_map(|link| [link.forward(), link.reverse()]);
@@ -25,8 +25,8 @@ impl Scenario {
     fn stacks_in_use(&self) -> impl Iterator<Item = &Stack> {
         let tcp = self.flow.values().filter(|flow| flow.transport == Transport::Tcp);
         let of_flows = tcp.flat_map(|flow| [&flow.stack, &flow.to_stack]);
-        let aggregates = self.node.values().filter_map(|node| node.aggregator.as_ref());
-        let names = of_flows.chain(aggregates.map(|aggregator| &aggregator.stack)).flatten();
+        let aggregators = self.node.values().filter_map(|node| node.aggregator.as_ref());
+        let names = of_flows.chain(aggregators.map(|aggregator| &aggregator.stack)).flatten();
         names.filter_map(|name| self.stack.get(name))
     }
 
@@ -37,8 +37,8 @@ impl Scenario {
     }
 }
 
-// The structs are taken apart without `..`: a new key does not compile before it is decided whether it
-// draws random numbers.
+// The structs are destructured without `..`, so that a new key does not compile until this module
+// decides whether the key uses random numbers.
 
 impl Direction {
     fn is_random(&self, shares_queues: bool) -> bool {
@@ -66,7 +66,7 @@ impl Direction {
             || noise.iter().any(Noise::is_random)
             || jitter.is_some_and(|jitter| !jitter.size.is_zero())
             || reorder.as_ref().is_some_and(Reorder::is_random)
-            || of_packets.into_iter().flatten().any(|probability| is_open(*probability))
+            || of_packets.into_iter().flatten().any(|probability| is_uncertain(*probability))
             || load_latency.as_ref().is_some_and(LoadLatency::is_random)
     }
 }
@@ -85,7 +85,7 @@ impl Aqm {
 impl Loss {
     fn is_random(&self) -> bool {
         match self {
-            Self::Bernoulli(probability) => is_open(*probability),
+            Self::Bernoulli(probability) => is_uncertain(*probability),
             Self::GilbertElliott(channel) => channel.is_random(),
             Self::Packets(_) => false,
         }
@@ -93,14 +93,16 @@ impl Loss {
 }
 
 impl GilbertElliott {
-    /// A chain that never leaves its state, or whose states lose alike, has no random states.
+    /// The state is irrelevant if the chain never leaves its first state or both states lose alike.
     fn is_random(&self) -> bool {
         let Self { good_to_bad, bad_to_good, loss_good, loss_bad } = *self;
         let [to_bad, to_good] = [good_to_bad, bad_to_good].map(Probability::ratio);
         match (to_bad > 0.0, to_good > 0.0) {
-            (false, _) => is_open(loss_good),
-            (true, false) => is_open(loss_bad),
-            (true, true) => is_open(loss_good) || is_open(loss_bad) || loss_good != loss_bad,
+            (false, _) => is_uncertain(loss_good),
+            (true, false) => is_uncertain(loss_bad),
+            (true, true) => {
+                is_uncertain(loss_good) || is_uncertain(loss_bad) || loss_good != loss_bad
+            }
         }
     }
 }
@@ -122,7 +124,7 @@ impl Noise {
 impl Reorder {
     fn is_random(&self) -> bool {
         let Self { probability, delay } = *self;
-        is_open(probability) && !delay.is_zero()
+        is_uncertain(probability) && !delay.is_zero()
     }
 }
 
@@ -163,7 +165,7 @@ impl Flow {
 }
 
 impl Stack {
-    /// The coarse clock of ns-2 has a phase, which is random unless a key sets it.
+    /// The coarse clock of ns-2 has a random phase unless a key sets it.
     fn has_random_clock(&self) -> bool {
         let is_exact = |granularity: Duration| granularity <= Duration::from_nanos(1);
         self.profile == Profile::Ns2
@@ -173,7 +175,7 @@ impl Stack {
 }
 
 impl Node {
-    /// Whether the upstream connections of several collectors open at random times.
+    /// Whether the upstream connections of several aggregators open at random times.
     fn opens_at_random(&self) -> bool {
         let spread = self.aggregator.as_ref().map(|aggregator| aggregator.start_spread);
         self.count > 1 && spread.is_some_and(|spread| !spread.is_some_and(Duration::is_zero))
@@ -185,24 +187,24 @@ impl Load {
         match self {
             Self::Bulk | Self::Transfer(_) | Self::RequestResponse(_) | Self::Trace(_) => false,
             Self::Periodic(Periodic { size: _, every, jitter, synchronised }) => {
-                // A period of a nanosecond has one phase.
+                // A period of one nanosecond has only one phase.
                 !jitter.is_zero() || !synchronised && *every > Duration::from_nanos(1)
             }
             Self::Poisson(Poisson { size: _, every: _, synchronised: _ }) => true,
-            // A run starts in the stationary state, at a random place of a burst or silence.
+            // A run starts in the stationary state, at a random time within a burst or idle time.
             Self::OnOff(OnOff { on: _, off: _, rate: _, size: _, spread: _, synchronised: _ }) => {
                 true
             }
             Self::Burst(Burst { size: _, at: _, spread, count: _, gap: _, every: _, share }) => {
-                !spread.is_zero() || is_open(*share)
+                !spread.is_zero() || is_uncertain(*share)
             }
             Self::Application(application) => application.load().is_random(),
         }
     }
 }
 
-/// Whether a trial of this probability can turn out either way.
-fn is_open(probability: Probability) -> bool {
+/// Whether a Bernoulli trial with this probability has two possible results.
+fn is_uncertain(probability: Probability) -> bool {
     probability.ratio() > 0.0 && probability.ratio() < 1.0
 }
 
@@ -220,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_links_that_draw_random_numbers() {
+    fn keys_of_links_that_use_random_numbers() {
         let bulk = |direction| is_deterministic(direction, "load = 'bulk'");
         for certain in [
             "queue = '3 packets'",
@@ -234,7 +236,7 @@ mod tests {
             "duplicate = '0 %', corrupt = '0 %', corrupt_undetected = '0 %'",
             "outage = [{ start = '1 s', length = '1 s' }]",
             "aqm = { codel = {} }",
-            // One connection has a queue of its own, whichever it is.
+            // A single connection has its own queue, whatever the hash is.
             "aqm = { fq_codel = {} }",
             "load_latency = { oscillation = '0 s' }",
         ] {
@@ -259,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_flows_that_draw_random_numbers() {
+    fn keys_of_flows_that_use_random_numbers() {
         for certain in [
             "load = 'bulk'",
             "load = 'bulk'\ncount = 3\nstart_spread = '0 s'",

@@ -1,59 +1,58 @@
-//! Ways through the network: the one rule that all backends share.
+//! Routing: the paths of flows, in the same way for all backends.
 
 use std::collections::VecDeque;
 
 use super::error::Diagnostic;
 use super::{Direction, Flow, Link, Scenario, Transport, suggest};
 
-/// One direction of a link on the way of a flow.
+/// One direction of a link on the path of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Hop {
     /// Index of the link in [`Scenario::link`].
     pub link: usize,
-    /// Whether it is crossed from its `from` to its `to`, or the other way.
+    /// Whether packets cross the link from its `from` to its `to` node, or in the reverse direction.
     pub forward: bool,
 }
 
-/// The ways of a flow. Member i of n takes link ⌊i·k/n⌋ of the k links that an entry stands for.
+/// The path of a flow and its reverse path. Member i of n uses link ⌊i·k/n⌋ of the k links of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Routes {
-    /// From `from` to `to`.
-    pub out: Vec<Hop>,
-    /// From `to` back to `from`; empty for datagrams, which nobody answers.
-    pub back: Vec<Hop>,
+    /// Path from `from` to `to`.
+    pub forward: Vec<Hop>,
+    /// Reverse path from `to` to `from`; empty for datagrams, which have no reply.
+    pub reverse: Vec<Hop>,
 }
 
 impl Hop {
-    /// What the scenario says of it.
+    /// The direction of the link, with its keys.
     ///
     /// # Panics
-    /// It is none of this scenario's.
+    /// The hop does not belong to this scenario.
     #[must_use]
     pub fn direction(self, scenario: &Scenario) -> &Direction {
         let link = &scenario.link[self.link];
         let direction = if self.forward { link.forward() } else { link.reverse() };
-        direction.expect("a route crosses directions that exist")
+        direction.expect("a route consists of existing directions")
     }
 }
 
 impl Scenario {
-    /// Number of flows that one entry between these nodes stands for: one for each member of the
-    /// larger group. `None` where a node does not exist.
+    /// Number of flows that one entry between these nodes represents: one per member of the larger
+    /// group. `None` if a node does not exist.
     #[must_use]
     pub fn members(&self, from: &str, to: &str) -> Option<u32> {
         Some(self.node.get(from)?.count.max(self.node.get(to)?.count))
     }
 
-    /// Number of connections that an entry stands for: `count` for each member. Nodes that do not
-    /// exist count once.
+    /// Number of connections that a flow entry represents: `count` per member. Nodes that do not exist
+    /// count as one.
     #[must_use]
     pub fn connections(&self, flow: &Flow) -> u64 {
         u64::from(self.members(&flow.from, &flow.to).unwrap_or(1)) * u64::from(flow.count)
     }
 
-    /// Number of links that this entry stands for: one for each member of the larger group or,
-    /// where it is shared, of the smaller one (of the one group, where the other is a single
-    /// node: one link).
+    /// Number of links that this entry represents: one per member of the larger group, or of the
+    /// smaller group if the link is shared (one link between a group and a single node).
     #[must_use]
     pub fn link_members(&self, link: &Link) -> u32 {
         let count = |name: &str| self.node.get(name).map_or(1, |node| node.count);
@@ -61,11 +60,11 @@ impl Scenario {
         if link.shared { from.min(to) } else { from.max(to) }
     }
 
-    /// The ways of a flow, as written or else those with the fewest links; of equally short ways
-    /// the one whose links come first in the file.
+    /// The path and reverse path of a flow: the given routes, or else the paths with the fewest links;
+    /// of equally short paths the one whose links come first in the file.
     ///
     /// # Errors
-    /// No such flow, no way, or a written way that does not connect.
+    /// There is no such flow or no path, or a given route does not connect the nodes.
     pub fn routes(&self, flow: &str) -> Result<Routes, Diagnostic> {
         let Some(found) = self.flow.get(flow) else {
             let known: Vec<_> = self.flow.keys().map(String::as_str).collect();
@@ -75,27 +74,27 @@ impl Scenario {
         Network::new(self).routes(flow, found)
     }
 
-    /// The way from the `to` end of a flow back to its `from` end, for datagrams too: programs of one's
-    /// own may answer them. `None` where the links have none.
+    /// The reverse path from the `to` end of a flow to its `from` end, also for datagrams, which a
+    /// user's program may answer. `None` if there is no such path.
     #[must_use]
-    pub fn way_back(&self, flow: &str) -> Option<Vec<Hop>> {
-        Network::new(self).back(flow, self.flow.get(flow)?).ok()
+    pub fn reverse_path(&self, flow: &str) -> Option<Vec<Hop>> {
+        Network::new(self).reverse_path(flow, self.flow.get(flow)?).ok()
     }
 }
 
-/// Links by the node they leave, so that a search looks at each link once.
+/// Links by the node that they leave, so that a search visits each link once.
 pub(super) struct Network<'s> {
     scenario: &'s Scenario,
     /// For each node, the hops that leave it and the nodes they lead to.
     leaving: Vec<Vec<(Hop, usize)>>,
 }
 
-/// One of the two ways of a flow, for search and for messages.
-struct Way<'a> {
+/// A search for the path or reverse path of a flow.
+struct PathRequest<'a> {
     key: String,
     from: &'a str,
     to: &'a str,
-    written: Option<&'a [String]>,
+    route: Option<&'a [String]>,
     members: u32,
 }
 
@@ -116,26 +115,26 @@ impl<'s> Network<'s> {
     }
 
     pub(super) fn routes(&self, name: &str, flow: &Flow) -> Result<Routes, Diagnostic> {
-        let out = self.way(&Way {
+        let forward = self.path(&PathRequest {
             key: format!("flow.{name}.route"),
             from: &flow.from,
             to: &flow.to,
-            written: flow.route.as_deref(),
+            route: flow.route.as_deref(),
             members: self.members(flow),
         })?;
-        let back = match flow.transport {
+        let reverse = match flow.transport {
             Transport::Datagram => Vec::new(),
-            Transport::Tcp | Transport::Echo => self.back(name, flow)?,
+            Transport::Tcp | Transport::Echo => self.reverse_path(name, flow)?,
         };
-        Ok(Routes { out, back })
+        Ok(Routes { forward, reverse })
     }
 
-    fn back(&self, name: &str, flow: &Flow) -> Result<Vec<Hop>, Diagnostic> {
-        self.way(&Way {
+    fn reverse_path(&self, name: &str, flow: &Flow) -> Result<Vec<Hop>, Diagnostic> {
+        self.path(&PathRequest {
             key: format!("flow.{name}.reverse_route"),
             from: &flow.to,
             to: &flow.from,
-            written: flow.reverse_route.as_deref(),
+            route: flow.reverse_route.as_deref(),
             members: self.members(flow),
         })
     }
@@ -144,35 +143,36 @@ impl<'s> Network<'s> {
         self.scenario.members(&flow.from, &flow.to).unwrap_or(1)
     }
 
-    fn way(&self, way: &Way<'_>) -> Result<Vec<Hop>, Diagnostic> {
-        if let Some(written) = way.written {
-            return self.follow(way, written);
+    fn path(&self, request: &PathRequest<'_>) -> Result<Vec<Hop>, Diagnostic> {
+        if let Some(route) = request.route {
+            return self.follow(request, route);
         }
-        if let Some(found) = self.search(way, |node| self.passable(node, way.members)) {
+        if let Some(found) = self.search(request, |node| self.passable(node, request.members)) {
             return Ok(found);
         }
-        let message = format!("there is no way from `{}` to `{}`", way.from, way.to);
-        if self.search(way, |_| true).is_some() {
+        let message = format!("there is no path from `{}` to `{}`", request.from, request.to);
+        if self.search(request, |_| true).is_some() {
             return Err(Diagnostic::new(
-                &way.key,
-                format!("{message} except through a group, where the member is not determined"),
-                "a flow passes only groups that are not larger than its own; put a single node in \
-                 between",
+                &request.key,
+                format!("{message} except through a group, whose member is not determined"),
+                "a flow may pass only groups that are not larger than its own; insert a single node",
             ));
         }
-        let remedy = match self.search(&way.reversed(), |_| true) {
-            Some(_) => "the links between them are one-way: give one of them its other direction",
-            None => "add a link between them, or links over other nodes",
+        let remedy = match self.search(&request.reversed(), |_| true) {
+            Some(_) => {
+                "the links between them are one-way: add the reverse direction to one of them"
+            }
+            None => "add a link between them, or links through other nodes",
         };
-        Err(Diagnostic::new(&way.key, message, remedy))
+        Err(Diagnostic::new(&request.key, message, remedy))
     }
 
-    /// Follows a written way from link to link.
-    fn follow(&self, way: &Way<'_>, written: &[String]) -> Result<Vec<Hop>, Diagnostic> {
-        let (mut at, mut hops) = (way.from, Vec::new());
-        for (index, name) in written.iter().enumerate() {
+    /// Follows a given route from link to link.
+    fn follow(&self, request: &PathRequest<'_>, route: &[String]) -> Result<Vec<Hop>, Diagnostic> {
+        let (mut at, mut hops) = (request.from, Vec::new());
+        for (index, name) in route.iter().enumerate() {
             let fail = |message: String, remedy: String| {
-                Err(Diagnostic::new(format!("{}[{index}]", way.key), message, remedy))
+                Err(Diagnostic::new(format!("{}[{index}]", request.key), message, remedy))
             };
             let Some((number, _, link)) = self.scenario.link.get_full(name) else {
                 let known: Vec<_> = self.scenario.link.keys().map(String::as_str).collect();
@@ -181,10 +181,10 @@ impl<'s> Network<'s> {
             let Some((forward, next)) = ends(link, at) else {
                 return fail(
                     format!(
-                        "link `{name}` joins `{}` and `{}`, but the route is at `{at}` here",
+                        "link `{name}` connects `{}` and `{}`, but the route is at `{at}` here",
                         link.from, link.to
                     ),
-                    format!("name the links from `{}` to `{}` in order", way.from, way.to),
+                    format!("list the links from `{}` to `{}` in order", request.from, request.to),
                 );
             };
             let direction = if forward { link.forward() } else { link.reverse() };
@@ -192,39 +192,43 @@ impl<'s> Network<'s> {
                 return fail(
                     format!("link `{name}` is one-way and does not lead from `{at}` to `{next}`"),
                     format!(
-                        "give it `{}`, or take another link",
+                        "add `{}` to it, or use another link",
                         if forward { "forward" } else { "reverse" }
                     ),
                 );
             }
-            let last = index + 1 == written.len();
+            let last = index + 1 == route.len();
             let node = self.scenario.node.get_index_of(next);
-            if !last && node.is_some_and(|node| !self.passable(node, way.members)) {
+            if !last && node.is_some_and(|node| !self.passable(node, request.members)) {
                 return fail(
-                    format!("the route passes the group `{next}`, but not which of its members"),
-                    "a flow passes only groups that are not larger than its own".into(),
+                    format!("the route passes the group `{next}`, whose member is not determined"),
+                    "a flow may pass only groups that are not larger than its own".into(),
                 );
             }
             hops.push(Hop { link: number, forward });
             at = next;
         }
-        if at != way.to || hops.is_empty() {
+        if at != request.to || hops.is_empty() {
             return Err(Diagnostic::new(
-                &way.key,
-                format!("the route ends at `{at}`, not at `{}`", way.to),
-                format!("name all links from `{}` to `{}` in order", way.from, way.to),
+                &request.key,
+                format!("the route ends at `{at}`, not at `{}`", request.to),
+                format!("list all links from `{}` to `{}` in order", request.from, request.to),
             ));
         }
         Ok(hops)
     }
 
-    /// Breadth first: the fewest links, and of these the first in the file.
-    fn search(&self, way: &Way<'_>, passable: impl Fn(usize) -> bool) -> Option<Vec<Hop>> {
-        let start = self.scenario.node.get_index_of(way.from)?;
-        let goal = self.scenario.node.get_index_of(way.to)?;
+    /// Breadth-first search: the path with the fewest links; among equals, the first in the file.
+    fn search(
+        &self,
+        request: &PathRequest<'_>,
+        passable: impl Fn(usize) -> bool,
+    ) -> Option<Vec<Hop>> {
+        let start = self.scenario.node.get_index_of(request.from)?;
+        let goal = self.scenario.node.get_index_of(request.to)?;
         let mut reached: Vec<Option<(Hop, usize)>> = vec![None; self.leaving.len()];
-        let mut waiting = VecDeque::from([start]);
-        while let Some(node) = waiting.pop_front() {
+        let mut queue = VecDeque::from([start]);
+        while let Some(node) = queue.pop_front() {
             if node != start && !passable(node) {
                 continue;
             }
@@ -234,27 +238,27 @@ impl<'s> Network<'s> {
                     if *next == goal {
                         return Some(unwind(&reached, start, goal));
                     }
-                    waiting.push_back(*next);
+                    queue.push_back(*next);
                 }
             }
         }
         None
     }
 
-    /// Whether a flow of so many members knows which member of this node it passes.
+    /// Whether the member of this node is determined for a flow with `members` members.
     fn passable(&self, node: usize, members: u32) -> bool {
         let count = self.scenario.node.get_index(node).map_or(1, |(_, node)| node.count);
         count <= members
     }
 }
 
-impl Way<'_> {
+impl PathRequest<'_> {
     fn reversed(&self) -> Self {
-        Self { key: String::new(), from: self.to, to: self.from, written: None, ..*self }
+        Self { key: String::new(), from: self.to, to: self.from, route: None, ..*self }
     }
 }
 
-/// Whether a link is crossed forward from this node, and where it leads.
+/// Whether the link leads forward from this node, and to which node.
 fn ends<'l>(link: &'l Link, at: &str) -> Option<(bool, &'l str)> {
     match at {
         _ if link.from == at => Some((true, &link.to)),

@@ -1,143 +1,143 @@
-//! TCP stacks: a profile with its small print, and each parameter on its own.
+//! TCP stacks: profiles and individual TCP parameters.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::units::{Bytes, Duration, WindowSize};
 
-/// A TCP stack. Everything absent comes from the profile.
+/// A TCP stack. Keys that are absent have the default of the profile.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stack {
-    /// The bundle of defaults; [the table of profiles](profiles.md) has each of them.
+    /// Bundle of default values; see the [table of profiles](profiles.md).
     #[serde(default)]
     pub profile: Profile,
-    /// The TCP variant: how the window grows and what a loss does to it.
+    /// Congestion control algorithm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion_control: Option<CongestionControlAlgorithm>,
-    /// How lost data is found and repeated. Absent: what belongs to the variant.
+    /// Loss detection and retransmission. Absent: the usual one of the congestion control.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovery: Option<Recovery>,
-    /// Maximum segment size: payload of a full segment.
+    /// Maximum segment size: payload of a full-sized segment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mss: Option<Bytes>,
-    /// IP and TCP headers of each segment, without options. Absent: those of the flow's `ip`, 40 B for
-    /// IPv4 and 60 B for IPv6. Other sizes stand for compressed headers, or for headers of tunnels and
-    /// link layers; the size of the other version of IP is refused.
+    /// Size of the IP and TCP headers of each segment, without options. Absent: according to the `ip` of
+    /// the flow, 40 B for IPv4 and 60 B for IPv6. Other sizes represent compressed headers, or headers
+    /// of tunnels and link layers; the size of the other IP version is an error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub header: Option<Bytes>,
-    /// Largest window that the receiver offers: its buffer.
+    /// Largest window that the receiver offers: the size of its buffer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive_window: Option<WindowSize>,
-    /// Congestion window at the start.
+    /// Initial congestion window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial_window: Option<WindowSize>,
-    /// Slow-start threshold at the start. Absent: unlimited, or the receive window in `ns2`.
+    /// Initial slow-start threshold. Absent: unlimited; in profile `ns2` the receive window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial_ssthresh: Option<WindowSize>,
-    /// The window itself, for the variant `fixed`.
+    /// The window of the congestion control `fixed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fixed_window: Option<WindowSize>,
-    /// Whether a connection is opened (SYN) and closed (FIN). Without, it exists from the start.
+    /// Whether connections are opened (SYN) and closed (FIN). Otherwise they exist from the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handshake: Option<bool>,
-    /// How long an acknowledgement may wait for company; `"0 s"` acknowledges every segment. Profile
-    /// `linux` adapts the wait to the pace at which data comes, as the kernel does: it begins with 40 ms,
-    /// and this is the longest that comes of it (200 ms where it is not given).
+    /// Delayed-acknowledgement timer; `"0 s"` acknowledges every segment. Profile `linux` adapts the
+    /// timer to the rate of arriving data, like the kernel: it starts with 40 ms, and this key is the
+    /// maximum (default 200 ms).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delayed_ack: Option<Duration>,
-    /// Full segments after which a delayed acknowledgement is sent at once.
+    /// Number of full-sized segments after which a delayed acknowledgement is sent at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ack_every: Option<u32>,
-    /// Segments at the start of a connection that are acknowledged at once.
+    /// Number of segments at the start of a connection that are acknowledged at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quick_ack: Option<u32>,
-    /// Timestamps option (RFC 7323): a measurement of the round trip for every acknowledgement.
-    /// With `medx` the option that reports delays takes its place.
+    /// Timestamps option (RFC 7323): one round-trip time measurement per acknowledgement. `medx` uses
+    /// its own option, which reports delays, instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timestamps: Option<bool>,
     /// Selective acknowledgements (RFC 2018).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sack: Option<bool>,
-    /// Duplicate acknowledgements that mean loss (RFC 5681: 3).
+    /// Number of duplicate acknowledgements that indicate a loss (RFC 5681: 3).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dupthresh: Option<u32>,
-    /// New data on the first two duplicate acknowledgements (RFC 3042).
+    /// Limited transmit: new data on the first two duplicate acknowledgements (RFC 3042).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limited_transmit: Option<bool>,
-    /// Retransmission timeout before the first measurement.
+    /// Initial retransmission timeout, before the first round-trip time measurement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rto_initial: Option<Duration>,
-    /// Least retransmission timeout.
+    /// Smallest retransmission timeout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rto_min: Option<Duration>,
     /// Largest retransmission timeout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rto_max: Option<Duration>,
-    /// Step of the clock with which round trips are measured (RFC 6298: G).
+    /// Granularity of the clock for round-trip time measurements (RFC 6298: G).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_granularity: Option<Duration>,
-    /// Phase of that clock, profile `ns2`: how long before time zero it has ticked last. Absent: drawn for
-    /// each connection in each replication, as ns-2 draws it for each agent.
+    /// Phase of this clock in profile `ns2`: time from its last tick to the start of the run. Absent:
+    /// random for each connection and replication, as ns-2 chooses it for each agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_phase: Option<Duration>,
-    /// Whether the window is reset after an idle time longer than the timeout (RFC 5681, 4.1).
+    /// Whether the congestion window is reset after an idle time longer than the retransmission timeout (RFC 5681, section 4.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart_after_idle: Option<bool>,
-    /// Whether small segments wait while data is unacknowledged (Nagle's algorithm, RFC 9293).
+    /// Nagle's algorithm (RFC 9293): small segments wait while data is unacknowledged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nagle: Option<bool>,
-    /// Proportional rate reduction (RFC 9937): with recovery `rack`, the window comes down evenly
-    /// while a loss is repaired.
+    /// Proportional rate reduction (RFC 9937): with recovery `rack`, the window is reduced evenly during
+    /// the recovery.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prr: Option<bool>,
-    /// HyStart: `cubic` leaves slow start when the round trip grows or acknowledgements come in a
-    /// train as long as half of it, before the queue overflows.
+    /// HyStart: `cubic` leaves slow start when the round-trip time increases or the length of an ACK
+    /// train reaches half of it, before the queue overflows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hystart: Option<bool>,
-    /// Vegas: least number of segments kept in the queue.
+    /// Vegas α: smallest number of segments kept in the queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vegas_alpha: Option<f64>,
-    /// Vegas: largest number of segments kept in the queue.
+    /// Vegas β: largest number of segments kept in the queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vegas_beta: Option<f64>,
-    /// Vegas: number of queued segments that ends slow start.
+    /// Vegas γ: number of queued segments that ends slow start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vegas_gamma: Option<f64>,
-    /// MEDX: weight of the average delay against the newest one (paper `medx`, equation 1: 0.5).
+    /// MEDX: weight of the past in the average delay (paper `medx`, equation 1: 0.5).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub medx_alpha: Option<f64>,
-    /// MEDX: times the average delay beyond which the newest one speaks for congestion (1.2).
+    /// MEDX: multiple of the average delay above which the latest delay indicates congestion (1.2).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub medx_beta: Option<f64>,
-    /// MEDX: delays that are kept; congestion needs them never to fall (4; the paper leaves it
-    /// open).
+    /// MEDX: number of recent delays, which must be non-decreasing to indicate congestion (4; not
+    /// specified in the paper).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub medx_buffer: Option<u32>,
 }
 
-/// A bundle of defaults.
+/// A bundle of default values for the TCP parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Profile {
-    /// What the RFCs say today: NewReno with SACK and timestamps, initial window of RFC 6928, timer of
-    /// RFC 6298.
+    /// According to current RFCs: NewReno with SACK and timestamps, initial window of RFC 6928,
+    /// retransmission timer of RFC 6298.
     Rfc,
-    /// What a current Linux does where it differs: CUBIC with HyStart, RACK-TLP, proportional rate
-    /// reduction, a lower floor of the timer, quick acknowledgements.
+    /// Like a current Linux kernel: CUBIC with HyStart, RACK-TLP, proportional rate reduction, a smaller
+    /// minimum retransmission timeout, quick acknowledgements.
     #[default]
     Linux,
-    /// What ns-2's one-way agents do: Tahoe, a SYN that takes a round trip and whose answer is not
+    /// Like the one-way agents of ns-2: Tahoe, a handshake of one round trip whose SYN-ACK is not
     /// acknowledged, windows in segments, a coarse clock, an acknowledgement for every segment.
     Ns2,
 }
 
 impl Profile {
-    /// α, β and γ of Vegas where a stack does not give them.
+    /// Defaults for α, β and γ of Vegas.
     #[must_use]
     pub const fn vegas(self) -> (f64, f64, f64) {
         match self {
-            // Brakmo and Peterson 1995: α = 1 (their Vegas-1,3), β = 3, γ = 1. ns-2.35 has the same in
+            // Brakmo and Peterson 1995: α = 1 (their Vegas-1,3), β = 3, γ = 1. ns-2.35 has the same values in
             // tcl/lib/ns-default.tcl (v_alpha_ 1, v_beta_ 3, v_gamma_ 1).
             Self::Rfc | Self::Ns2 => (1.0, 3.0, 1.0),
             // tcp_vegas.c: alpha 2, beta 4, gamma 1.
@@ -146,43 +146,43 @@ impl Profile {
     }
 }
 
-/// Calls a macro with the list of TCP variants: this list is the one place that names them all.
-/// A new variant is one line here and one file in `gridhaul-core/src/tcp/congestion/`.
+/// Calls a macro with the list of congestion control algorithms, the only complete list of them.
+/// A new algorithm is one line here and one file in `gridhaul-core/src/tcp/congestion/`.
 #[macro_export]
-macro_rules! for_each_variant {
+macro_rules! for_each_congestion_control {
     ($callback:ident) => {
         $callback! {
-            /// Tahoe (Jacobson 1988): every loss restarts from one segment.
+            /// Tahoe (Jacobson 1988): slow start from one segment after every loss.
             Tahoe, tahoe;
             /// Reno (RFC 5681): fast recovery that ends with the first new acknowledgement.
             Reno, reno;
-            /// NewReno (RFC 6582): fast recovery that repairs all losses of a window.
+            /// NewReno (RFC 6582): fast recovery that retransmits all losses of a window.
             NewReno, new_reno;
-            /// Reno's window with the loss recovery of RFC 6675 (SACK).
+            /// Reno with the loss recovery of RFC 6675 (SACK).
             Sack, sack;
             /// Vegas (Brakmo and Peterson 1995): keeps α to β segments in the queue.
             Vegas, vegas;
-            /// TCP-MEDX (Xiong et al.): Reno that keeps its window where one-way delays say that a loss
+            /// TCP-MEDX (Xiong et al.): Reno that keeps its window when one-way delays indicate that a loss
             /// was a transmission error. The receiver acknowledges every segment.
             Medx, medx;
-            /// Veno (Fu and Liew 2003): Reno that takes a fifth off where its backlog says that a loss
-            /// was random.
+            /// Veno (Fu and Liew 2003): Reno that reduces its window by only a fifth when the backlog
+            /// indicates that a loss was random.
             Veno, veno;
             /// Westwood+ (Grieco and Mascolo 2004): a loss sets the window to the measured bandwidth.
             Westwood, westwood;
             /// CUBIC (RFC 9438).
             Cubic, cubic;
-            /// BBR version 1 (Cardwell et al. 2016): a model of bandwidth and round trip, paced.
+            /// BBR version 1 (Cardwell et al. 2016): paced by a model of bandwidth and round-trip time.
             Bbr, bbr;
-            /// A window that never changes: the null case.
+            /// A constant window.
             Fixed, fixed;
         }
     };
 }
 
-macro_rules! variant_enum {
+macro_rules! congestion_control_enum {
     ($($(#[$doc:meta])* $name:ident, $module:ident;)*) => {
-        /// A TCP variant.
+        /// A congestion control algorithm.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "snake_case")]
         pub enum CongestionControlAlgorithm {
@@ -190,10 +190,10 @@ macro_rules! variant_enum {
         }
 
         impl CongestionControlAlgorithm {
-            /// All variants, in the order of the list.
+            /// All algorithms, in the order of the list.
             pub const ALL: &[Self] = &[$(Self::$name,)*];
 
-            /// The name in files.
+            /// The name, as written in files.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -203,13 +203,13 @@ macro_rules! variant_enum {
         }
     };
 }
-for_each_variant!(variant_enum);
+for_each_congestion_control!(congestion_control_enum);
 
-/// How lost data is found and repeated.
+/// Loss detection and retransmission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Recovery {
-    /// Fast retransmit without fast recovery: send again from the lost segment on.
+    /// Fast retransmit without fast recovery: go-back-N from the lost segment on.
     GoBackN,
     /// Fast recovery of RFC 5681.
     Reno,
@@ -217,8 +217,8 @@ pub enum Recovery {
     NewReno,
     /// Loss recovery of RFC 6675.
     Sack,
-    /// RACK-TLP (RFC 8985), as Linux has it: losses are found by time, the end of a flight is probed.
+    /// RACK-TLP (RFC 8985), as in Linux: time-based loss detection with tail loss probes.
     Rack,
-    /// Vegas' early retransmission by the age of a segment (Brakmo and Peterson 1995).
+    /// Early retransmission of Vegas, by the age of a segment (Brakmo and Peterson 1995).
     Vegas,
 }

@@ -1,56 +1,56 @@
-//! Stages: the connections that a flow is cut into by the collectors on its way.
+//! Stages: the parts of a flow's path between the aggregators that terminate its connections.
 
 use super::error::Diagnostic;
 use super::{Flow, Hop, IpVersion, Routes, Scenario, Transport};
 
-/// A part of a flow's way that has a connection of its own.
+/// A part of a flow's path with its own TCP connections.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stage {
-    /// Node where the connection begins: that of the flow, or a collector.
+    /// Node that opens the connections: the `from` node of the flow, or an aggregator.
     pub from: String,
-    /// Node where it ends: a collector, or that of the flow.
+    /// Node that accepts the connections: an aggregator, or the `to` node of the flow.
     pub to: String,
-    /// From `from` to `to`.
-    pub out: Vec<Hop>,
-    /// From `to` back to `from`; empty for datagrams.
-    pub back: Vec<Hop>,
-    /// Number of connections: one for each flow in the first stage, one for each collector after.
+    /// Path from `from` to `to`.
+    pub forward: Vec<Hop>,
+    /// Reverse path from `to` to `from`; empty for datagrams.
+    pub reverse: Vec<Hop>,
+    /// Number of connections: one per flow in the first stage, one per aggregator in the others.
     pub connections: u64,
-    /// Name of the stack of its ends. `None`: the default stack.
+    /// Name of the TCP stack at both ends. `None`: the default stack.
     pub stack: Option<String>,
-    /// Version of IP of its packets.
+    /// IP version of the packets.
     pub ip: IpVersion,
 }
 
-/// Name of the answer's row of the connections from a collector onwards.
+/// Name of the row in the answer for the connections from an aggregator to `to`.
 #[must_use]
-pub fn upstream_name(collector: &str, to: &str) -> String {
-    format!("{collector}>{to}")
+pub fn upstream_name(aggregator: &str, to: &str) -> String {
+    format!("{aggregator}>{to}")
 }
 
 impl Scenario {
-    /// The stages of a flow: one without collectors on its way, else one more for each of them.
-    /// Datagrams pass collectors untouched.
+    /// The stages of a flow: one more than the number of aggregators on its path. Aggregators
+    /// forward datagrams unchanged.
     ///
     /// # Errors
-    /// As [`Scenario::routes`]; or the way back does not pass the same collectors in reverse
-    /// order, so that they would not see the acknowledgements (RFC 3135, section 2).
+    /// As [`Scenario::routes`]; or the reverse path does not pass the same aggregators in reverse
+    /// order, so that these would not see the acknowledgements (RFC 3135, section 2).
     pub fn stages(&self, flow: &str) -> Result<Vec<Stage>, Diagnostic> {
-        self.cut(flow, &self.flow[flow], self.routes(flow)?)
+        self.split_at_aggregators(flow, &self.flow[flow], self.routes(flow)?)
     }
 
-    /// Cuts the ways of a flow into stages.
-    pub(super) fn cut(
+    /// Splits the paths of a flow into stages.
+    pub(super) fn split_at_aggregators(
         &self,
         name: &str,
         flow: &Flow,
-        ways: Routes,
+        routes: Routes,
     ) -> Result<Vec<Stage>, Diagnostic> {
         let whole = Stage {
             from: flow.from.clone(),
             to: flow.to.clone(),
-            out: ways.out,
-            back: ways.back,
+            forward: routes.forward,
+            reverse: routes.reverse,
             connections: self.connections(flow),
             stack: flow.stack.clone(),
             ip: flow.ip,
@@ -58,34 +58,34 @@ impl Scenario {
         if flow.transport != Transport::Tcp {
             return Ok(vec![whole]);
         }
-        let out = self.pieces(&flow.from, &whole.out);
-        let mut back = self.pieces(&flow.to, &whole.back);
-        back.reverse();
-        // A piece of the way back begins where the same piece of the way out ends.
-        let same =
-            out.len() == back.len() && out.iter().zip(&back).all(|(out, back)| out.to == back.from);
-        if !same {
+        let forward = self.sections(&flow.from, &whole.forward);
+        let mut reverse = self.sections(&flow.to, &whole.reverse);
+        reverse.reverse();
+        // A section of the reverse path begins where its section of the path ends.
+        let is_symmetric = forward.len() == reverse.len()
+            && forward.iter().zip(&reverse).all(|(forward, reverse)| forward.to == reverse.from);
+        if !is_symmetric {
             return Err(Diagnostic::new(
                 format!("flow.{name}.reverse_route"),
-                "the way back does not pass the collectors of the way out",
-                "a collector ends connections: let both ways pass it, or remove its `aggregator`",
+                "the reverse path does not pass the aggregators of the path",
+                "an aggregator terminates connections: route both directions through it, or remove its `aggregator`",
             ));
         }
-        let mut stages: Vec<Stage> = Vec::with_capacity(out.len());
-        for (out, back) in out.into_iter().zip(back) {
-            let (connections, stack, ip) = match self.node[out.from].aggregator.as_ref() {
-                Some(collector) if !stages.is_empty() => (
-                    u64::from(self.node[out.from].count),
-                    collector.stack.clone().or_else(|| flow.stack.clone()),
-                    collector.ip.unwrap_or(flow.ip),
+        let mut stages: Vec<Stage> = Vec::with_capacity(forward.len());
+        for (forward, reverse) in forward.into_iter().zip(reverse) {
+            let (connections, stack, ip) = match self.node[forward.from].aggregator.as_ref() {
+                Some(aggregator) if !stages.is_empty() => (
+                    u64::from(self.node[forward.from].count),
+                    aggregator.stack.clone().or_else(|| flow.stack.clone()),
+                    aggregator.ip.unwrap_or(flow.ip),
                 ),
                 _ => (whole.connections, whole.stack.clone(), whole.ip),
             };
             stages.push(Stage {
-                from: out.from.to_owned(),
-                to: out.to.to_owned(),
-                out: out.hops,
-                back: back.hops,
+                from: forward.from.to_owned(),
+                to: forward.to.to_owned(),
+                forward: forward.hops,
+                reverse: reverse.hops,
                 connections,
                 stack,
                 ip,
@@ -94,25 +94,25 @@ impl Scenario {
         Ok(stages)
     }
 
-    /// Cuts a way at the collectors that it passes.
-    fn pieces<'s>(&'s self, from: &'s str, hops: &[Hop]) -> Vec<Piece<'s>> {
-        let mut pieces = vec![Piece { from, to: from, hops: Vec::new() }];
+    /// Splits a path at the aggregators that it passes.
+    fn sections<'s>(&'s self, from: &'s str, hops: &[Hop]) -> Vec<PathSection<'s>> {
+        let mut sections = vec![PathSection { from, to: from, hops: Vec::new() }];
         for (index, hop) in hops.iter().enumerate() {
             let link = &self.link[hop.link];
             let next = if hop.forward { &link.to } else { &link.from };
-            let last = pieces.len() - 1;
-            pieces[last].hops.push(*hop);
-            pieces[last].to = next;
+            let last = sections.len() - 1;
+            sections[last].hops.push(*hop);
+            sections[last].to = next;
             if self.node[next].aggregator.is_some() && index + 1 < hops.len() {
-                pieces.push(Piece { from: next, to: next, hops: Vec::new() });
+                sections.push(PathSection { from: next, to: next, hops: Vec::new() });
             }
         }
-        pieces
+        sections
     }
 }
 
-/// A part of a way between two nodes where connections end.
-struct Piece<'s> {
+/// A part of a path between two nodes that terminate connections.
+struct PathSection<'s> {
     from: &'s str,
     to: &'s str,
     hops: Vec<Hop>,

@@ -1,22 +1,22 @@
-//! "Did you mean": the known name that is nearest to a mistyped one.
+//! Suggestions for mistyped names, by edit distance.
 
-/// The remedy for an unknown name: the nearest known one, else all of them.
+/// The remedy for an unknown name: the most similar known name, or else all known names.
 pub(crate) fn remedy(name: &str, known: &[&str]) -> String {
     match nearest(name, known) {
         Some(known) => format!("did you mean `{known}`?"),
-        None if known.is_empty() => "there are none in this file yet".into(),
-        None => format!("known are {}", list(known)),
+        None if known.is_empty() => "this file defines none".into(),
+        None => format!("known names: {}", list(known)),
     }
 }
 
-/// The known name that differs by few letters, if there is one.
+/// The most similar known name, if it differs by few letters.
 pub(super) fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let allowed = (name.chars().count() / 3).clamp(1, 4);
     let distances = known.iter().map(|known| (distance(name, known), *known));
     distances.filter(|(distance, _)| *distance <= allowed).min().map(|(_, known)| known)
 }
 
-/// Names in a row, cut where there are many.
+/// A list of names, truncated if there are many.
 pub(super) fn list(names: &[&str]) -> String {
     const SHOWN: usize = 16;
     let mut text: Vec<_> = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
@@ -26,10 +26,10 @@ pub(super) fn list(names: &[&str]) -> String {
     text.join(", ")
 }
 
-/// Letters to insert, remove, replace or swap with a neighbour to get from one name to the other,
-/// whatever their case.
+/// Edit distance of two names, regardless of case: insertions, deletions, replacements and swaps of
+/// adjacent letters.
 fn distance(one: &str, other: &str) -> usize {
-    // Names of files are short; what is not is near to nothing.
+    // Known names are short; a long text is similar to none of them.
     if one.len() > 64 || other.len() > 64 {
         return usize::MAX;
     }
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_name_is_found_and_no_far_one() {
+    fn the_most_similar_name_is_found_if_it_is_similar_enough() {
         let known = ["delay", "rate", "queue", "load_latency"];
         assert_eq!(nearest("dealy", &known), Some("delay"));
         assert_eq!(nearest("Rate", &known), Some("rate"));

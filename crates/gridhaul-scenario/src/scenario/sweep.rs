@@ -1,4 +1,4 @@
-//! Sweeps: keys of the scenario that take several values.
+//! Sweeps: several values for keys of the scenario.
 
 use std::fmt;
 
@@ -8,15 +8,15 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-/// One axis of a sweep. Several keys in one entry vary together (their lists have one length);
-/// several entries are combined in every way.
+/// One axis of a sweep. Several keys in one entry vary together (with equally long lists); several
+/// entries are combined with each other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Sweep {
     /// Path of a key, such as `"link.dvbt.forward.loss.bernoulli"`, and its values.
     pub vary: IndexMap<String, Values>,
-    /// Labels of the values for reports, one for each value in the same order, such as
-    /// `["no delayed ACK", "delayed ACK"]`. Absent: made of the key and the value, such as
+    /// Labels of the values in reports, in the same order, such as
+    /// `["no delayed ACK", "delayed ACK"]`. Absent: the key and the value, such as
     /// `delayed ACK 40 ms`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<Vec<String>>,
@@ -27,21 +27,21 @@ pub struct Sweep {
 #[serde(untagged)]
 #[expect(clippy::large_enum_variant, reason = "a scenario has few sweeps")]
 pub enum Values {
-    /// These, as they would be written in the file.
+    /// A list of values, as they would be written in the file.
     List(#[schemars(with = "Vec<serde_json::Value>")] Vec<toml::Value>),
-    /// From one value to another.
-    Range(Range),
+    /// A range of values.
+    Range(ValueRange),
 }
 
-/// Values from one to another, both included.
+/// Values between two values, both included.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Range {
-    /// First and last value, in equal steps.
+pub struct ValueRange {
+    /// First and last value, with equal steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<[serde_json::Value; 2]>")]
     pub linear: Option<[toml::Value; 2]>,
-    /// First and last value, in equal ratios.
+    /// First and last value, with equal ratios.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<[serde_json::Value; 2]>")]
     pub log: Option<[toml::Value; 2]>,
@@ -49,11 +49,11 @@ pub struct Range {
     pub points: u32,
 }
 
-// By hand, since serde's own reader of untagged choices hides which key of a range is wrong.
+// Manual, since the derived code for untagged enums does not report which key of a range is wrong.
 impl<'de> Deserialize<'de> for Values {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
+        struct ValuesVisitor;
+        impl<'de> Visitor<'de> for ValuesVisitor {
             type Value = Values;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a list of values or a range such as { linear = [1, 9], points = 5 }")
@@ -65,6 +65,6 @@ impl<'de> Deserialize<'de> for Values {
                 Deserialize::deserialize(MapAccessDeserializer::new(table)).map(Values::Range)
             }
         }
-        deserializer.deserialize_any(Either)
+        deserializer.deserialize_any(ValuesVisitor)
     }
 }

@@ -6,22 +6,22 @@ use super::route::Network;
 use super::{Scenario, Transport, Values};
 
 impl Scenario {
-    /// Names of the stacks that no flow, aggregator or proxy names. Where there is a sweep, none names
-    /// them at any of its points; a stack that a plan may choose counts as named.
+    /// Names of the stacks that no flow, aggregator or proxy uses; in a sweep, at no point. A stack that
+    /// a plan may choose counts as used.
     pub(crate) fn unused_stacks(&self) -> Vec<String> {
         let mut unused = self.at_all_points(Self::unused_stacks_here);
         unused.retain(|name| !self.plan_may_choose(name));
         unused
     }
 
-    /// Names of the nodes that no link touches, at no point of a sweep.
+    /// Names of the nodes without links; in a sweep, at all points.
     pub(crate) fn isolated_nodes(&self) -> Vec<String> {
         self.at_all_points(Self::isolated_nodes_here)
     }
 
-    /// Names of the nodes with an aggregator that no TCP flow passes, at no point of a sweep.
-    pub(crate) fn idle_aggregators(&self) -> Vec<String> {
-        self.at_all_points(Self::idle_aggregators_here)
+    /// Names of the aggregators that no TCP flow passes; in a sweep, at no point.
+    pub(crate) fn unused_aggregators(&self) -> Vec<String> {
+        self.at_all_points(Self::unused_aggregators_here)
     }
 
     fn unused_stacks_here(&self) -> Vec<String> {
@@ -35,32 +35,33 @@ impl Scenario {
     }
 
     fn isolated_nodes_here(&self) -> Vec<String> {
-        let touched = |name: &&String| {
+        let is_isolated = |name: &&String| {
             !self.link.values().any(|link| link.from == **name || link.to == **name)
         };
-        self.node.keys().filter(touched).cloned().collect()
+        self.node.keys().filter(is_isolated).cloned().collect()
     }
 
-    fn idle_aggregators_here(&self) -> Vec<String> {
-        let mut idle: Vec<_> =
+    fn unused_aggregators_here(&self) -> Vec<String> {
+        let mut unused: Vec<_> =
             self.node.iter().filter(|(_, node)| node.aggregator.is_some()).collect();
-        let network = (!idle.is_empty()).then(|| Network::new(self));
+        let network = (!unused.is_empty()).then(|| Network::new(self));
         let tcp = self.flow.iter().filter(|(_, flow)| flow.transport == Transport::Tcp);
         for (name, flow) in tcp {
-            let Some(network) = network.as_ref().filter(|_| !idle.is_empty()) else { break };
-            // A flow without a path is refused elsewhere.
-            let Ok(stages) =
-                network.routes(name, flow).and_then(|routes| self.cut(name, flow, routes))
+            let Some(network) = network.as_ref().filter(|_| !unused.is_empty()) else { break };
+            // A flow without a path is reported elsewhere.
+            let Ok(stages) = network
+                .routes(name, flow)
+                .and_then(|routes| self.split_at_aggregators(name, flow, routes))
             else {
                 continue;
             };
             let passed = |node: &str| stages[1..].iter().any(|stage| stage.from == node);
-            idle.retain(|(node, _)| !passed(node));
+            unused.retain(|(node, _)| !passed(node));
         }
-        idle.into_iter().map(|(name, _)| name.clone()).collect()
+        unused.into_iter().map(|(name, _)| name.clone()).collect()
     }
 
-    /// Whether a plan may choose this name for a key.
+    /// Whether a plan may choose this name as a value.
     fn plan_may_choose(&self, name: &str) -> bool {
         let lists = self.plan.iter().flat_map(|plan| plan.choose.values());
         lists.into_iter().any(|values| match values {
@@ -101,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn stacks_that_nothing_names() {
+    fn stacks_that_nothing_uses() {
         assert_eq!(scenario(&flow("a")).unused_stacks(), ["spare"]);
         let swept = "sweep = [{ vary = { 'flow.f.stack' = ['own', 'spare'] } }]\n";
         assert_eq!(scenario(&(swept.to_owned() + &flow("a"))).unused_stacks(), [""; 0]);
@@ -114,12 +115,16 @@ mod tests {
 
     #[test]
     fn aggregators_that_no_tcp_flow_passes() {
-        assert_eq!(scenario(&flow("a")).idle_aggregators(), [""; 0]);
-        assert_eq!(scenario(&flow("u")).idle_aggregators(), ["u"], "its end is not passed");
+        assert_eq!(scenario(&flow("a")).unused_aggregators(), [""; 0]);
+        assert_eq!(
+            scenario(&flow("u")).unused_aggregators(),
+            ["u"],
+            "a flow does not pass its own end"
+        );
         let datagrams = "flow.f = { from = 'a', to = 'b', transport = 'datagram', \
                          load.periodic = { size = '50 B', every = '1 s' } }";
-        assert_eq!(scenario(datagrams).idle_aggregators(), ["u"]);
+        assert_eq!(scenario(datagrams).unused_aggregators(), ["u"]);
         let swept = "sweep = [{ vary = { 'flow.f.from' = ['u', 'a'] } }]\n";
-        assert_eq!(scenario(&(swept.to_owned() + &flow("u"))).idle_aggregators(), [""; 0]);
+        assert_eq!(scenario(&(swept.to_owned() + &flow("u"))).unused_aggregators(), [""; 0]);
     }
 }

@@ -20,7 +20,7 @@ text_serde!(Decibel, r"^\s*-?[0-9][0-9_.eE+-]*\s*dB\s*$");
 impl Decibel {
     /// Neither gain nor loss.
     pub const ZERO: Self = Self(0);
-    /// Far beyond what any receiver tells apart; the largest value, and its negative the least.
+    /// Largest value, and its negative the smallest: far beyond the dynamic range of receivers.
     pub const MAX: Self = Self(1_000_000);
 
     /// From thousandths of a decibel, at most [`Decibel::MAX`] either way.

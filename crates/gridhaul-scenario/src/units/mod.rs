@@ -1,5 +1,5 @@
-//! Quantities as types. In files they are text with a unit (`"3 Mbit/s"`); in code they are
-//! integers with one meaning each, so that bits and bytes cannot be confused.
+//! Types of quantities. In files, quantities are texts with a unit (`"3 Mbit/s"`); in code, they are
+//! integers of different types, so that bits and bytes cannot be confused.
 
 mod bit_rate;
 mod bytes;

@@ -1,11 +1,11 @@
-//! Numbers as people write them, read without rounding.
+//! Decimal numbers, parsed without rounding.
 
 /// A decimal number: `digits` × 10^`exponent`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Decimal {
-    /// Whether a minus sign stands before it.
+    /// Whether the number has a minus sign.
     pub negative: bool,
-    /// Its digits without the point, at most 24 significant ones.
+    /// Digits without the decimal point, at most 24 significant ones.
     pub digits: u128,
     /// The power of ten.
     pub exponent: i32,
@@ -22,7 +22,7 @@ pub(crate) fn split(text: &str) -> (&str, &str) {
 }
 
 impl Decimal {
-    /// Reads digits with at most one point, underscores between them and an exponent.
+    /// Parses digits with underscores, at most one decimal point and an optional exponent.
     #[must_use]
     pub fn parse(number: &str) -> Option<Self> {
         let (negative, number) = match number.strip_prefix('-') {
@@ -30,7 +30,7 @@ impl Decimal {
             None => (false, number),
         };
         let (mantissa, exponent) = match number.split_once(['e', 'E']) {
-            // An exponent beyond 32 bits is as good as this one: too large or too small.
+            // A larger exponent is limited: the number is too large or too small in any case.
             Some((mantissa, exponent)) => (mantissa, exponent_of(exponent)?),
             None => (number, 0),
         };
@@ -53,8 +53,8 @@ impl Decimal {
         Some(Self { negative, digits, exponent })
     }
 
-    /// This many times `scale`, rounded to the nearest integer, halves away from zero; `None`
-    /// beyond 128 bits. The sign is left out.
+    /// The absolute value times `scale`, rounded to the nearest integer, halves away from zero; `None`
+    /// above 128 bits.
     #[must_use]
     pub fn times(self, scale: u64) -> Option<u128> {
         let product = self.digits * u128::from(scale);

@@ -1,4 +1,4 @@
-//! Reading and writing `"<number> <unit>"`.
+//! Parsing and formatting of `"<number> <unit>"`.
 
 use std::borrow::Cow;
 
@@ -10,15 +10,15 @@ use super::number::{Decimal, split};
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{text:?} is not {expected}: {reason}")]
 pub struct UnitError {
-    /// What was written.
+    /// The text.
     pub text: String,
     /// What was expected, with an example.
     pub expected: &'static str,
-    /// What is wrong with it.
+    /// What is wrong with the text.
     pub reason: Cow<'static, str>,
 }
 
-/// One kind of quantity: its units and how it is written.
+/// A kind of quantity, with its units and text format.
 pub trait Quantity: Sized {
     /// What to write, with an example: `a time such as "25 ms"`.
     const EXPECTED: &'static str;
@@ -28,10 +28,10 @@ pub trait Quantity: Sized {
     /// Makes the quantity from a whole number of base units.
     fn from_base(base: u64) -> Self;
 
-    /// Nothing of it, as people write it; else in the smallest unit.
+    /// Text for zero; `None`: zero in the smallest unit.
     const ZERO_TEXT: Option<&'static str> = None;
 
-    /// Units that people write by mistake, and what to write instead.
+    /// Common wrong units, and what to write instead.
     const MISTAKES: &'static [(&'static str, &'static str)] = &[];
 
     /// Reads `"<number> <unit>"`, rounded to whole base units.

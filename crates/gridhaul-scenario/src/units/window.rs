@@ -1,4 +1,4 @@
-//! Limits that people state either in packets or in bytes.
+//! Limits in packets, messages or segments, or in bytes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,23 +6,23 @@ use std::str::FromStr;
 use super::quantity::{Expected, Quantity, names, text_serde};
 use super::{Bytes, Decimal, UnitError, split};
 
-/// How much may wait in a queue. In files: `"50 packets"`, `"64 kB"` or `"unlimited"`.
+/// Queue limit. In files: `"50 packets"`, `"64 kB"` or `"unlimited"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueueLimit {
-    /// At most this many packets wait; the one being sent does not count.
+    /// Packets in the queue, without the packet in transmission.
     Packets(u32),
-    /// At most this many bytes wait; the packet being sent does not count.
+    /// Bytes in the queue, without the packet in transmission.
     Bytes(Bytes),
-    /// Nothing is ever dropped for want of room.
+    /// No limit: the queue drops no packet.
     Unlimited,
 }
 
-/// How much may wait in a buffer for messages. In files: `"100 messages"` or `"24 kB"`.
+/// Limit of a message buffer. In files: `"100 messages"` or `"24 kB"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BufferLimit {
-    /// At most this many messages.
+    /// Number of messages.
     Messages(u32),
-    /// At most this many bytes.
+    /// Number of bytes.
     Bytes(Bytes),
 }
 

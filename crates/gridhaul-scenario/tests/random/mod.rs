@@ -2,11 +2,12 @@
 
 use gridhaul_scenario::Scenario;
 use gridhaul_scenario::scenario::{
-    Application, ApplicationProfile, Aqm, Burst, Bypass, Codel, CongestionControlAlgorithm, Crash,
-    Direction, End, Flow, FqCodel, GilbertElliott, IpVersion, Jitter, JitterShape, Link, Load,
-    Loss, Node, Noise, NoiseTiming, OnOff, Outage, OutageMode, Periodic, Pie, Poisson, PowerLine,
-    PowerLineClass, Profile, Proxy, ProxyMode, Range, Record, Red, Reorder, RequestResponse,
-    Shadowing, Spread, Stack, Sweep, Transfer, Transport, Values,
+    Application, ApplicationProfile, Aqm, Burst, Codel, CongestionControlAlgorithm, Crash,
+    Direction, Flow, FlowEnd, FqCodel, GilbertElliott, IpVersion, Jitter, JitterShape, Link, Load,
+    Loss, Node, Noise, NoiseTiming, OnOff, Outage, OutageMode, PacketsWhileDown,
+    PeriodDistribution, Periodic, Pie, Poisson, PowerLine, PowerLineClass, Profile, Proxy,
+    ProxyMode, Record, Red, Reorder, RequestResponse, Shadowing, Stack, Sweep, Transfer, Transport,
+    ValueRange, Values,
 };
 use gridhaul_scenario::units::{
     BitRate, Bytes, Decibel, Distance, Duration, Probability, QueueLimit, WindowSize,
@@ -220,7 +221,8 @@ const PROFILES: &[ApplicationProfile] = &[
 ];
 
 fn load() -> impl Strategy<Value = Load> {
-    let spread = prop::sample::select(&[Spread::Fixed, Spread::Exponential]);
+    let spread =
+        prop::sample::select(&[PeriodDistribution::Fixed, PeriodDistribution::Exponential]);
     prop_oneof![
         Just(Load::Bulk),
         size().prop_map(|size| Load::Transfer(Transfer { size })),
@@ -286,7 +288,7 @@ fn sweep() -> impl Strategy<Value = Vec<Sweep>> {
     let list = prop::collection::vec(0_i64.., 1..4)
         .prop_map(|list| Values::List(list.into_iter().map(toml::Value::Integer).collect()));
     let range = (1_i64..1_000, 2..5_u32).prop_map(|(last, points)| {
-        Values::Range(Range { linear: Some([1.into(), last.into()]), log: None, points })
+        Values::Range(ValueRange { linear: Some([1.into(), last.into()]), log: None, points })
     });
     let values = prop_oneof![list, range];
     option::of(values).prop_map(|values| {
@@ -303,11 +305,11 @@ fn proxy() -> impl Strategy<Value = Proxy> {
         ProxyMode::Snoop,
         ProxyMode::Ack,
     ]);
-    let toward = option::of(prop::sample::select(&[End::From, End::To]));
+    let toward = option::of(prop::sample::select(&[FlowEnd::From, FlowEnd::To]));
     let crash = (time(0), any::<bool>()).prop_map(|(at, lose)| Crash {
         at,
         down: Duration::from_millis(u64::from(lose)),
-        packets: if lose { Bypass::Drop } else { Bypass::Forward },
+        packets: if lose { PacketsWhileDown::Drop } else { PacketsWhileDown::Forward },
     });
     let crash = prop::collection::vec(crash, 0..2);
     let chosen = (option::of(Just("own".to_owned())), option::of(Just(vec!["f0".to_owned()])));

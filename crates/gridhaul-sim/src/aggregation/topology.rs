@@ -56,8 +56,8 @@ impl Topology {
             });
             topology.flows.push(FirstStage {
                 to: first.to,
-                forward: first.out,
-                reverse: first.back,
+                forward: first.forward,
+                reverse: first.reverse,
                 next,
             });
         }
@@ -66,7 +66,7 @@ impl Topology {
 
     /// The index of the group of this stage. Flows with the same path and stacks share a group.
     fn group(&mut self, stage: Stage, to_stack: Option<String>, next: Option<usize>) -> usize {
-        let Stage { from, to, out: forward, back: reverse, connections, stack, ip } = stage;
+        let Stage { from, to, forward, reverse, connections, stack, ip } = stage;
         let to_stack = to_stack.or_else(|| stack.clone());
         let (aggregator, count) = (from, connections);
         let group = Group { aggregator, to, forward, reverse, stack, to_stack, ip, count, next };

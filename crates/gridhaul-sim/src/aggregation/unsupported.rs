@@ -2,7 +2,7 @@
 
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::backend::Unsupported;
-use gridhaul_scenario::scenario::{Aggregator, Flow, Load, Scenario, Stage, WhenFull};
+use gridhaul_scenario::scenario::{Aggregator, Flow, FullBufferPolicy, Load, Scenario, Stage};
 use gridhaul_scenario::units::BufferLimit;
 
 use super::sizes;
@@ -53,7 +53,7 @@ fn reason(scenario: &Scenario, name: &str, flow: &Flow, stages: &[Stage]) -> Opt
 /// The reason why the messages of a flow do not fit into the buffer of an aggregator.
 fn buffer_too_small(scenario: &Scenario, flow: &Flow, aggregator: &Aggregator) -> Option<String> {
     let params = StackParams::named(scenario, flow.stack.as_ref(), flow.ip);
-    let backpressure = aggregator.when_full == WhenFull::Backpressure;
+    let backpressure = aggregator.when_full == FullBufferPolicy::Backpressure;
     let counted = matches!(aggregator.buffer, BufferLimit::Messages(_));
     if matches!(flow.load, Load::Trace(_)) && (backpressure || !counted) {
         return Some(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gridhaul_core::pep::aggregation::{SegmentAggregator, window_share};
 use gridhaul_core::tcp::StackParams;
-use gridhaul_scenario::scenario::{Aggregator, Scenario, WhenFull, dealt};
+use gridhaul_scenario::scenario::{Aggregator, FullBufferPolicy, Scenario, assigned_member};
 use gridhaul_scenario::units::Duration;
 
 use super::{AggregatorNode, Aggregators, Group, NO_UPSTREAM, Topology, UpstreamConnection, sizes};
@@ -54,7 +54,7 @@ impl<'a> Wiring<'a> {
     pub(crate) fn upstream_for(&self, next: Option<usize>, member: u64, of: u64) -> u32 {
         next.map_or(NO_UPSTREAM, |group| {
             let count = self.topology.groups[group].count;
-            (self.first_connection[group] + dealt(member, of, count)) as u32
+            (self.first_connection[group] + assigned_member(member, of, count)) as u32
         })
     }
 
@@ -70,10 +70,10 @@ impl<'a> Wiring<'a> {
         let Some(next) = next else { return false };
         let group = &self.topology.groups[next];
         let keys = self.keys(group);
-        if keys.when_full != WhenFull::Backpressure {
+        if keys.when_full != FullBufferPolicy::Backpressure {
             return false;
         }
-        let node = self.first_node[next] + dealt(member, of, group.count);
+        let node = self.first_node[next] + assigned_member(member, of, group.count);
         let members = u64::from(self.members[node as usize]);
         let share = window_share(keys.buffer, members, sizes());
         let receive_window = u64::from(stacks.0.receive_window).min(share) as u32;
@@ -133,7 +133,7 @@ impl<'a> Wiring<'a> {
         AggregatorNode {
             aggregator: SegmentAggregator::new(keys.buffer, slots),
             audit: AggregatorAudit::new(keys.buffer, slots),
-            backpressure: keys.when_full == WhenFull::Backpressure,
+            backpressure: keys.when_full == FullBufferPolicy::Backpressure,
         }
     }
 
@@ -152,7 +152,7 @@ impl<'a> Wiring<'a> {
             .topology
             .groups
             .iter()
-            .any(|group| self.keys(group).when_full == WhenFull::Backpressure)
+            .any(|group| self.keys(group).when_full == FullBufferPolicy::Backpressure)
         {
             return;
         }
@@ -166,8 +166,8 @@ impl<'a> Wiring<'a> {
         for (next, of, each) in own.chain(upstream) {
             let Some(next) = next else { continue };
             for member in 0..of {
-                let node =
-                    self.first_node[next] + dealt(member, of, self.topology.groups[next].count);
+                let node = self.first_node[next]
+                    + assigned_member(member, of, self.topology.groups[next].count);
                 self.members[node as usize] += each;
             }
         }

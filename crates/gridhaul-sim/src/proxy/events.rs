@@ -2,7 +2,7 @@
 
 use gridhaul_core::link::LossCause;
 use gridhaul_core::pep::{Outgoing, Side};
-use gridhaul_scenario::scenario::Bypass;
+use gridhaul_scenario::scenario::PacketsWhileDown;
 use gridhaul_scenario::units::Instant;
 
 use super::{Proxies, ProxyInstance};
@@ -45,8 +45,8 @@ impl Context<'_> {
         let index = self.proxies.index(packet, ordinal);
         let instance = &self.proxies.instances[index as usize];
         match instance.down {
-            Some((_, Bypass::Drop)) => PacketOutcome::Dropped,
-            Some((_, Bypass::Forward)) => {
+            Some((_, PacketsWhileDown::Drop)) => PacketOutcome::Dropped,
+            Some((_, PacketsWhileDown::Forward)) => {
                 let next = instance.next[side_of(packet).other().index()];
                 PacketOutcome::Forwarded(Packet { next, ..*packet })
             }
@@ -59,7 +59,7 @@ impl Context<'_> {
     pub(crate) fn on_accepted_by_proxy(&mut self, now: Instant, accepted: AcceptedSegment) {
         let forwarded = self.transmit(now, accepted.instance, Some(accepted.sent));
         let instance = &self.proxies.instances[accepted.instance as usize];
-        if accepted.is_data && instance.ends_connections() && !forwarded {
+        if accepted.is_data && instance.terminates_connections() && !forwarded {
             // The packet ends here; the proxy sends other packets.
             let row = self.flows[instance.flow as usize].row as usize;
             self.counters.path_counters[row].on_arrived(now.since(accepted.sent));
@@ -177,6 +177,6 @@ impl ProxyInstance {
         }
         let is_retransmission = !is_new && !forwarded;
         self.retransmissions += u64::from(is_retransmission);
-        is_retransmission || !forwarded && self.ends_connections()
+        is_retransmission || !forwarded && self.terminates_connections()
     }
 }

@@ -12,7 +12,7 @@ mod unsupported;
 mod wiring;
 
 use gridhaul_core::pep::{BufferStatus, Proxy, Side, TimeAverage};
-use gridhaul_scenario::scenario::Bypass;
+use gridhaul_scenario::scenario::PacketsWhileDown;
 use gridhaul_scenario::units::Instant;
 
 use builder::ProxyBuilder;
@@ -39,9 +39,9 @@ pub(crate) struct ProxyInstance {
     next: [u32; 2],
     /// Future crashes, the next one last: start, end, and whether packets are forwarded or dropped
     /// meanwhile.
-    crashes: Vec<(Instant, Instant, Bypass)>,
+    crashes: Vec<(Instant, Instant, PacketsWhileDown)>,
     /// During a crash: its end, and whether packets are forwarded or dropped.
-    down: Option<(Instant, Bypass)>,
+    down: Option<(Instant, PacketsWhileDown)>,
     /// Payload of both directions that is acknowledged but not yet delivered downstream.
     bytes_at_risk: TimeAverage,
     /// Number of crashes so far.
@@ -63,8 +63,8 @@ impl ProxyInstance {
     }
 
     /// Whether the proxy ends connections and forwards their data over others.
-    const fn ends_connections(&self) -> bool {
-        self.builder.mode.ends_connections()
+    const fn terminates_connections(&self) -> bool {
+        self.builder.mode.terminates_connections()
     }
 
     /// Payload received, acknowledged and released for one direction, if the proxy ends connections. `sent` is
@@ -73,7 +73,7 @@ impl ProxyInstance {
     pub(crate) fn progress(&self, from: Side, sent: u64) -> Option<BufferStatus> {
         let held = self.proxy.buffer_status(from);
         // A proxy that only forwards has received nothing.
-        if !self.ends_connections() || held.received == 0 {
+        if !self.terminates_connections() || held.received == 0 {
             return None;
         }
         let Some(first) = self.proxy.first_sequence_number(from) else { return Some(held) };

@@ -2,14 +2,14 @@
 
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::backend::Unsupported;
-use gridhaul_scenario::scenario::{Flow, Scenario, Waypoint};
+use gridhaul_scenario::scenario::{Flow, ProxyPosition, Scenario};
 
 /// The proxies that this backend cannot simulate, with reasons.
 pub(crate) fn unsupported(scenario: &Scenario) -> Vec<Unsupported> {
     let mut unsupported = Vec::new();
     for (name, flow) in &scenario.flow {
         // `ProxyWiring::new` reports an invalid path when the run begins.
-        let points = scenario.waypoints(name).unwrap_or_default();
+        let points = scenario.proxy_positions(name).unwrap_or_default();
         let Some(first) = points.first() else { continue };
         if scenario.stages(name).is_ok_and(|stages| stages.len() > 1)
             && let Some((node, _)) = scenario.node.get_index(first.node)
@@ -29,10 +29,10 @@ pub(crate) fn unsupported(scenario: &Scenario) -> Vec<Unsupported> {
 
 /// Proxies that end connections use no timestamps. With a handshake they remove the option from it; without
 /// a handshake the hosts cannot be prevented from using timestamps.
-fn timestamps(scenario: &Scenario, flow: &Flow, points: &[Waypoint]) -> Option<Unsupported> {
-    let ends = |point: &Waypoint| {
+fn timestamps(scenario: &Scenario, flow: &Flow, points: &[ProxyPosition]) -> Option<Unsupported> {
+    let ends = |point: &ProxyPosition| {
         let proxy = scenario.node[point.node].proxy.as_ref();
-        proxy.is_some_and(|proxy| proxy.mode.ends_connections())
+        proxy.is_some_and(|proxy| proxy.mode.terminates_connections())
     };
     let name = flow.stack.as_ref()?;
     let stack = StackParams::named(scenario, Some(name), flow.ip);

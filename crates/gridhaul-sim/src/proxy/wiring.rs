@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gridhaul_core::pep::{Side, TimeAverage};
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::backend::RunError;
-use gridhaul_scenario::scenario::{End, Flow, Proxy, Scenario, Waypoint};
+use gridhaul_scenario::scenario::{Flow, FlowEnd, Proxy, ProxyPosition, Scenario};
 use gridhaul_scenario::units::Instant;
 
 use super::builder::ProxyBuilder;
@@ -27,14 +27,15 @@ struct PathProxy<'s> {
     params: Arc<StackParams>,
     /// The same with the receive window that the proxy advertises, if it ends connections.
     advertised: Option<Arc<StackParams>>,
-    point: Waypoint,
+    point: ProxyPosition,
 }
 
 impl<'s> ProxyWiring<'s> {
     pub(crate) fn new(scenario: &'s Scenario) -> Result<Self, RunError> {
         let rows = scenario.flow.iter().map(|(name, flow)| {
-            let points =
-                scenario.waypoints(name).map_err(|error| RunError::Invalid(error.to_string()))?;
+            let points = scenario
+                .proxy_positions(name)
+                .map_err(|error| RunError::Invalid(error.to_string()))?;
             Ok(points.into_iter().filter_map(|point| path_proxy(scenario, flow, point)).collect())
         });
         Ok(Self { rows: rows.collect::<Result<_, RunError>>()?, proxies: Proxies::default() })
@@ -44,8 +45,9 @@ impl<'s> ProxyWiring<'s> {
     /// it, in order.
     pub(crate) fn route_entries(&self, row: usize, direction: usize) -> Vec<(usize, u32)> {
         let proxies = self.rows[row].iter().zip(FIRST_PROXY..);
-        let mut entries: Vec<_> =
-            proxies.map(|(path_proxy, entry)| (path_proxy.point.after[direction], entry)).collect();
+        let mut entries: Vec<_> = proxies
+            .map(|(path_proxy, entry)| (path_proxy.point.hops_before[direction], entry))
+            .collect();
         entries.sort_by_key(|&(after, _)| after);
         entries
     }
@@ -68,11 +70,11 @@ impl<'s> ProxyWiring<'s> {
             // The forward route has the hops and proxies upstream of this proxy before it; the reverse
             // route has those downstream.
             let downstream = self.rows[row].len() - 1 - index;
-            let right = route_starts[0] + (path_proxy.point.after[0] + index + 1) as u32;
-            let left = route_starts[1] + (path_proxy.point.after[1] + downstream + 1) as u32;
+            let right = route_starts[0] + (path_proxy.point.hops_before[0] + index + 1) as u32;
+            let left = route_starts[1] + (path_proxy.point.hops_before[1] + downstream + 1) as u32;
             let served_side = match path_proxy.proxy.served() {
-                End::From => Side::Client,
-                End::To => Side::Server,
+                FlowEnd::From => Side::Client,
+                FlowEnd::To => Side::Server,
             };
             let builder = ProxyBuilder {
                 mode: path_proxy.proxy.mode,
@@ -120,11 +122,15 @@ impl<'s> ProxyWiring<'s> {
     }
 }
 
-fn path_proxy<'s>(scenario: &'s Scenario, flow: &Flow, point: Waypoint) -> Option<PathProxy<'s>> {
+fn path_proxy<'s>(
+    scenario: &'s Scenario,
+    flow: &Flow,
+    point: ProxyPosition,
+) -> Option<PathProxy<'s>> {
     let proxy = scenario.node[point.node].proxy.as_ref()?;
     let stack = proxy.stack.as_ref().or(flow.stack.as_ref());
     let params = StackParams::named(scenario, stack, flow.ip);
     let with_window = || StackParams { receive_window: proxy.window(), ..params.clone() };
-    let advertised = proxy.mode.ends_connections().then(|| Arc::new(with_window()));
+    let advertised = proxy.mode.terminates_connections().then(|| Arc::new(with_window()));
     Some(PathProxy { proxy, params: Arc::new(params), advertised, point })
 }

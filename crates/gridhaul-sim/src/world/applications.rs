@@ -2,7 +2,7 @@
 
 use gridhaul_core::load::Arrival;
 use gridhaul_core::tcp::Sender;
-use gridhaul_scenario::scenario::End;
+use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::World;
@@ -133,7 +133,7 @@ impl World {
             self.on_delivered(now, flow_index);
             return;
         }
-        let side = if end.is_multiple_of(2) { End::From } else { End::To };
+        let side = if end.is_multiple_of(2) { FlowEnd::From } else { FlowEnd::To };
         loop {
             let flow = &mut self.flows[flow_index as usize];
             let row = flow.row;

@@ -3,14 +3,14 @@
 #![allow(dead_code, reason = "each test uses a part of these helpers")]
 
 use gridhaul_scenario::answer::{Answer, Metric};
-use gridhaul_scenario::backend::{Backend, Quiet, RunError};
+use gridhaul_scenario::backend::{Backend, NoProgress, RunError};
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_sim::Sim;
 
 /// Simulates a scenario on this number of threads.
 pub(crate) fn try_run(text: &str, threads: usize) -> Result<Answer, RunError> {
     let scenario = Scenario::from_toml(text, "test.toml").unwrap_or_else(|error| panic!("{error}"));
-    Sim { threads }.run(&scenario, &Quiet)
+    Sim { threads }.run(&scenario, &NoProgress)
 }
 
 /// Simulates a scenario that must succeed.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
 use gridhaul_scenario::answer::Answer;
-use gridhaul_scenario::scenario::reworded;
+use gridhaul_scenario::scenario::in_toml_terms;
 
 use crate::error::Error;
 
@@ -27,7 +27,7 @@ fn read(path: &Path) -> anyhow::Result<Answer> {
         // serde_json appends the position, which the message names already.
         let message = error.to_string();
         let message = message.rsplit_once(" at line ").map_or(&*message, |(message, _)| message);
-        let (reason, _) = reworded(message);
+        let (reason, _) = in_toml_terms(message);
         anyhow!(
             "{shown}:{line}:{column}: this is not an answer of gridhaul: {reason}\n  \
              help: give a results folder, an answer.json or a scenario"

@@ -88,17 +88,17 @@ pub(super) fn transits(scenario: &Scenario, name: &str, flow: &Flow) -> f64 {
     let mss = f64::from(StackParams::named(scenario, flow.stack.as_ref(), flow.ip).mss);
     let active = scenario.duration.saturating_sub(flow.start).as_secs_f64();
     let (messages, bytes) = offered(&flow.load, active);
-    let out = routes.out.len() as f64;
+    let out = routes.forward.len() as f64;
     let whole = (bytes / mss).ceil().max(1.0);
     if flow.transport != Transport::Tcp {
-        let hops = out + routes.back.len() as f64;
+        let hops = out + routes.reverse.len() as f64;
         return connections * messages * hops;
     }
-    let carried = routes.out.iter().map(|hop| capacity(scenario, *hop) * active);
+    let carried = routes.forward.iter().map(|hop| capacity(scenario, *hop) * active);
     let carried = carried.fold(f64::INFINITY, f64::min) / (8.0 * (mss.min(bytes) + HEADERS));
     let data = (connections * messages * whole).min(carried);
     let packets = data + connections * SEGMENTS_PER_CONNECTION;
-    packets * (out + routes.back.len() as f64)
+    packets * (out + routes.reverse.len() as f64)
 }
 
 /// Total capacity of all links of a hop in bit/s.

@@ -1,7 +1,7 @@
 //! Candidates: values of the chosen keys, and their cost.
 
 use gridhaul_report::quantity;
-use gridhaul_scenario::scenario::{Choice, Plan, Scenario};
+use gridhaul_scenario::scenario::{Choice, PlanSpecification, Scenario};
 
 /// Values of the chosen keys, in their order; `None` for keys that do not apply.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,10 +63,14 @@ fn describe_value(key: &str, value: &str, choices: &[Choice]) -> String {
 }
 
 /// All candidates in order of cost; equal costs in the order of the file.
-pub(crate) fn candidates(scenario: &Scenario, plan: &Plan, choices: &[Choice]) -> Vec<Candidate> {
+pub(crate) fn candidates(
+    scenario: &Scenario,
+    plan: &PlanSpecification,
+    choices: &[Choice],
+) -> Vec<Candidate> {
     let mut parameter_sets = combined(choices, |_| true, true);
     if plan.without_aggregators {
-        parameter_sets.extend(combined(choices, |choice| !choice.of_collectors, false));
+        parameter_sets.extend(combined(choices, |choice| !choice.of_aggregators, false));
     }
     let cost_model = CostModel::new(scenario, plan, choices);
     let mut candidates: Vec<_> = parameter_sets
@@ -104,7 +108,7 @@ fn combined(
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CostModel<'a> {
     scenario: &'a Scenario,
-    plan: &'a Plan,
+    plan: &'a PlanSpecification,
     choices: &'a [Choice],
 }
 
@@ -121,7 +125,11 @@ pub(crate) struct CostItem {
 }
 
 impl<'a> CostModel<'a> {
-    pub(crate) const fn new(scenario: &'a Scenario, plan: &'a Plan, choices: &'a [Choice]) -> Self {
+    pub(crate) const fn new(
+        scenario: &'a Scenario,
+        plan: &'a PlanSpecification,
+        choices: &'a [Choice],
+    ) -> Self {
         Self { scenario, plan, choices }
     }
 

@@ -4,7 +4,7 @@ use gridhaul_report::chart::{
     Axis, Cell, CellState, DataPoint, LineChart, LineSeries, Reference, RegionChart,
 };
 use gridhaul_report::{NamedChart, format, quantity};
-use gridhaul_scenario::scenario::{Choice, Plan};
+use gridhaul_scenario::scenario::{Choice, PlanSpecification};
 
 use super::candidate::{Candidate, ParameterSet};
 use super::evaluate::CandidateError;
@@ -16,7 +16,7 @@ use crate::error::Error;
 pub(crate) fn charts(
     search: &mut Search<'_>,
     limits: &[Limit],
-    plan: &Plan,
+    plan: &PlanSpecification,
     anchor: &Candidate,
     wins: bool,
 ) -> Result<Vec<NamedChart>, Error> {
@@ -39,7 +39,7 @@ pub(crate) fn charts(
 fn region(
     search: &mut Search<'_>,
     limits: &[Limit],
-    plan: &Plan,
+    plan: &PlanSpecification,
     anchor: &Candidate,
     (x, y): (usize, usize),
     wins: bool,
@@ -82,7 +82,7 @@ fn region(
 fn cell(
     search: &mut Search<'_>,
     limits: &[Limit],
-    plan: &Plan,
+    plan: &PlanSpecification,
     parameters: &ParameterSet,
     cost: f64,
 ) -> Result<(CellState, String), Error> {
@@ -167,7 +167,7 @@ fn axis(choice: &Choice) -> Axis {
 }
 
 /// Formats a cost with its currency.
-pub(crate) fn money(cost: f64, plan: &Plan) -> String {
+pub(crate) fn money(cost: f64, plan: &PlanSpecification) -> String {
     // Rounded to cents.
     format::value((cost * 100.0).round() / 100.0, &plan.currency)
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use gridhaul_scenario::answer::{Answer, Metric, Point};
-use gridhaul_scenario::backend::{Backend, Quiet, RunError};
+use gridhaul_scenario::backend::{Backend, NoProgress, RunError};
 use gridhaul_scenario::scenario::{Choices, Load, Scenario};
 
 use super::candidate::ParameterSet;
@@ -127,7 +127,7 @@ impl<'a> Evaluator<'a> {
         if self.backend.supports(scenario).is_err() {
             return Ok(None);
         }
-        match self.backend.run(scenario, &Quiet) {
+        match self.backend.run(scenario, &NoProgress) {
             Ok(answer) => Ok(Some(answer)),
             Err(RunError::Unsupported(_)) => Ok(None),
             Err(error) => Err(error.into()),
@@ -140,7 +140,7 @@ impl<'a> Evaluator<'a> {
             let keys: Vec<_> = keys.iter().map(ToString::to_string).collect();
             return Ok(self.without_answer(keys.join("; ")));
         }
-        let answer = match self.backend.run(&scenario, &Quiet) {
+        let answer = match self.backend.run(&scenario, &NoProgress) {
             Ok(answer) => answer,
             Err(RunError::Unsupported(keys)) => {
                 let keys: Vec<_> = keys.iter().map(ToString::to_string).collect();

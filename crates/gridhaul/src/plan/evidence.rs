@@ -227,7 +227,7 @@ fn undelivered(row: &Row, measured: f64) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use gridhaul_scenario::backend::{Backend, Quiet};
+    use gridhaul_scenario::backend::{Backend, NoProgress};
 
     use super::super::limits::limits;
     use super::super::test_backends::{FakeBackend, district, plan_of, point};
@@ -241,7 +241,7 @@ mod tests {
         for (seed, loss) in (1..).zip(losses) {
             let run = Scenario { seed, ..scenario.clone() };
             let backend = FakeBackend::new(|_: &Scenario| Some(*loss));
-            evidence.add(backend.run(&run, &Quiet).unwrap());
+            evidence.add(backend.run(&run, &NoProgress).unwrap());
         }
         evidence.decision(&limits(&scenario, &plan), last)
     }
@@ -301,7 +301,7 @@ mod tests {
         for (seed, loss) in [(4, 0.01), (5, 0.02), (6, 0.03)] {
             let backend = FakeBackend::new(move |_: &Scenario| Some(loss));
             let run = Scenario { seed, ..scenario.clone() };
-            evidence.add(backend.run(&run, &Quiet).unwrap());
+            evidence.add(backend.run(&run, &NoProgress).unwrap());
         }
         let answer = evidence.answer().unwrap();
         let estimate = answer.points[0].flows[0].metrics[&Metric::SegmentLossTotal];

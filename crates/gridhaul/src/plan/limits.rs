@@ -2,7 +2,7 @@
 
 use gridhaul_report::format;
 use gridhaul_scenario::answer::{DeadlineCheck, Metric, Point, Row};
-use gridhaul_scenario::scenario::{Plan, Scenario};
+use gridhaul_scenario::scenario::{PlanSpecification, Scenario};
 use serde::Serialize;
 
 /// A limit of a flow.
@@ -47,7 +47,7 @@ pub(crate) enum LimitState {
 }
 
 /// The limits of a plan, in the order of the file.
-pub(crate) fn limits(scenario: &Scenario, plan: &Plan) -> Vec<Limit> {
+pub(crate) fn limits(scenario: &Scenario, plan: &PlanSpecification) -> Vec<Limit> {
     let mut limits = Vec::new();
     for (name, limit) in &plan.limit {
         let mut add = |kind, bound: f64, seconds: f64| {
@@ -62,7 +62,7 @@ pub(crate) fn limits(scenario: &Scenario, plan: &Plan) -> Vec<Limit> {
         if let Some(time) = limit.delay_p98 {
             add(LimitKind::DelayP98, time.as_secs_f64(), time.as_secs_f64());
         }
-        let deadline = scenario.flow.get(name).and_then(|flow| flow.deadline_in_force());
+        let deadline = scenario.flow.get(name).and_then(|flow| flow.effective_deadline());
         if let (true, Some(time)) = (limit.deadline, deadline) {
             add(LimitKind::Deadline, 1.0 - DeadlineCheck::SHARE, time.as_secs_f64());
         }

@@ -30,8 +30,8 @@ use anyhow::anyhow;
 use gridhaul_model::Model;
 use gridhaul_report::{NamedChart, TextTable};
 use gridhaul_scenario::answer::Answer;
-use gridhaul_scenario::backend::{Backend, Quiet};
-use gridhaul_scenario::scenario::{Choice, Choices, Plan, Scenario};
+use gridhaul_scenario::backend::{Backend, NoProgress};
+use gridhaul_scenario::scenario::{Choice, Choices, PlanSpecification, Scenario};
 
 use crate::error::Error;
 use candidate::{Candidate, CostItem, CostModel, candidates};
@@ -48,7 +48,7 @@ use verify::{Verified, verify};
 /// The outcome of planning.
 #[derive(Debug)]
 pub struct PlanOutcome {
-    pub(crate) plan: Plan,
+    pub(crate) plan: PlanSpecification,
     pub(crate) choices: Choices,
     pub(crate) limits: Vec<Limit>,
     /// Number of candidates, and of those that the model evaluated.
@@ -140,7 +140,7 @@ impl PlanOutcome {
     /// The model has no answer.
     pub fn answers(&self) -> Result<Vec<Answer>, Error> {
         let Some(choice) = self.choice() else { return Ok(Vec::new()) };
-        let mut answers = vec![Model.run(choice, &Quiet)?];
+        let mut answers = vec![Model.run(choice, &NoProgress)?];
         answers.extend(self.simulation());
         Ok(answers)
     }

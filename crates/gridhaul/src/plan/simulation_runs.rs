@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use gridhaul_scenario::answer::Answer;
-use gridhaul_scenario::backend::Quiet;
+use gridhaul_scenario::backend::NoProgress;
 use gridhaul_scenario::scenario::{Choices, Scenario};
 use rayon::prelude::*;
 
@@ -175,7 +175,7 @@ impl<'a> SimulationRuns<'a> {
         let run = |&(job, number): &(usize, usize)| {
             let scenario: &Scenario = &jobs[job].scenario;
             let seed = scenario.seed.wrapping_add(number as u64);
-            let answer = simulator.run(&Scenario { seed, ..scenario.clone() }, &Quiet);
+            let answer = simulator.run(&Scenario { seed, ..scenario.clone() }, &NoProgress);
             observer.advance(done.fetch_add(1, Ordering::Relaxed) + 1, total);
             answer
         };

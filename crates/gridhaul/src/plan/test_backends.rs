@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gridhaul_scenario::answer::{Answer, Estimate, Metric, Point, Row};
 use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
-use gridhaul_scenario::scenario::{Choices, CongestionControlAlgorithm, Plan, Scenario};
+use gridhaul_scenario::scenario::{
+    Choices, CongestionControlAlgorithm, PlanSpecification, Scenario,
+};
 
 /// A thousand meters with aggregators; a plan with these choices and costs, and a loss limit of 2 %.
 pub(crate) fn district(choose: &str, cost: &str) -> Scenario {
@@ -39,7 +41,7 @@ limit.reading.loss = "2 %"
 }
 
 /// The plan of a scenario and its choices.
-pub(crate) fn plan_of(scenario: &Scenario) -> (Plan, Choices) {
+pub(crate) fn plan_of(scenario: &Scenario) -> (PlanSpecification, Choices) {
     (scenario.plan.clone().unwrap(), scenario.choices().unwrap())
 }
 

@@ -187,7 +187,7 @@ fn not_yet_simulated(
 
 #[cfg(test)]
 mod tests {
-    use gridhaul_scenario::backend::Quiet;
+    use gridhaul_scenario::backend::NoProgress;
     use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Scenario};
 
     use super::super::candidate::{CostModel, candidates};
@@ -238,7 +238,7 @@ mod tests {
             cost_model: CostModel::new(&scenario, &plan, choices.keys()),
             evaluator: Evaluator::new(&model, &choices, &limits),
         };
-        let progress = |_: &str| Box::new(Quiet) as Box<dyn Progress>;
+        let progress = |_: &str| Box::new(NoProgress) as Box<dyn Progress>;
         let verification = Verification {
             simulator: &simulator,
             depth,

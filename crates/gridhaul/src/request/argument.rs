@@ -3,7 +3,7 @@
 use std::ops::Range as Span;
 use std::str::FromStr;
 
-use gridhaul_scenario::scenario::{Range, Values};
+use gridhaul_scenario::scenario::{ValueRange, Values};
 use toml::Value;
 
 /// A key and its new value: `link.uplink.forward.rate=3 Mbit/s`.
@@ -99,7 +99,7 @@ fn range(text: &str, log: bool) -> Result<Values, String> {
         points.parse().map_err(|_| format!("expected the number of points, found {points:?}"))?;
     let ends = Some([value_of(first), value_of(last)]);
     let (linear, log) = if log { (None, ends) } else { (ends, None) };
-    Ok(Values::Range(Range { linear, log, points }))
+    Ok(Values::Range(ValueRange { linear, log, points }))
 }
 
 /// Splits at the commas outside quotes and brackets.

@@ -1,6 +1,6 @@
 //! Errors of a changed scenario with the names of command-line arguments.
 
-use gridhaul_scenario::scenario::{Diagnostic, Place, Scenario, ScenarioError};
+use gridhaul_scenario::scenario::{Diagnostic, Scenario, ScenarioError, SourceLocation};
 
 use super::argument::{ArgumentText, Setting, Vary};
 
@@ -58,12 +58,12 @@ impl Argument {
         let argument = &self.source.text;
         // Without an index, the diagnostic points at all values or at the key.
         let whole = self.source.values.first().zip(self.source.values.last());
-        diagnostic.place = match (value.and_then(|value| self.source.values.get(value)), whole) {
-            (Some(span), _) => Some(Place::in_argument(argument, span.clone(), below)),
+        diagnostic.location = match (value.and_then(|value| self.source.values.get(value)), whole) {
+            (Some(span), _) => Some(SourceLocation::in_argument(argument, span.clone(), below)),
             (None, Some((first, last))) if rest.starts_with('.') => {
-                Some(Place::of_argument(argument, first.start..last.end))
+                Some(SourceLocation::of_argument(argument, first.start..last.end))
             }
-            _ => Some(Place::of_argument(argument, self.source.key.clone())),
+            _ => Some(SourceLocation::of_argument(argument, self.source.key.clone())),
         };
     }
 }

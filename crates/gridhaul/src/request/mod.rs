@@ -8,7 +8,7 @@ use std::path::Path;
 
 use anyhow::{anyhow, bail};
 use gridhaul_data::trace;
-use gridhaul_scenario::scenario::{Plan, Scenario, Sweep, Values};
+use gridhaul_scenario::scenario::{PlanSpecification, Scenario, Sweep, Values};
 use gridhaul_scenario::units::Duration;
 use indexmap::IndexMap;
 use toml::Value;
@@ -51,7 +51,7 @@ pub fn load(
     let (mut scenario, notes) = change(scenario, &shown, changes, vary)?;
     if is_changed {
         // A change may name a trace relative to the scenario file.
-        scenario.lies_in(Scenario::folder_of(file));
+        scenario.set_folder(Scenario::folder_of(file));
         let context = ArgumentContext::of_axes(&scenario, vary);
         trace::check(&scenario).map_err(|error| with_argument_names(error, &shown, &context))?;
     }
@@ -146,7 +146,11 @@ fn set(mut scenario: Scenario, file: &str, settings: &[Setting]) -> anyhow::Resu
 }
 
 /// The plan with one key set. The names of entries in `choose` and `cost` contain dots themselves.
-fn with_plan_key(plan: &Plan, key: &str, value: &Value) -> anyhow::Result<Plan> {
+fn with_plan_key(
+    plan: &PlanSpecification,
+    key: &str,
+    value: &Value,
+) -> anyhow::Result<PlanSpecification> {
     let mut tree = Value::try_from(plan)?;
     let steps: Vec<_> = match key.split_once('.') {
         Some((table @ ("choose" | "cost"), rest)) => vec![table, rest.trim_matches('"')],
@@ -161,7 +165,7 @@ fn with_plan_key(plan: &Plan, key: &str, value: &Value) -> anyhow::Result<Plan> 
     }
     *place = value.clone();
     tree.try_into().map_err(|error: toml::de::Error| {
-        let (message, remedy) = gridhaul_scenario::scenario::reworded(error.message());
+        let (message, remedy) = gridhaul_scenario::scenario::in_toml_terms(error.message());
         let help = if remedy.is_empty() { String::new() } else { format!("\n  help: {remedy}") };
         anyhow!("{message}{help}")
     })

@@ -16,7 +16,7 @@ use std::fs;
 
 use gridhaul_model::Model;
 use gridhaul_scenario::answer::{Metric, Point, Row};
-use gridhaul_scenario::backend::{Backend, Quiet};
+use gridhaul_scenario::backend::{Backend, NoProgress};
 use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 use gridhaul_sim::Sim;
 
@@ -117,8 +117,8 @@ fn check(file: &str, table: &mut String) -> (usize, Vec<String>) {
         if Model.supports(scenario).is_err() || Sim::default().supports(scenario).is_err() {
             continue;
         }
-        let model = Model.run(scenario, &Quiet).unwrap();
-        let simulated = Sim::default().run(scenario, &Quiet).unwrap();
+        let model = Model.run(scenario, &NoProgress).unwrap();
+        let simulated = Sim::default().run(scenario, &NoProgress).unwrap();
         compared += 1;
         let at = values(&point);
         let place = format!("{file} {at}");

@@ -66,7 +66,7 @@ fn files_that_are_no_scenarios() {
     for (text, reason) in [
         ("{\"schema\": \"x\"}", "expected a whole number from 0 to 4294967295, found the text"),
         ("[]", "is not an answer"),
-        ("{}", "has no key `schema`"),
+        ("{}", "lacks the required key `schema`"),
         ("{\"schema\": 1, \"points\": 3}", "expected a list, found `3`"),
         ("{", "is not an answer"),
     ] {

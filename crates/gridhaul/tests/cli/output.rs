@@ -197,7 +197,7 @@ fn a_scenario_comes_through_standard_input() {
     let done = piped(&desk, "run -", &SMALL.replace("5 s", "5 seconds"));
     assert!(done.code == Some(2) && done.err.starts_with("error: standard input:3:"), "{done:?}");
     let done = desk.run("run -");
-    assert!(done.code == Some(2) && done.err.contains("this is empty"), "{done:?}");
+    assert!(done.code == Some(2) && done.err.contains("the input is empty"), "{done:?}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use gridhaul_scenario::scenario::End;
+use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
 
 /// A message that an application writes to its carrier. `C` and `P` have size zero if the carrier has only
@@ -39,29 +39,29 @@ pub trait Carrier {
     type Payload;
 
     /// Writes a message at an end. Data that the transport does not accept at once wait in the send buffer.
-    fn write(&mut self, end: End, message: Message<Self::Class, Self::Payload>);
+    fn write(&mut self, end: FlowEnd, message: Message<Self::Class, Self::Payload>);
 
     /// Writes a message if the transport accepts its first byte at once, as a non-blocking socket does;
     /// returns whether it was written. `refused` states whether the previous message was refused: a full socket
     /// becomes writable only at its low-water mark (tcp(7), `TCP_NOTSENT_LOWAT`).
     fn try_write(
         &mut self,
-        end: End,
+        end: FlowEnd,
         message: Message<Self::Class, Self::Payload>,
         refused: bool,
     ) -> bool;
 
     /// Writes this many bytes without message boundaries; [`u64::MAX`] for an endless stream.
-    fn write_stream(&mut self, end: End, bytes: u64);
+    fn write_stream(&mut self, end: FlowEnd, bytes: u64);
 
     /// Closes an end for writing: a FIN follows the data.
-    fn close(&mut self, end: End);
+    fn close(&mut self, end: FlowEnd);
 
     /// Bytes written at an end so far.
-    fn written(&self, end: End) -> u64;
+    fn written(&self, end: FlowEnd) -> u64;
 
     /// Bytes of the other end's stream delivered in order at this end.
-    fn delivered(&self, end: End) -> u64;
+    fn delivered(&self, end: FlowEnd) -> u64;
 
     /// Whether the connection is established and accepts data.
     fn is_open(&self) -> bool;

@@ -1,7 +1,7 @@
 //! Request-response dialogues (`request_response`): derives the next message from the data delivered at
 //! each end.
 
-use gridhaul_scenario::scenario::End;
+use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
 
 use super::{Carrier, Delivered, other, write};
@@ -12,7 +12,7 @@ use crate::load::{Arrival, RequestResponse};
 pub(super) struct Dialogue {
     load: RequestResponse,
     /// The next message, and the end that writes it.
-    next: Option<(End, Arrival)>,
+    next: Option<(FlowEnd, Arrival)>,
     /// Delivered bytes at the `from` and at the `to` end at which the message in flight is complete;
     /// [`u64::MAX`] at an end without one.
     whole: [u64; 2],
@@ -21,7 +21,7 @@ pub(super) struct Dialogue {
 impl Dialogue {
     pub(super) const fn new(load: RequestResponse) -> Self {
         let first = load.first_request();
-        Self { load, next: Some((End::From, first)), whole: [u64::MAX; 2] }
+        Self { load, next: Some((FlowEnd::From, first)), whole: [u64::MAX; 2] }
     }
 
     /// When the next message is written; [`Instant::NEVER`] while one is in flight.
@@ -31,13 +31,13 @@ impl Dialogue {
 
     /// Delivered bytes at an end at which the message in flight is complete.
     #[inline]
-    pub(super) const fn watch(&self, end: End) -> u64 {
+    pub(super) const fn watch(&self, end: FlowEnd) -> u64 {
         self.whole[end as usize]
     }
 
     /// When the request without complete response was ready; `None` during a pause.
     pub(super) fn unanswered(&self) -> Option<Instant> {
-        let is_pause = matches!(self.next, Some((End::From, _)));
+        let is_pause = matches!(self.next, Some((FlowEnd::From, _)));
         (!is_pause).then(|| self.load.requested_at())
     }
 
@@ -57,7 +57,7 @@ impl Dialogue {
     pub(super) fn poll_delivered(
         &mut self,
         now: Instant,
-        end: End,
+        end: FlowEnd,
         carrier: &impl Carrier,
     ) -> Option<Delivered> {
         let whole = &mut self.whole[end as usize];
@@ -68,10 +68,10 @@ impl Dialogue {
         let requested_at = self.load.requested_at();
         // The load gets the whole message at once.
         let next = match end {
-            End::To => self.load.handle_request_bytes(now, u64::MAX / 2),
-            End::From => self.load.handle_response_bytes(now, u64::MAX / 2),
+            FlowEnd::To => self.load.handle_request_bytes(now, u64::MAX / 2),
+            FlowEnd::From => self.load.handle_response_bytes(now, u64::MAX / 2),
         };
         self.next = next.map(|arrival| (end, arrival));
-        matches!(end, End::From).then_some(Delivered { id, at: requested_at })
+        matches!(end, FlowEnd::From).then_some(Delivered { id, at: requested_at })
     }
 }

@@ -1,6 +1,6 @@
 //! Messages as fast as the transport accepts them, during on periods (`on_off` without a rate).
 
-use gridhaul_scenario::scenario::End;
+use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
 
 use super::in_flight::{InFlightMessages, Outbox};
@@ -28,7 +28,7 @@ impl GreedySender {
         self.load.periods.advance(now);
         if self.load.periods.active() && !carrier.is_open() {
             let arrival = Arrival { at: now, bytes: self.load.bytes };
-            let end = write(carrier, End::From, arrival, (class, None));
+            let end = write(carrier, FlowEnd::From, arrival, (class, None));
             self.outbox.push(now, end, in_flight);
         }
     }
@@ -46,9 +46,9 @@ impl GreedySender {
             return false;
         }
         let arrival = Arrival { at: now, bytes: self.load.bytes };
-        let message = message(carrier, End::From, arrival, (class, None));
+        let message = message(carrier, FlowEnd::From, arrival, (class, None));
         let end = message.id;
-        self.load.refused = !carrier.try_write(End::From, message, self.load.refused);
+        self.load.refused = !carrier.try_write(FlowEnd::From, message, self.load.refused);
         if self.load.refused {
             return false;
         }

@@ -16,7 +16,7 @@ mod open_loop;
 mod tests;
 mod transfer;
 
-use gridhaul_scenario::scenario::End;
+use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
 
 use self::dialogue::Dialogue;
@@ -88,7 +88,7 @@ impl<C: Copy> Application<C> {
     ) {
         let class = self.class;
         match &mut self.behaviour {
-            Behaviour::Bulk => carrier.write_stream(End::From, u64::MAX),
+            Behaviour::Bulk => carrier.write_stream(FlowEnd::From, u64::MAX),
             Behaviour::Transfer(transfer) => transfer.write(carrier),
             Behaviour::OpenLoop(open_loop) => {
                 open_loop.handle_timeout(now, class, carrier, in_flight);
@@ -108,7 +108,7 @@ impl<C: Copy> Application<C> {
         in_flight: &mut InFlightMessages,
     ) {
         if let Behaviour::Recorded(outbox) = &mut self.behaviour {
-            let end = write(carrier, End::From, arrival, (self.class, payload));
+            let end = write(carrier, FlowEnd::From, arrival, (self.class, payload));
             outbox.push(arrival.at, end, in_flight);
         }
     }
@@ -149,18 +149,18 @@ impl<C: Copy> Application<C> {
     pub fn poll_delivered<A: Carrier<Class = C>>(
         &mut self,
         now: Instant,
-        end: End,
+        end: FlowEnd,
         carrier: &mut A,
         in_flight: &mut InFlightMessages,
     ) -> Option<Delivered> {
         match (&mut self.behaviour, end) {
-            (Behaviour::Transfer(transfer), End::To) => {
+            (Behaviour::Transfer(transfer), FlowEnd::To) => {
                 transfer.handle_delivered(now, carrier);
                 None
             }
             (Behaviour::Dialogue(dialogue), _) => dialogue.poll_delivered(now, end, carrier),
-            (_, End::To) => self.outbox_mut()?.pop(carrier.delivered(End::To), in_flight),
-            (_, End::From) => None,
+            (_, FlowEnd::To) => self.outbox_mut()?.pop(carrier.delivered(FlowEnd::To), in_flight),
+            (_, FlowEnd::From) => None,
         }
     }
 
@@ -175,7 +175,7 @@ impl<C: Copy> Application<C> {
             Behaviour::OpenLoop(OpenLoop { outbox, .. })
             | Behaviour::Greedy(GreedySender { outbox, .. })
             | Behaviour::Recorded(outbox) => outbox.watch(in_flight),
-            Behaviour::Dialogue(dialogue) => dialogue.watch(End::To),
+            Behaviour::Dialogue(dialogue) => dialogue.watch(FlowEnd::To),
         }
     }
 
@@ -184,7 +184,7 @@ impl<C: Copy> Application<C> {
     #[must_use]
     pub const fn watch_response(&self) -> Option<u64> {
         match &self.behaviour {
-            Behaviour::Dialogue(dialogue) => Some(dialogue.watch(End::From)),
+            Behaviour::Dialogue(dialogue) => Some(dialogue.watch(FlowEnd::From)),
             _ => None,
         }
     }
@@ -258,7 +258,7 @@ impl<C> Application<C> {
 /// The message of an arrival, with its identifier at this end.
 fn message<A: Carrier>(
     carrier: &A,
-    end: End,
+    end: FlowEnd,
     arrival: Arrival,
     (class, payload): (A::Class, Option<A::Payload>),
 ) -> Message<A::Class, A::Payload> {
@@ -269,7 +269,7 @@ fn message<A: Carrier>(
 /// Writes a message at an end. Returns its identifier, the stream position after its last byte.
 fn write<A: Carrier>(
     carrier: &mut A,
-    end: End,
+    end: FlowEnd,
     arrival: Arrival,
     content: (A::Class, Option<A::Payload>),
 ) -> u64 {
@@ -279,9 +279,9 @@ fn write<A: Carrier>(
     id
 }
 
-const fn other(end: End) -> End {
+const fn other(end: FlowEnd) -> FlowEnd {
     match end {
-        End::From => End::To,
-        End::To => End::From,
+        FlowEnd::From => FlowEnd::To,
+        FlowEnd::To => FlowEnd::From,
     }
 }

@@ -1,7 +1,7 @@
 //! Open-loop messages, at times independent of the network (`periodic`, `poisson`, `burst`, `on_off` with a
 //! rate).
 
-use gridhaul_scenario::scenario::End;
+use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
 
 use super::in_flight::{InFlightMessages, Outbox};
@@ -25,7 +25,7 @@ impl OpenLoop {
         in_flight: &mut InFlightMessages,
     ) {
         while let Some(arrival) = self.source.next_message_by(now) {
-            let end = write(carrier, End::From, arrival, (class, None));
+            let end = write(carrier, FlowEnd::From, arrival, (class, None));
             self.outbox.push(arrival.at, end, in_flight);
         }
     }

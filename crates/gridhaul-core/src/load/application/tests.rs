@@ -1,6 +1,6 @@
 //! Applications on a fake carrier whose deliveries the test controls.
 
-use gridhaul_scenario::scenario::{self, Load, Spread};
+use gridhaul_scenario::scenario::{self, Load, PeriodDistribution};
 use gridhaul_scenario::units::{BitRate, Bytes, Duration, Probability};
 use proptest::prelude::*;
 
@@ -30,12 +30,12 @@ impl FakeCarrier {
     }
 
     /// Delivers up to this many bytes written at the other end.
-    fn deliver(&mut self, end: End, bytes: u64) {
+    fn deliver(&mut self, end: FlowEnd, bytes: u64) {
         let delivered = &mut self.delivered[end as usize];
         *delivered = delivered.saturating_add(bytes).min(self.written[other(end) as usize]);
     }
 
-    fn ids(&self, end: End) -> Vec<u64> {
+    fn ids(&self, end: FlowEnd) -> Vec<u64> {
         self.messages[end as usize].iter().map(|message| message.id).collect()
     }
 }
@@ -44,7 +44,7 @@ impl Carrier for FakeCarrier {
     type Class = Class;
     type Payload = &'static str;
 
-    fn write(&mut self, end: End, message: Message<Class, &'static str>) {
+    fn write(&mut self, end: FlowEnd, message: Message<Class, &'static str>) {
         self.write_stream(end, message.bytes);
         assert_eq!(message.id, self.written[end as usize], "the identifier is the position");
         self.messages[end as usize].push(message);
@@ -52,7 +52,7 @@ impl Carrier for FakeCarrier {
 
     fn try_write(
         &mut self,
-        end: End,
+        end: FlowEnd,
         message: Message<Class, &'static str>,
         refused: bool,
     ) -> bool {
@@ -65,22 +65,22 @@ impl Carrier for FakeCarrier {
         accepts
     }
 
-    fn write_stream(&mut self, end: End, bytes: u64) {
+    fn write_stream(&mut self, end: FlowEnd, bytes: u64) {
         assert!(!self.closed[end as usize], "nothing may be written after close");
         let written = &mut self.written[end as usize];
         *written = written.saturating_add(bytes);
     }
 
-    fn close(&mut self, end: End) {
+    fn close(&mut self, end: FlowEnd) {
         assert!(!self.closed[end as usize], "an end is closed once");
         self.closed[end as usize] = true;
     }
 
-    fn written(&self, end: End) -> u64 {
+    fn written(&self, end: FlowEnd) -> u64 {
         self.written[end as usize]
     }
 
-    fn delivered(&self, end: End) -> u64 {
+    fn delivered(&self, end: FlowEnd) -> u64 {
         self.delivered[end as usize]
     }
 
@@ -106,7 +106,7 @@ fn application(load: &Load) -> Application<Class> {
 fn delivered_messages(
     application: &mut Application<Class>,
     now: Instant,
-    (end, carrier): (End, &mut FakeCarrier),
+    (end, carrier): (FlowEnd, &mut FakeCarrier),
     in_flight: &mut InFlightMessages,
 ) -> Vec<Delivered> {
     std::iter::from_fn(|| application.poll_delivered(now, end, carrier, in_flight)).collect()
@@ -128,9 +128,9 @@ fn bulk_writes_without_end_and_has_no_messages() {
     bulk.handle_timeout(at(1_000), &mut carrier, &mut in_flight);
     assert_eq!((carrier.written, carrier.closed), ([u64::MAX, 0], [false; 2]));
     assert_eq!((bulk.next_deadline(), bulk.has_messages()), (Instant::NEVER, false));
-    carrier.deliver(End::To, 1 << 40);
+    carrier.deliver(FlowEnd::To, 1 << 40);
     assert_eq!(
-        delivered_messages(&mut bulk, at(2_000), (End::To, &mut carrier), &mut in_flight),
+        delivered_messages(&mut bulk, at(2_000), (FlowEnd::To, &mut carrier), &mut in_flight),
         []
     );
     assert_eq!(bulk.watch(&in_flight), u64::MAX);
@@ -144,16 +144,19 @@ fn a_transfer_closes_after_its_last_byte() {
     app.handle_timeout(at(1_000), &mut carrier, &mut in_flight);
     assert_eq!((carrier.written, carrier.closed), ([5_000, 0], [true, false]));
     assert_eq!(app.watch(&in_flight), 5_000);
-    carrier.deliver(End::To, 4_999);
+    carrier.deliver(FlowEnd::To, 4_999);
     assert_eq!(
-        delivered_messages(&mut app, at(3_000), (End::To, &mut carrier), &mut in_flight),
+        delivered_messages(&mut app, at(3_000), (FlowEnd::To, &mut carrier), &mut in_flight),
         []
     );
     assert!(!app.transfer().unwrap().is_complete() && !carrier.closed[1]);
-    carrier.deliver(End::To, 1);
+    carrier.deliver(FlowEnd::To, 1);
     for now in [at(4_000), at(5_000)] {
         // At the second call the transfer is already complete.
-        assert_eq!(delivered_messages(&mut app, now, (End::To, &mut carrier), &mut in_flight), []);
+        assert_eq!(
+            delivered_messages(&mut app, now, (FlowEnd::To, &mut carrier), &mut in_flight),
+            []
+        );
     }
     let transfer = app.transfer().unwrap();
     assert_eq!((transfer.start, transfer.completed), (at(1_000), at(4_000)));
@@ -176,9 +179,9 @@ fn a_recorded_trace_passes_payload_on() {
     let expected = Message { id: 3, class: 7, at: at(1_500), bytes: 3, payload: Some("abc") };
     assert_eq!(carrier.messages[0], [expected]);
     assert_eq!(recorded.undelivered(&in_flight).collect::<Vec<_>>(), [at(1_500)]);
-    carrier.deliver(End::To, 3);
+    carrier.deliver(FlowEnd::To, 3);
     let delivered =
-        delivered_messages(&mut recorded, at(2_000), (End::To, &mut carrier), &mut in_flight);
+        delivered_messages(&mut recorded, at(2_000), (FlowEnd::To, &mut carrier), &mut in_flight);
     assert_eq!(delivered, [Delivered { id: 3, at: at(1_500) }]);
     assert_eq!(recorded.undelivered(&in_flight).count(), 0);
 }
@@ -190,7 +193,7 @@ fn greedy() -> Application<Class> {
         on: Duration::from_secs(1),
         off: Duration::from_secs(1),
         rate: None,
-        spread: Spread::Fixed,
+        spread: PeriodDistribution::Fixed,
         synchronised: false,
     }))
 }
@@ -215,7 +218,10 @@ fn an_on_period_without_rate_writes_when_the_carrier_accepts_messages() {
     let (mut app, mut carrier, mut in_flight) =
         (greedy(), FakeCarrier::open(), InFlightMessages::default());
     let now = advance_to_on_period(&mut app, &mut carrier, &mut in_flight);
-    assert!(carrier.ids(End::From).is_empty(), "an open connection is written to by poll_write");
+    assert!(
+        carrier.ids(FlowEnd::From).is_empty(),
+        "an open connection is written to by poll_write"
+    );
     carrier.accepts = 2;
     let mut poll = |carrier: &mut FakeCarrier| app.poll_write(now, carrier, &mut in_flight);
     assert_eq!([(); 4].map(|()| poll(&mut carrier)), [true, true, false, false]);
@@ -223,7 +229,7 @@ fn an_on_period_without_rate_writes_when_the_carrier_accepts_messages() {
     assert!(poll(&mut carrier));
     // Each call states whether the previous message was refused.
     assert_eq!(carrier.refused, [false, false, false, true, true]);
-    assert_eq!(carrier.ids(End::From), [100, 200, 300]);
+    assert_eq!(carrier.ids(FlowEnd::From), [100, 200, 300]);
     app.advance(app.next_deadline());
     assert!(!app.is_in_burst());
     carrier.accepts = 1;
@@ -235,7 +241,7 @@ fn an_on_period_before_the_connection_is_established_writes_one_message() {
     let (mut app, mut carrier, mut in_flight) =
         (greedy(), FakeCarrier::default(), InFlightMessages::default());
     let now = advance_to_on_period(&mut app, &mut carrier, &mut in_flight);
-    assert_eq!(carrier.ids(End::From), [100]);
+    assert_eq!(carrier.ids(FlowEnd::From), [100]);
     assert_eq!(carrier.messages[0][0].at, now);
     assert!(!app.poll_write(now, &mut carrier, &mut in_flight));
 }
@@ -256,28 +262,31 @@ fn a_dialogue_alternates_and_waits() {
     app.handle_timeout(at(1_000), &mut carrier, &mut in_flight);
     assert_eq!((carrier.written, app.next_deadline()), ([100, 0], Instant::NEVER));
     assert_eq!((app.watch(&in_flight), app.watch_response()), (100, Some(u64::MAX)));
-    carrier.deliver(End::To, 99);
+    carrier.deliver(FlowEnd::To, 99);
     assert_eq!(
-        delivered_messages(&mut app, at(1_010), (End::To, &mut carrier), &mut in_flight),
+        delivered_messages(&mut app, at(1_010), (FlowEnd::To, &mut carrier), &mut in_flight),
         []
     );
     assert_eq!(app.next_deadline(), Instant::NEVER);
-    carrier.deliver(End::To, 1);
+    carrier.deliver(FlowEnd::To, 1);
     assert_eq!(
-        delivered_messages(&mut app, at(1_020), (End::To, &mut carrier), &mut in_flight),
+        delivered_messages(&mut app, at(1_020), (FlowEnd::To, &mut carrier), &mut in_flight),
         []
     );
     assert_eq!(app.next_deadline(), at(1_025), "a request is reported only with its response");
     assert_eq!(app.undelivered(&in_flight).collect::<Vec<_>>(), [at(1_000)]);
     app.handle_timeout(at(1_025), &mut carrier, &mut in_flight);
     assert_eq!((carrier.written, app.watch_response()), ([100, 3_000], Some(3_000)));
-    carrier.deliver(End::From, 3_000);
+    carrier.deliver(FlowEnd::From, 3_000);
     let delivered =
-        delivered_messages(&mut app, at(1_040), (End::From, &mut carrier), &mut in_flight);
+        delivered_messages(&mut app, at(1_040), (FlowEnd::From, &mut carrier), &mut in_flight);
     assert_eq!(delivered, [Delivered { id: 3_000, at: at(1_000) }]);
     assert_eq!(app.next_deadline(), at(1_090));
     app.handle_timeout(at(1_090), &mut carrier, &mut in_flight);
-    assert_eq!((carrier.ids(End::From), carrier.ids(End::To)), (vec![100, 200], vec![3_000]));
+    assert_eq!(
+        (carrier.ids(FlowEnd::From), carrier.ids(FlowEnd::To)),
+        (vec![100, 200], vec![3_000])
+    );
 }
 
 fn loads() -> impl Strategy<Value = Load> {
@@ -291,7 +300,7 @@ fn loads() -> impl Strategy<Value = Load> {
     });
     let rate = prop::option::of(Just(BitRate::from_bits_per_sec(200_000)));
     let on_off = (size(), time(), time(), rate).prop_map(|(size, on, off, rate)| {
-        let (spread, synchronised) = (Spread::Fixed, false);
+        let (spread, synchronised) = (PeriodDistribution::Fixed, false);
         Load::OnOff(scenario::OnOff { size, on, off, rate, spread, synchronised })
     });
     let burst = (size(), time(), 1_u32..20, time()).prop_map(|(size, at, count, gap)| {
@@ -311,13 +320,13 @@ enum Step {
     /// This many milliseconds pass.
     Wait(u64),
     /// This many bytes are delivered at an end.
-    Deliver(End, u64),
+    Deliver(FlowEnd, u64),
     /// The carrier opens and accepts this many messages.
     Take(u32),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let end = prop_oneof![Just(End::From), Just(End::To)];
+    let end = prop_oneof![Just(FlowEnd::From), Just(FlowEnd::To)];
     let step = prop_oneof![
         (0_u64..1_000).prop_map(Step::Wait),
         (end, 0_u64..10_000).prop_map(|(end, bytes)| Step::Deliver(end, bytes)),
@@ -350,8 +359,8 @@ proptest! {
                 Step::Deliver(end, bytes) => {
                     carrier.deliver(end, bytes);
                     let watch = match end {
-                        End::To => app.watch(&in_flight),
-                        End::From => app.watch_response().unwrap_or(u64::MAX),
+                        FlowEnd::To => app.watch(&in_flight),
+                        FlowEnd::From => app.watch_response().unwrap_or(u64::MAX),
                     };
                     let new = delivered_messages(&mut app, now, (end, &mut carrier), &mut in_flight);
                     prop_assert!(new.is_empty() || carrier.delivered(end) >= watch);
@@ -372,13 +381,13 @@ proptest! {
                 prop_assert_eq!(sent[0], delivered[0].len() + open);
             }
         }
-        for end in [End::From, End::To] {
+        for end in [FlowEnd::From, FlowEnd::To] {
             let (sent, delivered) = (&carrier.messages[end as usize], &delivered[end as usize]);
             prop_assert!(sent.is_sorted_by(|a, b| a.id < b.id && a.at <= b.at), "unique, in order");
             prop_assert!(sent.iter().all(|message| message.class == 7));
             let reached = carrier.delivered(other(end));
             // The requests of a dialogue are not reported as messages, only their responses.
-            let is_counted = !is_dialogue || end == End::To;
+            let is_counted = !is_dialogue || end == FlowEnd::To;
             let expected = sent.iter().filter(|message| is_counted && message.id <= reached);
             let ids = |message: &Delivered| message.id;
             let expected: Vec<u64> = expected.map(|message| message.id).collect();

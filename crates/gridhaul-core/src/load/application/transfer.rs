@@ -1,6 +1,6 @@
 //! A transfer of a given amount (`transfer`).
 
-use gridhaul_scenario::scenario::End;
+use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
 
 use super::Carrier;
@@ -28,8 +28,8 @@ impl Transfer {
     }
 
     pub(super) fn write(&self, carrier: &mut impl Carrier) {
-        carrier.write_stream(End::From, self.bytes);
-        carrier.close(End::From);
+        carrier.write_stream(FlowEnd::From, self.bytes);
+        carrier.close(FlowEnd::From);
     }
 
     /// Delivered bytes at the `to` end at which the transfer is complete.
@@ -38,9 +38,9 @@ impl Transfer {
     }
 
     pub(super) fn handle_delivered(&mut self, now: Instant, carrier: &mut impl Carrier) {
-        if !self.is_complete() && carrier.delivered(End::To) >= self.bytes {
+        if !self.is_complete() && carrier.delivered(FlowEnd::To) >= self.bytes {
             self.completed = now;
-            carrier.close(End::To);
+            carrier.close(FlowEnd::To);
         }
     }
 }

@@ -208,7 +208,7 @@ macro_rules! controllers {
         }
     };
 }
-gridhaul_scenario::for_each_variant!(controllers);
+gridhaul_scenario::for_each_congestion_control!(controllers);
 
 impl Controller {
     /// Congestion window in bytes.

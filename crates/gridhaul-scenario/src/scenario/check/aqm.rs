@@ -1,12 +1,12 @@
-//! Contradictions in active queue management.
+//! Checks of active queue management.
 
 use super::Report;
 use crate::scenario::{Aqm, Direction, FqCodel, Pie, Red};
 use crate::units::{Duration, QueueLimit};
 
-/// Shortest time between two looks of PIE.
+/// Smallest update interval of PIE.
 const UPDATE_MIN: Duration = Duration::from_millis(1);
-/// Most queues of FQ-CoDel.
+/// Largest number of queues of FQ-CoDel.
 const FLOWS_MAX: u32 = 65_536;
 
 impl Report<'_> {
@@ -37,27 +37,27 @@ impl Report<'_> {
             self.refuse(
                 format!("{key}.max"),
                 format!("`max` ({}) is not above `min` ({})", red.max, red.min),
-                "three times `min` is usual",
+                "use about three times `min`",
             );
         }
         if pair(red.min, queue).is_some_and(|(min, queue)| queue <= min) {
             self.refuse(
                 format!("{key}.min"),
-                format!("the queue holds {queue}: an average above {} never comes", red.min),
-                "make `queue` longer or `min` shorter, or leave `aqm` out",
+                format!("the queue limit is {queue}: the average never exceeds {}", red.min),
+                "increase `queue` or reduce `min`, or leave out `aqm`",
             );
         }
         if !(red.weight > 0.0 && red.weight <= 1.0) {
             self.refuse(
                 format!("{key}.weight"),
-                "a weight is above 0 and up to 1",
+                "a weight must be above 0 and at most 1",
                 "write 0.002, or leave it out",
             );
         }
         if red.packet.get() == 0 {
             self.refuse(
                 format!("{key}.packet"),
-                "a packet has more than no bytes",
+                "the packet size must be above 0",
                 "write \"500 B\", or leave it out",
             );
         }
@@ -68,7 +68,7 @@ impl Report<'_> {
             self.refuse(
                 format!("{key}.target"),
                 format!("the target ({target}) is not below the interval ({interval})"),
-                "a twentieth of the interval is usual, or leave both out",
+                "use a twentieth of the interval, or leave out both keys",
             );
         }
     }
@@ -77,7 +77,7 @@ impl Report<'_> {
         if pie.update < UPDATE_MIN {
             self.refuse(
                 format!("{key}.update"),
-                format!("the controller looks at most once in {UPDATE_MIN}"),
+                format!("the update interval must be at least {UPDATE_MIN}"),
                 "write \"15 ms\", or leave it out",
             );
         }
@@ -85,8 +85,8 @@ impl Report<'_> {
             if !(value.is_finite() && value >= 0.0) {
                 self.refuse(
                     format!("{key}.{name}"),
-                    format!("`{name}` is a number from 0 on"),
-                    "leave it out for the value of RFC 8033",
+                    format!("`{name}` must be a number that is not negative"),
+                    "leave it out to use the value of RFC 8033",
                 );
             }
         }
@@ -97,21 +97,21 @@ impl Report<'_> {
         if fq_codel.quantum.get() == 0 {
             self.refuse(
                 format!("{key}.quantum"),
-                "a turn is longer than nothing",
+                "the quantum must be above 0",
                 "write \"1514 B\", or leave it out",
             );
         }
         if fq_codel.flows == 0 || fq_codel.flows > FLOWS_MAX {
             self.refuse(
                 format!("{key}.flows"),
-                format!("there are from 1 to {FLOWS_MAX} queues"),
+                format!("the number of queues must be from 1 to {FLOWS_MAX}"),
                 "write 1024, or leave it out",
             );
         }
     }
 }
 
-/// Two limits as numbers of one unit.
+/// Two limits as numbers in the same unit.
 const fn pair(one: QueueLimit, other: QueueLimit) -> Option<(u64, u64)> {
     match (one, other) {
         (QueueLimit::Packets(one), QueueLimit::Packets(other)) => Some((one as u64, other as u64)),

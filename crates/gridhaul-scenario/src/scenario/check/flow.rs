@@ -1,4 +1,4 @@
-//! Contradictions in flows.
+//! Checks of flows.
 
 use super::{FLOWS_MAX, Report};
 use crate::scenario::route::Network;
@@ -18,13 +18,18 @@ impl Report<'_> {
                 Transport::Datagram | Transport::Echo => self.datagrams(&key, flow),
             }
             if let (true, false, Some(network)) = (ends, self.is_full(), network) {
-                let found = network.routes(name, flow).and_then(|ways| {
-                    let points = self.scenario.waypoints_on(name, flow, &ways.out, &ways.back)?;
-                    Ok((self.scenario.cut(name, flow, ways)?, points))
+                let found = network.routes(name, flow).and_then(|routes| {
+                    let proxies = self.scenario.proxy_positions_on(
+                        name,
+                        flow,
+                        &routes.forward,
+                        &routes.reverse,
+                    )?;
+                    Ok((self.scenario.split_at_aggregators(name, flow, routes)?, proxies))
                 });
                 match found {
-                    Ok((stages, points)) if flow.transport == Transport::Tcp => {
-                        self.headers(name, flow, &stages, &points);
+                    Ok((stages, proxies)) if flow.transport == Transport::Tcp => {
+                        self.headers(name, flow, &stages, &proxies);
                     }
                     Ok(_) => {}
                     Err(diagnostic) => self.add(diagnostic),
@@ -36,7 +41,7 @@ impl Report<'_> {
             self.refuse(
                 "flow",
                 format!("the scenario has {total} flows"),
-                format!("at most {FLOWS_MAX} are run; take a lower `count`"),
+                format!("the limit is {FLOWS_MAX}; reduce `count`"),
             );
         }
     }
@@ -45,21 +50,21 @@ impl Report<'_> {
         if flow.count == 0 {
             self.refuse(
                 format!("{key}.count"),
-                "an entry stands for at least one flow",
+                "an entry represents at least one flow",
                 "write 1, or remove the flow",
             );
         }
         if flow.deadline.is_some_and(Duration::is_zero) {
             self.refuse(
                 format!("{key}.deadline"),
-                "no message arrives at the moment it is ready",
+                "the deadline must be above 0",
                 "write \"15 s\", or leave it out",
             );
         }
         if flow.deadline.is_some() && matches!(flow.load, Load::Bulk | Load::Transfer(_)) {
             self.refuse(
                 format!("{key}.deadline"),
-                "a deadline judges messages, and this load is one long stream",
+                "a deadline applies to messages, and this load is a byte stream",
                 "remove it, or choose a load of messages such as `periodic`",
             );
         }
@@ -68,19 +73,19 @@ impl Report<'_> {
         {
             self.refuse(
                 format!("{key}.start_spread"),
-                "the members of a trace keep the times of their rows",
-                "remove this key, or give each member rows of its own",
+                "a trace determines the times of its messages, so they cannot be spread",
+                "remove this key, or use the column `member` to give each member its own rows",
             );
         }
-        let together = match &flow.load {
+        let is_synchronised = match &flow.load {
             Load::Poisson(load) => load.synchronised,
             Load::OnOff(load) => load.synchronised,
             _ => false,
         };
-        if together && flow.start_spread.is_some_and(|spread| !spread.is_zero()) {
+        if is_synchronised && flow.start_spread.is_some_and(|spread| !spread.is_zero()) {
             self.refuse(
                 format!("{key}.start_spread"),
-                "`synchronised` opens all connections together, and this spreads them",
+                "`synchronised` opens all connections at the same time, and `start_spread` spreads them",
                 "keep one of the two keys",
             );
         }
@@ -88,8 +93,8 @@ impl Report<'_> {
         if flow.start >= duration && !duration.is_zero() {
             self.refuse(
                 format!("{key}.start"),
-                format!("it starts at {} but the run ends at {duration}", flow.start),
-                "start earlier, or make `duration` longer",
+                format!("the flow starts at {}, but the run ends at {duration}", flow.start),
+                "start the flow earlier, or increase `duration`",
             );
         }
     }
@@ -105,7 +110,7 @@ impl Report<'_> {
         }
     }
 
-    /// Datagrams have no connection: nothing is repeated, nothing is in order.
+    /// Datagrams have no connection: no retransmission and no ordering.
     fn datagrams(&mut self, key: &str, flow: &Flow) {
         for (end, name) in [("stack", &flow.stack), ("to_stack", &flow.to_stack)] {
             if name.is_some() {
@@ -119,7 +124,7 @@ impl Report<'_> {
         if flow.transport == Transport::Datagram && flow.reverse_route.is_some() {
             self.refuse(
                 format!("{key}.reverse_route"),
-                "nothing comes back for a datagram",
+                "datagrams have no reply, so there is no reverse path",
                 "remove this key, or use transport = \"echo\"",
             );
         }
@@ -134,19 +139,19 @@ impl Report<'_> {
             Load::OnOff(load) if load.rate.is_none() => {
                 self.refuse(
                     format!("{key}.load.on_off.rate"),
-                    "datagrams have no transport that says how fast it takes them",
+                    "without a transport connection, the rate of a burst must be given",
                     "add a rate such as \"64 kbit/s\", or use transport = \"tcp\"",
                 );
                 return;
             }
             Load::OnOff(load) => ("on_off", load.size),
             Load::Burst(load) => ("burst", load.size),
-            // Whoever reads a trace refuses what is too large.
+            // The trace reader reports messages that are too large.
             Load::Application(_) | Load::Trace(_) => return,
             Load::Bulk | Load::Transfer(_) | Load::RequestResponse(_) => {
                 self.refuse(
                     format!("{key}.load"),
-                    "datagrams carry only loads of messages: this one needs every byte to arrive",
+                    "datagrams carry only loads of messages; this load requires reliable delivery",
                     "use `periodic`, `poisson`, `on_off`, `burst` or `trace`, or transport = \"tcp\"",
                 );
                 return;

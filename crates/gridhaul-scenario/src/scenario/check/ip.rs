@@ -1,7 +1,7 @@
-//! Contradictions between the version of IP of a flow and the headers of its stacks.
+//! Checks of the IP version of a flow against the headers of its stacks.
 
 use super::Report;
-use crate::scenario::{Flow, IpVersion, PACKET_MAX, Scenario, Stack, Stage, Waypoint};
+use crate::scenario::{Flow, IpVersion, PACKET_MAX, ProxyPosition, Scenario, Stack, Stage};
 
 impl Report<'_> {
     /// Checks every stack that sends packets of a flow, those of aggregators and proxies included.
@@ -10,7 +10,7 @@ impl Report<'_> {
         name: &str,
         flow: &Flow,
         stages: &[Stage],
-        waypoints: &[Waypoint],
+        proxies: &[ProxyPosition],
     ) {
         let own = (format!("flow.{name}.ip"), flow.ip);
         let mut senders = vec![(own.clone(), &flow.stack), (own.clone(), &flow.to_stack)];
@@ -18,8 +18,8 @@ impl Report<'_> {
             let key = self.key_of_upstream(&stage.from, name);
             senders.push(((key, stage.ip), &stage.stack));
         }
-        for point in waypoints {
-            let proxy = self.scenario.node[point.node].proxy.as_ref();
+        for position in proxies {
+            let proxy = self.scenario.node[position.node].proxy.as_ref();
             senders.extend(proxy.map(|proxy| (own.clone(), &proxy.stack)));
         }
         for ((key, ip), stack) in senders {
@@ -27,7 +27,7 @@ impl Report<'_> {
         }
     }
 
-    /// The key that decides the version of IP from an aggregator onwards.
+    /// The key that determines the IP version of the upstream connection of an aggregator.
     fn key_of_upstream(&self, aggregator: &str, flow: &str) -> String {
         let node = self.scenario.node[aggregator].aggregator.as_ref();
         match node.and_then(|aggregator| aggregator.ip) {
@@ -43,8 +43,8 @@ impl Report<'_> {
             && let Some(other) = IpVersion::of_tcp_headers(header)
             && other != ip
         {
-            // The version that is not written is found nowhere in the file: the header is.
-            let place = match ip == IpVersion::default() {
+            // The default version is not written in the file, but the header is.
+            let location = match ip == IpVersion::default() {
                 true => format!("stack.{name}.header"),
                 false => key.to_owned(),
             };
@@ -56,7 +56,7 @@ impl Report<'_> {
                 "write {key} = {} for {other}, and remove `header` from [stack.{name}]: its size follows from `ip`",
                 other.number()
             );
-            self.refuse_once(place, message, remedy);
+            self.refuse_once(location, message, remedy);
         } else if let Some(mss) = stack.mss
             && mss.get() + stack.header.unwrap_or(headers).get() > PACKET_MAX.get()
         {
@@ -73,7 +73,7 @@ impl Report<'_> {
         }
     }
 
-    /// Flows that share a stack share its mistake.
+    /// Reports an error once for all flows that share a stack.
     fn refuse_once(&mut self, key: String, message: String, remedy: String) {
         if !self.diagnostics.iter().any(|known| known.key == key) {
             self.refuse(key, message, remedy);

@@ -1,4 +1,4 @@
-//! Contradictions in links.
+//! Checks of links.
 
 use super::Report;
 use crate::scenario::{Direction, Link, LoadLatency, Loss, Scenario, suggest};
@@ -15,35 +15,35 @@ impl Report<'_> {
             {
                 continue;
             }
-            for (way, direction) in link.given() {
-                self.direction(&format!("{key}.{way}"), name, way, direction);
+            for (side, direction) in link.given() {
+                self.direction(&format!("{key}.{side}"), name, side, direction);
             }
         }
     }
 
     fn directions_given(&mut self, key: &str, link: &Link) {
-        let lopsided = [("forward", &link.forward), ("reverse", &link.reverse)];
-        let extra = lopsided.iter().find(|(_, direction)| direction.is_some());
+        let separate = [("forward", &link.forward), ("reverse", &link.reverse)];
+        let extra = separate.iter().find(|(_, direction)| direction.is_some());
         match (&link.both, extra) {
             (None, None) => self.refuse(
                 key,
                 "the link has no direction",
                 "add `both = { rate = \"1 Mbit/s\" }`, or `forward` and `reverse`, or `power_line`",
             ),
-            (Some(_), Some((way, _))) => self.refuse(
-                format!("{key}.{way}"),
-                format!("the link has `both` and `{way}`"),
-                "give either `both`, or `forward` and `reverse`",
+            (Some(_), Some((side, _))) => self.refuse(
+                format!("{key}.{side}"),
+                format!("the link has `both` and `{side}`"),
+                "use either `both`, or `forward` and `reverse`",
             ),
             _ => {}
         }
     }
 
-    fn direction(&mut self, key: &str, link: &str, way: &str, direction: &Direction) {
+    fn direction(&mut self, key: &str, link: &str, side: &str, direction: &Direction) {
         if direction.rate.as_bits_per_sec() == 0 {
             self.refuse(
                 format!("{key}.rate"),
-                "a wire needs a `rate` above 0",
+                "a direction needs a `rate` above 0",
                 "write rate = \"3 Mbit/s\"; to make the link one-way, remove the direction",
             );
         }
@@ -62,7 +62,7 @@ impl Report<'_> {
             if outage.length.is_zero() {
                 self.refuse(
                     format!("{key}.length"),
-                    "an outage lasts longer than nothing",
+                    "the length of an outage must be above 0",
                     "write \"5 s\", or remove the outage",
                 );
             }
@@ -71,13 +71,13 @@ impl Report<'_> {
             {
                 self.refuse(
                     format!("{key}.every"),
-                    format!("it comes again every {every} but lasts {}", outage.length),
-                    "`every` counts from begin to begin: make it longer than `length`",
+                    format!("the outage recurs every {every} but lasts {}", outage.length),
+                    "`every` is the time from start to start: make it longer than `length`",
                 );
             }
         }
         if let Some(latency) = &direction.load_latency {
-            self.load_latency(&format!("{key}.load_latency"), &format!("{link}.{way}"), latency);
+            self.load_latency(&format!("{key}.load_latency"), &format!("{link}.{side}"), latency);
         }
     }
 
@@ -90,7 +90,7 @@ impl Report<'_> {
                     self.refuse(
                         format!("{key}.loss.gilbert_elliott"),
                         "`good_to_bad` and `bad_to_good` are both 0: the state never changes",
-                        "give the transitions, or use `bernoulli` for one loss probability",
+                        "set the transition probabilities, or use `bernoulli` for a single loss probability",
                     );
                 }
             }
@@ -99,7 +99,7 @@ impl Report<'_> {
                     self.refuse(
                         format!("{key}.loss.packets[{index}]"),
                         "packets are counted from 1",
-                        "the first packet is 1",
+                        "write 1 for the first packet",
                     );
                 }
             }
@@ -118,25 +118,25 @@ impl Report<'_> {
         if latency.memory.is_zero() {
             self.refuse(
                 format!("{key}.memory"),
-                "the load is averaged over more than no time",
+                "the averaging time must be above 0",
                 "write \"5 s\", or leave it out",
             );
         }
         if latency.period.is_zero() {
             self.refuse(
                 format!("{key}.period"),
-                "an oscillation takes longer than nothing",
-                "write \"20 s\", or leave it out; for none write oscillation = \"0 s\"",
+                "the period of the oscillation must be above 0",
+                "write \"20 s\", or leave it out; for no oscillation write oscillation = \"0 s\"",
             );
         }
         if latency.idle > latency.stationary {
             self.refuse(
                 format!("{key}.idle"),
                 format!(
-                    "the latency without load ({}) is above the one under load ({})",
+                    "the latency without load ({}) is above the latency under load ({})",
                     latency.idle, latency.stationary
                 ),
-                "make `idle` at most `stationary`",
+                "reduce `idle` to at most `stationary`",
             );
         }
         let Some(paired) = &latency.paired_with else { return };
@@ -147,7 +147,7 @@ impl Report<'_> {
         if same {
             self.refuse(
                 format!("{key}.paired_with"),
-                "this is the direction itself",
+                "a direction cannot be paired with itself",
                 "name the opposite direction",
             );
         } else if !is_direction(self.scenario, paired) && !self.is_full() {
@@ -155,7 +155,7 @@ impl Report<'_> {
             let known: Vec<_> = directions.iter().map(String::as_str).collect();
             self.refuse(
                 format!("{key}.paired_with"),
-                format!("{paired:?} is no direction of a link"),
+                format!("{paired:?} is not a direction of a link"),
                 suggest::remedy(paired, &known),
             );
         }
@@ -163,8 +163,8 @@ impl Report<'_> {
 }
 
 fn is_direction(scenario: &Scenario, name: &str) -> bool {
-    let Some((link, way)) = name.rsplit_once('.') else { return false };
-    scenario.link.get(link).is_some_and(|link| match way {
+    let Some((link, side)) = name.rsplit_once('.') else { return false };
+    scenario.link.get(link).is_some_and(|link| match side {
         "forward" => link.forward().is_some(),
         "reverse" => link.reverse().is_some(),
         _ => false,

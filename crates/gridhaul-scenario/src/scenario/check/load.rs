@@ -1,11 +1,11 @@
-//! Contradictions in loads.
+//! Checks of loads.
 
 use super::Report;
 use crate::scenario::{Application, Burst, Load};
 use crate::units::{BitRate, Bytes, Duration};
 
-/// Least share of members that an event hits: with less, the search for the next report of a
-/// member would pass too many events.
+/// Smallest share of members that an event affects: with a smaller share, the search for the next
+/// report of a member would skip too many events.
 const SHARE_MIN: f64 = 0.0001;
 
 impl Report<'_> {
@@ -31,7 +31,7 @@ impl Report<'_> {
             }
             Load::Trace(load) if load.file.trim().is_empty() => self.refuse(
                 format!("{key}.trace.file"),
-                "there is no name of a file",
+                "the file name is empty",
                 "name a CSV or Parquet file, such as \"readings.csv\"",
             ),
             Load::Trace(_) => {}
@@ -49,14 +49,14 @@ impl Report<'_> {
         if load.count == 0 {
             self.refuse(
                 format!("{key}.count"),
-                "a member that is hit sends at least one message",
+                "an affected member sends at least one message",
                 "write 1, or leave it out",
             );
         }
         if load.share.ratio() < SHARE_MIN {
             self.refuse(
                 format!("{key}.share"),
-                "hardly any member would ever be hit",
+                "the share is too small: hardly any member would be affected",
                 "write a share from \"0.01 %\" to \"100 %\", or leave it out",
             );
         }
@@ -68,8 +68,8 @@ impl Report<'_> {
             let length = Duration::from_nanos(length);
             self.refuse(
                 format!("{key}.every"),
-                format!("the event comes again after {every}, but reports last up to {length}"),
-                "make it longer, or `spread`, `count` or `gap` smaller",
+                format!("the event recurs every {every}, but its reports take up to {length}"),
+                "increase `every`, or reduce `spread`, `count` or `gap`",
             );
         }
     }
@@ -83,7 +83,7 @@ impl Report<'_> {
             self.refuse(
                 format!("{key}.every"),
                 format!("this profile sends every {least} to {most}, not every {every}"),
-                "choose a time in this range, or use `periodic` for any other",
+                "choose a time in this range, or use `periodic` for other times",
             );
         }
     }
@@ -96,11 +96,7 @@ impl Report<'_> {
 
     fn some_time(&mut self, key: &str, time: Duration) {
         if time.is_zero() {
-            self.refuse(
-                key,
-                "this time must be longer than nothing",
-                "write \"15 min\" or \"1 s\"",
-            );
+            self.refuse(key, "this time must be above 0", "write \"15 min\" or \"1 s\"");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Whether a scenario contradicts itself.
+//! Consistency checks of scenarios.
 
 mod aqm;
 mod flow;
@@ -16,12 +16,12 @@ use super::route::Network;
 use super::{Aggregator, NAME_RULE, Scenario, suggest};
 use crate::units::{BufferLimit, Bytes};
 
-/// Most rows of a recorded series and most flows of a scenario: beyond, somebody has mistyped a
-/// number, and the run would only end when memory does.
+/// Largest numbers of rows of a recorded series and of flows of a scenario: larger numbers are
+/// probably typing errors, and the run would exhaust the memory.
 const ROWS_MAX: u64 = 10_000_000;
 const FLOWS_MAX: u64 = 100_000_000;
 
-/// The first contradictions, in the order of the tables.
+/// The first errors, in the order of the tables.
 pub(super) fn diagnostics(scenario: &Scenario) -> Vec<Diagnostic> {
     let mut report = Report { scenario, diagnostics: Vec::new() };
     report.whole();
@@ -29,12 +29,12 @@ pub(super) fn diagnostics(scenario: &Scenario) -> Vec<Diagnostic> {
     report.names();
     report.nodes();
     if scenario.node.is_empty() {
-        // Every link and flow would be told to lack its nodes.
+        // Otherwise every link and flow would be reported for its missing nodes.
         return report.diagnostics;
     }
     report.links();
     report.stacks();
-    // Ways make sense only where nodes and links do: nobody wants the same mistake told twice.
+    // Paths are checked only if nodes and links are valid, so that no error is reported twice.
     let network = report.diagnostics.is_empty().then(|| Network::new(scenario));
     report.shapers(network.as_ref());
     report.flows(network.as_ref());
@@ -42,7 +42,7 @@ pub(super) fn diagnostics(scenario: &Scenario) -> Vec<Diagnostic> {
     report.diagnostics
 }
 
-/// Collects what is wrong.
+/// Collects the errors of a scenario.
 struct Report<'s> {
     scenario: &'s Scenario,
     diagnostics: Vec<Diagnostic>,
@@ -68,7 +68,7 @@ impl Report<'_> {
         self.diagnostics.len() >= COLLECTED
     }
 
-    /// Refuses a name that is not in a table of names.
+    /// Reports a name that is not in a table of names.
     fn unknown<V>(
         &mut self,
         key: &str,
@@ -87,15 +87,19 @@ impl Report<'_> {
     fn whole(&mut self) {
         let scenario = self.scenario;
         if scenario.title.trim().is_empty() {
-            self.refuse("title", "the title is empty", "say in one line what is asked");
+            self.refuse("title", "the title is empty", "describe the scenario in one line");
         } else if scenario.title.contains(['\n', '\r']) {
-            self.refuse("title", "the title has several lines", "put the story into `description`");
+            self.refuse(
+                "title",
+                "the title has several lines",
+                "use `description` for longer texts",
+            );
         }
         if scenario.duration.is_zero() {
-            self.refuse("duration", "a run must last longer than nothing", "write \"60 s\"");
+            self.refuse("duration", "the duration of a run must be above 0", "write \"60 s\"");
         } else if scenario.warmup >= scenario.duration {
             let message = format!(
-                "the warm-up ({}) leaves nothing of the run ({}) to measure",
+                "the warm-up ({}) leaves no time of the run ({}) for the measurement",
                 scenario.warmup, scenario.duration
             );
             self.refuse("warmup", message, "make it shorter than `duration`");
@@ -103,7 +107,7 @@ impl Report<'_> {
         if scenario.replications == 0 {
             self.refuse(
                 "replications",
-                "there must be at least one run",
+                "there must be at least one replication",
                 "write 1, or leave it out",
             );
         }
@@ -113,7 +117,7 @@ impl Report<'_> {
         if scenario.flow.is_empty() {
             self.refuse(
                 "flow",
-                "nothing is sent: there are no flows",
+                "there are no flows",
                 "add one: [flow.readings] with from, to and load",
             );
         }
@@ -126,13 +130,13 @@ impl Report<'_> {
             match rows {
                 None => self.refuse(
                     "record.interval",
-                    "the step of a series must be longer than nothing",
+                    "the sampling interval must be above 0",
                     "write \"100 ms\"",
                 ),
                 Some(ROWS_MAX..) => self.refuse(
                     "record.interval",
-                    format!("{} in steps of {interval} are too many rows", scenario.duration),
-                    format!("a series has at most {ROWS_MAX} rows; take a longer step"),
+                    format!("{} sampled every {interval} gives too many rows", scenario.duration),
+                    format!("the limit is {ROWS_MAX} rows per series; use a longer interval"),
                 ),
                 Some(_) => {}
             }
@@ -144,7 +148,7 @@ impl Report<'_> {
         }
     }
 
-    /// Names become parts of keys, columns and file names.
+    /// Names are parts of keys, columns and file names.
     fn names(&mut self) {
         let scenario = self.scenario;
         let names = (scenario.node.keys().map(|name| ("node", name)))
@@ -155,7 +159,7 @@ impl Report<'_> {
             if !Scenario::is_name(name) {
                 self.refuse(
                     format!("{table}.{name:?}"),
-                    format!("{name:?} cannot be the name of a {table}"),
+                    format!("{name:?} is not a valid name of a {table}"),
                     NAME_RULE,
                 );
             }
@@ -167,12 +171,12 @@ impl Report<'_> {
             if node.count == 0 {
                 self.refuse(
                     format!("node.{name}.count"),
-                    "a node stands for at least one",
+                    "a group has at least one node",
                     "write 1, or remove the node",
                 );
             }
-            if let Some(collector) = &node.aggregator {
-                self.collector(&format!("node.{name}.aggregator"), collector);
+            if let Some(aggregator) = &node.aggregator {
+                self.aggregator(&format!("node.{name}.aggregator"), aggregator);
             }
             if let Some(proxy) = &node.proxy {
                 self.proxy(name, node, proxy);
@@ -180,24 +184,24 @@ impl Report<'_> {
         }
     }
 
-    fn collector(&mut self, key: &str, collector: &Aggregator) {
-        if matches!(collector.buffer, BufferLimit::Messages(0))
-            || collector.buffer == BufferLimit::Bytes(Bytes::new(0))
+    fn aggregator(&mut self, key: &str, aggregator: &Aggregator) {
+        if matches!(aggregator.buffer, BufferLimit::Messages(0))
+            || aggregator.buffer == BufferLimit::Bytes(Bytes::new(0))
         {
             self.refuse(
                 format!("{key}.buffer"),
-                "a collector without room takes nothing in",
+                "an aggregator without a buffer accepts no data",
                 "write \"100 messages\" or \"24 kB\"",
             );
         }
-        if let Some(name) = &collector.stack
+        if let Some(name) = &aggregator.stack
             && !self.scenario.stack.contains_key(name)
         {
             self.unknown(&format!("{key}.stack"), "stack", name, &self.scenario.stack);
         }
     }
 
-    /// Checks the two ends of a link or flow. True if both exist and pair up.
+    /// Checks the two ends of a link or flow. True if both exist and differ.
     fn ends(&mut self, key: &str, from: &str, to: &str) -> bool {
         let nodes = &self.scenario.node;
         for (end, name) in [("from", from), ("to", to)] {

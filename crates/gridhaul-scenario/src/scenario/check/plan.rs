@@ -1,9 +1,9 @@
-//! Contradictions in plans. The keys and their values are tried when the file is read.
+//! Checks of plans. The chosen keys and their values are tried when the file is read.
 
 use indexmap::IndexMap;
 
 use super::Report;
-use crate::scenario::{Limit, Load, Plan, Values, suggest};
+use crate::scenario::{Load, PlanLimit, PlanSpecification, Values, suggest};
 use crate::units::{self, Probability};
 
 impl Report<'_> {
@@ -12,23 +12,23 @@ impl Report<'_> {
         if plan.choose.is_empty() {
             self.refuse(
                 "plan.choose",
-                "there is nothing to choose",
-                "name keys and values: \"node.collector.count\" = { log = [1, 100], points = 20 }",
+                "the plan has no keys to choose",
+                "add keys and values: \"node.concentrator.count\" = { log = [1, 100], points = 20 }",
             );
         }
         if plan.cost.is_empty() {
             self.refuse(
                 "plan.cost",
-                "nothing costs anything, so nothing is cheapest",
-                "add the cost of one unit of a chosen key: \"node.collector.count\" = 900",
+                "the plan has no costs, so no candidate is cheapest",
+                "add the cost of one unit of a chosen key: \"node.concentrator.count\" = 900",
             );
         }
         self.costs(plan);
         if plan.limit.is_empty() {
             self.refuse(
                 "plan.limit",
-                "there are no limits, so the cheapest choice is the smallest of everything",
-                "add what must hold for a flow: [plan.limit.reading] with loss = \"2 %\"",
+                "the plan has no limits, so the cheapest candidate has the smallest values",
+                "add limits for a flow: [plan.limit.reading] with loss = \"2 %\"",
             );
         }
         for (flow, limit) in &plan.limit {
@@ -37,90 +37,92 @@ impl Report<'_> {
         if plan.without_aggregators && self.scenario.node.values().all(|n| n.aggregator.is_none()) {
             self.refuse(
                 "plan.without_aggregators",
-                "there are no collectors to do without",
-                "remove this key, or make a node a collector with `aggregator`",
+                "the scenario has no aggregators to remove",
+                "remove this key, or add `aggregator` to a node",
             );
         }
     }
 
-    fn costs(&mut self, plan: &Plan) {
+    fn costs(&mut self, plan: &PlanSpecification) {
         for (key, cost) in &plan.cost {
-            let place = format!("plan.cost.{key:?}");
+            let location = format!("plan.cost.{key:?}");
             if !(cost.is_finite() && *cost >= 0.0) {
                 self.refuse(
-                    place,
-                    format!("a cost is a number that is not negative, not {cost}"),
-                    "write the cost of one unit; 0 or no entry where it is free",
+                    location,
+                    format!("expected a cost that is not negative, found {cost}"),
+                    "write the cost of one unit; 0 or no entry if it is free",
                 );
                 continue;
             }
             let Some(values) = plan.choose.get(key) else {
-                self.unchosen(&place, key, &plan.choose);
+                self.unchosen(&location, key, &plan.choose);
                 continue;
             };
             if let Values::List(list) = values
-                && let Some(word) = list.iter().find(|value| !counts(value))
+                && let Some(word) = list.iter().find(|value| !is_quantity(value))
             {
                 self.refuse(
-                    place,
-                    format!("{word} is no number of units, so it has no cost of one"),
-                    "give a cost to keys whose values are numbers or quantities",
+                    location,
+                    format!("{word} is not a number of units, so it has no cost per unit"),
+                    "use costs only for keys whose values are numbers or quantities",
                 );
             }
         }
     }
 
-    fn unchosen(&mut self, place: &str, key: &str, choose: &IndexMap<String, Values>) {
+    fn unchosen(&mut self, location: &str, key: &str, choose: &IndexMap<String, Values>) {
         let known: Vec<_> = choose.keys().map(String::as_str).collect();
         let remedy = match suggest::nearest(key, &known) {
             Some(known) => format!("did you mean `{known}`?"),
-            None => "add it to [plan.choose], or remove its cost: what is fixed costs the same \
-                     whatever is chosen"
-                .into(),
+            None => {
+                "add it to [plan.choose], or remove its cost: fixed costs do not influence the \
+                     choice"
+                    .into()
+            }
         };
-        self.refuse(place, "this key is not chosen by the plan", remedy);
+        self.refuse(location, "the plan does not choose this key", remedy);
     }
 
-    fn limit(&mut self, name: &str, limit: &Limit) {
-        let place = format!("plan.limit.{name}");
+    fn limit(&mut self, name: &str, limit: &PlanLimit) {
+        let location = format!("plan.limit.{name}");
         let Some(flow) = self.scenario.flow.get(name) else {
-            self.unknown(&place, "flow", name, &self.scenario.flow);
+            self.unknown(&location, "flow", name, &self.scenario.flow);
             return;
         };
-        if *limit == Limit::default() {
+        if *limit == PlanLimit::default() {
             self.refuse(
-                place,
-                "this limits nothing",
-                "give one of `loss`, `delay_mean`, `delay_p98` and `deadline`",
+                location,
+                "the table has no limits",
+                "add one of `loss`, `delay_mean`, `delay_p98` and `deadline`",
             );
             return;
         }
         if limit.loss == Some(Probability::ONE) {
             self.refuse(
-                format!("{place}.loss"),
-                "everything may be lost: this limits nothing",
+                format!("{location}.loss"),
+                "a loss of 100 % is not a limit",
                 "write \"2 %\", or leave it out",
             );
         }
         for (key, time) in [("delay_mean", limit.delay_mean), ("delay_p98", limit.delay_p98)] {
             if time.is_some_and(crate::units::Duration::is_zero) {
                 self.refuse(
-                    format!("{place}.{key}"),
-                    "no message arrives at the moment it is ready",
+                    format!("{location}.{key}"),
+                    "the limit must be above 0",
                     "write \"20 s\", or leave it out",
                 );
             }
             if time.is_some() && matches!(flow.load, Load::Bulk | Load::Transfer(_)) {
                 self.refuse(
-                    format!("{place}.{key}"),
-                    "this judges messages, and the load of the flow is one long stream",
+                    format!("{location}.{key}"),
+                    "this limit applies to messages, and the load of the flow is a byte stream",
                     "remove it, or choose a load of messages such as `periodic`",
                 );
             }
         }
-        if limit.deadline && flow.deadline_in_force().is_none() {
+        if limit.deadline && flow.effective_deadline().is_none() {
             self.refuse(
-                format!("{place}.deadline"),
+                format!("{location}.deadline"),
                 format!("flow `{name}` has no deadline"),
                 format!("add deadline = \"15 s\" to [flow.{name}], or write delay_p98 = \"15 s\""),
             );
@@ -128,8 +130,8 @@ impl Report<'_> {
     }
 }
 
-/// Whether a value is a number of units.
-fn counts(value: &toml::Value) -> bool {
+/// Whether a value is a number, with or without a unit.
+fn is_quantity(value: &toml::Value) -> bool {
     match value {
         toml::Value::Integer(_) | toml::Value::Float(_) => true,
         toml::Value::String(text) => {

@@ -1,38 +1,42 @@
-//! Contradictions in power lines, attenuation and noise.
+//! Checks of power lines, shadowing and noise.
 
 use super::Report;
 use crate::scenario::{Noise, PowerLine, Shadowing};
 use crate::units::{Decibel, Probability};
 
 impl Report<'_> {
-    /// Whether the line makes sense: then what it gives to the directions does too.
+    /// Checks a power line. True if it is valid, and therefore the values that it sets for the directions.
     pub(super) fn power_line(&mut self, key: &str, line: &PowerLine) -> bool {
         let before = self.diagnostics.len();
         if line.distance.is_some_and(|distance| distance.is_zero()) {
             self.refuse(
                 format!("{key}.distance"),
-                "a line is longer than nothing",
+                "the length of a line must be above 0",
                 "write \"2 km\", or leave it out for one hop of paper `plc`",
             );
         }
         if line.span.is_some_and(|span| span.is_zero()) {
             self.refuse(
                 format!("{key}.span"),
-                "regenerators stand further apart than nothing",
+                "the length of a span must be above 0",
                 "write \"800 m\", or leave it out",
             );
         } else if line.spans() > u64::from(Shadowing::SPANS_MAX) {
             self.refuse(
                 format!("{key}.distance"),
-                format!("this takes {} spans; the limit is {}", line.spans(), Shadowing::SPANS_MAX),
-                "make `span` longer, or check the units",
+                format!(
+                    "the line has {} spans; the limit is {}",
+                    line.spans(),
+                    Shadowing::SPANS_MAX
+                ),
+                "increase `span`, or check the units",
             );
         }
         if line.attenuation_per_km.is_some_and(|per_km| per_km < Decibel::ZERO) {
             self.refuse(
                 format!("{key}.attenuation_per_km"),
-                "a line does not amplify",
-                "write what a kilometre takes from the signal as a positive number",
+                "the attenuation must not be negative",
+                "write the attenuation as a positive number, such as \"50 dB\"",
             );
         }
         for (name, given) in [
@@ -42,7 +46,7 @@ impl Report<'_> {
             if given && !line.shadowing {
                 self.refuse(
                     format!("{key}.{name}"),
-                    "it is about attenuation that varies, which this line has not",
+                    "this key requires `shadowing`, which the line does not have",
                     "add `shadowing = true`, or remove the key",
                 );
             }
@@ -54,22 +58,22 @@ impl Report<'_> {
         if shadowing.deviation < Decibel::ZERO {
             self.refuse(
                 format!("{key}.deviation"),
-                "a deviation is not negative",
+                "a standard deviation must not be negative",
                 "write \"4 dB\"; \"0 dB\" for a level that does not vary",
             );
         }
         if shadowing.coherence.is_some_and(|coherence| coherence.is_zero()) {
             self.refuse(
                 format!("{key}.coherence"),
-                "a level stays for longer than nothing",
+                "the coherence time must be above 0",
                 "write \"1 s\", or leave it out for one level in the whole run",
             );
         }
         if shadowing.spans == 0 || shadowing.spans > Shadowing::SPANS_MAX {
             self.refuse(
                 format!("{key}.spans"),
-                format!("a line has from 1 to {} spans", Shadowing::SPANS_MAX),
-                "write 1, or leave it out, where nothing regenerates the signal",
+                format!("the number of spans must be from 1 to {}", Shadowing::SPANS_MAX),
+                "write 1, or leave it out, if there are no regenerators",
             );
         }
     }
@@ -78,26 +82,26 @@ impl Report<'_> {
         if noise.length.is_zero() {
             self.refuse(
                 format!("{key}.length"),
-                "a burst lasts longer than nothing",
+                "the length of a burst must be above 0",
                 "write \"100 us\", or remove the noise",
             );
         } else if noise.gap.is_zero() {
             self.refuse(
                 format!("{key}.gap"),
-                "noise without a gap is an outage",
+                "the gap must be above 0: noise without a gap is an outage",
                 "write \"1 s\", or use `outage`",
             );
         } else if noise.length + noise.gap < Noise::CYCLE_MIN {
             self.refuse(
                 format!("{key}.gap"),
-                format!("bursts come more often than every {}", Noise::CYCLE_MIN),
-                "each is a step of a run; use `loss.bernoulli` for noise that is so dense",
+                format!("the mean time between bursts is below {}", Noise::CYCLE_MIN),
+                "use `loss.bernoulli` for noise with so many bursts",
             );
         }
         if noise.loss == Probability::ZERO {
             self.refuse(
                 format!("{key}.loss"),
-                "noise that destroys nothing",
+                "noise with a loss of 0 % has no effect",
                 "write \"100 %\", or remove the noise",
             );
         }

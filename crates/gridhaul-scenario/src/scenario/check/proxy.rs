@@ -1,27 +1,27 @@
-//! Contradictions in proxies.
+//! Checks of proxies.
 
 use super::Report;
 use crate::scenario::{Node, Proxy, ProxyMode};
 use crate::units::Duration;
 
-/// Least room of a proxy: two segments of 1,500 bytes, so that one can be sent while one arrives.
+/// Smallest buffer of a proxy: two segments of 1,500 bytes, so that it can receive one while it sends another.
 const BUFFER_MIN: u64 = 3_000;
 
 impl Report<'_> {
     pub(super) fn proxy(&mut self, name: &str, node: &Node, proxy: &Proxy) {
         let key = format!("node.{name}.proxy");
-        let buffered = proxy.mode.ends_connections() || proxy.mode == ProxyMode::Snoop;
+        let buffered = proxy.mode.terminates_connections() || proxy.mode == ProxyMode::Snoop;
         if buffered && proxy.buffer.get() < BUFFER_MIN {
             self.refuse(
                 format!("{key}.buffer"),
-                format!("{} cannot hold two segments", proxy.buffer),
+                format!("a buffer of {} is too small for two segments", proxy.buffer),
                 "write \"64 KiB\"",
             );
         }
         if u32::try_from(proxy.buffer.get()).is_err() {
             self.refuse(
                 format!("{key}.buffer"),
-                format!("{} are more than a TCP window can offer", proxy.buffer),
+                format!("a buffer of {} is larger than the largest TCP window", proxy.buffer),
                 "write \"1 MiB\"",
             );
         }
@@ -33,8 +33,8 @@ impl Report<'_> {
         if node.aggregator.is_some() && proxy.mode != ProxyMode::None {
             self.refuse(
                 format!("{key}.mode"),
-                "connections end at a collector: there is nothing left for a proxy",
-                "remove `aggregator` or `proxy`, or put the proxy at a node of its own",
+                "an aggregator terminates all connections, so a proxy at the same node has no effect",
+                "remove `aggregator` or `proxy`, or move the proxy to another node",
             );
         }
         for (index, flow) in proxy.flows.iter().flatten().enumerate() {
@@ -52,8 +52,8 @@ impl Report<'_> {
             if ns(crash.at) < before {
                 self.refuse(
                     format!("{key}.crash[{}].at", index + 1),
-                    "it crashes again before it is back",
-                    "write crashes in the order of time, each after the end of the one before",
+                    "the proxy crashes again before it has restarted",
+                    "list the crashes in the order of time, each after the restart from the previous one",
                 );
             }
         }

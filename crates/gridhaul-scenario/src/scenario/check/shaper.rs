@@ -1,4 +1,4 @@
-//! Contradictions in shapers.
+//! Checks of shapers.
 
 use super::Report;
 use crate::scenario::route::Network;
@@ -6,20 +6,20 @@ use crate::scenario::{Hop, Link, Shaper};
 use crate::units::{Bytes, QueueLimit};
 
 impl Report<'_> {
-    /// Shapers of all directions; `network` where nodes and links are known to be right.
+    /// Checks the shapers of all directions; `network` is given if nodes and links are valid.
     pub(super) fn shapers(&mut self, network: Option<&Network<'_>>) {
         for (index, (name, link)) in self.scenario.link.iter().enumerate() {
-            for (way, direction) in link.given() {
+            for (side, direction) in link.given() {
                 let Some(shaper) = &direction.shaper else { continue };
-                let key = format!("link.{name}.{way}.shaper");
+                let key = format!("link.{name}.{side}.shaper");
                 self.shaper(&key, shaper, link);
-                let hops = match way {
+                let hops = match side {
                     "both" => vec![true, false],
-                    way => vec![way == "forward"],
+                    side => vec![side == "forward"],
                 };
                 let hops: Vec<_> =
                     hops.into_iter().map(|forward| Hop { link: index, forward }).collect();
-                self.shares_are_crossed(&key, shaper, &hops, network);
+                self.shares_have_traffic(&key, shaper, &hops, network);
             }
         }
     }
@@ -29,15 +29,15 @@ impl Report<'_> {
         if rate == 0 {
             self.refuse(
                 format!("{key}.rate"),
-                "packets must be able to leave",
-                "write rate = \"3 Mbit/s\"; on = false is as if the shaper were not there",
+                "the rate of a shaper must be above 0",
+                "write rate = \"3 Mbit/s\"; on = false switches the shaper off",
             );
         }
         if shaper.burst.get() == 0 {
             self.refuse(
                 format!("{key}.burst"),
-                "a burst of nothing lets no packet through",
-                "write the size of a packet or two, such as \"3 kB\"",
+                "the burst size must be above 0",
+                "write the size of one or two packets, such as \"3 kB\"",
             );
         }
         if matches!(shaper.queue, QueueLimit::Packets(0))
@@ -45,29 +45,29 @@ impl Report<'_> {
         {
             self.refuse(
                 format!("{key}.queue"),
-                "a shaper without room drops every packet",
+                "a shaper without a queue drops every packet",
                 "write \"100 packets\", or leave it out",
             );
         }
         if self.scenario.link_members(link) > 1 {
             self.refuse(
                 key,
-                "the link stands for several, one for each member of a group",
-                "a shaper stands before one link: put it on the link behind, or use `shared`",
+                "the link exists once per member of a group",
+                "move the shaper to a downstream link that exists once, or use `shared`",
             );
         }
         let mut guaranteed = 0_u64;
         for (flow, share) in &shaper.share {
-            let place = format!("{key}.share.{flow}");
+            let location = format!("{key}.share.{flow}");
             if !self.scenario.flow.contains_key(flow) {
-                self.unknown(&place, "flow", flow, &self.scenario.flow);
+                self.unknown(&location, "flow", flow, &self.scenario.flow);
             }
             let own = share.guarantee.as_bits_per_sec();
             guaranteed = guaranteed.saturating_add(own);
             if own == 0 {
                 self.refuse(
-                    format!("{place}.guarantee"),
-                    "a share of nothing is no share",
+                    format!("{location}.guarantee"),
+                    "the guarantee of a share must be above 0",
                     "write guarantee = \"100 kbit/s\", or remove the share",
                 );
             }
@@ -75,7 +75,7 @@ impl Report<'_> {
                 && !(own..=rate).contains(&limit.as_bits_per_sec())
             {
                 self.refuse(
-                    format!("{place}.limit"),
+                    format!("{location}.limit"),
                     format!(
                         "{limit} is not between the guarantee ({}) and the rate of the shaper ({})",
                         share.guarantee, shaper.rate
@@ -88,13 +88,13 @@ impl Report<'_> {
             self.refuse(
                 format!("{key}.share"),
                 format!("the guarantees add up to more than the rate ({})", shaper.rate),
-                "lower them, or raise `rate`",
+                "reduce them, or increase `rate`",
             );
         }
     }
 
-    /// A share of a flow that never comes here is a mistake in its name or in a route.
-    fn shares_are_crossed(
+    /// Reports shares of flows that do not cross the direction: an error in a name or in a route.
+    fn shares_have_traffic(
         &mut self,
         key: &str,
         shaper: &Shaper,
@@ -104,15 +104,15 @@ impl Report<'_> {
         let Some(network) = network else { return };
         for name in shaper.share.keys() {
             let Some(flow) = self.scenario.flow.get(name) else { continue };
-            // A flow without a way is told elsewhere.
-            let Ok(ways) = network.routes(name, flow) else { continue };
-            if !ways.out.iter().chain(&ways.back).any(|hop| hops.contains(hop)) {
+            // A flow without a path is reported elsewhere.
+            let Ok(routes) = network.routes(name, flow) else { continue };
+            if !routes.forward.iter().chain(&routes.reverse).any(|hop| hops.contains(hop)) {
                 self.refuse(
                     format!("{key}.share.{name}"),
                     format!(
                         "neither packets nor acknowledgements of `{name}` cross this direction"
                     ),
-                    "remove the share, or lead the flow here with `route` or `reverse_route`",
+                    "remove the share, or route the flow here with `route` or `reverse_route`",
                 );
             }
         }

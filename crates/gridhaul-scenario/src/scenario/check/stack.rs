@@ -1,10 +1,10 @@
-//! Contradictions in TCP stacks.
+//! Checks of TCP stacks.
 
 use super::Report;
 use crate::scenario::{CongestionControlAlgorithm, PACKET_MAX, Profile, Stack};
 use crate::units::WindowSize;
 
-/// IP and TCP headers without options: what is left of the longest packet is the largest MSS.
+/// IP and TCP headers without options: the largest packet minus these headers is the largest MSS.
 const HEADERS: u64 = 40;
 
 impl Report<'_> {
@@ -27,13 +27,13 @@ impl Report<'_> {
         {
             self.refuse(
                 format!("{key}.mss"),
-                format!("a segment carries from 1 to {largest} bytes, not {mss}"),
+                format!("the MSS must be from 1 to {largest} bytes, not {mss}"),
                 "write \"1460 B\", or leave it out",
             );
         } else if stack.mss.map_or(1, |mss| mss.get()) + header > PACKET_MAX.get() {
             self.refuse(
                 format!("{key}.header"),
-                format!("with its header a segment is longer than {} bytes", PACKET_MAX.get()),
+                format!("with its headers, a segment is larger than {} bytes", PACKET_MAX.get()),
                 "the usual header is \"40 B\"",
             );
         }
@@ -53,7 +53,7 @@ impl Report<'_> {
             if empty {
                 self.refuse(
                     format!("{key}.{window}"),
-                    "nothing can be sent in a window of 0",
+                    "the window must be above 0",
                     "write \"10 segments\" or \"64 kB\"",
                 );
             }
@@ -63,7 +63,7 @@ impl Report<'_> {
         {
             self.refuse(
                 format!("{key}.fixed_window"),
-                "only the congestion_control `fixed` has a fixed window",
+                "only the congestion control `fixed` has a fixed window",
                 "write congestion_control = \"fixed\", or remove the window",
             );
         }
@@ -84,7 +84,7 @@ impl Report<'_> {
             if time.is_some_and(|time| time.is_zero()) {
                 self.refuse(
                     format!("{key}.{name}"),
-                    "a timeout of nothing would fire for ever",
+                    "the timeout must be above 0",
                     "write \"1 s\", or leave it out",
                 );
             }
@@ -92,7 +92,7 @@ impl Report<'_> {
         if stack.clock_phase.is_some() && stack.profile != Profile::Ns2 {
             self.refuse(
                 format!("{key}.clock_phase"),
-                "only the profile `ns2` measures round trips with a coarse clock, whose phase matters",
+                "only the profile `ns2` has a clock with a phase",
                 "write profile = \"ns2\", or remove the phase",
             );
         }
@@ -101,7 +101,7 @@ impl Report<'_> {
         {
             self.refuse(
                 format!("{key}.rto_min"),
-                format!("the least timeout ({least}) is above the largest ({largest})"),
+                format!("the smallest timeout ({least}) is above the largest ({largest})"),
                 "swap them, or leave out one",
             );
         }
@@ -119,12 +119,12 @@ impl Report<'_> {
             {
                 self.refuse(
                     format!("{key}.{name}"),
-                    format!("a number of segments is finite and not negative, not {number}"),
+                    format!("expected a number of segments that is finite and not negative, found {number}"),
                     "the usual values are alpha 1, beta 3, gamma 1",
                 );
             }
         }
-        // What is not written is the profile's, and must fit as well.
+        // Values that are not given come from the profile and are checked as well.
         let usual = stack.profile.vegas();
         let alpha = stack.vegas_alpha.unwrap_or(usual.0);
         let beta = stack.vegas_beta.unwrap_or(usual.1);
@@ -137,15 +137,15 @@ impl Report<'_> {
                 (Some(_), Some(_)) => {
                     "Vegas keeps from alpha to beta segments in the queue: swap them"
                 }
-                (Some(_), None) => "this beta is the profile's: give `vegas_beta` as well",
-                _ => "this alpha is the profile's: give `vegas_alpha` as well",
+                (Some(_), None) => "this beta comes from the profile: set `vegas_beta` as well",
+                _ => "this alpha comes from the profile: set `vegas_alpha` as well",
             };
             self.refuse(key, format!("alpha ({alpha}) is above beta ({beta})"), remedy);
         } else if alpha == 0.0 {
             self.refuse(
                 key,
-                "with alpha 0 the window never grows again after slow start: no queue is shorter \
-                 than none",
+                "with alpha 0 the window never grows after slow start, since no queue is shorter \
+                 than 0",
                 "the usual values are alpha 1, beta 3, gamma 1; alpha and beta may be the same",
             );
         }
@@ -157,7 +157,7 @@ impl Report<'_> {
         {
             self.refuse(
                 format!("{key}.medx_alpha"),
-                format!("the average gives a share of 0 to below 1 to the past, not {alpha}"),
+                format!("the weight of the past must be at least 0 and below 1, not {alpha}"),
                 "the usual value is 0.5",
             );
         }
@@ -166,7 +166,7 @@ impl Report<'_> {
         {
             self.refuse(
                 format!("{key}.medx_beta"),
-                format!("a multiple of the average delay is finite and above 0, not {beta}"),
+                format!("the multiple of the average delay must be finite and above 0, not {beta}"),
                 "the usual value is 1.2",
             );
         }
@@ -175,7 +175,7 @@ impl Report<'_> {
         {
             self.refuse(
                 format!("{key}.medx_buffer"),
-                format!("whether delays rise is seen from 2 to 1000 of them, not {kept}"),
+                format!("the number of delays must be from 2 to 1000, not {kept}"),
                 "the usual value is 4",
             );
         }
@@ -196,7 +196,7 @@ impl Report<'_> {
         if stack.timestamps == Some(true) {
             self.refuse(
                 format!("{key}.timestamps"),
-                "with `medx` the option that reports delays takes the place of timestamps",
+                "`medx` uses its own option instead of timestamps",
                 "write false, or remove it",
             );
         }

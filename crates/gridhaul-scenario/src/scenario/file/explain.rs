@@ -1,41 +1,41 @@
-//! The errors of the TOML reader in the words of the scenario file.
+//! Error messages of the TOML parser, in terms of the scenario file.
 
 use super::locate::Document;
-use crate::scenario::error::{Diagnostic, Place};
+use crate::scenario::error::{Diagnostic, SourceLocation};
 use crate::scenario::suggest;
 
-/// A text that is not TOML.
+/// The diagnostic for a text that is not TOML.
 pub(super) fn syntax(error: &toml::de::Error, text: &str) -> Diagnostic {
     let message = error.message();
     let remedy = match message {
         _ if message.contains("duplicate key") => "keep one of the two",
         _ if message.contains("string values must be quoted") => {
-            "quantities and texts stand in quotes: \"25 ms\""
+            "write quantities and texts in quotes: \"25 ms\""
         }
         _ => "",
     };
     let mut diagnostic = Diagnostic::new("", format!("this is not TOML: {message}"), remedy);
-    diagnostic.place = error.span().map(|span| Place::of(text, span));
+    diagnostic.location = error.span().map(|span| SourceLocation::of(text, span));
     diagnostic
 }
 
-/// TOML that is not a scenario.
+/// The diagnostic for TOML that is not a scenario.
 pub(super) fn types(error: &toml::de::Error, document: &Document<'_>) -> Diagnostic {
     let span = error.span();
-    // A missing key is nowhere: what is known is the table that it is missing from.
+    // A missing key has no location: the diagnostic shows the table that lacks it.
     let missing = error.message().starts_with("missing field ");
     let key = match &span {
         Some(span) if missing => document.table_at(span),
         Some(span) => document.path_at(span),
         None => String::new(),
     };
-    let (message, remedy) = reworded(error.message(), &key);
-    let place = span.filter(|_| !key.is_empty()).map(|span| document.place_of(span));
-    Diagnostic { key, message, remedy, place }
+    let (message, remedy) = in_toml_terms(error.message(), &key);
+    let location = span.filter(|_| !key.is_empty()).map(|span| document.location_of(span));
+    Diagnostic { key, message, remedy, location }
 }
 
-/// The message of serde for people who do not know it, and the remedy.
-pub(in crate::scenario) fn reworded(message: &str, key: &str) -> (String, String) {
+/// A message of serde without names of Rust types, and the remedy.
+pub(in crate::scenario) fn in_toml_terms(message: &str, key: &str) -> (String, String) {
     let message = message.trim_end();
     if let Some((name, known)) = unknown(message, "unknown field ") {
         return (format!("there is no key `{name}` here"), suggest::remedy(name, &known));
@@ -44,8 +44,8 @@ pub(in crate::scenario) fn reworded(message: &str, key: &str) -> (String, String
         return (format!("there is no choice `{name}` here"), suggest::remedy(name, &known));
     }
     if let Some(name) = message.strip_prefix("missing field ") {
-        let place = if key.is_empty() { "the scenario" } else { "this table" };
-        return (format!("{place} has no key {name}, which is required"), added(name));
+        let table = if key.is_empty() { "the scenario" } else { "this table" };
+        return (format!("{table} lacks the required key {name}"), added(name));
     }
     if message.starts_with("wanted exactly 1 element") || message == "wanted string or table" {
         return choice(message, key);
@@ -53,7 +53,7 @@ pub(in crate::scenario) fn reworded(message: &str, key: &str) -> (String, String
     if message.starts_with("invalid type: unit variant") {
         return ("this choice has keys of its own".into(), choice(message, key).1);
     }
-    // The reader takes a list for the values of a table without their keys.
+    // serde accepts a list as the values of a struct without their keys.
     if message.starts_with("invalid length ") && message.contains(", expected struct ") {
         return ("expected a table of keys, found a list".into(), String::new());
     }
@@ -77,15 +77,15 @@ pub(in crate::scenario) fn reworded(message: &str, key: &str) -> (String, String
     (message.to_owned(), String::new())
 }
 
-/// Takes "unknown field `a`, expected one of `b`, `c`" apart.
+/// Parses "unknown field `a`, expected one of `b`, `c`".
 fn unknown<'m>(message: &'m str, what: &str) -> Option<(&'m str, Vec<&'m str>)> {
-    // The unknown name may hold anything; the known ones come last and are plain.
+    // The unknown name may contain any text; the known names come last and are plain.
     let rest = message.strip_prefix(what)?.strip_prefix('`')?;
     let (name, known) = rest.rsplit_once("`, expected ").or(rest.rsplit_once("`, there are no"))?;
     Some((name, known.split('`').skip(1).step_by(2).collect()))
 }
 
-/// What to add for a missing key.
+/// The remedy for a missing key.
 fn added(name: &str) -> String {
     let example = match name.trim_matches('`') {
         "title" => "title = \"Meters behind one concentrator\"",
@@ -104,7 +104,7 @@ fn added(name: &str) -> String {
     format!("add {example}")
 }
 
-/// A choice that was not made by exactly one name.
+/// The message for a choice without exactly one name, and the remedy.
 fn choice(message: &str, key: &str) -> (String, String) {
     let found = match message {
         "wanted string or table" => "expected a choice",
@@ -124,7 +124,7 @@ fn choice(message: &str, key: &str) -> (String, String) {
     (found.to_owned(), remedy.to_owned())
 }
 
-/// A Rust type in plain words.
+/// Description of a Rust type in terms of TOML.
 fn plain(expected: &str) -> &str {
     match expected {
         "a string" => "a text in quotes",
@@ -139,7 +139,7 @@ fn plain(expected: &str) -> &str {
     }
 }
 
-/// A TOML value in plain words.
+/// Description of a TOML value.
 fn found(found: &str) -> String {
     match found.split_once(' ') {
         Some(("integer" | "boolean", value)) => value.to_owned(),

@@ -1,4 +1,4 @@
-//! The folder in which the paths of a scenario begin.
+//! The folder to which the paths in a scenario are relative.
 
 use std::path::{self, Path};
 
@@ -7,12 +7,12 @@ use toml::Value;
 use crate::scenario::{Load, Scenario, Values};
 
 impl Scenario {
-    /// Says that the scenario lies in this folder: paths of its traces begin there, or in the
-    /// [`Scenario::folder`] that it names, which becomes a whole path. Nothing happens where no
-    /// flow and no sweep names a trace.
-    pub fn lies_in(&mut self, folder: &Path) {
+    /// Sets the folder of the scenario file: paths of traces are relative to it, or to the
+    /// [`Scenario::folder`] of the file, which becomes an absolute path. Without traces in flows or
+    /// sweeps, the folder is not set.
+    pub fn set_folder(&mut self, folder: &Path) {
         let own = Path::new(self.folder.as_deref().unwrap_or_default());
-        if self.names_a_trace()
+        if self.has_trace()
             && let Ok(whole) = match own.as_os_str().is_empty() {
                 true => path::absolute(folder),
                 false => path::absolute(folder.join(own)),
@@ -22,24 +22,24 @@ impl Scenario {
         }
     }
 
-    /// Whether a flow, a sweep or a plan names a trace.
+    /// Whether a flow, a sweep or a plan refers to a trace.
     #[must_use]
-    pub fn names_a_trace(&self) -> bool {
+    pub fn has_trace(&self) -> bool {
         let swept = self.sweep.iter().flat_map(|sweep| &sweep.vary);
         let chosen = self.plan.iter().flat_map(|plan| &plan.choose);
         self.flow.values().any(|flow| matches!(flow.load, Load::Trace(_)))
             || swept.chain(chosen).any(|(_, values)| match values {
-                Values::List(list) => list.iter().any(holds_a_trace),
+                Values::List(list) => list.iter().any(contains_trace),
                 Values::Range(_) => false,
             })
     }
 }
 
-/// Whether a swept value brings a trace where there was another load.
-fn holds_a_trace(value: &Value) -> bool {
+/// Whether a swept value contains a trace.
+fn contains_trace(value: &Value) -> bool {
     match value {
-        Value::Table(table) => table.contains_key("trace") || table.values().any(holds_a_trace),
-        Value::Array(list) => list.iter().any(holds_a_trace),
+        Value::Table(table) => table.contains_key("trace") || table.values().any(contains_trace),
+        Value::Array(list) => list.iter().any(contains_trace),
         _ => false,
     }
 }

@@ -1,20 +1,20 @@
-//! From the path of a key to its place in the text, and back.
+//! Locations of keys in the text of a scenario file.
 
 use std::ops::Range;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::scenario::error::Place;
+use crate::scenario::error::SourceLocation;
 
-/// A parsed text that knows where each of its keys stands.
+/// A parsed text with the location of each key.
 pub(super) struct Document<'t> {
     text: &'t str,
     root: DeValue<'t>,
 }
 
-/// What a path leads to.
-struct Found<'a, 't> {
+/// The entry at a path.
+struct Entry<'a, 't> {
     key: Option<Range<usize>>,
     value: &'a DeValue<'t>,
     value_span: Range<usize>,
@@ -25,9 +25,9 @@ impl<'t> Document<'t> {
         Self { text, root: DeValue::Table(table.into_inner()) }
     }
 
-    /// Place of a key such as `link.a.both.outage[0].length`, or of the nearest key above it that
-    /// is written in the text (a default is written nowhere).
-    pub(super) fn place(&self, path: &str) -> Option<Place> {
+    /// Location of a key such as `link.a.both.outage[0].length`, or of the closest parent key that the
+    /// text contains (a default value has no location).
+    pub(super) fn location(&self, path: &str) -> Option<SourceLocation> {
         let mut found = None;
         let mut value = &self.root;
         for step in steps(path) {
@@ -41,12 +41,12 @@ impl<'t> Document<'t> {
             Some(key) if !plain => key,
             _ => found.value_span,
         };
-        Some(self.place_of(span))
+        Some(self.location_of(span))
     }
 
-    /// Place of some bytes of the text.
-    pub(super) fn place_of(&self, span: Range<usize>) -> Place {
-        Place::of(self.text, span)
+    /// Location of a range of bytes of the text.
+    pub(super) fn location_of(&self, span: Range<usize>) -> SourceLocation {
+        SourceLocation::of(self.text, span)
     }
 
     /// Path of the innermost key whose name or value covers these bytes.
@@ -60,7 +60,7 @@ impl<'t> Document<'t> {
         path
     }
 
-    /// Path of the innermost table that is written at exactly these bytes; empty for the whole.
+    /// Path of the innermost table at exactly these bytes; empty for the whole file.
     pub(super) fn table_at(&self, span: &Range<usize>) -> String {
         let mut path = String::new();
         let matches = |_: &Range<usize>, value: &Spanned<DeValue<'_>>| {
@@ -72,7 +72,7 @@ impl<'t> Document<'t> {
 }
 
 /// Splits `link.a.both.outage[0]` into `link`, `a`, `both`, `outage`, `[0]`. A quoted step
-/// (`vary."link.a"`) may hold dots.
+/// (`vary."link.a"`) may contain dots.
 pub(in crate::scenario) fn steps(path: &str) -> Vec<String> {
     let (mut steps, mut step, mut quoted) = (Vec::new(), String::new(), false);
     for character in path.chars() {
@@ -91,32 +91,32 @@ pub(in crate::scenario) fn steps(path: &str) -> Vec<String> {
     steps
 }
 
-fn child<'a, 't>(value: &'a DeValue<'t>, step: &str) -> Option<Found<'a, 't>> {
+fn child<'a, 't>(value: &'a DeValue<'t>, step: &str) -> Option<Entry<'a, 't>> {
     match value {
         DeValue::Table(table) => {
             let (key, value) = table.iter().find(|(key, _)| key.get_ref() == step)?;
             let key = Some(key.span());
-            Some(Found { key, value: value.get_ref(), value_span: value.span() })
+            Some(Entry { key, value: value.get_ref(), value_span: value.span() })
         }
         DeValue::Array(array) => {
             let index: usize = step.strip_prefix('[')?.strip_suffix(']')?.parse().ok()?;
             let value = array.get(index)?;
-            Some(Found { key: None, value: value.get_ref(), value_span: value.span() })
+            Some(Entry { key: None, value: value.get_ref(), value_span: value.span() })
         }
         _ => None,
     }
 }
 
-/// Whether a key with this span and value is the one that is sought.
-type Sought<'a> = &'a dyn Fn(&Range<usize>, &Spanned<DeValue<'_>>) -> bool;
+/// Condition on the span of a key and its value.
+type Condition<'a> = &'a dyn Fn(&Range<usize>, &Spanned<DeValue<'_>>) -> bool;
 
-/// Extends `path` by the keys that lead to the innermost key sought. True if there is one.
-fn descend(value: &DeValue<'_>, sought: Sought<'_>, path: &mut String) -> bool {
+/// Extends `path` to the innermost key that meets a condition. True if there is one.
+fn descend(value: &DeValue<'_>, condition: Condition<'_>, path: &mut String) -> bool {
     let length = path.len();
     let mut visit =
         |step: &dyn Fn(&mut String), key: &Range<usize>, value: &Spanned<DeValue<'_>>| {
             step(path);
-            let found = descend(value.get_ref(), sought, path) || sought(key, value);
+            let found = descend(value.get_ref(), condition, path) || condition(key, value);
             if !found {
                 path.truncate(length);
             }

@@ -13,17 +13,17 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use toml::de::DeTable;
 
-use super::error::{Diagnostic, Place, ScenarioError};
+use super::error::{Diagnostic, ScenarioError, SourceLocation};
 use super::{Scenario, check, points};
 use locate::Document;
 
 pub(super) use locate::steps as path_steps;
 
-/// Largest scenario file in bytes: far above any that people write, and quick to read.
+/// Size limit of a scenario file in bytes: far above the size of useful files, and fast to read.
 const SIZE_MAX: u64 = 4_000_000;
 
-/// A scenario and the file that it was read from, so that what is found wrong later is shown at its place
-/// in the file.
+/// A scenario and the file from which it was read, so that later errors can show their location in the
+/// file.
 #[derive(Debug, Clone)]
 pub struct ScenarioFile {
     /// The scenario.
@@ -37,13 +37,13 @@ impl Scenario {
     /// Reads a scenario from the text of a TOML file; `file` is its name in errors.
     ///
     /// # Errors
-    /// A text that is not TOML, unknown keys, wrong types or units, and whatever contradicts
-    /// itself (see [`Scenario::validate`]). All contradictions are told together.
+    /// A text that is not TOML, unknown keys, wrong types or units, and inconsistent values (see
+    /// [`Scenario::validate`]). All inconsistencies are reported together.
     pub fn from_toml(text: &str, file: &str) -> Result<Self, ScenarioError> {
         Self::read(text, file, None)
     }
 
-    /// Reads a scenario that lies in a folder, if it lies anywhere.
+    /// Reads a scenario; `folder` is the folder of its file, if any.
     fn read(text: &str, file: &str, folder: Option<&Path>) -> Result<Self, ScenarioError> {
         let fail = |diagnostic| ScenarioError::one(file, diagnostic);
         if text.len() as u64 > SIZE_MAX {
@@ -59,15 +59,15 @@ impl Scenario {
         }
         if diagnostics.is_empty() {
             if let Some(folder) = folder {
-                scenario.lies_in(folder);
+                scenario.set_folder(folder);
             }
             return Ok(scenario);
         }
         Err(located(file, &document, diagnostics))
     }
 
-    /// Reads a scenario file of at most 4 MB. If it names a trace, its folder is kept in
-    /// [`Scenario::folder`]; no other file is opened.
+    /// Reads a scenario file of at most 4 MB. If the scenario refers to a trace, [`Scenario::folder`]
+    /// is set to the folder of the file; no other file is opened.
     ///
     /// # Errors
     /// A file that is missing, unreadable, too large, not a regular file or not text, and the
@@ -93,8 +93,8 @@ impl Scenario {
         }
     }
 
-    /// The folder in which relative paths of a scenario begin: that of its file or, where it comes
-    /// through a pipe, the current one.
+    /// The folder to which paths in a scenario are relative: that of its file, or the current one if
+    /// the scenario is read from a pipe.
     #[must_use]
     pub fn folder_of(path: &Path) -> &Path {
         let parent = path.parent().filter(|_| !is_pipe(path)).unwrap_or(Path::new(""));
@@ -102,11 +102,11 @@ impl Scenario {
         if parent.as_os_str().is_empty() { Path::new(".") } else { parent }
     }
 
-    /// Checks that the scenario does not contradict itself: names, routes, sizes and ranges. One
-    /// that was read from a file has been checked.
+    /// Checks the consistency of the scenario: names, routes, sizes and ranges. A scenario that was
+    /// read from a file has already been checked.
     ///
     /// # Errors
-    /// All diagnostics together, without places.
+    /// All diagnostics together, without locations.
     pub fn validate(&self) -> Result<(), ScenarioError> {
         let diagnostics = check::diagnostics(self);
         if diagnostics.is_empty() {
@@ -115,16 +115,15 @@ impl Scenario {
         Err(ScenarioError { file: String::new(), diagnostics })
     }
 
-    /// Writes the merged scenario: every default spelt out. It reads back to an equal value.
+    /// The merged scenario as TOML, including every default value. Parsing it gives an equal scenario.
     #[must_use]
     pub fn to_toml(&self) -> String {
         #[expect(clippy::expect_used, reason = "every field is text, number, list or table")]
         toml::to_string(self).expect("a scenario can be written as TOML")
     }
 
-    /// SHA-256 of the merged scenario as [`Scenario::to_toml`] writes it but for its folder, in
-    /// hexadecimal: the same wherever the file lies. Of a trace it covers the path as written, not
-    /// the rows.
+    /// SHA-256 of the merged scenario of [`Scenario::to_toml`] without its folder, in hexadecimal: the
+    /// hash does not depend on the location of the file. It covers the path of a trace, not the rows.
     #[must_use]
     pub fn sha256(&self) -> String {
         let digest = Sha256::digest(Self { folder: None, ..self.clone() }.to_toml());
@@ -144,26 +143,25 @@ impl ScenarioFile {
         Ok(Self { scenario, name, text })
     }
 
-    /// An error with these diagnostics, each at the line of the file that has its key.
+    /// An error with these diagnostics, each located at its key in the file.
     #[must_use]
     pub fn error(&self, diagnostics: Vec<Diagnostic>) -> ScenarioError {
         match DeTable::parse(&self.text) {
             Ok(table) => located(&self.name, &Document::new(&self.text, table), diagnostics),
-            // The text has been read before, so this does not happen.
+            // Unreachable: the text has been parsed before.
             Err(_) => ScenarioError { file: self.name.clone(), diagnostics },
         }
     }
 }
 
-/// The message of a reader of TOML or JSON in the words of the scenario file, and the remedy; both
-/// name no types of the program.
+/// A message of the TOML or JSON parser without names of Rust types, and the remedy.
 #[must_use]
-pub fn reworded(message: &str) -> (String, String) {
-    explain::reworded(message, "")
+pub fn in_toml_terms(message: &str) -> (String, String) {
+    explain::in_toml_terms(message, "")
 }
 
-/// What makes a tree of keys no scenario: the key, and why. `None` if the tree cannot be written as
-/// TOML, or can be read as such.
+/// The first error in a tree of keys that is not a scenario. `None` if the tree cannot be written as
+/// TOML, or is a scenario.
 pub(super) fn why_unreadable(tree: &serde_json::Value) -> Option<Diagnostic> {
     let text = toml::to_string(&without_null(tree)?).ok()?;
     let table = DeTable::parse(&text).ok()?;
@@ -172,7 +170,7 @@ pub(super) fn why_unreadable(tree: &serde_json::Value) -> Option<Diagnostic> {
     Some(explain::types(&error, &document))
 }
 
-/// TOML has no null: a key without a value is not there.
+/// The tree as TOML, which has no null: keys without a value are left out.
 fn without_null(tree: &serde_json::Value) -> Option<toml::Value> {
     use serde_json::Value as Json;
     Some(match tree {
@@ -194,36 +192,39 @@ fn without_null(tree: &serde_json::Value) -> Option<toml::Value> {
     })
 }
 
-impl Place {
-    /// Where a key stands in a value that is an argument of the command line: `path` leads from the
-    /// value to the key, such as `.periodic.size`. The whole value where the path leads nowhere.
+impl SourceLocation {
+    /// Location of a key in a value given as a command-line argument: `path` leads from the value to
+    /// the key, such as `.periodic.size`. The whole value if there is no key at this path.
     #[must_use]
     pub fn in_argument(argument: &str, value: Range<usize>, path: &str) -> Self {
         const KEY: &str = "value = ";
         let text = format!("{KEY}{}", argument.get(value.clone()).unwrap_or_default());
         let inner = DeTable::parse(&text).ok().filter(|_| !path.is_empty());
-        let inner = inner
-            .and_then(|table| Document::new(&text, table.clone()).place(&format!("value{path}")));
-        let Some(place) = inner.filter(|place| place.line == 1 && place.column > KEY.len()) else {
+        let inner = inner.and_then(|table| {
+            Document::new(&text, table.clone()).location(&format!("value{path}"))
+        });
+        let Some(location) = inner.filter(|found| found.line == 1 && found.column > KEY.len())
+        else {
             return Self::of_argument(argument, value);
         };
         let before = argument.get(..value.start).unwrap_or_default().chars().count();
-        let column = before + place.column - KEY.len();
-        Self { column, length: place.length, ..Self::of_argument(argument, value) }
+        let column = before + location.column - KEY.len();
+        Self { column, length: location.length, ..Self::of_argument(argument, value) }
     }
 }
 
-/// An error with the places of its diagnostics, in the order of the file.
+/// An error with located diagnostics, in the order of the file.
 fn located(file: &str, document: &Document<'_>, mut diagnostics: Vec<Diagnostic>) -> ScenarioError {
     for diagnostic in &mut diagnostics {
-        diagnostic.place = document.place(&diagnostic.key);
+        diagnostic.location = document.location(&diagnostic.key);
     }
-    diagnostics.sort_by_key(|diagnostic| diagnostic.place.as_ref().map(|place| place.line));
+    diagnostics
+        .sort_by_key(|diagnostic| diagnostic.location.as_ref().map(|location| location.line));
     ScenarioError { file: file.to_owned(), diagnostics }
 }
 
-/// Whether a path is standard input or another open file of this process, as shells name the output of
-/// a command: `<(…)` is `/dev/fd/63`.
+/// Whether a path is standard input or another open file of this process; shells use such paths for
+/// process substitution: `<(…)` is `/dev/fd/63`.
 fn is_pipe(path: &Path) -> bool {
     Scenario::is_standard_input(path)
         || ["/dev/fd", "/proc/self/fd"].iter().any(|folder| path.starts_with(folder))
@@ -232,8 +233,8 @@ fn is_pipe(path: &Path) -> bool {
 fn text_of(path: &Path) -> Result<String, Diagnostic> {
     if Scenario::is_standard_input(path) {
         let text = text_from(io::stdin().lock())?;
-        let empty = "this is empty";
-        let remedy = "pipe one scenario into it: gridhaul run - < scenario.toml";
+        let empty = "the input is empty";
+        let remedy = "redirect a scenario to it: gridhaul run - < scenario.toml";
         return if text.is_empty() { Err(Diagnostic::new("", empty, remedy)) } else { Ok(text) };
     }
     if is_pipe(path) {
@@ -243,7 +244,7 @@ fn text_of(path: &Path) -> Result<String, Diagnostic> {
     if metadata.is_dir() {
         return Err(Diagnostic::new("", "this is a directory, not a scenario file", NAME_A_FILE));
     }
-    // Neither devices nor pipes: they have no size to refuse, and reading one may never end.
+    // Devices and pipes have no size to check, and reading one may never end.
     if !metadata.is_file() {
         return Err(Diagnostic::new("", "this is not a regular file", NAME_A_FILE));
     }
@@ -255,7 +256,7 @@ fn text_of(path: &Path) -> Result<String, Diagnostic> {
 
 fn text_from(source: impl Read) -> Result<String, Diagnostic> {
     let mut bytes = Vec::new();
-    // One byte more than allowed: a file may have grown since its size was asked, a pipe has none.
+    // One byte more than the limit: a file may have grown since its size was checked, and a pipe has no size.
     source.take(SIZE_MAX + 1).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
     if bytes.len() as u64 > SIZE_MAX {
         return Err(too_large());
@@ -286,6 +287,6 @@ fn too_large() -> Diagnostic {
     Diagnostic::new(
         "",
         "this is larger than 4 MB, the limit for a scenario file",
-        "check that it is the right file; describe many equal nodes by one with `count`",
+        "check the file name; describe many equal nodes as a group with `count`",
     )
 }

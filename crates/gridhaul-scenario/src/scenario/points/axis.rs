@@ -8,22 +8,22 @@ use super::{POINTS_MAX, Refusal, base, name, range, setting};
 use crate::scenario::error::Diagnostic;
 use crate::scenario::{Scenario, Sweep, Values, suggest};
 
-/// One entry of a sweep: its keys, each with as many values as the others.
+/// One entry of a sweep: keys with equally many values.
 #[derive(Debug, Clone)]
 pub(super) struct Axis {
-    pub(super) keys: Vec<Varied>,
+    pub(super) keys: Vec<VariedKey>,
     /// A label for each of the values; empty where the entry gives none.
     pub(super) labels: Vec<String>,
 }
 
 /// A key that takes several values.
 #[derive(Debug, Clone)]
-pub(super) struct Varied {
+pub(super) struct VariedKey {
     pub(super) key: String,
-    /// Path in the file that says so.
-    pub(super) place: String,
+    /// Path in the file that gives the values.
+    pub(super) source: String,
     pub(super) values: Vec<Json>,
-    /// For each value, which of the list at `place` it is; `None` for one of a range.
+    /// For each value, its index in the list at `source`; `None` for a value of a range.
     pub(super) entries: Vec<Option<usize>>,
 }
 
@@ -33,7 +33,7 @@ impl Axis {
     }
 }
 
-/// All entries of the sweep, checked against each other.
+/// All entries of the sweep, after a check for duplicate keys and the number of points.
 pub(super) fn axes(scenario: &Scenario) -> Result<Vec<Axis>, Diagnostic> {
     let base = base(scenario);
     let mut axes = Vec::new();
@@ -44,8 +44,8 @@ pub(super) fn axes(scenario: &Scenario) -> Result<Vec<Axis>, Diagnostic> {
             if !seen.insert(setting::steps(key).collect::<Vec<_>>()) {
                 return Err(Diagnostic::new(
                     name(entry, key),
-                    "this key is varied by an earlier entry already",
-                    "keep one of the two",
+                    "an earlier entry varies the same key",
+                    "remove one of the two",
                 ));
             }
         }
@@ -55,8 +55,8 @@ pub(super) fn axes(scenario: &Scenario) -> Result<Vec<Axis>, Diagnostic> {
             return Err(Diagnostic::new(
                 format!("sweep[{entry}]"),
                 format!("the sweep has more than {POINTS_MAX} points"),
-                "entries are combined in every way; take fewer values, or vary keys together in \
-                 one entry",
+                "all combinations of the entries are points; use fewer values, or vary keys together \
+                 in one entry",
             ));
         }
         axes.push(axis);
@@ -65,12 +65,12 @@ pub(super) fn axes(scenario: &Scenario) -> Result<Vec<Axis>, Diagnostic> {
 }
 
 fn axis(entry: usize, sweep: &Sweep, base: &Json) -> Result<Axis, Diagnostic> {
-    let mut keys: Vec<Varied> = Vec::new();
+    let mut keys: Vec<VariedKey> = Vec::new();
     if sweep.vary.is_empty() {
         return Err(Diagnostic::new(
             format!("sweep[{entry}].vary"),
-            "no key is varied",
-            "name one: vary.\"link.uplink.both.rate\" = [\"1 Mbit/s\", \"2 Mbit/s\"]",
+            "the entry varies no key",
+            "add one: vary.\"link.uplink.both.rate\" = [\"1 Mbit/s\", \"2 Mbit/s\"]",
         ));
     }
     for (key, values) in &sweep.vary {
@@ -79,15 +79,14 @@ fn axis(entry: usize, sweep: &Sweep, base: &Json) -> Result<Axis, Diagnostic> {
             && first.values.len() != varied.values.len()
         {
             return Err(Diagnostic::new(
-                varied.place,
+                varied.source,
                 format!(
                     "{} values, but {:?} has {}",
                     varied.values.len(),
                     first.key,
                     first.values.len()
                 ),
-                "keys of one entry vary together: give them equally many values, or put them \
-                 into entries of their own",
+                "keys of one entry vary together: use equally many values, or separate entries",
             ));
         }
         keys.push(varied);
@@ -96,69 +95,69 @@ fn axis(entry: usize, sweep: &Sweep, base: &Json) -> Result<Axis, Diagnostic> {
     Ok(Axis { keys, labels })
 }
 
-/// The labels of an entry with so many values.
+/// The labels of an entry with `values` values.
 fn labels(entry: usize, sweep: &Sweep, values: usize) -> Result<Vec<String>, Diagnostic> {
-    let place = || format!("sweep[{entry}].label");
+    let key = || format!("sweep[{entry}].label");
     let labels = sweep.label.clone().unwrap_or_default();
     if sweep.label.is_some() && labels.len() != values {
         return Err(Diagnostic::new(
-            place(),
+            key(),
             format!(
                 "expected a label for each of the {values} values, but there are {}",
                 labels.len()
             ),
-            "give as many labels as values, in the same order, or remove `label`",
+            "write as many labels as values, in the same order, or remove `label`",
         ));
     }
     let mut seen = BTreeSet::new();
     for label in &labels {
         if label.trim().is_empty() || !seen.insert(label.trim()) {
             return Err(Diagnostic::new(
-                place(),
-                format!("the label {label:?} is empty or given twice"),
-                "give each value a label of its own",
+                key(),
+                format!("the label {label:?} is empty or duplicate"),
+                "use a different label for each value",
             ));
         }
     }
     Ok(labels)
 }
 
-/// A key and its values; `place` is the path in the file that gives them.
+/// A key and its values; `source` is the path in the file that gives them.
 pub(super) fn varied(
     key: &str,
-    place: String,
+    source: String,
     values: &Values,
     base: &Json,
-) -> Result<Varied, Diagnostic> {
-    let fail = |(message, remedy): Refusal| Diagnostic::new(place.as_str(), message, remedy);
+) -> Result<VariedKey, Diagnostic> {
+    let fail = |(message, remedy): Refusal| Diagnostic::new(source.as_str(), message, remedy);
     find(base, key).map_err(fail)?;
     let listed = matches!(values, Values::List(_));
     let values: Vec<Json> = match values {
         Values::List(list) => list.iter().map(setting::json).collect(),
         Values::Range(range) => range::values(range).map_err(|(end, (message, remedy))| {
-            Diagnostic::new(format!("{place}{end}"), message, remedy)
+            Diagnostic::new(format!("{source}{end}"), message, remedy)
         })?,
     };
     if values.is_empty() {
-        return Err(fail(("the list is empty".into(), "give at least one value".into())));
+        return Err(fail(("the list is empty".into(), "add at least one value".into())));
     }
     let entries = (0..values.len()).map(|entry| listed.then_some(entry)).collect();
-    Ok(Varied { key: key.to_owned(), place, values, entries })
+    Ok(VariedKey { key: key.to_owned(), source, values, entries })
 }
 
-/// Checks that a key leads somewhere. Its last step may be absent where it is optional; whether
-/// it exists at all is known when it is set.
+/// Checks that a key exists. Its last step may be absent, since it may be an optional key; setting the
+/// key shows whether it is.
 fn find(base: &Json, key: &str) -> Result<(), Refusal> {
     let steps: Vec<_> = setting::steps(key).collect();
     let mut tree = base;
     for (depth, step) in steps.iter().enumerate() {
         if depth == 0 && *step == "sweep" {
-            return Err(("a sweep cannot vary itself".into(), "name a key outside it".into()));
+            return Err(("a sweep cannot vary itself".into(), "use a key outside `sweep`".into()));
         }
         if depth == 0 && *step == "plan" {
             return Err((
-                "a plan is no part of the network".into(),
-                "name a key outside it".into(),
+                "a sweep cannot vary the plan".into(),
+                "use a key outside `sweep`".into(),
             ));
         }
         if depth == 0 && *step == "stack" && base.get("stack").is_none() {
@@ -170,7 +169,7 @@ fn find(base: &Json, key: &str) -> Result<(), Refusal> {
                 None => {
                     return Err((
                         format!("{:?} has no entry {step}", steps[..depth].join(".")),
-                        format!("entries are counted from 0; it has {}", list.len()),
+                        format!("entries are counted from 0; there are {}", list.len()),
                     ));
                 }
                 found => found,
@@ -201,5 +200,5 @@ fn find(base: &Json, key: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Tables whose keys are names that the file chooses.
+/// Tables whose keys are names defined in the file.
 const NAMED: [&str; 4] = ["node", "link", "stack", "flow"];

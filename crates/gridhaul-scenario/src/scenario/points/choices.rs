@@ -1,63 +1,62 @@
-//! The candidates of a plan: scenarios with some of the chosen keys set.
+//! The candidates of a plan: scenarios with values for the chosen keys.
 
 use serde_json::Value as Json;
 
 use super::axis::{Axis, varied};
 use super::setting::{self, Setting};
-use super::{base, failed, with};
+use super::{base, error_of, with};
 use crate::scenario::error::{Diagnostic, ScenarioError};
-use crate::scenario::{Plan, Scenario};
+use crate::scenario::{PlanSpecification, Scenario};
 
-/// Most candidates of a plan: what equations answer in some seconds.
+/// Largest number of candidates of a plan, which the analytical model answers in a few seconds.
 const CANDIDATES_MAX: usize = 20_000;
 
-/// What a plan may choose, ready to be set.
+/// The keys that a plan may choose, with their values.
 #[derive(Debug, Clone)]
 pub struct Choices {
     base: Json,
-    /// The same without collectors.
-    bare: Json,
+    /// The same without aggregators.
+    without_aggregators: Json,
     choices: Vec<Choice>,
-    /// For each key, where the file gives its values, and these as they are set.
+    /// For each key, its path in the file and its values.
     given: Vec<(String, Vec<Json>)>,
 }
 
-/// A key and the values that it may take.
+/// A key and its possible values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
-    /// Path of the key, such as `node.collector.count`.
+    /// Path of the key, such as `node.concentrator.count`.
     pub key: String,
-    /// Values as text, such as `2 Mbit/s`; each once.
+    /// Distinct values as text, such as `2 Mbit/s`.
     pub values: Vec<String>,
-    /// Whether this belongs to collectors: without them it is not chosen.
-    pub of_collectors: bool,
+    /// Whether the key concerns only aggregators, so that it is not chosen without them.
+    pub of_aggregators: bool,
 }
 
 impl Scenario {
-    /// What the plan of this scenario may choose; nothing without a plan.
+    /// The choices of the plan of this scenario; empty without a plan.
     ///
     /// # Errors
-    /// A key that does not exist or a list without values (the key is named), or more than
-    /// 20,000 candidates.
+    /// A key that does not exist, a list without values, or more than 20,000 candidates.
     pub fn choices(&self) -> Result<Choices, ScenarioError> {
         self.validate()?;
-        let axes = axes(self).map_err(failed)?;
+        let axes = axes(self).map_err(error_of)?;
         let base = base(self);
         let mut given = Vec::new();
         let mut choices = Vec::new();
         for varied in axes.into_iter().flat_map(|axis| axis.keys) {
             choices.push(Choice {
-                of_collectors: self.of_collectors(&varied.key),
+                of_aggregators: self.of_aggregators(&varied.key),
                 values: varied.values.iter().map(setting::text).collect(),
                 key: varied.key,
             });
-            given.push((varied.place, varied.values));
+            given.push((varied.source, varied.values));
         }
-        Ok(Choices { bare: bare(base.clone()), base, choices, given })
+        Ok(Choices { without_aggregators: without_aggregators(base.clone()), base, choices, given })
     }
 
-    /// Whether a key does nothing where there are no collectors.
-    fn of_collectors(&self, key: &str) -> bool {
+    /// Whether a key has no effect without aggregators.
+    fn of_aggregators(&self, key: &str) -> bool {
         let steps: Vec<_> = key.split('.').collect();
         match steps[..] {
             ["node", name, ..] => self.node.get(name).is_some_and(|node| node.aggregator.is_some()),
@@ -77,29 +76,30 @@ impl Choices {
         &self.choices
     }
 
-    /// The scenario with these values, given as text in the order of the keys, also
-    /// others than the plan has; `None` leaves a key
-    /// as the file has it. Neither plan nor sweep is in it.
+    /// The scenario with these values, as text in the order of the keys; values outside the lists of
+    /// the plan are possible, and `None` keeps the value of the file. The scenario has neither plan nor
+    /// sweep.
     ///
     /// # Errors
     /// A value that cannot be read, or values that contradict each other.
     pub fn scenario(
         &self,
         values: &[Option<String>],
-        collectors: bool,
+        with_aggregators: bool,
     ) -> Result<Scenario, ScenarioError> {
         let values = values.iter().enumerate();
         let values: Vec<Option<Json>> =
             values.map(|(index, value)| Some(self.value(index, value.as_deref()?))).collect();
         let given = values.iter().zip(&self.choices).zip(&self.given);
-        let settings = given.filter_map(|((value, choice), (place, _))| {
-            Some(Setting { key: &choice.key, place, entry: None, value: value.as_ref()? })
+        let settings = given.filter_map(|((value, choice), (source, _))| {
+            Some(Setting { key: &choice.key, source, entry: None, value: value.as_ref()? })
         });
         let settings: Vec<_> = settings.collect();
-        with(if collectors { &self.base } else { &self.bare }, &settings).map_err(failed)
+        with(if with_aggregators { &self.base } else { &self.without_aggregators }, &settings)
+            .map_err(error_of)
     }
 
-    /// A value from its text: as the file gives it, else a number or a text.
+    /// A value from its text: the value of the file, or else a number or a text.
     fn value(&self, choice: usize, text: &str) -> Json {
         let known = self.choices[choice].values.iter().position(|value| value == text);
         match known {
@@ -116,34 +116,34 @@ impl Choices {
 
 /// The axes of a plan, each of one key.
 pub(super) fn axes(scenario: &Scenario) -> Result<Vec<Axis>, Diagnostic> {
-    let Some(Plan { choose, .. }) = &scenario.plan else { return Ok(Vec::new()) };
+    let Some(PlanSpecification { choose, .. }) = &scenario.plan else { return Ok(Vec::new()) };
     let base = base(scenario);
     let mut axes = Vec::new();
     for (key, values) in choose {
         let mut varied = varied(key, format!("plan.choose.{key:?}"), values, &base)?;
-        // Whole numbers of a fine range repeat.
-        let mut once: Vec<(Json, Option<usize>)> = Vec::new();
+        // A fine range of whole numbers contains duplicates.
+        let mut distinct: Vec<(Json, Option<usize>)> = Vec::new();
         for (value, entry) in varied.values.into_iter().zip(varied.entries) {
-            if once.iter().all(|(known, _)| *known != value) {
-                once.push((value, entry));
+            if distinct.iter().all(|(known, _)| *known != value) {
+                distinct.push((value, entry));
             }
         }
-        (varied.values, varied.entries) = once.into_iter().unzip();
+        (varied.values, varied.entries) = distinct.into_iter().unzip();
         axes.push(Axis { keys: vec![varied], labels: Vec::new() });
     }
     let count = axes.iter().map(Axis::len).fold(1_usize, usize::saturating_mul);
     if count > CANDIDATES_MAX {
         return Err(Diagnostic::new(
             "plan.choose",
-            format!("the plan has {count} candidates, and at most {CANDIDATES_MAX} are tried"),
-            "values are combined in every way; give fewer, or a range with fewer points",
+            format!("the plan has {count} candidates; the limit is {CANDIDATES_MAX}"),
+            "all combinations of the values are candidates; use fewer values, or ranges with fewer points",
         ));
     }
     Ok(axes)
 }
 
 /// The tree without any `aggregator`.
-fn bare(mut tree: Json) -> Json {
+fn without_aggregators(mut tree: Json) -> Json {
     if let Some(nodes) = tree["node"].as_object_mut() {
         for node in nodes.values_mut().filter_map(Json::as_object_mut) {
             node.shift_remove("aggregator");

@@ -22,17 +22,17 @@ pub use choices::{Choice, Choices};
 pub struct ScenarioPoint {
     /// Swept keys and their values, as text; empty without a sweep.
     pub parameters: IndexMap<String, String>,
-    /// Swept keys and the labels of their values, where an entry gives `label`.
+    /// Swept keys and the labels of their values, for entries with `label`.
     pub labels: IndexMap<String, String>,
     /// The scenario with these values and without a sweep.
     pub scenario: Scenario,
 }
 
-/// Most points of one scenario: beyond, somebody has mistyped a number.
+/// Largest number of points of a scenario: larger numbers are probably typing errors.
 const POINTS_MAX: usize = 100_000;
 
-/// Most combinations that are tried when a file is read; the others are tried as points are made.
-const TRIED: usize = 1_000;
+/// Largest number of combinations that are checked when a file is read; the others are checked later.
+const CHECKED: usize = 1_000;
 
 impl Scenario {
     /// Number of combinations of swept values; 1 without a sweep.
@@ -40,77 +40,75 @@ impl Scenario {
     /// # Errors
     /// A sweep that is not well formed or has more than 100,000 points.
     pub fn point_count(&self) -> Result<usize, ScenarioError> {
-        let axes = axes(self).map_err(failed)?;
+        let axes = axes(self).map_err(error_of)?;
         Ok(axes.iter().map(Axis::len).product())
     }
 
-    /// All combinations of swept values, the last entry of the sweep changing fastest.
+    /// All combinations of swept values; the last entry of the sweep varies fastest.
     ///
     /// # Errors
-    /// A sweep that is not well formed (its key is named), or a combination that is no valid
-    /// scenario.
+    /// A sweep that is not well formed, or a combination that is not a valid scenario.
     pub fn points(&self) -> Result<Vec<ScenarioPoint>, ScenarioError> {
         self.validate()?;
-        let axes = axes(self).map_err(failed)?;
+        let axes = axes(self).map_err(error_of)?;
         let base = base(self);
         let count = axes.iter().map(Axis::len).product();
-        let point = |number| point(&base, &axes, &indices(&axes, number)).map_err(failed);
+        let point = |number| point(&base, &axes, &indices(&axes, number)).map_err(error_of);
         (0..count).map(point).collect()
     }
 }
 
 impl Scenario {
-    /// Path of the entry of the sweep that gives this key its values, if one does:
-    /// `sweep[0].vary."flow.up.count"`.
+    /// Path of the sweep entry that varies this key, if any: `sweep[0].vary."flow.up.count"`.
     #[must_use]
     pub fn swept_key(&self, key: &str) -> Option<String> {
         let entry = self.sweep.iter().position(|entry| entry.vary.contains_key(key))?;
         Some(name(entry, key))
     }
 
-    /// What is found in this scenario and, where there is a sweep, at every one of its points.
+    /// The results of `find` for this scenario; in a sweep, those common to all points.
     pub(super) fn at_all_points(&self, find: impl Fn(&Self) -> Vec<String>) -> Vec<String> {
         let mut found = find(self);
         if !found.is_empty() && !self.sweep.is_empty() {
             for point in self.points().unwrap_or_default() {
                 let here = find(&point.scenario);
-                found.retain(|one| here.contains(one));
+                found.retain(|result| here.contains(result));
             }
         }
         found
     }
 }
 
-/// What is wrong with the sweep of a scenario that is otherwise valid. Each value is tried once,
-/// together with the first values of the other entries.
+/// Checks the sweep and the plan of an otherwise valid scenario. Each value is checked once, in
+/// combination with the first values of the other entries.
 pub(super) fn diagnostics(scenario: &Scenario) -> Vec<Diagnostic> {
-    let swept = axes(scenario).map(|axes| tried(scenario, &axes));
-    let chosen = choices::axes(scenario).map(|axes| tried(scenario, &axes));
+    let swept = axes(scenario).map(|axes| first_error(scenario, &axes));
+    let chosen = choices::axes(scenario).map(|axes| first_error(scenario, &axes));
     [swept, chosen]
         .into_iter()
         .flat_map(|found| found.unwrap_or_else(|diagnostic| vec![diagnostic]))
         .collect()
 }
 
-fn tried(scenario: &Scenario, axes: &[Axis]) -> Vec<Diagnostic> {
+fn first_error(scenario: &Scenario, axes: &[Axis]) -> Vec<Diagnostic> {
     let base = base(scenario);
-    let mut tries = vec![vec![0; axes.len()]];
+    let mut combinations = vec![vec![0; axes.len()]];
     for (entry, axis) in axes.iter().enumerate() {
-        tries.extend((1..axis.len()).take(TRIED).map(|index| {
+        combinations.extend((1..axis.len()).take(CHECKED).map(|index| {
             let mut indices = vec![0; axes.len()];
             indices[entry] = index;
             indices
         }));
     }
-    let tries = tries.iter().take(TRIED);
-    tries.filter_map(|indices| point(&base, axes, indices).err()).take(1).collect()
+    let combinations = combinations.iter().take(CHECKED);
+    combinations.filter_map(|indices| point(&base, axes, indices).err()).take(1).collect()
 }
 
-fn failed(diagnostic: Diagnostic) -> ScenarioError {
+fn error_of(diagnostic: Diagnostic) -> ScenarioError {
     ScenarioError::one("", diagnostic)
 }
 
-/// The scenario as a tree whose keys can be set, without what varies it.
+/// The scenario as a tree of keys, without its sweep and plan.
 fn base(scenario: &Scenario) -> Json {
     let mut tree = serde_json::to_value(scenario).unwrap_or_default();
     if let Json::Object(tree) = &mut tree {
@@ -137,8 +135,8 @@ fn point(base: &Json, axes: &[Axis], indices: &[usize]) -> Result<ScenarioPoint,
             if let Some(label) = axis.labels.get(*index) {
                 labels.insert(varied.key.clone(), label.clone());
             }
-            let (key, place, value) = (&varied.key, &varied.place, &varied.values[*index]);
-            settings.push(Setting { key, place, entry: varied.entries[*index], value });
+            let (key, source, value) = (&varied.key, &varied.source, &varied.values[*index]);
+            settings.push(Setting { key, source, entry: varied.entries[*index], value });
         }
     }
     let scenario = with(base, &settings)?;
@@ -153,7 +151,7 @@ fn with(base: &Json, settings: &[Setting<'_>]) -> Result<Scenario, Diagnostic> {
     let is_set_below = |key: &str| {
         settings.iter().any(|set| set.key.strip_prefix(key).is_some_and(|s| s.starts_with('.')))
     };
-    power_line::forget(&mut tree, is_set_below);
+    power_line::remove_derived(&mut tree, is_set_below);
     for setting in settings {
         setting.apply(&mut tree)?;
     }
@@ -172,7 +170,7 @@ fn with(base: &Json, settings: &[Setting<'_>]) -> Result<Scenario, Diagnostic> {
     Ok(scenario)
 }
 
-/// Finds the setting that makes a tree unreadable: the first that does so alone.
+/// Finds the setting that causes an error: the first one that does so alone.
 fn blame(base: &Json, settings: &[Setting<'_>], error: &serde_json::Error) -> Diagnostic {
     for setting in settings {
         let mut tree = base.clone();
@@ -185,10 +183,10 @@ fn blame(base: &Json, settings: &[Setting<'_>], error: &serde_json::Error) -> Di
     }
     match settings.first() {
         Some(setting) => {
-            let (message, remedy) = explain::reworded(&error.to_string(), setting.key);
+            let (message, remedy) = explain::in_toml_terms(&error.to_string(), setting.key);
             Diagnostic { remedy, ..setting.refused("", &message) }
         }
-        None => Diagnostic::new("sweep", explain::reworded(&error.to_string(), "").0, ""),
+        None => Diagnostic::new("sweep", explain::in_toml_terms(&error.to_string(), "").0, ""),
     }
 }
 
@@ -197,5 +195,5 @@ pub(super) fn name(entry: usize, key: &str) -> String {
     format!("sweep[{entry}].vary.{key:?}")
 }
 
-/// Why something is wrong, and the remedy.
+/// An error message and the remedy.
 type Refusal = (String, String);

@@ -1,25 +1,25 @@
-//! Setting a key of a scenario to a swept value.
+//! Setting keys of a scenario to swept values.
 
 use serde_json::Value as Json;
 
 use crate::scenario::error::Diagnostic;
 use crate::scenario::file::{self, explain};
 
-/// One key and the value that it takes at a point.
+/// A key and its value at a point.
 pub(super) struct Setting<'a> {
     pub(super) key: &'a str,
     /// Path in the file that gives the values of the key.
-    pub(super) place: &'a str,
-    /// Which of the values in the list at that path; `None` for a value of a range.
+    pub(super) source: &'a str,
+    /// Index of the value in the list at `source`; `None` for a value of a range.
     pub(super) entry: Option<usize>,
     pub(super) value: &'a Json,
 }
 
 impl Setting<'_> {
     pub(super) fn apply(&self, tree: &mut Json) -> Result<(), Diagnostic> {
-        let mut place = tree;
+        let mut node = tree;
         for step in steps(self.key) {
-            place = match place {
+            node = match node {
                 Json::Object(table) => {
                     table.entry(step).or_insert_with(|| Json::Object(serde_json::Map::new()))
                 }
@@ -32,34 +32,33 @@ impl Setting<'_> {
                 }
             };
         }
-        *place = self.value.clone();
+        *node = self.value.clone();
         Ok(())
     }
 
-    /// A diagnostic of the value, or of the key at this path in the scenario if it lies below the
-    /// value.
+    /// A diagnostic for the value, or for the key at `path` in the scenario if that is below the value.
     pub(super) fn refused(&self, path: &str, reason: &str) -> Diagnostic {
         let entry = self.entry.map_or_else(String::new, |entry| format!("[{entry}]"));
         let below = below(path, self.key);
-        let place = format!("{}{entry}{below}", self.place);
+        let source = format!("{}{entry}{below}", self.source);
         let message = match self.value {
-            // A table is long, and the place tells which of its keys is meant.
+            // A table is long, and the location already shows the key.
             Json::Object(_) | Json::Array(_) => reason.to_owned(),
             value => format!("with the value {value}: {reason}"),
         };
-        Diagnostic::new(place, message, "")
+        Diagnostic::new(source, message, "")
     }
 
-    /// A diagnostic of the key, whatever its value.
+    /// A diagnostic for the key, independent of its value.
     fn refused_key(&self, reason: &str) -> Diagnostic {
-        Diagnostic::new(self.place, reason, "")
+        Diagnostic::new(self.source, reason, "")
     }
 
-    /// Why a tree with this setting is no scenario.
+    /// The diagnostic for a tree that is not a scenario because of this setting.
     pub(super) fn unreadable(&self, tree: &Json, error: &serde_json::Error) -> Diagnostic {
-        // As text in TOML, the tree says at which key a mistake is.
+        // The TOML parser reports the key of an error, which the JSON deserialiser does not.
         let Some(found) = file::why_unreadable(tree) else {
-            let (message, remedy) = explain::reworded(&error.to_string(), self.key);
+            let (message, remedy) = explain::in_toml_terms(&error.to_string(), self.key);
             return Diagnostic { remedy, ..self.refused("", &message) };
         };
         let is_key = below(&found.key, self.key).is_empty();
@@ -71,7 +70,7 @@ impl Setting<'_> {
     }
 }
 
-/// What follows the key in the path of something below it: `.periodic.size`.
+/// The part of `path` after `key`, such as `.periodic.size`.
 fn below(path: &str, key: &str) -> String {
     let own: Vec<_> = steps(key).collect();
     let path = file::path_steps(path);
@@ -83,12 +82,12 @@ fn below(path: &str, key: &str) -> String {
     rest.iter().map(written).collect()
 }
 
-/// The steps of a key. The number of a list's entry stands behind a dot or, as in errors, in brackets.
+/// The steps of a key. The index of a list entry follows a dot or, as in errors, is in brackets.
 pub(super) fn steps(key: &str) -> impl Iterator<Item = &str> {
     key.split(['.', '[']).map(|step| step.trim_end_matches(']'))
 }
 
-/// A value as a person would write it on a command line.
+/// A value as on a command line.
 pub(super) fn text(value: &Json) -> String {
     match value {
         Json::String(text) => text.clone(),
@@ -101,7 +100,7 @@ pub(super) fn json(value: &toml::Value) -> Json {
     match value {
         toml::Value::String(text) => text.as_str().into(),
         toml::Value::Integer(number) => (*number).into(),
-        // JSON has no NaN: as text it is refused, as null it would be ignored.
+        // JSON has no NaN: a text causes an error, whereas null would be ignored.
         toml::Value::Float(number) if !number.is_finite() => number.to_string().into(),
         toml::Value::Float(number) => (*number).into(),
         toml::Value::Boolean(truth) => (*truth).into(),

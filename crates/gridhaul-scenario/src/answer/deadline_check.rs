@@ -1,22 +1,22 @@
-//! Verdicts: whether a flow keeps a limit.
+//! Deadline checks: whether a flow meets its deadline.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::units::Duration;
 
-/// Whether a flow keeps a limit.
+/// Result of a deadline check for a flow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DeadlineCheck {
     /// Name of the flow.
     pub flow: String,
     /// The limit, such as `98 % of messages within 15 s`.
     pub limit: String,
-    /// What was measured against it; null where the backend cannot know it.
+    /// Measured share; null if the backend cannot determine it.
     pub measured: Option<f64>,
-    /// Unit of `measured`; empty for a share.
+    /// Unit of `measured`; empty, since it is a share.
     pub unit: String,
-    /// Whether the limit is kept; null where it cannot be known.
+    /// Whether the limit is met; null if unknown.
     pub met: Option<bool>,
 }
 
@@ -24,10 +24,10 @@ impl DeadlineCheck {
     /// Share of the messages that must arrive within the deadline.
     pub const SHARE: f64 = 0.98;
 
-    /// The verdict on a deadline. `in_time` is the share of the messages that arrived within it;
-    /// `None` where none could be judged.
+    /// Checks a deadline. `in_time` is the share of the messages that arrived within the deadline;
+    /// `None` if no message could be checked.
     #[must_use]
-    pub fn on_deadline(flow: &str, deadline: Duration, in_time: Option<f64>) -> Self {
+    pub fn of_deadline(flow: &str, deadline: Duration, in_time: Option<f64>) -> Self {
         Self {
             flow: flow.to_owned(),
             limit: format!("{} % of messages within {deadline}", Self::SHARE * 100.0),
@@ -44,9 +44,9 @@ mod tests {
 
     #[test]
     fn a_deadline_is_met_from_98_percent_on() {
-        let verdict = |share| DeadlineCheck::on_deadline("reading", Duration::from_secs(15), share);
-        assert_eq!(verdict(Some(0.98)).limit, "98 % of messages within 15 s");
-        let met = [Some(0.979), Some(0.98), None].map(|share| verdict(share).met);
+        let check = |share| DeadlineCheck::of_deadline("reading", Duration::from_secs(15), share);
+        assert_eq!(check(Some(0.98)).limit, "98 % of messages within 15 s");
+        let met = [Some(0.979), Some(0.98), None].map(|share| check(share).met);
         assert_eq!(met, [Some(false), Some(true), None]);
     }
 }

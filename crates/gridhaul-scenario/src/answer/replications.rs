@@ -1,4 +1,4 @@
-//! From runs to points: what every backend that repeats does with its rows.
+//! Combines the rows of replications into the points of an answer.
 
 use indexmap::IndexMap;
 
@@ -11,24 +11,24 @@ use crate::scenario::{Flow, Scenario, ScenarioPoint};
 /// The metrics of one row in one run.
 pub type Metrics = Vec<(Metric, f64)>;
 
-/// The rows of one run, in the order of the answer's.
+/// The rows of one run, in the order of the rows of the answer.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunRows {
-    /// One for each row of flows.
+    /// Metrics of each row of flows.
     pub flows: Vec<Metrics>,
-    /// One for each direction of each link.
+    /// Metrics of each direction of each link.
     pub links: Vec<Metrics>,
-    /// Delays of messages for each row of flows: `None` where the row has none. May be shorter than
+    /// Message delays of each row of flows: `None` for rows without messages. May be shorter than
     /// `flows`.
     pub delays: Vec<Option<DelayCounts>>,
 }
 
-/// What a run of a backend measures time by, which decides whether its replications can be equal.
+/// Time base of a backend, which determines whether its replications can be equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeBase {
-    /// Simulated time: replications that draw no random number are equal to the last bit.
+    /// Simulated time: replications without random numbers are equal to the last bit.
     Virtual,
-    /// Real time: no two runs are alike.
+    /// Real time: no two runs are equal.
     Real,
 }
 
@@ -57,7 +57,7 @@ impl Answer {
 }
 
 impl Point {
-    /// Means and intervals over the runs of a point, and what they say of its deadlines.
+    /// Means and confidence intervals over the runs of a point, and its deadline checks.
     #[must_use]
     pub fn of_runs(
         point: &ScenarioPoint,
@@ -65,7 +65,7 @@ impl Point {
         runs: &[RunRows],
         time: TimeBase,
     ) -> Self {
-        // That replications are equal is not enough: a rare loss may have occurred in none of them.
+        // Equal replications are not sufficient: a rare loss may have occurred in none of them.
         let deterministic = time == TimeBase::Virtual
             && point.scenario.is_deterministic()
             && runs.windows(2).all(|pair| pair[0] == pair[1]);
@@ -86,7 +86,7 @@ impl RunRows {
         }
     }
 
-    /// What a reader must know of these rows before trusting the numbers.
+    /// Warnings about the validity of these rows.
     #[must_use]
     pub fn warnings(&self, scenario: &Scenario) -> Vec<Warning> {
         let mut warnings = Vec::new();
@@ -94,15 +94,15 @@ impl RunRows {
             let value = |wanted: Metric| {
                 metrics.iter().find(|(metric, _)| *metric == wanted).map(|&(_, value)| value)
             };
-            let silent = value(Metric::Goodput) == Some(0.0);
-            let unjudged =
-                flow.deadline_in_force().is_some() && value(Metric::DeadlineMet).is_none();
-            if unjudged && !silent {
+            let nothing_delivered = value(Metric::Goodput) == Some(0.0);
+            let unchecked =
+                flow.effective_deadline().is_some() && value(Metric::DeadlineMet).is_none();
+            if unchecked && !nothing_delivered {
                 warnings.push(Warning {
                     about: format!("flow.{name}.deadline"),
                     message:
-                        "no message was ready early enough to be judged; make `duration` longer \
-                              than `warmup` and the deadline together"
+                        "no message was due early enough for the deadline check; make `duration` \
+                              longer than the sum of `warmup` and the deadline"
                             .to_owned(),
                 });
             }
@@ -111,8 +111,8 @@ impl RunRows {
                     about: format!("flow.{name}"),
                     message:
                         "transfers had not finished at the end of a run; completion_time_s and \
-                              transfer_rate_bit_per_s leave them out, and their share is \
-                              transfers_unfinished_ratio; make `duration` longer"
+                              transfer_rate_bit_per_s exclude them, and their share is \
+                              transfers_unfinished_ratio; increase `duration`"
                             .to_owned(),
                 });
             }
@@ -121,18 +121,18 @@ impl RunRows {
                 warnings.push(Warning {
                     about: format!("flow.{name}"),
                     message: "more than 2 % of the messages had not arrived at the end of the run, although \
-                              they had waited for longer than the others took: the 98th percentile of the \
-                              delay is among them and not known; mean and largest delay are those of the \
+                              they were due earlier than the delay of the others: the 98th percentile of the \
+                              delay is among them and unknown; mean and largest delay are those of the \
                               messages that arrived"
                         .to_owned(),
                 });
             }
-            if silent {
+            if nothing_delivered {
                 warnings.push(Warning {
                     about: format!("flow.{name}"),
                     message:
-                        "nothing was delivered in the measured time; is the run long enough, or \
-                              the route dead?"
+                        "nothing was delivered in the measured time; check `duration` and the links \
+                              on the path"
                             .to_owned(),
                 });
             }
@@ -141,17 +141,17 @@ impl RunRows {
     }
 }
 
-/// Whether the flows with a deadline keep it.
+/// The deadline checks of the flows with a deadline.
 fn deadline_checks(scenario: &Scenario, flows: &[Row]) -> Vec<DeadlineCheck> {
     let limited = scenario.flow.iter().zip(flows);
     let check = |((name, flow), row): ((&String, &Flow), &Row)| {
-        let deadline = flow.deadline_in_force()?;
-        Some(DeadlineCheck::on_deadline(name, deadline, row.mean(Metric::DeadlineMet)))
+        let deadline = flow.effective_deadline()?;
+        Some(DeadlineCheck::of_deadline(name, deadline, row.mean(Metric::DeadlineMet)))
     };
     limited.filter_map(check).collect()
 }
 
-/// The delays of each row with messages, pooled over the runs.
+/// The delay distribution of each row with messages, pooled over the runs.
 fn delays(flows: &RowNames, runs: &[RunRows]) -> IndexMap<String, Option<DelayDistribution>> {
     let pooled = flows.iter().enumerate().filter_map(|(index, (name, _))| {
         let mut own = runs.iter().filter_map(|run| run.delays.get(index)?.as_ref()).peekable();
@@ -163,7 +163,7 @@ fn delays(flows: &RowNames, runs: &[RunRows]) -> IndexMap<String, Option<DelayDi
     pooled.collect()
 }
 
-/// Means over the replications of each row.
+/// Means over the replications for each row.
 fn combine((names, scope): (&RowNames, Scope), runs: &[RunRows], deterministic: bool) -> Vec<Row> {
     let row = |(index, name): (usize, &(String, u64))| {
         let mut samples: IndexMap<Metric, Vec<f64>> = IndexMap::new();

@@ -1,12 +1,12 @@
-//! Warnings about connections that never opened.
+//! Warnings about connections that failed to open.
 
 use super::{Answer, Metric, Row, Warning};
 use crate::scenario::Scenario;
 
 impl Answer {
-    /// Adds a warning for each row in which connections that were to open failed, once all points are
-    /// there. What such a connection was to carry is late or lost.
-    pub fn warn_of_unopened(&mut self, scenario: &Scenario) {
+    /// Adds a warning for each row with connections that failed to open, after all points have been
+    /// added. The messages of such a connection are late or lost.
+    pub fn warn_of_failed_connections(&mut self, scenario: &Scenario) {
         let points = self.points.len();
         let mut warnings: Vec<Warning> = Vec::new();
         let rows = self.points.iter().flat_map(|point| &point.flows);
@@ -16,26 +16,26 @@ impl Answer {
         for name in names {
             let rows = self.points.iter().flat_map(|point| &point.flows);
             let of_name = rows.filter(|row| row.name == name);
-            let concerned: Vec<(f64, &Row)> = of_name
+            let affected: Vec<(f64, &Row)> = of_name
                 .filter_map(|row| Some((row.mean(Metric::ConnectionsFailed)?, row)))
                 .filter(|(failed, _)| *failed > 0.0)
                 .collect();
-            let Some((failed, row)) = concerned.iter().max_by(|a, b| a.0.total_cmp(&b.0)) else {
+            let Some((failed, row)) = affected.iter().max_by(|a, b| a.0.total_cmp(&b.0)) else {
                 continue;
             };
             let is_flow = scenario.flow.contains_key(name);
             let about = if is_flow { format!("flow.{name}") } else { name.to_owned() };
-            let place = match (points, concerned.len()) {
+            let which_point = match (points, affected.len()) {
                 (1, _) => String::new(),
                 (_, number) => format!(" (at the worst of {number} affected points)"),
             };
             warnings.push(Warning {
                 about,
                 message: format!(
-                    "{} of {} connections were to open and never did{place}: what they were to carry \
-                     counts as late or lost. Where all SYN are sent at once they collide, and so do \
-                     their retransmissions: leave out `start_spread` and `synchronised`. Otherwise, is \
-                     the load too high, the route dead or `duration` too short?",
+                    "{} of {} connections failed to open{which_point}: their messages count as late or \
+                     lost. If all SYN segments are sent at the same time, they overflow the queue, and so \
+                     do their retransmissions: remove `start_spread` and `synchronised`. Otherwise check \
+                     the load, the links on the path and `duration`",
                     rounded(*failed),
                     row.count,
                 ),
@@ -45,7 +45,7 @@ impl Answer {
     }
 }
 
-/// A mean over replications, which is mostly a whole number.
+/// A mean over replications, with a decimal if it is not a whole number.
 fn rounded(mean: f64) -> String {
     if mean.fract() == 0.0 { format!("{mean}") } else { format!("on average {mean:.1}") }
 }
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worst_point_of_each_row_is_named() {
+    fn the_warning_is_about_the_worst_point_of_each_row() {
         let text = "title = \"t\"\nduration = \"1 s\"\n[node]\na = {}\nb = {}\n\
                     [link.l]\nfrom = \"a\"\nto = \"b\"\nboth.rate = \"1 Mbit/s\"\n\
                     [flow.f]\nfrom = \"a\"\nto = \"b\"\nload = \"bulk\"";
@@ -76,22 +76,16 @@ mod tests {
             point(vec![row("f", &[0.0]), row("hub>b", &[7.0])]),
             point(vec![row("f", &[3.0])]),
         ];
-        answer.warn_of_unopened(&scenario);
+        answer.warn_of_failed_connections(&scenario);
         let begins = |of: &str, with: &str| {
             let found = answer.warnings.iter().find(|warning| warning.about == of).unwrap();
             assert!(found.message.starts_with(with), "{}", found.message);
         };
-        begins(
-            "flow.f",
-            "3 of 500 connections were to open and never did (at the worst of 2 affected points)",
-        );
-        begins(
-            "hub>b",
-            "7 of 500 connections were to open and never did (at the worst of 1 affected points)",
-        );
+        begins("flow.f", "3 of 500 connections failed to open (at the worst of 2 affected points)");
+        begins("hub>b", "7 of 500 connections failed to open (at the worst of 1 affected points)");
         answer.warnings.clear();
         answer.points.truncate(1);
-        answer.warn_of_unopened(&scenario);
+        answer.warn_of_failed_connections(&scenario);
         let [only] = &answer.warnings[..] else { panic!("{:?}", answer.warnings) };
         assert!(only.message.starts_with("on average 0.5 of 500 connections"), "{}", only.message);
     }

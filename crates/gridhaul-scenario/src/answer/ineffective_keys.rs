@@ -1,0 +1,47 @@
+//! Warnings about keys of a scenario that have no effect.
+
+use super::Warning;
+use crate::scenario::Scenario;
+
+impl Scenario {
+    /// Warnings about parts of the scenario that no flow uses and about keys without effect. The scenario
+    /// is valid, but its author probably intended something else.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<Warning> {
+        let keys = self.ineffective_proxy_keys().map(|(about, mode)| Warning {
+            about,
+            message: format!("this key has no effect: a proxy in mode `{mode}` does not use it"),
+        });
+        let each = |names: Vec<String>, about: fn(&str) -> String, message: &'static str| {
+            names
+                .into_iter()
+                .map(move |name| Warning { about: about(&name), message: message.to_owned() })
+        };
+        keys.chain(each(
+            self.unused_proxies(),
+            |node| format!("node.{node}.proxy"),
+            "this proxy has no effect: no TCP flow that it serves passes this node",
+        ))
+        .chain(each(
+            self.unused_aggregators(),
+            |node| format!("node.{node}.aggregator"),
+            "this aggregator has no effect: no TCP flow passes this node",
+        ))
+        .chain(each(
+            self.isolated_nodes(),
+            |node| format!("node.{node}"),
+            "this node has no effect: no link connects it",
+        ))
+        .chain(each(
+            self.unused_stacks(),
+            |stack| format!("stack.{stack}"),
+            "this stack has no effect: no flow, aggregator or proxy uses it",
+        ))
+        .chain(each(
+            self.keys_after_end(),
+            str::to_owned,
+            "this event has no effect: it starts after the end of the run (`duration`)",
+        ))
+        .collect()
+    }
+}
