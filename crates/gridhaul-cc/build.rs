@@ -39,7 +39,10 @@ fn compile(out: &Path) -> Result<(), String> {
             .map_err(|error| format!("{} does not run: {error}", clang.display()))?;
         if !output.status.success() {
             let errors = String::from_utf8_lossy(&output.stderr);
-            println!("cargo:warning=kernel congestion control is left out: {}", clang.display());
+            println!(
+                "cargo:warning=kernel congestion control is not built in: {}",
+                clang.display()
+            );
             errors.lines().for_each(|line| println!("cargo:warning={line}"));
             let first = errors.lines().next().unwrap_or("no error message");
             return Err(format!("{} could not compile bpf/{name}.bpf.c: {first}", clang.display()));

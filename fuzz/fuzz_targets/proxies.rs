@@ -13,7 +13,7 @@ use libfuzzer_sys::fuzz_target;
 
 /// Maximum payload that a proxy may buffer per direction.
 const BUFFER: u64 = 8_192;
-/// Maximum number of outgoing segments per incoming one: the whole buffer in single bytes, and a few.
+/// Maximum number of outgoing segments per event: the whole buffer in one-byte segments, plus control segments.
 const OUTGOING_MAX: usize = BUFFER as usize + 8;
 
 fuzz_target!(|bytes: &[u8]| {

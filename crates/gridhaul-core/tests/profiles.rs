@@ -21,18 +21,18 @@ const HEAD: &str = "\
 <!-- Made from the code by crates/gridhaul-core/tests/profiles.rs; GRIDHAUL_UPDATE=1 cargo test rewrites it. -->
 
 A stack takes every key that it does not set from its `profile`; `linux` is the default. A value in this table may be
-written into the stack and changes nothing, except where a note says so.
+set in the stack explicitly without any effect, except where a note says so.
 
 | key | `rfc` | `linux` | `ns2` |
 |---|---|---|---|
 ";
 
 const TAIL: &str = "
-- **`recovery`** is that of the profile's `congestion_control`; another `congestion_control` brings its own.
+- **`recovery`** is that of the profile's `congestion_control`; another `congestion_control` has its own default.
 - **`header`** follows from the `ip` of the flow: 40 B is IPv4, 60 B IPv6.
 - **`initial_window`** of `rfc` is min(10 · mss, max(2 · mss, 14600 B)) (RFC 6928, section 2): the value is that of the
   profile's `mss`.
-- **`fixed_window`** may be written with the `congestion_control` `fixed` only.
+- **`fixed_window`** is valid only with `congestion_control = \"fixed\"`.
 - **`delayed_ack`** of `linux` adapts to the interval between data segments, up to the second value; a written value replaces both.
 - **`sack`** of `ns2` is that of the `recovery`: true with `sack`.
 - **`medx_*` and `vegas_*`** are used by these congestion control algorithms only.

@@ -16,7 +16,7 @@ fn has_tshark() -> bool {
     let required = std::env::var_os("GRIDHAUL_REQUIRE_TOOLS").is_some();
     assert!(found || !required, "tshark is required and missing");
     if !found {
-        eprintln!("left out: tshark is missing");
+        eprintln!("skipped: tshark is not installed");
     }
     found
 }

@@ -24,14 +24,14 @@ impl PcapngWriter {
     }
 
     /// Adds a packet: its bytes from the IP header on, possibly truncated, and its original length.
-    pub fn push(&mut self, at: Instant, bytes: &[u8], whole: u32) {
+    pub fn push(&mut self, at: Instant, bytes: &[u8], original_len: u32) {
         let nanos = at.as_nanos();
         let mut body = Vec::with_capacity(20 + bytes.len());
         body.extend(0_u32.to_le_bytes());
         body.extend(((nanos >> 32) as u32).to_le_bytes());
         body.extend((nanos as u32).to_le_bytes());
         body.extend((bytes.len() as u32).to_le_bytes());
-        body.extend(whole.max(bytes.len() as u32).to_le_bytes());
+        body.extend(original_len.max(bytes.len() as u32).to_le_bytes());
         body.extend(bytes);
         self.block(6, &body);
     }

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_says_of_which_run_and_point_it_is() {
+    fn metadata_identify_the_run_and_the_point() {
         let members = vec![4, 3, 2, 1, 0];
         let bytes = encode(&Series { members, ..series(5) }).unwrap();
         let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();

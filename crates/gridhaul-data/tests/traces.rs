@@ -1,5 +1,5 @@
-//! Recorded traces: what is read, and what people see when a trace is wrong. Read `traces.txt` as a
-//! whole: every message should be enough to put the trace right.
+//! Recorded traces: accepted formats, and the messages for invalid traces. Read `traces.txt` as a
+//! whole: every message should be sufficient to correct the trace.
 
 #[path = "../../gridhaul-scenario/tests/golden/mod.rs"]
 mod golden;
@@ -83,7 +83,7 @@ fn parquet_is_read_in_batches() {
     assert_eq!(rows[9_999], row(1_249_875, 10, None));
 }
 
-/// A text without end in which nothing but the place is held.
+/// An endless CSV text that stores only the current line and its number.
 struct Endless(Cursor<Vec<u8>>, u64);
 
 impl Read for Endless {
@@ -146,31 +146,31 @@ fn messages_are_as_expected() {
     page += "# Parquet\n\n";
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("day.parquet");
-    let mut tell = |name: &str| {
-        let told = TraceReader::open(&path, LIMITS).and_then(rows).expect_err(name).to_string();
-        let told = told.replace(&path.display().to_string(), "day.parquet");
-        page += &format!("## {name}\n\n{told}\n\n");
+    let mut add_case = |name: &str| {
+        let message = TraceReader::open(&path, LIMITS).and_then(rows).expect_err(name).to_string();
+        let message = message.replace(&path.display().to_string(), "day.parquet");
+        page += &format!("## {name}\n\n{message}\n\n");
     };
-    tell("no such file");
-    // As a pipe is, which nobody may ever write to.
+    add_case("no such file");
+    // A socket is not a regular file; nor is a named pipe, which would block the reader.
     std::os::unix::net::UnixListener::bind(&path).unwrap();
-    tell("not a regular file");
+    add_case("not a regular file");
     fs::remove_file(&path).unwrap();
     write_parquet(&path, &[0.0, f64::NAN], &[200, 200]);
-    tell("a null");
+    add_case("a null");
     write_parquet(&path, &[0.0, 1.0], &[200, -1]);
-    tell("a null size");
+    add_case("a null size");
     write_parquet(&path, &[1.0, 0.5], &[200, 200]);
-    tell("time goes backwards");
+    add_case("time goes backwards");
     write_parquet(&path, &[-1.0], &[200]);
-    tell("negative time");
+    add_case("negative time");
     write_parquet(&path, &[f64::INFINITY], &[200]);
-    tell("infinite");
+    add_case("infinite");
     write_parquet(&path, &[0.0], &[-5]);
-    tell("negative size");
+    add_case("negative size");
     let whole = fs::read(&path).unwrap();
     fs::write(&path, &whole[..whole.len() / 2]).unwrap();
-    tell("cut off");
+    add_case("cut off");
     golden::check("crates/gridhaul-data/tests/traces.txt", &page);
 }
 
@@ -196,12 +196,12 @@ fn a_path_is_relative_to_the_scenario_and_the_merged_scenario_still_finds_it() {
     let path = folder.path().join("day.toml");
     fs::write(&path, SCENARIO).unwrap();
     let error = trace::load_scenario(&path).unwrap_err();
-    let told = error.to_string();
-    assert!(told.contains("day.toml:14:19: flow.reading.load.trace.file"), "{told}");
-    assert!(told.contains("help: check the spelling"), "{told}");
+    let message = error.to_string();
+    assert!(message.contains("day.toml:14:19: flow.reading.load.trace.file"), "{message}");
+    assert!(message.contains("help: check the spelling"), "{message}");
     fs::write(folder.path().join("day.csv"), "time_s,bytes,member\n0,200,3\n").unwrap();
-    let told = trace::load_scenario(&path).unwrap_err().to_string();
-    assert!(told.contains("there is no member 3: the flow has 3"), "{told}");
+    let message = trace::load_scenario(&path).unwrap_err().to_string();
+    assert!(message.contains("there is no member 3: the flow has 3"), "{message}");
     fs::write(folder.path().join("day.csv"), "time_s,bytes,member\n0,200,2\n").unwrap();
     let scenario = trace::load_scenario(&path).unwrap();
     let elsewhere = tempfile::tempdir().unwrap().path().join("merged.toml");
@@ -242,7 +242,7 @@ fn a_folder_named_in_the_file_begins_at_the_file() {
 }
 
 #[test]
-fn swept_traces_are_found_beside_the_scenario() {
+fn swept_trace_paths_are_relative_to_the_scenario() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("day.toml");
     for (name, bytes) in [("day.csv", 200), ("night.csv", 90)] {
@@ -262,7 +262,7 @@ fn swept_traces_are_found_beside_the_scenario() {
             trace.next_row().unwrap().unwrap().bytes
         });
         assert_eq!(first_rows.collect::<Vec<_>>(), [200, 90]);
-        // What stands in answers is what people wrote.
+        // Answers contain the paths as written in the scenario.
         assert!(points[1].parameters.values().all(|value| !value.contains('/')));
     }
 }
@@ -274,9 +274,9 @@ fn a_trace_that_a_sweep_or_a_change_replaces_need_not_be_there() {
     fs::write(folder.path().join("night.csv"), "time_s,bytes\n0,90\n").unwrap();
     fs::write(&path, SCENARIO).unwrap();
     let mut scenario = Scenario::load(&path).unwrap();
-    let told = trace::check(&scenario).unwrap_err().to_string();
-    assert!(told.starts_with("flow.reading.load.trace.file: "), "{told}");
-    assert!(told.contains("day.csv: cannot read this file"), "{told}");
+    let message = trace::check(&scenario).unwrap_err().to_string();
+    assert!(message.starts_with("flow.reading.load.trace.file: "), "{message}");
+    assert!(message.contains("day.csv: cannot read this file"), "{message}");
     let load = &mut scenario.flow["reading"].load;
     *load = Load::Trace(Trace { file: "night.csv".into() });
     trace::check(&scenario).unwrap();
@@ -286,8 +286,8 @@ fn a_trace_that_a_sweep_or_a_change_replaces_need_not_be_there() {
         trace::load_scenario(&path).map_err(|error| error.to_string())
     };
     swept("'night.csv'").unwrap();
-    let told = swept("'night.csv', 'dusk.csv'").unwrap_err();
-    assert!(told.contains("dusk.csv: cannot read this file"), "{told}");
-    assert!(told.contains("day.toml:16:"), "the sweep names it: {told}");
-    assert_eq!(told.matches("cannot read").count(), 1, "{told}");
+    let message = swept("'night.csv', 'dusk.csv'").unwrap_err();
+    assert!(message.contains("dusk.csv: cannot read this file"), "{message}");
+    assert!(message.contains("day.toml:16:"), "the sweep names it: {message}");
+    assert_eq!(message.matches("cannot read").count(), 1, "{message}");
 }

@@ -15,7 +15,7 @@ pub(crate) struct MemberClassification {
     /// Time at which it was read: the first read after the classification.
     pub at: Instant,
     pub member: u32,
-    pub judged: LossClassification,
+    pub classification: LossClassification,
 }
 
 /// Counts the classifications of a flow from `begin` on by ground truth. Both lists are in order of time.
@@ -27,13 +27,13 @@ pub(crate) fn confusion<'a>(
     let mut confusion = ConfusionMatrix::default();
     let mut members: BTreeMap<u32, UnclassifiedLosses> = BTreeMap::new();
     let mut lost = lost.peekable();
-    for MemberClassification { at, member, judged } in classifications {
+    for MemberClassification { at, member, classification } in classifications {
         while let Some(loss) = lost.next_if(|loss| loss.at <= *at) {
             members.entry(loss.member).or_default().add(loss.seq, loss.len, loss.cause);
         }
-        let cause = members.entry(*member).or_default().take(judged.first_missing);
+        let cause = members.entry(*member).or_default().take(classification.first_missing);
         if *at >= begin {
-            let congestion = u64::from(judged.congestion);
+            let congestion = u64::from(classification.congestion);
             confusion.add(cause, ClassificationCounts { congestion, error: 1 - congestion });
         }
     }
@@ -65,7 +65,7 @@ mod tests {
         MemberClassification {
             at: ms(at_ms),
             member,
-            judged: LossClassification { first_missing: missing, congestion },
+            classification: LossClassification { first_missing: missing, congestion },
         }
     }
 

@@ -43,7 +43,7 @@ impl Poll {
     /// Waits until a file is ready or `remaining` has passed. Returns at most `MAX` events.
     ///
     /// # Errors
-    /// The kernel's error; a signal is none.
+    /// The kernel's error. Interruption by a signal (`EINTR`) is not an error.
     pub fn wait<const MAX: usize>(
         &mut self,
         remaining: Duration,

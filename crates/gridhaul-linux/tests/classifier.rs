@@ -1,5 +1,5 @@
-//! A classifier (tcx) on a device in a namespace of its own: which packets it drops, and that it goes with
-//! its link.
+//! A classifier (tcx) on a device in its own namespace: the packets it drops, and its removal when
+//! its BPF link is closed.
 
 #![cfg(target_os = "linux")]
 
@@ -22,7 +22,7 @@ fn compile() -> Option<Object> {
         Err(error) => {
             let required = std::env::var_os("GRIDHAUL_REQUIRE_TOOLS").is_some();
             assert!(!required, "CI needs clang: {error}");
-            eprintln!("left out: clang is missing");
+            eprintln!("skipped: clang is not installed");
             return None;
         }
     };

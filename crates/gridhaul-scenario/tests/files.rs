@@ -53,7 +53,7 @@ fn what_is_no_scenario_file_is_refused_with_a_remedy() {
 fn a_huge_file_is_refused_without_reading_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("huge.toml");
-    // Ten gigabytes that take no room on the disk.
+    // A sparse file of ten gigabytes occupies no disk space.
     File::create(&path).unwrap().set_len(10_000_000_000).unwrap();
     assert!(refused(&path).starts_with("FILE: this is larger than 4 MB"));
 }
@@ -76,7 +76,7 @@ fn long_lines_are_cut_around_the_caret() {
 }
 
 #[test]
-fn many_mistakes_are_told_as_few() {
+fn the_number_of_reported_errors_is_limited() {
     let mut text =
         String::from("title = \"many\"\nduration = \"60 s\"\n[node]\na = {}\n[flow]\n[link]\n");
     for link in 0..20_000 {

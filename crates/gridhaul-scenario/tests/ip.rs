@@ -1,4 +1,4 @@
-//! The version of IP in scenario files: what is read, what is refused, and where the caret stands.
+//! The IP version in scenario files: accepted values, rejected values, and locations of errors.
 
 use gridhaul_scenario::scenario::{IpVersion, Scenario};
 
@@ -14,12 +14,12 @@ fn read(flow: &str, rest: &str) -> Result<Scenario, String> {
 const BULK: &str = "load = 'bulk'\nstack = 's'";
 
 #[test]
-fn the_version_is_a_number_and_4_where_none_is_given() {
+fn the_ip_version_is_4_or_6_and_4_by_default() {
     for (key, ip) in [("", IpVersion::V4), ("\nip = 4", IpVersion::V4), ("\nip = 6", IpVersion::V6)]
     {
         let scenario = read(&format!("{BULK}{key}"), "[stack.s]\n").unwrap();
         assert_eq!(scenario.flow["up"].ip, ip);
-        // The merged scenario is the same question.
+        // The merged scenario equals the original.
         let text = toml::to_string(&scenario).unwrap();
         assert_eq!(Scenario::from_toml(&text, "again.toml").unwrap(), scenario);
         assert_eq!(text.contains("ip = 6"), ip == IpVersion::V6);
@@ -27,7 +27,7 @@ fn the_version_is_a_number_and_4_where_none_is_given() {
 }
 
 #[test]
-fn other_versions_are_refused_with_what_was_expected() {
+fn other_ip_versions_are_rejected_with_the_expected_values() {
     for wrong in ["5", "\"6\"", "-4", "6.0", "true"] {
         let error = read(&format!("{BULK}\nip = {wrong}"), "[stack.s]\n").unwrap_err();
         assert!(error.contains("flow.up.ip: expected the IP version, 4 or 6"), "{error}");
@@ -36,7 +36,7 @@ fn other_versions_are_refused_with_what_was_expected() {
 }
 
 #[test]
-fn a_header_of_the_other_version_is_refused_with_the_remedy() {
+fn a_header_size_of_the_other_ip_version_is_rejected_with_a_remedy() {
     let error = read(BULK, "[stack.s]\nheader = '60 B'\n").unwrap_err();
     assert!(error.contains("stack.s.header: flow.up.ip is 4"), "{error}");
     assert!(error.contains("header = '60 B'") && error.contains("^"), "{error}");
@@ -66,14 +66,14 @@ fn a_header_of_the_other_version_is_refused_with_the_remedy() {
 }
 
 #[test]
-fn headers_of_no_version_stand_for_compression_or_tunnels() {
+fn other_header_sizes_are_accepted_for_compression_and_tunnels() {
     for ip in ["ip = 4", "ip = 6"] {
         for header in ["20 B", "41 B", "84 B"] {
             let stack = format!("[stack.s]\nheader = '{header}'\n");
             assert!(read(&format!("{BULK}\n{ip}"), &stack).is_ok(), "{ip} {header}");
         }
     }
-    // The same header as that of the version says nothing new.
+    // The default header size of the IP version is redundant but valid.
     assert!(read(&format!("{BULK}\nip = 6"), "[stack.s]\nheader = '60 B'\n").is_ok());
     assert!(read(BULK, "[stack.s]\nheader = '40 B'\n").is_ok());
 }
@@ -93,7 +93,7 @@ fn longer_headers_leave_less_for_data() {
 }
 
 #[test]
-fn a_sweep_may_vary_it() {
+fn a_sweep_may_vary_the_ip_version() {
     let sweep = "[stack.s]\n[[sweep]]\nvary.'flow.up.ip' = [4, 6]\n";
     let points = read(BULK, sweep).unwrap().points().unwrap();
     let versions: Vec<_> = points.iter().map(|point| point.scenario.flow["up"].ip).collect();

@@ -1,4 +1,4 @@
-//! What a power line stands for.
+//! Link parameters derived from a power line.
 
 use gridhaul_scenario::Scenario;
 use gridhaul_scenario::scenario::{Direction, Link, PowerLine};
@@ -77,7 +77,7 @@ fn a_line_spells_out_both_directions() {
 }
 
 #[test]
-fn what_a_direction_says_itself_comes_first() {
+fn explicit_keys_of_a_direction_override_the_power_line() {
     let link = link(
         "power_line = { class = \"broadband\", shadowing = true, noise = true }\n\
          [link.l.forward]\nrate = \"2 Mbit/s\"\nqueue = \"50 packets\"\nloss.bernoulli = \"1 %\"\n\
@@ -90,14 +90,14 @@ fn what_a_direction_says_itself_comes_first() {
                     [[noise]]\nlength = \"1 ms\"\ngap = \"9 ms\"\nloss = \"100 %\"\n\
                     timing = \"periodic\"\n";
     assert_eq!(shown(link.forward()), expected);
-    // The file says nothing of the other direction, which is the line's.
+    // The other direction has no keys of its own, so it equals that of the power line.
     assert_eq!(link.reverse(), Some(&link.power_line.unwrap().direction()));
     let zero = self::link("power_line.class = \"broadband\"\nboth.delay = \"0 s\"");
     assert_eq!(zero.forward().unwrap().delay, Duration::ZERO);
 }
 
 #[test]
-fn a_sweep_over_the_line_changes_what_it_gives() {
+fn a_sweep_over_the_power_line_changes_the_derived_parameters() {
     let delays = |scenario: &Scenario| -> Vec<String> {
         let points = scenario.points().unwrap();
         let shown = |point: &gridhaul_scenario::scenario::ScenarioPoint| {
@@ -113,13 +113,13 @@ fn a_sweep_over_the_line_changes_what_it_gives() {
     let swept = scenario(keys, sweep);
     let expected = ["3 Mbit/s 12.502 ms 30 dB", "3 Mbit/s 25.008 ms 10 dB"];
     assert_eq!(delays(&swept), expected);
-    // The merged scenario, in which all is spelt out, still says the same.
+    // The merged scenario, with all parameters explicit, has the same points.
     let merged = Scenario::from_toml(&swept.to_toml(), "merged.toml").unwrap();
     assert_eq!(delays(&merged), expected);
     // Own keys stay.
     let own = scenario(&format!("{keys}\nboth.delay = \"1 ms\""), sweep);
     assert_eq!(delays(&own), ["3 Mbit/s 1 ms 30 dB", "3 Mbit/s 1 ms 10 dB"]);
-    // A part of what the line gives can be varied alone.
+    // A single derived parameter can be varied.
     let margin = "[[sweep]]\nvary.\"link.l.both.shadowing.margin\" = [\"1 dB\", \"-2 dB\"]";
     let expected = ["3 Mbit/s 12.504 ms 1 dB", "3 Mbit/s 12.504 ms -2 dB"];
     assert_eq!(delays(&scenario(keys, margin)), expected);

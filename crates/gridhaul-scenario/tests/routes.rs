@@ -1,4 +1,4 @@
-//! Ways through the network.
+//! Routes through the network.
 
 use gridhaul_scenario::Scenario;
 use gridhaul_scenario::scenario::Hop;
@@ -29,14 +29,14 @@ const fn hop(link: usize, forward: bool) -> Hop {
 }
 
 #[test]
-fn the_shortest_way_and_of_equal_ones_the_first_in_the_file() {
+fn the_default_route_is_the_shortest_and_ties_follow_file_order() {
     let (out, back) = routes(r#"{ from = "meter", to = "head", load = "bulk" }"#);
     assert_eq!(out, [hop(1, true), hop(0, true)]);
     assert_eq!(back, [hop(2, true), hop(1, false)]);
 }
 
 #[test]
-fn written_ways_are_followed() {
+fn explicit_routes_are_used() {
     let flow = r#"{ from = "meter", to = "head", load = "bulk", route = ["access", "second"], reverse_route = ["second", "access"] }"#;
     let (out, back) = routes(flow);
     assert_eq!(out, [hop(1, true), hop(3, true)]);
@@ -44,7 +44,7 @@ fn written_ways_are_followed() {
 }
 
 #[test]
-fn nobody_answers_a_datagram() {
+fn a_datagram_flow_needs_no_reverse_route() {
     let load = r#"load.poisson = { size = "9 B", every = "1 s" }"#;
     let (out, back) =
         routes(&format!(r#"{{ from = "head", to = "meter", transport = "datagram", {load} }}"#));
@@ -53,7 +53,7 @@ fn nobody_answers_a_datagram() {
 }
 
 #[test]
-fn a_datagram_has_a_way_back_where_links_have_one() {
+fn a_datagram_flow_has_a_reverse_path_if_the_links_have_one() {
     let load = r#"load.poisson = { size = "9 B", every = "1 s" }"#;
     let flow = format!(r#"{{ from = "head", to = "meter", transport = "datagram", {load} }}"#);
     let back = |network: &str| {
@@ -67,11 +67,11 @@ fn a_datagram_has_a_way_back_where_links_have_one() {
 }
 
 #[test]
-fn groups_stand_for_their_members() {
+fn a_flow_has_as_many_members_as_its_group() {
     let text =
         format!("{NETWORK}\nflow.f = {{ from = \"meter\", to = \"head\", load = \"bulk\" }}");
     let scenario = Scenario::from_toml(&text, "ways.toml");
-    // Dotted keys after [link] belong to it: say so instead of guessing.
+    // TOML assigns dotted keys after [link] to that table; the error names the resulting key.
     assert!(scenario.unwrap_err().to_string().contains("link.flow"));
     let text =
         format!("{NETWORK}\n[flow]\nf = {{ from = \"meter\", to = \"head\", load = \"bulk\" }}");
@@ -98,7 +98,7 @@ own = { from = "meter", to = "collector", both.rate = "1 Mbit/s" }
 "#;
 
 #[test]
-fn groups_of_different_size_are_dealt_out_and_shared_links_follow_the_smaller() {
+fn members_of_groups_of_different_size_are_assigned_and_shared_links_follow_the_smaller() {
     let text =
         format!("{METERS}[flow]\nf = {{ from = \"meter\", to = \"head\", load = \"bulk\" }}");
     let scenario = Scenario::from_toml(&text, "collectors.toml").unwrap();
@@ -108,7 +108,7 @@ fn groups_of_different_size_are_dealt_out_and_shared_links_follow_the_smaller() 
 }
 
 #[test]
-fn a_collector_cuts_a_flow_into_stages() {
+fn an_aggregator_splits_a_flow_into_stages() {
     let text =
         format!("{METERS}[flow]\nf = {{ from = \"meter\", to = \"head\", load = \"bulk\" }}");
     let scenario = Scenario::from_toml(&text, "collectors.toml").unwrap();
@@ -125,7 +125,7 @@ fn a_collector_cuts_a_flow_into_stages() {
 }
 
 #[test]
-fn the_way_back_must_pass_the_collectors() {
+fn the_reverse_path_must_traverse_the_aggregators() {
     let text = format!(
         "{METERS}[link.down]\nfrom = \"head\"\nto = \"meter\"\nforward.rate = \"1 Mbit/s\"\n\
          [flow]\nf = {{ from = \"meter\", to = \"head\", load = \"bulk\" }}"

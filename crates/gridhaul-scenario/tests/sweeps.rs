@@ -82,7 +82,7 @@ fn keys_that_are_absent_but_exist_can_be_varied() {
 }
 
 #[test]
-fn entries_of_lists_have_numbers_behind_a_dot_or_in_brackets() {
+fn list_entries_are_indexed_after_a_dot_or_in_brackets() {
     for key in ["link.l.both.outage.1.start", "link.l.both.outage[1].start"] {
         let text = BASE.replace(
             "both.rate = \"3 Mbit/s\"",

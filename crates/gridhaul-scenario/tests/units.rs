@@ -113,7 +113,7 @@ fn numbers_are_read_as_people_write_them() {
 }
 
 #[test]
-fn what_is_no_quantity_says_why() {
+fn the_error_of_an_invalid_quantity_states_the_reason() {
     let time = |text: &str| text.parse::<Duration>().unwrap_err().reason.into_owned();
     let rate = |text: &str| text.parse::<BitRate>().unwrap_err().reason.into_owned();
     let ratio = |text: &str| text.parse::<Decibel>().unwrap_err().reason.into_owned();

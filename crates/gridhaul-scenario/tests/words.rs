@@ -1,4 +1,4 @@
-//! Errors speak the language of the scenario file: whatever value stands at whatever key, no name of a
+//! Error messages use the terms of the scenario file: for any value at any key, no name of a
 //! type of this program or of its libraries is shown.
 
 use gridhaul_scenario::Scenario;
@@ -27,7 +27,7 @@ values = [
 ]
 "#;
 
-/// What serde, toml and Rust say, and people do not.
+/// Terms of serde, toml and Rust that must not occur in messages.
 const FOREIGN: &[&str] = &[
     "struct",
     "enum",
@@ -64,7 +64,7 @@ const FOREIGN: &[&str] = &[
     "at line",
 ];
 
-/// Words that are foreign only by themselves.
+/// Type names that must not occur as separate words.
 const TYPES: &[&str] =
     &["u8", "u16", "u32", "u64", "i32", "i64", "i128", "u128", "usize", "f64", "bool", "str"];
 
@@ -113,7 +113,7 @@ fn walk(root: &Json, schema: &Json, path: &str, paths: &mut Vec<String>) {
     }
 }
 
-/// Puts a value at a path. What stands in its way becomes a table or list.
+/// Sets the value at a path; other values on the path are replaced by tables or lists.
 fn put(tree: &mut Value, path: &str, value: &Value) {
     let (step, rest) = match path.find(['.', '[']) {
         Some(0) => {

@@ -88,7 +88,7 @@ fn a_synchronised_start_overflows_the_queue_and_is_reported() {
         assert_eq!(opened + failed, 500.0, "{load}");
         assert!(opened < 300.0, "{load}: {opened}");
         assert_eq!(metric_if_any(&answer, 0, Metric::HandshakeTimeP98), None, "{load}");
-        let expected = format!("{failed} of 500 connections were to open and never did");
+        let expected = format!("{failed} of 500 connections failed to open");
         let is_reported = answer.warnings.iter().any(|it| it.message.starts_with(&expected));
         assert!(is_reported, "{load}: {:?}", answer.warnings);
     }

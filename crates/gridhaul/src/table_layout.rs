@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn headings_are_wrapped_before_columns_are_omitted() {
         let fitted = fit(&table(&METRICS, 20, 2), 60);
-        assert_eq!(fitted[0].headers[3], "round\ntrip,\nmean\n(ms)");
+        assert_eq!(fitted[0].headers[3], "round-trip\ntime, mean\n(ms)");
         assert_eq!(fitted[0].headers.len(), 5);
     }
 

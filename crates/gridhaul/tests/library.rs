@@ -82,7 +82,7 @@ fn a_trace_that_cannot_be_read_ends_the_call_before_a_backend_begins() {
 }
 
 #[test]
-fn what_cannot_be_asked_is_an_error_of_the_input() {
+fn an_invalid_request_is_an_input_error() {
     let twice = engine(&[BackendName::Sim, BackendName::Sim]);
     let bulk = scenario(" = 'bulk'");
     assert!(matches!(gridhaul::run(&bulk, &twice, "line", &NoProgress), Err(Error::Input(_))));

@@ -378,8 +378,8 @@ impl RealTimeRun {
     }
 }
 
-/// The smallest shift by which a window fits into its field, and all windows of a script can be said
-/// as they are.
+/// The smallest window scale with which the window fits into its field, and all windows of a script are
+/// representable exactly.
 fn scale(window: u32, script: Option<&[InputEvent]>) -> u8 {
     let windows = script.into_iter().flatten().filter_map(|step| match &step.action {
         Action::Receive(made) => made.window,

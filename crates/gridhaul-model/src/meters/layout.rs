@@ -1,14 +1,14 @@
 //! Conversion of a scenario to senders and queues.
 
-use gridhaul_core::tcp::{IdleRestart, OptionBytes, StackParams};
+use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::scenario::{
-    CongestionControlAlgorithm, Diagnostic, Direction, Hop, Load, Loss, Scenario, Stage,
-    upstream_name,
+    CongestionControlAlgorithm, Diagnostic, Hop, Load, Scenario, Stage, upstream_name,
 };
-use gridhaul_scenario::units::{BufferLimit, Duration, Probability, QueueLimit};
+use gridhaul_scenario::units::{BufferLimit, Duration, QueueLimit};
 
-use crate::chain::aggregator::{AggregatorTcp, Control};
-use crate::chain::meter::{Demand, MeterTcp, Restart, Timer};
+use super::parameters::{control, demand, independent_loss, restart, sizes, stack, timer, window};
+use crate::chain::aggregator::AggregatorTcp;
+use crate::chain::meter::{Demand, MeterTcp};
 use crate::fixed_point::{Class, DataSource, Network, Region, Resource};
 use crate::model_rules::ModelRules;
 
@@ -93,7 +93,8 @@ const UNLIMITED: u32 = 1_000_000;
 
 /// Converts a scenario.
 ///
-/// # Errors A flow without a path.
+/// # Errors
+/// A flow without a path.
 pub(super) fn layout(scenario: &Scenario, rules: ModelRules) -> Result<Layout, Diagnostic> {
     let mut layout = Layout {
         network: Network { resources: Vec::new(), classes: Vec::new(), rules },
@@ -303,105 +304,5 @@ impl Layout {
                     .to_owned(),
             );
         }
-    }
-}
-
-fn stack(scenario: &Scenario, stage: &Stage) -> StackParams {
-    StackParams::named(scenario, stage.stack.as_ref(), stage.ip)
-}
-
-fn sizes(tcp: &StackParams, payload: u64, segments: u32) -> Sizes {
-    let (segment, ack) = (packet_bits(tcp, payload), packet_bits(tcp, 0));
-    Sizes { payload: (8 * payload) as f64, segment, ack, segments }
-}
-
-fn control(tcp: &StackParams) -> Control {
-    match tcp.congestion_control {
-        CongestionControlAlgorithm::Vegas => {
-            Control::Vegas { alpha: tcp.vegas.0, beta: tcp.vegas.1 }
-        }
-        CongestionControlAlgorithm::Reno | CongestionControlAlgorithm::Tahoe => {
-            Control::Reno { recovers_multiple_losses: false }
-        }
-        _ => Control::Reno { recovers_multiple_losses: true },
-    }
-}
-
-/// Receive window, in segments.
-fn window(tcp: &StackParams) -> u32 {
-    (tcp.receive_window / tcp.mss.max(1)).max(1)
-}
-
-fn timer(tcp: &StackParams) -> Timer {
-    Timer {
-        min: tcp.rto_min.as_secs_f64(),
-        max: tcp.rto_max.as_secs_f64(),
-        floor_on_variance: tcp.rto_floor_on_variance,
-        timestamps: tcp.timestamps,
-    }
-}
-
-/// Behaviour of the simulator after a silence (`Sender::restart_after_idle`).
-fn restart(tcp: &StackParams) -> Restart {
-    if !tcp.restart_after_idle {
-        return Restart::Never;
-    }
-    if tcp.policy.timer_runs_while_idle {
-        return Restart::TimerRunsOn;
-    }
-    // ns-2 begins with one segment, others with their initial window.
-    let one_segment = tcp.policy.idle_restart == IdleRestart::OneSegment;
-    let segments = if one_segment { 1 } else { tcp.initial_window / tcp.mss.max(1) };
-    if segments < 2 && window(tcp) > 1 {
-        Restart::OneSegment { from_ack: tcp.policy.idle_since_last_ack }
-    } else {
-        Restart::Never
-    }
-}
-
-/// Size of a packet; timestamps take 12 bytes (RFC 7323, padded).
-fn packet_bits(tcp: &StackParams, payload: u64) -> f64 {
-    let options = if tcp.timestamps && tcp.option_bytes == OptionBytes::All { 12 } else { 0 };
-    (8 * (payload + u64::from(tcp.header) + options)) as f64
-}
-
-/// Loss that does not depend on the load.
-fn independent_loss(direction: &Direction) -> f64 {
-    let random = match &direction.loss {
-        Some(Loss::Bernoulli(probability)) => probability.ratio(),
-        _ => 0.0,
-    };
-    let corrupted = direction.corrupt.map_or(0.0, Probability::ratio);
-    1.0 - (1.0 - random) * (1.0 - corrupted)
-}
-
-/// The application's demand, the number of segments per message, and the payload of a segment in
-/// bytes.
-fn demand(load: &Load, tcp: &StackParams) -> (Demand, u32, u64) {
-    let pieces = |size: u64| {
-        let segments = size.div_ceil(u64::from(tcp.mss.max(1))).max(1);
-        (u32::try_from(segments).unwrap_or(u32::MAX), size.div_ceil(segments).max(1))
-    };
-    let messages = |size: u64, per_second: f64| {
-        let (segments, payload) = pieces(size);
-        (Demand::Messages { per_second, segments }, segments, payload)
-    };
-    match load {
-        Load::OnOff(load) => {
-            let (on, off) = (load.on.as_secs_f64(), load.off.as_secs_f64());
-            match load.rate {
-                None => {
-                    let (segments, payload) = pieces(load.size.get());
-                    (Demand::Greedy { on, off }, segments, payload)
-                }
-                Some(rate) => {
-                    let mean = rate.as_bits_per_sec() as f64 * on / (on + off);
-                    messages(load.size.get(), mean / load.size.bits().max(1) as f64)
-                }
-            }
-        }
-        Load::Periodic(load) => messages(load.size.get(), 1.0 / load.every.as_secs_f64().max(1e-9)),
-        Load::Poisson(load) => messages(load.size.get(), 1.0 / load.every.as_secs_f64().max(1e-9)),
-        _ => messages(1, 0.0),
     }
 }

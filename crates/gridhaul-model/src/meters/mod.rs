@@ -3,6 +3,7 @@
 mod answer;
 mod delay;
 mod layout;
+mod parameters;
 mod unsupported;
 
 use gridhaul_scenario::answer::Answer;
@@ -16,7 +17,8 @@ use layout::layout;
 
 /// Checks that every key is supported.
 ///
-/// # Errors Each unsupported key, with the reason.
+/// # Errors
+/// Each unsupported key, with the reason.
 pub(crate) fn supports(scenario: &Scenario) -> Result<(), Vec<Unsupported>> {
     let unsupported = unsupported::unsupported_keys(scenario);
     if unsupported.is_empty() { Ok(()) } else { Err(unsupported) }

@@ -18,7 +18,8 @@ pub fn is_bulk(scenario: &Scenario) -> bool {
 
 /// Checks that at least one point of the sweep has a formula and that no key requires packets.
 ///
-/// # Errors Each unsupported key.
+/// # Errors
+/// Each unsupported key.
 pub fn supports(scenario: &Scenario, rules: ModelRules) -> Result<(), Vec<Unsupported>> {
     let mut unsupported = Vec::new();
     let mut reject = |key: &str, reason: &str| {

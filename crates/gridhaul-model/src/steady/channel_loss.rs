@@ -39,7 +39,7 @@ pub(super) fn noise_loss(noise: &Noise, seconds: f64) -> f64 {
 /// starts in a gap with probability b / (a + b), and a burst in progress counts.
 fn survival_of_random(length: f64, gap: f64, survives: f64, seconds: f64) -> f64 {
     let (a, b) = (1.0 / gap, 1.0 / length);
-    // Eigenvalues of M: half the trace, plus or minus this.
+    // Eigenvalues of M: half of its trace (`half`) plus and minus `root`.
     let half = -(a + b) / 2.0;
     let root = (half * half - a * b * (1.0 - survives)).max(0.0).sqrt();
     // exp(M t) = e^(half t) (cosh(root t) + sinh(root t) / root (M − half)), written so that

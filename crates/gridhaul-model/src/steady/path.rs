@@ -49,7 +49,8 @@ pub(super) struct PathHop {
 impl Path {
     /// Reads the path of a connection from the scenario.
     ///
-    /// # Errors Each key on the path that the formulas do not support.
+    /// # Errors
+    /// Each key on the path that the formulas do not support.
     pub(super) fn of(
         scenario: &Scenario,
         (out, back): (&[Hop], &[Hop]),

@@ -29,7 +29,8 @@ pub struct PointAnswer {
 
 /// Answers one point of a sweep by formulas.
 ///
-/// # Errors Each key for which there is no formula.
+/// # Errors
+/// Each key for which there is no formula.
 pub fn answer_point(
     scenario: &Scenario,
     rules: ModelRules,

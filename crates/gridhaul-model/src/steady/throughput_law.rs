@@ -34,7 +34,8 @@ pub enum ThroughputLaw {
 
 /// Selects the law for an algorithm on a path with loss (`loss` above zero) or without.
 ///
-/// # Errors The reason why there is no law.
+/// # Errors
+/// The reason why there is no law.
 pub fn law_of(
     congestion_control: CongestionControlAlgorithm,
     loss: f64,

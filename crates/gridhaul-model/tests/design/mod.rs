@@ -105,7 +105,8 @@ pub(crate) struct Outcome {
 
 /// Solves a random scenario with either set of assumptions.
 ///
-/// # Errors The error in the answer: a value that is not a number or is out of range, or an
+/// # Errors
+/// The error in the answer: a value that is not a number or is out of range, or an
 /// unreported residual.
 pub(crate) fn solve(number: u64, paper: bool) -> Result<Outcome, String> {
     let (text, scenario) = scenario(number);

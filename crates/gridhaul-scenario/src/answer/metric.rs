@@ -139,7 +139,7 @@ metrics! {
     DelayMedian "delay_p50_s" "message delay, median" "s" Flow
         "Median of the message delay, computed like the 98th percentile.";
     DelayP98 "delay_p98_s" "message delay, 98 %" "s" Flow
-        "98th percentile of the message delay. A TCP message that has not arrived at the end of the run counts as delayed longer than it has waited; null if the percentile is among such messages. Lost datagrams are excluded.";
+        "98th percentile of the message delay. A TCP message that has not arrived at the end of the run is included if it has waited longer than the percentile, and otherwise excluded; null if the percentile falls among messages that have not arrived. Lost datagrams are excluded.";
     DelayMax "delay_max_s" "message delay, largest" "s" Flow
         "Largest delay of the messages that arrived.";
     DeadlineMet "deadline_met_ratio" "in time" "" Flow
@@ -191,7 +191,7 @@ metrics! {
     Corrupted "corrupted_count" "corrupted" "" Link
         "Packets that arrived with bit errors.";
     Duplicated "duplicated_count" "duplicated" "" Link
-        "Packets that arrived a second time.";
+        "Packets of which a second copy arrived.";
     LossRatio "loss_ratio" "loss" "" Link
         "Share of the packets offered that were dropped or lost for any reason.";
     QueueMean "queue_mean_packets" "queue, mean" "packets" Link

@@ -91,7 +91,7 @@ impl SeriesInfo {
                     "ssthresh_byte",
                     "double",
                     "B",
-                    "Slow-start threshold; null until a loss sets it.",
+                    "Slow-start threshold; null while it is unlimited.",
                 ),
                 column("in_flight_byte", "double", "B", "Data sent and not yet acknowledged."),
                 column(

@@ -7,7 +7,7 @@ use super::power_line::DirectionTable;
 use super::{Aqm, Noise, PowerLine, Shadowing, Shaper};
 use crate::units::{BitRate, Bytes, Duration, Probability, QueueLimit};
 
-/// A link between two nodes, including the values that a power line sets for its directions.
+/// A link between two nodes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "LinkTable")]
 pub struct Link {
@@ -82,7 +82,7 @@ pub struct Direction<Rate = BitRate, Delay = Duration> {
     /// Load-dependent latency, as measured on GPRS uplinks (paper `hybrid`, section 2).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load_latency: Option<LoadLatency>,
-    /// Traffic shaper at the sending node, before the queue of the link.
+    /// Traffic shaper at the sending node, before the queue of the link; backend `emu` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shaper: Option<Shaper>,
 }

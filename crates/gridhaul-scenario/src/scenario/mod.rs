@@ -67,7 +67,7 @@ pub struct Scenario {
     /// Purpose of the scenario and what to observe. Shown in the report.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// Seed of all random numbers. The same scenario and seed give the same answer, byte for byte.
+    /// Seed of all random numbers. Simulations with the same seed are equal, byte for byte.
     #[serde(default = "one")]
     pub seed: u64,
     /// Duration of a run in simulated or real time.

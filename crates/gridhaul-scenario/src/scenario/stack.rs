@@ -120,7 +120,7 @@ pub struct Stack {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Profile {
-    /// According to current RFCs: NewReno with SACK and timestamps, initial window of RFC 6928,
+    /// According to current RFCs: NewReno recovery, SACK and timestamps options, initial window of RFC 6928,
     /// retransmission timer of RFC 6298.
     Rfc,
     /// Like a current Linux kernel: CUBIC with HyStart, RACK-TLP, proportional rate reduction, a smaller

@@ -1,5 +1,5 @@
-//! What people see when a scenario is wrong. Read `errors.txt` as a whole: every message should
-//! be enough to put the scenario right.
+//! Error messages of invalid scenarios. Read `errors.txt` as a whole: every message should
+//! be sufficient to correct the scenario.
 
 #[path = "../golden/mod.rs"]
 mod golden;
@@ -90,14 +90,18 @@ const MEANING: &[(&str, &str, &str)] = &[
     ("unknown link to record", "\"60 s\"", "\"60 s\"\nrecord.pcap = [\"feeder\", \"feder\"]"),
     ("a name with a space", "[node.head]", "[node.head]\n[node.\"the head\"]"),
     ("an empty name", "[node.head]", "[node.head]\n[node.\"\"]"),
-    ("group of nobody", "[node.meter]", "[node.meter]\ncount = 0"),
+    ("group without members", "[node.meter]", "[node.meter]\ncount = 0"),
     ("link to an unknown node", "to = \"head\"\nboth", "to = \"haed\"\nboth"),
     ("link to itself", "to = \"head\"\nboth", "to = \"meter\"\nboth"),
     ("link without direction", "both = { rate = \"3 Mbit/s\", delay = \"25 ms\" }\n", ""),
     ("both and forward", "both =", "forward = { rate = \"1 kbit/s\" }\nboth ="),
-    ("collector without room", "[node.head]", "[node.head]\naggregate.buffer = \"0 B\""),
-    ("collector with an unknown stack", "[node.head]", "[node.head]\naggregator.stack = \"plan\""),
-    ("proxy without room", "[node.head]", "[node.head.proxy]\nmode = \"split\"\nbuffer = \"1 kB\""),
+    ("aggregator without buffer space", "[node.head]", "[node.head]\naggregator.buffer = \"0 B\""),
+    ("aggregator with an unknown stack", "[node.head]", "[node.head]\naggregator.stack = \"plan\""),
+    (
+        "proxy without buffer space",
+        "[node.head]",
+        "[node.head.proxy]\nmode = \"split\"\nbuffer = \"1 kB\"",
+    ),
     ("proxy of an unknown kind", "[node.head]", "[node.head.proxy]\nmode = \"spoof\""),
     (
         "proxy for an unknown flow",
@@ -105,7 +109,7 @@ const MEANING: &[(&str, &str, &str)] = &[
         "[node.head.proxy]\nmode = \"snoop\"\nflows = [\"fiel\"]",
     ),
     (
-        "proxy at a collector",
+        "proxy at an aggregator",
         "[node.head]",
         "[node.head]\naggregator = {}\nproxy.mode = \"reflect\"",
     ),
@@ -270,10 +274,10 @@ const MEANING: &[(&str, &str, &str)] = &[
     ("RED with no packet", "delay =", "aqm.red = { packet = \"0 B\" }, delay ="),
     ("CoDel swapped", "delay =", "aqm.codel = { target = \"1 s\" }, delay ="),
     ("PIE without rest", "delay =", "aqm.pie = { update = \"0 s\" }, delay ="),
-    ("PIE the other way round", "delay =", "aqm.pie = { alpha = -1 }, delay ="),
+    ("PIE with a negative alpha", "delay =", "aqm.pie = { alpha = -1 }, delay ="),
     ("FQ-CoDel without turns", "delay =", "aqm.fq_codel = { quantum = \"0 B\" }, delay ="),
     ("FQ-CoDel without queues", "delay =", "aqm.fq_codel = { flows = 0 }, delay ="),
-    ("a queue nobody knows", "delay =", "aqm.fqcodel = {}, delay ="),
+    ("an unknown queueing discipline", "delay =", "aqm.fqcodel = {}, delay ="),
     ("no MSS", "congestion_control = \"reno\"", "mss = \"0 B\""),
     ("absurd MSS", "congestion_control = \"reno\"", "mss = \"64 KiB\""),
     ("no duplicate acknowledgements", "congestion_control = \"reno\"", "dupthresh = 0"),
@@ -372,22 +376,22 @@ fn messages_are_as_expected() {
         page += &format!("# {heading}\n\n");
         for (name, part, replacement) in cases {
             assert!(RIGHT.contains(part), "{name}: no {part:?}");
-            page += &told(name, &RIGHT.replacen(part, replacement, 1));
+            page += &message_of(name, &RIGHT.replacen(part, replacement, 1));
         }
     }
     page += "# sweeps\n\n";
     for (name, entry) in SWEEPS {
-        page += &told(name, &format!("{RIGHT}\n[[sweep]]\n{entry}\n"));
+        page += &message_of(name, &format!("{RIGHT}\n[[sweep]]\n{entry}\n"));
     }
     page += "# plans\n\n";
     for (name, part, replacement) in PLANS {
         assert!(PLAN.contains(part), "{name}: no {part:?}");
-        page += &told(name, &format!("{RIGHT}{}", PLAN.replacen(part, replacement, 1)));
+        page += &message_of(name, &format!("{RIGHT}{}", PLAN.replacen(part, replacement, 1)));
     }
     golden::check("crates/gridhaul-scenario/tests/errors.txt", &page);
 }
 
-fn told(name: &str, text: &str) -> String {
+fn message_of(name: &str, text: &str) -> String {
     match Scenario::from_toml(text, "grid.toml") {
         Ok(_) => panic!("{name}: nothing is wrong with\n{text}"),
         Err(error) => format!("## {name}\n\n{error}\n\n"),

@@ -72,5 +72,5 @@ pub(crate) const PLANS: &[(&str, &str, &str)] = &[
     ("delay of nothing", "loss = \"2 %\"", "delay_mean = \"0 s\""),
     ("delay of a stream", "loss = \"2 %\"", "delay_p98 = \"2 s\""),
     ("deadline of a flow without", "loss = \"2 %\"", "deadline = true"),
-    ("no collectors to do without", "currency = \"EUR\"", "without_aggregators = true"),
+    ("no aggregators to remove", "currency = \"EUR\"", "without_aggregators = true"),
 ];

@@ -1,4 +1,4 @@
-//! Expected texts in files that a person can judge. `GRIDHAUL_UPDATE=1` rewrites them.
+//! Golden files: expected texts for review. `GRIDHAUL_UPDATE=1` rewrites them.
 
 use std::path::{Path, PathBuf};
 

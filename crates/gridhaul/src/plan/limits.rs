@@ -137,12 +137,12 @@ impl Limit {
     /// A lower bound: the delay of a message is at least that of one of its segments. For the 98th percentile the mean
     /// segment delay is a cautious estimate, which excludes only infeasible candidates.
     fn floor(&self, row: &Row) -> Option<f64> {
-        let passage = row.mean(Metric::SegmentDelayTotal)?;
+        let segment_delay = row.mean(Metric::SegmentDelayTotal)?;
         match self.kind {
             LimitKind::Loss => None,
-            LimitKind::DelayMean | LimitKind::DelayP98 => Some(passage),
+            LimitKind::DelayMean | LimitKind::DelayP98 => Some(segment_delay),
             // A mean delay above the deadline: most messages are late.
-            LimitKind::Deadline => Some(if passage > self.seconds { 1.0 } else { 0.0 }),
+            LimitKind::Deadline => Some(if segment_delay > self.seconds { 1.0 } else { 0.0 }),
         }
     }
 
@@ -232,14 +232,15 @@ mod tests {
     #[test]
     fn an_unknown_value_violates_a_limit_only_by_its_lower_bound() {
         let limit = &limits_of("delay_p98 = \"2 s\"")[0];
-        let state = |passage: f64| {
-            let point = point(&[(Metric::SegmentDelayTotal, passage)]);
+        let state = |segment_delay: f64| {
+            let point = point(&[(Metric::SegmentDelayTotal, segment_delay)]);
             limit.state(&limit.measure(&point))
         };
         assert_eq!((state(0.3), state(2.1)), (LimitState::Unknown, LimitState::Violated));
         assert_eq!(limit.state(&Measured::default()), LimitState::Unknown);
         let late = &limits_of("deadline = true")[0];
-        let measured = |passage| late.measure(&point(&[(Metric::SegmentDelayTotal, passage)]));
+        let measured =
+            |segment_delay| late.measure(&point(&[(Metric::SegmentDelayTotal, segment_delay)]));
         assert_eq!(late.state(&measured(14.0)), LimitState::Unknown);
         assert_eq!(late.state(&measured(16.0)), LimitState::Violated);
     }

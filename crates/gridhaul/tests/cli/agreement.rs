@@ -161,7 +161,7 @@ fn model_and_simulation_agree_or_the_scenario_says_why_not() {
 }
 
 #[test]
-fn what_the_model_does_not_cover_it_refuses_by_key() {
+fn the_model_rejects_unsupported_scenarios_by_key() {
     for (file, key) in REFUSED {
         let (scenario, _) = read(&format!("scenarios/{file}"));
         for point in scenario.points().unwrap() {

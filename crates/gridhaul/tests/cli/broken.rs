@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use crate::support::{Desk, Done, SMALL};
 
-/// What every refusal has in common.
+/// Checks exit code, message and unchanged folder of a rejected command.
 fn refused(desk: &Desk, line: &str, pieces: &[&str]) {
     let before = desk.names(".");
     let done @ Done { code, .. } = &desk.run(line);
@@ -101,7 +101,7 @@ fn mistakes_on_the_command_line() {
         let line = format!("emu up small.toml --prefix {prefix}");
         refused(&desk, &line, &["--prefix", "letters", "digits"]);
     }
-    // Without a file: what is not refused would stand until somebody ends it.
+    // The scenario does not exist, so that an accepted command still ends.
     refused(&desk, "emu up none.toml --prefix=-x", &["--prefix", "no leading `-`"]);
     let of_runs = [
         ("--pcap wire", "tcpdump"),

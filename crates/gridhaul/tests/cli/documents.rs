@@ -64,11 +64,11 @@ fn desk() -> Desk {
     desk
 }
 
-/// Commands that take minutes, and what makes them short. They run as they stand in
+/// Commands that take minutes, and an option that shortens them. They run unmodified in
 /// `every_long_command_in_the_documents_works`.
 const LONG: [(&str, &str); 1] = [("plan scenarios/district.toml", " --verify none")];
 
-/// The command as this run of the tests takes it; `None`: it is left out.
+/// The arguments to run; `None` if this test skips the command.
 fn chosen(arguments: &str, long: bool) -> Option<String> {
     let shorter = LONG.iter().find(|(start, _)| arguments.starts_with(start));
     match (shorter, long) {

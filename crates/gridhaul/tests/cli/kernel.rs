@@ -30,7 +30,7 @@ fn permit() -> Option<Permit> {
     has_all(&missing).then(|| Permit { _alone: gridhaul_cc::acquire_lock().unwrap() })
 }
 
-/// Nobody else loads anything meanwhile, and nothing stays behind a test that fails.
+/// Exclusive use of the algorithms; unloads them on drop, also after a failed test.
 struct Permit {
     _alone: File,
 }
@@ -188,7 +188,7 @@ fn without_root_the_permissions_are_named() {
         assert!(said.contains(named), "{words:?}: {said}");
     };
     refused(["cc", "load"]);
-    // Nor may it look into what is kept, and must not say that there is nothing.
+    // An unprivileged `unload` cannot read the pinned programs; it must report this instead of finding none.
     let desk = Desk::new();
     assert_eq!(desk.run("cc load vegas").code, Some(0));
     refused(["cc", "unload"]);
@@ -224,7 +224,7 @@ fn assert_nothing_is_left(desk: &Desk) {
     }
     assert_eq!(status, "no algorithm is loaded\n");
     let names = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap();
-    // Emulated runs beside this one have theirs under names of their own.
+    // Concurrent emulations use names with a suffix.
     let ours = |name: &str| ["gh_vegas", "gh_medx"].contains(&name);
     assert!(!names.split_whitespace().any(ours), "{names}");
     assert!(!Path::new("/sys/fs/bpf/gridhaul").exists());

@@ -120,11 +120,11 @@ fn the_chain_of_an_aggregator_is_printed() {
     // Almost no queueing: a round of one second; of one segment, 90 % arrive, and Reno grows.
     let table = chain("--rules paper --load '0 %'");
     assert!(table.contains("| avoidance 1 | avoidance 2 | 0.900000 |"), "{table}");
-    assert!(!table.contains("steady"));
+    assert!(!table.contains("constant window"));
     // Vegas doubles in every other round.
     assert!(
         chain("--window 8 --congestion-control vegas")
-            .contains("| slow start, steady 2 (threshold 4) |")
+            .contains("| slow start, constant window 2 (threshold 4) |")
     );
     assert!(chain("--format dot").starts_with("digraph chain {"));
     assert!(chain("--format mermaid").starts_with("stateDiagram-v2\n"));

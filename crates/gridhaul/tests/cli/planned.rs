@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::emu::may;
+use crate::emu::can_create_namespaces;
 use crate::support::{Desk, repository};
 
 /// Seeds that no plan uses: plans start with seed 1.
@@ -100,7 +100,7 @@ fn the_radio_cell_meets_its_limits_with_other_seeds() {
 
 #[test]
 fn the_radio_cell_meets_its_limits_on_500_real_connections() {
-    if !may() {
+    if !can_create_namespaces() {
         return;
     }
     let desk = Desk::new();

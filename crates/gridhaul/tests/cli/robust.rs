@@ -44,7 +44,7 @@ fn huge_numbers_are_rejected_with_key_estimate_limit_and_remedy() {
         Desk::new().file("small.toml", SMALL).file("far.toml", shared.replace("[link.wire]", far));
     let cases = [
         ("run small.toml --set node.a.count=4e9", "count"),
-        ("run small.toml --set node.a.count=4000000000", "at most"),
+        ("run small.toml --set node.a.count=4000000000", "the limit is 100000000"),
         ("run small.toml --set node.a.count=90000000", "flow.up: 90000000 connections"),
         ("run far.toml --set node.far.count=4000000000", "node.far.count = 4000000000"),
         ("run far.toml --on emu --set node.far.count=4000000000", "node.far.count = 4000000000"),
@@ -153,7 +153,7 @@ fn a_second_run_into_a_folder_is_rejected() {
     }
     // Another folder beside it is free.
     assert_eq!(desk.run("run small.toml --out there").code, Some(0));
-    // Killed, the run can remove nothing: what it leaves is not in the way.
+    // A killed run removes nothing; the remaining lock file does not block the next run.
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(lock.exists());

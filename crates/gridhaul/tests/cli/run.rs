@@ -1,4 +1,4 @@
-//! What `run`, `sweep`, `compare` and `paper` print and leave behind.
+//! Output and result files of `run`, `sweep`, `compare` and `paper`.
 
 use std::process::Command;
 use std::slice;
@@ -129,13 +129,13 @@ fn answers_that_must_agree_and_do_not_end_with_1() {
 }
 
 #[test]
-fn a_column_that_there_is_not_is_told_with_the_nearest() {
+fn an_unknown_column_is_reported_with_the_most_similar_name() {
     let desk = Desk::new().file("small.toml", SMALL);
     let done = desk.run("compare small.toml small.toml --only goodput_bits_per_s");
     assert_eq!(done.code, Some(2), "{done:?}");
     assert!(done.err.contains("did you mean `goodput_bit_per_s`?"), "{}", done.err);
     let done = desk.run("compare small.toml small.toml --only foo");
-    assert!(done.err.contains("known are `goodput_bit_per_s`,"), "{}", done.err);
+    assert!(done.err.contains("known names: `goodput_bit_per_s`,"), "{}", done.err);
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn every_scenario_of_the_repository_is_answered() {
     assert!(answered >= 5);
 }
 
-/// Whether this machine lets nobody run kernels, which in CI is an error.
+/// Whether this machine lacks a prerequisite of the emulator, which is an error in CI.
 fn lacks_kernels(done: &Done) -> bool {
     let lacks = done.code != Some(0) && done.err.contains("gridhaul doctor");
     !has_all(if lacks { slice::from_ref(&done.err) } else { &[] })
@@ -215,7 +215,7 @@ fn in_order(row: &Row) -> bool {
     let at_most = |a: f64, b: f64| a <= b * 1.003;
     at_most(median, p98)
         && at_most(p98, largest)
-        // Half of the delays are above the median only, and one in fifty above the percentile.
+        // At most half of the delays exceed the median, and at most 2 % exceed the 98th percentile.
         && at_most(mean, 0.5 * median + 0.48 * p98 + 0.02 * largest)
 }
 
@@ -287,7 +287,7 @@ fn wireshark_reads_ipv6_without_warnings() {
             // 0 is bad, 1 good, 2 unverified: data of which only the length is known has no checksum.
             assert!(!sums.contains(&"0"), "{line}");
             verified += usize::from(sums[1..].contains(&"1"));
-            // PI_WARN, PI_ERROR. That segments of a connection are missing or repeated is no fault of
+            // PI_WARN, PI_ERROR. Missing or retransmitted segments of a connection are not a defect of
             // the capture.
             let severe = severity.split(',').any(|it| ["6291456", "8388608"].contains(&it));
             assert!(!severe || message.contains("segment"), "{line}");
@@ -319,7 +319,7 @@ fn compared_answers_say_which_of_them_keeps_its_deadlines() {
 
 /// Wherever the program runs, and whether the file or the command line names them.
 #[test]
-fn traces_lie_beside_the_scenario() {
+fn trace_paths_are_relative_to_the_scenario() {
     let day = SMALL.replace("load = \"bulk\"", "load.trace.file = \"day.csv\"");
     let desk = Desk::new();
     std::fs::create_dir(desk.dir.path().join("asked")).unwrap();
@@ -345,7 +345,7 @@ fn traces_lie_beside_the_scenario() {
     let done = desk.run("run asked/lost.toml --set seed=2");
     assert_eq!(done.code, Some(2));
     assert!(done.err.contains("lost.toml: flow.up.load.trace.file: "), "{done:?}");
-    // The merged scenario finds them from another folder, and is the same question.
+    // The merged scenario finds the traces from another folder and gives the same answer.
     assert_eq!(messages("run new/scenario.toml --json --out again"), [Some(3.0)]);
     assert_eq!(desk.text("new/answer.json"), desk.text("again/answer.json"));
 }

@@ -94,7 +94,7 @@ fn unfinished_transfers_are_reported_with_the_completion_time() {
 }
 
 #[test]
-fn censored_times_have_no_verdict() {
+fn comparisons_of_censored_times_are_unknown() {
     let slow = with_load(TRANSFERS).replace("1 Mbit/s", "800 kbit/s");
     let desk = Desk::new().file("files.toml", with_load(TRANSFERS)).file("slow.toml", slow);
     let done =

@@ -65,14 +65,14 @@ impl Desk {
     }
 }
 
-/// Whether a test can do without what this machine lacks: in CI it cannot, elsewhere it says that it is left
-/// out. True if nothing is missing.
+/// Whether a test has all prerequisites. Missing ones fail the test in CI; elsewhere the test reports that it is
+/// skipped.
 pub(crate) fn has_all(missing: &[impl std::fmt::Display]) -> bool {
     let missing: Vec<_> = missing.iter().map(ToString::to_string).collect();
     let ci = std::env::var("CI").is_ok_and(|value| value == "true" || value == "1");
     assert!(missing.is_empty() || !ci, "CI needs these: {missing:#?}");
     if !missing.is_empty() {
-        eprintln!("left out, for lack of: {missing:#?}");
+        eprintln!("skipped, missing: {missing:#?}");
     }
     missing.is_empty()
 }

@@ -12,7 +12,7 @@ fn a_packet_takes_its_transmission_time_and_then_the_delay() {
         (0, 100, 0, 100, 600),
         (50, 100, 100, 200, 700),         // waits for the first
         (200, 40, 200, 240, 740),         // at the very end of the second: does not wait
-        (1_000, 10, 1_000, 1_010, 1_510), // the wire has been idle
+        (1_000, 10, 1_000, 1_010, 1_510), // the link has been idle
     ];
     let mut link = link(&one_byte_a_microsecond(500, QueueLimit::Unlimited));
     for (number, &(offered, bytes, ..)) in (0..).zip(&cases) {

@@ -30,7 +30,7 @@ impl Sender {
     }
 
     /// ns-2 (`slow_start_restart_`): the retransmission timer that the last acknowledgement started expires
-    /// repeatedly although no data is outstanding. These timeouts are applied here, when data is sent again.
+    /// repeatedly although no data is outstanding. These timeouts are applied here, when the next data is sent.
     /// Slow start begins with one segment and the previous threshold. Vegas treats each expiration as a
     /// timeout: it reduces the threshold and backs off, and the segment that is sent now does not restart the
     /// timer, which therefore often expires before the acknowledgement can arrive (`VegasTcpAgent::timeout,

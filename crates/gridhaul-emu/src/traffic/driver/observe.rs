@@ -35,8 +35,11 @@ impl Traffic<'_> {
             let Some(counters) = self.controls.classifications(sender) else { continue };
             let row = &mut self.rows[usize::from(connection.flow)];
             let new = counters.classifications_since(*seen);
-            let new =
-                new.map(|judged| MemberClassification { at, member: connection.member, judged });
+            let new = new.map(|classification| MemberClassification {
+                at,
+                member: connection.member,
+                classification,
+            });
             row.classifications.get_or_insert_default().extend(new);
             *seen = counters.classified;
         }

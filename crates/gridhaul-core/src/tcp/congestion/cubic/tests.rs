@@ -14,11 +14,8 @@ fn cubic(cwnd_segments: f64) -> Cubic {
 }
 
 fn by_rules(rules: AlgorithmRules, cwnd_segments: f64) -> Cubic {
-    let stack = Stack {
-        profile: Profile::Rfc,
-        congestion_control: Some(CongestionControlAlgorithm::Cubic),
-        ..Stack::default()
-    };
+    let cubic = Some(CongestionControlAlgorithm::Cubic);
+    let stack = Stack { profile: Profile::Rfc, congestion_control: cubic, ..Stack::default() };
     let mut params = StackParams { mss: MSS, ..StackParams::resolve(&stack) };
     params.policy.algorithms = rules;
     let mut cubic = Cubic::new(&params);
@@ -56,8 +53,7 @@ fn lose(cubic: &mut Cubic, now: Instant, f: fn(&mut Cubic, &Loss)) {
 /// Acknowledges a window in each round trip, evenly spaced, from `from` for `seconds`; returns the
 /// window in segments at the end.
 fn run(cubic: &mut Cubic, from: Instant, seconds: f64, rtt: Duration) -> f64 {
-    let end = from + Duration::from_secs_f64(seconds);
-    let mut now = from;
+    let (end, mut now) = (from + Duration::from_secs_f64(seconds), from);
     while now < end {
         cubic.on_ack(&ack(now, rtt));
         now += rtt.mul_f64(1.0 / segments(cubic).max(1.0));
@@ -67,9 +63,8 @@ fn run(cubic: &mut Cubic, from: Instant, seconds: f64, rtt: Duration) -> f64 {
 
 #[test]
 fn the_curve_after_a_loss_at_100_segments() {
-    // W(t) = 0.4 (t - 4.217)^3 + 100: concave to 100 segments at K, then convex. Each line: time, window, and
-    // the formula. The window deviates by up to 0.3 segments, because its target is one round trip ahead and
-    // it moves in steps of (target - cwnd) / cwnd.
+    // W(t) = 0.4 (t - 4.217)^3 + 100: concave to 100 segments at K, then convex. Each line: time, window, formula.
+    // The window deviates by up to 0.3 segments: its target is one round trip ahead, in steps of (target - cwnd) / cwnd.
     let rtt = Duration::from_millis(200);
     let table: Vec<String> = (0..=8)
         .map(|seconds| {
