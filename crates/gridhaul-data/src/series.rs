@@ -28,13 +28,13 @@ pub enum SeriesError {
         rows: usize,
     },
     /// A row of a text column has an index outside its list of texts.
-    #[error("column {column}: unknown word")]
+    #[error("column {column}: unknown text index")]
     Word {
         /// Name of the column.
         column: String,
     },
     /// The schema of the file has fewer columns than the series.
-    #[error("column {column}: a column without a place in the schema")]
+    #[error("column {column}: not in the schema")]
     Schema {
         /// Name of the column.
         column: String,

@@ -24,12 +24,12 @@ impl CsvRows {
         let columns = Columns { time: 0, unit: super::TIME_UNITS[0], bytes: 0, member: None };
         let mut rows = Self { text, columns, width: 0, line: 0, buffer: Vec::new() };
         let Some(line) = rows.next_line()? else {
-            return Err(of_file("it is empty", "write a line of names first: time_s,bytes"));
+            return Err(of_file("the file is empty", "write a header line first: time_s,bytes"));
         };
         let header = line.trim_start_matches('\u{feff}');
         let names: Vec<_> = cells(header).map(|name| name.to_ascii_lowercase()).collect();
         if names.len() == 1 && header.contains([';', '\t']) {
-            return Err(of_file("its columns are not separated by commas", "write time_s,bytes"));
+            return Err(of_file("the columns are not separated by commas", "write time_s,bytes"));
         }
         (rows.columns, rows.width) = (Columns::find(&names)?, names.len());
         Ok(rows)
@@ -85,7 +85,7 @@ impl CsvRows {
                 line,
                 "",
                 format!("{count} cells, but the first line names {width} columns"),
-                "separate cells by commas and write numbers with a point: 0.5,200",
+                "separate cells by commas and write numbers with a decimal point: 0.5,200",
             ));
         }
         let member = match columns.member {
@@ -112,7 +112,7 @@ impl CsvRows {
             }
             if self.buffer.len() > LINE_MAX {
                 let message = format!("this line is longer than {LINE_MAX} bytes");
-                let remedy = "check that this is a CSV file with a message in each line";
+                let remedy = "check that this is a CSV file with one message per line";
                 return Err(of_cell(Unit::Line, self.line, "", message, remedy));
             }
             if !self.buffer.trim_ascii().is_empty() {
@@ -120,7 +120,7 @@ impl CsvRows {
             }
         }
         std::str::from_utf8(&self.buffer).map(|line| Some(line.trim_end())).map_err(|_| {
-            let remedy = "save it as CSV in UTF-8; compressed files must be unpacked first";
+            let remedy = "save the file as CSV in UTF-8; decompress compressed files first";
             of_cell(Unit::Line, self.line, "", "this is not text in UTF-8", remedy)
         })
     }

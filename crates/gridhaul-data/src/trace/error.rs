@@ -108,8 +108,8 @@ pub(super) fn missing_column(missing: &str, found: &[String]) -> Wrong {
     let more = if found.len() > SHOWN { ", …" } else { "" };
     let shown: Vec<_> = found.iter().take(SHOWN).map(|name| format!("`{}`", shown(name))).collect();
     of_file(
-        format!("there is no column `{missing}`; it has {}{more}", shown.join(", ")),
-        "the first line names the columns, between commas: time_s,bytes or time_s,bytes,member",
+        format!("there is no column `{missing}`; the file has {}{more}", shown.join(", ")),
+        "the first line lists the columns, separated by commas: time_s,bytes or time_s,bytes,member",
     )
 }
 
@@ -120,7 +120,7 @@ pub(super) fn doubled_column(one: &str, other: &str) -> Wrong {
     } else {
         format!("there are two columns of times, `{one}` and `{other}`")
     };
-    of_file(message, "keep one of them, or give the other a name of its own")
+    of_file(message, "remove or rename one of them")
 }
 
 /// A cell that is empty.
@@ -130,7 +130,7 @@ pub(super) fn gap(unit: Unit, place: u64, column: &str) -> Wrong {
         place,
         column,
         "this cell is empty",
-        "fill it in, or remove the row; nothing is sent in a time without rows",
+        "add the value, or remove the row; times without rows have no messages",
     )
 }
 

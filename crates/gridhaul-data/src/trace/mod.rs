@@ -132,7 +132,7 @@ impl TraceReader {
         let mut reader = Self { file, rows, limits, first: None, latest: Duration::ZERO };
         reader.first = reader.read()?;
         if reader.first.is_none() {
-            let wrong = error::of_file("it has no rows", "record at least one message");
+            let wrong = error::of_file("the file has no rows", "record at least one message");
             return Err(TraceError::new(&reader.file, wrong));
         }
         Ok(reader)
@@ -163,16 +163,17 @@ impl TraceReader {
             Err(error::of_cell(unit, place, column, message, remedy))
         };
         if at < self.latest {
-            let message = format!("{at} after {}: time goes backwards", self.latest);
+            let message =
+                format!("{at} after {}: the rows are not in the order of time", self.latest);
             return wrong("time", message, "sort the rows by time");
         }
         if bytes == 0 {
-            let remedy = "remove the row; nothing is sent in a time without rows";
+            let remedy = "remove the row; times without rows have no messages";
             return wrong("bytes", "a message has at least one byte".into(), remedy);
         }
         let TraceLimits { members, bytes_max } = self.limits;
         if bytes > bytes_max {
-            let message = format!("{bytes} B are more than a datagram carries ({bytes_max} B)");
+            let message = format!("{bytes} B exceed the largest datagram payload ({bytes_max} B)");
             return wrong("bytes", message, "use smaller messages, or transport = \"tcp\"");
         }
         if member.is_some_and(|member| member >= members) {
@@ -180,7 +181,11 @@ impl TraceReader {
                 "there is no member {}: the flow has {members}, counted from 0",
                 member.unwrap_or_default()
             );
-            return wrong("member", message, "make the group larger, or number from 0");
+            return wrong(
+                "member",
+                message,
+                "increase the `count` of the group, or number the members from 0",
+            );
         }
         self.latest = at;
         Ok(TraceRow { at, bytes, member })

@@ -116,7 +116,7 @@ impl ParquetRows {
         }
         let [time, bytes, member] = self.batch.each_ref().map(Vec::len);
         if time != bytes || self.columns.member.is_some() && time != member {
-            return Err(of_file("its columns are not equally long", CUT_OFF));
+            return Err(of_file("the columns have different lengths", CUT_OFF));
         }
         if time == 0 {
             self.readers = None;
@@ -170,7 +170,8 @@ impl fmt::Debug for ParquetRows {
     }
 }
 
-const CUT_OFF: &str = "it may be cut off or damaged: write it again, plain or with Snappy";
+const CUT_OFF: &str =
+    "the file may be truncated or corrupted: write it again, uncompressed or with Snappy";
 
 #[expect(clippy::needless_pass_by_value, reason = "it stands in `map_err`")]
 fn broken(error: ParquetError) -> Wrong {

@@ -60,11 +60,11 @@ fn diagnostics(scenario: &Scenario) -> Vec<Diagnostic> {
     for ScenarioPoint { scenario: here, .. } in all {
         // The checks of a trace depend on its flow, so each distinct flow is checked once.
         let traced = here.flow.iter().filter(|(_, flow)| matches!(flow.load, Load::Trace(_)));
-        let looks = traced.map(|(name, flow)| {
+        let checks = traced.map(|(name, flow)| {
             let limits = (here.connections(flow), flow.transport != Transport::Tcp, flow.ip);
             format!("{name} {limits:?} {:?} {:?}", flow.load, here.folder)
         });
-        if seen.insert(looks.collect::<Vec<_>>()) {
+        if seen.insert(checks.collect::<Vec<_>>()) {
             for mut diagnostic in diagnostics_here(&here) {
                 // The sweep entry that sets the trace, if any.
                 if let Some(key) = scenario.swept_key(&diagnostic.key) {

@@ -23,7 +23,7 @@ impl Decibel {
     /// Largest value, and its negative the smallest: far beyond the dynamic range of receivers.
     pub const MAX: Self = Self(1_000_000);
 
-    /// From thousandths of a decibel, at most [`Decibel::MAX`] either way.
+    /// From thousandths of a decibel, limited to ±[`Decibel::MAX`].
     #[must_use]
     pub const fn from_thousandths(thousandths: i32) -> Self {
         let limit = Self::MAX.0;
