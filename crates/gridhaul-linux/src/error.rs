@@ -63,13 +63,13 @@ fn remedy(error: &io::Error) -> &'static str {
     match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => {
             "\n  help: run as root, or where user namespaces and /dev/net/tun are open to you; \
-             `gridhaul doctor` says what is missing"
+             `gridhaul doctor` reports what is missing"
         }
         Some(libc::EMFILE | libc::ENFILE) => {
             "\n  help: allow more open files: `ulimit -n 65536`, or fewer connections in the scenario"
         }
         Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => {
-            "\n  help: `gridhaul doctor` says what this machine lacks"
+            "\n  help: `gridhaul doctor` reports what this machine lacks"
         }
         _ => "",
     }

@@ -163,7 +163,7 @@ impl<'s> Demand<'s> {
         let arriving = 1.0 - self.connection.loss;
         let each = self.segments_for_each_ack();
         let mut acks: Option<(f64, String)> = None;
-        for hop in &self.path.back {
+        for hop in &self.path.reverse {
             // With a loss of 100 % there are no acknowledgements and the rate is infinite.
             let rate = hop.bits_per_s * each / (8.0 * self.path.ack_bytes * hop.sharers * arriving);
             if rate.is_finite() && acks.as_ref().is_none_or(|(least, _)| rate < *least) {
@@ -215,7 +215,7 @@ impl<'s> Demand<'s> {
         rate: f64,
         key: String,
     ) -> Result<(), (String, String)> {
-        let hop = self.path.back.iter().find(|hop| hop.key == key);
+        let hop = self.path.reverse.iter().find(|hop| hop.key == key);
         let queue_segments =
             hop.map_or(0.0, |hop| hop.queue / hop.sharers) * self.segments_for_each_ack();
         let Connection { rtt_s, window, .. } = self.connection;

@@ -11,16 +11,16 @@ use super::channel_loss;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Path {
     /// Links of the data direction, in order.
-    pub out: Vec<PathHop>,
+    pub forward: Vec<PathHop>,
     /// Links of the acknowledgements, in order.
-    pub back: Vec<PathHop>,
+    pub reverse: Vec<PathHop>,
     /// Packet size of a full segment and of an acknowledgement, in bytes.
     pub segment_bytes: f64,
     pub ack_bytes: f64,
     /// Mean one-way delay of the data and of the acknowledgements without queueing, in seconds,
     /// transmission included.
-    pub out_s: f64,
-    pub back_s: f64,
+    pub forward_s: f64,
+    pub reverse_s: f64,
     /// Propagation delay of the links, round trip, in seconds.
     pub propagation_s: f64,
     /// Transmission time of a full segment on the slowest link, in seconds.
@@ -65,12 +65,12 @@ impl Path {
         let ack_bytes = f64::from(stack.header + options);
         let segment_bytes = ack_bytes + f64::from(stack.mss);
         let mut path = Self {
-            out: Vec::new(),
-            back: Vec::new(),
+            forward: Vec::new(),
+            reverse: Vec::new(),
             segment_bytes,
             ack_bytes,
-            out_s: 0.0,
-            back_s: 0.0,
+            forward_s: 0.0,
+            reverse_s: 0.0,
             propagation_s: 0.0,
             slowest_s: 0.0,
             jitter_deviation_s: 0.0,
@@ -78,29 +78,29 @@ impl Path {
         };
         let mut unsupported = Vec::new();
         let both = [(out, segment_bytes, true), (back, ack_bytes, false)];
-        for (hops, bytes, is_out) in both {
+        for (hops, bytes, is_forward) in both {
             for hop in hops {
                 let (key, direction) = direction(scenario, *hop);
                 reject(&key, direction, &mut unsupported);
                 let links = scenario.link_members(&scenario.link[hop.link]);
-                let read = path.read(direction, bytes, is_out);
+                let read = path.read(direction, bytes, is_forward);
                 let entry = PathHop {
                     hop: *hop,
                     key,
                     sharers: connections.div_ceil(u64::from(links.max(1))) as f64,
                     ..read
                 };
-                if is_out { path.out.push(entry) } else { path.back.push(entry) }
+                if is_forward { path.forward.push(entry) } else { path.reverse.push(entry) }
             }
         }
-        for entry in path.out.iter().chain(&path.back) {
+        for entry in path.forward.iter().chain(&path.reverse) {
             reject_long_outages(scenario, entry, path.rtt_s(), &mut unsupported);
         }
         if unsupported.is_empty() { Ok(path) } else { Err(unsupported) }
     }
 
     /// Adds one direction to the totals; the caller sets key, hop and sharers.
-    fn read(&mut self, direction: &Direction, bytes: f64, is_out: bool) -> PathHop {
+    fn read(&mut self, direction: &Direction, bytes: f64, is_forward: bool) -> PathHop {
         let bits_per_s = direction.rate.as_bits_per_sec() as f64;
         self.propagation_s += direction.delay.as_secs_f64();
         let mut time = bytes * 8.0 / bits_per_s + direction.delay.as_secs_f64();
@@ -118,13 +118,13 @@ impl Path {
             time += mean;
             self.jitter_deviation_s += deviation;
         }
-        if is_out {
-            self.out_s += time;
+        if is_forward {
+            self.forward_s += time;
             self.slowest_s = self.slowest_s.max(bytes * 8.0 / bits_per_s);
         } else {
-            self.back_s += time;
+            self.reverse_s += time;
         }
-        self.is_bursty |= is_out && loses_in_bursts(direction);
+        self.is_bursty |= is_forward && loses_in_bursts(direction);
         PathHop {
             hop: Hop { link: 0, forward: true },
             key: String::new(),
@@ -142,17 +142,17 @@ impl Path {
     /// Round-trip time without queueing, in seconds.
     pub(super) fn rtt_s(&self) -> f64 {
         // A configured rate is finite, so this is above zero.
-        self.out_s + self.back_s
+        self.forward_s + self.reverse_s
     }
 
     /// Share of the data segments that are lost: one minus the product over the links.
     pub(super) fn loss(&self) -> f64 {
-        1.0 - self.out.iter().map(|hop| 1.0 - hop.loss).product::<f64>()
+        1.0 - self.forward.iter().map(|hop| 1.0 - hop.loss).product::<f64>()
     }
 
     /// Share of the acknowledgements that are lost.
     pub(super) fn ack_loss(&self) -> f64 {
-        1.0 - self.back.iter().map(|hop| 1.0 - hop.loss).product::<f64>()
+        1.0 - self.reverse.iter().map(|hop| 1.0 - hop.loss).product::<f64>()
     }
 
     /// The bottleneck link: segments per second that each connection may send without other flows,
@@ -160,7 +160,7 @@ impl Path {
     pub(super) fn bottleneck(&self) -> Option<(f64, &PathHop)> {
         let mut arriving = 1.0;
         let mut bottleneck: Option<(f64, &PathHop)> = None;
-        for hop in &self.out {
+        for hop in &self.forward {
             let rate = hop.bits_per_s / (8.0 * self.segment_bytes * hop.sharers * arriving);
             if bottleneck.is_none_or(|(least, _)| rate < least) && rate.is_finite() {
                 bottleneck = Some((rate, hop));

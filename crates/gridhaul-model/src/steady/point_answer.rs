@@ -84,8 +84,10 @@ fn carried<'d>(chains: &[ConnectionChain<'d>]) -> BTreeMap<(usize, bool), LinkLo
     for demand in chains.iter().flat_map(|chain| &chain.split_connections) {
         let path = &demand.path;
         let acks = demand.arriving() / demand.segments_for_each_ack();
-        let sides =
-            [(&path.out, demand.rate, path.segment_bytes), (&path.back, acks, path.ack_bytes)];
+        let sides = [
+            (&path.forward, demand.rate, path.segment_bytes),
+            (&path.reverse, acks, path.ack_bytes),
+        ];
         for (hops, mut rate, bytes) in sides {
             for hop in hops {
                 let carried = links.entry((hop.hop.link, hop.hop.forward)).or_default();
@@ -170,8 +172,8 @@ fn flow_row(chain: &ConnectionChain<'_>) -> Row {
                 Bottleneck::Acknowledgements(_) => 0.0,
                 _ => rtt_s - demand.connection.rtt_s,
             };
-            set(Metric::SegmentDelayMean, path.out_s + queued);
-            set(Metric::SegmentDelayTotal, path.out_s + queued);
+            set(Metric::SegmentDelayMean, path.forward_s + queued);
+            set(Metric::SegmentDelayTotal, path.forward_s + queued);
         }
     }
     Row::new((demand.name.to_owned(), demand.connections), Scope::Flow, known)
@@ -191,7 +193,7 @@ fn completion(chain: &ConnectionChain<'_>, segments: f64) -> Option<f64> {
         initial_window: f64::from(stack.initial_window) / f64::from(stack.mss),
         link: demand.path.bottleneck().map_or(f64::INFINITY, |(rate, _)| rate),
         steady: demand.arriving(),
-        out_s: demand.path.out_s,
+        forward_s: demand.path.forward_s,
         ack_loss: demand.path.ack_loss(),
         handshake_s: stack.handshake.then(|| stack.rto_initial.as_secs_f64()),
     };
@@ -200,7 +202,7 @@ fn completion(chain: &ConnectionChain<'_>, segments: f64) -> Option<f64> {
     let handshakes = if stack.handshake { 1.0 } else { 0.0 };
     let path_s: f64 = others
         .map(|(_, split_connection)| {
-            split_connection.path.out_s + handshakes * split_connection.path.rtt_s()
+            split_connection.path.forward_s + handshakes * split_connection.path.rtt_s()
         })
         .sum();
     Some(transfer_time(&demand.connection, &transfer)? + path_s)

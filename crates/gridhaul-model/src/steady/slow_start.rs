@@ -17,7 +17,7 @@ pub struct TransferTime {
     /// Segments per second that arrive in the steady state.
     pub steady: f64,
     /// One-way delay of the data, in seconds.
-    pub out_s: f64,
+    pub forward_s: f64,
     /// Loss ratio of the acknowledgements; affects the handshake only.
     pub ack_loss: f64,
     /// Initial timeout of the handshake in seconds; `None` if the connection is already
@@ -69,7 +69,7 @@ fn slow_start_time(
         time += equal_rounds * rtt_s;
         window = (window * growth).min(largest);
     }
-    time + transfer.out_s + (segments - sent - 1.0).max(0.0) / transfer.link
+    time + transfer.forward_s + (segments - sent - 1.0).max(0.0) / transfer.link
 }
 
 /// Mean time of the handshake (section 2.1), whose timeout doubles with each loss.
@@ -91,7 +91,7 @@ mod tests {
         initial_window: 2.0,
         link: 1e6,
         steady: 1e6,
-        out_s: 0.05,
+        forward_s: 0.05,
         ack_loss: 0.0,
         handshake_s: None,
     };
