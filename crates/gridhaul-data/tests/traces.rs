@@ -230,7 +230,7 @@ fn the_sha256_does_not_depend_on_the_folder_but_on_the_path_as_written() {
 }
 
 #[test]
-fn a_folder_named_in_the_file_begins_at_the_file() {
+fn relative_folders_start_at_the_scenario_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("day.toml");
     fs::create_dir(folder.path().join("data")).unwrap();

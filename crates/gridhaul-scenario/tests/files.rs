@@ -21,7 +21,7 @@ fn refused(path: &Path) -> String {
 }
 
 #[test]
-fn what_is_no_scenario_file_is_refused_with_a_remedy() {
+fn other_files_are_refused_with_a_remedy() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("grid.toml");
     assert_eq!(

@@ -139,11 +139,7 @@ fn kind(schema: &Value) -> String {
         return numbers.join(" or ");
     }
     let of_type = |name: &str| match name {
-        "integer" => "whole number".to_owned(),
-        "number" => "number".to_owned(),
-        "string" => "text".to_owned(),
-        "boolean" => "true or false".to_owned(),
-        "null" => "null".to_owned(),
+        "integer" | "number" | "string" | "boolean" | "null" => name.to_owned(),
         "array" if schema["minItems"] == 2 => "first and last value".to_owned(),
         "array" => format!("list of {}", kind(&schema["items"])),
         "object" if schema["additionalProperties"].is_object() => {

@@ -165,7 +165,7 @@ fn a_killed_run_leaves_no_device_no_discipline_and_no_program_in_the_kernel() {
 }
 
 #[test]
-fn what_each_backend_records_has_its_name() {
+fn recordings_are_named_after_their_backend() {
     if !can_create_namespaces() {
         return;
     }
@@ -229,7 +229,7 @@ fn the_longest_prefix_is_named_and_works() {
 }
 
 #[test]
-fn the_network_of_the_guide_stands_for_other_programs() {
+fn the_network_of_the_guide_serves_other_programs() {
     if !can_create_namespaces() {
         return;
     }
@@ -328,7 +328,7 @@ fn a_device_that_somebody_deletes_ends_the_network_with_its_name() {
 }
 
 #[test]
-fn too_few_files_is_an_error_that_says_what_to_do() {
+fn too_few_open_files_are_an_error_with_a_remedy() {
     if !can_create_namespaces() {
         return;
     }

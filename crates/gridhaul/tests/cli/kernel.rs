@@ -197,7 +197,7 @@ fn without_root_the_permissions_are_named() {
 
 /// As on a kernel that was built without type information.
 #[test]
-fn without_type_information_the_error_says_what_the_kernel_needs() {
+fn without_type_information_the_error_names_the_kernel_option() {
     let Some(_permit) = permit() else { return };
     let hidden = format!(
         "mount -t tmpfs none /sys/kernel/btf && exec {} cc load",

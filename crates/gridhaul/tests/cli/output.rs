@@ -85,7 +85,7 @@ fn csv_is_written_to_a_file_in_addition_to_a_table_or_json() {
 }
 
 #[test]
-fn only_named_columns_are_printed_and_the_results_keep_all() {
+fn only_selected_columns_are_printed_and_the_results_keep_all() {
     let desk = Desk::new().file("swept.toml", swept());
     for command in ["run swept.toml", "sweep swept.toml --vary duration='5 s','6 s'"] {
         let done =

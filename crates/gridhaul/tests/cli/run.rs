@@ -139,7 +139,7 @@ fn an_unknown_column_is_reported_with_the_most_similar_name() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn a_closed_pipe_is_no_error() {
     let desk = Desk::new();
     let script = format!(
         "'{}' schema | head -c 1 >&2; exit ${{PIPESTATUS[0]}}",
@@ -305,7 +305,7 @@ fn wireshark_reads_ipv6_without_warnings() {
 }
 
 #[test]
-fn compared_answers_say_which_of_them_keeps_its_deadlines() {
+fn compare_reports_which_deadlines_are_met() {
     let load = "load.periodic = { size = \"200 B\", every = \"1 s\" }\ndeadline = ";
     let with = |deadline: &str| SMALL.replace("load = \"bulk\"", &format!("{load}{deadline}"));
     let desk = Desk::new().file("slow.toml", with("\"1 s\"")).file("fast.toml", with("\"1 ms\""));

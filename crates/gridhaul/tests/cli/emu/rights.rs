@@ -30,7 +30,7 @@ fn without_rights_the_error_names_the_remedy() {
 }
 
 #[test]
-fn without_rights_our_congestion_control_is_refused_with_what_is_missing() {
+fn without_rights_congestion_control_is_refused_with_the_missing_rights() {
     if !can_create_namespaces() {
         return;
     }
