@@ -20,4 +20,4 @@ pub use deadline_checks::deadline_checks;
 pub use html::{NamedChart, Report, Summary, chart_over_time, charts, charts_over_time, html};
 pub use quantity::quantity;
 pub use result::result;
-pub use text_table::{Detail, TextTable, table, tables, tables_of};
+pub use text_table::{Detail, HEADLINE, TextTable, table, tables, tables_of};

@@ -96,7 +96,7 @@ pub fn tables_of(answers: &[(String, &Answer)], only: &[Metric]) -> Vec<TextTabl
 }
 
 /// The headline metrics, in the order of the columns.
-pub(crate) const HEADLINE: &[Metric] = &[
+pub const HEADLINE: &[Metric] = &[
     Metric::Goodput,
     Metric::Throughput,
     Metric::CompletionTime,

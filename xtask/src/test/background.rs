@@ -48,7 +48,7 @@ impl Background {
 impl Drop for Background {
     /// Ends the steps if another step has failed.
     fn drop(&mut self) {
-        // The process has ended already unless `finish` was not passed.
+        // After `finish`, the process has ended already and there is nothing to do.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -5,7 +5,7 @@ mod reason;
 mod significance;
 
 use anyhow::{Context, anyhow};
-use gridhaul_report::{TextTable, format};
+use gridhaul_report::{HEADLINE, TextTable, format};
 use gridhaul_scenario::answer::{Answer, Metric, Point, Row, Scope};
 use serde::Serialize;
 
@@ -61,23 +61,14 @@ const UNKNOWN: &str = "–: undetermined: a single replication, an unknown value
 const DETERMINISTIC: &str = "deterministic: neither answer depends on random numbers; the difference is exact, but there is no \
                              confidence interval to compare it with";
 
+/// Headline metrics that are not compared by default: the remaining ones show the same difference.
+const NOT_COMPARED: [Metric; 3] =
+    [Metric::Throughput, Metric::TransfersFinished, Metric::LinkDelayMean];
+
 /// Metrics that are compared by default.
-const HEADLINE: [Metric; 14] = [
-    Metric::Goodput,
-    Metric::CompletionTime,
-    Metric::TransfersUnfinished,
-    Metric::RetransmissionRatio,
-    Metric::Timeouts,
-    Metric::RttMean,
-    Metric::MessageLoss,
-    Metric::DelayMean,
-    Metric::DelayP98,
-    Metric::Fairness,
-    Metric::LinkThroughput,
-    Metric::Utilisation,
-    Metric::LossRatio,
-    Metric::QueueMean,
-];
+fn compared_by_default() -> Vec<Metric> {
+    HEADLINE.iter().copied().filter(|metric| !NOT_COMPARED.contains(metric)).collect()
+}
 
 fn compared(
     metric: Metric,
@@ -142,7 +133,8 @@ impl Comparison {
         let labels: Vec<_> = answers.iter().map(|(label, _)| label.clone()).collect();
         let (first, others) = answers.split_first().context("nothing to compare")?;
         let alone = answers.iter().all(|(_, answer)| answer.points.len() == 1);
-        let metrics = if only.is_empty() { &HEADLINE[..] } else { only };
+        let by_default = compared_by_default();
+        let metrics = if only.is_empty() { &by_default[..] } else { only };
         let mut rows = Vec::new();
         for point in &first.1.points {
             let same = |other: &&Point| alone || other.parameters == point.parameters;
