@@ -87,7 +87,7 @@ impl StorageFile for File {
         self.sync_data()
     }
 
-    fn truncate(&self, length: u64) -> io::Result<()> {
+    fn resize(&self, length: u64) -> io::Result<()> {
         self.set_len(length)
     }
 

@@ -66,12 +66,13 @@ fn repair<S: Storage>(
     let file = storage.open(&segment.name).map_err(failed())?;
     for (from, to) in &scanned.holes {
         let position = segment.position + (from - segment.header_bytes) as u64;
-        keep_copy(storage, position, &segment.bytes[*from..*to])?;
+        let length = segment.bytes.len();
+        keep_copy(storage, position, &segment.bytes[(*from).min(length)..(*to).min(length)])?;
         let filler = EntryHeader::filler(epoch, position, (to - from) as u64);
         file.write_at(&filler, *from as u64).map_err(failed())?;
     }
-    if scanned.end < segment.bytes.len() {
-        file.truncate(scanned.end as u64).map_err(failed())?;
+    if scanned.end != segment.bytes.len() {
+        file.resize(scanned.end as u64).map_err(failed())?;
     }
     file.sync().map_err(failed())
 }

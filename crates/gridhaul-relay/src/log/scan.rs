@@ -89,8 +89,9 @@ fn load_segment<S: Storage>(storage: &S, position: u64) -> Result<Loaded, LogErr
     Ok(Loaded { name, position, header, header_bytes, bytes })
 }
 
-/// Verifies the entries of a segment with an intact header. `is_last`: data that was never durable may follow.
-pub(super) fn scan(segment: &Loaded, epoch: u64, is_last: bool) -> SegmentScan {
+/// Verifies the entries of a segment with an intact header. `next` is the position of the following segment; data
+/// that was never durable may be at the end of the last one only.
+pub(super) fn scan(segment: &Loaded, epoch: u64, next: Option<u64>) -> SegmentScan {
     let start = segment.header_bytes;
     let mut found = SegmentScan { holes: Vec::new(), end: start, entries: 0, fillers: 0 };
     let position = |offset: usize| segment.position + (offset - start) as u64;
@@ -112,9 +113,18 @@ pub(super) fn scan(segment: &Loaded, epoch: u64, is_last: bool) -> SegmentScan {
             committed = committed.max(header.committed);
         }
     }
+    if let Some(next) = next {
+        // A segment ends where the next one begins.
+        let missing = next.saturating_sub(position(found.end)) as usize;
+        if missing > 0 {
+            found.holes.push((found.end, found.end + missing));
+            found.end += missing;
+        }
+        return found;
+    }
     // After a power failure, entries that were not durable may be intact after one that is not. No entry after them
     // states that they were committed.
-    let torn = found.holes.iter().position(|(from, _)| is_last && position(*from) >= committed);
+    let torn = found.holes.iter().position(|(from, _)| position(*from) >= committed);
     if let Some(torn) = torn {
         found.end = found.holes[torn].0;
         found.holes.truncate(torn);
@@ -178,7 +188,8 @@ pub(super) fn findings(
             let (name, found) = (segment.name.clone(), header.epoch);
             return Err(LogError::Epoch { name, found, expected: epoch });
         }
-        let scanned = scan(segment, epoch, is_last);
+        let following = segments[index + 1..].iter().find(|next| next.header.is_some());
+        let scanned = scan(segment, epoch, following.map(|next| next.position));
         let position = |offset: usize| segment.position + (offset - segment.header_bytes) as u64;
         let damage = |(from, to): &(usize, usize)| Damage {
             segment: segment.name.clone(),
@@ -186,18 +197,7 @@ pub(super) fn findings(
             length: Some((to - from) as u64),
         };
         all.damage.extend(scanned.holes.iter().map(damage));
-        let rest = segment.bytes.len() - scanned.end;
-        let next = segments.get(index + 1).map(|next| next.position);
-        match next {
-            None => all.torn_bytes += rest as u64,
-            // A segment ends where the next one begins.
-            Some(next) if next > position(scanned.end) => all.damage.push(Damage {
-                segment: segment.name.clone(),
-                position: position(scanned.end),
-                length: Some(next - position(scanned.end)),
-            }),
-            Some(_) => {}
-        }
+        all.torn_bytes += segment.bytes.len().saturating_sub(scanned.end) as u64;
         all.entries += scanned.entries;
         all.repaired += scanned.fillers;
         all.end = position(scanned.end);

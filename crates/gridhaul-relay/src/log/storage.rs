@@ -66,11 +66,11 @@ pub trait StorageFile: fmt::Debug {
     /// discarded it.
     fn sync(&self) -> io::Result<()>;
 
-    /// Cuts the file to a length.
+    /// Cuts the file to a length, or extends it by zeros.
     ///
     /// # Errors
     /// The disk has failed.
-    fn truncate(&self, length: u64) -> io::Result<()>;
+    fn resize(&self, length: u64) -> io::Result<()>;
 
     /// Length of the file in bytes.
     ///

@@ -81,7 +81,7 @@ impl<S: Storage> LogWriter<S> {
         let offset = self.active.header + (self.end - self.active.position);
         if let Err(source) = self.active.file.write_at(&self.buffer, offset) {
             // What was written of the entry does no harm: it is overwritten, or dropped as a torn tail.
-            let _ = self.active.file.truncate(offset);
+            let _ = self.active.file.resize(offset);
             return Err(LogError::storage("appending to", &self.active.name)(source));
         }
         self.end += (ENTRY_HEADER + payload.len()) as u64;

@@ -181,9 +181,9 @@ impl StorageFile for ModelFile {
         Ok(())
     }
 
-    fn truncate(&self, length: u64) -> io::Result<()> {
+    fn resize(&self, length: u64) -> io::Result<()> {
         let mut state = self.0.borrow_mut();
-        state.files[self.1].bytes.truncate(length as usize);
+        state.files[self.1].bytes.resize(length as usize, 0);
         Ok(())
     }
 
