@@ -3,10 +3,16 @@
 //! * [`log`]: the record log, which survives crashes and power failures.
 //! * [`protocol`]: records, batches and frames that a collector and a head exchange.
 //! * [`aggregate`] and [`head`]: both ends of the aggregation, as state machines without I/O.
+//! * [`run`]: the daemon, which drives both on sockets, files and the monotonic clock.
 //! * [`packet`]: packets between network interfaces, forwarded through a proxy.
 
 #![forbid(unsafe_code)]
 
+pub mod aggregate;
+mod config;
+pub mod head;
 pub mod log;
 pub mod packet;
 pub mod protocol;
+pub mod run;
+mod status_page;

@@ -66,7 +66,7 @@ pub(super) struct EntryHeader {
 }
 
 impl SegmentHeader {
-    pub fn write(&self) -> Vec<u8> {
+    pub(super) fn write(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(SEGMENT_HEADER + self.snapshot.len());
         bytes.extend_from_slice(SEGMENT_MAGIC);
         bytes.extend_from_slice(&VERSION.to_le_bytes());
@@ -80,7 +80,7 @@ impl SegmentHeader {
     }
 
     /// Length of the snapshot that a header announces, from its first [`SEGMENT_HEADER`] bytes.
-    pub fn snapshot_length(header: &[u8]) -> Result<usize, BadHeader> {
+    pub(super) fn snapshot_length(header: &[u8]) -> Result<usize, BadHeader> {
         if header.len() < SEGMENT_HEADER || !header.starts_with(SEGMENT_MAGIC) {
             return Err(BadHeader::Damaged);
         }
@@ -93,7 +93,7 @@ impl SegmentHeader {
     }
 
     /// Reads a header with its snapshot.
-    pub fn read(bytes: &[u8]) -> Result<Self, BadHeader> {
+    pub(super) fn read(bytes: &[u8]) -> Result<Self, BadHeader> {
         let length = Self::snapshot_length(bytes)?;
         let snapshot =
             bytes.get(SEGMENT_HEADER..SEGMENT_HEADER + length).ok_or(BadHeader::Damaged)?;
@@ -111,7 +111,7 @@ impl SegmentHeader {
 
 impl EntryHeader {
     /// Appends a complete entry to `bytes`.
-    pub fn write_entry(bytes: &mut Vec<u8>, epoch: u64, place: Place, payload: &[u8]) {
+    pub(super) fn write_entry(bytes: &mut Vec<u8>, epoch: u64, place: Place, payload: &[u8]) {
         let start = bytes.len();
         bytes.extend_from_slice(&ENTRY_MAGIC);
         bytes.extend_from_slice(&(payload.len() as u32).to_le_bytes());
@@ -123,7 +123,7 @@ impl EntryHeader {
     }
 
     /// The header of a filler for a region of at least [`ENTRY_HEADER`] bytes.
-    pub fn filler(epoch: u64, position: u64, region: u64) -> Vec<u8> {
+    pub(super) fn filler(epoch: u64, position: u64, region: u64) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(ENTRY_HEADER);
         bytes.extend_from_slice(&FILLER_MAGIC);
         bytes.extend_from_slice(&((region - ENTRY_HEADER as u64) as u32).to_le_bytes());
@@ -134,7 +134,7 @@ impl EntryHeader {
     }
 
     /// Reads the fields; `None` if they cannot be a header at this position.
-    pub fn read(bytes: &[u8], position: u64) -> Option<Self> {
+    pub(super) fn read(bytes: &[u8], position: u64) -> Option<Self> {
         let bytes = bytes.get(..ENTRY_HEADER)?;
         let is_filler = bytes[..4] == FILLER_MAGIC;
         let header = Self {
@@ -150,12 +150,12 @@ impl EntryHeader {
     }
 
     /// Bytes of the entry with its header.
-    pub const fn size(&self) -> u64 {
+    pub(super) const fn size(&self) -> u64 {
         ENTRY_HEADER as u64 + self.length as u64
     }
 
     /// Whether the checksum is correct. `entry` begins with the header; a filler needs nothing else.
-    pub fn verify(&self, epoch: u64, entry: &[u8]) -> bool {
+    pub(super) fn verify(&self, epoch: u64, entry: &[u8]) -> bool {
         let fields = fields_crc(epoch, &entry[..24]);
         if self.is_filler {
             return fields == self.crc;

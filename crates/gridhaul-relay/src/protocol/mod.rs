@@ -17,7 +17,7 @@ mod tests;
 
 pub use batch::{BATCH_HEADER, Batch, BatchBuilder, PAYLOAD_MAX, batches};
 pub use codec::DecodeError;
-pub(crate) use codec::{Decoder, put_text, put_varint};
+pub(crate) use codec::{Decoder, put_bytes, put_text, put_varint};
 pub use frame::{Close, FRAME_MAX, Frame, FrameReader, Hello, Refusal, Welcome, write_batch};
 pub use proxy_header::{ProxyHeader, ProxyHeaderError};
 pub use record::{DATA_MAX, Identity, Record, ResetCause};

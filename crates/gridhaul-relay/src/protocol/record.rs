@@ -171,7 +171,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    pub(super) fn read(decoder: &mut Decoder<'a>) -> Result<Self, DecodeError> {
+    pub(crate) fn read(decoder: &mut Decoder<'a>) -> Result<Self, DecodeError> {
         let kind = decoder.u8()?;
         let number = decoder.varint()?;
         Ok(match kind {

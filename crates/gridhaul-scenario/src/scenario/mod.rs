@@ -37,6 +37,7 @@ pub use aqm::{Aqm, Codel, FqCodel, Pie, Red};
 pub use directions::{Directions, assigned_member};
 pub use error::{Diagnostic, ScenarioError, SourceLocation};
 pub use file::{ScenarioFile, in_toml_terms};
+pub(crate) use file::{read_file, read_text};
 pub use flow::{Flow, Transport};
 pub use ip::IpVersion;
 pub use line_noise::{Noise, NoiseTiming, Shadowing};
