@@ -337,6 +337,12 @@ impl<S: Storage + Clone> Aggregate<S> {
         }
     }
 
+    /// Whether a group is being written.
+    #[must_use]
+    pub const fn is_writing(&self) -> bool {
+        self.is_writing
+    }
+
     /// What the caller has to do next.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()

@@ -12,8 +12,6 @@ mod recovery;
 mod session;
 mod settings;
 mod shard;
-#[cfg(test)]
-mod tests;
 
 pub use machine::{Aggregate, Event, Group};
 pub use meter::{MeterId, MeterStatus};

@@ -17,7 +17,7 @@ mod recovery;
 mod scan;
 mod storage;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod writer;
 
 pub use error::LogError;

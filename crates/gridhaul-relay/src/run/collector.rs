@@ -438,13 +438,15 @@ impl Loop {
     /// Waits until all accepted data is durable, so that as little as possible is sent again.
     fn stop(&mut self) {
         if let Some(committer) = &self.committer {
-            for _ in 0..100 {
-                if let Ok(Some(end)) = committer.poll() {
-                    self.aggregate.handle_written(end);
+            for _ in 0..STOP_TURNS {
+                if !self.aggregate.is_writing() {
                     break;
                 }
                 let mut none = Vec::new();
                 let _ = self.poll.wait(std::time::Duration::from_millis(10), &mut none);
+                if let Ok(Some(end)) = committer.poll() {
+                    self.aggregate.handle_written(end);
+                }
             }
         }
         report(Level::Notice, "stopped; connections of meters are reset");
@@ -502,6 +504,9 @@ impl Loop {
 
 /// Files that are not connections of meters: log, upstreams, listeners, status page.
 const RESERVED_FILES: u64 = 256;
+
+/// Turns of 10 ms for which a daemon that is stopped waits until its data is durable.
+const STOP_TURNS: usize = 100;
 
 /// Number of waiting meters of which the loop checks whether they can be served.
 const READY_CHECKED: usize = 64;

@@ -1,5 +1,7 @@
 //! Opening the log of a configuration.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use gridhaul_scenario::relay::RelayLog;
@@ -40,7 +42,7 @@ fn report_findings(findings: &Findings) {
 /// A random number that identifies a log or a run.
 pub(super) fn random() -> u64 {
     let mut bytes = [0; 8];
-    let flags = rustix::rand::GetRandomFlags::empty();
-    rustix::rand::getrandom(&mut bytes, flags).expect("the kernel has random numbers");
+    let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
+    read.expect("the kernel has random numbers (random(4))");
     u64::from_ne_bytes(bytes)
 }

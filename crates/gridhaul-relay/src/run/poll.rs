@@ -13,7 +13,6 @@ use rustix::io::Errno;
 const EVENTS: usize = 256;
 
 /// An epoll instance.
-#[derive(Debug)]
 pub(super) struct Poll {
     epoll: OwnedFd,
     events: Vec<Event>,

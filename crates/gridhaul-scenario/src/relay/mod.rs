@@ -116,10 +116,6 @@ pub struct MeterListener {
     /// Ends of messages in the stream of a meter.
     #[serde(default)]
     pub framing: MeterFraming,
-    /// Whether connections begin with a PROXY header (version 2), which states the address of the meter. Connections
-    /// without it are reset.
-    #[serde(default)]
-    pub proxy_protocol: bool,
 }
 
 /// Framing of messages.
