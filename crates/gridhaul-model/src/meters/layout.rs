@@ -6,6 +6,7 @@ use gridhaul_scenario::scenario::{
 };
 use gridhaul_scenario::units::{BufferLimit, Duration, QueueLimit};
 
+use super::ignored_keys::ignored_keys;
 use super::parameters::{control, demand, independent_loss, restart, sizes, stack, timer, window};
 use crate::chain::aggregator::AggregatorTcp;
 use crate::chain::meter::{Demand, MeterTcp};
@@ -101,7 +102,7 @@ pub(super) fn layout(scenario: &Scenario, rules: ModelRules) -> Result<Layout, D
         links: Vec::new(),
         flows: Vec::new(),
         upstream: Vec::new(),
-        warnings: Vec::new(),
+        warnings: ignored_keys(scenario),
     };
     for name in scenario.flow.keys() {
         let stages = scenario.stages(name)?;

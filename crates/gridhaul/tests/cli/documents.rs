@@ -48,7 +48,7 @@ fn arguments(line: &str) -> Option<&str> {
     starts.into_iter().find_map(|start| line.strip_prefix(start))
 }
 
-/// A folder in which the paths of the documents exist.
+/// A temporary folder with the files that the documents name.
 fn desk() -> Desk {
     let desk = Desk::new();
     for folder in ["scenarios", "papers/sa-tcp"] {
@@ -89,10 +89,10 @@ fn every_long_command_in_the_documents_works() {
     assert!(run_commands(true) >= LONG.len(), "few commands were found");
 }
 
-/// Runs the commands of all documents. Returns how many there were.
+/// Runs the commands of all documents and returns their number.
 fn run_commands(long: bool) -> usize {
     let mut run = 0;
-    // A paper takes a while and gives the same wherever it is named.
+    // A command of a paper is run once, even if several documents contain it.
     let mut papers = std::collections::BTreeSet::new();
     for file in documents() {
         let desk = desk();
@@ -124,7 +124,7 @@ fn run_commands(long: bool) -> usize {
     run
 }
 
-/// Commands that are tested elsewhere, or that only fetch and build.
+/// Commands that other tests run, or that only download and build.
 fn known(line: &str) -> bool {
     let words = words(line);
     let words: Vec<_> = words.iter().map(String::as_str).collect();
@@ -150,7 +150,7 @@ fn known(line: &str) -> bool {
 }
 
 #[test]
-fn links_between_documents_lead_somewhere() {
+fn links_between_documents_exist() {
     for file in documents() {
         let text = fs::read_to_string(&file).unwrap();
         for (start, _) in text.match_indices("](") {
