@@ -16,7 +16,7 @@ use crate::model_rules::ModelRules;
 /// A scenario as senders and queues, with the mapping to flows and links.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Layout {
-    /// MeterSolver and queues; the regions of aggregators are inside their classes.
+    /// Senders and queues; the regions of aggregators are inside their classes.
     pub(super) network: Network,
     /// The link direction of each queue of the network.
     pub(super) links: Vec<LinkEntry>,

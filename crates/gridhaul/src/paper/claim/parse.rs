@@ -54,9 +54,9 @@ pub(super) enum Expression {
 /// A curve: its figure and line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CurveName {
-    /// CurveName of the figure.
+    /// Name of the figure.
     pub(crate) figure: String,
-    /// CurveName of the line.
+    /// Name of the line.
     pub(crate) line: String,
 }
 
