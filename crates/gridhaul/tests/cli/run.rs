@@ -322,11 +322,11 @@ fn compare_reports_which_deadlines_are_met() {
 fn trace_paths_are_relative_to_the_scenario() {
     let day = SMALL.replace("load = \"bulk\"", "load.trace.file = \"day.csv\"");
     let desk = Desk::new();
-    std::fs::create_dir(desk.dir.path().join("scenarios")).unwrap();
-    let desk = desk.file("scenarios/lost.toml", day.replace("day.csv", "lost.csv"));
-    let desk = desk.file("scenarios/day.toml", day).file("scenarios/bulk.toml", SMALL);
-    let desk = desk.file("scenarios/day.csv", "time_s,bytes\n1,200\n2,200\n");
-    let desk = desk.file("scenarios/night.csv", "time_s,bytes\n1,200\n2,200\n3,200\n");
+    std::fs::create_dir(desk.dir.path().join("other")).unwrap();
+    let desk = desk.file("other/lost.toml", day.replace("day.csv", "lost.csv"));
+    let desk = desk.file("other/day.toml", day).file("other/bulk.toml", SMALL);
+    let desk = desk.file("other/day.csv", "time_s,bytes\n1,200\n2,200\n");
+    let desk = desk.file("other/night.csv", "time_s,bytes\n1,200\n2,200\n3,200\n");
     let messages = |line: &str| -> Vec<Option<f64>> {
         let done = desk.run(line);
         assert_eq!(done.code, Some(0), "{done:?}");
@@ -334,18 +334,18 @@ fn trace_paths_are_relative_to_the_scenario() {
         let of = |row: &Row| row.metrics[&Metric::Messages].mean;
         answer.points.iter().map(|point| of(&point.flows[0])).collect()
     };
-    assert_eq!(messages("run scenarios/day.toml --json"), [Some(2.0)]);
+    assert_eq!(messages("run other/day.toml --json"), [Some(2.0)]);
     let vary = "--vary flow.up.load.trace.file=day.csv,night.csv";
     assert_eq!(
-        messages(&format!("sweep scenarios/day.toml {vary} --json")),
+        messages(&format!("sweep other/day.toml {vary} --json")),
         [Some(2.0), Some(3.0)]
     );
     let set = "--set 'flow.up.load={ trace = { file = \"night.csv\" } }'";
-    assert_eq!(messages(&format!("run scenarios/bulk.toml {set} --json --out new")), [Some(3.0)]);
+    assert_eq!(messages(&format!("run other/bulk.toml {set} --json --out new")), [Some(3.0)]);
     // A trace that the command line replaces need not exist.
     let set = "--set flow.up.load.trace.file=night.csv";
-    assert_eq!(messages(&format!("run scenarios/lost.toml {set} --json")), [Some(3.0)]);
-    let done = desk.run("run scenarios/lost.toml --set seed=2");
+    assert_eq!(messages(&format!("run other/lost.toml {set} --json")), [Some(3.0)]);
+    let done = desk.run("run other/lost.toml --set seed=2");
     assert_eq!(done.code, Some(2));
     assert!(done.err.contains("lost.toml: flow.up.load.trace.file: "), "{done:?}");
     // The merged scenario finds the traces from another folder and gives the same answer.
