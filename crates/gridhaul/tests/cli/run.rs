@@ -336,10 +336,7 @@ fn trace_paths_are_relative_to_the_scenario() {
     };
     assert_eq!(messages("run other/day.toml --json"), [Some(2.0)]);
     let vary = "--vary flow.up.load.trace.file=day.csv,night.csv";
-    assert_eq!(
-        messages(&format!("sweep other/day.toml {vary} --json")),
-        [Some(2.0), Some(3.0)]
-    );
+    assert_eq!(messages(&format!("sweep other/day.toml {vary} --json")), [Some(2.0), Some(3.0)]);
     let set = "--set 'flow.up.load={ trace = { file = \"night.csv\" } }'";
     assert_eq!(messages(&format!("run other/bulk.toml {set} --json --out new")), [Some(3.0)]);
     // A trace that the command line replaces need not exist.
