@@ -79,7 +79,7 @@ fn differ(metric: Metric, model: f64, simulated: f64) -> bool {
 }
 
 /// Compares the rows of flows at one point; returns the columns that differ and appends to the table.
-fn compare(at: &str, model: &Point, simulated: &Point, table: &mut String) -> BTreeSet<String> {
+fn compare(point: &str, model: &Point, simulated: &Point, table: &mut String) -> BTreeSet<String> {
     let mut columns = BTreeSet::new();
     for row in &simulated.flows {
         let Some(other) = model.flows.iter().find(|other| other.name == row.name) else { continue };
@@ -92,7 +92,7 @@ fn compare(at: &str, model: &Point, simulated: &Point, table: &mut String) -> BT
             let differs = differ(metric, equations, packets);
             let mark = if differs { "DIFFER" } else { "agree" };
             *table += &format!(
-                "{place:60} {:12} {column:26} {equations:12.5e} {packets:12.5e} {mark}\n",
+                "{point:60} {:12} {column:26} {equations:12.5e} {packets:12.5e} {mark}\n",
                 row.name
             );
             if differs {
@@ -121,11 +121,11 @@ fn check(file: &str, table: &mut String) -> (usize, Vec<String>) {
         let simulated = Sim::default().run(scenario, &NoProgress).unwrap();
         compared += 1;
         let at = values(&point);
-        let place = format!("{file} {at}");
-        for column in compare(&place, &model.points[0], &simulated.points[0], table) {
+        let name = format!("{file} {at}");
+        for column in compare(&name, &model.points[0], &simulated.points[0], table) {
             let key = (column, at.clone());
             if !listed.contains_key(&key) {
-                wrong.push(format!("{at}: {} differs and is not listed", key.0));
+                wrong.push(format!("{name}: {} differs and is not listed", key.0));
             }
             needed.insert(key);
         }
