@@ -10,6 +10,7 @@ mod model;
 mod output;
 mod plan;
 mod planned;
+mod program;
 mod robust;
 mod run;
 mod statistics;
