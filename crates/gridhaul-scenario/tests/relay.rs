@@ -54,7 +54,7 @@ fn inconsistent_values_are_reported_together() {
     for expected in [
         "aggregate.tier: the tier \"local\" needs a log",
         "10.0.0.1 is not a loopback address",
-        "leaves this machine without TLS",
+        "leaves this machine, and the relay does not encrypt it",
         "insecure = true",
         "expected an IP address with a port, found \"everywhere\"",
     ] {

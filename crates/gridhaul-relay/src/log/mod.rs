@@ -25,6 +25,6 @@ pub use folder::Folder;
 pub use format::{PAYLOAD_MAX, SNAPSHOT_MAX};
 pub use reader::{Entry, LogReader};
 pub use recovery::{Opened, open};
-pub use scan::{Damage, Findings, verify};
+pub use scan::{Damage, Findings, verify, verify_segment};
 pub use storage::{Storage, StorageFile};
 pub use writer::LogWriter;

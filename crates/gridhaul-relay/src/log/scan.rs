@@ -77,6 +77,10 @@ fn load_segment<S: Storage>(storage: &S, position: u64) -> Result<Loaded, LogErr
         }
     }
     bytes.truncate(length);
+    loaded(name, position, bytes)
+}
+
+fn loaded(name: String, position: u64, bytes: Vec<u8>) -> Result<Loaded, LogError> {
     let header = match SegmentHeader::read(&bytes) {
         Ok(header) if header.position == position => Some(header),
         Ok(_) | Err(BadHeader::Damaged) => None,
@@ -162,6 +166,15 @@ fn intact(bytes: &[u8], epoch: u64, position: u64) -> Option<EntryHeader> {
 /// The disk has failed, or a segment has another format version or belongs to another log.
 pub fn verify<S: Storage>(storage: &S) -> Result<Findings, LogError> {
     findings(&load(storage)?).map(|(findings, _)| findings)
+}
+
+/// Verifies the content of one segment file.
+///
+/// # Errors
+/// The segment has another format version.
+pub fn verify_segment(bytes: &[u8]) -> Result<Findings, LogError> {
+    let position = SegmentHeader::read(bytes).map_or(0, |header| header.position);
+    findings(&[loaded(segment_name(position), position, bytes.to_vec())?]).map(|(found, _)| found)
 }
 
 /// The findings, and the scan of each segment with an intact header.

@@ -529,6 +529,7 @@ fn settings(config: &RelayConfig, collector: &Collector) -> Settings {
         at_risk_per_meter: collector.bytes_at_risk_per_meter.get(),
         backlog,
         segment,
-        replies: collector.replies,
+        // A head delivers to files, which send nothing.
+        replies: false,
     }
 }

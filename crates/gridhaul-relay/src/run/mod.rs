@@ -59,13 +59,6 @@ pub enum RunError {
 /// # Errors
 /// The daemon cannot start, or the log has failed.
 pub fn run(config: &RelayConfig, folder: &Path) -> Result<(), RunError> {
-    if config.tls.is_some() {
-        return Err(RunError::Unsupported(
-            "tls: this version has no TLS yet\n  help: protect the connection by other means (WireGuard, IPsec), and \
-             set insecure = true"
-                .to_owned(),
-        ));
-    }
     gridhaul_linux::raise_open_file_limit();
     match (&config.aggregate, &config.head) {
         (Some(collector), _) => collector::run(config, collector, folder),

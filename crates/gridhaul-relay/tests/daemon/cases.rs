@@ -158,3 +158,28 @@ fn the_status_is_a_page_json_and_metrics() {
     let status: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
     assert_eq!(status["tier"], "local");
 }
+
+#[test]
+fn a_configuration_is_derived_from_a_scenario_and_runs() {
+    let mut relays = Relays::new("local", "");
+    let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/aggregators.toml");
+    let derived = relays
+        .command(&["config", scenario, "--node", "collector", "--listen", "127.0.0.1:4059"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&derived.stdout);
+    assert!(derived.status.success(), "{}", String::from_utf8_lossy(&derived.stderr));
+    fs::write(relays.path("derived.toml"), &*text).unwrap();
+    assert!(relays.command(&["check", "derived.toml"]).status().unwrap().success(), "{text}");
+    let wrong = relays.command(&["config", scenario, "--node", "meter"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("the scenario has: collector"));
+    relays.start(Role::Collector);
+    let mut socket = connect(&relays);
+    socket.write_all(b"data\n").unwrap();
+    socket.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(socket.read(&mut [0; 1]).unwrap(), 0);
+    let undelivered = relays.command(&["drain", "collector.toml", "--limit", "200 ms"]).output();
+    assert_eq!(undelivered.unwrap().status.code(), Some(1));
+    relays.start(Role::Head);
+    assert!(relays.command(&["drain", "collector.toml"]).status().unwrap().success());
+}

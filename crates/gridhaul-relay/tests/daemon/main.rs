@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "the daemon runs in real time")]
 
 mod cases;
+mod guide;
 mod kill;
 mod ledger;
 mod meters;

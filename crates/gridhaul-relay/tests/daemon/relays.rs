@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use gridhaul_relay::run::query;
 use serde_json::Value;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_gridhaul-relay");
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_gridhaul-relay");
 
 /// Both relays with their folder.
 pub(crate) struct Relays {
@@ -45,7 +45,7 @@ impl Relays {
         };
         let collector = format!(
             "name = \"collector\"\nmanagement.address = \"{one}\"\n{log}\n[aggregate]\ntier = \"{tier}\"\n\
-             upstream = \"{upstream}\"\nreplies = false\nshards = 2\n{aggregate}\n[aggregate.listener.meters]\n\
+             upstream = \"{upstream}\"\nshards = 2\n{aggregate}\n[aggregate.listener.meters]\n\
              address = \"{meters}\"\nframing.delimiter.byte = 10\n"
         );
         let head = format!(

@@ -116,8 +116,9 @@ fn check_collector(collector: &Collector, config: &RelayConfig, found: &mut Vec<
     if !is_secure(config, is_local(&collector.upstream)) {
         at(
             "upstream",
-            "the connection to the head leaves this machine without TLS".to_owned(),
-            "add [tls], or set insecure = true in a protected network",
+            "the connection to the head leaves this machine, and the relay does not encrypt it"
+                .to_owned(),
+            "protect the path, for example by IPsec or WireGuard, and set insecure = true",
         );
     }
     if collector.listener.is_empty() {
@@ -166,8 +167,8 @@ fn check_head(head: &HeadEnd, config: &RelayConfig, found: &mut Vec<Diagnostic>)
     {
         found.push(Diagnostic::new(
             "head.address",
-            "collectors on other machines would connect without TLS",
-            "add [tls], or set insecure = true in a protected network",
+            "collectors on other machines could connect, and the relay does not encrypt or authenticate connections",
+            "protect the path, for example by IPsec or WireGuard, and set insecure = true",
         ));
     }
     if head.window.get() < 2 * FRAME {
@@ -180,9 +181,9 @@ fn check_head(head: &HeadEnd, config: &RelayConfig, found: &mut Vec<Diagnostic>)
     }
 }
 
-/// TLS is required unless both ends are on this machine, or the configuration permits it.
+/// Connections stay on this machine, or the configuration permits others.
 const fn is_secure(config: &RelayConfig, is_local: bool) -> bool {
-    config.tls.is_some() || config.insecure || is_local
+    config.insecure || is_local
 }
 
 fn has_port(text: &str) -> bool {

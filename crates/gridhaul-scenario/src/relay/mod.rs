@@ -26,10 +26,8 @@ pub struct RelayConfig {
     /// Accepts records of collectors and delivers them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<HeadEnd>,
-    /// Certificates for the connection between collector and head (TLS 1.3, both ends authenticated).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tls: Option<Tls>,
-    /// Permits connections between collector and head without TLS although an end is not on this machine.
+    /// Permits connections between collector and head that leave this machine. The relay does not encrypt or authenticate
+    /// them: the path must be protected by other means, such as IPsec or WireGuard.
     #[serde(default)]
     pub insecure: bool,
     /// Status page, metrics and JSON.
@@ -82,10 +80,6 @@ pub struct Collector {
     /// Longest time for which records wait for others to share a batch, with tiers other than `local`.
     #[serde(default = "two_milliseconds")]
     pub batch_delay: Duration,
-    /// Whether servers send data to meters. If they do, FIN of a meter is answered when its data is stored and the
-    /// server has closed the connection as well; otherwise when its data is stored.
-    #[serde(default = "yes")]
-    pub replies: bool,
     /// Largest number of meters that are connected at the same time. Absent: as many as the limit of open files
     /// permits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -187,18 +181,6 @@ pub enum Deliver {
     File(String),
 }
 
-/// Certificates in PEM files. Relative paths begin at the folder of the configuration file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Tls {
-    /// Certificate of this relay, and intermediate certificates.
-    pub certificate: String,
-    /// Private key of the certificate.
-    pub key: String,
-    /// Certificates of the authorities that sign the certificates of peers.
-    pub authorities: String,
-}
-
 /// Status page and metrics.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -238,9 +220,6 @@ impl RelayConfig {
     }
 }
 
-const fn yes() -> bool {
-    true
-}
 const fn one_shard() -> u16 {
     1
 }

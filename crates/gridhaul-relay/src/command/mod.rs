@@ -1,13 +1,19 @@
 //! Commands of `gridhaul-relay`. The doc comments are the texts of `--help`.
 
+mod config;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand};
+use gridhaul_linux::Clock;
 use gridhaul_relay::log::{Findings, Folder, LogError, open, verify};
 use gridhaul_relay::run::{RunError, StatusError, query, run as run_relay};
 use gridhaul_scenario::RelayConfig;
 use gridhaul_scenario::scenario::ScenarioError;
+use gridhaul_scenario::units::Duration;
+
+use config::ConfigArgs;
 
 /// Run the relay: store data of meters durably and forward it over few connections
 #[derive(Debug, Parser)]
@@ -27,6 +33,10 @@ enum Command {
     Run(File),
     /// Print the status of a running relay as JSON
     Status(Status),
+    /// Print the configuration of a collector for a node of a scenario
+    Config(ConfigArgs),
+    /// Wait until everything that a running collector has stored is delivered to its head
+    Drain(Drain),
     /// Verify or repair the record log of a relay that is not running
     #[command(subcommand)]
     Log(LogCommand),
@@ -54,6 +64,15 @@ struct Status {
     meters: bool,
 }
 
+#[derive(Debug, Args)]
+struct Drain {
+    /// Configuration file of the collector
+    file: PathBuf,
+    /// Longest time to wait
+    #[arg(long, value_name = "TIME", default_value = "60 s")]
+    limit: Duration,
+}
+
 #[derive(Debug, Subcommand)]
 enum LogCommand {
     /// Report entries, incomplete appends and damage, without changing the log
@@ -71,6 +90,7 @@ pub(crate) enum CommandError {
     Log(LogError),
     Usage(String),
     Damaged,
+    Undelivered { rest: u64, limit: Duration },
 }
 
 impl fmt::Display for CommandError {
@@ -82,6 +102,10 @@ impl fmt::Display for CommandError {
             Self::Log(error) => error.fmt(f),
             Self::Usage(message) => f.write_str(message),
             Self::Damaged => f.write_str("the log is damaged"),
+            Self::Undelivered { rest, limit } => write!(
+                f,
+                "after {limit}, {rest} bytes of the log are not delivered\n  help: is the head running?"
+            ),
         }
     }
 }
@@ -105,6 +129,8 @@ pub(crate) fn run(cli: &Cli) -> Result<(), CommandError> {
             run_relay(&config, folder_of(&file.file)).map_err(CommandError::Run)
         }
         Command::Status(status) => print_status(status),
+        Command::Config(args) => config::config(args),
+        Command::Drain(args) => drain(args),
         Command::Log(LogCommand::Verify(file)) => {
             let storage = log_of(&file.file)?;
             let findings = verify(&storage).map_err(CommandError::Log)?;
@@ -128,16 +154,44 @@ fn check(files: &[PathBuf]) -> Result<(), CommandError> {
 }
 
 fn print_status(status: &Status) -> Result<(), CommandError> {
-    let config = load(&status.file)?;
-    let Some(management) = &config.management else {
-        let file = status.file.display();
-        return Err(CommandError::Usage(format!(
-            "{file}: the relay has no management address\n  help: add management.address = \"127.0.0.1:9180\""
-        )));
-    };
     let path = if status.meters { "/meters" } else { "/status" };
-    println!("{}", query(&management.address, path).map_err(CommandError::Status)?);
+    println!("{}", query(&management(&status.file)?, path).map_err(CommandError::Status)?);
     Ok(())
+}
+
+/// The management address of a configuration.
+fn management(file: &Path) -> Result<String, CommandError> {
+    match load(file)?.management {
+        Some(management) => Ok(management.address),
+        None => Err(CommandError::Usage(format!(
+            "{}: the relay has no management address\n  help: add management.address = \"127.0.0.1:9180\"",
+            file.display()
+        ))),
+    }
+}
+
+fn drain(args: &Drain) -> Result<(), CommandError> {
+    let address = management(&args.file)?;
+    let clock = Clock::starts_in(Duration::ZERO);
+    loop {
+        let text = query(&address, "/status").map_err(CommandError::Status)?;
+        let status: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        let bytes = |key: &str| status[key].as_u64();
+        if (bytes("backlog_byte"), bytes("bytes_at_risk_byte")) == (Some(0), Some(0)) {
+            println!("everything is delivered");
+            return Ok(());
+        }
+        if clock.now().as_nanos() >= args.limit.as_nanos() {
+            let rest = bytes("backlog_byte").unwrap_or(0);
+            return Err(CommandError::Undelivered { rest, limit: args.limit });
+        }
+        pause();
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a running daemon is observed in real time")]
+fn pause() {
+    std::thread::sleep(std::time::Duration::from_millis(100));
 }
 
 fn print_findings(findings: &Findings) {
