@@ -20,17 +20,17 @@ pub struct Aggregate<S: Storage> {
     pub(super) epoch: u64,
     pub(super) meters: MeterTable,
     pub(super) shards: Vec<Shard<S>>,
-    next_meter: u64,
+    pub(super) next_meter: u64,
     pub(super) events: VecDeque<Event>,
     /// Sequence number after the last record of each shard that is part of a group, durable or not.
-    grouped: Vec<u64>,
+    pub(super) grouped: Vec<u64>,
     /// A group is being written.
-    is_writing: bool,
+    pub(super) is_writing: bool,
     /// End of the log, and of its durable part.
-    log_end: u64,
+    pub(super) log_end: u64,
     /// Bytes in the present segment.
-    segment_used: u64,
-    at_risk: u64,
+    pub(super) segment_used: u64,
+    pub(super) at_risk: u64,
     /// Counts how often the backlog fell below half of its limit.
     share_round: u32,
     is_over_half: bool,
@@ -52,15 +52,6 @@ pub enum Event {
     Close(MeterId),
     /// Send RST. The meter no longer exists.
     Reset(MeterId, ResetCause),
-}
-
-/// Records to write to the log as one entry.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Group {
-    /// Batches.
-    pub payload: Vec<u8>,
-    /// Begin a new segment with this snapshot before the entry is appended.
-    pub snapshot: Option<Vec<u8>>,
 }
 
 impl<S: Storage + Clone> Aggregate<S> {
@@ -232,7 +223,7 @@ impl<S: Storage + Clone> Aggregate<S> {
         self.events.push_back(Event::Reset(id, cause));
     }
 
-    fn forget(&mut self, id: MeterId) {
+    pub(super) fn forget(&mut self, id: MeterId) {
         if let Some(meter) = self.meters.remove(id) {
             self.at_risk -= meter.received - meter.durable;
         }
@@ -244,96 +235,6 @@ impl<S: Storage + Clone> Aggregate<S> {
         let sequence = shard.push(record);
         if let Some(kind) = awaiting {
             shard.awaiting.push_back(Awaiting { sequence, meter: id, kind });
-        }
-    }
-
-    /// The next records to write to the log, unless others are being written. The caller reports the result with
-    /// [`Self::handle_written`].
-    ///
-    /// Tiers without a log never return a group: their records are moved to the backlog in memory by this call.
-    pub fn poll_group(&mut self) -> Option<Group> {
-        if self.is_writing {
-            return None;
-        }
-        let mut payload = Vec::new();
-        for index in 0..self.shards.len() {
-            let shard = &mut self.shards[index];
-            let start = payload.len();
-            // Entries of the log are limited; the rest is part of the next group.
-            if start < GROUP_MAX {
-                shard.finish(&mut payload);
-            }
-            if self.settings.tier != Tier::Local {
-                shard.backlog.push(&payload[start..]);
-                payload.clear();
-                if self.settings.tier == Tier::Memory {
-                    let next = shard.builder.next();
-                    self.handle_durable(index, next);
-                }
-            }
-        }
-        if payload.is_empty() {
-            return None;
-        }
-        let is_new = self.segment_used >= self.settings.segment;
-        let snapshot = is_new.then(|| self.state().to_bytes());
-        self.segment_used = if is_new { 0 } else { self.segment_used } + payload.len() as u64;
-        for (grouped, shard) in self.grouped.iter_mut().zip(&self.shards) {
-            if shard.unfinished() == 0 {
-                *grouped = shard.builder.next();
-            }
-        }
-        self.is_writing = true;
-        Some(Group { payload, snapshot })
-    }
-
-    /// Numbers with which a new collector would continue after all groups so far.
-    fn state(&self) -> CollectorState {
-        CollectorState { next_meter: self.next_meter, next: self.grouped.clone() }
-    }
-
-    /// The last group is durable; the log ends here.
-    pub fn handle_written(&mut self, end: u64) {
-        self.is_writing = false;
-        self.log_end = end;
-        for index in 0..self.shards.len() {
-            self.shards[index].backlog.set_limit(end);
-            self.handle_durable(index, self.grouped[index]);
-        }
-    }
-
-    /// Records of a shard before `next` are stored as the tier demands.
-    pub(super) fn handle_durable(&mut self, shard: usize, next: u64) {
-        while let Some(first) = self.shards[shard].awaiting.front().filter(|it| it.sequence < next)
-        {
-            let Awaiting { meter: id, kind, .. } = *first;
-            self.shards[shard].awaiting.pop_front();
-            let Some(meter) = self.meters.get_mut(id) else { continue };
-            match kind {
-                AwaitingKind::Data(end) => {
-                    self.at_risk -= end - meter.durable;
-                    meter.durable = end;
-                }
-                AwaitingKind::Eof => {
-                    meter.eof_durable = true;
-                    self.finish_if_complete(id);
-                }
-            }
-        }
-    }
-
-    /// Answers FIN of a meter once its last byte is stored and nothing will come from the server.
-    pub(super) fn finish_if_complete(&mut self, id: MeterId) {
-        let replies = self.settings.replies;
-        let Some(meter) = self.meters.get_mut(id) else { return };
-        let no_more = !replies || meter.server_fin && meter.down_written == meter.down_expected;
-        if no_more && !meter.fin_sent && (meter.eof_durable || meter.server_fin) {
-            meter.fin_sent = true;
-            self.events.push_back(Event::SendFin(id));
-        }
-        if meter.fin_sent && meter.eof_durable {
-            self.events.push_back(Event::Close(id));
-            self.forget(id);
         }
     }
 
@@ -407,9 +308,6 @@ impl Meter {
         }
     }
 }
-
-/// Bytes of a group above which further shards wait for the next group.
-const GROUP_MAX: usize = 4 << 20;
 
 /// Shard of a meter.
 const fn shard_of(number: u64, shards: u16) -> u16 {

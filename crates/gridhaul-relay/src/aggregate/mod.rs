@@ -6,6 +6,7 @@
 //! [`Aggregate::poll_group`], [`Aggregate::poll_event`] and [`Aggregate::fill`] until they return nothing.
 
 mod backlog;
+mod durability;
 mod machine;
 mod meter;
 mod recovery;
@@ -13,7 +14,8 @@ mod session;
 mod settings;
 mod shard;
 
-pub use machine::{Aggregate, Event, Group};
+pub use durability::Group;
+pub use machine::{Aggregate, Event};
 pub use meter::{MeterId, MeterStatus};
 pub use recovery::{CollectorState, recover};
 pub use session::SessionError;

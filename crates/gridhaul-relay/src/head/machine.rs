@@ -159,8 +159,13 @@ impl Head {
                 .filter(|(_, source)| same(&source.collector))
                 .map(|(epoch, _)| *epoch)
                 .collect();
-            for epoch in ended {
-                self.append(&Item::End { epoch });
+            for ended in ended {
+                self.append(&Item::End { epoch: ended });
+                for (number, other) in &mut self.connections {
+                    if other.source.take_if(|(epoch, _)| *epoch == ended).is_some() {
+                        self.superseded.push(*number);
+                    }
+                }
             }
             self.append(&Item::Source { epoch, collector: hello.collector });
         }

@@ -83,7 +83,8 @@ impl Worker {
     fn run(&mut self, orders: &Receiver<u64>) -> Result<(), RunError> {
         let mut deliveries = self.resume()?;
         let mut limit = self.log.end;
-        let mut is_synced = true;
+        // What was written before the restart may not be durable.
+        let mut is_synced = false;
         loop {
             while deliveries.next(limit, |delivery| self.lines.push(&delivery))? {
                 is_synced = false;

@@ -26,8 +26,19 @@ fn guide() -> String {
 
 /// The blocks of the guide in a language.
 fn blocks(text: &str, language: &str) -> Vec<String> {
-    let starts = text.split(&format!("```{language}\n")).skip(1);
+    let fence = format!("```{language}\n");
+    let starts = text.split(&fence).skip(1);
     starts.map(|rest| rest.split("```").next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn the_examples_are_those_of_the_guide() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guides/relay.md");
+    for block in blocks(&fs::read_to_string(root).unwrap(), "toml") {
+        let name = block.lines().next().unwrap().trim_start_matches("# ");
+        let path = format!("{}/examples/{name}", env!("CARGO_MANIFEST_DIR"));
+        assert_eq!(fs::read_to_string(path).unwrap(), block, "{name}");
+    }
 }
 
 #[test]
