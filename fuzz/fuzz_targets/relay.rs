@@ -29,7 +29,7 @@ fn frames(bytes: &[u8]) {
     let mut reader = FrameReader::default();
     for piece in bytes.chunks(7) {
         reader.push(piece);
-        while let Ok(Some(frame)) = reader.next() {
+        while let Ok(Some(frame)) = reader.next_frame() {
             if let Frame::Batch(bytes) = frame
                 && let Ok(Some(batch)) = Batch::read(bytes)
             {
@@ -39,7 +39,7 @@ fn frames(bytes: &[u8]) {
             frame.write(&mut written);
             let mut again = FrameReader::default();
             again.push(&written);
-            assert_eq!(again.next(), Ok(Some(frame)));
+            assert_eq!(again.next_frame(), Ok(Some(frame)));
         }
     }
 }

@@ -70,7 +70,9 @@ impl<S: Storage + Clone> Aggregate<S> {
             }
             None => Backlog::Memory(MemoryBacklog::default()),
         };
-        let shards = (0..settings.shards)
+        // Records of a former configuration with more shards may wait in the log.
+        let count = settings.shards.max(u16::try_from(state.next.len()).unwrap_or(u16::MAX));
+        let shards = (0..count)
             .map(|shard| Shard::new(epoch, shard, number(shard), backlog(shard)))
             .collect();
         let mut aggregate = Self {
@@ -79,7 +81,7 @@ impl<S: Storage + Clone> Aggregate<S> {
             shards,
             next_meter: state.next_meter,
             events: VecDeque::new(),
-            grouped: (0..settings.shards).map(number).collect(),
+            grouped: (0..count).map(number).collect(),
             is_writing: false,
             log_end: log.map_or(0, |(_, _, end)| end),
             segment_used: 0,
@@ -255,10 +257,22 @@ impl<S: Storage + Clone> Aggregate<S> {
         self.shards.iter().map(|shard| shard.backlog.confirmed_position()).min().unwrap_or(0)
     }
 
+    /// End of the durable part of the log.
+    #[must_use]
+    pub const fn log_end(&self) -> u64 {
+        self.log_end
+    }
+
     /// Bytes of all meters that were accepted and are not stored as the tier demands.
     #[must_use]
     pub const fn bytes_at_risk(&self) -> u64 {
         self.at_risk
+    }
+
+    /// Number of shards: of the settings, or more if the log was written with more.
+    #[must_use]
+    pub const fn shard_count(&self) -> u16 {
+        self.shards.len() as u16
     }
 
     /// Number of open meters.

@@ -62,7 +62,7 @@ impl<S: Storage + Clone> Aggregate<S> {
             collector: &self.settings.name,
             epoch: self.epoch,
             shard,
-            shards: self.settings.shards,
+            shards: self.shard_count(),
             oldest: 0,
             next,
         })

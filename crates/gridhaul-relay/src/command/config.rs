@@ -62,7 +62,7 @@ fn derive(scenario: &Scenario, args: &ConfigArgs) -> Result<String, CommandError
         match congestion_control_name(algorithm) {
             Some(name) => text += &format!("congestion_control = {name:?}\n"),
             None => {
-                text += "# Linux has no congestion control like that of the scenario's stack: its default is used.\n"
+                text += "# Linux has no such congestion control as the scenario's stack: its default is used.\n";
             }
         }
     }

@@ -29,6 +29,9 @@ pub(super) struct HeadMeter {
     pub local: Option<SocketAddr>,
     pub listener: String,
     pub certificate: String,
+    /// Shard of the meter's records. A restart is stated in each shard, and concerns only its meters: records of other
+    /// shards may arrive later.
+    pub shard: u16,
     /// Number of bytes received.
     pub received: u64,
 }
@@ -72,7 +75,7 @@ impl HeadState {
                 let source = self.sources.entry(epoch).or_default();
                 source.expected.insert(batch.shard, batch.next());
                 for (sequence, record) in batch.records().map_while(Result::ok) {
-                    let removed = source.apply(&record);
+                    let removed = source.apply(batch.shard, &record);
                     let number = Some((batch.shard, sequence));
                     if let Record::Restart { .. } = record {
                         for (meter, state) in &removed {
@@ -107,6 +110,7 @@ impl HeadState {
             put_varint(&mut bytes, source.meters.len() as u64);
             for (&meter, state) in &source.meters {
                 Record::Open { meter, identity: state.identity() }.write(&mut bytes);
+                put_varint(&mut bytes, u64::from(state.shard));
                 put_varint(&mut bytes, state.received);
             }
         }
@@ -131,7 +135,7 @@ impl HeadState {
             }
             for _ in 0..decoder.varint()? {
                 let record = Record::read(decoder)?;
-                source.apply(&record);
+                source.apply(decoder.varint()? as u16, &record);
                 let received = decoder.varint()?;
                 if let Some(meter) = record.meter().and_then(|meter| source.meters.get_mut(&meter))
                 {
@@ -183,7 +187,7 @@ pub(super) struct Observed<'a> {
 
 impl Source {
     /// Applies a record and returns the meters that it has removed.
-    fn apply(&mut self, record: &Record<'_>) -> Vec<(u64, HeadMeter)> {
+    fn apply(&mut self, shard: u16, record: &Record<'_>) -> Vec<(u64, HeadMeter)> {
         match *record {
             Record::Open { meter, identity } => {
                 let state = HeadMeter {
@@ -191,6 +195,7 @@ impl Source {
                     local: identity.local,
                     listener: identity.listener.to_owned(),
                     certificate: identity.certificate.to_owned(),
+                    shard,
                     ..HeadMeter::default()
                 };
                 self.meters.insert(meter, state);
@@ -217,8 +222,11 @@ impl Source {
                     .collect();
             }
             Record::Restart { first_meter } => {
-                let kept = self.meters.split_off(&first_meter);
-                return std::mem::replace(&mut self.meters, kept).into_iter().collect();
+                let ended = self.meters.range(..first_meter);
+                let ended: Vec<u64> =
+                    ended.filter(|(_, it)| it.shard == shard).map(|(meter, _)| *meter).collect();
+                let removed = ended.into_iter();
+                return removed.filter_map(|it| Some((it, self.meters.remove(&it)?))).collect();
             }
         }
         Vec::new()

@@ -115,5 +115,6 @@ pub(crate) fn put_bytes(bytes: &mut Vec<u8>, value: &[u8]) {
 
 /// Appends a text, cut at a character boundary to at most `max` bytes.
 pub(crate) fn put_text(bytes: &mut Vec<u8>, value: &str, max: usize) {
-    put_bytes(bytes, &value.as_bytes()[..value.floor_char_boundary(max)]);
+    let boundary = (0..=max.min(value.len())).rev().find(|&at| value.is_char_boundary(at));
+    put_bytes(bytes, &value.as_bytes()[..boundary.unwrap_or(0)]);
 }

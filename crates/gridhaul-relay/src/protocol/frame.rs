@@ -288,7 +288,7 @@ impl FrameReader {
     ///
     /// # Errors
     /// The bytes are not a frame. The connection must be closed.
-    pub fn next(&mut self) -> Result<Option<Frame<'_>>, DecodeError> {
+    pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, DecodeError> {
         let rest = &self.bytes[self.read..];
         let Some(header) = rest.get(..HEADER) else { return Ok(None) };
         let length = u32::from_le_bytes(header[1..].try_into().expect("four bytes")) as usize;

@@ -45,7 +45,8 @@ pub enum Record<'a> {
         /// Why.
         cause: ResetCause,
     },
-    /// The collector has restarted: connections of all meters with smaller numbers are reset unless they have ended.
+    /// The collector has restarted: connections of all meters of this shard with smaller numbers are reset unless they
+    /// have ended.
     Restart {
         /// Number of the next meter.
         first_meter: u64,

@@ -120,7 +120,7 @@ proptest! {
         for piece in pieces.iter().cycle() {
             let (now, later) = rest.split_at((*piece).min(rest.len()));
             reader.push(now);
-            while let Some(frame) = reader.next().unwrap() {
+            while let Some(frame) = reader.next_frame().unwrap() {
                 prop_assert_eq!(Some(&frame), expected.next());
             }
             rest = later;
@@ -133,7 +133,7 @@ proptest! {
     fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
         let mut reader = FrameReader::default();
         reader.push(&bytes);
-        while let Ok(Some(_)) = reader.next() {}
+        while let Ok(Some(_)) = reader.next_frame() {}
         let _ = Batch::read(&bytes);
         let _ = ProxyHeader::read(&bytes);
     }
@@ -208,10 +208,10 @@ fn malformed_streams_are_refused_with_the_reason() {
 fn lengths_above_the_limits_are_refused() {
     let mut reader = FrameReader::default();
     reader.push(&[4, 0xff, 0xff, 0xff, 0x7f]);
-    assert_eq!(reader.next(), Err(DecodeError::TooLong("frame")));
+    assert_eq!(reader.next_frame(), Err(DecodeError::TooLong("frame")));
     let mut reader = FrameReader::default();
     reader.push(&[5, 0, 0, 2, 0]);
-    assert_eq!(reader.next(), Err(DecodeError::TooLong("frame")));
+    assert_eq!(reader.next_frame(), Err(DecodeError::TooLong("frame")));
     let mut header = b"\r\n\r\n\0\r\nQUIT\n\x21\x11".to_vec();
     header.extend_from_slice(&[0xff, 0xff]);
     assert_eq!(ProxyHeader::read(&header), Err(ProxyHeaderError::TooLong(65_535)));

@@ -54,8 +54,7 @@ struct Link {
 pub(super) fn run(config: &RelayConfig, head: &HeadEnd, folder: &Path) -> Result<(), RunError> {
     let waker = Arc::new(Waker::new()?);
     let stop = Stop::on_signals(Arc::clone(&waker))?;
-    let questions = Questions::serve(config.management.as_ref(), &waker)?;
-    let mut event_loop = Loop::new(config, head, folder, waker, questions)?;
+    let mut event_loop = Loop::new(config, head, folder, waker)?;
     report(Level::Notice, &format!("head {} is ready at {}", config.name, head.address));
     while !stop.is_set() {
         event_loop.turn()?;
@@ -70,7 +69,6 @@ impl Loop {
         head: &HeadEnd,
         folder: &Path,
         waker: Arc<Waker>,
-        questions: Questions,
     ) -> Result<Self, RunError> {
         let log = config.log.as_ref().ok_or_else(|| {
             RunError::Unsupported(
@@ -85,9 +83,11 @@ impl Loop {
         let (storage, epoch) = (writer.storage().clone(), writer.epoch());
         let (start, end) = (writer.start(), writer.end());
         let state = HeadState::recover(storage.clone(), epoch, &snapshot, (start, end))?;
+        // The lock of the log has excluded a second process, whose address would be in use.
+        let questions = Questions::serve(config.management.as_ref(), &waker)?;
         let Deliver::File(file) = &head.deliver;
         let log_start = LogStart { storage, epoch, snapshot, start, end };
-        let sink = Sink::start(folder.join(file), log_start, Arc::clone(&waker))?;
+        let sink = Sink::start(&folder.join(file), log_start, Arc::clone(&waker))?;
         let settings = HeadSettings {
             collectors: head.collectors.clone(),
             window: head.window.get(),
@@ -217,7 +217,7 @@ impl Loop {
             };
             link.heard = now;
             link.frames.push(&self.buffer[..length]);
-            while let Some(frame) = link.frames.next().map_err(|error| error.to_string())? {
+            while let Some(frame) = link.frames.next_frame().map_err(|error| error.to_string())? {
                 self.head.handle_frame(index, &frame).map_err(|error| error.to_string())?;
             }
         }

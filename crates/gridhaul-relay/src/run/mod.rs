@@ -69,13 +69,16 @@ pub fn run(config: &RelayConfig, folder: &Path) -> Result<(), RunError> {
 
 /// Writes one line to the log of the daemon: standard error, which systemd stores with a time.
 fn report(level: Level, message: &str) {
-    // systemd reads the priority (sd-daemon(3)).
-    let priority = match level {
-        Level::Error => 3,
-        Level::Warning => 4,
-        Level::Notice => 5,
+    let (priority, word) = match level {
+        Level::Error => (3, "error: "),
+        Level::Warning => (4, "warning: "),
+        Level::Notice => (5, ""),
     };
-    eprintln!("<{priority}>{message}");
+    // The journal of systemd reads the priority from the start of a line (sd-daemon(3)).
+    match std::env::var_os("JOURNAL_STREAM") {
+        Some(_) => eprintln!("<{priority}>{message}"),
+        None => eprintln!("{word}{message}"),
+    }
 }
 
 /// Importance of a message.

@@ -1,6 +1,6 @@
 //! The thread that delivers the records of a head to a file.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -38,8 +38,8 @@ pub(super) struct LogStart {
 
 impl Sink {
     /// Continues after the last line of the file.
-    pub(super) fn start(path: PathBuf, log: LogStart, waker: Arc<Waker>) -> Result<Self, RunError> {
-        let lines = JsonLines::open(&path)?;
+    pub(super) fn start(path: &Path, log: LogStart, waker: Arc<Waker>) -> Result<Self, RunError> {
+        let lines = JsonLines::open(path)?;
         let (limits, orders) = channel();
         let sink = Self {
             limits,

@@ -192,7 +192,7 @@ impl Upstream {
             };
             (link.heard, link.probed) = (now, false);
             link.frames.push(&buffer[..length]);
-            while let Some(frame) = link.frames.next().map_err(|error| error.to_string())? {
+            while let Some(frame) = link.frames.next_frame().map_err(|error| error.to_string())? {
                 aggregate
                     .handle_frame(self.shard, &frame, &mut link.out)
                     .map_err(|error: SessionError| error.to_string())?;

@@ -58,6 +58,10 @@ fn local_data_waits_for_a_head_that_is_unreachable() {
         assert_eq!(socket.read(&mut [0; 1]).unwrap(), 0, "stored here, so FIN is answered");
     }
     assert_eq!(size(&relays.messages()), 0);
+    relays.wait_until("the oldest record is half a second old", |relays| {
+        let status = relays.ask(Role::Collector, "/status").unwrap();
+        status["oldest_record_age_s"].as_f64().unwrap() > 0.5
+    });
     relays.kill(Role::Collector);
     relays.start(Role::Collector);
     relays.start(Role::Head);
@@ -85,8 +89,10 @@ fn the_log_is_bounded_and_senders_wait() {
     relays.start(Role::Collector);
     let mut socket = connect(&relays);
     socket.set_write_timeout(Some(Duration::from_millis(500))).unwrap();
+    let mut line = [b'x'; 1_000];
+    line[999] = b'\n';
     let mut sent = 0_u64;
-    while let Ok(length) = socket.write(&[b'x'; 10_000]) {
+    while let Ok(length) = socket.write(&line) {
         sent += length as u64;
         assert!(sent < 50_000_000, "the sender is never stopped");
     }

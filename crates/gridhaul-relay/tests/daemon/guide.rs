@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::TcpListener;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -56,7 +57,8 @@ fn the_commands_of_the_guide_work() {
         .collect();
     assert!(lines.len() > 6, "{lines:?}");
     for line in lines.iter().filter(|line| !line.starts_with("cargo ")) {
-        if line.contains(" log ") {
+        if line.contains(" log ") && !running.is_empty() {
+            wait_for_line(&folder.path().join("messages.jsonl"), "\"eof\"");
             stop(&mut running);
         }
         let mut command = match line.strip_prefix("gridhaul-relay ") {
@@ -83,6 +85,15 @@ fn the_commands_of_the_guide_work() {
     let delivered = fs::read_to_string(folder.path().join("messages.jsonl")).unwrap();
     assert!(delivered.contains("reading 42"), "{delivered}");
     assert_eq!(delivered.lines().count(), 3, "{delivered}");
+}
+
+/// Waits until a file has a line with this text.
+fn wait_for_line(path: &Path, text: &str) {
+    let begun = Instant::now();
+    while !fs::read_to_string(path).unwrap_or_default().contains(text) {
+        assert!(begun.elapsed() < Duration::from_secs(30), "waiting for {text}");
+        thread::sleep(Duration::from_millis(50));
+    }
 }
 
 /// Stops the relays as systemd does.

@@ -208,7 +208,7 @@ impl World {
         while link.up.len() < length && self.collector.fill(shard, &mut link.up).unwrap() {}
         let moved: Vec<u8> = link.up.drain(..length.min(link.up.len())).collect();
         link.to_head.push(&moved);
-        while let Some(frame) = link.to_head.next().unwrap() {
+        while let Some(frame) = link.to_head.next_frame().unwrap() {
             self.head.handle_frame(link.number, &frame).unwrap();
         }
         self.head_output();
@@ -218,7 +218,7 @@ impl World {
         let Some(link) = self.links.get_mut(&shard) else { return };
         let moved: Vec<u8> = link.down.drain(..length.min(link.down.len())).collect();
         link.to_collector.push(&moved);
-        while let Some(frame) = link.to_collector.next().unwrap() {
+        while let Some(frame) = link.to_collector.next_frame().unwrap() {
             self.collector.handle_frame(shard, &frame, &mut link.up).unwrap();
         }
         self.observe();

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use gridhaul_scenario::units::Instant;
+use gridhaul_scenario::units::{Duration, Instant};
 use rustix::event::epoll::EventFlags;
 use socket2::Socket;
 
@@ -127,7 +127,10 @@ impl Loop {
             self.flush_at = now + self.batch_delay;
         }
         if let Err(error) = self.aggregate.handle_data(id, &self.buffer[..length]) {
-            report(Level::Warning, &format!("meter {}: {error}", id.number));
+            if self.next_report <= now {
+                self.next_report = now + Duration::from_secs(1);
+                report(Level::Warning, &format!("meter {}: {error}", id.number));
+            }
             return;
         }
         let listener = self.sockets[id.index as usize].as_ref().map_or(0, |meter| meter.listener);
@@ -139,7 +142,9 @@ impl Loop {
     }
 
     pub(super) fn end_idle_messages(&mut self, now: Instant) {
-        while let Some((_, id, received)) = self.idle_gaps.pop_front_if(|(at, _, _)| *at <= now) {
+        while let Some((_, id, received)) = self.idle_gaps.front().copied().filter(|it| it.0 <= now)
+        {
+            self.idle_gaps.pop_front();
             if self.aggregate.status(id).is_some_and(|status| status.received == received) {
                 self.aggregate.handle_idle_gap(id);
             }

@@ -46,6 +46,10 @@ struct Loop {
     idle_gaps: VecDeque<(Instant, MeterId, u64)>,
     buffer: Vec<u8>,
     counters: Counters,
+    /// Ends of the log at some times, about one per second, that the head has not confirmed.
+    unconfirmed: VecDeque<(Instant, u64)>,
+    /// When the next malformed stream may be reported: one per second.
+    next_report: Instant,
     questions: Questions,
 }
 
@@ -74,8 +78,7 @@ pub(super) fn run(
 ) -> Result<(), RunError> {
     let waker = Arc::new(Waker::new()?);
     let stop = Stop::on_signals(Arc::clone(&waker))?;
-    let questions = Questions::serve(config.management.as_ref(), &waker)?;
-    let mut event_loop = Loop::new(config, collector, folder, waker, questions)?;
+    let mut event_loop = Loop::new(config, collector, folder, waker)?;
     report(Level::Notice, &format!("collector {} is ready", config.name));
     while !stop.is_set() {
         event_loop.turn()?;
@@ -111,6 +114,7 @@ impl Loop {
             upstream.transmit(now, &mut self.aggregate);
         }
         self.handle_events();
+        self.observe_age(now);
         self.trim();
         while let Some(question) = self.questions.next() {
             let answer = self.answer(&question);
@@ -153,6 +157,20 @@ impl Loop {
         Ok(())
     }
 
+    /// Notes when the log has grown, for the age of the oldest record that the head has not confirmed.
+    fn observe_age(&mut self, now: Instant) {
+        let confirmed = self.aggregate.confirmed_position();
+        while self.unconfirmed.front().is_some_and(|(_, end)| *end <= confirmed) {
+            self.unconfirmed.pop_front();
+        }
+        let end = self.aggregate.log_end();
+        let last = self.unconfirmed.back();
+        let is_new = last.is_none_or(|(at, noted)| *noted < end && now.since(*at) >= AGE_STEP);
+        if end > confirmed && is_new && self.unconfirmed.len() < AGES_MAX {
+            self.unconfirmed.push_back((now, end));
+        }
+    }
+
     /// Removes segments that the head has confirmed.
     fn trim(&mut self) {
         let Some(committer) = &self.committer else { return };
@@ -183,6 +201,10 @@ impl Loop {
 
 /// Turns of 10 ms for which a daemon that is stopped waits until its data is durable.
 const STOP_TURNS: usize = 100;
+
+/// Resolution of the age of the oldest record, and largest number of times that are kept: a day.
+const AGE_STEP: Duration = Duration::from_secs(1);
+const AGES_MAX: usize = 86_400;
 
 /// Number of waiting meters of which the loop checks whether they can be served.
 const READY_CHECKED: usize = 64;

@@ -30,7 +30,6 @@ impl Loop {
         collector: &Collector,
         folder: &Path,
         waker: Arc<Waker>,
-        questions: Questions,
     ) -> Result<Self, RunError> {
         let settings = settings(config, collector);
         let poll = Poll::new()?;
@@ -61,11 +60,14 @@ impl Loop {
             let name = name.clone();
             listeners.push(MeterAddress { name, socket, framing, idle_gap, is_ready: false });
         }
+        // The lock of the log has excluded a second process, whose address would be in use.
+        let questions = Questions::serve(config.management.as_ref(), &waker)?;
         let control = collector.congestion_control.as_deref();
         let upstream = |shard| Upstream::new(shard, &collector.upstream, control);
         let open_files = gridhaul_linux::raise_open_file_limit().saturating_sub(RESERVED_FILES);
         let meters_max =
             collector.meters.map_or(open_files, |meters| open_files.min(meters.into()));
+        let upstreams = (0..aggregate.shard_count()).map(upstream).collect();
         Ok(Self {
             clock: Clock::starts_in(Duration::ZERO),
             poll,
@@ -73,7 +75,7 @@ impl Loop {
             aggregate,
             committer,
             listeners,
-            upstreams: (0..collector.shards).map(upstream).collect(),
+            upstreams,
             sockets: Vec::new(),
             ready: VecDeque::new(),
             receive_buffer: collector.receive_buffer.get() as u32,
@@ -84,6 +86,8 @@ impl Loop {
             idle_gaps: VecDeque::new(),
             buffer: vec![0; QUANTUM],
             counters: Counters::default(),
+            unconfirmed: VecDeque::new(),
+            next_report: Instant::ZERO,
             questions,
         })
     }

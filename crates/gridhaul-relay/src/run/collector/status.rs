@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use super::super::management::Question;
-use super::super::upstream::Upstream;
 use super::Loop;
 use crate::protocol::ResetCause;
 
@@ -50,10 +49,18 @@ impl Loop {
             "receive_buffer_byte": self.receive_buffer,
             "backlog_byte": aggregate.backlog_size(),
             "backlog_max_byte": aggregate.settings().backlog,
+            "oldest_record_age_s": self.oldest_record_age(),
             "upstreams_count": self.upstreams.len(),
             "upstreams_connected_count": connected,
             "upstream_failures_count": reconnections,
             "resets_count": resets,
         })
+    }
+
+    /// Age of the oldest record in the log that the head has not confirmed, in seconds; `None` without a log.
+    fn oldest_record_age(&self) -> Option<f64> {
+        self.committer.as_ref()?;
+        let oldest = self.unconfirmed.front();
+        Some(oldest.map_or(0.0, |(at, _)| self.clock.now().since(*at).as_secs_f64()))
     }
 }
