@@ -39,7 +39,7 @@ pub enum Error {
     /// The name of a network namespace is in use.
     #[error(
         "there is a network namespace {name} already\n  \
-         help: choose another --prefix; `gridhaul emu clean` removes what ended runs have left, \
+         help: choose another prefix; `gridhaul emu clean` removes what ended runs have left, \
          `ip netns del {name}` this one"
     )]
     NamespaceExists {

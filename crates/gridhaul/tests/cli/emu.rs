@@ -212,8 +212,8 @@ fn the_longest_prefix_is_named_and_works() {
     let prefix = format!("ght6{}", "x".repeat(244));
     let done = desk.run(&format!("emu up small.toml --prefix {prefix}x"));
     assert_eq!(done.code, Some(2), "{}", done.err);
-    assert!(done.err.contains("--prefix and `-longer` are 256"), "{}", done.err);
-    assert!(done.err.contains("--prefix of 1 to 248 characters"), "{}", done.err);
+    assert!(done.err.contains("the prefix and `-longer` are 256"), "{}", done.err);
+    assert!(done.err.contains("choose a prefix of 1 to 248 characters"), "{}", done.err);
     assert_eq!(names("ght6"), 0);
     let mut command = desk.command(&format!("emu up small.toml --prefix {prefix}"));
     let mut child = command.stdout(Stdio::null()).spawn().unwrap();
