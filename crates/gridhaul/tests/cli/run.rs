@@ -175,7 +175,7 @@ fn every_scenario_of_the_repository_is_answered() {
             (desk.run(&line), line)
         };
         let (mut done, mut line) = ask("sim");
-        if done.err.contains("use `--on emu`") {
+        if done.err.contains("use backend `emu`") {
             (done, line) = ask("emu --concurrent-runs 4");
             if lacks_kernels(&done) {
                 continue;
