@@ -19,6 +19,7 @@ use clap::Parser;
 
 use args::{Cli, Command};
 use command::error::{CommandError, on_panic};
+use command::program::start_program;
 
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(on_panic));
@@ -50,6 +51,8 @@ fn run(command: &Command) -> Result<(), CommandError> {
         Command::Emu(_) | Command::Cc(_) => {
             Err(anyhow::Error::new(gridhaul::EmulatorNotBuilt).into())
         }
+        Command::Measure(args) => start_program("gridhaul-measure", &args.args),
+        Command::Relay(args) => start_program("gridhaul-relay", &args.args),
         Command::Check(args) => command::check::run(args),
         Command::Schema(args) => command::schema::run(args),
         Command::Doctor => command::doctor::run(),
