@@ -261,7 +261,7 @@ impl Layout {
 
 /// Largest window W_M in the chain of an aggregator; larger windows increase the computing time
 /// more than the accuracy.
-const WINDOW_MAX: u32 = 64;
+const WINDOW_MAX: u32 = 256;
 
 impl NetworkBuilder<'_> {
     /// Adds senders and returns the index of their class.

@@ -103,7 +103,15 @@ impl Network {
     ) -> (MeterOutput, Solution) {
         let paper = self.rules.are_of_a_paper();
         let mut inner = region.network.clone();
-        let service = if paper { saturated.offered } else { saturated.fresh };
+        let service = if paper {
+            saturated.offered
+        } else if inner.resources[region.buffer].window_limit.is_some() {
+            // The chain counts some retransmissions after timeouts as new. A loop of windows and buffer
+            // carries no more than what arrives.
+            saturated.fresh.min(saturated.arriving)
+        } else {
+            saturated.fresh
+        };
         inner.resources[region.buffer].rate =
             (service * payload_bits / region.payload_share).max(f64::MIN_POSITIVE);
         work.serve(region.buffer, inner.resources[region.buffer].rate);
