@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use anyhow::bail;
-use gridhaul_model::{Model, PaperModel};
+use gridhaul_model::{Model, PaperModel, PrintedModel};
 use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
 use gridhaul_scenario::scenario::Scenario;
@@ -36,6 +36,8 @@ pub enum BackendName {
     Model,
     /// Analytical model with the Markov chains of paper `sa-tcp` for meters and aggregators.
     PaperModel,
+    /// As `PaperModel`, with the queues of paper `sa-tcp` as printed.
+    PrintedModel,
     /// Emulation: TCP of the Linux kernel over emulated links in real time.
     Emu,
 }
@@ -70,6 +72,7 @@ impl Engine {
                 BackendName::Emu => emulation::backend(self.concurrent_runs)?,
                 BackendName::Model => Box::new(Model),
                 BackendName::PaperModel => Box::new(PaperModel),
+                BackendName::PrintedModel => Box::new(PrintedModel),
             });
         }
         Ok(backends)
@@ -78,7 +81,8 @@ impl Engine {
 
 impl BackendName {
     /// All backends.
-    pub const ALL: [Self; 4] = [Self::Sim, Self::Model, Self::PaperModel, Self::Emu];
+    pub const ALL: [Self; 5] =
+        [Self::Sim, Self::Model, Self::PaperModel, Self::PrintedModel, Self::Emu];
 
     /// The name, as on the command line.
     #[must_use]
@@ -87,6 +91,7 @@ impl BackendName {
             Self::Sim => "sim",
             Self::Model => "model",
             Self::PaperModel => "paper-model",
+            Self::PrintedModel => "printed-model",
             Self::Emu => "emu",
         }
     }

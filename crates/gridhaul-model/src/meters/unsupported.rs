@@ -2,12 +2,14 @@
 
 use gridhaul_scenario::backend::Unsupported;
 use gridhaul_scenario::scenario::{
-    CongestionControlAlgorithm, Direction, Flow, FullBufferPolicy, Load, Loss, Node, ProxyMode,
-    Scenario, Stack, Transport,
+    CongestionControlAlgorithm, Direction, Flow, FullBufferPolicy, Hop, Load, Loss, Node,
+    ProxyMode, Scenario, Stack, Transport,
 };
 
+use crate::model_rules::ModelRules;
+
 /// Every unsupported key, with the reason.
-pub(super) fn unsupported_keys(scenario: &Scenario) -> Vec<Unsupported> {
+pub(super) fn unsupported_keys(scenario: &Scenario, rules: ModelRules) -> Vec<Unsupported> {
     let mut unsupported = UnsupportedKeys(Vec::new());
     if scenario.record.interval.is_some() {
         unsupported.key(
@@ -19,7 +21,7 @@ pub(super) fn unsupported_keys(scenario: &Scenario) -> Vec<Unsupported> {
         unsupported.key("record.pcap", "the equations send no packets; use backend `sim`");
     }
     for (name, node) in &scenario.node {
-        unsupported.node(&format!("node.{name}"), node);
+        unsupported.node(&format!("node.{name}"), node, rules);
         unsupported.proxy(&format!("node.{name}"), node);
     }
     for (name, link) in &scenario.link {
@@ -48,15 +50,15 @@ impl UnsupportedKeys {
         self.0.push(Unsupported { key: key.to_owned(), reason: reason.to_owned() });
     }
 
-    fn node(&mut self, key: &str, node: &Node) {
-        if node
+    fn node(&mut self, key: &str, node: &Node, rules: ModelRules) {
+        let closes_windows = node
             .aggregator
             .as_ref()
-            .is_some_and(|aggregate| aggregate.when_full == FullBufferPolicy::Backpressure)
-        {
+            .is_some_and(|aggregate| aggregate.when_full == FullBufferPolicy::Backpressure);
+        if closes_windows && rules.are_of_a_paper() {
             self.key(
                 &format!("{key}.aggregator.when_full"),
-                "the equations assume a buffer that drops; use \"drop\", or backend `sim`",
+                "the paper's equations assume a buffer that drops; use \"drop\", or backend `model`",
             );
         }
     }
@@ -145,14 +147,28 @@ impl UnsupportedKeys {
             );
         }
         let Some(second) = stages.get(1) else { return };
+        // Regions of one group of aggregators may share a link, since they are equal: each has the same
+        // share of its load.
+        let of_another_group = |hop: &Hop| {
+            second.forward.contains(hop)
+                || scenario.flow.keys().filter(|other| *other != name).any(|other| {
+                    let Ok(others) = scenario.stages(other) else { return false };
+                    let same = others.get(1).is_some_and(|stage| {
+                        (&stage.from, &stage.to, &stage.stack)
+                            == (&second.from, &second.to, &second.stack)
+                    });
+                    let first = usize::from(same);
+                    others.iter().skip(first).any(|stage| stage.forward.contains(hop))
+                })
+        };
         for hop in &stages[0].forward {
             let (link, entry) = scenario.link.get_index(hop.link).expect("a hop is a link");
             let shared = u64::from(scenario.link_members(entry)) < second.connections;
-            if shared || second.forward.iter().any(|later| later == hop) {
+            if shared && of_another_group(hop) || second.forward.contains(hop) {
                 self.key(
                     &format!("link.{link}"),
-                    "the equations assume that each aggregator's region has its own links; use \
-                     backend `sim`",
+                    "the equations assume that a link before aggregators carries the flows of one \
+                     group of aggregators only; use backend `sim`",
                 );
             }
         }

@@ -42,9 +42,7 @@ pub fn law_of(
     rules: ModelRules,
 ) -> Result<ThroughputLaw, &'static str> {
     match congestion_control {
-        CongestionControlAlgorithm::Reno if rules == ModelRules::Paper => {
-            Ok(ThroughputLaw::SquareRoot)
-        }
+        CongestionControlAlgorithm::Reno if rules.are_of_a_paper() => Ok(ThroughputLaw::SquareRoot),
         // The formula describes Reno. It is also the more accurate one of the two laws for NewReno
         // and SACK, since it includes timeouts; docs/limitations/model.md has the figures.
         CongestionControlAlgorithm::Reno
@@ -181,7 +179,7 @@ impl Connection {
         let ack_delay = f64::from(stack.ack_every.saturating_sub(1)) * path.slowest_s;
         let rtt_s = match rules {
             ModelRules::Refined => path.rtt_s() + ack_delay.min(stack.delayed_ack.as_secs_f64()),
-            ModelRules::Paper => path.propagation_s,
+            ModelRules::Paper | ModelRules::Printed => path.propagation_s,
         };
         let mut connection = Self {
             rtt_s,

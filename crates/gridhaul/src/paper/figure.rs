@@ -250,6 +250,7 @@ pub(super) fn backend_label(backend: &str) -> &str {
         "sim" => "simulation",
         "emu" => "emulation",
         "paper-model" => "paper model",
+        "printed-model" => "paper model as printed",
         other => other,
     }
 }
