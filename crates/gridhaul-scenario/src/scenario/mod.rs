@@ -12,6 +12,7 @@ mod ip;
 mod line_noise;
 mod link;
 mod load;
+mod loss_classifier;
 mod node;
 mod plan;
 mod points;
@@ -47,6 +48,7 @@ pub use link::{
 pub use load::{
     Burst, Load, OnOff, PeriodDistribution, Periodic, Poisson, RequestResponse, Trace, Transfer,
 };
+pub use loss_classifier::LossClassifier;
 pub use node::{Aggregator, FullBufferPolicy, Node};
 pub use plan::{PlanLimit, PlanSpecification};
 pub use points::{Choice, Choices, ScenarioPoint};
