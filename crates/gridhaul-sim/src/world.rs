@@ -191,7 +191,8 @@ impl World {
             let bytes = packet.body.wire_bytes();
             if !self.net.offer(now, packet.next, bytes, |next| Packet { next, ..packet }) {
                 self.on_lost(&packet, LossCause::Queue);
-            } else if self.counters.loss_causes.needs_reports() && self.net.marks(now, packet.next) {
+            } else if self.counters.loss_causes.needs_reports() && self.net.marks(now, packet.next)
+            {
                 self.report_to_sender(&packet, LinkEvent::Marked);
             }
             return;

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use gridhaul_scenario::scenario::{
-    CongestionControlAlgorithm, LossClassifier, Profile, Recovery,
-};
+use gridhaul_scenario::scenario::{CongestionControlAlgorithm, LossClassifier, Profile, Recovery};
 use gridhaul_scenario::units::Duration;
 
 use super::algorithms::{BbrRules, CubicRules, RecoveryRules, VegasRules};
