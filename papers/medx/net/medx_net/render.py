@@ -225,7 +225,7 @@ def overview(hierarchy: Hierarchy) -> str:
         "<title>Top page of the net, with substitution transitions</title>",
         f"<style>{STYLE}</style>",
         '<text x="18" y="30" style="font-size: 18px; font-weight: bold">Top page</text>',
-        '<text x="110" y="30" class="page-name">ellipse: socket · double box: substitution transition, with the '
+        '<text x="130" y="30" class="page-name">ellipse: socket · double box: substitution transition, with the '
         "number of places and transitions of its page</text>",
     ]
     for page in hierarchy.pages:
