@@ -53,7 +53,7 @@ struct {
 /* The parameters of a socket: its own, or those of the machine. */
 inlined const struct settings *settings_of(void *sk)
 {
-    const struct socket_settings *found = storage_of(&own_settings, sk, 0, 0);
+    const struct socket_settings *found = sk ? storage_of(&own_settings, sk, 0, 0) : 0;
     if (found)
         return &found->own;
     return single_entry(settings);
