@@ -12,7 +12,10 @@ pub(crate) enum EmulationError {
     #[error(transparent)]
     Linux(#[from] gridhaul_linux::Error),
     /// A device of the run was deleted.
-    #[error("the device of link `{link}` at node `{node}` was deleted during the run")]
+    #[error(
+        "the device of link `{link}` at node `{node}` was deleted during the run\n  \
+         help: run again without changing the devices in the namespaces"
+    )]
     DeviceGone {
         /// Name of the link.
         link: String,
@@ -32,7 +35,7 @@ pub(crate) enum EmulationError {
     CongestionControl(gridhaul_cc::Error),
     /// The name of a namespace is too long for a file in `/run/netns`.
     #[error(
-        "--prefix and `-{node}` are {length} characters; the name of a namespace has at most {most}\n  \
+        "the prefix and `-{node}` are {length} characters; the name of a namespace has at most {most}\n  \
          help: {}", shorten(node, *most)
     )]
     NameTooLong {
@@ -69,6 +72,6 @@ fn shorten(node: &str, most: usize) -> String {
         None | Some(0) => {
             format!("shorten the name of the node in the scenario: up to {}", most - 2)
         }
-        Some(free) => format!("choose a --prefix of 1 to {free} characters"),
+        Some(free) => format!("choose a prefix of 1 to {free} characters"),
     }
 }

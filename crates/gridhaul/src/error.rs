@@ -1,10 +1,10 @@
 //! Errors of the library.
 
-use gridhaul_scenario::backend::RunError;
+use gridhaul_scenario::backend::{RunError, Unsupported};
 use gridhaul_scenario::scenario::ScenarioError;
 use thiserror::Error as ThisError;
 
-/// Why there is no result. The message says what is wrong, where, and what to do.
+/// The reason for a missing result. The message states the error, its position and the remedy.
 #[derive(Debug, ThisError)]
 pub enum Error {
     /// Invalid input, or a missing feature of the machine.
@@ -16,6 +16,16 @@ pub enum Error {
     /// The observer has interrupted the work before anything was finished.
     #[error("{0}")]
     Interrupted(String),
+}
+
+/// Keys of a scenario that a backend does not support.
+#[derive(Debug, ThisError)]
+#[error("backend `{backend}` does not support every key:\n{}", RunError::Unsupported(keys.clone()))]
+pub struct UnsupportedKeys {
+    /// Name of the backend.
+    pub backend: &'static str,
+    /// Each key, with the reason.
+    pub keys: Vec<Unsupported>,
 }
 
 impl From<anyhow::Error> for Error {

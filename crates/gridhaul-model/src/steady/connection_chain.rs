@@ -39,7 +39,7 @@ impl<'s> ConnectionChain<'s> {
         let [stage] = &stages[..] else {
             return Err(one(
                 format!("flow.{name}"),
-                "there is no formula for a bulk flow through aggregators; use `--on sim`",
+                "there is no formula for a bulk flow through aggregators; use backend `sim`",
             ));
         };
         let points = scenario
@@ -78,8 +78,8 @@ impl<'s> ConnectionChain<'s> {
             split_connection.limit = Bottleneck::Buffer(node.clone());
         }
         let before = slowest.checked_sub(1).map(|index| &points[index]);
-        let place = before.and_then(|point| scenario.node.get_index(point.node));
-        let text = place.map_or("the first hop".to_owned(), |(node, _)| {
+        let proxy_node = before.and_then(|point| scenario.node.get_index(point.node));
+        let text = proxy_node.map_or("the first hop".to_owned(), |(node, _)| {
             format!("the hop after the proxy at {node}")
         });
         let decides = split_connections[slowest].limit.clone();
@@ -188,10 +188,10 @@ fn reject(scenario: &Scenario, points: &[ProxyPosition]) -> Result<(), Vec<Unsup
             unsupported.push(Unsupported { key, reason: reason.to_owned() });
         };
         if !mode.terminates_connections() {
-            reject("mode", "there is no formula for this proxy mode; use `--on sim`");
+            reject("mode", "there is no formula for this proxy mode; use backend `sim`");
         }
         if !crash.is_empty() {
-            reject("crash", "the steady-state formulas exclude crashes; use `--on sim`");
+            reject("crash", "the steady-state formulas exclude crashes; use backend `sim`");
         }
     }
     if unsupported.is_empty() { Ok(()) } else { Err(unsupported) }

@@ -6,14 +6,19 @@ mod model;
 mod options;
 mod run;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::command::error::EXIT_CODES;
 
-pub(crate) use cc::{CcAlgorithm, CcCommand, CcLoadArgs};
-pub(crate) use emu::{EmuCommand, EmuUpArgs};
+pub(crate) use cc::CcCommand;
+#[cfg(feature = "emulation")]
+pub(crate) use cc::{CcAlgorithm, CcLoadArgs};
+pub(crate) use emu::EmuCommand;
+#[cfg(feature = "emulation")]
+pub(crate) use emu::EmuUpArgs;
 pub(crate) use model::{
     ChainArgs, ChainCongestionControl, ChainFormat, ChainNode, ChainRules, ModelCommand,
 };
@@ -52,6 +57,12 @@ pub(crate) enum Command {
     /// Build the network of a scenario from network namespaces, for your own programs
     #[command(subcommand)]
     Emu(EmuCommand),
+    /// Measure power-grid protocols message by message: latency, reliability, outages, efficiency
+    #[command(disable_help_flag = true)]
+    Measure(ProgramArgs),
+    /// Run the relay daemon: aggregation of meters with durable storage
+    #[command(disable_help_flag = true)]
+    Relay(ProgramArgs),
     /// Validate scenario files without running them
     Check(CheckArgs),
     /// Print the JSON Schema of scenarios (for completion in editors) or of answers
@@ -78,6 +89,14 @@ impl Command {
             _ => false,
         }
     }
+}
+
+/// Arguments for a program of its own, which parses them.
+#[derive(Debug, Args)]
+pub(crate) struct ProgramArgs {
+    /// Arguments of the program; `--help` lists them
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    pub(crate) args: Vec<OsString>,
 }
 
 /// Arguments of `check`.

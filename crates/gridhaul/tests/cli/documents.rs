@@ -55,7 +55,7 @@ fn arguments(line: &str) -> Option<&str> {
     starts.into_iter().find_map(|start| line.strip_prefix(start))
 }
 
-/// A folder in which the paths of the documents exist.
+/// A temporary folder with the files that the documents name.
 fn desk() -> Desk {
     let desk = Desk::new();
     for folder in ["scenarios", "papers/sa-tcp"] {
@@ -97,11 +97,11 @@ fn every_long_command_in_the_documents_works() {
     assert!(run_commands(true) >= LONG.len(), "few commands were found");
 }
 
-/// Runs the commands of all documents, two documents at a time. Returns how many commands there were.
+/// Runs the commands of all documents, two documents at a time, and returns the number of commands.
 fn run_commands(long: bool) -> usize {
     let files = Mutex::new(documents());
     let commands = AtomicUsize::new(0);
-    // The result of a paper is the same wherever it is named.
+    // A command of a paper is run once, even if several documents contain it.
     let papers = Mutex::new(BTreeSet::new());
     thread::scope(|scope| {
         for _ in 0..2 {
@@ -148,7 +148,7 @@ fn run_document(file: &Path, long: bool, first_use: impl Fn(&str) -> bool) -> us
     run
 }
 
-/// Commands that are tested elsewhere, or that only fetch and build.
+/// Commands that other tests run, or that only download and build.
 fn known(line: &str) -> bool {
     let words = words(line);
     let words: Vec<_> = words.iter().map(String::as_str).collect();
@@ -174,7 +174,7 @@ fn known(line: &str) -> bool {
 }
 
 #[test]
-fn links_between_documents_lead_somewhere() {
+fn links_between_documents_exist() {
     for file in documents() {
         let text = fs::read_to_string(&file).unwrap();
         for (start, _) in text.match_indices("](") {
