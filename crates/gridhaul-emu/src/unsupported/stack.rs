@@ -65,7 +65,7 @@ fn algorithm(params: &StackParams) -> UnsupportedKeys {
         && kernel_congestion_control::classifier_of(params.medx.classifier).is_none()
     {
         let why = "gh_medx has `one_way_delay`, `half_rtt`, `always_error` and `always_congestion` only; \
-                   use `--on sim`";
+                   use backend `sim`";
         unsupported.push(("medx_classifier", why.to_owned()));
     }
     if let Some(missing) = kernel_congestion_control::missing_prerequisites(algorithm) {
