@@ -85,6 +85,16 @@ fn timers_and_parameters_out_of_range_are_rejected_with_a_remedy() {
         ("congestion_control = 'medx'\nmedx_alpha = 0.9999", "medx_alpha", "expected 0 to 0.999"),
         ("congestion_control = 'medx'\nmedx_beta = 2000", "medx_beta", "expected 0.001 to 1000"),
         ("congestion_control = 'medx'\nmedx_buffer = 20", "medx_buffer", "expected 2 to 8"),
+        (
+            "congestion_control = 'medx'\nmedx_classifier = 'oracle'",
+            "medx_classifier",
+            "backend `sim`",
+        ),
+        (
+            "congestion_control = 'medx'\nmedx_classifier = 'ecn'",
+            "medx_classifier",
+            "backend `sim`",
+        ),
         ("congestion_control = 'vegas'\nvegas_gamma = 1.5", "vegas_gamma", "whole segments"),
         ("congestion_control = 'vegas'\nvegas_beta = 2e6", "vegas_beta", "up to 1000000"),
     ];

@@ -234,6 +234,12 @@ impl<P: LinkPayload> LinkDirection<P> {
         self.queued_of_impaired()
     }
 
+    /// Whether more than half of the queue limit is in use at `now`; never with CoDel and FQ-CoDel.
+    pub fn is_more_than_half_full(&mut self, now: Instant) -> bool {
+        self.dequeue_due(now);
+        self.queue.is_more_than_half_full()
+    }
+
     /// Queue length in bytes at `now`, without the packet in transmission.
     pub fn queue_bytes(&mut self, now: Instant) -> u64 {
         self.dequeue_due(now);

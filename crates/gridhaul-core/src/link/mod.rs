@@ -38,6 +38,7 @@ mod path_counters;
 mod queue;
 mod reorder;
 mod ring_buffer;
+mod route_change;
 mod serializer;
 mod set;
 mod shadowing;

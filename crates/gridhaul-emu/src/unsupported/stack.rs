@@ -61,6 +61,13 @@ fn algorithm(params: &StackParams) -> UnsupportedKeys {
     if let Some((parameter, why)) = settings.refusal(algorithm) {
         unsupported.push((keys[parameter], format!("{why}; or use backend `sim`")));
     }
+    if algorithm == Algorithm::Medx
+        && kernel_congestion_control::classifier_of(params.medx.classifier).is_none()
+    {
+        let why = "gh_medx has `one_way_delay`, `half_rtt`, `always_error` and `always_congestion` only; \
+                   use backend `sim`";
+        unsupported.push(("medx_classifier", why.to_owned()));
+    }
     if let Some(missing) = kernel_congestion_control::missing_prerequisites(algorithm) {
         let why = format!(
             "{} lacks a prerequisite on this machine (see `gridhaul doctor`): {missing}; or use \

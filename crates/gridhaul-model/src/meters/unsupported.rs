@@ -92,6 +92,7 @@ impl UnsupportedKeys {
         for (name, present) in [
             ("jitter", direction.jitter.is_some()),
             ("reorder", direction.reorder.is_some()),
+            ("route_change", direction.route_change.is_some()),
             ("duplicate", direction.duplicate.is_some()),
             ("outage", !direction.outage.is_empty()),
             ("aqm", direction.aqm.is_some()),

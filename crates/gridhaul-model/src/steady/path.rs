@@ -211,6 +211,7 @@ fn reject(key: &str, direction: &Direction, unsupported: &mut Vec<Unsupported>) 
     let sets = [
         (direction.aqm.is_some(), "aqm", "active queue management"),
         (direction.reorder.is_some(), "reorder", "reordering"),
+        (direction.route_change.is_some(), "route_change", "route changes"),
         (direction.duplicate.is_some(), "duplicate", "duplicates"),
         (!direction.outage.is_empty(), "outage", "outages"),
         (direction.load_latency.is_some(), "load_latency", "load-dependent delays"),

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::power_line::DirectionTable;
+use super::route_change::RouteChange;
 use super::{Aqm, Noise, PowerLine, Shadowing, Shaper};
 use crate::units::{BitRate, Bytes, Duration, Probability, QueueLimit};
 
@@ -65,6 +66,9 @@ pub struct Direction<Rate = BitRate, Delay = Duration> {
     /// Reordering: packets that are delayed so that later ones overtake them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reorder: Option<Reorder>,
+    /// Periodic route changes, which change the delay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub route_change: Option<RouteChange>,
     /// Probability that a packet arrives twice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duplicate: Option<Probability>,
@@ -305,6 +309,7 @@ impl Direction {
             noise: Vec::new(),
             jitter: None,
             reorder: None,
+            route_change: None,
             duplicate: None,
             corrupt: None,
             corrupt_undetected: None,
@@ -328,6 +333,7 @@ impl DirectionTable {
             noise: self.noise,
             jitter: self.jitter,
             reorder: self.reorder,
+            route_change: self.route_change,
             duplicate: self.duplicate,
             corrupt: self.corrupt,
             corrupt_undetected: self.corrupt_undetected,

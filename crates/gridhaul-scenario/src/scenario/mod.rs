@@ -12,6 +12,7 @@ mod ip;
 mod line_noise;
 mod link;
 mod load;
+mod loss_classifier;
 mod node;
 mod plan;
 mod points;
@@ -19,6 +20,7 @@ mod power_line;
 mod proxy;
 mod random;
 mod route;
+mod route_change;
 mod shaper;
 mod stack;
 mod stage;
@@ -47,12 +49,14 @@ pub use link::{
 pub use load::{
     Burst, Load, OnOff, PeriodDistribution, Periodic, Poisson, RequestResponse, Trace, Transfer,
 };
+pub use loss_classifier::LossClassifier;
 pub use node::{Aggregator, FullBufferPolicy, Node};
 pub use plan::{PlanLimit, PlanSpecification};
 pub use points::{Choice, Choices, ScenarioPoint};
 pub use power_line::{PowerLine, PowerLineClass};
 pub use proxy::{Crash, FlowEnd, PacketsWhileDown, Proxy, ProxyMode, ProxyPosition};
 pub use route::{Hop, Routes};
+pub use route_change::RouteChange;
 pub use shaper::{Shaper, ShaperShare};
 pub use stack::{CongestionControlAlgorithm, Profile, Recovery, Stack};
 pub use stage::{Stage, upstream_name};

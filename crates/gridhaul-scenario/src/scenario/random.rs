@@ -52,6 +52,7 @@ impl Direction {
             noise,
             jitter,
             reorder,
+            route_change: _,
             duplicate,
             corrupt,
             corrupt_undetected,

@@ -156,6 +156,11 @@ const MEANING: &[(&str, &str, &str)] = &[
     ),
     ("zero outage length", "delay =", "outage = [{ start = \"1 s\", length = \"0 s\" }], delay ="),
     (
+        "route changes at any time",
+        "delay =",
+        "route_change = { every = \"0 s\", delay = \"5 ms\" }, delay =",
+    ),
+    (
         "outage without end",
         "delay =",
         "outage = [{ start = \"1 s\", length = \"2 s\", every = \"2 s\" }], delay =",

@@ -4,10 +4,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use anyhow::{Context, bail, ensure};
-use gridhaul_scenario::answer::{Estimate, Metric, Point, Scope};
-#[cfg(test)]
-use gridhaul_scenario::scenario::Scenario;
+use gridhaul_scenario::answer::Estimate;
 use serde::{Deserialize, Serialize};
+
+use super::select::Select;
 
 /// One published figure.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
@@ -42,14 +42,6 @@ pub(crate) struct Expected {
     /// Why gridhaul differs from the paper, if the tolerance does not contain the paper's value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
-}
-
-/// A number in an answer: `flow:download:goodput_bit_per_s`, optionally multiplied by a factor (`*20000`).
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Select {
-    name: String,
-    metric: Metric,
-    factor: f64,
 }
 
 /// Accepted deviation of a figure.
@@ -157,46 +149,6 @@ impl Tolerance {
     }
 }
 
-impl Select {
-    /// Whether answers to the scenario have this row.
-    #[cfg(test)]
-    pub(crate) fn exists_in(&self, scenario: &Scenario) -> bool {
-        match self.metric.info().scope {
-            Scope::Flow => {
-                scenario.flow.contains_key(&self.name)
-                    || self.name.split_once('>').is_some_and(|(aggregator, _)| {
-                        let node = scenario.node.get(aggregator);
-                        node.is_some_and(|node| node.aggregator.is_some())
-                    })
-            }
-            Scope::Link => self.name.rsplit_once('.').is_some_and(|(link, direction)| {
-                let link = scenario.link.get(link);
-                link.is_some_and(|link| match direction {
-                    "forward" => link.forward().is_some(),
-                    "reverse" => link.reverse().is_some(),
-                    _ => false,
-                })
-            }),
-        }
-    }
-
-    /// Unit of the number.
-    pub(crate) fn unit(&self) -> &'static str {
-        self.metric.info().unit
-    }
-
-    /// The number in base units.
-    pub(crate) fn find(&self, point: &Point) -> Estimate {
-        let rows = match self.metric.info().scope {
-            Scope::Flow => &point.flows,
-            Scope::Link => &point.links,
-        };
-        let row = rows.iter().find(|row| row.name == self.name);
-        let found = row.and_then(|row| row.metrics.get(&self.metric)).copied().unwrap_or_default();
-        scaled(found, self.factor)
-    }
-}
-
 /// An estimate multiplied by a factor.
 pub(crate) fn scaled(estimate: Estimate, factor: f64) -> Estimate {
     Estimate {
@@ -230,41 +182,6 @@ impl Unit {
             Self::Percent => "%",
             Self::Ratio | Self::Count => "",
         }
-    }
-}
-
-impl FromStr for Select {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (path, factor) = text.split_once('*').unwrap_or((text, "1"));
-        let wrong = || {
-            format!(
-                "expected a selection such as \"flow:download:goodput_bit_per_s\", found {text:?}"
-            )
-        };
-        let (scope, rest) = path.split_once(':').ok_or_else(wrong)?;
-        let (name, column) = rest.rsplit_once(':').ok_or_else(wrong)?;
-        let metric: Metric = column.trim().parse()?;
-        let fits = match metric.info().scope {
-            Scope::Flow => scope == "flow",
-            Scope::Link => scope == "link",
-        };
-        if !fits {
-            return Err(format!("{text:?}: {column} is not a column of a {scope}"));
-        }
-        let factor = factor.trim().parse().map_err(|_| wrong())?;
-        Ok(Self { name: name.to_owned(), metric, factor })
-    }
-}
-
-impl fmt::Display for Select {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scope = match self.metric.info().scope {
-            Scope::Flow => "flow",
-            Scope::Link => "link",
-        };
-        write!(f, "{scope}:{}:{}", self.name, self.metric)?;
-        if self.factor == 1.0 { Ok(()) } else { write!(f, "*{}", self.factor) }
     }
 }
 
@@ -317,7 +234,6 @@ macro_rules! serde_as_text {
     };
 }
 pub(super) use serde_as_text;
-serde_as_text!(Select);
 serde_as_text!(Tolerance);
 
 #[cfg(test)]

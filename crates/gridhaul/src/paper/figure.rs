@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::answers::Answers;
 use super::backend_agreement::Tolerance;
-use super::expected::Select;
+use super::select::Select;
 
 /// A figure of a paper.
 #[derive(Debug, Clone, PartialEq, Deserialize)]

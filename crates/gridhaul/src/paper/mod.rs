@@ -13,6 +13,7 @@ mod figure;
 mod findings;
 mod page;
 mod reproduction;
+mod select;
 
 use std::collections::BTreeMap;
 

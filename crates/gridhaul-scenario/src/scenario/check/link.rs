@@ -76,6 +76,13 @@ impl Report<'_> {
                 );
             }
         }
+        if direction.route_change.is_some_and(|change| change.every.is_zero()) {
+            self.refuse(
+                format!("{key}.route_change.every"),
+                "the time between route changes must be above 0",
+                "write \"1 s\", or remove the route change",
+            );
+        }
         if let Some(latency) = &direction.load_latency {
             self.load_latency(&format!("{key}.load_latency"), &format!("{link}.{side}"), latency);
         }
