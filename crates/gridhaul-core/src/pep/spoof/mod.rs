@@ -1,6 +1,6 @@
-//! `spoof`: the proxy of paper `plc`, section II.D.3, which "does not terminate the connection nor
-//! initiate another", and of section III, which reflects an acknowledgement for every data packet
-//! (TCP spoofing: Ishac and Allman, MILCOM 2001).
+//! `spoof`: the proxy of paper `plc`, section II.D.3, which opens no connection of its own, and of
+//! section III, which reflects an acknowledgement for every data packet (TCP spoofing: Ishac and
+//! Allman, MILCOM 2001).
 //!
 //! Each segment is forwarded when it arrives, also after a gap, and a copy is stored. Every segment
 //! with data is acknowledged at once, whatever the hosts' delayed acknowledgements. The proxy has no
