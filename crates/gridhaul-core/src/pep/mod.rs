@@ -11,14 +11,17 @@
 mod ack_filter;
 pub mod aggregation;
 mod coupling;
+mod hop_timer;
 mod pass_through;
 mod payload;
 mod reflect;
 mod snoop;
 mod split;
+mod spoof;
 #[cfg(test)]
 mod tests;
 mod time_average;
+mod transparent;
 
 use std::fmt;
 
@@ -32,6 +35,7 @@ pub use payload::Payload;
 pub use reflect::Reflect;
 pub use snoop::Snoop;
 pub use split::Split;
+pub use spoof::Spoof;
 pub use time_average::TimeAverage;
 
 /// One of the two directions in which segments leave a proxy, named after the endpoint it leads to.

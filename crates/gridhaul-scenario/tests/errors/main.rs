@@ -102,7 +102,7 @@ const MEANING: &[(&str, &str, &str)] = &[
         "[node.head]",
         "[node.head.proxy]\nmode = \"split\"\nbuffer = \"1 kB\"",
     ),
-    ("proxy of an unknown kind", "[node.head]", "[node.head.proxy]\nmode = \"spoof\""),
+    ("proxy of an unknown kind", "[node.head]", "[node.head.proxy]\nmode = \"cache\""),
     (
         "proxy for an unknown flow",
         "[node.head]",

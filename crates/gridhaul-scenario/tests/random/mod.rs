@@ -306,6 +306,7 @@ fn proxy() -> impl Strategy<Value = Proxy> {
         ProxyMode::None,
         ProxyMode::Split,
         ProxyMode::Reflect,
+        ProxyMode::Spoof,
         ProxyMode::Snoop,
         ProxyMode::Ack,
     ]);
