@@ -25,11 +25,10 @@ pub(crate) struct Findings {
 impl Findings {
     /// Runs all checks of the paper's folder.
     pub(crate) fn of(paper: &Paper, answers: &Answers, quick: bool) -> Self {
-        let point = |cell: &Expected| {
-            let answer = answers.main(&cell.scenario);
-            let points = answer.map_or(&[][..], |answer| &answer.points);
-            let own = points_of(cell, points.iter().map(|point| &point.parameters));
-            own.first().and_then(|index| points.get(*index))
+        let place = |cell: &Expected| {
+            let answer = answers.main(&cell.scenario)?;
+            let own = points_of(cell, answer.points.iter().map(|point| &point.parameters));
+            own.first().map(|index| (answer, *index))
         };
         // Cells of skipped scenarios are not checked; a note reports them.
         let skipped = |cell: &&Expected| {
@@ -38,7 +37,7 @@ impl Findings {
         };
         let cells = paper.cells.iter().filter(|cell| !skipped(cell)).map(|cell| {
             let other = paper.cells.iter().find(|it| cell.tolerance.other() == Some(&it.cell));
-            check_cell(cell, point(cell), other.and_then(|it| found(it, point(it)).mean))
+            check_cell(cell, place(cell), other.and_then(|it| found(it, place(it)).mean))
         });
         let curves: Vec<_> =
             paper.definition.figure.iter().flat_map(|figure| figure.curves(answers)).collect();
