@@ -173,7 +173,7 @@ mod tests {
     use gridhaul_scenario::answer::{Metric, Point, Row};
 
     const HEADER: &str = "cell,table,row,quantity,unit,paper,ns2_mean,ns2_ci95,seeds,scenario,\
-                          parameters,select,tolerance\n";
+                          parameters,select,tolerance,differs,reason\n";
 
     fn checked(line: &str, mean: f64, ci95: Option<f64>) -> CheckedCell {
         let cells = super::super::expected::read(&format!("{HEADER}{line}\n")).unwrap();

@@ -8,6 +8,8 @@ mod answers;
 mod backend_agreement;
 mod check;
 mod claim;
+#[cfg(test)]
+mod claim_table_tests;
 mod expected;
 mod figure;
 mod findings;
