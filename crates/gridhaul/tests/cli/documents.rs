@@ -10,7 +10,8 @@ use crate::support::{Desk, repository, words};
 fn documents() -> Vec<PathBuf> {
     let mut files: Vec<_> =
         ["README.md", "CONTRIBUTING.md"].map(|name| repository().join(name)).into();
-    for folder in ["docs", "docs/guides", "papers", "papers/hybrid", "papers/medx", "papers/sa-tcp"] {
+    for folder in ["docs", "docs/guides", "papers", "papers/hybrid", "papers/medx", "papers/sa-tcp"]
+    {
         let entries = fs::read_dir(repository().join(folder)).into_iter().flatten();
         let paths = entries.map(|entry| entry.unwrap().path());
         files.extend(paths.filter(|path| path.extension().is_some_and(|ending| ending == "md")));
