@@ -12,8 +12,9 @@ struct Row {
     verdict: String,
 }
 
-/// The rows of each paper: below a heading ``## `name` ``, tables of three columns. The second column has the names of claims
-/// and of lines of `expected.csv` as code, in which `*` stands for any characters; empty for a sentence that is not tested.
+/// The rows of each paper: below a heading ``## `name` ``, tables whose last two columns are claim and verdict. The column has
+/// the names of claims and of lines of `expected.csv` as code, in which `*` stands for any characters, and no name for a
+/// sentence that is not tested or tested elsewhere. Code with `_` or `/` is the name of a test or of a file.
 fn rows(page: &str) -> BTreeMap<String, Vec<Row>> {
     let mut papers: BTreeMap<String, Vec<Row>> = BTreeMap::new();
     let mut current = None;
@@ -22,10 +23,10 @@ fn rows(page: &str) -> BTreeMap<String, Vec<Row>> {
             let name = heading.strip_prefix('`').and_then(|rest| rest.split('`').next());
             current = name.map(str::to_owned);
         }
-        let columns: Vec<_> = line.trim().trim_matches('|').split(" | ").map(str::trim).collect();
-        let is_row = line.starts_with("| ") && !line.starts_with("| sentence");
-        if let (Some(paper), true, [_, claims, verdict]) = (&current, is_row, &columns[..]) {
-            let names = claims.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+        let columns: Vec<_> = line.split('|').map(str::trim).collect();
+        if let (Some(paper), ["", _, .., claims, verdict, ""]) = (&current, &columns[..]) {
+            let code = claims.split('`').skip(1).step_by(2);
+            let names = code.filter(|name| !name.contains(['_', '/'])).map(str::to_owned).collect();
             let verdict = (*verdict).to_owned();
             papers.entry(paper.clone()).or_default().push(Row { line: index + 1, names, verdict });
         }
