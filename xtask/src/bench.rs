@@ -100,7 +100,7 @@ fn timed(command: &[String]) -> anyhow::Result<(String, f64, f64)> {
     Ok((printed, numbers(&times)?, numbers(&memory)?))
 }
 
-/// Installs the missing ones of these Debian packages; the second value says whether a package is installed.
+/// Installs the missing ones of these Debian packages; the second value of a pair is whether a package is installed.
 fn install(needed: &[(&str, bool)]) -> anyhow::Result<()> {
     let missing =
         needed.iter().filter(|(_, is_installed)| !is_installed).map(|(package, _)| *package);

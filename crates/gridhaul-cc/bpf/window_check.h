@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
  *
- * Detects windows and thresholds that cannot result from any rule. Some kernels ask for a threshold without
+ * Detects windows and thresholds that cannot result from any rule. Some kernels need a threshold without
  * running the program, and use uninitialised memory as its result (docs/limitations/kernel.md). Without a
  * correction, the sender would have no congestion window limit any more. All values are in segments.
  */
@@ -21,7 +21,7 @@ struct observed_window {
     u8 notified_state;
 };
 
-/* Whether the kernel itself reduces the window towards the threshold with each acknowledgement (RFC 6937):
+/* Whether the kernel itself reduces the window towards the threshold with each acknowledgement (RFC 9937):
  * the window is then the data in flight plus the data that may be sent now, not the algorithm's. */
 inlined int is_reducing(u8 state)
 {

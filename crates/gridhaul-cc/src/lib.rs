@@ -101,7 +101,7 @@ pub enum Error {
     Object(&'static str, String),
     /// No BPF file system for pinned algorithms.
     #[error(
-        "there is no BPF file system at {path} and mounting one failed; try: mount -t bpf bpf {path}"
+        "there is no BPF file system at {path}, and mounting one failed\n  help: mount -t bpf bpf {path}"
     )]
     FileSystem {
         /// The expected mount point.

@@ -72,10 +72,10 @@ impl LoadedAlgorithms {
         let pinned: Result<(), Error> =
             self.algorithms.iter().try_for_each(|(algorithm, loaded)| {
                 let folder = status::folder(*algorithm);
-                // Remains of a process that was killed here: nothing is registered, as checked before.
+                // Files of a process that was killed at this point: as checked before, nothing is registered.
                 let _ = fs::remove_dir_all(&folder);
                 fs::create_dir_all(&folder)
-                    .map_err(Error::system(format!("making {}", folder.display())))?;
+                    .map_err(Error::system(format!("creating {}", folder.display())))?;
                 loaded.links.iter().try_for_each(|(name, link)| {
                     let path = folder.join(name);
                     bpf::pin(link.as_fd(), &path)

@@ -58,7 +58,7 @@ pub fn missing_requirements_for(
 fn missing_cgroup(folder: &Path) -> Option<MissingRequirement> {
     (!folder.join("cgroup.controllers").exists()).then(|| MissingRequirement {
         what: format!("a control group, version 2, at {}", folder.display()),
-        remedy: "name a folder below the mount of cgroup2 (`findmnt -t cgroup2`), or make one there with \
+        remedy: "name a folder below the mount of cgroup2 (`findmnt -t cgroup2`), or create one there with \
                  mkdir"
             .into(),
     })
@@ -66,7 +66,7 @@ fn missing_cgroup(folder: &Path) -> Option<MissingRequirement> {
 
 /// Capabilities that this process lacks.
 pub(crate) fn missing_permission() -> Option<MissingRequirement> {
-    // Root of a user namespace has no rights over programs of the machine.
+    // Root in a user namespace may not load programs into the kernel.
     let namespace = fs::read_link("/proc/self/ns/user");
     let own = namespace.is_ok_and(|it| it != Path::new(FIRST_USER_NAMESPACE));
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -12,7 +12,10 @@ pub(crate) enum EmulationError {
     #[error(transparent)]
     Linux(#[from] gridhaul_linux::Error),
     /// A device of the run was deleted.
-    #[error("the device of link `{link}` at node `{node}` was deleted during the run")]
+    #[error(
+        "the device of link `{link}` at node `{node}` was deleted during the run\n  \
+         help: run again without changing the devices in the namespaces"
+    )]
     DeviceGone {
         /// Name of the link.
         link: String,

@@ -7,13 +7,13 @@ use rustix::process::geteuid;
 
 use crate::{Error, Namespace, Tun};
 
-/// Checks whether this process may make a network namespace and a TUN device in it.
+/// Checks whether this process may create a network namespace and a TUN device in it.
 ///
 /// # Errors
 /// The call that failed, with the remedy.
 pub fn check_tun_in_namespace() -> Result<(), Error> {
     let device = Namespace::new()?.enter(|| Tun::new("link0"))?;
-    device.map(drop).map_err(Error::call("making a device (/dev/net/tun)"))
+    device.map(drop).map_err(Error::call("creating a device (/dev/net/tun)"))
 }
 
 /// Whether this process is root, in its user namespace.
@@ -22,13 +22,13 @@ pub fn is_root() -> bool {
     geteuid().is_root()
 }
 
-/// Whether this process may open `/dev/net/tun`, from which TUN devices are made.
+/// Whether this process may open `/dev/net/tun`, with which TUN devices are created.
 #[must_use]
 pub fn may_open_tun() -> bool {
     File::options().read(true).write(true).open("/dev/net/tun").is_ok()
 }
 
-/// Whether a program succeeds with these arguments in a network namespace of its own, which root makes
+/// Whether a program succeeds with these arguments in a separate network namespace, which root creates
 /// directly and another user in a user namespace (unshare(1)).
 #[must_use]
 pub fn succeeds_in_network_namespace(program: &str, arguments: &[&str]) -> bool {

@@ -38,16 +38,16 @@ pub enum Error {
     },
     /// The name of a network namespace is in use.
     #[error(
-        "there is a network namespace {name} already\n  \
-         help: choose another --prefix; `gridhaul emu clean` removes what ended runs have left, \
-         `ip netns del {name}` this one"
+        "the network namespace {name} already exists\n  \
+         help: choose another --prefix; `gridhaul emu clean` removes the namespaces of ended runs, \
+         `ip netns del {name}` removes this namespace"
     )]
     NamespaceExists {
         /// The name.
         name: String,
     },
     /// A thread panicked.
-    #[error("a thread of the run panicked, which is a fault of gridhaul; please report it")]
+    #[error("a thread of the run panicked, which is a defect of gridhaul; please report it")]
     Panicked,
 }
 
@@ -62,11 +62,11 @@ impl Error {
 fn remedy(error: &io::Error) -> &'static str {
     match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => {
-            "\n  help: run as root, or where user namespaces and /dev/net/tun are open to you; \
+            "\n  help: run as root, or on a machine that permits user namespaces and access to /dev/net/tun; \
              `gridhaul doctor` reports what is missing"
         }
         Some(libc::EMFILE | libc::ENFILE) => {
-            "\n  help: allow more open files: `ulimit -n 65536`, or fewer connections in the scenario"
+            "\n  help: raise the limit of open files (`ulimit -n 65536`), or use fewer connections in the scenario"
         }
         Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => {
             "\n  help: `gridhaul doctor` reports what this machine lacks"

@@ -10,7 +10,7 @@
 //! * Programs in the kernel: [`bpf`].
 //!
 //! Handles own their resources: a namespace, a device or an eBPF link goes with the last handle, in
-//! whatever way the process ends. Names of namespaces outlive a process that is killed;
+//! however the process ends. Names of namespaces outlive a process that is killed;
 //! [`remove_stale_namespaces`] removes them.
 
 pub mod bpf;

@@ -36,7 +36,7 @@ impl Namespace {
         format!("/proc/{}/fd/{}", std::process::id(), self.handle.as_raw_fd()).into()
     }
 
-    /// Runs `work` inside, on a thread of its own, since a namespace belongs to a thread.
+    /// Runs `work` in the namespace, on a new thread, because each thread has its own namespace.
     ///
     /// # Errors
     /// The namespace cannot be entered, or `work` panicked.

@@ -25,10 +25,10 @@ pub struct NamespaceNames {
 }
 
 impl NamespaceNames {
-    /// Gives each namespace its name. A process has one such set of names at a time.
+    /// Assigns a name to each namespace. A process has at most one set of names at a time.
     ///
     /// # Errors
-    /// A name is in use ([`Error::NamespaceExists`]), and then no name is given; or this process may not mount.
+    /// A name is in use ([`Error::NamespaceExists`]), and then no name is assigned; or this process may not mount.
     pub fn assign<'a>(
         namespaces: impl IntoIterator<Item = (String, &'a Namespace)>,
     ) -> Result<Self, Error> {
@@ -66,7 +66,7 @@ impl Drop for NamespaceNames {
     }
 }
 
-/// Removes the names that ended processes of gridhaul have left, and with them their namespaces. Returns the
+/// Removes the names, and thereby the namespaces, that ended processes of gridhaul did not remove. Returns these
 /// names.
 ///
 /// # Errors
@@ -97,13 +97,13 @@ fn path_of(name: &str) -> PathBuf {
 
 fn remove(name: &str) -> io::Result<()> {
     let path = path_of(name);
-    // The file may be without a mount if the process was killed between the two; it is removed all the same.
+    // If the process was killed between the creation of the file and the mount, there is no mount; the file is removed anyway.
     let _ = unmount(&path, UnmountFlags::DETACH);
     fs::remove_file(path)
 }
 
-/// Whether a process with this number runs the same program as this one: the kernel reuses the numbers of
-/// processes.
+/// Whether the process with this number runs the same program as the calling process. The kernel reuses process
+/// numbers, so the existence of a process is not sufficient.
 fn is_alive(process: &str) -> bool {
     let program = |process: &str| fs::read_to_string(Path::new("/proc").join(process).join("comm"));
     match (program(process), program("self")) {

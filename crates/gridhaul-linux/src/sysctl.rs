@@ -69,7 +69,7 @@ pub fn disable_ipv6_autoconfiguration() -> Result<(), Error> {
 /// Writes a setting of the network namespace of the calling thread, such as `ipv4/tcp_sack`.
 ///
 /// # Errors
-/// The kernel does not know the setting, or rejects the value.
+/// The kernel does not have the setting, or rejects the value.
 pub fn set_sysctl(name: &str, value: &str) -> Result<(), Error> {
     std::fs::write(Path::new("/proc/sys/net").join(name), value)
         .map_err(Error::call(format!("setting {name} = {value} in a network namespace")))

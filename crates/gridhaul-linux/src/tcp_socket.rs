@@ -48,7 +48,7 @@ impl TcpSocketConfig<'_> {
     /// memory a full segment uses, so a caller sets the clamp again while the first data arrives.
     ///
     /// # Errors
-    /// The kernel does not know the option.
+    /// The kernel does not support the option.
     pub fn clamp_window(&self, socket: &Socket) -> io::Result<()> {
         set_option(socket, SocketOption::WindowClamp, self.window())
     }

@@ -6,7 +6,7 @@ use std::io;
 use rustix::process::{getgid, getuid};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
-/// Makes this process root in a user namespace of its own, unless it is root already: there it may make
+/// Makes this process root in a new user namespace, unless it is root already: there it may create
 /// network namespaces and devices. Call it before the first thread is started.
 ///
 /// # Errors

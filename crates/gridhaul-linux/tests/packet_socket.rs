@@ -1,4 +1,4 @@
-//! Frames between two packet sockets over a veth pair in a namespace of its own.
+//! Frames between two packet sockets over a veth pair in a separate namespace.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::disallowed_methods, reason = "waits for the kernel in real time")]

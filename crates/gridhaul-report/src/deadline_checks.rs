@@ -28,7 +28,7 @@ pub fn deadline_checks(answers: &[(String, &Answer)]) -> Option<TextTable> {
     if compared {
         headers.push("answer".to_owned());
     }
-    headers.extend(["deadline", "in time", "check"].map(str::to_owned));
+    headers.extend(["required", "deadline met", "check"].map(str::to_owned));
     let mut rows = Vec::new();
     for (label, point) in &points {
         for check in &point.deadline_checks {
@@ -40,7 +40,7 @@ pub fn deadline_checks(answers: &[(String, &Answer)]) -> Option<TextTable> {
             if compared {
                 row.push((*label).clone());
             }
-            row.extend([check.limit.clone(), measured(check), word(check).to_owned()]);
+            row.extend([check.limit.clone(), measured(check), result(check).to_owned()]);
             rows.push(row);
         }
     }
@@ -60,7 +60,7 @@ fn measured(check: &DeadlineCheck) -> String {
     }
 }
 
-const fn word(check: &DeadlineCheck) -> &'static str {
+const fn result(check: &DeadlineCheck) -> &'static str {
     match check.met {
         Some(true) => "met",
         Some(false) => "NOT met",

@@ -34,7 +34,7 @@ fn deadline_checks_precede_the_charts() {
     }
     answer.points[0].deadline_checks.push(DeadlineCheck::of_deadline("alarm", second, Some(1.0)));
     let table = deadline_checks(&[(String::new(), &answer)]).unwrap();
-    assert_eq!(table.headers, ["seed", "flow", "deadline", "in time", "check"]);
+    assert_eq!(table.headers, ["seed", "flow", "required", "deadline met", "check"]);
     let limit = "98 % of messages within 1 s";
     assert_eq!(table.rows[0], ["1", "reading", limit, "97.9 %", "NOT met"]);
     assert_eq!(table.rows[1], ["1", "alarm", limit, "100.0 %", "met"]);

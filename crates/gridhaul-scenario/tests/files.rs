@@ -110,7 +110,7 @@ fn windows_line_ends_and_a_byte_order_mark_are_fine() {
 }
 
 #[test]
-fn the_fuzzer_starts_from_scenarios_that_are_right() {
+fn the_fuzzer_starts_from_valid_scenarios() {
     let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/scenario");
     for seed in fs::read_dir(seeds).unwrap() {
         let scenario = Scenario::load(&seed.unwrap().path()).unwrap_or_else(|e| panic!("{e}"));

@@ -44,9 +44,9 @@ fn a_header_size_of_the_other_ip_version_is_rejected_with_a_remedy() {
     let error = read(&format!("{BULK}\nip = 6"), "[stack.s]\nheader = '40 B'\n").unwrap_err();
     assert!(error.contains("flow.up.ip: flow.up.ip is 6, whose headers take 60 B"), "{error}");
     assert!(error.contains("help: write flow.up.ip = 4 for IPv4, and remove `header`"), "{error}");
-    // The far end, proxies and aggregators send packets of the flow as well.
-    let far = "load = 'bulk'\nto_stack = 's'\nip = 6";
-    assert!(read(far, "[stack.s]\nheader = '40 B'\n").is_err());
+    // The other end, proxies and aggregators also send packets of the flow.
+    let other_end = "load = 'bulk'\nto_stack = 's'\nip = 6";
+    assert!(read(other_end, "[stack.s]\nheader = '40 B'\n").is_err());
     let middle = |node: &str, ip: &str| {
         let text = format!(
             "title = 'ip'\nduration = '10 s'\n[node]\na = {{}}\nb = {{}}\nm = {{ {node} }}\n\

@@ -1,4 +1,4 @@
-//! The pages in `docs/reference` and the schema are what the types say today.
+//! The pages in `docs/reference` and the schemas agree with the types that generate them.
 
 mod golden;
 

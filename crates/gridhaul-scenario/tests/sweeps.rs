@@ -107,7 +107,7 @@ fn whole_values_can_be_varied() {
 
 #[test]
 fn combinations_that_contradict_are_found_when_points_are_made() {
-    // Each value is right with the first of the other entry; the last pair is not.
+    // Each value is valid with the first value of the other entry; the last pair is not.
     let text = format!(
         "{BASE}\n[[sweep]]\nvary.duration = [\"60 s\", \"20 s\"]\n\
          [[sweep]]\nvary.warmup = [\"1 s\", \"30 s\"]"

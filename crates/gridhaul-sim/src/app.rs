@@ -82,7 +82,7 @@ impl Flow {
 /// A connection as the carrier of an application.
 struct ConnectionCarrier<'a, R> {
     ends: &'a mut [Connection; 2],
-    /// ClassificationCounts with the time at which each message of the `from` end was ready.
+    /// Called with the time at which each message of the `from` end was ready.
     on_ready: R,
 }
 

@@ -1,4 +1,4 @@
-//! Arrived and lost datagrams on paths that duplicate packets: a message counts once, whatever the number
+//! Arrived and lost datagrams on paths that duplicate packets: a message counts once, for any number
 //! of its copies.
 
 use crate::row_counters::RowCounters;

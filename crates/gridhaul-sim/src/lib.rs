@@ -1,7 +1,7 @@
 //! Backend `sim`: a discrete-event packet simulator whose runs are audited.
 //!
 //! Links, TCP connections, applications and proxies come from `gridhaul-core`. This crate connects
-//! them as a scenario says, executes events in order of time, computes metrics, and has an
+//! them as a scenario specifies, executes events in order of time, computes metrics, and has an
 //! independent auditor check every run.
 
 #![forbid(unsafe_code)]

@@ -13,7 +13,7 @@ use gridhaul_core::tcp::{Connection, Segment};
 
 use crate::flow::{Ends, Flow};
 
-/// UnclassifiedLosses of the flows that classify losses, by the number of the flow.
+/// Losses that are not classified yet, of the flows that classify losses, by the number of the flow.
 #[derive(Debug, Default)]
 pub(crate) struct LossCauses {
     flows: BTreeMap<u32, ClassifyingFlow>,

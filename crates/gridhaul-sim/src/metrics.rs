@@ -230,7 +230,7 @@ fn flow_row(
 
 impl Members {
     /// Adds a flow with the payload delivered at the end of the warm-up and at the end of the run. A transfer is
-    /// measured from its start, whatever the warm-up.
+    /// measured from its start, independent of the warm-up.
     fn add(&mut self, flow: &Flow, (earlier, delivered): (u64, u64), (end, secs): (Instant, f64)) {
         self.count += 1;
         self.tcp |= matches!(flow.ends, Ends::Tcp(_));

@@ -232,8 +232,8 @@ fn groups_and_flows_share_the_upstream_connection() {
 
 /// The network of paper `sa-tcp`, section 5, with 1 % of its meters: 4,000 over 2 Mbit/s with a
 /// queue of 100 packets.
-fn paper(collectors: u32, load: &str) -> String {
-    let collector = match collectors {
+fn paper(aggregators: u32, load: &str) -> String {
+    let collector = match aggregators {
         0 => "collector = {}".to_owned(),
         count => {
             format!(r#"collector = {{ count = {count}, aggregator = {{ stack = "upstream" }} }}"#)

@@ -149,7 +149,7 @@ fn a_crash_loses_the_bytes_at_risk() {
 }
 
 /// The auditor checks each run. Proxies forward before they acknowledge, so at the end of a run each may have
-/// received more than its previous hop knows.
+/// received more than it has reported to its previous hop.
 #[test]
 fn counters_of_proxies_agree_at_any_end_of_a_run() {
     let plain = "congestion_control = \"sack\"\nreceive_window = \"1000 segments\"";

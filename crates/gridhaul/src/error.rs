@@ -4,7 +4,7 @@ use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::ScenarioError;
 use thiserror::Error as ThisError;
 
-/// Why there is no result. The message says what is wrong, where, and what to do.
+/// The reason for a missing result. The message states the error, its position and the remedy.
 #[derive(Debug, ThisError)]
 pub enum Error {
     /// Invalid input, or a missing feature of the machine.

@@ -19,6 +19,7 @@ use clap::Parser;
 
 use args::{Cli, Command};
 use command::error::{CommandError, on_panic};
+use command::program::start_program;
 
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(on_panic));
@@ -42,6 +43,8 @@ fn run(command: &Command) -> Result<(), CommandError> {
         Command::Paper(args) => command::paper::run(args),
         Command::Model(command) => command::model::run(command),
         Command::Emu(command) => command::emu::run(command),
+        Command::Measure(args) => start_program("gridhaul-measure", &args.args),
+        Command::Relay(args) => start_program("gridhaul-relay", &args.args),
         Command::Check(args) => command::check::run(args),
         Command::Schema(args) => command::schema::run(args),
         Command::Cc(command) => command::cc::run(command),

@@ -12,7 +12,7 @@ pub trait Observer: Sync {
     /// A backend has finished. `alone` if the scenario runs on no other backend.
     fn on_answer(&self, _answer: &Answer, _alone: bool) {}
 
-    /// A part of the work is skipped; the note says which and why.
+    /// A part of the work is skipped; the note names the part and the reason.
     fn on_note(&self, _note: &str) {}
 }
 

@@ -21,7 +21,7 @@ fn engine(backends: &[BackendName]) -> Engine {
     Engine { backends: backends.to_vec(), threads: 1, ..Engine::default() }
 }
 
-/// Writes down what it is notified of.
+/// Records its notifications.
 #[derive(Default)]
 struct Log {
     interrupts: bool,

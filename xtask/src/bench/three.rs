@@ -45,14 +45,17 @@ pub(super) fn run(only: &[String]) -> anyhow::Result<Vec<Measurement>> {
     let exceptions: Table =
         fs::read_to_string(root().join("bench/three/exceptions.toml"))?.parse()?;
     println!(
-        "  {:<24}{:<7}{:>11}{:>11}{:>7}  {:<9}{:>8}{:>8}{:>7}  agreement",
+        "  {:<31}{:^40}{}\n  {:<24}{:<7}{:>11}{:>11}{:>7}  {:<9}{:>8}{:>8}{:>7}  result",
+        "",
+        "goodput in kbit/s",
+        "retransmissions",
         "network",
-        "congestion_control",
-        "sim kbit/s",
+        "TCP",
+        "simulator",
         "kernel",
         "ratio",
-        "agreement",
-        "retrans",
+        "result",
+        "sim",
         "kernel",
         "ratio"
     );
@@ -60,7 +63,7 @@ pub(super) fn run(only: &[String]) -> anyhow::Result<Vec<Measurement>> {
     let mut unexplained = Vec::new();
     for (cell, (simulated, kernel)) in cells.iter().zip(simulated.iter().zip(&kernel)) {
         let name = value(&cell.network, "name")?;
-        let mut words = Vec::new();
+        let mut results = Vec::new();
         for (index, metric) in ["goodput", "retransmissions"].into_iter().enumerate() {
             let least = if index == 0 { 0.0 } else { RETRANSMISSIONS.1 };
             let share = if index == 0 { cell.limit } else { RETRANSMISSIONS.0 };
@@ -71,7 +74,7 @@ pub(super) fn run(only: &[String]) -> anyhow::Result<Vec<Measurement>> {
             if !agree && !is_listed {
                 unexplained.push(key);
             }
-            words.push(if agree {
+            results.push(if agree {
                 "agree"
             } else if is_listed {
                 "listed"
@@ -88,10 +91,10 @@ pub(super) fn run(only: &[String]) -> anyhow::Result<Vec<Measurement>> {
             simulated[0].mean / 1e3,
             kernel[0].mean / 1e3,
             ratio(0),
-            words[0],
+            results[0],
             simulated[1].mean,
             kernel[1].mean,
-            words[1]
+            results[1]
         );
     }
     let all = cells.len();

@@ -6,9 +6,9 @@ mod background;
 mod licences;
 mod ns2;
 mod python;
+mod suites;
 mod tools;
 
-use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,7 +19,7 @@ use anyhow::{Context, ensure};
 use clap::Args;
 
 use self::background::Background;
-use crate::process::{self, cargo, in_ci, program, root, target};
+use crate::process::{self, cargo, program, root, target};
 
 /// Arguments of `test`.
 #[derive(Debug, Args)]
@@ -30,9 +30,6 @@ pub(crate) struct Options {
     #[arg(long)]
     quick: bool,
 }
-
-/// Environment variable with the seed of property tests.
-const RANDOM_SEED: &str = "PROPTEST_RNG_SEED";
 
 struct Step {
     name: &'static str,
@@ -49,7 +46,7 @@ const STEPS: [Step; 8] = [
     Step { name: "python", slow: true, run: python::test },
     Step { name: "ns-2", slow: true, run: ns2::compare },
     Step { name: "fuzzing", slow: true, run: fuzz },
-    Step { name: "tests", slow: false, run: tests },
+    Step { name: "tests", slow: false, run: suites::run },
 ];
 
 /// Runs the steps and stops at the first failure.
@@ -165,17 +162,4 @@ fn fuzz_target(target_name: &str) -> anyhow::Result<String> {
     );
     let statistics = printed.lines().filter(|line| line.starts_with("stat::"));
     Ok(statistics.map(|line| format!("{target_name}: {line}\n")).collect())
-}
-
-fn tests() -> anyhow::Result<()> {
-    let mut command = cargo();
-    command.args(["test", "--workspace", "--locked", "--no-fail-fast"]).env("INSTA_UPDATE", "no");
-    if env::var_os(RANDOM_SEED).is_none() {
-        // With a fixed seed a failure is caused by the change. CONTRIBUTING.md explains how to use other seeds.
-        command.env(RANDOM_SEED, "1");
-    }
-    if in_ci() {
-        command.env("GRIDHAUL_REQUIRE_TOOLS", "1");
-    }
-    process::run(&mut command)
 }

@@ -116,7 +116,7 @@ impl Programs {
             .into_iter()
             .flatten()
             .find(|word| !self.chores.contains(**word))?;
-        Some(format!("names `{unknown}`, which xtask/src does not know; see `cargo xtask help`"))
+        Some(format!("names `{unknown}`, which xtask/src does not define; see `cargo xtask help`"))
     }
 
     fn of_cargo(&self, words: &[&str]) -> Option<String> {

@@ -14,7 +14,7 @@ use crate::random::BernoulliTrial;
 
 /// Impairments of a direction besides queueing, delay and loss.
 ///
-/// Each random stream is advanced once for each transmitted packet, whatever its outcome, so that
+/// Each random stream is advanced once for each transmitted packet, lost or not, so that
 /// impairments do not influence each other's random numbers. Processes in time (attenuation, noise)
 /// are independent of the traffic.
 #[derive(Debug, Clone)]

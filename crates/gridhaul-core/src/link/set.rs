@@ -27,7 +27,7 @@ pub struct LinkEntry<P, O = ()> {
     pub account: LinkAccount,
     /// Observer of the packets of the direction.
     pub observer: O,
-    /// Directions whose latency depends on the use of this one.
+    /// Directions whose latency depends on the use of this direction.
     paired: Box<[u32]>,
     /// Whether offered packets concern the observer or a paired direction: one comparison covers both
     /// cases.
@@ -50,7 +50,7 @@ pub trait LinkObserver<P> {
     /// The queue has accepted a packet of `bytes` on the link.
     fn on_accepted(&mut self, _now: Instant, _bytes: u32) {}
 
-    /// A packet departs at the far end of the direction, or is lost.
+    /// A packet arrives at the other end of the direction, or is lost.
     fn on_transit(&mut self, _now: Instant, _transit: &PacketTransit<P>) {}
 }
 

@@ -29,7 +29,7 @@ pub struct PacketTransit<P> {
     pub started: Instant,
     /// When its transmission ended.
     pub sent: Instant,
-    /// When the packet arrives at the far end; for a lost packet, when it would have arrived.
+    /// When the packet arrives at the other end; for a lost packet, when it would have arrived.
     pub left: Instant,
     /// Whether and how the packet arrives.
     pub outcome: TransitOutcome,
@@ -99,7 +99,7 @@ impl DropReason {
 }
 
 impl TransitOutcome {
-    /// Whether a packet reaches the far end, corrupted or not.
+    /// Whether a packet reaches the other end, corrupted or not.
     #[inline]
     #[must_use]
     pub const fn arrives(self) -> bool {

@@ -249,7 +249,7 @@ mod tests {
         // Sent 5 us before the clock wraps, received 20 us after it.
         let (sent, received) = (at((1 << 32) - 5), at((1 << 32) + 20));
         assert_eq!(OneWayDelay::known(received.wrapping_sub(sent)), Some(25));
-        // The receiver's clock is behind by more than the path delay.
+        // The receiver's clock is late by more than the path delay.
         assert_eq!(OneWayDelay::known(at(10).wrapping_sub(at(30))), None);
         assert_eq!(OneWayDelay::known(OneWayDelay::UNKNOWN), None);
     }
@@ -258,7 +258,7 @@ mod tests {
     fn a_round_trip_does_not_depend_on_the_receivers_clock() {
         let at = |us: u64| Instant::from_nanos(us * 1_000);
         // Sent at 100, received and answered at 140, the acknowledgement received at 170; the receiver's
-        // clock is behind, correct, and ahead.
+        // clock is late, correct, and early.
         for offset in [-120_i32, 0, 5_000] {
             let received = 140_u32.wrapping_add_signed(offset);
             let delay = received.wrapping_sub(100);

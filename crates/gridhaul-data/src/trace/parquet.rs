@@ -173,7 +173,7 @@ impl fmt::Debug for ParquetRows {
 const CUT_OFF: &str =
     "the file may be truncated or corrupted: write it again, uncompressed or with Snappy";
 
-#[expect(clippy::needless_pass_by_value, reason = "it stands in `map_err`")]
+#[expect(clippy::needless_pass_by_value, reason = "the function is passed to `map_err`")]
 fn broken(error: ParquetError) -> Wrong {
     of_file(format!("this Parquet file cannot be read: {error}"), CUT_OFF)
 }

@@ -102,7 +102,7 @@ impl<'a> Emulator<'a> {
             CaptureObserver { last_left: None, capture: captured.then(|| CaptureWriter::new(name)) }
         };
         let links = LinkSet::of_scenario(scenario, &plan.directions, replication, observer)
-            .expect("a valid scenario pairs directions that it has");
+            .expect("a valid scenario pairs existing directions");
         Ok(Self {
             plan,
             devices,
@@ -149,8 +149,8 @@ impl<'a> Emulator<'a> {
         let after = self.state(clock.now());
         let before = before.unwrap_or_else(|| after.clone());
         let recording = self.recorder.into_recording();
-        let taps = self.links.links.iter_mut().filter_map(|link| link.observer.capture.take());
-        let captures = taps.map(CaptureWriter::into_capture).collect();
+        let writers = self.links.links.iter_mut().filter_map(|link| link.observer.capture.take());
+        let captures = writers.map(CaptureWriter::into_capture).collect();
         let (lost, lateness) = (self.lost, self.lateness);
         Ok(EmulatorOutcome { before, after, lost, lateness, recording, captures })
     }
@@ -205,7 +205,7 @@ impl<'a> Emulator<'a> {
         }
     }
 
-    /// Which direction a packet takes that leaves through this device.
+    /// The direction of a packet that a node sends through this device, with the headers of the packet.
     fn direction_of(&self, port: usize, packet: &[u8]) -> Option<(Header, u32)> {
         let header = Header::read(packet)?;
         let flow = self.plan.flows.get(usize::from(header.to.flow))?;
@@ -215,7 +215,7 @@ impl<'a> Emulator<'a> {
         Some((header, direction))
     }
 
-    /// Hands on whatever has arrived at the far end of its link.
+    /// Delivers the packets that have arrived at the other end of their link.
     fn deliver(&mut self, clock: Clock) -> Result<(), EmulationError> {
         let now = clock.now();
         while let Some((number, transit)) = self.links.poll(now) {

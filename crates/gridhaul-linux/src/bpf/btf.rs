@@ -90,7 +90,7 @@ impl Types {
                 let offset = address(&self.text(self.word(variable))).unwrap_or(0);
                 variables.push((offset, self.word(entry), self.word(entry + 8)));
             }
-            // The kernel wants them in the order of their places.
+            // The kernel requires them in the order of their offsets.
             variables.sort_unstable();
             for (index, (offset, id, size)) in variables.into_iter().enumerate() {
                 let entry = at + 12 + 12 * index;

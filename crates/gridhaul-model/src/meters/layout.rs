@@ -6,6 +6,7 @@ use gridhaul_scenario::scenario::{
 };
 use gridhaul_scenario::units::{BufferLimit, Duration, QueueLimit};
 
+use super::ignored_keys::ignored_keys;
 use super::parameters::{control, demand, independent_loss, restart, sizes, stack, timer, window};
 use crate::chain::aggregator::AggregatorTcp;
 use crate::chain::meter::{Demand, MeterTcp};
@@ -15,7 +16,7 @@ use crate::model_rules::ModelRules;
 /// A scenario as senders and queues, with the mapping to flows and links.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Layout {
-    /// MeterSolver and queues; the regions of aggregators are inside their classes.
+    /// Senders and queues; the regions of aggregators are inside their classes.
     pub(super) network: Network,
     /// The link direction of each queue of the network.
     pub(super) links: Vec<LinkEntry>,
@@ -101,7 +102,7 @@ pub(super) fn layout(scenario: &Scenario, rules: ModelRules) -> Result<Layout, D
         links: Vec::new(),
         flows: Vec::new(),
         upstream: Vec::new(),
-        warnings: Vec::new(),
+        warnings: ignored_keys(scenario),
     };
     for name in scenario.flow.keys() {
         let stages = scenario.stages(name)?;

@@ -2,6 +2,7 @@
 
 mod answer;
 mod delay;
+mod ignored_keys;
 mod layout;
 mod parameters;
 mod unsupported;

@@ -96,13 +96,13 @@ impl CollectedWarnings {
         for ((about, law), limits) in self.laws {
             let limits: Vec<_> = limits
                 .iter()
-                .map(|(limit, at)| format!("{limit} limits{}", places(at, points)))
+                .map(|(limit, at)| format!("{limit} limits{}", affected_points(at, points)))
                 .collect();
             let message = format!("by {law}; {}", limits.join("; "));
             warnings.push(Warning { about, message });
         }
         for ((about, message), at) in self.notes {
-            let message = message + &places(&at, points);
+            let message = message + &affected_points(&at, points);
             warnings.push(Warning { about, message });
         }
         warnings.sort();
@@ -111,7 +111,7 @@ impl CollectedWarnings {
 }
 
 /// The points to which a warning applies; empty if it applies to all.
-fn places(at: &[String], points: usize) -> String {
+fn affected_points(at: &[String], points: usize) -> String {
     match at {
         _ if at.len() == points => String::new(),
         [one] => format!(" at {one}"),
@@ -125,23 +125,23 @@ fn answer_one(
     rules: ModelRules,
     collected: &mut CollectedWarnings,
 ) -> Point {
-    let place = place(&point.parameters);
+    let name = point_name(&point.parameters);
     let (mut flows, mut links) = (Vec::new(), Vec::new());
     match answer_point(&point.scenario, rules) {
         Ok(answer) => {
             for (about, law, limit) in answer.laws {
                 let limits = collected.laws.entry((about, law)).or_default();
-                limits.entry(limit).or_default().push(place.clone());
+                limits.entry(limit).or_default().push(name.clone());
             }
             for note in answer.notes {
-                collected.notes.entry(note).or_default().push(place.clone());
+                collected.notes.entry(note).or_default().push(name.clone());
             }
             (flows, links) = (answer.flows, answer.links);
         }
         Err(keys) => {
             for key in keys {
                 let message = format!("no result: {}", key.reason);
-                collected.notes.entry((key.key, message)).or_default().push(place.clone());
+                collected.notes.entry((key.key, message)).or_default().push(name.clone());
             }
         }
     }
@@ -150,7 +150,7 @@ fn answer_one(
 }
 
 /// The swept values of a point, each with the last part of its key.
-fn place(parameters: &IndexMap<String, String>) -> String {
+fn point_name(parameters: &IndexMap<String, String>) -> String {
     let value = |(key, value): (&String, &String)| {
         let key = key.rsplit('.').next().unwrap_or(key);
         format!("{key} = {value}")

@@ -68,7 +68,7 @@ pub(super) fn limit(split_connections: &[Demand<'_>], buffers: &[Buffer]) -> Opt
     for _ in 0..60 {
         let middle = f64::midpoint(low, high);
         match first_full(split_connections, buffers, middle) {
-            Some(place) => (high, full) = (middle, place),
+            Some(found) => (high, full) = (middle, found),
             None => low = middle,
         }
     }

@@ -78,8 +78,8 @@ impl<'s> ConnectionChain<'s> {
             split_connection.limit = Bottleneck::Buffer(node.clone());
         }
         let before = slowest.checked_sub(1).map(|index| &points[index]);
-        let place = before.and_then(|point| scenario.node.get_index(point.node));
-        let text = place.map_or("the first hop".to_owned(), |(node, _)| {
+        let proxy_node = before.and_then(|point| scenario.node.get_index(point.node));
+        let text = proxy_node.map_or("the first hop".to_owned(), |(node, _)| {
             format!("the hop after the proxy at {node}")
         });
         let decides = split_connections[slowest].limit.clone();

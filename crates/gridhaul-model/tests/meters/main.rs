@@ -4,6 +4,7 @@
 mod case;
 #[path = "../design/mod.rs"]
 mod design;
+mod start_keys;
 
 use gridhaul_model::{Model, PaperModel};
 use gridhaul_scenario::answer::{Answer, DeadlineCheck, Metric, Row};
@@ -116,11 +117,11 @@ fn one_hop_with_restarts_agrees_with_the_packet_simulation() {
     }
 }
 
-/// Measured with `gridhaul run bench/model/collectors.toml`; deviations are explained in
+/// Measured with `gridhaul run bench/model/aggregators.toml`; deviations are explained in
 /// docs/limitations/model-meters.md.
 #[test]
 fn aggregators_agree_with_the_packet_simulation() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/model/collectors.toml");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/model/aggregators.toml");
     let text = std::fs::read_to_string(path).unwrap();
     let scenario = Scenario::from_toml(&text, path).unwrap_or_else(|error| panic!("{error}"));
     let answer = Model.run(&scenario, &NoProgress).unwrap_or_else(|error| panic!("{error}"));
@@ -204,14 +205,14 @@ fn delays_of_messages_agree_with_the_packet_simulation_below_full_load() {
 #[test]
 fn delays_of_bursts_in_overload_are_dominated_by_timeouts() {
     let bursts = "on_off = { on = \"100 ms\", off = \"1 min\", size = \"200 B\" }";
-    for (meters, vegas, mean, in_time) in
+    for (meters, vegas, mean, deadline_met) in
         [(32_000, false, 11.57, 0.832), (16_000, true, 6.18, 0.849), (24_000, true, 33.6, 0.492)]
     {
         let (row, check) = messages(meters, vegas, QUEUE, bursts, &Model);
         let ratio = row.mean(Metric::DelayMean).unwrap() / mean;
         assert!((0.8..1.25).contains(&ratio), "{meters} {vegas}: {ratio}");
         let share = check.measured.unwrap();
-        assert!((share - in_time).abs() < 0.08, "{meters} {vegas}: {share}");
+        assert!((share - deadline_met).abs() < 0.08, "{meters} {vegas}: {share}");
         assert_eq!(check.met, Some(false));
     }
 }

@@ -21,13 +21,15 @@ const COMPLETION: Measure = measure(Metric::CompletionTime, "completion time", f
 const GOODPUT: Measure = measure(Metric::Goodput, "goodput", true);
 const RTT: Measure = measure(Metric::RttMean, "mean round-trip time", false);
 const RETRANSMISSION: Measure = measure(Metric::RetransmissionRatio, "retransmission ratio", false);
-const DELAY_P98: Measure = measure(Metric::DelayP98, "98th percentile of the message delay", false);
+const DELAY_P98: Measure = measure(Metric::DelayP98, "98th percentile of message delay", false);
 const DELAY_MEAN: Measure = measure(Metric::DelayMean, "mean message delay", false);
-const IN_TIME: Measure = measure(Metric::DeadlineMet, "share of messages in time", true);
+const DEADLINE_MET: Measure =
+    measure(Metric::DeadlineMet, "share of messages that met the deadline", true);
 const LOSS: Measure = measure(Metric::MessageLoss, "message loss", false);
 
 /// Quantities of message flows, transfers and streams, by importance.
-const OF_MESSAGES: &[Measure] = &[DELAY_P98, IN_TIME, LOSS, DELAY_MEAN, GOODPUT, RETRANSMISSION];
+const OF_MESSAGES: &[Measure] =
+    &[DELAY_P98, DEADLINE_MET, LOSS, DELAY_MEAN, GOODPUT, RETRANSMISSION];
 const OF_TRANSFERS: &[Measure] = &[COMPLETION, RTT, RETRANSMISSION];
 const OF_STREAMS: &[Measure] = &[GOODPUT, RTT, RETRANSMISSION];
 

@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn replications_are_pooled_message_by_message() {
         // 900 messages of 10 ms in one run and 100 of 2 s in another: pooled, the 90th percentile is
-        // 10 ms and the 91st is 2 s, whatever the runs' own percentiles are.
+        // 10 ms and the 91st is 2 s, independent of the percentiles of the single runs.
         let mut pooled = DelayCounts::default();
         for (delay, messages) in [(10, 900), (2_000, 100)] {
             let mut run = DelayCounts::default();

@@ -126,7 +126,7 @@ metrics! {
         "Connections that failed to open: refused, aborted, or not open at the end of the run after a retransmission of the SYN; including the warm-up.";
     HandshakeTimeMean "handshake_time_mean_s" "handshake time, mean" "s" Flow
         "Time from the first SYN until the connection is established at its sender; mean over the connections that opened.";
-    HandshakeTimeP98 "handshake_time_p98_s" "handshake time, 98 %" "s" Flow
+    HandshakeTimeP98 "handshake_time_p98_s" "98th percentile of handshake time" "s" Flow
         "98th percentile of the handshake time over all connections that opened or failed; null if more than 2 % failed.";
     MessagesDue "messages_due_count" "messages due" "" Flow
         "Messages that the applications produced in the measured time, whether or not they were sent.";
@@ -138,11 +138,11 @@ metrics! {
         "Time from the moment at which a message is due to its complete arrival, including the handshake; mean over the messages that arrived.";
     DelayMedian "delay_p50_s" "message delay, median" "s" Flow
         "Median of the message delay, computed like the 98th percentile.";
-    DelayP98 "delay_p98_s" "message delay, 98 %" "s" Flow
+    DelayP98 "delay_p98_s" "98th percentile of message delay" "s" Flow
         "98th percentile of the message delay. A TCP message that has not arrived at the end of the run is included if it has waited longer than the percentile, and otherwise excluded; null if the percentile falls among messages that have not arrived. Lost datagrams are excluded.";
     DelayMax "delay_max_s" "message delay, largest" "s" Flow
         "Largest delay of the messages that arrived.";
-    DeadlineMet "deadline_met_ratio" "in time" "" Flow
+    DeadlineMet "deadline_met_ratio" "deadline met" "" Flow
         "Share of the messages that arrived within the deadline, among those due at least a deadline before the end of the run; messages that did not arrive count as late.";
     SegmentLoss "segment_loss_ratio" "segment loss" "" Flow
         "Share of the data segments sent that were dropped or lost on the path of the connections of this row, including drops at the full buffer of an aggregator.";

@@ -27,7 +27,7 @@ pub(super) fn write_all(page: &mut String, root: &Value, heading: &str) {
     body(page, root);
     for (name, paths) in types_with_paths(root) {
         let schema = &root["$defs"][&name];
-        *page += &format!("\n## {}\n\n{}\n", words(&name), text(schema));
+        *page += &format!("\n## {}\n\n{}\n", type_title(&name), text(schema));
         let shown: Vec<_> =
             paths.iter().take(PATHS_SHOWN).map(|path| format!("`{path}`")).collect();
         let more = if paths.len() > PATHS_SHOWN { " and elsewhere" } else { "" };
@@ -100,8 +100,8 @@ fn body(page: &mut String, schema: &Value) {
     }
     *page += "\n| one of | type | meaning |\n|---|---|---|\n";
     for choice in listed {
-        if let Some(word) = choice["const"].as_str() {
-            *page += &format!("| `\"{word}\"` | word | {} |\n", text(choice));
+        if let Some(value) = choice["const"].as_str() {
+            *page += &format!("| `\"{value}\"` | enum value | {} |\n", text(choice));
         } else if let Some((key, value)) =
             choice["properties"].as_object().and_then(|p| p.iter().next())
         {
@@ -122,15 +122,15 @@ fn default(schema: &Value, key: &str, property: &Value) -> String {
     }
 }
 
-/// The type of a key in words, with a link to its section.
+/// The name of the type of a key, with a link to its section.
 fn kind(schema: &Value) -> String {
     if let Some(name) = reference(schema) {
         let quantity = QUANTITIES.iter().find(|(quantity, _)| *quantity == name);
         return match quantity {
             Some((_, link)) => (*link).to_owned(),
             None => {
-                let words = words(name);
-                format!("[{}](#{})", words.to_lowercase(), words.to_lowercase().replace(' ', "-"))
+                let title = type_title(name).to_lowercase();
+                format!("[{title}](#{})", title.replace(' ', "-"))
             }
         };
     }
@@ -162,13 +162,13 @@ fn text(schema: &Value) -> String {
 }
 
 /// `LoadLatency` as `Load latency`.
-fn words(name: &str) -> String {
-    let mut words = String::new();
+fn type_title(name: &str) -> String {
+    let mut title = String::new();
     for (index, letter) in name.char_indices() {
         match letter.is_uppercase() && index > 0 {
-            true => words.extend([' ', letter.to_ascii_lowercase()]),
-            false => words.push(letter),
+            true => title.extend([' ', letter.to_ascii_lowercase()]),
+            false => title.push(letter),
         }
     }
-    words
+    title
 }

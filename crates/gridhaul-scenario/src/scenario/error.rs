@@ -23,7 +23,7 @@ pub struct Diagnostic {
     pub key: String,
     /// What is wrong and what was expected.
     pub message: String,
-    /// How to correct the error; empty if the message says it.
+    /// How to correct the error; empty if the message is sufficient.
     pub remedy: String,
     /// Location in the file, if known.
     pub location: Option<SourceLocation>,
@@ -45,7 +45,7 @@ pub struct SourceLocation {
 /// Number of diagnostics that are displayed; the number of the others follows.
 const SHOWN: usize = 10;
 
-/// Largest number of diagnostics that are collected. A file with more repeats one error, and locating
+/// Largest number of diagnostics that are collected. A file with more diagnostics contains one error many times, and locating
 /// each of them would take long.
 pub(super) const COLLECTED: usize = 100;
 

@@ -43,7 +43,7 @@ pub struct PlanLimit {
     /// Largest permitted mean delay of the messages (`delay_mean_s`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_mean: Option<Duration>,
-    /// Largest permitted 98th percentile of the message delay (`delay_p98_s`).
+    /// Largest permitted 98th percentile of message delay (`delay_p98_s`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_p98: Option<Duration>,
     /// Whether the deadline of the flow, or of its application profile, must be met: at least 98 % of

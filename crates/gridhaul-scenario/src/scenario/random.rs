@@ -237,7 +237,7 @@ mod tests {
             "duplicate = '0 %', corrupt = '0 %', corrupt_undetected = '0 %'",
             "outage = [{ start = '1 s', length = '1 s' }]",
             "aqm = { codel = {} }",
-            // A single connection has its own queue, whatever the hash is.
+            // A single connection has its own queue, for any hash.
             "aqm = { fq_codel = {} }",
             "load_latency = { oscillation = '0 s' }",
         ] {

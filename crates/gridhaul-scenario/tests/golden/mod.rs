@@ -9,10 +9,10 @@ pub(crate) fn check(path: &str, text: &str) {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).unwrap();
         }
-        // At once: another test may read the file meanwhile.
-        let fresh = path.with_extension("new");
-        std::fs::write(&fresh, text).unwrap();
-        std::fs::rename(&fresh, &path).unwrap();
+        // Renamed in one step, because another test may read the file at the same time.
+        let temporary = path.with_extension("new");
+        std::fs::write(&temporary, text).unwrap();
+        std::fs::rename(&temporary, &path).unwrap();
         return;
     }
     let expected = std::fs::read_to_string(&path).unwrap_or_default();
@@ -20,7 +20,7 @@ pub(crate) fn check(path: &str, text: &str) {
         (1..).zip(expected.lines().zip(text.lines())).find(|(_, (one, other))| one != other)
     {
         panic!(
-            "{} is stale at line {line}; look at the difference, then GRIDHAUL_UPDATE=1 cargo test\n\
+            "{} is out of date at line {line}; review the difference, then run GRIDHAUL_UPDATE=1 cargo test\n\
              expected {expected}\n   found {found}",
             path.display()
         );

@@ -181,7 +181,7 @@ fn link() -> impl Strategy<Value = Link> {
             reverse: other,
         }
     });
-    // A line whose directions say part of it themselves.
+    // A power line with directions that set some of its keys themselves.
     (plain, option::of(power_line()), any::<[bool; 2]>()).prop_map(|(link, line, [rate, level])| {
         let complete = |direction: Option<Direction>| {
             let Some(line) = &line else { return direction };

@@ -129,7 +129,7 @@ pub enum Violation {
     Upstream {
         /// Sent by the aggregator.
         sent: u64,
-        /// Received at the far end.
+        /// Received at the other end.
         received: u64,
         /// Acknowledged to the aggregator.
         acknowledged: u64,

@@ -19,7 +19,7 @@ pub(crate) enum EmuCommand {
     /// addresses where a route exists, and their packets pass the links of the scenario. If the
     /// scenario has a sweep, its first point is used. Nothing is recorded.
     Up(EmuUpArgs),
-    /// Remove namespaces left behind by killed runs
+    /// Remove the namespaces of killed runs
     Clean,
 }
 

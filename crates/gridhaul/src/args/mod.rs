@@ -6,6 +6,7 @@ mod model;
 mod options;
 mod run;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -52,6 +53,12 @@ pub(crate) enum Command {
     /// Build the network of a scenario from network namespaces, for your own programs
     #[command(subcommand)]
     Emu(EmuCommand),
+    /// Measure power-grid protocols message by message: latency, reliability, outages, efficiency
+    #[command(disable_help_flag = true)]
+    Measure(ProgramArgs),
+    /// Run the relay daemon: aggregation of meters with durable storage
+    #[command(disable_help_flag = true)]
+    Relay(ProgramArgs),
     /// Validate scenario files without running them
     Check(CheckArgs),
     /// Print the JSON Schema of scenarios (for completion in editors) or of answers
@@ -78,6 +85,14 @@ impl Command {
             _ => false,
         }
     }
+}
+
+/// Arguments for a program of its own, which parses them.
+#[derive(Debug, Args)]
+pub(crate) struct ProgramArgs {
+    /// Arguments of the program; `--help` lists them
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    pub(crate) args: Vec<OsString>,
 }
 
 /// Arguments of `check`.

@@ -10,5 +10,6 @@ pub(crate) mod error;
 pub(crate) mod model;
 pub(crate) mod paper;
 pub(crate) mod plan;
+pub(crate) mod program;
 pub(crate) mod run;
 pub(crate) mod schema;

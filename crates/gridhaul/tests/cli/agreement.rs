@@ -1,4 +1,4 @@
-//! Agreement of model and simulation: every point of every scenario that both accept.
+//! Agreement of model and simulation at every point of every scenario that both accept.
 //!
 //! Goodput, loss, mean and 98th-percentile delay agree within 10 % of the simulated value, or the scenario lists
 //! the deviation with its reason in a comment, and the reason is still needed:
@@ -8,8 +8,8 @@
 //! # deviation: delay_p98_s at `false`: the first message also waits for the handshake
 //! ```
 //!
-//! The first sets a key for this test (more replications, a shorter run); the second names the column and the
-//! swept values (none where nothing is swept).
+//! The first comment sets a key for this test (more replications, a shorter run); the second names the column and the
+//! swept values (none without a sweep).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -25,12 +25,12 @@ use crate::support::repository;
 const COMPARED: [Metric; 4] =
     [Metric::Goodput, Metric::SegmentLossTotal, Metric::DelayMean, Metric::DelayP98];
 
-/// Papers whose scenarios both accept and that take moments.
+/// Papers whose scenarios both backends accept and that take less than a minute.
 const PAPERS: [&str; 2] = ["papers/hybrid/section3_2.toml", "papers/hybrid/table5.toml"];
 
-/// Scenarios of which nothing is compared, and a key that the model refuses in them.
+/// Scenarios without a comparison, each with a key that the model refuses.
 const REFUSED: [(&str, &str); 2] =
-    [("collectors.toml", "synchronised"), ("midnight.toml", "synchronised")];
+    [("aggregators.toml", "synchronised"), ("midnight.toml", "synchronised")];
 
 /// A deviation that a scenario lists: column and swept values.
 type Listed = (String, String);
@@ -79,11 +79,11 @@ fn differ(metric: Metric, model: f64, simulated: f64) -> bool {
 }
 
 /// Compares the rows of flows at one point; returns the columns that differ and appends to the table.
-fn compare(place: &str, model: &Point, simulated: &Point, table: &mut String) -> BTreeSet<String> {
+fn compare(point: &str, model: &Point, simulated: &Point, table: &mut String) -> BTreeSet<String> {
     let mut columns = BTreeSet::new();
     for row in &simulated.flows {
         let Some(other) = model.flows.iter().find(|other| other.name == row.name) else { continue };
-        // Aggregators' own connections have neither message delays nor all stages of the loss.
+        // Upstream connections of aggregators have neither message delays nor the loss of all stages.
         let metrics = COMPARED.iter().filter(|_| !row.name.contains('>'));
         for &metric in metrics {
             let value = |row: &Row| row.mean(metric);
@@ -92,7 +92,7 @@ fn compare(place: &str, model: &Point, simulated: &Point, table: &mut String) ->
             let differs = differ(metric, equations, packets);
             let mark = if differs { "DIFFER" } else { "agree" };
             *table += &format!(
-                "{place:60} {:12} {column:26} {equations:12.5e} {packets:12.5e} {mark}\n",
+                "{point:60} {:12} {column:26} {equations:12.5e} {packets:12.5e} {mark}\n",
                 row.name
             );
             if differs {
@@ -107,7 +107,7 @@ fn values(point: &ScenarioPoint) -> String {
     point.parameters.values().cloned().collect::<Vec<_>>().join(", ")
 }
 
-/// Compares every point of a file that both accept. Returns how many, and what is wrong with the list.
+/// Compares every point of a file that both accept. Returns the number of points, and the errors in the list of deviations.
 fn check(file: &str, table: &mut String) -> (usize, Vec<String>) {
     let (scenario, text) = read(file);
     let listed = comments(&text).1;
@@ -121,11 +121,11 @@ fn check(file: &str, table: &mut String) -> (usize, Vec<String>) {
         let simulated = Sim::default().run(scenario, &NoProgress).unwrap();
         compared += 1;
         let at = values(&point);
-        let place = format!("{file} {at}");
-        for column in compare(&place, &model.points[0], &simulated.points[0], table) {
+        let name = format!("{file} {at}");
+        for column in compare(&name, &model.points[0], &simulated.points[0], table) {
             let key = (column, at.clone());
             if !listed.contains_key(&key) {
-                wrong.push(format!("{place}: {} differs and is not listed", key.0));
+                wrong.push(format!("{name}: {} differs and is not listed", key.0));
             }
             needed.insert(key);
         }

@@ -1,8 +1,12 @@
 //! Every command in a `sh` block of the documents is run, and other commands (`cargo xtask ...`) must exist.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use crate::support::{Desk, repository, words};
 
@@ -10,10 +14,12 @@ use crate::support::{Desk, repository, words};
 fn documents() -> Vec<PathBuf> {
     let mut files: Vec<_> =
         ["README.md", "CONTRIBUTING.md"].map(|name| repository().join(name)).into();
-    for folder in ["docs", "docs/guides", "papers", "papers/hybrid", "papers/medx", "papers/sa-tcp"]
-    {
-        let entries = fs::read_dir(repository().join(folder)).into_iter().flatten();
-        let paths = entries.map(|entry| entry.unwrap().path());
+    let mut folders =
+        ["docs", "docs/guides", "papers"].map(|name| repository().join(name)).to_vec();
+    let papers = fs::read_dir(repository().join("papers")).unwrap();
+    folders.extend(papers.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()));
+    for folder in folders {
+        let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
         files.extend(paths.filter(|path| path.extension().is_some_and(|ending| ending == "md")));
     }
     files.sort();
@@ -49,7 +55,7 @@ fn arguments(line: &str) -> Option<&str> {
     starts.into_iter().find_map(|start| line.strip_prefix(start))
 }
 
-/// A folder in which the paths of the documents exist.
+/// A temporary folder with the files that the documents name.
 fn desk() -> Desk {
     let desk = Desk::new();
     for folder in ["scenarios", "papers/sa-tcp"] {
@@ -67,7 +73,8 @@ fn desk() -> Desk {
 
 /// Commands that take minutes, and an option that shortens them. They run unmodified in
 /// `every_long_command_in_the_documents_works`.
-const LONG: [(&str, &str); 1] = [("plan scenarios/district.toml", " --verify none")];
+const LONG: [(&str, &str); 2] =
+    [("plan scenarios/district.toml", " --verify none"), ("paper plc", " --quick")];
 
 /// The arguments to run; `None` if this test skips the command.
 fn chosen(arguments: &str, long: bool) -> Option<String> {
@@ -90,42 +97,58 @@ fn every_long_command_in_the_documents_works() {
     assert!(run_commands(true) >= LONG.len(), "few commands were found");
 }
 
-/// Runs the commands of all documents. Returns how many there were.
+/// Runs the commands of all documents, two documents at a time, and returns the number of commands.
 fn run_commands(long: bool) -> usize {
-    let mut run = 0;
-    // A paper takes a while and gives the same wherever it is named.
-    let mut papers = std::collections::BTreeSet::new();
-    for file in documents() {
-        let desk = desk();
-        for line in commands(&fs::read_to_string(&file).unwrap()) {
-            let place = format!("{}: {line}", file.display());
-            let (call, target) = match line.split_once(" > ") {
-                Some((call, target)) => (call, Some(target.trim())),
-                None => (line.as_str(), None),
-            };
-            if crate::kernel::runs(&file, &line)
-                || crate::emu::runs(&line)
-                || line.starts_with("gridhaul paper ") && !papers.insert(line.clone())
-            {
-                continue;
-            }
-            if let Some(arguments) = arguments(call) {
-                let Some(arguments) = chosen(arguments, long) else { continue };
-                let done = desk.run(&arguments);
-                assert_eq!(done.code, Some(0), "{place}\n{}\n{}", done.out, done.err);
-                if let Some(target) = target {
-                    fs::write(desk.dir.path().join(target), done.out).unwrap();
+    let files = Mutex::new(documents());
+    let commands = AtomicUsize::new(0);
+    // A command of a paper is run once, even if several documents contain it.
+    let papers = Mutex::new(BTreeSet::new());
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let Some(file) = files.lock().unwrap().pop() else { break };
+                    let first = |line: &str| papers.lock().unwrap().insert(line.to_owned());
+                    commands.fetch_add(run_document(&file, long, first), Ordering::Relaxed);
                 }
-                run += 1;
-            } else {
-                assert!(known(&line), "{place}: nothing tests this command");
+            });
+        }
+    });
+    commands.into_inner()
+}
+
+/// Runs the commands of a document. `first_use` returns whether no document has used this command of a paper yet.
+fn run_document(file: &Path, long: bool, first_use: impl Fn(&str) -> bool) -> usize {
+    let mut run = 0;
+    let desk = desk();
+    for line in commands(&fs::read_to_string(file).unwrap()) {
+        let place = format!("{}: {line}", file.display());
+        let (call, target) = match line.split_once(" > ") {
+            Some((call, target)) => (call, Some(target.trim())),
+            None => (line.as_str(), None),
+        };
+        if crate::kernel::runs(file, &line)
+            || crate::emu::runs(&line)
+            || line.starts_with("gridhaul paper ") && !first_use(&line)
+        {
+            continue;
+        }
+        if let Some(arguments) = arguments(call) {
+            let Some(arguments) = chosen(arguments, long) else { continue };
+            let done = desk.run(&arguments);
+            assert_eq!(done.code, Some(0), "{place}\n{}\n{}", done.out, done.err);
+            if let Some(target) = target {
+                fs::write(desk.dir.path().join(target), done.out).unwrap();
             }
+            run += 1;
+        } else {
+            assert!(known(&line), "{place}: nothing tests this command");
         }
     }
     run
 }
 
-/// Commands that are tested elsewhere, or that only fetch and build.
+/// Commands that other tests run, or that only download and build.
 fn known(line: &str) -> bool {
     let words = words(line);
     let words: Vec<_> = words.iter().map(String::as_str).collect();
@@ -151,7 +174,7 @@ fn known(line: &str) -> bool {
 }
 
 #[test]
-fn links_between_documents_lead_somewhere() {
+fn links_between_documents_exist() {
     for file in documents() {
         let text = fs::read_to_string(&file).unwrap();
         for (start, _) in text.match_indices("](") {

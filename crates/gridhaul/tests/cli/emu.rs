@@ -15,13 +15,13 @@ use std::time::{Duration, Instant};
 use crate::documents::commands;
 use crate::support::{Desk, SMALL, has_all, repository, words};
 
-/// Whether the tests here run this line of a document, or this machine cannot.
+/// Whether a test of this file runs this line of a document, or the machine cannot run it.
 pub(crate) fn runs(line: &str) -> bool {
     let held = line.starts_with("gridhaul emu up") || line.starts_with("ip netns exec gh-");
     held || line.contains("emu") && line.starts_with("gridhaul ") && !can_create_namespaces()
 }
 
-/// Whether this machine lets us make networks.
+/// Whether this machine permits the creation of namespaces.
 pub(crate) fn can_create_namespaces() -> bool {
     let root = succeeds("unshare", &["--net", "true"]) && Path::new("/dev/net/tun").exists();
     has_all(if root { &[] } else { &["root and /dev/net/tun"] })
@@ -33,7 +33,7 @@ fn succeeds(program: &str, args: &[&str]) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// Waits until something holds, for up to ten seconds.
+/// Waits up to ten seconds for a condition.
 #[expect(clippy::disallowed_methods, reason = "another process is waited for, in real time")]
 fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
     let begin = Instant::now();
@@ -82,7 +82,7 @@ fn names(prefix: &str) -> usize {
 }
 
 #[test]
-fn a_killed_run_leaves_nothing() {
+fn a_killed_run_leaves_no_namespace() {
     if !can_create_namespaces() {
         return;
     }
@@ -98,12 +98,12 @@ fn a_killed_run_leaves_nothing() {
     signal(&child, "-KILL");
     child.wait().unwrap();
     wait_for("they are gone", || still_there(&namespaces).is_empty());
-    // The lock beside the folder is free again: the kernel has released it with its process.
+    // The kernel has released the lock of the folder with its process.
     let left = desk.names("results");
     assert!(left.iter().all(|name| name == ".small.lock"), "{left:?}");
 }
 
-/// What a process keeps open of BPF: `prog`, `map` or `link`, and its number.
+/// BPF objects that a process keeps open: `prog`, `map` or `link`, and the number.
 fn bpf_of(process: u32) -> BTreeSet<(String, String)> {
     let files = fs::read_dir(format!("/proc/{process}/fdinfo")).into_iter().flatten().flatten();
     let texts = files.filter_map(|file| fs::read_to_string(file.path()).ok());
@@ -182,7 +182,7 @@ fn recordings_are_named_after_their_backend() {
 }
 
 #[test]
-fn a_network_ends_without_leftovers() {
+fn a_network_removes_its_namespaces_at_the_end() {
     if !can_create_namespaces() {
         return;
     }
@@ -221,7 +221,7 @@ fn the_longest_prefix_is_named_and_works() {
     wait_for("the network stands", || succeeds("ip", &["netns", "exec", &name, "true"]));
     signal(&child, "-INT");
     assert_eq!(child.wait().unwrap().code(), Some(0));
-    // A node's name alone may be too long.
+    // The name of a node alone may exceed the limit.
     let nodes = SMALL.replace("b = {}", &format!("{} = {{}}", "y".repeat(254)));
     let nodes = nodes.replace("to = \"b\"", &format!("to = \"{}\"", "y".repeat(254)));
     let done = desk.file("small.toml", nodes).run("emu up small.toml");
@@ -257,7 +257,7 @@ fn the_network_of_the_guide_serves_other_programs() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
-/// In place of a bulk load.
+/// Replaces the bulk load.
 const DATAGRAMS: &str =
     "transport = \"datagram\"\nload.periodic = { size = \"400 B\", every = \"50 ms\" }";
 
@@ -307,13 +307,13 @@ fn emu_clean_removes_the_namespaces_of_a_killed_network() {
     assert_eq!(names("ght2"), 2, "names outlive a kill");
     let swept = desk.run("emu clean");
     assert_eq!(swept.code, Some(0), "{}", swept.err);
-    // Another test's sweep may have come first.
+    // `emu clean` of a concurrent test may have removed the namespaces.
     assert_eq!(names("ght2"), 0);
     assert!(desk.run("emu clean").out.is_empty(), "nothing is left for a second time");
 }
 
 #[test]
-fn a_device_that_somebody_deletes_ends_the_network_with_its_name() {
+fn a_network_whose_device_is_deleted_ends_and_names_the_device() {
     if !can_create_namespaces() {
         return;
     }
@@ -344,5 +344,5 @@ fn too_few_open_files_are_an_error_with_a_remedy() {
     assert_eq!(desk.names("."), ["small.toml"], "nothing is half written");
 }
 
-/// A device that everybody may open, as most distributions have it.
+/// A device that every user may open, as in most distributions.
 const OPEN: &str = "mknod tun c 10 200; chmod 666 tun; mount --bind tun /dev/net/tun;";

@@ -17,13 +17,13 @@ pub(crate) fn runs(file: &Path, line: &str) -> bool {
     file == repository().join(GUIDE) && (line.starts_with("gridhaul cc ") || in_network(line))
 }
 
-/// Commands that change the network of the machine: here, of a namespace.
+/// Whether a command changes the network of the machine; the test runs such commands in a namespace.
 fn in_network(line: &str) -> bool {
     ["ip ", "sysctl ", "ss "].iter().any(|start| line.starts_with(start))
 }
 
-/// Names in the kernel are the machine's, so tests that load something run one after the other. `None`: this
-/// machine cannot run them, which in CI is an error.
+/// The names of loaded algorithms are machine-wide, so tests that load one run in sequence. `None`: this
+/// machine cannot run these tests, which is an error in CI.
 fn permit() -> Option<Permit> {
     let missing = gridhaul_cc::missing_requirements();
     let missing: Vec<_> = missing.iter().map(|it| format!("{} ({})", it.what, it.remedy)).collect();
@@ -47,7 +47,7 @@ fn the_commands_of_the_guide_work() {
     let desk = Desk::new();
     let namespace = Namespace(format!("ghcli{}", std::process::id()));
     let space = &namespace.0;
-    // The addresses of the guide: a collector with an upstream.
+    // The addresses of the guide: an aggregator with an upstream link.
     ip(&format!("netns add {space}"));
     ip(&format!("-n {space} link add name up type veth peer name down"));
     ip(&format!("-n {space} address add 192.0.2.2/24 dev up"));
@@ -75,7 +75,7 @@ fn the_commands_of_the_guide_work() {
     assert_nothing_is_left(&desk);
 }
 
-/// A network namespace, gone when it is dropped: its default would hold an algorithm.
+/// A network namespace that is removed on drop: its default setting would keep an algorithm in use.
 struct Namespace(String);
 
 impl Drop for Namespace {
@@ -90,7 +90,7 @@ fn ip(line: &str) {
 }
 
 #[test]
-fn a_second_load_names_the_first() {
+fn a_second_load_is_refused_and_names_the_first() {
     let Some(_permit) = permit() else { return };
     let desk = Desk::new();
     assert_eq!(desk.run("cc load vegas").code, Some(0));
@@ -123,7 +123,7 @@ fn status_lists_the_parameters() {
 }
 
 #[test]
-fn a_killed_holder_leaves_nothing() {
+fn a_killed_load_with_hold_leaves_no_algorithm() {
     let Some(_permit) = permit() else { return };
     let desk = Desk::new();
     let mut holder = desk.command("cc load --hold").stdout(Stdio::piped()).spawn().unwrap();
@@ -167,12 +167,12 @@ fn options_of_algorithms_that_are_not_loaded_are_rejected() {
     assert_nothing_is_left(&desk);
 }
 
-/// Without privileges the message says which are missing.
+/// The message lists the missing privileges.
 #[test]
 fn without_root_the_permissions_are_named() {
     let Some(_permit) = permit() else { return };
     let program = Path::new(env!("CARGO_BIN_EXE_gridhaul"));
-    // The folder of the build may be closed to others.
+    // Other users may not be able to read the folder of the build.
     let place = tempfile::tempdir_in("/dev/shm").unwrap();
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(place.path(), open).unwrap();
@@ -195,7 +195,7 @@ fn without_root_the_permissions_are_named() {
     assert_eq!(desk.run("cc unload").out, "unloaded: gh_vegas\n");
 }
 
-/// As on a kernel that was built without type information.
+/// Simulates a kernel that was built without type information.
 #[test]
 fn without_type_information_the_error_names_the_kernel_option() {
     let Some(_permit) = permit() else { return };
@@ -211,7 +211,7 @@ fn without_type_information_the_error_names_the_kernel_option() {
     assert_nothing_is_left(&Desk::new());
 }
 
-/// The kernel frees what nobody uses a moment later.
+/// The kernel frees unused objects with a delay.
 #[expect(clippy::disallowed_methods, reason = "waits for the kernel")]
 fn assert_nothing_is_left(desk: &Desk) {
     let mut status = String::new();

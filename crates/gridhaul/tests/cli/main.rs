@@ -1,15 +1,16 @@
-//! The command line from outside: the built program, an empty folder, exit codes and texts.
+//! Tests of the command line: each runs the built program in an empty folder and checks exit code, output and files.
 
 mod agreement;
-mod broken;
 mod documents;
 mod emu;
 mod help;
+mod invalid_input;
 mod kernel;
 mod model;
 mod output;
 mod plan;
 mod planned;
+mod program;
 mod robust;
 mod run;
 mod statistics;

@@ -32,7 +32,7 @@ fn the_results_of_two_backends_are_compared() {
     assert_eq!(done.code, Some(0), "{done:?}");
     let header = done.out.lines().next().unwrap();
     assert!(header.contains("sim") && header.contains("model") && header.contains("difference"));
-    // Four segments of 1448 B and 52 B of headers a round trip, without random numbers: both backends agree.
+    // Four segments of 1448 B and 52 B of headers per round trip, without random numbers: both backends agree.
     let goodput = done.out.lines().find(|line| line.contains("goodput")).unwrap();
     assert!(goodput.contains("+0.") || goodput.contains("-0."), "{goodput}");
     assert!(done.err.contains("model: flow.f") && done.err.contains("receive window"), "{done:?}");
@@ -53,7 +53,7 @@ fn a_sweep_is_one_table_and_compare_takes_one_scenario() {
     let vary = "--vary 'link.line.both.delay=lin:10 ms:100 ms:6'";
     let done = desk.run(&format!("sweep line.toml --on model,sim {vary} --quiet"));
     assert_eq!(done.code, Some(0), "{done:?}");
-    // A heading, a rule, the points and a note.
+    // Heading, rule, one line per point, and a note.
     assert_eq!(done.out.lines().count(), 1 + 1 + 6 + 1, "{}", done.out);
     let done = desk.run("compare line.toml --on sim,model --only goodput_bit_per_s");
     assert_eq!(done.code, Some(0), "{done:?}");
@@ -78,7 +78,7 @@ fn unsupported_keys_are_rejected_before_the_run() {
 }
 
 #[test]
-fn chains_are_printed_in_three_forms() {
+fn chains_are_printed_in_three_formats() {
     let desk = Desk::new();
     let chain = |more: &str| {
         let done =
@@ -117,11 +117,11 @@ fn the_chain_of_an_aggregator_is_printed() {
         assert_eq!(done.code, Some(0), "{done:?}");
         done.out
     };
-    // Almost no queueing: a round of one second; of one segment, 90 % arrive, and Reno grows.
+    // Almost no queueing: a round takes one second. A single segment arrives with a probability of 90 %, and Reno grows.
     let table = chain("--rules paper --load '0 %'");
     assert!(table.contains("| avoidance 1 | avoidance 2 | 0.900000 |"), "{table}");
     assert!(!table.contains("constant window"));
-    // Vegas doubles in every other round.
+    // Vegas doubles its window in every second round.
     assert!(
         chain("--window 8 --congestion-control vegas")
             .contains("| slow start, constant window 2 (threshold 4) |")

@@ -29,7 +29,7 @@ fn answer(done: &Done) -> Answer {
     serde_json::from_str(&done.out).unwrap()
 }
 
-/// The numbers of the CSV are those of the JSON, in the columns that the reference names.
+/// The CSV contains the numbers of the JSON, in the columns that the reference lists.
 #[test]
 fn csv_has_a_line_for_each_row_of_each_point_and_backend() {
     let desk = Desk::new().file("swept.toml", swept());
@@ -100,9 +100,9 @@ fn only_selected_columns_are_printed_and_the_results_keep_all() {
     }
 }
 
-/// `COLUMNS` stands for the width of a terminal.
+/// The environment variable `COLUMNS` sets the width of the terminal.
 #[test]
-fn tables_are_as_wide_as_the_terminal_at_most() {
+fn tables_are_at_most_as_wide_as_the_terminal() {
     let desk = Desk::new().file("swept.toml", swept()).file("small.toml", SMALL);
     for line in [
         "run swept.toml -q",
@@ -148,7 +148,7 @@ fn options_replace_sweeps_of_the_file_with_a_note() {
         ["7 Mbit/s", "8 Mbit/s"].contains(&&*point.parameters["link.wire.both.rate"])
     }));
 
-    // A key that varies together with another: the other stays.
+    // Of two keys that vary together, one is replaced: the other is still swept.
     let done = desk.run("run swept.toml --seed 9 --json");
     assert!(done.err.contains("--seed 9 replaces the 2 values"), "{done:?}");
     assert!(done.err.contains("`link.wire.both.delay` no longer vary"), "{done:?}");
@@ -174,14 +174,14 @@ fn options_replace_sweeps_of_the_file_with_a_note() {
 }
 
 #[test]
-fn a_scenario_comes_through_standard_input() {
+fn a_scenario_is_read_from_standard_input() {
     let trace = SMALL.replace("load = \"bulk\"", "load.trace.file = \"day.csv\"");
     let desk = Desk::new().file("day.csv", "time_s,bytes\n1,200\n2,200\n");
     for name in ["-", "/dev/stdin"] {
         let done = piped(&desk, &format!("run {name} --json"), &trace);
         assert_eq!(answer(&done).points[0].flows[0].metrics[&Metric::Messages].mean, Some(2.0));
         assert!(done.err.contains("results/stdin/report.html"), "{done:?}");
-        // The merged scenario finds its trace from elsewhere.
+        // The merged scenario finds its trace from another folder.
         let again = desk.run("run results/stdin/scenario.toml --json --out elsewhere/again");
         assert_eq!(again.out, done.out);
         assert_eq!(
@@ -201,7 +201,7 @@ fn a_scenario_comes_through_standard_input() {
 }
 
 #[test]
-fn errors_point_into_arguments() {
+fn errors_show_the_position_in_an_argument() {
     let desk = Desk::new().file("small.toml", SMALL);
     for (line, under) in [
         ("run small.toml --set 'link.wire.both.rate=3 km'", "3 km"),
@@ -223,9 +223,9 @@ fn errors_point_into_arguments() {
     }
 }
 
-/// Rows of a trace are read while the run goes on: the first row is right.
+/// The rows of a trace are read during the run; only the first row is valid.
 #[test]
-fn errors_point_into_traces() {
+fn errors_show_the_position_in_a_trace() {
     let trace = SMALL.replace("load = \"bulk\"", "load.trace.file = \"day.csv\"");
     let desk = Desk::new().file("day.toml", trace).file("day.csv", "time_s,bytes\n1,200\n2, x7\n");
     let done = desk.run("run day.toml");

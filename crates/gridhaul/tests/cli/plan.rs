@@ -50,7 +50,7 @@ fn the_winner_is_simulated_and_can_be_run() {
     let limits = plan["winner"]["limits"].as_array().unwrap();
     assert_eq!(limits.len(), 2);
     assert!(limits.iter().all(|limit| limit["sim_met"] == true), "{limits:?}");
-    // Model and simulation both have a value of the delay.
+    // Both model and simulation determine the delay.
     assert!(limits[1]["model"].is_f64() && limits[1]["sim"].is_f64(), "{limits:?}");
     assert_eq!(plan["simulated"][0]["result"], "met", "{}", plan["simulated"]);
     let seeds = plan["simulated"][0]["seeds"].as_array().unwrap();
@@ -65,9 +65,9 @@ fn the_winner_is_simulated_and_can_be_run() {
     assert_eq!(*loss, limits[0]["sim_runs"][0], "the first replication has the seed of the file");
 }
 
-/// A district whose meters time out although nothing is lost: the power line is so slow and busy that round
-/// trips are often longer than 200 ms, the least timeout of ns-2. The analytical model does not
-/// include these retransmissions.
+/// Meters whose retransmission timers expire although no packet is lost: on the saturated low-rate power line, round-trip
+/// times are often longer than 200 ms, the minimum timeout of ns-2. The analytical model does not include these spurious
+/// retransmissions.
 const SPURIOUS: &str = r#"
 title = "A slow power line"
 duration = "10 min"
@@ -130,7 +130,7 @@ fn if_model_and_simulation_differ_the_simulation_decides() {
 
 #[test]
 fn a_synchronised_start_without_established_connections_is_invalid() {
-    // All meters connect at once: their SYNs overflow a queue of 20 packets repeatedly.
+    // All meters connect at the same time: their SYNs overflow a queue of 20 packets repeatedly.
     let storm = SPURIOUS
         .replace("load.on_off = {", "start_spread = \"0 s\"\nload.on_off = {")
         .replace("[1, 2, 3, 4]", "[2]")

@@ -1,4 +1,4 @@
-//! Recommended configurations, simulated with other seeds and run on the emulator.
+//! Recommended configurations of plans meet their limits when they are simulated with other seeds, and on the emulator.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::support::{Desk, repository};
 /// Seeds that no plan uses: plans start with seed 1.
 const SEEDS: [u64; 5] = [9001, 9002, 9003, 9004, 9005];
 
-/// A value of a flow in the answer to one run; `None` where it has none.
+/// Mean of a metric of a flow in the answer to one run; `None` if it is null.
 fn value(answer: &Value, flow: &str, metric: &str) -> Option<f64> {
     let rows = answer["points"][0]["flows"].as_array().unwrap();
     let row = rows.iter().find(|row| row["name"] == flow).unwrap();
@@ -16,30 +16,27 @@ fn value(answer: &Value, flow: &str, metric: &str) -> Option<f64> {
 }
 
 /// Checks every limit of the winner of a plan in one run.
-fn assert_limits_met(plan: &Value, answer: &Value, place: &str) {
+fn assert_limits_met(plan: &Value, answer: &Value, run: &str) {
     let limits = plan["winner"]["limits"].as_array().unwrap();
     assert!(!limits.is_empty());
     for limit in limits {
         let (flow, kind) = (limit["flow"].as_str().unwrap(), limit["limit"].as_str().unwrap());
         let of = |metric| {
-            value(answer, flow, metric).unwrap_or_else(|| panic!("{place}: {flow} has no {metric}"))
+            value(answer, flow, metric).unwrap_or_else(|| panic!("{run}: {flow} has no {metric}"))
         };
         let found = match kind {
             "loss" => of("segment_loss_total_ratio"),
             "delay_mean" => of("delay_mean_s"),
             "delay_p98" => of("delay_p98_s"),
             "deadline" => 1.0 - of("deadline_met_ratio"),
-            other => panic!("{other} is not known here"),
+            other => panic!("unknown limit {other}"),
         };
         let bound = limit["bound"].as_f64().unwrap();
-        assert!(
-            found <= bound + 1e-12,
-            "{place}: {kind} of {flow} is {found}, the limit is {bound}"
-        );
+        assert!(found <= bound + 1e-12, "{run}: {kind} of {flow} is {found}, the limit is {bound}");
     }
     for warning in answer["warnings"].as_array().unwrap() {
         let message = warning["message"].as_str().unwrap();
-        assert!(!message.contains("opened"), "{place}: {message}");
+        assert!(!message.contains("opened"), "{run}: {message}");
     }
 }
 
@@ -53,7 +50,7 @@ fn planned(desk: &Desk, name: &str, settings: &str) -> Value {
     plan
 }
 
-/// Plans a scenario, and simulates what is recommended with seeds of its own.
+/// Plans a scenario and checks the limits of the recommended configuration by simulation with seeds that the plan did not use.
 fn assert_plan_holds(name: &str, settings: &str) {
     let desk = Desk::new();
     let plan = planned(&desk, name, settings);
@@ -105,14 +102,14 @@ fn the_radio_cell_meets_its_limits_on_500_real_connections() {
     }
     let desk = Desk::new();
     let plan = planned(&desk, "cell.toml", "");
-    // A machine that was too busy to keep time says so; then the run says nothing about the design.
+    // An answer that the emulator marks as not trustworthy, because the machine was too busy, does not count.
     for attempt in 1.. {
         let done = desk.run("run planned/scenario.toml --on emu --json -q");
         assert_eq!(done.code, Some(0), "{}", done.err);
         let answer: Value = serde_json::from_str(&done.out).unwrap();
         let warnings = answer["warnings"].to_string();
         if attempt < 5 && warnings.contains("not trustworthy") {
-            eprintln!("{warnings}: once more");
+            eprintln!("{warnings}: repeated");
             continue;
         }
         assert_limits_met(&plan, &answer, "emu");

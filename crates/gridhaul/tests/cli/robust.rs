@@ -1,4 +1,4 @@
-//! Robustness: mistyped numbers, interruptions, concurrent runs into one folder.
+//! Runs that are too large, interrupted runs, and concurrent runs into one folder.
 
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use crate::support::{Desk, SMALL};
 use gridhaul_scenario::answer::Answer;
 
-/// A run that does not end by itself within any test.
-fn endless() -> String {
+/// A scenario whose run takes longer than any test.
+fn long_scenario() -> String {
     SMALL.replace("5 s", "300000 h")
 }
 
@@ -20,7 +20,7 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Time that the processor has spent on a process: a busy machine does not count.
+/// CPU time of a process, which other load of the machine does not change.
 fn cpu_seconds(child: &Child) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
     let (_, fields) = stat.rsplit_once(')').unwrap();
@@ -35,9 +35,8 @@ fn signal(child: &Child, name: &str) {
     assert!(sent.success());
 }
 
-/// Oversized runs are rejected before they start.
 #[test]
-fn huge_numbers_are_rejected_with_key_estimate_limit_and_remedy() {
+fn runs_that_are_too_large_are_rejected_with_key_estimate_limit_and_remedy() {
     let shared = SMALL.replace("a = {}", "a = {}\nfar = {}");
     let far = "[link.far]\nfrom = \"far\"\nto = \"b\"\nboth.rate = \"1 Mbit/s\"\n[link.wire]";
     let desk =
@@ -74,14 +73,14 @@ fn huge_numbers_are_rejected_with_key_estimate_limit_and_remedy() {
         }
         assert_eq!(desk.names("."), ["far.toml", "small.toml"], "{line}");
     }
-    // Equations have no packets, and one replication is as good as many.
+    // Equations have no packets, and all replications are equal.
     let done = desk.run("run small.toml --on model --replications 1000000000 -q");
     assert_eq!(done.code, Some(0), "{done:?}");
 }
 
 #[test]
-fn an_interrupted_sweep_keeps_the_points_that_are_finished() {
-    // The first two points take a moment, the third does not end.
+fn an_interrupted_sweep_keeps_its_finished_points() {
+    // The first two points take less than a second, the third does not end.
     let desk = Desk::new().file("long.toml", SMALL);
     let line =
         "sweep long.toml --vary 'duration=5 s,6 s,300000 h' --threads 1 --ignore-estimate --json";
@@ -102,7 +101,7 @@ fn an_interrupted_sweep_keeps_the_points_that_are_finished() {
     assert!(answer.incomplete && answer.points.len() == 2);
     assert_eq!(answer.warnings[0].about, "run");
     assert_eq!(desk.names("results"), ["long-sweep"]);
-    // What is kept is what a run of these points alone gives.
+    // The finished points equal those of a run without the third point.
     let alone = desk.run("sweep long.toml --vary 'duration=5 s,6 s' --json --out alone");
     let alone: Answer = serde_json::from_str(&alone.out).unwrap();
     assert_eq!((alone.incomplete, &alone.points), (false, &answer.points));
@@ -124,8 +123,8 @@ fn an_interrupted_run_keeps_its_finished_replications() {
 }
 
 #[test]
-fn a_run_without_a_finished_replication_leaves_nothing() {
-    let desk = Desk::new().file("endless.toml", endless());
+fn an_interrupted_run_without_a_finished_replication_leaves_no_files() {
+    let desk = Desk::new().file("endless.toml", long_scenario());
     let mut command = desk.command("run endless.toml --ignore-estimate");
     let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     wait_until("the run has not begun", || cpu_seconds(&child) > 0.5);
@@ -137,7 +136,7 @@ fn a_run_without_a_finished_replication_leaves_nothing() {
 
 #[test]
 fn a_second_run_into_a_folder_is_rejected() {
-    let desk = Desk::new().file("endless.toml", endless()).file("small.toml", SMALL);
+    let desk = Desk::new().file("endless.toml", long_scenario()).file("small.toml", SMALL);
     let mut command = desk.command("run endless.toml --out here --ignore-estimate");
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let lock = desk.dir.path().join(".here.lock");
@@ -151,7 +150,7 @@ fn a_second_run_into_a_folder_is_rejected() {
     {
         assert!(done.err.contains(part), "{part}: {}", done.err);
     }
-    // Another folder beside it is free.
+    // Another results folder can be used at the same time.
     assert_eq!(desk.run("run small.toml --out there").code, Some(0));
     // A killed run removes nothing; the remaining lock file does not block the next run.
     child.kill().unwrap();

@@ -8,7 +8,7 @@ use gridhaul_scenario::answer::{Answer, Metric, Row};
 use gridhaul_scenario::scenario::Scenario;
 
 #[test]
-fn run_prints_a_table_and_leaves_a_folder() {
+fn run_prints_a_table_and_writes_a_results_folder() {
     let desk = Desk::new().file("small.toml", SMALL);
     let done = desk.run("run small.toml --series '1 s' --pcap wire");
     assert_eq!(done.code, Some(0), "{done:?}");
@@ -55,9 +55,9 @@ fn the_same_seed_gives_the_same_bytes() {
     }
 }
 
-/// The pictures of README.md are what the program draws today; `cargo xtask docs` draws them anew.
+/// Compares the pictures of README.md with the output of the program; `cargo xtask docs` regenerates them.
 #[test]
-fn the_pictures_of_the_readme_are_of_today() {
+fn the_pictures_of_the_readme_are_up_to_date() {
     let desk = Desk::new();
     let file = repository().join("scenarios/hybrid.toml");
     let done = desk.run(&format!("run '{}' --svg --quiet --out here", file.display()));
@@ -117,7 +117,7 @@ fn compare_takes_scenarios_folders_and_answers() {
 }
 
 #[test]
-fn answers_that_must_agree_and_do_not_end_with_1() {
+fn must_agree_exits_with_1_if_the_answers_differ() {
     let slow =
         SMALL.replace("1 Mbit/s", "500 kbit/s").replace("[node]", "replications = 3\n[node]");
     let desk = Desk::new().file("small.toml", SMALL).file("slow.toml", slow);
@@ -169,15 +169,15 @@ fn every_scenario_of_the_repository_is_answered() {
     let mut answered = 0;
     for entry in std::fs::read_dir(repository().join("scenarios")).unwrap() {
         let path = entry.unwrap().path();
-        let ask = |on: &str| {
+        let answer = |on: &str| {
             let line =
                 format!("run '{}' --on {on} --replications 1 --quiet --json", path.display());
             (desk.run(&line), line)
         };
-        let (mut done, mut line) = ask("sim");
+        let (mut done, mut line) = answer("sim");
         if done.err.contains("use `--on emu`") {
-            (done, line) = ask("emu --concurrent-runs 4");
-            if lacks_kernels(&done) {
+            (done, line) = answer("emu --concurrent-runs 4");
+            if lacks_emulator_prerequisites(&done) {
                 continue;
             }
         }
@@ -190,20 +190,20 @@ fn every_scenario_of_the_repository_is_answered() {
                 .any(|metric| row.mean(*metric).is_some_and(|mean| mean > 0.0))
         };
         assert!(rows.clone().all(|row| alive(&row)), "{line}: a flow carried nothing");
-        assert!(rows.clone().all(in_order), "{line}: delays contradict each other");
+        assert!(rows.clone().all(delays_are_consistent), "{line}: delays contradict each other");
         answered += 1;
     }
     assert!(answered >= 5);
 }
 
 /// Whether this machine lacks a prerequisite of the emulator, which is an error in CI.
-fn lacks_kernels(done: &Done) -> bool {
+fn lacks_emulator_prerequisites(done: &Done) -> bool {
     let lacks = done.code != Some(0) && done.err.contains("gridhaul doctor");
     !has_all(if lacks { slice::from_ref(&done.err) } else { &[] })
 }
 
 /// Whether the delays of a row can belong to one distribution, as far as they are known.
-fn in_order(row: &Row) -> bool {
+fn delays_are_consistent(row: &Row) -> bool {
     let known = |metric| row.mean(metric);
     let (Some(mean), Some(largest)) = (known(Metric::DelayMean), known(Metric::DelayMax)) else {
         return true;
@@ -317,16 +317,16 @@ fn compare_reports_which_deadlines_are_met() {
     assert!(of("fast").ends_with("NOT met"), "{deadlines}");
 }
 
-/// Wherever the program runs, and whether the file or the command line names them.
+/// Independent of the current folder, and of whether the file or the command line names the trace.
 #[test]
 fn trace_paths_are_relative_to_the_scenario() {
     let day = SMALL.replace("load = \"bulk\"", "load.trace.file = \"day.csv\"");
     let desk = Desk::new();
-    std::fs::create_dir(desk.dir.path().join("asked")).unwrap();
-    let desk = desk.file("asked/lost.toml", day.replace("day.csv", "lost.csv"));
-    let desk = desk.file("asked/day.toml", day).file("asked/bulk.toml", SMALL);
-    let desk = desk.file("asked/day.csv", "time_s,bytes\n1,200\n2,200\n");
-    let desk = desk.file("asked/night.csv", "time_s,bytes\n1,200\n2,200\n3,200\n");
+    std::fs::create_dir(desk.dir.path().join("other")).unwrap();
+    let desk = desk.file("other/lost.toml", day.replace("day.csv", "lost.csv"));
+    let desk = desk.file("other/day.toml", day).file("other/bulk.toml", SMALL);
+    let desk = desk.file("other/day.csv", "time_s,bytes\n1,200\n2,200\n");
+    let desk = desk.file("other/night.csv", "time_s,bytes\n1,200\n2,200\n3,200\n");
     let messages = |line: &str| -> Vec<Option<f64>> {
         let done = desk.run(line);
         assert_eq!(done.code, Some(0), "{done:?}");
@@ -334,15 +334,15 @@ fn trace_paths_are_relative_to_the_scenario() {
         let of = |row: &Row| row.metrics[&Metric::Messages].mean;
         answer.points.iter().map(|point| of(&point.flows[0])).collect()
     };
-    assert_eq!(messages("run asked/day.toml --json"), [Some(2.0)]);
+    assert_eq!(messages("run other/day.toml --json"), [Some(2.0)]);
     let vary = "--vary flow.up.load.trace.file=day.csv,night.csv";
-    assert_eq!(messages(&format!("sweep asked/day.toml {vary} --json")), [Some(2.0), Some(3.0)]);
+    assert_eq!(messages(&format!("sweep other/day.toml {vary} --json")), [Some(2.0), Some(3.0)]);
     let set = "--set 'flow.up.load={ trace = { file = \"night.csv\" } }'";
-    assert_eq!(messages(&format!("run asked/bulk.toml {set} --json --out new")), [Some(3.0)]);
-    // A trace that is replaced need not be there.
+    assert_eq!(messages(&format!("run other/bulk.toml {set} --json --out new")), [Some(3.0)]);
+    // A trace that the command line replaces need not exist.
     let set = "--set flow.up.load.trace.file=night.csv";
-    assert_eq!(messages(&format!("run asked/lost.toml {set} --json")), [Some(3.0)]);
-    let done = desk.run("run asked/lost.toml --set seed=2");
+    assert_eq!(messages(&format!("run other/lost.toml {set} --json")), [Some(3.0)]);
+    let done = desk.run("run other/lost.toml --set seed=2");
     assert_eq!(done.code, Some(2));
     assert!(done.err.contains("lost.toml: flow.up.load.trace.file: "), "{done:?}");
     // The merged scenario finds the traces from another folder and gives the same answer.
@@ -350,7 +350,7 @@ fn trace_paths_are_relative_to_the_scenario() {
     assert_eq!(desk.text("new/answer.json"), desk.text("again/answer.json"));
 }
 
-/// A program that the test needs. Where it is missing the test is left out, unless everything is
+/// A program that the test needs. If it is missing, the test is skipped, unless all programs are
 /// required, as in CI.
 fn tool(name: &'static str) -> Option<&'static str> {
     let path = std::env::var_os("PATH").unwrap_or_default();

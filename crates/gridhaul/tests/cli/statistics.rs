@@ -27,7 +27,7 @@ fn equal_replications_are_reported_as_deterministic() {
     assert_eq!(point["deterministic"], json!(true));
     let goodput = &point["flows"][0]["metrics"]["goodput_bit_per_s"];
     assert_eq!((&goodput["ci95"], &goodput["n"]), (&Value::Null, &json!(3)));
-    // One replication needs no explanation.
+    // With one replication no note is needed.
     assert!(!desk.run("run small.toml").out.contains("eterministic"));
 }
 
@@ -40,7 +40,7 @@ fn random_replications_have_intervals() {
 }
 
 #[test]
-fn points_of_a_sweep_are_deterministic_one_by_one() {
+fn each_point_of_a_sweep_is_deterministic_or_random() {
     let desk = Desk::new().file("small.toml", SMALL);
     let line = "sweep small.toml --replications 3 --vary 'link.wire.both.loss.bernoulli=0 %,2 %'";
     let done = desk.run(line);
@@ -88,7 +88,7 @@ fn unfinished_transfers_are_reported_with_the_completion_time() {
     let answer: Value = serde_json::from_str(&desk.text("results/files/answer.json")).unwrap();
     let metrics = &answer["points"][0]["flows"][0]["metrics"];
     assert_eq!(metrics["completion_time_s"]["censored"], json!(true));
-    // Without the mark: means over all.
+    // Without the mark, the mean includes all transfers.
     let done = desk.run("run files.toml --set 'duration=60 s' --replications 5");
     assert!(!done.out.contains("censored") && done.out.contains("transfers finished"), "{done:?}");
 }
@@ -108,7 +108,7 @@ fn comparisons_of_censored_times_are_unknown() {
 
 #[test]
 fn n_is_shown_where_a_metric_is_unknown_in_some_replications() {
-    // A message every 20 s from a random phase on: some runs of 5 s have none.
+    // A message every 20 s with a random phase: some runs of 5 s contain no message.
     let rare = "transport = \"datagram\"\nload.periodic = { size = \"100 B\", every = \"20 s\" }";
     let desk = Desk::new().file("rare.toml", with_load(rare));
     let done = desk.run("run rare.toml --replications 12");
@@ -137,7 +137,7 @@ fn unknown_quantities_are_null_in_json_from_every_backend() {
 }
 
 #[test]
-fn answers_without_null_columns_are_read_all_the_same() {
+fn answers_without_null_columns_are_accepted() {
     let desk = Desk::new().file("small.toml", SMALL);
     assert_eq!(desk.run("run small.toml --quiet").code, Some(0));
     let mut answer: Value = serde_json::from_str(&desk.text("results/small/answer.json")).unwrap();

@@ -1,4 +1,4 @@
-//! Runs the program in an empty folder of its own.
+//! Runs the program in an empty temporary folder.
 
 use std::fs;
 use std::path::Path;
@@ -6,13 +6,13 @@ use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
-/// An empty folder and the program in it.
+/// A temporary folder in which a test runs the program.
 pub(crate) struct Desk {
     /// The folder.
     pub(crate) dir: TempDir,
 }
 
-/// What the program did.
+/// Result of a run of the program.
 #[derive(Debug)]
 pub(crate) struct Done {
     /// Exit code; none if a signal ended it.
@@ -50,7 +50,7 @@ impl Desk {
         Done { code: status.code(), out: text(stdout), err: text(stderr) }
     }
 
-    /// Names in a folder below, sorted, hidden ones included.
+    /// Sorted names of the files and folders in a subfolder, including hidden ones.
     pub(crate) fn names(&self, folder: &str) -> Vec<String> {
         let entries = fs::read_dir(self.dir.path().join(folder)).unwrap();
         let mut names: Vec<_> =
@@ -59,7 +59,7 @@ impl Desk {
         names
     }
 
-    /// Text of a file below.
+    /// Text of a file in the folder.
     pub(crate) fn text(&self, file: &str) -> String {
         fs::read_to_string(self.dir.path().join(file)).unwrap()
     }
@@ -104,7 +104,7 @@ pub(crate) fn repository() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-/// A small scenario that runs in a moment.
+/// A small scenario that takes less than a second.
 pub(crate) const SMALL: &str = r#"
 title = "small"
 duration = "5 s"

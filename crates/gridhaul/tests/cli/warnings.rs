@@ -34,7 +34,7 @@ fn unused_parts_are_named_by_check_and_in_the_answer() {
 }
 
 #[test]
-fn nothing_in_the_repository_is_unused() {
+fn scenarios_of_the_repository_have_no_unused_parts() {
     let folders = ["scenarios", "papers/hybrid", "papers/medx", "papers/plc", "papers/sa-tcp"];
     let files = folders.into_iter().flat_map(|folder| {
         let entries = fs::read_dir(repository().join(folder)).unwrap();
@@ -52,7 +52,7 @@ fn nothing_in_the_repository_is_unused() {
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }
 
-/// Root of a user namespace may make networks, but has no rights over programs of the kernel.
+/// Root in a user namespace may create networks, but may not load programs into the kernel.
 #[test]
 fn a_paper_skips_emulations_that_the_machine_cannot_run() {
     let own = ["--user", "--map-root-user"];

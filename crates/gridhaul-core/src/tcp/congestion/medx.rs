@@ -216,8 +216,8 @@ mod tests {
 
     #[test]
     fn a_long_queue_that_grows_steadily_is_classified_as_an_error() {
-        // Each segment is delayed by one more service time of 1 ms. The average lags one step behind, so P >
-        // 1.2 (P - 1 ms) needs P < 6 ms, whatever the queue's length.
+        // Each segment is delayed by one more service time of 1 ms. The average lags by one step, so P >
+        // 1.2 (P - 1 ms) needs P < 6 ms, for any queue length.
         let from = |first: u32| (first..first + 12).collect::<Vec<_>>();
         assert_eq!(left_after(&from(20)), 20, "20 to 31 ms");
         assert_eq!(left_after(&[1, 2, 3, 4]), 10, "a queue that has just begun to grow");

@@ -50,7 +50,7 @@ impl LossRecovery for Sack {
             || context.queue.sacked_bytes() > u64::from(dupthresh - 1) * u64::from(mss);
         // Section 5.1: after a timeout, no new recovery "until HighACK is greater than or equal to the new
         // value of RecoveryPoint". HighACK is the octet before `una`, RecoveryPoint the one before `recover`.
-        // NewReno, which does not know which segments have arrived, requires more (RFC 6582, 3.2).
+        // NewReno, which has no information about the segments that have arrived, requires more (RFC 6582, 3.2).
         if many && context.una >= self.recover {
             self.enter(context);
             return true;

@@ -71,7 +71,7 @@ impl Sender {
         if params.policy.timeout_sends_one_segment
             && let Some(first) = self.queue.front()
         {
-            // `tcp_retransmit_timer` sends the first segment only: whatever the window, further segments wait
+            // `tcp_retransmit_timer` sends the first segment only: independent of the window, further segments wait
             // for an acknowledgement.
             let alone = self.in_flight() + u64::from(first.len);
             self.window = self.window.min(u32::try_from(alone).unwrap_or(u32::MAX));

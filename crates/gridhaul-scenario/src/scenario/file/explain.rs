@@ -41,17 +41,20 @@ pub(in crate::scenario) fn in_toml_terms(message: &str, key: &str) -> (String, S
         return (format!("there is no key `{name}` here"), suggest::remedy(name, &known));
     }
     if let Some((name, known)) = unknown(message, "unknown variant ") {
-        return (format!("there is no choice `{name}` here"), suggest::remedy(name, &known));
+        return (format!("unknown value `{name}`"), suggest::remedy(name, &known));
     }
     if let Some(name) = message.strip_prefix("missing field ") {
         let table = if key.is_empty() { "the scenario" } else { "this table" };
         return (format!("{table} lacks the required key {name}"), added(name));
     }
     if message.starts_with("wanted exactly 1 element") || message == "wanted string or table" {
-        return choice(message, key);
+        return enum_value(message, key);
     }
     if message.starts_with("invalid type: unit variant") {
-        return ("this choice has keys of its own".into(), choice(message, key).1);
+        return (
+            "this value needs a table of keys, not only its name".into(),
+            enum_value(message, key).1,
+        );
     }
     // serde accepts a list as the values of a struct without their keys.
     if message.starts_with("invalid length ") && message.contains(", expected struct ") {
@@ -104,12 +107,12 @@ fn added(name: &str) -> String {
     format!("add {example}")
 }
 
-/// The message for a choice without exactly one name, and the remedy.
-fn choice(message: &str, key: &str) -> (String, String) {
+/// The message for an enum value without exactly one name, and the remedy.
+fn enum_value(message: &str, key: &str) -> (String, String) {
     let found = match message {
-        "wanted string or table" => "expected a choice",
-        _ if message.contains("more than 1") => "expected one choice, found several",
-        _ => "expected one choice, found none",
+        "wanted string or table" => "expected a name, or a table with one key",
+        _ if message.contains("more than 1") => "expected a table with one key, found several keys",
+        _ => "expected a table with one key, found none",
     };
     let remedy = match key.rsplit(['.', '"']).next() {
         Some("load") => {

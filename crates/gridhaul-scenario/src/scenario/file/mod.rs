@@ -175,7 +175,7 @@ fn without_null(tree: &serde_json::Value) -> Option<toml::Value> {
     use serde_json::Value as Json;
     Some(match tree {
         Json::Null => return None,
-        Json::Bool(truth) => toml::Value::Boolean(*truth),
+        Json::Bool(value) => toml::Value::Boolean(*value),
         Json::Number(number) => match number.as_i64() {
             Some(whole) => toml::Value::Integer(whole),
             None => toml::Value::Float(number.as_f64().filter(|_| !number.is_u64())?),

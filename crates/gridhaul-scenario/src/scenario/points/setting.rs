@@ -103,7 +103,7 @@ pub(super) fn json(value: &toml::Value) -> Json {
         // JSON has no NaN: a text causes an error, whereas null would be ignored.
         toml::Value::Float(number) if !number.is_finite() => number.to_string().into(),
         toml::Value::Float(number) => (*number).into(),
-        toml::Value::Boolean(truth) => (*truth).into(),
+        toml::Value::Boolean(value) => (*value).into(),
         toml::Value::Datetime(time) => time.to_string().into(),
         toml::Value::Array(list) => list.iter().map(json).collect(),
         toml::Value::Table(table) => {

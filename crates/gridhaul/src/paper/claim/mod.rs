@@ -39,7 +39,7 @@ pub(crate) struct Claim {
 /// Result of a claim for one backend.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct ClaimResult {
-    /// CurveName of the claim.
+    /// Name of the claim.
     pub(crate) claim: String,
     /// Section of the paper.
     pub(crate) section: String,

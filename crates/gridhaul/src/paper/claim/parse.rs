@@ -54,9 +54,9 @@ pub(super) enum Expression {
 /// A curve: its figure and line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CurveName {
-    /// CurveName of the figure.
+    /// Name of the figure.
     pub(crate) figure: String,
-    /// CurveName of the line.
+    /// Name of the line.
     pub(crate) line: String,
 }
 
@@ -212,8 +212,8 @@ impl Reader<'_> {
             }
             "min" => self.extreme(Extreme::Minimum),
             "max" => self.extreme(Extreme::Maximum),
-            "first" => self.crossing(Occurrence::First),
-            "last" => self.crossing(Occurrence::Last),
+            "first" => self.occurrence(Occurrence::First),
+            "last" => self.occurrence(Occurrence::Last),
             text if text.parse::<f64>().is_ok() => Ok(Expression::Number(self.number()?)),
             _ => {
                 let name = self.name()?;
@@ -238,7 +238,7 @@ impl Reader<'_> {
         Ok(Expression::Extreme(extreme, name, range))
     }
 
-    fn crossing(&mut self, end: Occurrence) -> Result<Expression, String> {
+    fn occurrence(&mut self, end: Occurrence) -> Result<Expression, String> {
         self.next += 1;
         self.expect("(")?;
         let (name, relation, limit) = (self.name()?, self.relation()?, self.sum()?);

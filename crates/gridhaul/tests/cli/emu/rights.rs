@@ -1,8 +1,8 @@
-//! Runs and networks without the rights of root.
+//! Runs and networks without the privileges of root.
 
 use super::*;
 
-/// Runs a line as a user without rights, with a copy of the program and the scenario.
+/// Runs a command line as an unprivileged user, with a copy of the program and the scenario.
 fn run_unprivileged(desk: &Desk, before: &str) -> (Option<i32>, String) {
     let dir = desk.dir.path();
     fs::set_permissions(dir, fs::Permissions::from_mode(0o777)).unwrap();
@@ -17,12 +17,12 @@ fn run_unprivileged(desk: &Desk, before: &str) -> (Option<i32>, String) {
 }
 
 #[test]
-fn without_rights_the_error_names_the_remedy() {
+fn without_privileges_the_error_names_the_remedy() {
     if !can_create_namespaces() {
         return;
     }
     let desk = Desk::new().file("small.toml", SMALL);
-    // Whatever this machine's rules are: here the device is root's alone.
+    // In this namespace only root may open the device, whatever the rules of the machine are.
     let private = "mknod tun c 10 200; chmod 600 tun; mount --bind tun /dev/net/tun;";
     let (code, err) = run_unprivileged(&desk, private);
     assert_eq!(code, Some(2), "{err}");
@@ -30,7 +30,7 @@ fn without_rights_the_error_names_the_remedy() {
 }
 
 #[test]
-fn without_rights_congestion_control_is_refused_with_the_missing_rights() {
+fn without_privileges_congestion_control_is_refused_with_the_missing_privileges() {
     if !can_create_namespaces() {
         return;
     }
@@ -53,7 +53,7 @@ fn without_rights_congestion_control_is_refused_with_the_missing_rights() {
 }
 
 #[test]
-fn a_user_without_rights_runs_where_the_device_is_open() {
+fn an_unprivileged_user_can_run_if_the_device_is_open() {
     if !can_create_namespaces() {
         return;
     }

@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use toml::{Table, Value};
 
 /// A scenario in which each key of the schema can be set.
-const RIGHT: &str = r#"
+const VALID: &str = r#"
 title = "One meter"
 duration = "60 s"
 node = { meter = {}, head = {} }
@@ -19,7 +19,7 @@ flow.reading = { from = "meter", to = "head", stack = "plain", load = "bulk" }
 "#;
 
 /// A value of each type of TOML, and values at the edges of their types.
-const BAD: &str = r#"
+const INVALID: &str = r#"
 values = [
     7, -7, 4_000_000_000, 9223372036854775807, -9223372036854775808, 1.5, -0.0, 1e300, nan, inf, true, "x", "",
     "-1 s", "1e999 s", "7 7", 2026-11-22, 2026-11-22T18:00:00Z, 18:00:00,
@@ -68,7 +68,7 @@ const FOREIGN: &[&str] = &[
 const TYPES: &[&str] =
     &["u8", "u16", "u32", "u64", "i32", "i64", "i128", "u128", "usize", "f64", "bool", "str"];
 
-/// The paths of all keys, with names that [`RIGHT`] has.
+/// The paths of all keys, with names that [`VALID`] has.
 fn paths() -> Vec<String> {
     let root = schema::json_schema();
     let mut paths = Vec::new();
@@ -139,7 +139,7 @@ fn put(tree: &mut Value, path: &str, value: &Value) {
     put(entry, rest.trim_start_matches('.'), value);
 }
 
-/// The foreign words in a message. What stands in quotes may be the user's.
+/// The terms of serde, toml and Rust in a message, except in quotes, which may contain text of the user.
 fn foreign(message: &str) -> Vec<&'static str> {
     let own: String = message.split('"').step_by(2).collect();
     let own: String = own.split('`').step_by(2).collect();
@@ -150,23 +150,23 @@ fn foreign(message: &str) -> Vec<&'static str> {
     phrases.chain(TYPES.iter().filter(|name| words.contains(name))).copied().collect()
 }
 
-fn bad() -> Vec<Value> {
-    BAD.parse::<Table>().unwrap()["values"].as_array().unwrap().clone()
+fn invalid_values() -> Vec<Value> {
+    INVALID.parse::<Table>().unwrap()["values"].as_array().unwrap().clone()
 }
 
 #[test]
 fn no_value_at_any_key_shows_a_type_name() {
-    let right: Table = RIGHT.parse().unwrap();
+    let valid: Table = VALID.parse().unwrap();
     let paths = paths();
     assert!(paths.len() > 250, "only {} keys were found", paths.len());
     let mut refused = 0;
     let mut wrong = Vec::new();
     for path in &paths {
-        for value in bad() {
-            let mut tree = Value::Table(right.clone());
+        for value in invalid_values() {
+            let mut tree = Value::Table(valid.clone());
             put(&mut tree, path, &value);
             let Ok(text) = toml::to_string(&tree) else { continue };
-            let Err(error) = Scenario::from_toml(&text, "bad.toml") else { continue };
+            let Err(error) = Scenario::from_toml(&text, "invalid.toml") else { continue };
             refused += 1;
             let words = foreign(&error.to_string());
             if !words.is_empty() {
@@ -184,24 +184,24 @@ fn no_value_at_any_key_shows_a_type_name() {
 }
 
 #[test]
-fn no_swept_value_shows_a_type_name_and_each_is_pointed_at() {
-    let right = Scenario::from_toml(RIGHT, "right.toml").unwrap();
+fn no_swept_value_shows_a_type_name_and_each_message_names_its_key() {
+    let valid = Scenario::from_toml(VALID, "valid.toml").unwrap();
     let mut wrong = Vec::new();
     for path in
         paths().iter().filter(|path| !path.starts_with("sweep") && !path.starts_with("plan"))
     {
-        for value in bad() {
+        for value in invalid_values() {
             let vary = IndexMap::from([(path.clone(), Values::List(vec![value.clone()]))]);
-            let scenario = Scenario { sweep: vec![Sweep { vary, label: None }], ..right.clone() };
+            let scenario = Scenario { sweep: vec![Sweep { vary, label: None }], ..valid.clone() };
             let Err(error) = scenario.points() else { continue };
             let words = foreign(&error.to_string());
             if !words.is_empty() {
                 wrong.push(format!("{path} = {value}: {words:?}\n{error}"));
             }
-            let place = format!("sweep[0].vary.{path:?}");
+            let expected = format!("sweep[0].vary.{path:?}");
             let key = &error.diagnostics[0].key;
-            if !key.starts_with(&place) {
-                wrong.push(format!("{path} = {value}: points at {key}"));
+            if !key.starts_with(&expected) {
+                wrong.push(format!("{path} = {value}: the message names {key}"));
             }
         }
     }

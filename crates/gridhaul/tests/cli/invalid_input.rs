@@ -1,4 +1,4 @@
-//! Broken input: exit code 2, a message that names the place and the remedy, nothing left behind.
+//! Invalid input: exit code 2, a message with the position and the remedy, and no new files.
 
 use std::fs::File;
 use std::process::Stdio;
@@ -15,14 +15,14 @@ fn refused(desk: &Desk, line: &str, pieces: &[&str]) {
     for piece in pieces {
         assert!(done.err.contains(piece), "{line}: no {piece:?} in:\n{}", done.err);
     }
-    for noise in ["panicked", "backtrace", ".rs:"] {
-        assert!(!done.err.contains(noise), "{line}: {}", done.err);
+    for internal in ["panicked", "backtrace", ".rs:"] {
+        assert!(!done.err.contains(internal), "{line}: {}", done.err);
     }
-    assert_eq!(desk.names("."), before, "{line}: something was left behind");
+    assert_eq!(desk.names("."), before, "{line}: the command left files");
 }
 
 #[test]
-fn mistakes_in_a_scenario() {
+fn an_invalid_scenario_is_refused_with_key_and_remedy() {
     let cases: [(&str, &str, &[&str]); 12] = [
         ("[node]", "colour = \"red\"\n[node]", &["bad.toml:", "colour", "^"]),
         ("1 Mbit/s", "1 Mbps", &["bad.toml:", "rate", "Mbps", "Mbit/s"]),
@@ -47,7 +47,7 @@ fn mistakes_in_a_scenario() {
 }
 
 #[test]
-fn files_that_are_no_scenarios() {
+fn files_that_are_no_scenarios_are_refused() {
     let junk: Vec<u8> =
         (0..4096_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     let desk = Desk::new().file("junk.toml", junk).file("empty.toml", "");
@@ -80,7 +80,7 @@ fn files_that_are_no_scenarios() {
 }
 
 #[test]
-fn mistakes_on_the_command_line() {
+fn invalid_arguments_are_refused_with_the_option_and_the_expectation() {
     let desk = Desk::new().file("small.toml", SMALL).file("mine.txt", "mine");
     let run = |changes: &str, pieces: &[&str]| {
         refused(&desk, &format!("run small.toml {changes}"), pieces);
@@ -101,7 +101,7 @@ fn mistakes_on_the_command_line() {
         let line = format!("emu up small.toml --prefix {prefix}");
         refused(&desk, &line, &["--prefix", "letters", "digits"]);
     }
-    // The scenario does not exist, so that an accepted command still ends.
+    // The scenario does not exist, so that the command ends even if the option is accepted.
     refused(&desk, "emu up none.toml --prefix=-x", &["--prefix", "no leading `-`"]);
     let of_runs = [
         ("--pcap wire", "tcpdump"),
@@ -129,7 +129,7 @@ fn closed_outputs_are_no_errors() {
 }
 
 #[test]
-fn more_threads_than_runs_take_no_longer() {
+fn more_threads_than_runs_are_accepted() {
     let desk = Desk::new().file("small.toml", SMALL);
     let done = desk.run("run small.toml --threads 100000 --replications 2");
     assert_eq!(done.code, Some(0), "{done:?}");

@@ -1,0 +1,164 @@
+//! The tests of all crates. Test executables run in two lanes at once: tests on the kernel mostly wait for packets, so
+//! that the other lane has the processor time that they leave idle.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::thread;
+use std::time::Instant;
+
+use anyhow::{Context, ensure};
+use serde_json::Value;
+
+use crate::process::{self, cargo, in_ci, output, program};
+
+/// Environment variable with the seed of property tests.
+const RANDOM_SEED: &str = "PROPTEST_RNG_SEED";
+
+/// Test executables on the kernel, in real time: (package folder, target name).
+const REAL_TIME: [(&str, &str); 3] =
+    [("gridhaul-emu", "kernel"), ("gridhaul-cc", "kernel"), ("conformance", "kernel")];
+
+/// The executable that takes longest outside the kernel. It starts first.
+const LONGEST: (&str, &str) = ("gridhaul", "cli");
+
+/// A test executable.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Suite {
+    /// The folder of the package, in which cargo runs its tests.
+    package: PathBuf,
+    /// Name of the target: a file of tests, or the crate for its unit tests.
+    target: String,
+    executable: PathBuf,
+}
+
+/// Builds and runs the tests of all crates.
+///
+/// # Errors
+/// A build or a test failed.
+pub(super) fn run() -> anyhow::Result<()> {
+    let suites = build()?;
+    let (real_time, mut others): (Vec<_>, Vec<_>) =
+        suites.into_iter().partition(|suite| REAL_TIME.iter().any(|it| suite.is(*it)));
+    ensure!(
+        real_time.len() == REAL_TIME.len(),
+        "of the test executables {REAL_TIME:?} only these exist: {real_time:?}"
+    );
+    others.sort_by_key(|suite| !suite.is(LONGEST));
+    let failed = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        scope.spawn(|| run_lane(&real_time, 0, &failed));
+        // Real-time tests have the processor first.
+        run_lane(&others, 5, &failed);
+    });
+    let failed = failed.into_inner().unwrap_or_default();
+    ensure!(failed.is_empty(), "failed: {}", failed.join("; "));
+    process::run(with_settings(cargo().args(["test", "--workspace", "--locked", "--doc"])))
+}
+
+/// Runs the suites one after the other at a nice value, and appends the names of those that fail.
+fn run_lane(suites: &[Suite], nice: u32, failed: &Mutex<Vec<String>>) {
+    for suite in suites {
+        if let Err(error) = suite.run(nice) {
+            println!("{error:#}");
+            if let Ok(mut failed) = failed.lock() {
+                failed.push(suite.to_string());
+            }
+        }
+    }
+}
+
+impl Suite {
+    fn is(&self, (package, target): (&str, &str)) -> bool {
+        self.package.ends_with(package) && self.target == target
+    }
+
+    /// Runs the executable and prints its output in one piece.
+    #[expect(clippy::disallowed_methods, reason = "the duration of a suite is printed only")]
+    fn run(&self, nice: u32) -> anyhow::Result<()> {
+        let begun = Instant::now();
+        let mut command = program("nice");
+        command.args(["-n", &nice.to_string()]).arg(&self.executable);
+        command.current_dir(&self.package).env("CARGO_MANIFEST_DIR", &self.package);
+        let output = with_settings(&mut command).stdin(Stdio::null()).output();
+        let output = output.with_context(|| format!("cannot start {self}"))?;
+        println!(
+            "\n-- {self}: {:.0} s\n{}{}",
+            begun.elapsed().as_secs_f64(),
+            String::from_utf8_lossy(&output.stdout).trim_start(),
+            String::from_utf8_lossy(&output.stderr),
+        );
+        ensure!(output.status.success(), "{self} failed: {}", output.status);
+        Ok(())
+    }
+}
+
+impl std::fmt::Display for Suite {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let package = self.package.file_name().unwrap_or_default();
+        write!(f, "{}, {}", package.to_string_lossy(), self.target)
+    }
+}
+
+/// Builds all test executables.
+fn build() -> anyhow::Result<Vec<Suite>> {
+    let mut build = cargo();
+    build.args(["test", "--workspace", "--locked", "--no-run"]);
+    build.arg("--message-format=json-render-diagnostics");
+    let suites = suites(&output(with_settings(&mut build))?)?;
+    println!("{} test executables", suites.len());
+    Ok(suites)
+}
+
+/// The test executables in cargo's messages, in the order of their packages and names.
+fn suites(messages: &str) -> anyhow::Result<Vec<Suite>> {
+    let mut suites = BTreeSet::new();
+    for line in messages.lines() {
+        let message: Value = serde_json::from_str(line).context("reading a message of cargo")?;
+        let text = |value: &Value| value.as_str().map(String::from);
+        let executable = text(&message["executable"]);
+        let manifest = text(&message["manifest_path"]);
+        let target = text(&message["target"]["name"]);
+        if message["profile"]["test"] != true {
+            continue;
+        }
+        if let (Some(executable), Some(manifest), Some(target)) = (executable, manifest, target) {
+            let package = Path::new(&manifest).parent().context("a package without a folder")?;
+            let suite =
+                Suite { package: package.to_owned(), target, executable: executable.into() };
+            suites.insert(suite);
+        }
+    }
+    Ok(suites.into_iter().collect())
+}
+
+/// Sets what the tests read from the environment.
+fn with_settings(command: &mut Command) -> &mut Command {
+    command.env("INSTA_UPDATE", "no");
+    if env::var_os(RANDOM_SEED).is_none() {
+        // With a fixed seed a failure is caused by the change. CONTRIBUTING.md explains how to use other seeds.
+        command.env(RANDOM_SEED, "1");
+    }
+    if in_ci() {
+        command.env("GRIDHAUL_REQUIRE_TOOLS", "1");
+    }
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::suites;
+
+    #[test]
+    fn only_test_executables_are_suites() {
+        let messages = r#"{"reason":"compiler-artifact","manifest_path":"/a/Cargo.toml","target":{"name":"cli"},"profile":{"test":true},"executable":"/t/cli-1"}
+{"reason":"compiler-artifact","manifest_path":"/a/Cargo.toml","target":{"name":"a"},"profile":{"test":false},"executable":"/t/a"}
+{"reason":"compiler-artifact","manifest_path":"/a/Cargo.toml","target":{"name":"a"},"profile":{"test":true},"executable":null}
+{"reason":"build-finished","success":true}"#;
+        let found = suites(messages).expect("messages of cargo");
+        assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), ["a, cli"]);
+        assert!(suites("no message").is_err());
+    }
+}
