@@ -4,13 +4,13 @@ use std::fmt;
 use std::str::FromStr;
 
 use anyhow::bail;
-use gridhaul_emu::Emu;
 use gridhaul_model::{Model, PaperModel};
 use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_sim::Sim;
 
+use crate::emulation;
 use crate::estimate::ensure_possible;
 
 /// The backends to run, and the resources that they may use.
@@ -56,20 +56,18 @@ impl Engine {
     /// The backends.
     ///
     /// # Errors
-    /// A backend is named twice.
+    /// A backend is named twice, or the emulator although gridhaul was built without it.
     pub(crate) fn backends(&self) -> anyhow::Result<Vec<Box<dyn Backend>>> {
         let mut backends: Vec<Box<dyn Backend>> = Vec::new();
         for (index, name) in self.backends.iter().enumerate() {
             if self.backends[..index].contains(name) {
                 bail!(
-                    "--on: backend {name} is given twice\n  help: give each backend once, such as 'sim,model'"
+                    "backend {name} is given twice\n  help: give each backend once, such as 'sim,model'"
                 );
             }
             backends.push(match name {
                 BackendName::Sim => Box::new(Sim { threads: self.threads }),
-                BackendName::Emu => {
-                    Box::new(Emu { concurrent_runs: self.concurrent_runs, ..Emu::default() })
-                }
+                BackendName::Emu => emulation::backend(self.concurrent_runs)?,
                 BackendName::Model => Box::new(Model),
                 BackendName::PaperModel => Box::new(PaperModel),
             });

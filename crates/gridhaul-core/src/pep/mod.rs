@@ -183,13 +183,18 @@ pub trait Proxy: fmt::Debug {
 
     /// Counters so far.
     fn statistics(&self) -> Statistics {
-        Statistics {
+        let mut statistics = Statistics {
             released: Side::BOTH.map(|from| self.buffer_status(from).released),
             at_risk: self.bytes_at_risk(),
             lost: self.lost(),
             ..Statistics::default()
-        }
+        };
+        self.add_connection_counters(&mut statistics);
+        statistics
     }
+
+    /// Adds the counters of connections that end at the proxy.
+    fn add_connection_counters(&self, _statistics: &mut Statistics) {}
 
     /// Sequence number of the first byte of `from` that [`Self::buffer_status`] counts: `None` if
     /// this is the byte after SYN.

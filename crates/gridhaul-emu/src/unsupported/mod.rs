@@ -24,11 +24,12 @@ pub(crate) fn unsupported_keys(scenario: &Scenario) -> Vec<Unsupported> {
         if node.aggregator.is_some() {
             reject(
                 format!("node.{name}.aggregator"),
-                "the emulator has no aggregators yet; use `--on sim`",
+                "the emulator has no aggregators yet; use backend `sim`",
             );
         }
         if node.proxy.as_ref().is_some_and(|proxy| proxy.mode != ProxyMode::None) {
-            reject(format!("node.{name}.proxy"), "the emulator has no proxies yet; use `--on sim`");
+            let reason = "the emulator has no proxies yet; use backend `sim`";
+            reject(format!("node.{name}.proxy"), reason);
         }
     }
     if scenario.flow.len() > FLOWS_MAX {

@@ -243,7 +243,7 @@ fn warn(answer: &mut Answer, layout: &Layout, solution: &Solution) {
                 format!(
                     "{:.0} % of the round trips are longer than the retransmission timeout: the \
                         equations ignore spurious retransmissions, so that offered load, \
-                        retransmissions, loss and delay are too low; use `--on sim`",
+                        retransmissions, loss and delay are too low; use backend `sim`",
                     too_long * 100.0
                 ),
             );

@@ -12,11 +12,11 @@ pub(super) fn unsupported_keys(scenario: &Scenario) -> Vec<Unsupported> {
     if scenario.record.interval.is_some() {
         unsupported.key(
             "record.interval",
-            "the equations describe a steady state and give no time series; use `--on sim`",
+            "the equations describe a steady state and give no time series; use backend `sim`",
         );
     }
     if !scenario.record.pcap.is_empty() {
-        unsupported.key("record.pcap", "the equations send no packets; use `--on sim`");
+        unsupported.key("record.pcap", "the equations send no packets; use backend `sim`");
     }
     for (name, node) in &scenario.node {
         unsupported.node(&format!("node.{name}"), node);
@@ -56,7 +56,7 @@ impl UnsupportedKeys {
         {
             self.key(
                 &format!("{key}.aggregator.when_full"),
-                "the equations assume a buffer that drops; use \"drop\", or `--on sim`",
+                "the equations assume a buffer that drops; use \"drop\", or backend `sim`",
             );
         }
     }
@@ -66,13 +66,13 @@ impl UnsupportedKeys {
             self.key(
                 &format!("{key}.proxy"),
                 "the equations of meters support aggregators (`aggregator`) only, no proxies; \
-                    use `--on sim`",
+                    use backend `sim`",
             );
         }
     }
 
     fn direction(&mut self, key: &str, direction: &Direction) {
-        let random = "the equations assume independent loss; use `bernoulli`, or `--on sim`";
+        let random = "the equations assume independent loss; use `bernoulli`, or backend `sim`";
         match &direction.loss {
             Some(Loss::GilbertElliott(_)) => {
                 self.key(&format!("{key}.loss.gilbert_elliott"), random);
@@ -97,11 +97,11 @@ impl UnsupportedKeys {
             ("compression", direction.compression.is_some()),
         ] {
             if present {
-                self.key(&format!("{key}.{name}"), "not in the equations; use `--on sim`");
+                self.key(&format!("{key}.{name}"), "not in the equations; use backend `sim`");
             }
         }
         if direction.active_shaper().is_some() {
-            self.key(&format!("{key}.shaper"), "not in the equations; use `--on emu`");
+            self.key(&format!("{key}.shaper"), "not in the equations; use backend `emu`");
         }
     }
 
@@ -115,13 +115,13 @@ impl UnsupportedKeys {
         ) = stack.congestion_control
         {
             let reason = format!(
-                "there are no equations for `{}`; use `--on sim`",
+                "there are no equations for `{}`; use backend `sim`",
                 congestion_control.name()
             );
             self.key(&format!("{key}.congestion_control"), &reason);
         }
         let fixed = "the equations use the default of the congestion control algorithm; remove \
-            this key, or use `--on sim`";
+            this key, or use backend `sim`";
         for (name, set) in [
             ("recovery", stack.recovery.is_some()),
             ("fixed_window", stack.fixed_window.is_some()),
@@ -142,7 +142,7 @@ impl UnsupportedKeys {
         if let Some(third) = stages.get(2) {
             self.key(
                 &format!("node.{}.aggregator", third.from),
-                "the equations support one aggregator per path; use `--on sim`",
+                "the equations support one aggregator per path; use backend `sim`",
             );
         }
         let Some(second) = stages.get(1) else { return };
@@ -153,7 +153,7 @@ impl UnsupportedKeys {
                 self.key(
                     &format!("link.{link}"),
                     "the equations assume that each aggregator's region has its own links; use \
-                     `--on sim`",
+                     backend `sim`",
                 );
             }
         }
@@ -163,7 +163,7 @@ impl UnsupportedKeys {
         if set {
             self.key(
                 &format!("{key}.load.{load}.synchronised"),
-                "the equations assume independent senders; use `--on sim`",
+                "the equations assume independent senders; use backend `sim`",
             );
         }
     }
@@ -172,8 +172,8 @@ impl UnsupportedKeys {
         if flow.transport != Transport::Tcp {
             self.key(
                 &format!("{key}.transport"),
-                "the equations describe TCP only; use `--on \
-                sim`",
+                "the equations describe TCP only; use \
+                backend `sim`",
             );
         }
         if flow.to_stack.is_some() {
@@ -192,8 +192,8 @@ impl UnsupportedKeys {
             Load::Periodic(load) => self.synchronised(key, "periodic", load.synchronised),
             _ => self.key(
                 &format!("{key}.load"),
-                "the equations of meters support `on_off`, `periodic` and `poisson`; use `--on \
-                    sim`",
+                "the equations of meters support `on_off`, `periodic` and `poisson`; use \
+                    backend `sim`",
             ),
         }
     }

@@ -220,13 +220,13 @@ fn reject(key: &str, direction: &Direction, unsupported: &mut Vec<Unsupported>) 
     for (_, name, what) in sets.into_iter().filter(|(is_set, ..)| *is_set) {
         unsupported.push(Unsupported {
             key: format!("{key}.{name}"),
-            reason: format!("the steady-state formulas exclude {what}; use `--on sim`"),
+            reason: format!("the steady-state formulas exclude {what}; use backend `sim`"),
         });
     }
     if direction.active_shaper().is_some() {
         unsupported.push(Unsupported {
             key: format!("{key}.shaper"),
-            reason: "the steady-state formulas exclude shapers; use `--on emu`".to_owned(),
+            reason: "the steady-state formulas exclude shapers; use backend `emu`".to_owned(),
         });
     }
 }
@@ -246,7 +246,7 @@ fn reject_long_outages(
             key: format!("{key}.{name}"),
             reason: format!(
                 "{what}, longer than a round trip ({rtt_s:.3} s): the sender sees an outage, not \
-                    independent losses; use `--on sim`"
+                    independent losses; use backend `sim`"
             ),
         });
     };

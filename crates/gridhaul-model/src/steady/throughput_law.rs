@@ -52,25 +52,25 @@ pub fn law_of(
         | CongestionControlAlgorithm::Sack => Ok(ThroughputLaw::Timeouts),
         CongestionControlAlgorithm::Cubic => Ok(ThroughputLaw::Cubic),
         CongestionControlAlgorithm::Bbr => {
-            Err("there is no published formula for the steady state of BBR; use `--on sim`")
+            Err("there is no published formula for the steady state of BBR; use backend `sim`")
         }
         CongestionControlAlgorithm::Vegas if loss <= 0.0 => Ok(ThroughputLaw::Vegas),
         CongestionControlAlgorithm::Vegas => {
-            Err("the formula for Vegas requires links without loss; use `--on sim`")
+            Err("the formula for Vegas requires links without loss; use backend `sim`")
         }
         CongestionControlAlgorithm::Fixed | CongestionControlAlgorithm::Tahoe if loss <= 0.0 => {
             Ok(ThroughputLaw::Window)
         }
         CongestionControlAlgorithm::Fixed => {
-            Err("there is no formula for a fixed window with loss; use `--on sim`")
+            Err("there is no formula for a fixed window with loss; use backend `sim`")
         }
         CongestionControlAlgorithm::Medx
         | CongestionControlAlgorithm::Veno
         | CongestionControlAlgorithm::Westwood => {
-            Err("there is no formula for `medx`, `veno` and `westwood`; use `--on sim`")
+            Err("there is no formula for `medx`, `veno` and `westwood`; use backend `sim`")
         }
         CongestionControlAlgorithm::Tahoe => {
-            Err("there is no formula for Tahoe with loss; use `--on sim`")
+            Err("there is no formula for Tahoe with loss; use backend `sim`")
         }
     }
 }

@@ -299,17 +299,10 @@ impl Proxy for Reflect {
         }
     }
 
-    fn statistics(&self) -> Statistics {
-        let mut statistics = Statistics {
-            released: Side::BOTH.map(|from| self.buffer_status(from).released),
-            at_risk: self.bytes_at_risk(),
-            lost: self.lost(),
-            ..Statistics::default()
-        };
+    fn add_connection_counters(&self, statistics: &mut Statistics) {
         if let Phase::Engaged(engaged) = &self.phase {
-            engaged.coupling.count(&mut statistics);
+            engaged.coupling.count(statistics);
         }
-        statistics
     }
 
     fn lost(&self) -> u64 {
