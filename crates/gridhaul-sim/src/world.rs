@@ -134,7 +134,8 @@ impl World {
                     self.counters.path_counters[flow.row as usize].on_arrived(delay);
                 }
                 let totals = &mut self.counters.rows[flow.row as usize];
-                let received = flow.on_segment(now, to, (segment, transit.bytes), totals);
+                // The size of the transit is that on the link, which compression changes.
+                let received = flow.on_segment(now, to, (segment, segment.wire_bytes()), totals);
                 entry.direction.drop_front();
                 if received != Received::Other {
                     self.on_received(now, to, received);

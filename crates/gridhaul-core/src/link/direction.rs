@@ -60,7 +60,14 @@ impl<P: LinkPayload> LinkDirection<P> {
         }
     }
 
-    /// Offers a packet of `bytes`, headers included.
+    /// Size on the link of a packet of `bytes`, which differs with `compression` only.
+    #[inline]
+    #[must_use]
+    pub fn link_bytes(&self, bytes: u32) -> u32 {
+        self.impaired.as_ref().map_or(bytes, |impaired| impaired.link_bytes(bytes))
+    }
+
+    /// Offers a packet of `bytes`, headers included. [`PacketTransit::bytes`] is its size on the link.
     ///
     /// # Errors
     /// The reason for the drop: the queue is full, or active queue management drops the packet.

@@ -97,6 +97,7 @@ impl UnsupportedKeys {
             ("outage", !direction.outage.is_empty()),
             ("aqm", direction.aqm.is_some()),
             ("load_latency", direction.load_latency.is_some()),
+            ("compression", direction.compression.is_some()),
         ] {
             if present {
                 self.key(&format!("{key}.{name}"), "not in the equations; use backend `sim`");

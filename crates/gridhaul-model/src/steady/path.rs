@@ -215,6 +215,7 @@ fn reject(key: &str, direction: &Direction, unsupported: &mut Vec<Unsupported>) 
         (direction.duplicate.is_some(), "duplicate", "duplicates"),
         (!direction.outage.is_empty(), "outage", "outages"),
         (direction.load_latency.is_some(), "load_latency", "load-dependent delays"),
+        (direction.compression.is_some(), "compression", "compressed packets"),
         (matches!(direction.loss, Some(Loss::Packets(_))), "loss.packets", "listed packet losses"),
     ];
     for (_, name, what) in sets.into_iter().filter(|(is_set, ..)| *is_set) {

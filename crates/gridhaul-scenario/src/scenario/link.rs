@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::power_line::DirectionTable;
 use super::route_change::RouteChange;
-use super::{Aqm, Noise, PowerLine, Shadowing, Shaper};
+use super::{Aqm, Compression, Noise, PowerLine, Shadowing, Shaper};
 use crate::units::{BitRate, Bytes, Duration, Probability, QueueLimit};
 
 /// A link between two nodes.
@@ -86,6 +86,9 @@ pub struct Direction<Rate = BitRate, Delay = Duration> {
     /// Load-dependent latency, as measured on GPRS uplinks (paper `hybrid`, section 2).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load_latency: Option<LoadLatency>,
+    /// Compression and encapsulation of packets before the queue of the link, as by a VPN.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compression: Option<Compression>,
     /// Traffic shaper at the sending node, before the queue of the link; backend `emu` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shaper: Option<Shaper>,
@@ -315,6 +318,7 @@ impl Direction {
             corrupt_undetected: None,
             outage: Vec::new(),
             load_latency: None,
+            compression: None,
             shaper: None,
         }
     }
@@ -339,6 +343,7 @@ impl DirectionTable {
             corrupt_undetected: self.corrupt_undetected,
             outage: self.outage,
             load_latency: self.load_latency,
+            compression: self.compression,
             shaper: self.shaper,
         }
     }

@@ -3,6 +3,7 @@
 mod application;
 mod aqm;
 mod check;
+mod compression;
 mod directions;
 mod end_of_run;
 mod error;
@@ -36,6 +37,7 @@ use crate::units::Duration;
 
 pub use application::{Application, ApplicationProfile};
 pub use aqm::{Aqm, Codel, FqCodel, Pie, Red};
+pub use compression::{COMPRESSIBLE_HEADER, Compression};
 pub use directions::{Directions, assigned_member};
 pub use error::{Diagnostic, ScenarioError, SourceLocation};
 pub use file::{ScenarioFile, in_toml_terms};

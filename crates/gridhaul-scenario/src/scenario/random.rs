@@ -58,6 +58,7 @@ impl Direction {
             corrupt_undetected,
             outage: _,
             load_latency,
+            compression: _,
             shaper: _,
         } = self;
         let of_packets = [duplicate, corrupt, corrupt_undetected];

@@ -178,6 +178,11 @@ const MEANING: &[(&str, &str, &str)] = &[
     ("oscillation period of zero", "delay =", "load_latency = { period = \"0 s\" }, delay ="),
     ("latency lower under load", "delay =", "load_latency = { idle = \"3 s\" }, delay ="),
     (
+        "compression to nothing",
+        "delay =",
+        "compression = { header = \"0 B\", payload_ratio = 0.0, overhead = \"1 MB\" }, delay =",
+    ),
+    (
         "shaper rate of zero",
         "delay =",
         "shaper = { rate = \"0 bit/s\", burst = \"0 B\", queue = \"0 packets\" }, delay =",

@@ -2,9 +2,9 @@
 
 use gridhaul_scenario::Scenario;
 use gridhaul_scenario::scenario::{
-    Application, ApplicationProfile, Aqm, Burst, Codel, CongestionControlAlgorithm, Crash,
-    Direction, Flow, FlowEnd, FqCodel, GilbertElliott, IpVersion, Jitter, JitterShape, Link, Load,
-    Loss, Node, Noise, NoiseTiming, OnOff, Outage, OutageMode, PacketsWhileDown,
+    Application, ApplicationProfile, Aqm, Burst, Codel, Compression, CongestionControlAlgorithm,
+    Crash, Direction, Flow, FlowEnd, FqCodel, GilbertElliott, IpVersion, Jitter, JitterShape, Link,
+    Load, Loss, Node, Noise, NoiseTiming, OnOff, Outage, OutageMode, PacketsWhileDown,
     PeriodDistribution, Periodic, Pie, Poisson, PowerLine, PowerLineClass, Profile, Proxy,
     ProxyMode, Record, Red, Reorder, RequestResponse, RouteChange, Shadowing, Stack, Sweep,
     Transfer, Transport, ValueRange, Values,
@@ -137,11 +137,20 @@ fn direction() -> impl Strategy<Value = Direction> {
     let impairments = (option::of(loss()), delays);
     let channel = (option::of(shadowing()), prop::collection::vec(noise(), 0..3));
     let corrupt = (option::of(probability()), option::of(probability()));
-    let damage = (option::of(probability()), corrupt, channel);
+    let compression =
+        (1..1_000_u64, 0.001..=1.0, 0..1_000_u64).prop_map(|(header, payload_ratio, overhead)| {
+            Compression {
+                header: Bytes::new(header),
+                payload_ratio,
+                overhead: Bytes::new(overhead),
+            }
+        });
+    let damage = (option::of(probability()), corrupt, channel, option::of(compression));
     let outages = prop::collection::vec(outage, 0..3);
     (rate(), time(0), (queue, option::of(aqm())), impairments, damage, outages).prop_map(
         |(rate, delay, (queue, aqm), (loss, (jitter, reorder, route_change)), damage, outage)| {
-            let (duplicate, (corrupt, corrupt_undetected), (shadowing, noise)) = damage;
+            let (duplicate, (corrupt, corrupt_undetected), (shadowing, noise), compression) =
+                damage;
             Direction {
                 // RED needs a queue that is longer than its minimum.
                 queue: if matches!(aqm, Some(Aqm::Red(_))) { QueueLimit::Unlimited } else { queue },
@@ -156,6 +165,7 @@ fn direction() -> impl Strategy<Value = Direction> {
                 corrupt,
                 corrupt_undetected,
                 outage,
+                compression,
                 ..Direction::new(rate, delay)
             }
         },

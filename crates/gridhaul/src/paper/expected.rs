@@ -37,9 +37,12 @@ pub(crate) struct Expected {
     pub(crate) parameters: String,
     /// Row and column of the answer.
     pub(crate) select: Select,
-    /// Accepted range of gridhaul's value.
+    /// Range in which gridhaul's value agrees with the paper; contains the paper's value.
     pub(crate) tolerance: Tolerance,
-    /// Why gridhaul differs from the paper, if the tolerance does not contain the paper's value.
+    /// Range of gridhaul's value, if it is known to lie outside the tolerance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) differs: Option<Tolerance>,
+    /// Why gridhaul's value lies outside the tolerance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
 }
@@ -80,26 +83,33 @@ pub(crate) fn read(text: &str) -> anyhow::Result<Vec<Expected>> {
     reader.deserialize().collect::<Result<_, _>>().context("invalid CSV")
 }
 
-/// Checks that every tolerance contains the paper's value or has a reason why not, since a line without a reason counts
-/// as agreement with the paper.
+/// Checks that every tolerance contains the paper's value, and that a known difference states its size and its reason: a
+/// tolerance around gridhaul's value instead of the paper's would count a difference as agreement.
 pub(crate) fn check(cells: &[Expected]) -> anyhow::Result<()> {
     for cell in cells {
-        let (name, reason) = (&cell.cell, cell.reason.as_ref());
-        match (cell.tolerates_paper(cells), reason) {
-            (Some(false), None) => bail!(
-                "line {name}: the tolerance \"{}\" does not contain the paper's value, {}\n  help: choose a \
-                 tolerance that contains it, or explain the difference in column `reason`",
-                cell.tolerance,
-                cell.paper.unwrap_or_default()
-            ),
-            (Some(false), Some(reason)) => {
+        let Expected { cell: name, tolerance, paper, .. } = cell;
+        ensure!(
+            cell.tolerates_paper(cells) != Some(false),
+            "line {name}: the tolerance \"{tolerance}\" does not contain the paper's value, {}\n  help: choose a \
+             tolerance that contains it; if gridhaul's value lies outside, state its range in column `differs` and \
+             the cause in column `reason`",
+            paper.unwrap_or_default()
+        );
+        match (&cell.differs, &cell.reason) {
+            (None, None) => {}
+            (Some(Tolerance::Between(low, high)), Some(reason)) => {
+                ensure!(low <= high, "line {name}: from {low} to {high} is not a range");
                 ensure!(!reason.trim().is_empty(), "line {name}: the reason is empty");
+                ensure!(
+                    paper.is_none_or(|paper| !(*low..=*high).contains(&paper)),
+                    "line {name}: the range in `differs` contains the paper's value\n  help: give the range of \
+                     gridhaul's value"
+                );
             }
-            (_, Some(_)) => bail!(
-                "line {name}: a reason is given, but the tolerance contains the paper's value or the paper has \
-                 none\n  help: remove the reason"
-            ),
-            (_, None) => {}
+            (Some(_), Some(_)) => {
+                bail!("line {name}: `differs` must be a range such as \"from 8 to 12\"")
+            }
+            _ => bail!("line {name}: `differs` and `reason` belong together; give both or neither"),
         }
     }
     Ok(())
@@ -242,26 +252,35 @@ mod tests {
 
     fn checked(line: &str) -> Result<(), String> {
         let header = "cell,table,row,quantity,unit,paper,ns2_mean,ns2_ci95,seeds,scenario,parameters,\
-                      select,tolerance,reason";
-        let other = "o,1,r,q,mbit_per_s,2,,,,t,,flow:f:goodput_bit_per_s,paper 1 %,";
+                      select,tolerance,differs,reason";
+        let other = "o,1,r,q,mbit_per_s,2,,,,t,,flow:f:goodput_bit_per_s,paper 1 %,,";
         let cells = read(&format!("{header}\n{other}\n{line}\n")).unwrap();
         check(&cells).map_err(|error| error.to_string())
     }
 
     #[test]
     fn a_tolerance_contains_the_value_of_the_paper() {
-        let line = |paper: &str, ns2: &str, tolerance: &str, reason: &str| {
-            let select = "flow:f:goodput_bit_per_s";
-            checked(&format!("c,1,r,q,kbit_per_s,{paper},{ns2},,t,,{select},{tolerance},{reason}"))
+        let line = |paper: &str, ns2: &str, tolerance: &str, differs: &str| {
+            let (select, differs) =
+                ("flow:f:goodput_bit_per_s", if differs.is_empty() { "," } else { differs });
+            checked(&format!("c,1,r,q,kbit_per_s,{paper},{ns2},,t,,{select},{tolerance},{differs}"))
         };
         assert_eq!(line("6", ",", "from 4 to 10", ""), Ok(()));
         let wrong = line("6", ",", "from 8 to 24", "").unwrap_err();
         assert!(wrong.contains("line c") && wrong.contains("\"from 8 to 24\""), "{wrong}");
         assert!(wrong.contains("value, 6") && wrong.contains("reason"), "{wrong}");
-        assert_eq!(line("6", ",", "from 8 to 24", "headers"), Ok(()));
-        assert!(line("6", ",", "from 8 to 24", " ").is_err(), "a blank reason");
-        assert!(line("6", ",", "from 4 to 10", "headers").is_err(), "no difference");
-        assert!(line("", ",", "from 4 to 10", "headers").is_err(), "no value in the paper");
+        // A known difference does not widen the tolerance.
+        assert!(line("6", ",", "from 8 to 24", "from 8 to 24,headers").is_err());
+        assert_eq!(line("6", ",", "from 4 to 8", "from 10 to 13,headers"), Ok(()));
+        assert!(line("6", ",", "from 4 to 8", "from 10 to 13, ").is_err(), "a blank reason");
+        assert!(line("6", ",", "from 4 to 8", "from 10 to 13,").is_err(), "no reason");
+        assert!(line("6", ",", "from 4 to 8", ",headers").is_err(), "no range");
+        assert!(line("6", ",", "from 4 to 8", "from 13 to 10,headers").is_err(), "an empty range");
+        assert!(
+            line("6", ",", "from 4 to 8", "from 5 to 13,headers").is_err(),
+            "contains the paper"
+        );
+        assert!(line("6", ",", "from 4 to 8", "paper 1 %,headers").is_err(), "not a range");
         // ns-2: 100 ± 2.
         assert_eq!(line("102.9", "100,2", "ns2 3 %", ""), Ok(()));
         assert!(line("104", "100,2", "ns2 3 %", "").is_err());
@@ -274,10 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn selections_and_tolerances_round_trip() {
-        for text in ["flow:download:goodput_bit_per_s", "link:a.forward:utilisation_ratio*20000"] {
-            assert_eq!(text.parse::<Select>().unwrap().to_string(), text);
-        }
+    fn tolerances_round_trip() {
         for text in [
             "paper 1 %",
             "ns2 0.5 %",
@@ -287,8 +303,6 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Tolerance>().unwrap().to_string(), text);
         }
-        assert!("link:download:goodput_bit_per_s".parse::<Select>().is_err());
-        assert!("flow:download:speed".parse::<Select>().is_err());
         assert!("about right".parse::<Tolerance>().is_err());
     }
 }

@@ -1,6 +1,7 @@
 //! Several links together: counters, observers, paired directions and the order of deadlines.
 
-use gridhaul_scenario::scenario::{Codel, Directions, Loss, Scenario};
+use gridhaul_scenario::scenario::{Codel, Compression, Directions, Loss, Scenario};
+use gridhaul_scenario::units::Bytes;
 use proptest::prelude::*;
 
 use super::super::{DropReason, LinkEntry, LinkObserver, LinkSet, TimedLinks};
@@ -228,4 +229,30 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_compressed_packet_has_its_size_on_the_link_everywhere_on_this_link() {
+    let compression =
+        Compression { header: Bytes::new(22), payload_ratio: 0.5, overhead: Bytes::new(8) };
+    // 40 B and 1500 B become 22 + 8 and 22 + 730 + 8 B. The second waits in a queue of 760 B; a third is dropped.
+    let direction = Direction {
+        compression: Some(compression),
+        ..one_byte_a_microsecond(0, QueueLimit::Bytes(Bytes::new(760)))
+    };
+    let random = LinkRandomStreams::named(1, 0, "link.forward", 0);
+    let entry = LinkEntry::new(&direction, random, CountingObserver::default());
+    let mut links = LinkSet::of_entries([entry]);
+    let mut offer = |bytes| links.offer(Instant::ZERO, 0, bytes, || 0, |_| ());
+    assert_eq!([offer(40), offer(1500)], [Ok(()), Ok(())]);
+    assert_eq!(offer(1500), Err(DropReason::QueueFull));
+    let entry = links.entry_mut(0);
+    assert_eq!(entry.observer.accepted_bytes, 30 + 760);
+    for (end_us, bytes) in [(30, 30), (790, 760)] {
+        let now = Instant::ZERO + Duration::from_micros(end_us);
+        let transit = *entry.front(now).expect("transmission ends");
+        entry.direction.drop_front();
+        assert_eq!((transit.bytes, transit.left), (bytes, now));
+    }
+    assert_eq!(entry.account.arrived_bytes, 30 + 760);
 }
