@@ -44,7 +44,7 @@ impl Meters {
                     while !stop.load(Ordering::Relaxed) {
                         let stream = streams.fetch_add(1, Ordering::Relaxed);
                         // Every third stream is short and ends with FIN.
-                        let length = if stream % 3 == 0 { 20 + index } else { u64::MAX };
+                        let length = if stream.is_multiple_of(3) { 20 + index } else { u64::MAX };
                         play(address, stream, length, &notes, &stop);
                         notes.open.lock().unwrap().remove(&stream);
                         thread::sleep(Duration::from_millis(5));
