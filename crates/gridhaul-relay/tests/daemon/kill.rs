@@ -95,29 +95,26 @@ fn kill_repeatedly(tier: &str) {
 
 /// Bytes that were reported as stored and not delivered.
 fn check(relays: &Relays, reported: &BTreeMap<(String, u64), u64>, notes: &Notes) -> u64 {
-    let delivered = ledger::read(&relays.messages());
+    let mut streams: BTreeMap<ledger::Key, u64> = BTreeMap::new();
+    let delivered = ledger::read(&relays.messages(), |key, offset, text| {
+        // The first piece is long enough to have the number of the stream.
+        let first = || text.split(' ').next().unwrap().parse().unwrap();
+        let stream = *streams.entry(key.clone()).or_insert_with(first);
+        let number = offset / message(0, 0).len() as u64;
+        let start = (offset % message(0, 0).len() as u64) as usize;
+        let expected = &message(stream, number)[start..];
+        assert!(expected.starts_with(text), "stream {stream}: {text:?} instead of {expected:?}");
+    });
     let mut lost = 0;
     for (meter, durable) in reported {
-        let length = delivered.get(meter).map_or(0, |meter| meter.text.len() as u64);
+        let length = delivered.get(meter).map_or(0, |meter| meter.length);
         lost += durable.saturating_sub(length);
     }
     let confirmed = notes.confirmed.lock().unwrap();
     assert!(confirmed.len() > 3, "few streams were confirmed: {}", confirmed.len());
-    let mut complete = BTreeMap::new();
-    for meter in delivered.values() {
-        let stream = meter.text.split(' ').next().and_then(|word| word.parse::<u64>().ok());
-        let Some(stream) = stream else { continue };
-        for (number, line) in (0..).zip(meter.text.split_inclusive('\n')) {
-            let expected = message(stream, number);
-            assert!(
-                expected.starts_with(line),
-                "stream {stream}: {line:?} instead of {expected:?}"
-            );
-        }
-        if meter.is_ended {
-            complete.insert(stream, meter.text.len() as u64);
-        }
-    }
+    let ended = delivered.iter().filter(|(_, meter)| meter.is_ended);
+    let complete: BTreeMap<u64, u64> =
+        ended.filter_map(|(key, meter)| Some((*streams.get(key)?, meter.length))).collect();
     for (stream, length) in confirmed.iter() {
         lost += length - complete.get(stream).copied().unwrap_or(0).min(*length);
     }

@@ -1,41 +1,54 @@
 //! What was delivered, from the file of the head.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use serde_json::Value;
 
-/// Delivered data of a meter, identified by the collector's epoch and number.
+/// Identifies a meter: epoch of the collector, and number.
+pub(crate) type Key = (String, u64);
+
+/// Delivered data of a meter.
 #[derive(Debug, Default)]
 pub(crate) struct Delivered {
-    pub text: String,
+    pub length: u64,
     pub is_ended: bool,
 }
 
-/// Reads the file, and checks that each record is there once and each stream has no gap.
-pub(crate) fn read(path: &Path) -> BTreeMap<(String, u64), Delivered> {
-    let mut meters: BTreeMap<(String, u64), Delivered> = BTreeMap::new();
-    let mut records = BTreeSet::new();
-    for line in fs::read_to_string(path).unwrap().lines() {
+/// Reads the file, and checks that each record is there once, in order, and that each stream has no gap. `visit`
+/// receives each piece of data with its position.
+pub(crate) fn read(
+    path: &Path,
+    mut visit: impl FnMut(&Key, u64, &str),
+) -> BTreeMap<Key, Delivered> {
+    let mut meters: BTreeMap<Key, Delivered> = BTreeMap::new();
+    let mut last: BTreeMap<(String, u64), u64> = BTreeMap::new();
+    for line in BufReader::new(File::open(path).unwrap()).lines() {
+        let line = line.unwrap();
         let line: Value =
-            serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+            serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
         let number = |key: &str| line[key].as_u64().unwrap_or_else(|| panic!("{key}: {line}"));
         let epoch = line["epoch"].as_str().unwrap().to_owned();
         let event = line["event"].as_str().unwrap();
-        let meter = number("meter");
+        let sequence = number("sequence");
+        let before = last.insert((epoch.clone(), number("shard")), sequence);
         // Resets that follow from one restart share its number.
-        let record = (epoch.clone(), number("shard"), number("sequence"), meter);
-        assert!(records.insert(record), "delivered twice: {line}");
-        let known = meters.entry((epoch, meter)).or_default();
+        let is_new = before.is_none_or(|it| it < sequence || it == sequence && event == "reset");
+        assert!(is_new, "delivered twice or in disorder, after {before:?}: {line}");
+        let key = (epoch, number("meter"));
+        let known = meters.entry(key.clone()).or_default();
         match event {
             "open" | "reset" => {}
             "data" => {
-                assert_eq!(number("offset"), known.text.len() as u64, "gap or disorder: {line}");
-                known.text += line["text"].as_str().unwrap();
+                assert_eq!(number("offset"), known.length, "gap or disorder: {line}");
+                let text = line["text"].as_str().unwrap();
+                visit(&key, known.length, text);
+                known.length += text.len() as u64;
             }
             "eof" => {
-                assert_eq!(number("offset"), known.text.len() as u64, "{line}");
+                assert_eq!(number("offset"), known.length, "{line}");
                 known.is_ended = true;
             }
             _ => panic!("{line}"),
