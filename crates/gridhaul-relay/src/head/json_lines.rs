@@ -41,6 +41,8 @@ struct LineNumber {
     epoch: u64,
     shard: u16,
     sequence: u64,
+    /// A restart of a collector has a line for each of its meters.
+    meter: Option<u64>,
 }
 
 /// Largest length of a line: a record whose bytes are written as hexadecimal digits.
@@ -162,7 +164,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
 
 fn line_number(delivery: &Delivery<'_>) -> Option<LineNumber> {
     let (shard, sequence) = delivery.number?;
-    Some(LineNumber { epoch: delivery.epoch, shard, sequence })
+    Some(LineNumber { epoch: delivery.epoch, shard, sequence, meter: delivery.record.meter() })
 }
 
 /// Length of all complete lines, and the number of the last one.
@@ -181,7 +183,8 @@ fn last_line(file: &mut File) -> io::Result<(u64, Option<LineNumber>)> {
     let number = || {
         let epoch = u64::from_str_radix(line["epoch"].as_str()?, 16).ok()?;
         let shard = u16::try_from(line["shard"].as_u64()?).ok()?;
-        Some(LineNumber { epoch, shard, sequence: line["sequence"].as_u64()? })
+        let sequence = line["sequence"].as_u64()?;
+        Some(LineNumber { epoch, shard, sequence, meter: line["meter"].as_u64() })
     };
     Ok((start + end as u64 + 1, number()))
 }

@@ -24,7 +24,7 @@ pub(crate) fn read(
     mut visit: impl FnMut(&Key, u64, &str),
 ) -> BTreeMap<Key, Delivered> {
     let mut meters: BTreeMap<Key, Delivered> = BTreeMap::new();
-    let mut last: BTreeMap<(String, u64), u64> = BTreeMap::new();
+    let mut last: BTreeMap<(String, u64), (u64, u64)> = BTreeMap::new();
     for line in BufReader::new(File::open(path).unwrap()).lines() {
         let line = line.unwrap();
         let line: Value =
@@ -33,9 +33,12 @@ pub(crate) fn read(
         let epoch = line["epoch"].as_str().unwrap().to_owned();
         let event = line["event"].as_str().unwrap();
         let sequence = number("sequence");
-        let before = last.insert((epoch.clone(), number("shard")), sequence);
-        // Resets that follow from one restart share its number.
-        let is_new = before.is_none_or(|it| it < sequence || it == sequence && event == "reset");
+        // Resets that follow from one restart share its number, and are in the order of the meters.
+        let place = (sequence, number("meter"));
+        let before = last.insert((epoch.clone(), number("shard")), place);
+        let is_reset = event == "reset";
+        let is_new =
+            before.is_none_or(|it| it.0 < sequence || it.0 == sequence && is_reset && it < place);
         assert!(is_new, "delivered twice or in disorder, after {before:?}: {line}");
         let key = (epoch, number("meter"));
         let known = meters.entry(key.clone()).or_default();
