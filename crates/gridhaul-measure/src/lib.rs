@@ -3,3 +3,5 @@
 //! The program `gridhaul-measure` is a thin command line over this library.
 
 #![forbid(unsafe_code)]
+
+pub mod frame;
