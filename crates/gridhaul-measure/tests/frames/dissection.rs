@@ -160,7 +160,8 @@ fn expected(frame: &Frame) -> Vec<String> {
                 i64::from(goose.time_allowed_to_live_ms),
                 i64::from(goose.state_number),
                 i64::from(goose.sequence_number),
-                i64::from(goose.revision),
+                // tshark prints this element with sign.
+                i64::from(goose.revision.cast_signed()),
                 goose.values.len() as i64,
             ];
             fields.extend(numbers.map(|number| number.to_string()));
