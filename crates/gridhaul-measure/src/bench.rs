@@ -76,8 +76,10 @@ pub fn measure(
     let (events, queue) = sync_channel(QUEUE);
     let scheduled = AtomicU64::new(0);
     let done = AtomicBool::new(false);
-    let generator = Generator { plan, clock, start, scheduled: &scheduled, stop };
+    let generator = Generator { plan, clock, start, scheduled: &scheduled, stops: [stop, &done] };
+    // Both ends live until the last message has arrived.
     let (mut publisher, mut subscriber) = (connected.publisher, connected.subscriber);
+    let (publisher, subscriber) = (&mut *publisher, &mut *subscriber);
     let mut accounting = Accounting {
         clock,
         start,
@@ -92,9 +94,9 @@ pub fn measure(
     thread::scope(|scope| {
         let departures = events.clone();
         let done = &done;
-        scope.spawn(move || generator.run(&mut *publisher, &departures));
-        scope.spawn(move || receive(&mut *subscriber, plan.run, &events, done));
-        accounting.run(plan, &queue, &scheduled, observe, stop);
+        scope.spawn(move || generator.run(publisher, &departures));
+        scope.spawn(move || receive(subscriber, plan.run, &events, done));
+        accounting.run(plan, &queue, &scheduled, observe);
         done.store(true, Ordering::Relaxed);
         // The threads do not block on a queue without a reader.
         drop(queue);
@@ -123,7 +125,8 @@ struct Generator<'a> {
     clock: Clock,
     start: Instant,
     scheduled: &'a AtomicU64,
-    stop: &'a AtomicBool,
+    /// The run was interrupted, or has ended with a fault.
+    stops: [&'a AtomicBool; 2],
 }
 
 impl Generator<'_> {
@@ -132,7 +135,7 @@ impl Generator<'_> {
         self.plan.processor.into_iter().for_each(pin_to_processor);
         let mut budget = SleepBudget::default();
         let mut message = payload(self.plan.bytes.max(HEADER_BYTES));
-        let is_stopped = || self.stop.load(Ordering::Relaxed);
+        let is_stopped = || self.stops.iter().any(|stop| stop.load(Ordering::Relaxed));
         for sequence in 0..self.plan.schedule.total() {
             Header { run: self.plan.run, sequence }.write(&mut message);
             let since_start = self.plan.schedule.intended(sequence).since(Instant::ZERO);
@@ -210,7 +213,6 @@ impl Accounting<'_> {
         queue: &Receiver<RunEvent>,
         scheduled: &AtomicU64,
         observe: &dyn Fn(u64),
-        stop: &AtomicBool,
     ) {
         loop {
             match queue.recv_timeout(CHECK) {
@@ -225,11 +227,7 @@ impl Accounting<'_> {
             }
             let sent = scheduled.load(Ordering::Relaxed);
             observe(sent);
-            if self.fault.is_some() {
-                stop.store(true, Ordering::Relaxed);
-                break;
-            }
-            if self.generated && self.is_complete(plan, sent, now) {
+            if self.fault.is_some() || self.generated && self.is_complete(plan, sent, now) {
                 break;
             }
         }

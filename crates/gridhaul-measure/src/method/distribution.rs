@@ -128,11 +128,16 @@ mod tests {
         distribution
     }
 
+    /// In microseconds, without the rounding of the histogram.
+    fn rounded(duration: Option<Duration>) -> Option<u64> {
+        duration.map(|duration| (duration.as_secs_f64() * 1e6).round() as u64)
+    }
+
     #[test]
     fn an_upper_bound_of_the_98th_percentile_needs_149_messages() {
         assert_eq!([0.98, 0.999].map(messages_needed), [149, 2_995]);
         assert_eq!(of(0..148).quantile(0.98).unwrap().high, None);
-        assert_eq!(of(1..=149).quantile(0.98).unwrap().high, Some(Duration::from_micros(149)));
+        assert_eq!(rounded(of(1..=149).quantile(0.98).unwrap().high), Some(149));
         assert_eq!(of(0..2_994).quantile(0.999).unwrap().high, None);
         assert!(of(0..2_995).quantile(0.999).unwrap().high.is_some());
     }
@@ -141,9 +146,9 @@ mod tests {
     fn the_bounds_of_a_median_are_those_of_the_tables() {
         // n = 10: P(B ≤ 1) = 0.0107 and P(B ≤ 2) = 0.0547, so ranks 2 and 9 bound the median with 95 % each.
         let median = of((1..=10).map(|value| value * 100)).quantile(0.5).unwrap();
-        assert_eq!(median.low, Some(Duration::from_micros(200)));
-        assert_eq!(median.high, Some(Duration::from_micros(900)));
-        assert_eq!(median.value, Duration::from_micros(500));
+        assert_eq!(rounded(median.low), Some(200));
+        assert_eq!(rounded(median.high), Some(900));
+        assert_eq!(rounded(Some(median.value)), Some(500));
     }
 
     #[test]
@@ -168,7 +173,7 @@ mod tests {
         }
     }
 
-    /// The bounds contain the true quantile as often as promised: 2,000 samples of a uniform distribution.
+    /// The bounds contain the true quantile as often as promised: 200 samples of a uniform distribution.
     #[test]
     fn the_upper_bound_holds_in_95_percent_of_the_samples() {
         let mut state = 1_u64;
@@ -180,12 +185,12 @@ mod tests {
             (mixed ^ (mixed >> 31)) % 1_000_000 + 1
         };
         let true_value = Duration::from_micros(980_000);
-        let samples = 400;
+        let samples = 200;
         let hold = (0..samples).filter(|_| {
             let sample = of((0..300).map(|_| next()));
             sample.quantile(0.98).unwrap().high.unwrap() >= true_value
         });
         let share = hold.count() as f64 / f64::from(samples);
-        assert!(share > 0.95 - 3.0 * 0.011, "{share}");
+        assert!(share > 0.95 - 3.0 * 0.0154, "{share}");
     }
 }
