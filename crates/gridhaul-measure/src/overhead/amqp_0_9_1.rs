@@ -73,17 +73,10 @@ mod tests {
     fn the_formulas_are_the_lengths_of_messages() {
         let (exchange, key, tag) = ("mytestexchange\0", "abc\0", "amq.ctag-0123456789012345678901");
         let names = Names { exchange: 15, routing_key: 4, consumer_tag: 31 };
-        let publish =
-            [&[0, 60, 0, 40, 0, 0][..], &short(exchange), &short(key), &[0]].concat();
+        let publish = [&[0, 60, 0, 40, 0, 0][..], &short(exchange), &short(key), &[0]].concat();
         assert_eq!(names.publish_overhead() + 296, message(&publish, 296).len() as u64);
-        let deliver = [
-            &[0, 60, 0, 60][..],
-            &short(tag),
-            &[0; 9],
-            &short(exchange),
-            &short(key),
-        ]
-        .concat();
+        let deliver =
+            [&[0, 60, 0, 60][..], &short(tag), &[0; 9], &short(exchange), &short(key)].concat();
         assert_eq!(names.deliver_overhead() + 296, message(&deliver, 296).len() as u64);
         assert_eq!((names.publish_overhead(), names.deliver_overhead()), (66, 104));
     }

@@ -72,6 +72,9 @@ mod tests {
             let expected = frame(7, &vec![0; payload]).len() - payload;
             assert_eq!(transfer.overhead(payload as u64), expected as u64, "{payload} bytes");
         }
-        assert_eq!(Transfer { delivery: 256, ..transfer }.overhead(100), transfer.overhead(100) + 3);
+        assert_eq!(
+            Transfer { delivery: 256, ..transfer }.overhead(100),
+            transfer.overhead(100) + 3
+        );
     }
 }

@@ -6,8 +6,11 @@
 
 pub mod amqp_0_9_1;
 pub mod amqp_1_0;
+mod comparison;
 pub mod mqtt;
 pub mod sampled_values;
+
+pub use comparison::messages;
 
 /// Headers below the protocol, in bytes for each packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

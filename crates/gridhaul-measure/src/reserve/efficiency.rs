@@ -75,7 +75,9 @@ fn comparison(tables: &Tables, column: &Column) -> Comparison {
         if column.encoding == Encoding::Float {
             Interval::rounded(FLOATS as f64, 0.0)
         } else {
-            mean_payload(tables, column.encoding, traffic, |protocol| legs(protocol, 128).iter().sum())
+            mean_payload(tables, column.encoding, traffic, |protocol| {
+                legs(protocol, 128).iter().sum()
+            })
         }
     };
     let mean_payload_table_5 = payload(false);
@@ -148,9 +150,10 @@ mod tests {
     #[test]
     fn one_mean_payload_for_each_encoding_agrees_with_tables_4_and_5() {
         let comparisons = comparisons(&Tables::published());
-        for (names, low, high) in
-            [(["MQTT, JSON", "AMQP, JSON"], 295.57, 295.65), (["MQTT, Protobuf", "AMQP, Protobuf"], 131.49, 131.57)]
-        {
+        for (names, low, high) in [
+            (["MQTT, JSON", "AMQP, JSON"], 295.57, 295.65),
+            (["MQTT, Protobuf", "AMQP, Protobuf"], 131.49, 131.57),
+        ] {
             for name in names {
                 let found = comparisons.iter().find(|it| it.name == name).unwrap();
                 let interval = found.mean_payload_tables_4_and_5;

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::fs;
+use std::path::Path;
 
 use gridhaul_linux::{
     available_congestion_control, is_root, may_open_tun, succeeds_in_network_namespace,
@@ -62,6 +63,13 @@ fn features(missing: &str) -> Vec<Feature<'_>> {
             is_program("bpftool"),
             "tests of killed runs",
             "apt-get install bpftool",
+        ),
+        feature(
+            "mosquitto",
+            // Debian installs it in a folder that is not in the PATH of users.
+            is_program("mosquitto") || Path::new("/usr/sbin/mosquitto").is_file(),
+            "`gridhaul measure`: MQTT",
+            "apt-get install mosquitto",
         ),
         feature("root", is_root(), "tests that install packages", "run as root, or use sudo"),
         feature(

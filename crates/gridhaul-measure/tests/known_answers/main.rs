@@ -1,0 +1,88 @@
+//! Measurements whose results are known in advance: links with a fixed delay or loss, and Nagle's algorithm.
+//!
+//! They run in real time. A run whose generator was late is repeated, because a busy machine explains its result.
+
+mod mqtt;
+mod udp;
+
+use std::sync::atomic::AtomicBool;
+
+use gridhaul_measure::bench::{Outcome, Plan, measure};
+use gridhaul_measure::method::{Message, Schedule, findings};
+use gridhaul_measure::network::{Sites, on_network};
+use gridhaul_measure::protocol::Protocol;
+use gridhaul_scenario::scenario::Scenario;
+use gridhaul_scenario::units::Duration;
+
+/// Attempts to measure without lateness of the generator.
+const ATTEMPTS: u32 = 5;
+
+/// Two nodes and a link with these keys in both directions.
+fn scenario(forward: &str, reverse: &str) -> Scenario {
+    let text = format!(
+        "title = \"one link\"\nduration = \"60 s\"\n[node]\na = {{}}\nb = {{}}\n[link.wan]\nfrom = \"a\"\nto = \"b\"\n\
+         forward = {{ rate = \"100 Mbit/s\", queue = \"1000 packets\", {forward} }}\n\
+         reverse = {{ rate = \"100 Mbit/s\", queue = \"1000 packets\", {reverse} }}\n\
+         [flow.test]\nfrom = \"a\"\nto = \"b\"\nload = \"bulk\"\n"
+    );
+    Scenario::from_toml(&text, "one-link.toml").unwrap()
+}
+
+fn plan(rate: f64, measured: u64) -> Plan {
+    Plan {
+        schedule: Schedule::new(rate, measured),
+        bytes: 132,
+        horizon: Duration::from_secs(2),
+        processor: None,
+        run: 0x6d65_6173,
+    }
+}
+
+/// All messages of a run, and its result.
+fn run(plan: &Plan, protocol: &dyn Protocol, sites: &Sites<'_>) -> (Outcome, Vec<Message>) {
+    let mut rows = Vec::new();
+    let mut log = |message: &Message| {
+        rows.push(*message);
+        Ok(())
+    };
+    let outcome =
+        measure(plan, protocol, sites, &mut log, &|_| {}, &AtomicBool::new(false)).unwrap();
+    assert_eq!(outcome.fault, None);
+    (outcome, rows)
+}
+
+/// Repeats a run until the generator was on time.
+fn valid(mut run: impl FnMut() -> (Outcome, Vec<Message>)) -> (Outcome, Vec<Message>) {
+    let mut last = run();
+    for _ in 1..ATTEMPTS {
+        if findings(&last.0.summary).is_empty() {
+            break;
+        }
+        last = run();
+    }
+    last
+}
+
+/// Whether this machine permits emulated networks and has these programs.
+fn is_possible(programs: &[&str]) -> bool {
+    let missing = missing(programs);
+    let required = std::env::var_os("GRIDHAUL_REQUIRE_TOOLS").is_some();
+    assert!(!required || missing.is_none(), "missing: {missing:?}");
+    missing.is_none()
+}
+
+fn missing(programs: &[&str]) -> Option<String> {
+    if on_network(&scenario("delay = \"1 ms\"", "delay = \"1 ms\""), "test", |_| ()).is_err() {
+        return Some("network namespaces and TUN devices".into());
+    }
+    let folders = ["/usr/sbin", "/usr/bin", "/usr/local/bin", "/usr/local/sbin"];
+    let is_missing = |program: &&&str| {
+        !folders.iter().any(|folder| std::path::Path::new(folder).join(program).is_file())
+    };
+    programs.iter().find(is_missing).map(|&program| program.to_owned())
+}
+
+/// Milliseconds of a duration.
+fn millis(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e3
+}

@@ -1,0 +1,75 @@
+//! MQTT with the broker behind a link of 20 ms, with and without Nagle's algorithm.
+
+use gridhaul_linux::Clock;
+use gridhaul_measure::bench::Outcome;
+use gridhaul_measure::broker::Mosquitto;
+use gridhaul_measure::method::Message;
+use gridhaul_measure::network::{Sites, on_network};
+use gridhaul_measure::protocol::{
+    Mqtt, Protocol, ProtocolError, QualityOfService, ReconnectPolicy,
+};
+use gridhaul_scenario::units::Duration;
+
+use crate::{is_possible, millis, plan, run, scenario, valid};
+
+fn mqtt(broker: &Mosquitto, nodelay: bool) -> Mqtt {
+    Mqtt {
+        broker: broker.address(),
+        nodelay,
+        qos: QualityOfService::AtMostOnce,
+        one_connection: false,
+        keep_alive: Duration::from_secs(60),
+        reconnect: ReconnectPolicy::default(),
+        topic: "test-topic".into(),
+    }
+}
+
+/// Publisher and subscriber at one end, the broker at the other; `nodelay` at all three.
+fn behind_20_ms(nodelay: bool) -> (Outcome, Vec<Message>) {
+    let scenario = scenario("delay = \"20 ms\"", "delay = \"20 ms\"");
+    let measured = |sites: &Sites<'_>| {
+        let broker = Mosquitto::start(&sites.to, nodelay).unwrap();
+        run(&plan(100.0, 400), &mqtt(&broker, nodelay), sites)
+    };
+    valid(|| on_network(&scenario, "test", measured).unwrap())
+}
+
+#[test]
+fn without_nagle_a_message_takes_two_link_delays() {
+    if !is_possible(&["mosquitto"]) {
+        return;
+    }
+    let (outcome, _) = behind_20_ms(true);
+    let summary = &outcome.summary;
+    assert_eq!((summary.counts.messages, summary.counts.lost), (400, 0), "{:?}", summary.counts);
+    let median = millis(summary.from_send.quantile(0.5).unwrap().value);
+    assert!((40.0..42.0).contains(&median), "{median} ms");
+}
+
+#[test]
+fn nagle_at_clients_and_broker_more_than_doubles_the_latency() {
+    if !is_possible(&["mosquitto"]) {
+        return;
+    }
+    let (outcome, _) = behind_20_ms(false);
+    let mean = millis(outcome.summary.from_send.mean().unwrap());
+    // Each of the two connections holds messages back until the previous segment is acknowledged.
+    assert!((85.0..120.0).contains(&mean), "{mean} ms");
+    assert_eq!(outcome.summary.counts.lost, 0);
+}
+
+#[test]
+fn a_missing_broker_is_an_error_with_its_address() {
+    if !is_possible(&["mosquitto"]) {
+        return;
+    }
+    let sites = Sites::loopback();
+    let mut broker = Mosquitto::start(&sites.to, true).unwrap();
+    broker.kill().unwrap();
+    let protocol = mqtt(&broker, true);
+    let error = protocol.connect(&sites, Clock::starts_in(Duration::ZERO)).unwrap_err();
+    let text = error.to_string();
+    assert!(matches!(error, ProtocolError::Broker { .. }), "{text}");
+    assert!(text.contains(&broker.address().to_string()), "{text}");
+    assert!(text.to_lowercase().contains("refused"), "{text}");
+}

@@ -1,0 +1,68 @@
+//! UDP over links with known delay, loss, duplication and reordering.
+
+use gridhaul_measure::method::Phase;
+use gridhaul_measure::network::{Sites, on_network};
+use gridhaul_measure::protocol::{Null, Protocol, Udp};
+
+use crate::{is_possible, millis, plan, run, scenario, valid};
+
+#[test]
+fn udp_measures_the_delay_of_a_link() {
+    if !is_possible(&[]) {
+        return;
+    }
+    let scenario = scenario("delay = \"20 ms\"", "delay = \"20 ms\"");
+    let (outcome, rows) = valid(|| {
+        on_network(&scenario, "test", |sites| run(&plan(100.0, 200), &Udp, sites)).unwrap()
+    });
+    let summary = &outcome.summary;
+    assert_eq!((summary.counts.messages, summary.counts.lost), (200, 0), "{:?}", summary.counts);
+    let median = summary.from_send.quantile(0.5).unwrap();
+    assert!((20.0..21.5).contains(&millis(median.value)), "{median:?}");
+    assert!(rows.iter().all(|row| row.latency_from_send().is_some_and(|it| millis(it) >= 20.0)));
+    assert_eq!(rows.len(), 300, "the rows contain the warm-up");
+    assert_eq!(rows.iter().filter(|row| row.phase == Phase::WarmUp).count(), 100);
+}
+
+#[test]
+fn udp_counts_the_loss_of_a_link_within_its_interval() {
+    if !is_possible(&[]) {
+        return;
+    }
+    let scenario = scenario("delay = \"5 ms\", loss = { bernoulli = \"1 %\" }", "delay = \"5 ms\"");
+    let plan = plan(1_000.0, 8_000);
+    let (outcome, rows) = on_network(&scenario, "test", |sites| run(&plan, &Udp, sites)).unwrap();
+    let loss = outcome.summary.loss();
+    let [low, high] = loss.bounds(0.999);
+    assert!(low <= 0.01 && 0.01 <= high, "{loss:?}: {low} to {high}");
+    assert!(loss.count > 0 && outcome.summary.counts.refused == 0);
+    let lost = rows.iter().filter(|row| row.phase != Phase::WarmUp && row.received.is_none());
+    assert_eq!(lost.count() as u64, loss.count, "the log and the summary agree");
+}
+
+#[test]
+fn an_outage_of_a_link_is_a_gap_of_the_same_length() {
+    if !is_possible(&[]) {
+        return;
+    }
+    let outage = "delay = \"5 ms\", outages = [{ at = \"3 s\", for = \"2 s\" }]";
+    let scenario = scenario(outage, "delay = \"5 ms\"");
+    let (outcome, _) = valid(|| {
+        on_network(&scenario, "test", |sites| run(&plan(100.0, 600), &Udp, sites)).unwrap()
+    });
+    let [start, end] = outcome.summary.longest_gap().unwrap();
+    let gap = millis(end.since(start));
+    // One message interval of 10 ms, and the jitter of a shared machine.
+    assert!((1_985.0..2_025.0).contains(&gap), "{gap} ms");
+    let lost = outcome.summary.counts.lost;
+    assert!((199..=202).contains(&lost), "{lost}");
+}
+
+#[test]
+fn on_the_loopback_device_no_message_is_lost() {
+    for protocol in [&Null as &dyn Protocol, &Udp] {
+        let (outcome, _) = run(&plan(1_000.0, 500), protocol, &Sites::loopback());
+        let counts = outcome.summary.counts;
+        assert_eq!((counts.messages, counts.lost, counts.duplicates), (500, 0, 0), "{protocol:?}");
+    }
+}
