@@ -48,7 +48,7 @@ impl GooseReceiver {
             }
             Some((state, _)) => {
                 let ahead = state_number.wrapping_sub(state);
-                // RFC 1982, section 3.2: the comparison of numbers that wrap.
+                // Numbers that wrap are compared by serial number arithmetic (RFC 1982).
                 if ahead > u32::MAX / 2 {
                     return Reception::Old;
                 }
