@@ -1,6 +1,7 @@
 //! Frames of Sampled Values and GOOSE: encoded, decoded, corrupted, and dissected by tshark.
 
 mod dissection;
+mod packet_sockets;
 mod round_trip;
 
 use gridhaul_core::wire::VlanTag;
