@@ -7,7 +7,7 @@ use gridhaul_core::wire::VlanTag;
 use gridhaul_linux::{FrameBatch, Namespace, PacketSocket, run_batch};
 use gridhaul_measure::frame::goose::{Data, GooseReceiver, Reception};
 use gridhaul_measure::frame::sampled_values::{SampleCounter, float_values, write_float_values};
-use gridhaul_measure::frame::{Frame, GOOSE, Pdu, SAMPLED_VALUES};
+use gridhaul_measure::frame::{Frame, FrameError, GOOSE, Pdu};
 use gridhaul_scenario::units;
 
 use crate::{asdu, encoded, goose, sampled_values};
@@ -27,7 +27,8 @@ fn samples_arrive_with_their_tag_and_number() {
         asdu.sample_count = number as u16;
         sampled_values(Some(tag), vec![asdu])
     });
-    let received = transfer(SAMPLED_VALUES.0, frames.map(|frame| encoded(&frame)).collect());
+    let received =
+        transfer(PacketSocket::ALL_PROTOCOLS, frames.map(|frame| encoded(&frame)).collect());
     let mut counter = SampleCounter::new();
     let mut numbers = Vec::new();
     for frame in received {
@@ -64,8 +65,8 @@ fn events_arrive_with_their_retransmissions() {
     assert!(classified.eq(expected));
 }
 
-/// Sends frames from one namespace to another, and returns the received ones. The kernel removes the tag of a frame and
-/// reports it beside the frame.
+/// Sends frames from one namespace to another, and returns the received ones. The kernel removes the tag of a frame, and
+/// reports it to sockets of all protocols only.
 fn transfer(ether_type: u16, frames: Vec<Vec<u8>>) -> Vec<Frame> {
     let [left, right] = [(); 2].map(|()| Namespace::new().expect("the tests run as root"));
     let path = right.path();
@@ -104,15 +105,19 @@ fn receive(socket: &PacketSocket, count: usize) -> Vec<Frame> {
     let begun = Instant::now();
     while received.len() < count && begun.elapsed() < Duration::from_secs(5) {
         socket.receive(&mut batch).unwrap();
-        received.extend(batch.frames().map(|arrived| {
-            let mut frame = Frame::decode(arrived.bytes).unwrap();
+        received.extend(batch.frames().filter_map(|arrived| {
+            let mut frame = match Frame::decode(arrived.bytes) {
+                // The kernel sends neighbour discovery over the devices as well.
+                Err(FrameError::EtherType(_)) => return None,
+                decoded => decoded.unwrap(),
+            };
             frame.address.vlan = arrived.vlan.map(|tag| VlanTag {
                 id: tag.control & 0xfff,
                 priority: (tag.control >> 13) as u8,
                 drop_eligible: tag.control & 0x1000 != 0,
                 service: tag.protocol == 0x88a8,
             });
-            frame
+            Some(frame)
         }));
     }
     received
