@@ -26,6 +26,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Measure the latency of messages at a constant rate
     Latency(RunArgs),
+    /// Interrupt all links of a scenario for a time, and measure the recovery
+    Outage(OutageArgs),
     /// Count lost, duplicated, reordered and corrupt messages at a constant rate
     Reliability(RunArgs),
 }
@@ -35,6 +37,7 @@ impl Command {
     pub(crate) const fn needs_namespaces(&self) -> bool {
         match self {
             Self::Latency(args) | Self::Reliability(args) => args.scenario.is_some(),
+            Self::Outage(_) => true,
         }
     }
 }
@@ -118,6 +121,22 @@ pub(crate) struct RunArgs {
     /// No progress on standard error
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+/// Arguments of an outage.
+#[derive(Debug, Args)]
+pub(crate) struct OutageArgs {
+    /// The run.
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+
+    /// Length of the outage
+    #[arg(long, default_value = "10 s", value_parser = duration)]
+    pub(crate) length: Duration,
+
+    /// Start of the outage, after the start of the network
+    #[arg(long, default_value = "5 s", value_parser = duration)]
+    pub(crate) start: Duration,
 }
 
 /// Settings of MQTT.

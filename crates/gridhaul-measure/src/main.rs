@@ -22,6 +22,7 @@ fn main() -> ExitCode {
     }
     let done = match &command {
         Command::Latency(args) => command::latency::run(args),
+        Command::Outage(args) => command::outage::run(args),
         Command::Reliability(args) => command::reliability::run(args),
     };
     match done {

@@ -1,6 +1,7 @@
 //! The commands.
 
 pub(crate) mod latency;
+pub(crate) mod outage;
 pub(crate) mod reliability;
 mod report;
 mod run;

@@ -1,6 +1,6 @@
 //! UDP over links with known delay, loss, duplication and reordering.
 
-use gridhaul_measure::method::Phase;
+use gridhaul_measure::method::{Phase, Proportion};
 use gridhaul_measure::network::{Sites, on_network};
 use gridhaul_measure::protocol::{Null, Protocol, Udp};
 
@@ -45,7 +45,7 @@ fn an_outage_of_a_link_is_a_gap_of_the_same_length() {
     if !is_possible(&[]) {
         return;
     }
-    let outage = "delay = \"5 ms\", outages = [{ at = \"3 s\", for = \"2 s\" }]";
+    let outage = "delay = \"5 ms\", outage = [{ start = \"3 s\", length = \"2 s\" }]";
     let scenario = scenario(outage, "delay = \"5 ms\"");
     let (outcome, _) = valid(|| {
         on_network(&scenario, "test", |sites| run(&plan(100.0, 600), &Udp, sites)).unwrap()
@@ -56,6 +56,34 @@ fn an_outage_of_a_link_is_a_gap_of_the_same_length() {
     assert!((1_985.0..2_025.0).contains(&gap), "{gap} ms");
     let lost = outcome.summary.counts.lost;
     assert!((199..=202).contains(&lost), "{lost}");
+}
+
+#[test]
+fn duplicates_are_counted_exactly_and_are_no_losses() {
+    if !is_possible(&[]) {
+        return;
+    }
+    let scenario = scenario("delay = \"5 ms\", duplicate = \"100 %\"", "delay = \"5 ms\"");
+    let plan = plan(500.0, 500);
+    let (outcome, _) = on_network(&scenario, "test", |sites| run(&plan, &Udp, sites)).unwrap();
+    let counts = outcome.summary.counts;
+    assert_eq!((counts.messages, counts.lost, counts.duplicates), (500, 0, 500), "{counts:?}");
+}
+
+#[test]
+fn reordered_messages_are_counted_and_are_no_losses() {
+    if !is_possible(&[]) {
+        return;
+    }
+    let reorder = "delay = \"5 ms\", reorder = { probability = \"10 %\", delay = \"5 ms\" }";
+    let scenario = scenario(reorder, "delay = \"5 ms\"");
+    let plan = plan(1_000.0, 2_000);
+    let (outcome, _) = on_network(&scenario, "test", |sites| run(&plan, &Udp, sites)).unwrap();
+    let counts = outcome.summary.counts;
+    let share = Proportion { count: counts.reordered, of: counts.messages };
+    let [low, high] = share.bounds(0.999);
+    // A delayed message is not overtaken if the machine delays its successors as well.
+    assert!(low <= 0.1 && high >= 0.09 && counts.lost == 0, "{counts:?}");
 }
 
 #[test]
