@@ -2,8 +2,9 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use gridhaul_report::TextTable;
+use gridhaul_report::format::UNKNOWN;
 use gridhaul_scenario::scenario::{Outage, OutageMode, Scenario};
 use gridhaul_scenario::units::{Duration, Instant};
 use serde_json::json;
@@ -18,18 +19,14 @@ pub(crate) fn run(args: &OutageArgs) -> anyhow::Result<ExitCode> {
     scenario.context("an outage needs an emulated network\n  help: add --scenario FILE")?;
     args.run.out.as_deref().map_or(Ok(()), create)?;
     let run = execute(&args.run, |scenario| interrupt(scenario, args.start, args.length))?;
-    let recovery = Recovery::new(&run, args)?;
-    let gap = recovery.gap.as_secs_f64();
-    let after = recovery.first_after.as_secs_f64();
-    let additional = [(
-        "outage",
-        json!({
-            "length_s": args.length.as_secs_f64(),
-            "without_arrival_s": gap,
-            "first_arrival_after_end_s": after,
-        }),
-    )];
-    publish(&args.run, "outage", &run, table(&run, args, &recovery), additional)
+    let recovery = Recovery::new(&run, args);
+    let outage = json!({
+        "length_s": args.length.as_secs_f64(),
+        "without_arrival_s": recovery.as_ref().map(|it| it.gap.as_secs_f64()),
+        "first_arrival_after_end_s": recovery.as_ref().map(|it| it.first_after.as_secs_f64()),
+    });
+    let table = table(&run, args, recovery.as_ref());
+    publish(&args.run, "outage", &run, table, [("outage", outage)])
 }
 
 /// What the messages show of the outage.
@@ -42,20 +39,14 @@ struct Recovery {
 }
 
 impl Recovery {
-    fn new(run: &Run, args: &OutageArgs) -> anyhow::Result<Self> {
+    /// `None` if the longest time without an arrival is not that of the outage.
+    fn new(run: &Run, args: &OutageArgs) -> Option<Self> {
         let outcome = &run.outcome;
-        let [last, first] = outcome.summary.longest_gap().context("no message arrived")?;
+        let gap = outcome.summary.longest_gap()?;
+        let [last, first] = gap.map(|at| outcome.start + at.since(Instant::ZERO));
         let [begin, end] = [args.start, args.start + args.length].map(|at| Instant::ZERO + at);
-        let first_on_network = outcome.start + first.since(Instant::ZERO);
-        let last_on_network = outcome.start + last.since(Instant::ZERO);
-        ensure!(
-            first_on_network >= end && last_on_network < end && outcome.start < begin,
-            "no message arrived before or after the outage\n  help: begin later with --start, or send more messages: the \
-             schedule began {:.1} s after the network, with a warm-up of {:.1} s",
-            outcome.start.as_secs_f64(),
-            run.plan.schedule.warm_up().as_secs_f64()
-        );
-        Ok(Self { gap: first.since(last), first_after: first_on_network.since(end) })
+        let contains = last < end && first >= end && outcome.start < begin;
+        contains.then(|| Self { gap: first.since(last), first_after: first.since(end) })
     }
 }
 
@@ -70,13 +61,20 @@ fn interrupt(scenario: &mut Scenario, start: Duration, length: Duration) {
     }
 }
 
-fn table(run: &Run, args: &OutageArgs, recovery: &Recovery) -> TextTable {
+fn table(run: &Run, args: &OutageArgs, recovery: Option<&Recovery>) -> TextTable {
     let counts = run.outcome.summary.counts;
     let seconds = |duration: Duration| format!("{:.3} s", duration.as_secs_f64());
+    let known = |duration: Option<Duration>| duration.map_or_else(|| UNKNOWN.into(), seconds);
+    let gap = run.outcome.summary.longest_gap().map(|[last, first]| first.since(last));
+    let note = format!(
+        "The longest time without an arrival does not contain the end of the outage. If no message arrived before it, begin \
+         later with --start (the schedule began {:.1} s after the network); if none arrived after it, send more messages.",
+        run.outcome.start.as_secs_f64()
+    );
     let rows = [
         ("length of the outage", seconds(args.length)),
-        ("longest time without an arrival", seconds(recovery.gap)),
-        ("first arrival after the end of the outage", seconds(recovery.first_after)),
+        ("longest time without an arrival", known(gap)),
+        ("first arrival after the end of the outage", known(recovery.map(|it| it.first_after))),
         ("messages after the warm-up", counts.messages.to_string()),
         ("lost", counts.lost.to_string()),
         ("refused by the protocol", counts.refused.to_string()),
@@ -88,6 +86,6 @@ fn table(run: &Run, args: &OutageArgs, recovery: &Recovery) -> TextTable {
         headers: ["outage", ""].map(String::from).to_vec(),
         rows: rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect(),
         key_columns: 1,
-        note: None,
+        note: recovery.is_none().then_some(note),
     }
 }

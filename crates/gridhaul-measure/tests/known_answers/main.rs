@@ -5,12 +5,13 @@
 mod mqtt;
 mod udp;
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use gridhaul_measure::bench::{Outcome, Plan, measure};
+use gridhaul_measure::log::LogError;
 use gridhaul_measure::method::{Message, Schedule, findings};
 use gridhaul_measure::network::{Sites, on_network};
-use gridhaul_measure::protocol::Protocol;
+use gridhaul_measure::protocol::{Null, Protocol};
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_scenario::units::Duration;
 
@@ -49,6 +50,27 @@ fn run(plan: &Plan, protocol: &dyn Protocol, sites: &Sites<'_>) -> (Outcome, Vec
         measure(plan, protocol, sites, &mut log, &|_| {}, &AtomicBool::new(false)).unwrap();
     assert_eq!(outcome.fault, None);
     (outcome, rows)
+}
+
+/// When the log cannot be written, the run ends, and the result says why.
+#[test]
+fn a_full_disk_ends_the_run_with_a_marked_result() {
+    let mut rows = 0;
+    let mut log = |message: &Message| {
+        rows += 1;
+        if message.sequence < 300 {
+            return Ok(());
+        }
+        let source = std::io::Error::from(std::io::ErrorKind::StorageFull);
+        Err(LogError::Io { path: "results/messages".into(), source })
+    };
+    let plan = Plan { horizon: Duration::from_millis(100), ..plan(1_000.0, 5_000) };
+    let stop = AtomicBool::new(false);
+    let outcome = measure(&plan, &Null, &Sites::loopback(), &mut log, &|_| {}, &stop).unwrap();
+    let fault = outcome.fault.unwrap();
+    assert!(fault.contains("cannot write results/messages"), "{fault}");
+    assert!(rows < 4_000, "the run ended early: {rows}");
+    assert!(!stop.load(Ordering::Relaxed), "the user did not stop it");
 }
 
 /// Repeats a run until the generator was on time.

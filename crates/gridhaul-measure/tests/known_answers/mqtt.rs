@@ -9,6 +9,8 @@ use gridhaul_measure::protocol::{
 };
 use gridhaul_scenario::units::Duration;
 
+use std::{thread, time};
+
 use crate::{is_possible, millis, plan, run, scenario, valid};
 
 fn mqtt(broker: &Mosquitto, nodelay: bool) -> Mqtt {
@@ -71,4 +73,51 @@ fn a_missing_broker_is_an_error_with_its_address() {
     assert!(matches!(error, ProtocolError::Broker { .. }), "{text}");
     assert!(text.contains(&broker.address().to_string()), "{text}");
     assert!(text.to_lowercase().contains("refused"), "{text}");
+}
+
+/// The broker is killed in the middle of a run and is back half a second later.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a fault in the middle of a run in real time")]
+fn a_broker_that_is_killed_and_restarted_is_a_marked_gap_and_no_error() {
+    if !is_possible(&["mosquitto"]) {
+        return;
+    }
+    let sites = Sites::loopback();
+    let mut broker = Mosquitto::start(&sites.to, true).unwrap();
+    let protocol = mqtt(&broker, true);
+    let plan = plan(100.0, 400);
+    let (outcome, rows) = thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::sleep(time::Duration::from_millis(2_500));
+            broker.kill().unwrap();
+            thread::sleep(time::Duration::from_millis(500));
+            broker.restart(&sites.to).unwrap();
+        });
+        run(&plan, &protocol, &sites)
+    });
+    assert_eq!(rows.len(), 500, "every message has a row");
+    let counts = outcome.summary.counts;
+    assert!(!outcome.reconnections.is_empty() && counts.refused > 10, "{counts:?}");
+    assert!(outcome.refusal.is_some_and(|reason| reason.contains("no connection")));
+    assert!(counts.after_reconnection > 0 && outcome.summary.from_send.count() > 0, "{counts:?}");
+    let [start, end] = outcome.summary.longest_gap().unwrap();
+    assert!(millis(end.since(start)) >= 450.0);
+}
+
+#[test]
+fn a_message_at_least_once_is_not_lost_on_a_link_with_losses() {
+    if !is_possible(&["mosquitto"]) {
+        return;
+    }
+    let lossy = "delay = \"5 ms\", loss = { bernoulli = \"1 %\" }";
+    let measured = |sites: &Sites<'_>| {
+        let broker = Mosquitto::start(&sites.to, true).unwrap();
+        let qos = QualityOfService::AtLeastOnce;
+        run(&plan(100.0, 400), &Mqtt { qos, ..mqtt(&broker, true) }, sites)
+    };
+    let (outcome, _) = on_network(&scenario(lossy, lossy), "test", measured).unwrap();
+    let summary = &outcome.summary;
+    assert_eq!((summary.counts.messages, summary.counts.lost), (400, 0), "{:?}", summary.counts);
+    // A lost segment waits for its retransmission, at least for a round trip.
+    assert!(summary.from_send.max().is_some_and(|it| millis(it) > 30.0));
 }
