@@ -2,7 +2,7 @@
 
 use gridhaul_measure::bench::Outcome;
 use gridhaul_measure::broker::Mosquitto;
-use gridhaul_measure::method::Message;
+use gridhaul_measure::method::Summary;
 use gridhaul_measure::network::{Sites, on_network};
 use gridhaul_measure::protocol::{
     Mqtt, Protocol, ProtocolError, QualityOfService, ReconnectPolicy,
@@ -11,7 +11,7 @@ use gridhaul_scenario::units::Duration;
 
 use std::{thread, time};
 
-use crate::{is_possible, millis, plan, run, scenario, valid};
+use crate::{millis, plan, run, scenario, turn, undisturbed};
 
 fn mqtt(broker: &Mosquitto, nodelay: bool) -> Mqtt {
     Mqtt {
@@ -25,45 +25,43 @@ fn mqtt(broker: &Mosquitto, nodelay: bool) -> Mqtt {
     }
 }
 
+/// Mean latency in milliseconds.
+fn mean(summary: &Summary) -> f64 {
+    summary.from_send.mean().map_or(f64::NAN, millis)
+}
+
 /// Publisher and subscriber at one end, the broker at the other; `nodelay` at all three.
-fn behind_20_ms(nodelay: bool) -> (Outcome, Vec<Message>) {
+fn behind_20_ms(nodelay: bool, expected: impl Fn(&Summary) -> bool) -> Outcome {
     let scenario = scenario("delay = \"20 ms\"", "delay = \"20 ms\"");
     let measured = |sites: &Sites<'_>| {
         let broker = Mosquitto::start(&sites.to, nodelay).unwrap();
         run(&plan(100.0, 400), &mqtt(&broker, nodelay), sites)
     };
-    valid(|| on_network(&scenario, "test", measured).unwrap())
+    undisturbed(expected, || on_network(&scenario, "test", measured).unwrap()).0
 }
 
 #[test]
 fn without_nagle_a_message_takes_two_link_delays() {
-    if !is_possible(&["mosquitto"]) {
-        return;
-    }
-    let (outcome, _) = behind_20_ms(true);
-    let summary = &outcome.summary;
+    let Some(_turn) = turn(&["mosquitto"]) else { return };
+    let is_expected = |summary: &Summary| (40.0..42.0).contains(&mean(summary));
+    let summary = behind_20_ms(true, is_expected).summary;
     assert_eq!((summary.counts.messages, summary.counts.lost), (400, 0), "{:?}", summary.counts);
-    let median = millis(summary.from_send.quantile(0.5).unwrap().value);
-    assert!((40.0..42.0).contains(&median), "{median} ms");
+    assert!(is_expected(&summary), "{} ms", mean(&summary));
 }
 
 #[test]
 fn nagle_at_clients_and_broker_more_than_doubles_the_latency() {
-    if !is_possible(&["mosquitto"]) {
-        return;
-    }
-    let (outcome, _) = behind_20_ms(false);
-    let mean = millis(outcome.summary.from_send.mean().unwrap());
+    let Some(_turn) = turn(&["mosquitto"]) else { return };
     // Each of the two connections holds messages back until the previous segment is acknowledged.
-    assert!((85.0..120.0).contains(&mean), "{mean} ms");
-    assert_eq!(outcome.summary.counts.lost, 0);
+    let is_expected = |summary: &Summary| (85.0..120.0).contains(&mean(summary));
+    let summary = behind_20_ms(false, is_expected).summary;
+    assert!(is_expected(&summary), "{} ms", mean(&summary));
+    assert_eq!(summary.counts.lost, 0);
 }
 
 #[test]
 fn a_missing_broker_is_an_error_with_its_address() {
-    if !is_possible(&["mosquitto"]) {
-        return;
-    }
+    let Some(_turn) = turn(&["mosquitto"]) else { return };
     let sites = Sites::loopback();
     let mut broker = Mosquitto::start(&sites.to, true).unwrap();
     broker.kill().unwrap();
@@ -79,9 +77,7 @@ fn a_missing_broker_is_an_error_with_its_address() {
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a fault in the middle of a run in real time")]
 fn a_broker_that_is_killed_and_restarted_is_a_marked_gap_and_no_error() {
-    if !is_possible(&["mosquitto"]) {
-        return;
-    }
+    let Some(_turn) = turn(&["mosquitto"]) else { return };
     let sites = Sites::loopback();
     let mut broker = Mosquitto::start(&sites.to, true).unwrap();
     let protocol = mqtt(&broker, true);
@@ -106,9 +102,7 @@ fn a_broker_that_is_killed_and_restarted_is_a_marked_gap_and_no_error() {
 
 #[test]
 fn a_message_at_least_once_is_not_lost_on_a_link_with_losses() {
-    if !is_possible(&["mosquitto"]) {
-        return;
-    }
+    let Some(_turn) = turn(&["mosquitto"]) else { return };
     let lossy = "delay = \"5 ms\", loss = { bernoulli = \"1 %\" }";
     let measured = |sites: &Sites<'_>| {
         let broker = Mosquitto::start(&sites.to, true).unwrap();
