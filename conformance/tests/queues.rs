@@ -18,10 +18,8 @@ warmup = "5 s"
 s = {{}}
 r = {{}}
 d = {{}}
-[link.access]
-from = "s"
-to = "r"
-both = {{ rate = "100 Mbit/s", delay = "20 ms" }}
+[link]
+access = {{ from = "s", to = "r", both = {{ rate = "100 Mbit/s", delay = "20 ms" }} }}
 [link.bottleneck]
 from = "r"
 to = "d"
@@ -116,10 +114,8 @@ replications = 3
 s = {{}}
 r = {{}}
 d = {{}}
-[link.access]
-from = "s"
-to = "r"
-both = {{ rate = "100 Mbit/s", delay = "10 ms", queue = "unlimited" }}
+[link]
+access = {{ from = "s", to = "r", both = {{ rate = "100 Mbit/s", delay = "10 ms", queue = "unlimited" }} }}
 [link.bottleneck]
 from = "r"
 to = "d"

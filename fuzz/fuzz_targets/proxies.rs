@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use gridhaul_core::pep::{AckFilter, PassThrough, Proxy, Reflect, Side, Snoop, Split};
+use gridhaul_core::pep::{AckFilter, PassThrough, Proxy, Reflect, Side, Snoop, Split, Spoof};
 use gridhaul_core::tcp::{Flags, SackBlocks, Segment, StackParams};
 use gridhaul_scenario::scenario::Stack;
 use gridhaul_scenario::units::{Bytes, Duration, Instant};
@@ -23,7 +23,7 @@ fuzz_target!(|bytes: &[u8]| {
     let (buffer, max_ack_delay) = (Bytes::new(BUFFER), Duration::from_millis(50));
     let params = || Arc::new(StackParams::resolve(&Stack::default()));
     let isns = [0, 0];
-    match kind >> 1 & 7 {
+    match (kind >> 1) % 10 {
         0 => check(input, PassThrough::default()),
         1 => check(input, Snoop::new(toward, buffer)),
         2 => check(input, AckFilter::new(toward, max_ack_delay)),
@@ -31,7 +31,9 @@ fuzz_target!(|bytes: &[u8]| {
         4 => check(input, Split::new(params(), buffer, isns)),
         5 => check(input, Split::established(params(), buffer, isns, [&params(), &params()])),
         6 => check(input, Reflect::new(params(), buffer)),
-        _ => check(input, Reflect::engaged(params(), buffer, isns, [&params(), &params()])),
+        7 => check(input, Reflect::engaged(params(), buffer, isns, [&params(), &params()])),
+        8 => check(input, Spoof::new(params(), buffer)),
+        _ => check(input, Spoof::engaged(params(), buffer, isns, [&params(), &params()])),
     }
 });
 

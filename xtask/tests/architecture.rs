@@ -114,6 +114,35 @@ fn architecture_md_has_the_dependencies_of_the_crates() {
     assert_eq!(in_cycles(&built), BTreeSet::new(), "these crates depend on each other");
 }
 
+/// Crates of this repository on which `gridhaul` depends when it is built with these features.
+fn needs_of_gridhaul(features: &[&str]) -> BTreeSet<String> {
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "-p", "gridhaul", "--edges", "normal,build", "--prefix", "none"])
+        .args(["--offline", "--locked"])
+        .args(features)
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let names = text.lines().filter_map(|line| line.split_whitespace().next());
+    names.filter(|name| name.starts_with("gridhaul-")).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_library_and_the_program_build_without_the_emulator() {
+    let of_linux = ["gridhaul-cc", "gridhaul-emu", "gridhaul-linux"].map(str::to_owned);
+    let of_linux = BTreeSet::from(of_linux);
+    assert!(needs_of_gridhaul(&[]).is_superset(&of_linux), "the default has the emulator");
+    for features in
+        [&["--no-default-features"][..], &["--no-default-features", "--features", "cli"]]
+    {
+        let needs = needs_of_gridhaul(features);
+        assert!(needs.contains("gridhaul-sim") && needs.contains("gridhaul-model"), "{needs:?}");
+        assert!(needs.is_disjoint(&of_linux), "{features:?}: {needs:?}");
+    }
+}
+
 /// Reads the block of modules: a module imports only modules of later lines.
 fn drawn_order(page: &str) -> Vec<Vec<String>> {
     let block = page.split_once("```modules\n").and_then(|(_, rest)| rest.split_once("```"));

@@ -15,7 +15,12 @@ struct settings {
     u32 alpha_permille;
     u32 beta_permille;
     u32 list_length;
+    u32 classifier;
 };
+
+/* Rules that classify losses: the criteria on one-way delays or on half of the round-trip time, and controls
+ * without information (crates/gridhaul-core/src/tcp/loss_classifier). */
+enum classifier { ONE_WAY_DELAY = 0, HALF_RTT, ALWAYS_ERROR, ALWAYS_CONGESTION };
 
 /* Reported instead of a delay before the first segment with data has arrived. */
 #define UNKNOWN 0xffffffffu
@@ -88,6 +93,8 @@ inlined void update_clock_bounds(struct clocks *clocks, u32 delay, u32 round_tri
 inlined void add_delay(struct connection *connection, const struct settings *parameters, u32 reported,
                         u32 round_trip)
 {
+    if (parameters->classifier == HALF_RTT)
+        reported = round_trip / 2;
     if (!connection->arrived) {
         connection->base = reported - MIDDLE;
         connection->clocks.min_offset = 0;
@@ -128,7 +135,15 @@ inlined u32 offset(const struct connection *connection)
 /* Figure 3, `predict_loss_cause`. Without a new delay a loss is not classified. */
 inlined enum cause classify_loss(struct connection *connection, const struct settings *parameters)
 {
-    if (!connection->has_new_delay || connection->arrived < parameters->list_length)
+    if (parameters->classifier == ALWAYS_CONGESTION)
+        return CONGESTION;
+    if (!connection->has_new_delay)
+        return UNCLASSIFIED;
+    if (parameters->classifier == ALWAYS_ERROR) {
+        connection->has_new_delay = 0;
+        return ERROR;
+    }
+    if (connection->arrived < parameters->list_length)
         return UNCLASSIFIED;
     connection->has_new_delay = 0;
     u64 ahead = offset(connection);

@@ -32,6 +32,11 @@ struct counters {
     u64 corrected;
 };
 
+/* Parameters of a single socket, written by a process that has its descriptor. */
+struct socket_settings {
+    struct settings own;
+};
+
 array_of(struct settings) settings SEC(".maps");
 array_of(struct counters) counters SEC(".maps");
 /* Storage attached to each socket. */
@@ -39,6 +44,20 @@ struct {
     int *key;
     struct connection *value;
 } connections SEC(".maps");
+/* Settings of the sockets that have their own. */
+struct {
+    int *key;
+    struct socket_settings *value;
+} own_settings SEC(".maps");
+
+/* The parameters of a socket: its own, or those of the machine. */
+inlined const struct settings *settings_of(void *sk)
+{
+    const struct socket_settings *found = sk ? storage_of(&own_settings, sk, 0, 0) : 0;
+    if (found)
+        return &found->own;
+    return single_entry(settings);
+}
 
 inlined u32 now_us(void) { return clock_ns() / 1000; }
 
@@ -103,7 +122,7 @@ inlined void option_arrived(struct bpf_sock_ops *ops)
     if (delay != UNKNOWN) {
         /* The local send time returns, excluding the delay of the acknowledgement at the receiver. */
         u32 round_trip = now - (sent_at - delay);
-        const struct settings *parameters = single_entry(settings);
+        const struct settings *parameters = settings_of(ops->sk);
         if (parameters && (s32)round_trip >= 0)
             add_delay(connection, parameters, delay, round_trip);
     }
@@ -175,9 +194,9 @@ inlined struct connection *connection_of(const u64 *context)
     return storage_of(&connections, (void *)context[0], 0, CREATE);
 }
 
-inlined enum cause classify_with_counters(struct connection *connection)
+inlined enum cause classify_with_counters(const u64 *context, struct connection *connection)
 {
-    const struct settings *parameters = single_entry(settings);
+    const struct settings *parameters = settings_of((void *)context[0]);
     struct counters *all = single_entry(counters);
     if (!connection || !parameters)
         return UNCLASSIFIED;
@@ -297,7 +316,7 @@ int medx_ssthresh(u64 *context)
     struct tcp_sock *tcp = sender(context);
     struct medx *medx = memory(context);
     u32 window = tcp->snd_cwnd, out = in_flight(tcp);
-    medx->cause = classify_with_counters(connection_of(context));
+    medx->cause = classify_with_counters(context, connection_of(context));
     medx->window = medx->cause == ERROR ? window : halved(window);
     medx->reduces_in_flight = out > window;
     return medx->reduces_in_flight ? proportion(medx->window, window, out) : medx->window;
@@ -329,7 +348,7 @@ int medx_set_state(u64 *context)
         /* The kernel has collapsed the window already, and does not call `ssthresh` for a timeout within a
          * recovery or after another timeout. After a loss by error the window is restored. */
         if (cause == NONE) {
-            cause = classify_with_counters(connection);
+            cause = classify_with_counters(context, connection);
             if (cause != ERROR)
                 tcp->snd_ssthresh = medx->window = halved(medx->window);
         }

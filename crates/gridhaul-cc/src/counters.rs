@@ -146,7 +146,7 @@ const CLASSIFICATIONS_MAX: usize = 16;
 pub(crate) const CONNECTION_LEN: usize = 88 + 8 * CLASSIFICATIONS_MAX;
 pub(crate) const COUNTERS_LEN: usize = 80;
 /// Size in bytes of `struct settings`.
-pub(crate) const SETTINGS_LEN: usize = 12;
+pub(crate) const SETTINGS_LEN: usize = 16;
 
 impl VegasCounters {
     pub(crate) fn read(bytes: &[u8]) -> Self {

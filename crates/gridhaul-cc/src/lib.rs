@@ -27,7 +27,7 @@ use gridhaul_linux::bpf::BpfError;
 pub use counters::{ConnectionCounters, Counters, LossClassification, MedxCounters, VegasCounters};
 pub use load::LoadedAlgorithms;
 pub use requirements::{MissingRequirement, missing_requirements, missing_requirements_for};
-pub use settings::{LoadedSettings, MedxSettings, Settings, VegasSettings};
+pub use settings::{LoadedSettings, MedxClassifier, MedxSettings, Settings, VegasSettings};
 pub use status::{HolderProcess, Status, status, unload};
 
 /// An algorithm that can be loaded.

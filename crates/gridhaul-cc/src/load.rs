@@ -12,8 +12,8 @@ use gridhaul_linux::bpf::{self, BpfError, Loader, MapKind, Object, Types};
 use crate::counters::{CONNECTION_LEN, COUNTERS_LEN, SETTINGS_LEN};
 use crate::requirements;
 use crate::{
-    Algorithm, ConnectionCounters, Counters, Error, LoadedSettings, MedxCounters, Settings,
-    VegasCounters, status,
+    Algorithm, ConnectionCounters, Counters, Error, LoadedSettings, MedxCounters, MedxSettings,
+    Settings, VegasCounters, status,
 };
 
 mod compiled {
@@ -35,8 +35,9 @@ struct LoadedAlgorithm {
     /// BPF links of the attached programs, with their names for pins.
     links: Vec<(&'static str, OwnedFd)>,
     counters: OwnedFd,
-    /// Socket storage of MEDX.
+    /// Socket storage of MEDX: state, and settings of single sockets.
     connections: Option<OwnedFd>,
+    own_settings: Option<OwnedFd>,
 }
 
 impl LoadedAlgorithms {
@@ -105,6 +106,21 @@ impl LoadedAlgorithms {
         loaded.map(|loaded| read_counters(loaded.counters.as_fd(), algorithm)).transpose()
     }
 
+    /// Gives a socket parameters of MEDX of its own, in place of those with which MEDX was loaded. They apply
+    /// to its delays and losses from now on, and to the connections that a listening socket accepts.
+    ///
+    /// # Errors
+    /// MEDX was not loaded by this value, the parameters are invalid, or the kernel rejects them.
+    pub fn set_connection(&self, socket: BorrowedFd<'_>, medx: MedxSettings) -> Result<(), Error> {
+        let words = Settings { medx, ..Settings::default() }.words(Algorithm::Medx)?;
+        let loaded = self.algorithms.get(&Algorithm::Medx);
+        let storage = loaded.and_then(|loaded| loaded.own_settings.as_ref());
+        let storage = storage.ok_or_else(|| Error::Settings("MEDX is not loaded".to_owned()))?;
+        let key = socket.as_raw_fd().cast_unsigned();
+        bpf::map_update(storage.as_fd(), key, &to_bytes(&words))
+            .map_err(Error::system("setting the parameters of a socket"))
+    }
+
     /// The counters of MEDX for the connection of this socket; `None` if the connection has not used its option,
     /// or if MEDX was not loaded by this value.
     ///
@@ -138,13 +154,17 @@ pub(crate) fn map_name(algorithm: Algorithm, map: &str) -> String {
 
 /// Shortens a map name, because the kernel limits names to 15 bytes.
 fn shortened(map: &str) -> &str {
-    if map == "connection" { "conn" } else { &map[..map.len().min(5)] }
+    match map {
+        "connection" => "conn",
+        "socket_settings" => "own",
+        map => &map[..map.len().min(5)],
+    }
 }
 
 pub(crate) fn read_settings(map: BorrowedFd<'_>, of: Algorithm) -> Result<LoadedSettings, Error> {
     let bytes = bpf::map_lookup(map, 0, SETTINGS_LEN).map_err(Error::system("reading settings"))?;
     let word = |index: usize| bpf::read_u32(&bytes, 4 * index).unwrap_or(0);
-    Ok(LoadedSettings::read([word(0), word(1), word(2)], of))
+    Ok(LoadedSettings::read([word(0), word(1), word(2), word(3)], of))
 }
 
 pub(crate) fn read_counters(map: BorrowedFd<'_>, of: Algorithm) -> Result<Counters, Error> {
@@ -170,7 +190,8 @@ impl LoadedAlgorithm {
         links.push(("control", register(&loader, kernel, algorithm, &name)?));
         let counters = loader.take_map("counters").ok_or_else(|| unreadable("no counters"))?;
         let connections = loader.take_map("connections");
-        Ok(Self { name, links, counters, connections })
+        let own_settings = loader.take_map("own_settings");
+        Ok(Self { name, links, counters, connections, own_settings })
     }
 }
 
@@ -186,6 +207,7 @@ fn make_maps(
         ("settings", MapKind::SingleEntry, "settings"),
         ("counters", MapKind::SingleEntry, "counters"),
         ("connections", MapKind::SocketStorage, "connection"),
+        ("own_settings", MapKind::InheritedSocketStorage, "socket_settings"),
     ] {
         if !object.has_structure(value_type) {
             continue;
@@ -193,8 +215,12 @@ fn make_maps(
         let map_name = format!("{name}_{}", shortened(value_type));
         loader.make_map(symbol, kind, value_type, &map_name).map_err(Error::bpf(algorithm))?;
     }
-    let bytes: Vec<u8> = settings.iter().flat_map(|word| word.to_le_bytes()).collect();
-    loader.write_map("settings", &bytes).map_err(Error::bpf(algorithm))
+    loader.write_map("settings", &to_bytes(settings)).map_err(Error::bpf(algorithm))
+}
+
+/// Words in the byte order of the kernel: only little-endian machines are supported.
+fn to_bytes(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
 /// Attaches the program for MEDX's TCP option to all connections of a control group.

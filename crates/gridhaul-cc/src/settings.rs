@@ -69,12 +69,44 @@ pub struct MedxSettings {
     pub beta: f64,
     /// Length of the list of delays that must be rising: 2 to 8.
     pub buffer: u32,
+    /// Rule that classifies losses.
+    pub classifier: MedxClassifier,
+}
+
+/// A rule that classifies losses; the values are those of `enum classifier` in `bpf/loss_classification.h`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(u32)]
+pub enum MedxClassifier {
+    /// The criteria of the paper on one-way delays.
+    #[default]
+    OneWayDelay = 0,
+    /// The same criteria on half of the round-trip time.
+    HalfRtt = 1,
+    /// Every loss is a transmission error.
+    AlwaysError = 2,
+    /// Every loss is congestion.
+    AlwaysCongestion = 3,
+}
+
+impl MedxClassifier {
+    const ALL: [Self; 4] =
+        [Self::OneWayDelay, Self::HalfRtt, Self::AlwaysError, Self::AlwaysCongestion];
+
+    /// The name for display.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::OneWayDelay => "one-way delay",
+            Self::HalfRtt => "half of the round-trip time",
+            Self::AlwaysError => "always error",
+            Self::AlwaysCongestion => "always congestion",
+        }
+    }
 }
 
 /// The values of the paper, section 2, and four delays as in gridhaul's simulator.
 impl Default for MedxSettings {
     fn default() -> Self {
-        Self { alpha: 0.5, beta: 1.2, buffer: 4 }
+        Self { alpha: 0.5, beta: 1.2, buffer: 4, classifier: MedxClassifier::OneWayDelay }
     }
 }
 
@@ -132,15 +164,20 @@ impl Settings {
     }
 
     /// The parameters in the layout of the program (`struct settings`).
-    pub(crate) fn words(&self, of: Algorithm) -> Result<[u32; 3], Error> {
+    pub(crate) fn words(&self, of: Algorithm) -> Result<Vec<u32>, Error> {
         if let Some((_, text)) = self.refusal(of) {
             return Err(Error::Settings(text));
         }
         let (vegas, medx) = (self.vegas, self.medx);
         let thousandths = |number: f64| (number * 1000.0).round() as u32;
         Ok(match of {
-            Algorithm::Vegas => [vegas.alpha, vegas.beta, vegas.gamma],
-            Algorithm::Medx => [thousandths(medx.alpha), thousandths(medx.beta), medx.buffer],
+            Algorithm::Vegas => vec![vegas.alpha, vegas.beta, vegas.gamma],
+            Algorithm::Medx => vec![
+                thousandths(medx.alpha),
+                thousandths(medx.beta),
+                medx.buffer,
+                medx.classifier as u32,
+            ],
         })
     }
 }
@@ -156,31 +193,38 @@ pub enum LoadedSettings {
 
 impl LoadedSettings {
     /// The inverse of [`Settings::words`].
-    pub(crate) fn read([first, second, third]: [u32; 3], of: Algorithm) -> Self {
+    pub(crate) fn read([first, second, third, fourth]: [u32; 4], of: Algorithm) -> Self {
         let share = |thousandths: u32| f64::from(thousandths) / 1000.0;
         match of {
             Algorithm::Vegas => {
                 Self::Vegas(VegasSettings { alpha: first, beta: second, gamma: third })
             }
             Algorithm::Medx => {
-                Self::Medx(MedxSettings { alpha: share(first), beta: share(second), buffer: third })
+                let classifier = MedxClassifier::ALL.into_iter().find(|it| *it as u32 == fourth);
+                Self::Medx(MedxSettings {
+                    alpha: share(first),
+                    beta: share(second),
+                    buffer: third,
+                    classifier: classifier.unwrap_or_default(),
+                })
             }
         }
     }
 
     /// Names and values for display.
     #[must_use]
-    pub fn rows(&self) -> [(&'static str, String); 3] {
+    pub fn rows(&self) -> Vec<(&'static str, String)> {
         match *self {
-            Self::Vegas(it) => [
+            Self::Vegas(it) => vec![
                 ("alpha, segments", it.alpha.to_string()),
                 ("beta, segments", it.beta.to_string()),
                 ("gamma, segments", it.gamma.to_string()),
             ],
-            Self::Medx(it) => [
+            Self::Medx(it) => vec![
                 ("alpha", it.alpha.to_string()),
                 ("beta", it.beta.to_string()),
                 ("delays in the list", it.buffer.to_string()),
+                ("classifier", it.classifier.name().to_owned()),
             ],
         }
     }
@@ -193,9 +237,18 @@ mod tests {
     #[test]
     fn settings_survive_conversion_to_words() {
         let vegas = VegasSettings { alpha: 2, beta: 4, gamma: 0 };
-        let medx = MedxSettings { alpha: 0.875, beta: 1.05, buffer: 8 };
+        let medx = MedxSettings {
+            alpha: 0.875,
+            beta: 1.05,
+            buffer: 8,
+            classifier: MedxClassifier::HalfRtt,
+        };
         let settings = Settings { vegas, medx, ..Settings::default() };
-        let read = |of| LoadedSettings::read(settings.words(of).unwrap(), of);
+        let read = |of| {
+            let words = settings.words(of).unwrap();
+            let word = |index: usize| words.get(index).copied().unwrap_or(0);
+            LoadedSettings::read([0, 1, 2, 3].map(word), of)
+        };
         assert_eq!(read(Algorithm::Vegas), LoadedSettings::Vegas(vegas));
         assert_eq!(read(Algorithm::Medx), LoadedSettings::Medx(medx));
     }
@@ -221,12 +274,13 @@ mod tests {
         let vegas = VegasSettings { beta: u32::MAX, ..VegasSettings::default() };
         let error = Settings { vegas, ..Settings::default() }.words(Algorithm::Vegas).unwrap_err();
         assert!(error.to_string().contains("expected up to 1000000 segments"), "{error}");
-        assert_eq!(settings.words(Algorithm::Medx).unwrap(), [500, 1200, 4]);
+        assert_eq!(settings.words(Algorithm::Medx).unwrap(), [500, 1200, 4, 0]);
+        let medx = MedxSettings::default();
         for (alpha, beta, buffer) in
             [(1.0, 1.2, 4), (0.5, 0.0, 4), (0.5, f64::NAN, 4), (0.5, 1.2, 9)]
         {
             let settings =
-                Settings { medx: MedxSettings { alpha, beta, buffer }, ..settings.clone() };
+                Settings { medx: MedxSettings { alpha, beta, buffer, ..medx }, ..settings.clone() };
             assert!(settings.words(Algorithm::Medx).is_err(), "{alpha} {beta} {buffer}");
         }
         let suffix = "_much_too_long".to_owned();

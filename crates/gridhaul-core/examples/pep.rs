@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time;
 
-use gridhaul_core::pep::{AckFilter, PassThrough, Proxy, Reflect, Side, Snoop, Split};
+use gridhaul_core::pep::{AckFilter, PassThrough, Proxy, Reflect, Side, Snoop, Split, Spoof};
 use gridhaul_core::random::RandomStream;
 use gridhaul_core::tcp::{Connection, Flags, Segment, StackParams};
 use gridhaul_scenario::scenario::{Profile, Stack};
@@ -23,7 +23,7 @@ const DELAY: Duration = Duration::from_millis(10);
 fn main() {
     println!("time to read the clock, included in each result: {:.0} ns", clock_ns());
     for loss in [0.0, 0.01] {
-        for name in ["pass-through", "ack", "snoop", "split", "reflect"] {
+        for name in ["pass-through", "ack", "snoop", "split", "reflect", "spoof"] {
             let runs = (0..RUNS).map(|_| Transfer::new(proxy(name), loss).run());
             let fastest = runs.fold(f64::INFINITY, f64::min);
             println!("{name}, loss ratio {loss} after the proxy: {fastest:.0} ns per segment");
@@ -37,6 +37,7 @@ fn proxy(name: &str) -> Box<dyn Proxy> {
         "snoop" => Box::new(Snoop::new(Side::Server, buffer)),
         "split" => Box::new(Split::new(stack(), buffer, [3, 4])),
         "reflect" => Box::new(Reflect::new(stack(), buffer)),
+        "spoof" => Box::new(Spoof::new(stack(), buffer)),
         "ack" => Box::new(AckFilter::new(Side::Client, DELAY)),
         _ => Box::new(PassThrough::default()),
     }

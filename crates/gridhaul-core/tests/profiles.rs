@@ -97,9 +97,9 @@ fn values(profile: Profile) -> BTreeMap<&'static str, Vec<String>> {
         ("vegas_alpha", vec![format!("{alpha:?}")]),
         ("vegas_beta", vec![format!("{beta:?}")]),
         ("vegas_gamma", vec![format!("{gamma:?}")]),
-        ("medx_alpha", vec![format!("{:?}", params.medx.0)]),
-        ("medx_beta", vec![format!("{:?}", params.medx.1)]),
-        ("medx_buffer", vec![params.medx.2.to_string()]),
+        ("medx_alpha", vec![format!("{:?}", params.medx.alpha)]),
+        ("medx_beta", vec![format!("{:?}", params.medx.beta)]),
+        ("medx_buffer", vec![params.medx.buffer.to_string()]),
     ])
 }
 

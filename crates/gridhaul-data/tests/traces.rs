@@ -180,10 +180,8 @@ duration = "10 s"
 [node]
 meter.count = 3
 head = {}
-[link.feeder]
-from = "meter"
-to = "head"
-both.rate = "1 Mbit/s"
+[link]
+feeder = { from = "meter", to = "head", both.rate = "1 Mbit/s" }
 [flow.reading]
 from = "meter"
 to = "head"

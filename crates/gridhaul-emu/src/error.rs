@@ -35,7 +35,7 @@ pub(crate) enum EmulationError {
     CongestionControl(gridhaul_cc::Error),
     /// The name of a namespace is too long for a file in `/run/netns`.
     #[error(
-        "--prefix and `-{node}` are {length} characters; the name of a namespace has at most {most}\n  \
+        "the prefix and `-{node}` are {length} characters; the name of a namespace has at most {most}\n  \
          help: {}", shorten(node, *most)
     )]
     NameTooLong {
@@ -72,6 +72,6 @@ fn shorten(node: &str, most: usize) -> String {
         None | Some(0) => {
             format!("shorten the name of the node in the scenario: up to {}", most - 2)
         }
-        Some(free) => format!("choose a --prefix of 1 to {free} characters"),
+        Some(free) => format!("choose a prefix of 1 to {free} characters"),
     }
 }

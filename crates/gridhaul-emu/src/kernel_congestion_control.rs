@@ -8,11 +8,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use gridhaul_cc::{
-    Algorithm, ConnectionCounters, LoadedAlgorithms, MedxSettings, Settings, VegasSettings,
+    Algorithm, ConnectionCounters, LoadedAlgorithms, MedxClassifier, MedxSettings, Settings,
+    VegasSettings,
 };
-use gridhaul_core::tcp::StackParams;
+use gridhaul_core::tcp::{MedxParams, StackParams};
 use gridhaul_linux::{Namespace, require_congestion_control};
-use gridhaul_scenario::scenario::{CongestionControlAlgorithm, IpVersion, Scenario, Transport};
+use gridhaul_scenario::scenario::{
+    CongestionControlAlgorithm, IpVersion, LossClassifier, Scenario, Transport,
+};
 use socket2::Socket;
 
 use crate::error::EmulationError;
@@ -26,11 +29,10 @@ pub(crate) struct KernelCongestionControls {
     medx: Option<Arc<Medx>>,
 }
 
-/// MEDX in the kernel, shared by the runs of this process with the same settings: its socket option has one
-/// handler per machine.
+/// MEDX in the kernel, shared by the runs of this process: its TCP option has one handler per machine. Each
+/// socket has the parameters of its stack.
 #[derive(Debug)]
 struct Medx {
-    settings: MedxSettings,
     /// Unloaded before the lock is released.
     loaded: LoadedAlgorithms,
     _turn: File,
@@ -113,6 +115,21 @@ impl KernelCongestionControls {
         }
     }
 
+    /// Gives a socket the parameters of its stack, if its algorithm has parameters per socket.
+    pub(crate) fn configure(
+        &self,
+        socket: &Socket,
+        stack: &StackParams,
+    ) -> Result<(), EmulationError> {
+        match (&self.medx, stack.congestion_control) {
+            (Some(own), CongestionControlAlgorithm::Medx) => own
+                .loaded
+                .set_connection(socket.as_fd(), medx(stack))
+                .map_err(EmulationError::CongestionControl),
+            _ => Ok(()),
+        }
+    }
+
     /// Number of windows that the algorithms have corrected after the kernel had set them, in this run and in
     /// those of this process that share MEDX with it.
     pub(crate) fn corrected(&self) -> u64 {
@@ -132,10 +149,11 @@ impl KernelCongestionControls {
 }
 
 impl Medx {
-    /// Returns MEDX of another run with the same settings, or loads it when no other process has it loaded.
+    /// Returns MEDX of another run, or loads it when no other process has it loaded. The settings are those of
+    /// sockets that other programs open on a standalone network; the sockets of a run have their own.
     fn shared(settings: MedxSettings) -> Result<Arc<Self>, EmulationError> {
         let mut known = MEDX.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(medx) = known.upgrade().filter(|medx| medx.settings == settings) {
+        if let Some(medx) = known.upgrade() {
             return Ok(medx);
         }
         let turn = gridhaul_cc::acquire_lock()
@@ -143,7 +161,7 @@ impl Medx {
         let all = Settings { medx: settings, ..Settings::default() };
         let loaded = LoadedAlgorithms::load(&[Algorithm::Medx], &all)
             .map_err(EmulationError::CongestionControl)?;
-        let medx = Arc::new(Self { settings, loaded, _turn: turn });
+        let medx = Arc::new(Self { loaded, _turn: turn });
         *known = Arc::downgrade(&medx);
         Ok(medx)
     }
@@ -183,8 +201,22 @@ pub(crate) fn vegas(stack: &StackParams) -> Result<VegasSettings, usize> {
 
 /// Parameters of MEDX.
 pub(crate) fn medx(stack: &StackParams) -> MedxSettings {
-    let (alpha, beta, buffer) = stack.medx;
-    MedxSettings { alpha, beta, buffer }
+    let MedxParams { alpha, beta, buffer, classifier } = stack.medx;
+    MedxSettings { alpha, beta, buffer, classifier: classifier_of(classifier).unwrap_or_default() }
+}
+
+/// The kernel's form of a loss classifier; `None` if gh_medx does not have it.
+pub(crate) const fn classifier_of(classifier: LossClassifier) -> Option<MedxClassifier> {
+    match classifier {
+        LossClassifier::OneWayDelay => Some(MedxClassifier::OneWayDelay),
+        LossClassifier::HalfRtt => Some(MedxClassifier::HalfRtt),
+        LossClassifier::AlwaysError => Some(MedxClassifier::AlwaysError),
+        LossClassifier::AlwaysCongestion => Some(MedxClassifier::AlwaysCongestion),
+        LossClassifier::Oracle
+        | LossClassifier::RttCorrelation
+        | LossClassifier::ExplicitNotification
+        | LossClassifier::Ecn => None,
+    }
 }
 
 #[cfg(test)]

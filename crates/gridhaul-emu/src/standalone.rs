@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::{Record, Scenario};
-use gridhaul_scenario::units::{Duration, Instant};
+use gridhaul_scenario::units::Instant;
 
 use crate::error::EmulationError;
 use crate::kernel_congestion_control::KernelCongestionControls;
@@ -139,13 +139,13 @@ impl StandaloneNetwork {
         Ok(self.testbed.namespaces[number].enter(work).map_err(EmulationError::from)?)
     }
 
-    /// Forwards packets until `stop` returns `true`. The network exists as long as this value.
+    /// Forwards packets until `stop` returns `true`. The network exists as long as this value. Outages and other events of
+    /// the scenario follow `clock`.
     ///
     /// # Errors
     /// A device was deleted.
-    pub fn run(&self, stop: impl Fn() -> bool) -> Result<(), RunError> {
+    pub fn run(&self, clock: Clock, stop: impl Fn() -> bool) -> Result<(), RunError> {
         let emulator = Emulator::new(&self.scenario, &self.plan, &self.testbed.devices, 0, None)?;
-        let clock = Clock::starts_in(Duration::ZERO);
         emulator.run((clock, &WakeupSchedule::new()), (Instant::ZERO, Instant::NEVER), stop)?;
         Ok(())
     }

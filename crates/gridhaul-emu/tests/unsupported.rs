@@ -73,10 +73,10 @@ fn timers_and_parameters_out_of_range_are_rejected_with_a_remedy() {
     let cases = [
         // A tick is 1 to 10 ms.
         ("rto_min = '1 us'", "rto_min", "one of its ticks"),
-        ("rto_min = '1 ms'", "rto_min", "--on sim"),
+        ("rto_min = '1 ms'", "rto_min", "backend `sim`"),
         ("rto_min = '200 s'", "rto_min", "`rto_max`, which is 2 min"),
         ("rto_max = '999 ms'", "rto_max", "\"1 s\" to \"2 min\""),
-        ("rto_max = '200 s'", "rto_max", "--on sim"),
+        ("rto_max = '200 s'", "rto_max", "backend `sim`"),
         ("delayed_ack = '1 us'", "delayed_ack", "one of its ticks"),
         ("delayed_ack = '1 ms'", "delayed_ack", "\"0 s\""),
         ("delayed_ack = '500 ms'", "delayed_ack", "200 ms at most"),
@@ -85,6 +85,16 @@ fn timers_and_parameters_out_of_range_are_rejected_with_a_remedy() {
         ("congestion_control = 'medx'\nmedx_alpha = 0.9999", "medx_alpha", "expected 0 to 0.999"),
         ("congestion_control = 'medx'\nmedx_beta = 2000", "medx_beta", "expected 0.001 to 1000"),
         ("congestion_control = 'medx'\nmedx_buffer = 20", "medx_buffer", "expected 2 to 8"),
+        (
+            "congestion_control = 'medx'\nmedx_classifier = 'oracle'",
+            "medx_classifier",
+            "backend `sim`",
+        ),
+        (
+            "congestion_control = 'medx'\nmedx_classifier = 'ecn'",
+            "medx_classifier",
+            "backend `sim`",
+        ),
         ("congestion_control = 'vegas'\nvegas_gamma = 1.5", "vegas_gamma", "whole segments"),
         ("congestion_control = 'vegas'\nvegas_beta = 2e6", "vegas_beta", "up to 1000000"),
     ];

@@ -39,7 +39,7 @@ pub enum Error {
     /// The name of a network namespace is in use.
     #[error(
         "the network namespace {name} already exists\n  \
-         help: choose another --prefix; `gridhaul emu clean` removes the namespaces of ended runs, \
+         help: choose another prefix; `gridhaul emu clean` removes the namespaces of ended runs, \
          `ip netns del {name}` removes this namespace"
     )]
     NamespaceExists {

@@ -24,12 +24,14 @@ pub(crate) struct Cli {
 /// The measurements.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Measure the latency of messages at a constant rate
-    Latency(RunArgs),
-    /// Count lost, duplicated, reordered and corrupt messages at a constant rate
-    Reliability(RunArgs),
     /// Print the bytes of a message by layer: Table 5 of RESERVE D4.6 beside formulas, and other protocols
     Efficiency(EfficiencyArgs),
+    /// Measure the latency of messages at a constant rate
+    Latency(RunArgs),
+    /// Interrupt all links of a scenario for a time, and measure the recovery
+    Outage(OutageArgs),
+    /// Count lost, duplicated, reordered and corrupt messages at a constant rate
+    Reliability(RunArgs),
 }
 
 impl Command {
@@ -38,6 +40,7 @@ impl Command {
         match self {
             Self::Latency(args) | Self::Reliability(args) => args.scenario.is_some(),
             Self::Efficiency(_) => false,
+            Self::Outage(_) => true,
         }
     }
 }
@@ -133,6 +136,22 @@ pub(crate) struct RunArgs {
     /// No progress on standard error
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+/// Arguments of an outage.
+#[derive(Debug, Args)]
+pub(crate) struct OutageArgs {
+    /// The run.
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+
+    /// Length of the outage
+    #[arg(long, default_value = "10 s", value_parser = duration)]
+    pub(crate) length: Duration,
+
+    /// Start of the outage, after the start of the network
+    #[arg(long, default_value = "5 s", value_parser = duration)]
+    pub(crate) start: Duration,
 }
 
 /// Settings of MQTT.

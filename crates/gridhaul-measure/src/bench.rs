@@ -47,6 +47,8 @@ pub struct Plan {
 pub struct Outcome {
     /// Counts and distributions.
     pub summary: Summary,
+    /// Start of the schedule on the clock of the network.
+    pub start: Instant,
     /// Arrivals that belong to no message of the log.
     pub arrivals: Arrivals,
     /// Times at which a connection was back.
@@ -70,8 +72,8 @@ pub fn measure(
     observe: &dyn Fn(u64),
     stop: &AtomicBool,
 ) -> Result<Outcome, ProtocolError> {
-    let clock = Clock::starts_in(Duration::ZERO);
-    let connected = protocol.connect(sites, clock)?;
+    let clock = sites.clock;
+    let connected = protocol.connect(sites)?;
     let start = clock.now() + LEAD;
     let (events, queue) = sync_channel(QUEUE);
     let scheduled = AtomicU64::new(0);
@@ -276,6 +278,7 @@ impl Accounting<'_> {
 
     fn outcome(self) -> Outcome {
         Outcome {
+            start: self.start,
             arrivals: self.ledger.arrivals(),
             reconnections: self.ledger.reconnections().to_vec(),
             summary: self.summary,

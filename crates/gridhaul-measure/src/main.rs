@@ -21,9 +21,10 @@ fn main() -> ExitCode {
         let _ = gridhaul_linux::become_root();
     }
     let done = match &command {
-        Command::Latency(args) => command::latency::run(args),
-        Command::Reliability(args) => command::reliability::run(args),
         Command::Efficiency(args) => command::efficiency::run(args),
+        Command::Latency(args) => command::latency::run(args),
+        Command::Outage(args) => command::outage::run(args),
+        Command::Reliability(args) => command::reliability::run(args),
     };
     match done {
         Ok(code) => code,

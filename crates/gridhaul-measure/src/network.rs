@@ -5,8 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use gridhaul_emu::StandaloneNetwork;
+use gridhaul_linux::Clock;
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::Scenario;
+use gridhaul_scenario::units::Duration;
 
 /// One end of the network under test.
 #[derive(Debug, Clone, Copy)]
@@ -24,27 +26,26 @@ pub struct Sites<'a> {
     pub from: Site<'a>,
     /// The end of the subscriber, or of the broker.
     pub to: Site<'a>,
+    /// Clock of the network: the outages of a scenario follow it.
+    pub clock: Clock,
 }
 
 impl Sites<'_> {
     /// Both ends on the loopback device of this machine.
     #[must_use]
-    pub const fn loopback() -> Self {
+    pub fn loopback() -> Self {
         let site = Site { address: IpAddr::V4(Ipv4Addr::LOCALHOST), node: None };
-        Self { from: site, to: site }
+        Self { from: site, to: site, clock: Clock::starts_in(Duration::ZERO) }
     }
 }
 
 impl<'a> Sites<'a> {
-    /// The ends of a flow of an emulated network.
-    ///
-    /// # Errors
-    /// The network has no such flow.
-    pub fn of_flow(network: &'a StandaloneNetwork, flow: &str) -> Result<Self, RunError> {
+    /// The ends of a flow of an emulated network, whose links follow `clock`.
+    fn of_flow(network: &'a StandaloneNetwork, flow: &str, clock: Clock) -> Result<Self, RunError> {
         let ends = network.ends(flow);
         let ends = ends.ok_or_else(|| RunError::Invalid(format!("there is no flow `{flow}`")))?;
         let [from, to] = ends.map(|(node, address)| Site { address, node: Some((network, node)) });
-        Ok(Self { from, to })
+        Ok(Self { from, to, clock })
     }
 }
 
@@ -71,10 +72,10 @@ pub fn on_network<T>(
     work: impl FnOnce(&Sites<'_>) -> T,
 ) -> Result<T, RunError> {
     let network = StandaloneNetwork::unnamed(scenario)?;
-    let sites = Sites::of_flow(&network, flow)?;
+    let sites = Sites::of_flow(&network, flow, Clock::starts_in(Duration::ZERO))?;
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
-        let forwarding = scope.spawn(|| network.run(|| stop.load(Ordering::Relaxed)));
+        let forwarding = scope.spawn(|| network.run(sites.clock, || stop.load(Ordering::Relaxed)));
         let done = {
             let _stop = StopOnDrop(&stop);
             work(&sites)

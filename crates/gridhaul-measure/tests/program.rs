@@ -84,3 +84,13 @@ fn invalid_arguments_name_what_is_expected() {
         assert!(error.contains(expected), "{arguments}: {error}");
     }
 }
+
+#[test]
+fn help_texts() {
+    let desk = tempfile::tempdir().unwrap();
+    for command in ["", "latency", "outage", "reliability"] {
+        let done = run(desk.path(), format!("{command} --help").trim());
+        let name = format!("help__measure_{command}_long").replace("__long", "_long");
+        insta::assert_snapshot!(name, String::from_utf8(done.stdout).unwrap());
+    }
+}

@@ -16,5 +16,5 @@ mod root_finding;
 pub mod steady;
 mod time_distribution;
 
-pub use model::{Model, PaperModel};
+pub use model::{Model, PaperModel, PrintedModel};
 pub use model_rules::ModelRules;

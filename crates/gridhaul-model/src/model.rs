@@ -17,6 +17,11 @@ pub struct Model;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PaperModel;
 
+/// [`PaperModel`] with the queues of paper `sa-tcp` as printed ([`ModelRules::Printed`]), to measure the
+/// effect of its errors; for bulk flows the same as [`PaperModel`].
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PrintedModel;
+
 impl Backend for Model {
     fn name(&self) -> &'static str {
         "model"
@@ -45,11 +50,25 @@ impl Backend for PaperModel {
     }
 }
 
+impl Backend for PrintedModel {
+    fn name(&self) -> &'static str {
+        "model"
+    }
+
+    fn supports(&self, scenario: &Scenario) -> Result<(), Vec<Unsupported>> {
+        supports(scenario, ModelRules::Printed)
+    }
+
+    fn run(&self, scenario: &Scenario, progress: &dyn Progress) -> Result<Answer, RunError> {
+        run(scenario, ModelRules::Printed, progress)
+    }
+}
+
 fn supports(scenario: &Scenario, rules: ModelRules) -> Result<(), Vec<Unsupported>> {
     if steady::is_bulk(scenario) {
         steady::supports(scenario, rules)
     } else {
-        meters::supports(scenario)
+        meters::supports(scenario, rules)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Discrete probability distributions of times, to add waiting times whose sum has no closed form.
 
-use crate::queue::Delay;
+use crate::queue::{Delay, FiniteSource};
 
 /// The probability distribution of a non-negative time.
 ///
@@ -45,13 +45,22 @@ impl TimeDistribution {
     /// The waiting time in a queue before the packet's own transmission; `service` is the service
     /// time in seconds.
     pub(crate) fn wait(delay: Delay, service: f64) -> Self {
+        Self::from_shares(delay.longest(), service, |t| delay.waits_within(t))
+    }
+
+    /// As [`Self::wait`], for a queue whose senders wait for their own messages.
+    pub(crate) fn closed_wait(queue: &FiniteSource, service: f64) -> Self {
+        Self::from_shares(queue.longest(), service, |t| queue.waits_within(t))
+    }
+
+    /// A distribution of times up to `end` from the probabilities of at most t service times.
+    fn from_shares(end: f64, service: f64, waits_within: impl Fn(f64) -> f64) -> Self {
         // The grid is denser near zero, where most waiting times of a short queue are.
-        let end = delay.longest();
         let at = |step: u32| end * (f64::from(step) / f64::from(STEPS)).powi(2);
-        let mut below = delay.waits_within(0.0);
+        let mut below = waits_within(0.0);
         let mut atoms = vec![(0.0, below)];
         for step in 1..=STEPS {
-            let within = if step < STEPS { delay.waits_within(at(step)) } else { 1.0 };
+            let within = if step < STEPS { waits_within(at(step)) } else { 1.0 };
             let middle = f64::midpoint(at(step - 1), at(step));
             atoms.push((middle * service, (within - below).max(0.0)));
             below = within.max(below);

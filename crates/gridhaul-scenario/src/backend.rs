@@ -8,7 +8,7 @@ use crate::scenario::Scenario;
 
 /// A backend, which answers scenarios: by an analytical model, by simulation or with real kernels.
 pub trait Backend {
-    /// Short name, as in `--on sim`.
+    /// Short name, such as `sim`.
     fn name(&self) -> &'static str;
 
     /// Checks that the backend supports every key of the scenario. A backend never ignores a key.

@@ -19,6 +19,8 @@ pub(crate) struct LossCauses {
     flows: BTreeMap<u32, ClassifyingFlow>,
     /// Classifications by cause of each row.
     rows: Vec<ConfusionMatrix>,
+    /// Whether links report losses and full queues to the sender of any flow.
+    needs_reports: bool,
 }
 
 /// A flow whose congestion control algorithm classifies losses.
@@ -34,20 +36,30 @@ impl LossCauses {
     /// Selects the flows that classify losses.
     pub(crate) fn new(flows: &[Flow], rows: usize) -> Self {
         let mut classifying = BTreeMap::new();
+        let mut needs_reports = false;
         for (number, flow) in (0..).zip(flows) {
-            if matches!(&flow.ends, Ends::Tcp(ends) if classifications(&ends[0]).is_some()) {
+            if let Ends::Tcp(ends) = &flow.ends
+                && classifications(&ends[0]).is_some()
+            {
+                needs_reports |= ends[0].params().medx.classifier.needs_reports_of_links();
                 let flow = ClassifyingFlow { row: flow.row, ..ClassifyingFlow::default() };
                 classifying.insert(number, flow);
             }
         }
         let rows = if classifying.is_empty() { 0 } else { rows };
-        Self { flows: classifying, rows: vec![ConfusionMatrix::default(); rows] }
+        Self { flows: classifying, rows: vec![ConfusionMatrix::default(); rows], needs_reports }
     }
 
     /// Whether any flow classifies losses.
     #[inline]
     pub(crate) const fn is_active(&self) -> bool {
         !self.rows.is_empty()
+    }
+
+    /// Whether links report losses and full queues to the sender of any flow.
+    #[inline]
+    pub(crate) const fn needs_reports(&self) -> bool {
+        self.needs_reports
     }
 
     /// A data packet of a flow is lost.

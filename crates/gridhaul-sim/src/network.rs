@@ -79,6 +79,14 @@ impl Network {
         }
     }
 
+    /// Whether the queue at this index of the list of routes marks packets that support explicit congestion
+    /// notification: it is more than half full.
+    #[cold]
+    pub(crate) fn marks(&mut self, now: Instant, next: u32) -> bool {
+        let link = self.routes[next as usize];
+        self.links.entry_mut(link).direction.is_more_than_half_full(now)
+    }
+
     #[inline(never)]
     fn offer_detached(&mut self, now: Instant, next: u32, bytes: u32) -> bool {
         let packet = self.detached;

@@ -37,7 +37,8 @@ impl Backend for Sim {
         unsupported.extend(proxy::unsupported(scenario));
         unsupported.extend(scenario.shaper_keys().map(|(key, _)| Unsupported {
             key,
-            reason: "the simulator has no shapers; use `--on emu`, or set `on = false`".to_owned(),
+            reason:
+                "the simulator has no shapers; use backend `emu`, or set `on = false`".to_owned(),
         }));
         if unsupported.is_empty() { Ok(()) } else { Err(unsupported) }
     }

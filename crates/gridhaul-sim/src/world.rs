@@ -5,7 +5,7 @@ mod nodes;
 
 use gridhaul_core::link::{LossCause, TransitOutcome};
 use gridhaul_core::load::InFlightMessages;
-use gridhaul_core::tcp::{Flags, Segment, Sender};
+use gridhaul_core::tcp::{Flags, LinkEvent, Segment, Sender};
 use gridhaul_data::trace::Playback;
 use gridhaul_scenario::answer::RunRows;
 use gridhaul_scenario::backend::RunError;
@@ -134,7 +134,8 @@ impl World {
                     self.counters.path_counters[flow.row as usize].on_arrived(delay);
                 }
                 let totals = &mut self.counters.rows[flow.row as usize];
-                let received = flow.on_segment(now, to, (segment, transit.bytes), totals);
+                // The size of the transit is that on the link, which compression changes.
+                let received = flow.on_segment(now, to, (segment, segment.wire_bytes()), totals);
                 entry.direction.drop_front();
                 if received != Received::Other {
                     self.on_received(now, to, received);
@@ -191,6 +192,9 @@ impl World {
             let bytes = packet.body.wire_bytes();
             if !self.net.offer(now, packet.next, bytes, |next| Packet { next, ..packet }) {
                 self.on_lost(&packet, LossCause::Queue);
+            } else if self.counters.loss_causes.needs_reports() && self.net.marks(now, packet.next)
+            {
+                self.report_to_sender(&packet, LinkEvent::Marked);
             }
             return;
         }
@@ -254,9 +258,17 @@ impl World {
                 self.counters.path_counters[flow.row as usize].on_sent(bytes);
             }
             // TCP detects a segment that the queue drops as any other loss.
-            if !self.net.send(now, next, bytes) && data {
+            let accepted = self.net.send(now, next, bytes);
+            if !accepted && data {
                 let segment = Segment { seq, len, flags, ..Segment::default() };
                 self.counters.on_segment_lost(flow.row, end / 2, &segment, LossCause::Queue);
+            }
+            if data && self.counters.loss_causes.needs_reports() {
+                if !accepted {
+                    connection.handle_link_report(seq, len, now, LinkEvent::Lost(LossCause::Queue));
+                } else if self.net.marks(now, next) {
+                    connection.handle_link_report(seq, len, now, LinkEvent::Marked);
+                }
             }
             if last || data && !in_burst && connection.has_filled_window() {
                 break connection.next_deadline();
@@ -295,8 +307,23 @@ impl World {
             Body::Tcp(segment) => {
                 if segment.len > 0 && !packet.is_reverse() {
                     self.counters.on_segment_lost(flow.row, packet.flow(), segment, cause);
+                    if self.counters.loss_causes.needs_reports() {
+                        self.report_to_sender(packet, LinkEvent::Lost(cause));
+                    }
                 }
             }
+        }
+    }
+
+    /// Reports an event of a data segment on a link to its sender.
+    #[cold]
+    fn report_to_sender(&mut self, packet: &Packet, event: LinkEvent) {
+        let flow = &mut self.flows[packet.flow() as usize];
+        if let (Body::Tcp(segment), Ends::Tcp(ends)) = (&packet.body, &mut flow.ends)
+            && segment.len > 0
+            && !packet.is_reverse()
+        {
+            ends[0].handle_link_report(segment.seq, segment.len, packet.sent, event);
         }
     }
 

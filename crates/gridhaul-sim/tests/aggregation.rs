@@ -38,14 +38,9 @@ fn small(meters: u32, aggregator: &str, upstream: &str, load: &str) -> String {
         meter = {{ count = {meters} }}
         collector = {{ aggregator = {{ {aggregator} }} }}
         head = {{}}
-        [link.access]
-        from = "meter"
-        to = "collector"
-        both = {{ rate = "1 Mbit/s", delay = "10 ms" }}
-        [link.wan]
-        from = "collector"
-        to = "head"
-        both = {{ rate = "1 Mbit/s", delay = "20 ms", queue = "100 packets" }}
+        [link]
+        access = {{ from = "meter", to = "collector", both = {{ rate = "1 Mbit/s", delay = "10 ms" }} }}
+        wan = {{ from = "collector", to = "head", both = {{ rate = "1 Mbit/s", delay = "20 ms", queue = "100 packets" }} }}
         [stack.meter]
         profile = "ns2"
         congestion_control = "reno"
@@ -164,18 +159,10 @@ const CHAIN: &str = r#"
     street = { count = 4, aggregator = {} }
     district = { aggregator = {} }
     head = {}
-    [link.access]
-    from = "meter"
-    to = "street"
-    both = { rate = "1 Mbit/s", delay = "10 ms" }
-    [link.feeder]
-    from = "street"
-    to = "district"
-    both = { rate = "1 Mbit/s", delay = "20 ms" }
-    [link.wan]
-    from = "district"
-    to = "head"
-    both = { rate = "1 Mbit/s", delay = "30 ms" }
+    [link]
+    access = { from = "meter", to = "street", both = { rate = "1 Mbit/s", delay = "10 ms" } }
+    feeder = { from = "street", to = "district", both = { rate = "1 Mbit/s", delay = "20 ms" } }
+    wan = { from = "district", to = "head", both = { rate = "1 Mbit/s", delay = "30 ms" } }
     [stack.meter]
     profile = "ns2"
     congestion_control = "reno"
@@ -208,9 +195,9 @@ fn groups_and_flows_share_the_upstream_connection() {
     let text = CHAIN
         .replace("meter = { count = 8 }", "meter = { count = 8 }\n    sensor = { count = 4 }")
         .replace(
-            "[link.feeder]",
-            "[link.other]\n    from = \"sensor\"\n    to = \"street\"\n    \
-             both = { rate = \"1 Mbit/s\", delay = \"10 ms\" }\n    [link.feeder]",
+            "[link]",
+            r#"[link]
+    other = { from = "sensor", to = "street", both = { rate = "1 Mbit/s", delay = "10 ms" } }"#,
         );
     let text = format!(
         "{text}\n    [flow.alarm]\n    from = \"sensor\"\n    to = \"head\"\n    stack = \"meter\"\n    \
@@ -248,15 +235,9 @@ fn paper(aggregators: u32, load: &str) -> String {
         meter = {{ count = 4000 }}
         {collector}
         head = {{}}
-        [link.access]
-        from = "meter"
-        to = "collector"
-        both = {{ rate = "10 Mbit/s", delay = "25 ms" }}
-        [link.wan]
-        from = "collector"
-        to = "head"
-        shared = true
-        both = {{ rate = "2 Mbit/s", delay = "50 ms", queue = "100 packets" }}
+        [link]
+        access = {{ from = "meter", to = "collector", both = {{ rate = "10 Mbit/s", delay = "25 ms" }} }}
+        wan = {{ from = "collector", to = "head", shared = true, both = {{ rate = "2 Mbit/s", delay = "50 ms", queue = "100 packets" }} }}
         [stack.meter]
         profile = "ns2"
         handshake = false

@@ -24,11 +24,8 @@ fn district(keys: &str) -> String {
         [node]
         meter = {{ count = 500 }}
         head = {{}}
-        [link.line]
-        from = "meter"
-        to = "head"
-        shared = true
-        both = {{ rate = "64 kbit/s", delay = "30 ms", queue = "10 packets" }}
+        [link]
+        line = {{ from = "meter", to = "head", shared = true, both = {{ rate = "64 kbit/s", delay = "30 ms", queue = "10 packets" }} }}
         [stack.meter]
         profile = "ns2"
         congestion_control = "reno"
@@ -240,15 +237,9 @@ fn concentrators(aggregator: &str) -> String {
         meter = {{ count = 200 }}
         hub = {{ count = 200, aggregator = {{ {aggregator} }} }}
         head = {{}}
-        [link.access]
-        from = "meter"
-        to = "hub"
-        both.rate = "1 Mbit/s"
-        [link.wan]
-        from = "hub"
-        to = "head"
-        shared = true
-        both = {{ rate = "64 kbit/s", delay = "30 ms", queue = "10 packets" }}
+        [link]
+        access = {{ from = "meter", to = "hub", both.rate = "1 Mbit/s" }}
+        wan = {{ from = "hub", to = "head", shared = true, both = {{ rate = "64 kbit/s", delay = "30 ms", queue = "10 packets" }} }}
         [flow.reading]
         from = "meter"
         to = "head"

@@ -7,6 +7,12 @@ use gridhaul_scenario::answer::{Answer, Metric};
 /// A bulk flow over 1.2 Mbit/s (10 ms for a packet of 1500 B) and a one-way delay of 20 ms, for 20 s.
 /// The window of 40 segments limits the round-trip time to 400 ms, far below the timeout of 1 s.
 fn run(congestion_control: &str, forward: &str, reverse: &str) -> Answer {
+    let stack = format!("congestion_control = \"{congestion_control}\"");
+    run_stack(&stack, forward, reverse)
+}
+
+/// As [`run`], with these keys of the stack.
+fn run_stack(stack: &str, forward: &str, reverse: &str) -> Answer {
     let text = format!(
         r#"
         title = "loss classification"
@@ -22,7 +28,7 @@ fn run(congestion_control: &str, forward: &str, reverse: &str) -> Answer {
         reverse = {{ rate = "1 Gbit/s", delay = "20 ms", {reverse} }}
         [stack.sender]
         profile = "rfc"
-        congestion_control = "{congestion_control}"
+        {stack}
         handshake = false
         sack = false
         mss = "1460 B"
@@ -113,4 +119,48 @@ fn a_tcp_option_of_twelve_bytes_counts_as_load() {
         let each = bytes / value(&answer, Metric::SegmentsSent);
         assert!((each - 1512.0).abs() < 1e-6, "{congestion_control}: {each}");
     }
+}
+
+/// MEDX with this classifier, on a link with errors and a queue that overflows.
+fn classified_by(classifier: &str) -> Answer {
+    let stack = format!("congestion_control = \"medx\"\nmedx_classifier = \"{classifier}\"");
+    run_stack(&stack, "queue = \"10 packets\", loss.bernoulli = \"2 %\"", "")
+}
+
+#[test]
+fn the_oracle_is_always_right() {
+    let [queue, error, _] = classified(&classified_by("oracle"));
+    assert!(queue[0] > 0.0 && error[1] > 0.0, "both causes occur: {queue:?}, {error:?}");
+    assert_eq!((queue[1], error[0]), (0.0, 0.0));
+}
+
+#[test]
+fn an_explicit_notification_reports_errors_only() {
+    let [queue, error, _] = classified(&classified_by("explicit_notification"));
+    assert!(queue[0] > 0.0 && queue[1] == 0.0, "no drop of a queue is reported: {queue:?}");
+    // Only timeouts can precede the report.
+    assert!(error[1] > 5.0 * error[0], "{error:?}");
+}
+
+#[test]
+fn controls_without_information_have_one_answer() {
+    let [queue, error, _] = classified(&classified_by("always_error"));
+    assert!(queue[1] > 0.0 && error[1] > 0.0);
+    assert_eq!((queue[0], error[0]), (0.0, 0.0));
+    let [queue, error, _] = classified(&classified_by("always_congestion"));
+    assert!(queue[0] > 0.0 && error[0] > 0.0);
+    assert_eq!((queue[1], error[1]), (0.0, 0.0));
+}
+
+#[test]
+fn congestion_marks_keep_the_queue_below_its_limit() {
+    let run = |classifier: &str| {
+        let stack = format!(
+            "congestion_control = \"medx\"\nmedx_classifier = \"{classifier}\"\ninitial_ssthresh = \"12 segments\""
+        );
+        run_stack(&stack, "queue = \"20 packets\"", "")
+    };
+    // The mark at 10 of 20 packets halves the window before the queue overflows.
+    assert_eq!(value(&run("ecn"), Metric::Retransmissions), 0.0);
+    assert!(value(&run("always_congestion"), Metric::Retransmissions) > 0.0);
 }

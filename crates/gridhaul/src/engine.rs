@@ -4,13 +4,13 @@ use std::fmt;
 use std::str::FromStr;
 
 use anyhow::bail;
-use gridhaul_emu::Emu;
-use gridhaul_model::{Model, PaperModel};
+use gridhaul_model::{Model, PaperModel, PrintedModel};
 use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_sim::Sim;
 
+use crate::emulation;
 use crate::estimate::ensure_possible;
 
 /// The backends to run, and the resources that they may use.
@@ -36,6 +36,8 @@ pub enum BackendName {
     Model,
     /// Analytical model with the Markov chains of paper `sa-tcp` for meters and aggregators.
     PaperModel,
+    /// As `PaperModel`, with the queues of paper `sa-tcp` as printed.
+    PrintedModel,
     /// Emulation: TCP of the Linux kernel over emulated links in real time.
     Emu,
 }
@@ -56,22 +58,21 @@ impl Engine {
     /// The backends.
     ///
     /// # Errors
-    /// A backend is named twice.
+    /// A backend is named twice, or the emulator although gridhaul was built without it.
     pub(crate) fn backends(&self) -> anyhow::Result<Vec<Box<dyn Backend>>> {
         let mut backends: Vec<Box<dyn Backend>> = Vec::new();
         for (index, name) in self.backends.iter().enumerate() {
             if self.backends[..index].contains(name) {
                 bail!(
-                    "--on: backend {name} is given twice\n  help: give each backend once, such as 'sim,model'"
+                    "backend {name} is given twice\n  help: give each backend once, such as 'sim,model'"
                 );
             }
             backends.push(match name {
                 BackendName::Sim => Box::new(Sim { threads: self.threads }),
-                BackendName::Emu => {
-                    Box::new(Emu { concurrent_runs: self.concurrent_runs, ..Emu::default() })
-                }
+                BackendName::Emu => emulation::backend(self.concurrent_runs)?,
                 BackendName::Model => Box::new(Model),
                 BackendName::PaperModel => Box::new(PaperModel),
+                BackendName::PrintedModel => Box::new(PrintedModel),
             });
         }
         Ok(backends)
@@ -80,7 +81,8 @@ impl Engine {
 
 impl BackendName {
     /// All backends.
-    pub const ALL: [Self; 4] = [Self::Sim, Self::Model, Self::PaperModel, Self::Emu];
+    pub const ALL: [Self; 5] =
+        [Self::Sim, Self::Model, Self::PaperModel, Self::PrintedModel, Self::Emu];
 
     /// The name, as on the command line.
     #[must_use]
@@ -89,6 +91,7 @@ impl BackendName {
             Self::Sim => "sim",
             Self::Model => "model",
             Self::PaperModel => "paper-model",
+            Self::PrintedModel => "printed-model",
             Self::Emu => "emu",
         }
     }

@@ -1,6 +1,6 @@
 //! Errors of the library.
 
-use gridhaul_scenario::backend::RunError;
+use gridhaul_scenario::backend::{RunError, Unsupported};
 use gridhaul_scenario::scenario::ScenarioError;
 use thiserror::Error as ThisError;
 
@@ -16,6 +16,16 @@ pub enum Error {
     /// The observer has interrupted the work before anything was finished.
     #[error("{0}")]
     Interrupted(String),
+}
+
+/// Keys of a scenario that a backend does not support.
+#[derive(Debug, ThisError)]
+#[error("backend `{backend}` does not support every key:\n{}", RunError::Unsupported(keys.clone()))]
+pub struct UnsupportedKeys {
+    /// Name of the backend.
+    pub backend: &'static str,
+    /// Each key, with the reason.
+    pub keys: Vec<Unsupported>,
 }
 
 impl From<anyhow::Error> for Error {

@@ -43,6 +43,7 @@ pub mod paper;
 pub mod plan;
 
 mod csv_table;
+mod emulation;
 mod engine;
 mod error;
 mod estimate;
@@ -55,8 +56,9 @@ pub use gridhaul_scenario as scenario;
 
 pub use compare::{Comparison, compare, read_answer};
 pub use csv_table::csv;
+pub use emulation::NotBuilt as EmulatorNotBuilt;
 pub use engine::{BackendName, Engine};
-pub use error::Error;
+pub use error::{Error, UnsupportedKeys};
 pub use estimate::ensure_memory;
 pub use observer::Observer;
 pub use paper::paper;

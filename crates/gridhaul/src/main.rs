@@ -26,6 +26,7 @@ fn main() -> ExitCode {
     let command = Cli::parse().command;
     if command.needs_root() {
         // If this fails, the run reports the missing permission and the remedy.
+        #[cfg(feature = "emulation")]
         let _ = gridhaul_linux::become_root();
     }
     match run(&command) {
@@ -42,12 +43,18 @@ fn run(command: &Command) -> Result<(), CommandError> {
         Command::Plan(args) => command::plan::run(args),
         Command::Paper(args) => command::paper::run(args),
         Command::Model(command) => command::model::run(command),
+        #[cfg(feature = "emulation")]
         Command::Emu(command) => command::emu::run(command),
+        #[cfg(feature = "emulation")]
+        Command::Cc(command) => command::cc::run(command),
+        #[cfg(not(feature = "emulation"))]
+        Command::Emu(_) | Command::Cc(_) => {
+            Err(anyhow::Error::new(gridhaul::EmulatorNotBuilt).into())
+        }
         Command::Measure(args) => start_program("gridhaul-measure", &args.args),
         Command::Relay(args) => start_program("gridhaul-relay", &args.args),
         Command::Check(args) => command::check::run(args),
         Command::Schema(args) => command::schema::run(args),
-        Command::Cc(command) => command::cc::run(command),
         Command::Doctor => command::doctor::run(),
         Command::Completions(args) => command::completions::run(args),
     }

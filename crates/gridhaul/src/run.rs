@@ -7,7 +7,7 @@ use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::{Scenario, ScenarioError};
 
 use crate::engine::Engine;
-use crate::error::Error;
+use crate::error::{Error, UnsupportedKeys};
 use crate::estimate::ensure_possible;
 use crate::observer::Observer;
 use crate::request::{self, Changes, Vary};
@@ -33,11 +33,8 @@ pub fn run(
     ensure_possible(scenario, engine).map_err(|error| error.context(label.to_owned()))?;
     // Every backend checks the keys before the first one runs: a run may take hours.
     for backend in &backends {
-        backend.supports(scenario).map_err(|keys| {
-            let keys: Vec<_> = keys.iter().map(ToString::to_string).collect();
-            let name = backend.name();
-            anyhow!("backend `{name}` does not support every key:\n{}", keys.join("\n"))
-        })?;
+        let unsupported = |keys| UnsupportedKeys { backend: backend.name(), keys };
+        backend.supports(scenario).map_err(|keys| anyhow::Error::new(unsupported(keys)))?;
     }
     trace::check(scenario).map_err(|error| ScenarioError { file: label.to_owned(), ..error })?;
     let mut answers = Vec::with_capacity(backends.len());
@@ -87,6 +84,9 @@ pub(crate) fn answer(
     let mut answers = run(scenario, engine, label, observer)?;
     match (answers.pop(), answers.is_empty()) {
         (Some(answer), true) => Ok(answer),
-        _ => Err(anyhow!("--on: this command takes one backend at a time").into()),
+        _ => {
+            Err(anyhow!("several backends are given: this command takes one backend at a time")
+                .into())
+        }
     }
 }

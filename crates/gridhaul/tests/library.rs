@@ -91,5 +91,10 @@ fn an_invalid_request_is_an_input_error() {
     let unknown = gridhaul::paper("unknown", true, &engine(&[BackendName::Sim]), &NoProgress);
     assert!(unknown.unwrap_err().to_string().contains("choose one of: "));
     assert_eq!("paper-model".parse(), Ok(BackendName::PaperModel));
-    assert!("ns-2".parse::<BackendName>().unwrap_err().contains("sim, model, paper-model, emu"));
+    assert!(
+        "ns-2"
+            .parse::<BackendName>()
+            .unwrap_err()
+            .contains("sim, model, paper-model, printed-model, emu")
+    );
 }

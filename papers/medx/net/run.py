@@ -3,6 +3,7 @@ Runs the coloured Petri net of paper `medx`. See README.md.
 
     python papers/medx/net/run.py                 results.csv, same.csv and delays.csv
     python papers/medx/net/run.py vary            sensitivity.csv
+    python papers/medx/net/run.py parameters      alpha_beta.csv
     python papers/medx/net/run.py space           all states of small instances
     python papers/medx/net/run.py draw            the pictures
 """
@@ -24,11 +25,12 @@ try:
 except ImportError:
     sys.exit("the package SNAKES is missing: python -m pip install -r papers/medx/net/requirements.txt")
 
+from medx_net import hierarchy
 from medx_net import parameters as files
-from medx_net.experiment import Run, run, same_segments
+from medx_net.experiment import CAUSES, Run, run, same_segments
 from medx_net.net import PROTOCOLS, Net
 from medx_net.parameters import Parameters
-from medx_net.render import picture
+from medx_net.render import overview, picture
 from medx_net.space import Bounds, bounded, explore
 
 HERE = Path(__file__).resolve().parent
@@ -36,6 +38,17 @@ RECOVERIES = ("new_reno", "sack", "each")
 SEEDS = {"new_reno": 100, "sack": 20, "each": 20}
 VARIED_SEEDS = 3
 VARIED_RECOVERIES = ("new_reno", "each")
+GRID_SEEDS = 3
+CLASSIFIED = [f"{cause}_classified_{answer}" for cause in CAUSES for answer in ("congestion", "error")]
+ALPHAS = (0.2, 0.5, 0.8, 0.95)
+BETAS = (1.0, 1.2, 1.5, 2.0)
+GRID_CHANNEL = {"channel.error": 0.02, "channel.fifo": 20, "sender.recovery": "sack"}
+"""Both kinds of losses occur: few errors, and a buffer that overflows."""
+MOBILITY: dict[str, dict[str, Any]] = {
+    "fixed": {},
+    "interval": {"channel.spread": 2_000},
+    "routes": {"channel.route_period": 250_000},
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -58,6 +71,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _write(options.into / "delays.csv", delays(parameters))
         case "vary":
             _write(options.into / "sensitivity.csv", sensitivity(parameters, options.seeds or VARIED_SEEDS))
+        case "parameters":
+            _write(options.into / "alpha_beta.csv", alpha_beta(parameters, options.seeds or GRID_SEEDS))
         case "space":
             return _space(parameters)
         case "draw":
@@ -65,6 +80,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 file = options.into / f"net-{protocol}.svg"
                 file.write_text(picture(Net(parameters, protocol, seed=1)), encoding="utf-8")
                 print(file)
+            file = options.into / "net-pages.svg"
+            file.write_text(overview(hierarchy.of(Net(parameters, "medx", seed=1))), encoding="utf-8")
+            print(file)
     return 0
 
 
@@ -168,6 +186,28 @@ def sensitivity(parameters: Parameters, seeds: int) -> list[dict[str, Any]]:
     return rows
 
 
+def alpha_beta(parameters: Parameters, seeds: int) -> list[dict[str, Any]]:
+    """Classifications of MEDX for each alpha and beta, with fixed delays, interval delays and route changes."""
+    rows = []
+    for mobility, changes in MOBILITY.items():
+        cases = [(alpha, beta) for alpha in ALPHAS for beta in BETAS]
+        jobs = [
+            (parameters.replaced({**GRID_CHANNEL, **changes, "medx.alpha": alpha, "medx.beta": beta}), "medx", seed)
+            for alpha, beta in cases
+            for seed in range(1, seeds + 1)
+        ]
+        done = list(_all(jobs))
+        for index, (alpha, beta) in enumerate(cases):
+            runs = [run.row() for run in done[index * seeds : (index + 1) * seeds]]
+            row: dict[str, Any] = {"mobility": mobility, "alpha": alpha, "beta": beta, "seeds": seeds}
+            row["segments_delivered"] = round(mean(run["segments_delivered"] for run in runs))
+            for name in CLASSIFIED:
+                row[name] = sum(run[name] for run in runs)
+            rows.append(row)
+            print(*row.values(), flush=True)
+    return rows
+
+
 def _together(name: str, value: Any) -> dict[str, Any]:
     """The delays before and after the router and on the reverse path are varied together."""
     if name == "channel.before":
@@ -240,9 +280,13 @@ def _value(text: str) -> int | float | str:
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("what", nargs="?", default="results", choices=["results", "vary", "space", "draw"])
     parser.add_argument(
-        "--seeds", type=int, help="number of seeds (default: 100 for new_reno, 20 for the others; vary: 3)"
+        "what", nargs="?", default="results", choices=["results", "vary", "parameters", "space", "draw"]
+    )
+    parser.add_argument(
+        "--seeds",
+        type=int,
+        help="number of seeds (default: 100 for new_reno, 20 for the others; vary and parameters: 3)",
     )
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="replaces the value of a parameter"

@@ -45,10 +45,9 @@ pub(super) fn run(only: &[String]) -> anyhow::Result<Vec<Measurement>> {
     let exceptions: Table =
         fs::read_to_string(root().join("bench/three/exceptions.toml"))?.parse()?;
     println!(
-        "  {:<31}{:^40}{}\n  {:<24}{:<7}{:>11}{:>11}{:>7}  {:<9}{:>8}{:>8}{:>7}  result",
+        "  {:<31}{:^40}retransmissions\n  {:<24}{:<7}{:>11}{:>11}{:>7}  {:<9}{:>8}{:>8}{:>7}  result",
         "",
         "goodput in kbit/s",
-        "retransmissions",
         "network",
         "TCP",
         "simulator",

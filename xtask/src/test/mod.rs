@@ -118,7 +118,11 @@ fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
 
 fn lints() -> anyhow::Result<()> {
     let clippy = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
-    process::run(cargo().args(clippy))
+    process::run(cargo().args(clippy))?;
+    // The program without the emulator, as the Python module and other systems than Linux build it.
+    let portable = ["--no-default-features", "--features", "cli"];
+    let clippy = ["clippy", "-p", "gridhaul", "--locked"];
+    process::run(cargo().args(clippy).args(portable).args(["--", "-D", "warnings"]))
 }
 
 /// Fuzz targets: one for each parser or state machine with untrusted input.

@@ -9,6 +9,19 @@ use crate::repository::Repository;
 /// Options of cargo that documents name by themselves.
 const OF_CARGO: [&str; 3] = ["--no-default-features", "--release", "--nocapture"];
 
+/// Libraries whose messages state a condition and its remedy without the command line. The reference pages of
+/// `gridhaul-scenario` describe the command line as well.
+const LIBRARIES: [&str; 8] = [
+    "gridhaul-core",
+    "gridhaul-data",
+    "gridhaul-emu",
+    "gridhaul-linux",
+    "gridhaul-model",
+    "gridhaul-report",
+    "gridhaul-scenario",
+    "gridhaul-sim",
+];
+
 /// The commands and options that exist.
 pub(crate) struct Programs {
     /// Options of each command of `gridhaul`; the program itself has the empty name.
@@ -22,16 +35,13 @@ pub(crate) struct Programs {
 impl Programs {
     /// Reads the help texts that the tests of the command line keep, and the sources of xtask.
     pub(crate) fn read(repository: &Repository) -> Self {
-        let folder = "crates/gridhaul/tests/cli/snapshots/cli__help__";
         let mut commands = BTreeMap::new();
-        for path in repository
-            .entries()
-            .filter(|path| path.starts_with(folder) && path.ends_with("long.snap"))
-        {
-            let name = path[folder.len()..]
-                .trim_end_matches("long.snap")
-                .trim_end_matches('_')
-                .replace('_', " ");
+        for path in repository.entries().filter(|path| path.starts_with("crates/")) {
+            // `gridhaul measure` is a program of its own, with its own tests.
+            let Some((_, name)) = path.split_once("/snapshots/") else { continue };
+            let Some((_, name)) = name.split_once("__help__") else { continue };
+            let Some(name) = name.strip_suffix("long.snap") else { continue };
+            let name = name.trim_end_matches('_').replace('_', " ");
             commands.insert(name, options(&repository.read(path)));
         }
         let sources = repository
@@ -40,6 +50,31 @@ impl Programs {
         let chores = sources.flat_map(|path| chores(&repository.read(path))).collect();
         let targets = repository.entries().flat_map(targets).collect();
         Self { commands, chores, targets }
+    }
+
+    /// Options of the command line that the code of libraries names. Their callers may have no command line.
+    pub(crate) fn options_in_libraries(&self, repository: &Repository) -> Vec<Finding> {
+        let is_source = |path: &&str| {
+            let folders =
+                LIBRARIES.iter().any(|name| path.starts_with(&format!("crates/{name}/src/")));
+            folders && path.ends_with(".rs") && !path.contains("/reference/")
+        };
+        let mut findings = Vec::new();
+        for path in repository.entries().filter(is_source) {
+            let source = repository.read(path);
+            let code = (1..).zip(source.lines()).filter(|(_, line)| !line.trim().starts_with("//"));
+            for (number, line) in code {
+                let words = line.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+                let of_program =
+                    |word: &&str| self.commands.values().any(|known| known.contains(*word));
+                findings.extend(words.filter(of_program).map(|word| {
+                    let message =
+                        format!("a library names the option `{word}` of the command line");
+                    repository.page(path).finding(number, message)
+                }));
+            }
+        }
+        findings
     }
 
     /// Commands and options of the page that do not exist.

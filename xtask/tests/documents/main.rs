@@ -43,6 +43,12 @@ fn commands_and_options_named_in_documents_exist() {
 }
 
 #[test]
+fn libraries_name_no_option_of_the_command_line() {
+    let repository = Repository::open();
+    report(commands::Programs::read(&repository).options_in_libraries(&repository));
+}
+
+#[test]
 fn scenario_keys_and_metrics_named_in_documents_exist() {
     let repository = Repository::open();
     let vocabulary = keys::Vocabulary::read(&repository);

@@ -3,7 +3,7 @@
 use std::fs::File;
 
 use gridhaul_cc::{Algorithm, LoadedAlgorithms, MedxSettings, Settings, VegasSettings};
-use gridhaul_core::tcp::StackParams;
+use gridhaul_core::tcp::{MedxParams, StackParams};
 use gridhaul_scenario::scenario::CongestionControlAlgorithm;
 
 /// Algorithms of gridhaul-cc, registered in the kernel until this value is dropped.
@@ -32,8 +32,8 @@ impl RegisteredAlgorithms {
                         .map_err(|_| "the thresholds of Vegas must be whole numbers of segments")?;
                 }
                 CongestionControlAlgorithm::Medx => {
-                    let (alpha, beta, buffer) = stack.medx;
-                    settings.medx = MedxSettings { alpha, beta, buffer };
+                    let MedxParams { alpha, beta, buffer, classifier: _ } = stack.medx;
+                    settings.medx = MedxSettings { alpha, beta, buffer, ..MedxSettings::default() };
                 }
                 _ => {}
             }

@@ -5,6 +5,7 @@
  *
  *   w=N t=N o=N    set the window, the threshold, the segments in flight
  *   d=N            receive a delay of N milliseconds, with a round-trip time that is 10 ms longer
+ *   c=N            give the socket settings of its own, with classifier N
  *   s=N            call `ssthresh`, then `set_state` with state N
  *   n=N            call `set_state` with state N only
  *   q=N            enter state N without running the program: the threshold is unchanged
@@ -37,6 +38,8 @@ static struct {
     struct settings settings;
     struct counters counters;
     struct connection connection;
+    struct socket_settings own_settings;
+    u8 has_own_settings;
     struct tcp_sock tcp;
 } host;
 
@@ -45,8 +48,10 @@ static void *map_lookup(void *map, unused const void *key)
     return map == (void *)&settings ? (void *)&host.settings : (void *)&host.counters;
 }
 
-static void *storage_of(unused void *map, unused void *sk, unused void *initial, unused u64 flags)
+static void *storage_of(void *map, unused void *sk, unused void *initial, unused u64 flags)
 {
+    if (map == (void *)&own_settings)
+        return host.has_own_settings ? &host.own_settings : 0;
     return &host.connection;
 }
 
@@ -85,6 +90,11 @@ static void execute(char word, u32 number)
         break;
     case 'd':
         add_delay(&host.connection, &host.settings, 1000 * number, 1000 * number + 10000);
+        break;
+    case 'c':
+        host.has_own_settings = 1;
+        host.own_settings.own = host.settings;
+        host.own_settings.own.classifier = number;
         break;
     case 's':
         begin(number);

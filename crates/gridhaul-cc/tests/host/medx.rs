@@ -36,6 +36,17 @@ fn errors_keep_the_window_and_congestion_halves_it() {
     ]);
 }
 
+/// Classifiers 2 and 3 are the controls `always_error` and `always_congestion`.
+#[test]
+fn a_socket_may_have_settings_of_its_own() {
+    check(&[
+        ("w=20 o=20 RISE c=2 s=3", [20, 20, 1, 0, 0, 0, 0]),
+        ("w=20 o=20 FALL c=3 s=3", [20, 10, 0, 1, 0, 0, 0]),
+        // Without a new delay the control keeps no window either.
+        ("w=20 o=20 c=2 s=3", [20, 10, 0, 0, 1, 0, 0]),
+    ]);
+}
+
 /// The kernel scales the data in flight by the ratio of threshold to window: 20 of 40 segments are wanted.
 #[test]
 fn data_in_flight_beyond_the_window_are_reduced() {

@@ -28,14 +28,19 @@ const LEAST_BYTES: u64 = 1_500_000;
 #[test]
 fn vegas_keeps_a_short_queue_and_reno_fills_it() {
     let Some(_permit) = permit() else { return };
-    let reno = Network::new(RATE, QUEUE).send("reno", RUN);
+    let reno = undisturbed(|| {
+        let sent = Network::new(RATE, QUEUE).send("reno", RUN);
+        let late = sent.late;
+        (sent, Disturbance { corrected: 0, late })
+    });
     let vegas = |alpha, beta| {
         let vegas = VegasSettings { alpha, beta, gamma: 1 };
         let settings = Settings { vegas, ..Settings::default() };
         let loaded = LoadedAlgorithms::load(&[Algorithm::Vegas], &settings).unwrap();
         let sent = Network::new(RATE, QUEUE).send("gh_vegas", RUN);
         let counted = vegas_counters(&loaded);
-        ((sent, counted), counted.corrected)
+        let disturbance = Disturbance { corrected: counted.corrected, late: sent.late };
+        ((sent, counted), disturbance)
     };
     let (small, counted) = undisturbed(|| vegas(1, 3));
     // Slow start ends early, so the window grows to α by one segment per round trip.
@@ -64,7 +69,8 @@ fn medx_keeps_its_window_at_errors() {
         let network = lossy();
         let medx = network.send("gh_medx", RUN);
         let counted = medx_counters(&loaded);
-        ((loaded, medx, network.lost(), counted), counted.corrected)
+        let disturbance = Disturbance { corrected: counted.corrected, late: medx.late };
+        ((loaded, medx, network.lost(), counted), disturbance)
     });
     // The queue did not overflow, so every loss was an error.
     assert!(lost >= 15 && overflowed == 0, "{lost} {overflowed}");
@@ -125,9 +131,10 @@ fn medx_reduces_its_window_at_congestion() {
         let settings = Settings { medx, ..Settings::default() };
         let loaded = LoadedAlgorithms::load(&[Algorithm::Medx], &settings).unwrap();
         let network = Network::new(RATE, "30000");
-        network.send("gh_medx", RUN);
+        let late = network.send("gh_medx", RUN).late;
         let counted = medx_counters(&loaded);
-        ([network.lost().1, counted.error, counted.congestion], counted.corrected)
+        let disturbance = Disturbance { corrected: counted.corrected, late };
+        ([network.lost().1, counted.error, counted.congestion], disturbance)
     };
     let all = |medx| -> [u64; 3] {
         let counts: Vec<_> = (0..CONNECTIONS).map(|_| undisturbed(|| one(medx))).collect();
@@ -198,17 +205,30 @@ fn pinned_algorithms_stay_until_they_are_unloaded() {
     assert_eq!(gridhaul_cc::unload(&Algorithm::ALL).unwrap(), []);
 }
 
-/// Repeats a run until the kernel has always called the programs. Some kernels do not call them when a packet
-/// is processed in an interrupt of process 1 (docs/limitations/kernel.md).
-fn undisturbed<T>(send: impl Fn() -> (T, u64)) -> T {
-    for _ in 0..5 {
-        let (sent, corrected) = send();
-        if corrected == 0 {
+/// What keeps a run from showing the behaviour of an algorithm.
+#[derive(Debug, Clone, Copy)]
+struct Disturbance {
+    /// Corrections because the kernel did not call the programs. Some kernels do not call them when a packet is
+    /// processed in an interrupt of process 1 (docs/limitations/kernel.md).
+    corrected: u64,
+    /// Lateness of this process: other processes used the processor.
+    late: Duration,
+}
+
+/// A process of an idle machine is woken much earlier.
+const MAX_LATENESS: Duration = Duration::from_millis(2);
+
+/// Repeats a run until it was not disturbed, five times at most. The last run counts even if this process was
+/// late: the kernel sends and queues packets by itself.
+fn undisturbed<T>(send: impl Fn() -> (T, Disturbance)) -> T {
+    for run in 1..=5 {
+        let (sent, disturbance) = send();
+        if disturbance.corrected == 0 && (disturbance.late <= MAX_LATENESS || run == 5) {
             return sent;
         }
-        println!("the kernel did not call the programs, {corrected} corrections: run repeated");
+        println!("{disturbance:?}: run repeated");
     }
-    panic!("this kernel failed to call the programs in five of five runs");
+    panic!("this kernel failed to call the programs in the last of five runs");
 }
 
 /// The kernel frees unused objects with a delay.

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sched::{CloneFlags, setns};
 
@@ -155,8 +155,11 @@ impl Network {
         });
         let (mut queued_packets, mut rtt_ms) = (Vec::new(), Vec::new());
         let samples = 20;
+        let mut late = Duration::ZERO;
         for sample in 0..samples {
+            let begun = Instant::now();
             thread::sleep(time / samples);
+            late = late.max(begun.elapsed().saturating_sub(time / samples));
             if sample >= samples / 3 {
                 queued_packets.push(self.queue_length());
                 rtt_ms.push(self.socket("rtt:").unwrap());
@@ -174,6 +177,7 @@ impl Network {
             queued_packets: queued_packets[queued_packets.len() / 2],
             rtt_ms: rtt_ms[rtt_ms.len() / 2],
             segment,
+            late,
             ends: [stream, receiving],
         }
     }
@@ -233,6 +237,8 @@ pub(crate) struct Sent {
     pub(crate) rtt_ms: f64,
     /// Mean payload bytes of a segment.
     pub(crate) segment: f64,
+    /// Largest lateness of the thread that samples: a busy machine delays the sender as well.
+    pub(crate) late: Duration,
     /// Sockets of sender and receiver.
     pub(crate) ends: [TcpStream; 2],
 }

@@ -60,7 +60,14 @@ impl<P: LinkPayload> LinkDirection<P> {
         }
     }
 
-    /// Offers a packet of `bytes`, headers included.
+    /// Size on the link of a packet of `bytes`, which differs with `compression` only.
+    #[inline]
+    #[must_use]
+    pub fn link_bytes(&self, bytes: u32) -> u32 {
+        self.impaired.as_ref().map_or(bytes, |impaired| impaired.link_bytes(bytes))
+    }
+
+    /// Offers a packet of `bytes`, headers included. [`PacketTransit::bytes`] is its size on the link.
     ///
     /// # Errors
     /// The reason for the drop: the queue is full, or active queue management drops the packet.
@@ -232,6 +239,12 @@ impl<P: LinkPayload> LinkDirection<P> {
     pub fn queue_packets(&mut self, now: Instant) -> u32 {
         self.dequeue_due(now);
         self.queued_of_impaired()
+    }
+
+    /// Whether more than half of the queue limit is in use at `now`; never with CoDel and FQ-CoDel.
+    pub fn is_more_than_half_full(&mut self, now: Instant) -> bool {
+        self.dequeue_due(now);
+        self.queue.is_more_than_half_full()
     }
 
     /// Queue length in bytes at `now`, without the packet in transmission.

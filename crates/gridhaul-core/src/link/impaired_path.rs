@@ -1,6 +1,6 @@
-//! Packet transit through a direction that is not plain: with impairments or active queue management.
+//! Packet transit through a direction that is not plain: with impairments, compression or active queue management.
 
-use gridhaul_scenario::scenario::Direction;
+use gridhaul_scenario::scenario::{Compression, Direction};
 use gridhaul_scenario::units::Instant;
 
 use super::aqm::{Arrival, Discipline, StoredPacket, StoredPackets};
@@ -14,22 +14,31 @@ use super::{
 pub(super) struct ImpairedPath<P> {
     impairments: Impairments,
     discipline: Discipline<P>,
+    compression: Option<Compression>,
 }
 
 impl<P: LinkPayload> ImpairedPath<P> {
     /// The impairments and the queue discipline of a direction; `None` for a plain one.
     pub(super) fn new(direction: &Direction, random: LinkRandomStreams) -> Option<Box<Self>> {
-        let plain = Impairments::is_none(direction) && direction.aqm.is_none();
+        let plain = Impairments::is_none(direction)
+            && direction.aqm.is_none()
+            && direction.compression.is_none();
         (!plain).then(|| {
             Box::new(Self {
                 impairments: Impairments::new(direction, random),
                 discipline: Discipline::new(direction, random),
+                compression: direction.compression,
             })
         })
     }
 
     pub(super) fn note_paired_use(&mut self, now: Instant) {
         self.impairments.note_paired_use(now);
+    }
+
+    /// Size on the link of a packet of `bytes`.
+    pub(super) fn link_bytes(&self, bytes: u32) -> u32 {
+        self.compression.map_or(bytes, |compression| compression.link_bytes(bytes))
     }
 
     /// The stored packets of CoDel and FQ-CoDel.
@@ -57,6 +66,7 @@ impl<P: LinkPayload> LinkDirection<P> {
         bytes: u32,
         payload: P,
     ) -> Result<(), DropReason> {
+        let bytes = self.link_bytes(bytes);
         let packet = StoredPacket { payload, bytes, offered: now };
         self.dequeue_due(now);
         let Some(impaired) = &mut self.impaired else { return Ok(()) };

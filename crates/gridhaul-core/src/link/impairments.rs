@@ -8,6 +8,7 @@ use super::load_latency::LoadLatency;
 use super::noise::Noise;
 use super::outage::Outages;
 use super::reorder::Reorder;
+use super::route_change::RouteChange;
 use super::shadowing::Shadowing;
 use super::{DropReason, LinkRandomStreams, TransitOutcome};
 use crate::random::BernoulliTrial;
@@ -28,6 +29,7 @@ pub(super) struct Impairments {
     jitter: Option<Jitter>,
     load_latency: Option<LoadLatency>,
     reorder: Option<Reorder>,
+    route_change: Option<RouteChange>,
     /// Latest arrival time of a packet that was not reordered; later packets do not arrive before it.
     last_in_order: Instant,
 }
@@ -64,6 +66,7 @@ impl Impairments {
             && direction.jitter.is_none()
             && direction.load_latency.is_none()
             && direction.reorder.is_none()
+            && direction.route_change.is_none()
     }
 
     /// The impairments of a direction.
@@ -82,6 +85,7 @@ impl Impairments {
                 .as_ref()
                 .map(|keys| LoadLatency::new(keys, random.stream("load latency"))),
             reorder: direction.reorder.map(|keys| Reorder::new(&keys, random)),
+            route_change: direction.route_change.as_ref().map(RouteChange::new),
             last_in_order: Instant::ZERO,
         }
     }
@@ -120,7 +124,8 @@ impl Impairments {
         ImpairedPacket { left: self.arrival(packet, delay), outcome, duplicated }
     }
 
-    /// Arrival time. Jitter and load latency keep the order of packets; only reordering changes it.
+    /// Arrival time. Jitter, load latency and route changes keep the order of packets; only reordering changes
+    /// it.
     fn arrival(&mut self, packet: Sent, delay: Duration) -> Instant {
         let mut delay = delay;
         if let Some(jitter) = &mut self.jitter {
@@ -128,6 +133,9 @@ impl Impairments {
         }
         if let Some(load_latency) = &mut self.load_latency {
             delay += load_latency.addition(packet.counted, packet.bytes);
+        }
+        if let Some(route_change) = &self.route_change {
+            delay += route_change.addition(packet.sent);
         }
         self.last_in_order = self.last_in_order.max(packet.sent + delay);
         match self.reorder.as_mut().and_then(Reorder::extra_delay) {

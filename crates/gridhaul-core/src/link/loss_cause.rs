@@ -18,7 +18,7 @@ pub enum LossCause {
 }
 
 /// Lost segments of a flow whose loss has not been classified yet, in order of loss.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct UnclassifiedLosses {
     lost: VecDeque<Lost>,
 }

@@ -2,6 +2,7 @@
 //!
 //! A [`LinkDirection`] is one direction of a link. A packet passes these stages in order:
 //!
+//! 0. **Compression** determines the size of the packet on the link (`compression` of the scenario).
 //! 1. **Queue**: drop-tail with a limit in packets or bytes (`queue`), or active queue management
 //!    (`aqm`).
 //! 2. **Transmission** at the rate of the link (`transmitter`). An outage of mode `hold` stops the
@@ -38,6 +39,7 @@ mod path_counters;
 mod queue;
 mod reorder;
 mod ring_buffer;
+mod route_change;
 mod serializer;
 mod set;
 mod shadowing;

@@ -54,6 +54,12 @@ impl DropTail {
         self.bytes = 0;
     }
 
+    /// Whether more than half of the limit is in use.
+    pub(super) fn is_more_than_half_full(&self) -> bool {
+        let QueueCapacity { packets, bytes } = self.capacity;
+        self.queued.len() > packets / 2 || self.bytes > bytes / 2
+    }
+
     /// Enqueues a packet until its transmission starts; false if the queue is full. The packet in
     /// transmission does not count, as in ns-2: with a limit of 50 packets, the link holds at most 51.
     #[inline]

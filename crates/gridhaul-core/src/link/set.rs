@@ -47,7 +47,7 @@ pub trait LinkObserver<P> {
     /// A packet is offered. The queue may drop it.
     fn on_offered(&mut self, _now: Instant, _packet: &P) {}
 
-    /// The queue has accepted a packet of `bytes`.
+    /// The queue has accepted a packet of `bytes` on the link.
     fn on_accepted(&mut self, _now: Instant, _bytes: u32) {}
 
     /// A packet arrives at the other end of the direction, or is lost.
@@ -211,7 +211,7 @@ impl<P: LinkPayload, O: LinkObserver<P>> LinkSet<P, O> {
     #[cold]
     fn on_accepted(&mut self, now: Instant, link: u32, bytes: u32) {
         let entry = &mut self.entries[link as usize];
-        entry.observer.on_accepted(now, bytes);
+        entry.observer.on_accepted(now, entry.direction.link_bytes(bytes));
         let paired = std::mem::take(&mut entry.paired);
         for &other in &paired {
             self.entries[other as usize].direction.note_paired_use(now);

@@ -11,14 +11,17 @@
 mod ack_filter;
 pub mod aggregation;
 mod coupling;
+mod hop_timer;
 mod pass_through;
 mod payload;
 mod reflect;
 mod snoop;
 mod split;
+mod spoof;
 #[cfg(test)]
 mod tests;
 mod time_average;
+mod transparent;
 
 use std::fmt;
 
@@ -32,6 +35,7 @@ pub use payload::Payload;
 pub use reflect::Reflect;
 pub use snoop::Snoop;
 pub use split::Split;
+pub use spoof::Spoof;
 pub use time_average::TimeAverage;
 
 /// One of the two directions in which segments leave a proxy, named after the endpoint it leads to.
@@ -183,13 +187,18 @@ pub trait Proxy: fmt::Debug {
 
     /// Counters so far.
     fn statistics(&self) -> Statistics {
-        Statistics {
+        let mut statistics = Statistics {
             released: Side::BOTH.map(|from| self.buffer_status(from).released),
             at_risk: self.bytes_at_risk(),
             lost: self.lost(),
             ..Statistics::default()
-        }
+        };
+        self.add_connection_counters(&mut statistics);
+        statistics
     }
+
+    /// Adds the counters of connections that end at the proxy.
+    fn add_connection_counters(&self, _statistics: &mut Statistics) {}
 
     /// Sequence number of the first byte of `from` that [`Self::buffer_status`] counts: `None` if
     /// this is the byte after SYN.

@@ -117,14 +117,7 @@ impl Proxy for Split {
         self.coupling.set_window_shift(toward, shift);
     }
 
-    fn statistics(&self) -> Statistics {
-        let mut statistics = Statistics {
-            released: Side::BOTH.map(|from| self.buffer_status(from).released),
-            at_risk: self.bytes_at_risk(),
-            lost: self.lost(),
-            ..Statistics::default()
-        };
-        self.coupling.count(&mut statistics);
-        statistics
+    fn add_connection_counters(&self, statistics: &mut Statistics) {
+        self.coupling.count(statistics);
     }
 }

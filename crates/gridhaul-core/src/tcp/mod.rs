@@ -7,6 +7,7 @@
 
 pub mod congestion;
 mod connection;
+mod loss_classifier;
 mod params;
 mod profile;
 mod rate;
@@ -18,7 +19,8 @@ mod segment;
 mod sender;
 
 pub use connection::{Connection, PendingSegment, State};
-pub use params::StackParams;
+pub use loss_classifier::{DelayReport, LinkEvent, LinkReport};
+pub use params::{MedxParams, StackParams};
 pub use profile::{AlgorithmRules, ByteCounting, HalvingBasis, IdleRestart, OptionBytes, Policy};
 pub use rate::RateSample;
 pub use receiver::Receiver;

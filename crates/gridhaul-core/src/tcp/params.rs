@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gridhaul_scenario::scenario::{
-    CongestionControlAlgorithm, IpVersion, Recovery, Scenario, Stack,
+    CongestionControlAlgorithm, IpVersion, LossClassifier, Recovery, Scenario, Stack,
 };
 use gridhaul_scenario::units::{Bytes, Duration, WindowSize};
 
@@ -88,10 +88,23 @@ pub struct StackParams {
     pub syn_linear_timeouts: u32,
     /// Vegas: α, β and γ in segments, shared by all connections of a stack.
     pub vegas: Arc<(f64, f64, f64)>,
-    /// MEDX: α, β, and the length of the delay list.
-    pub medx: (f64, f64, u32),
+    /// Parameters of MEDX.
+    pub medx: MedxParams,
     /// Behaviour of the profile that no key sets.
     pub policy: Policy,
+}
+
+/// Parameters of TCP-MEDX (paper `medx`, section 2).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MedxParams {
+    /// Weight of the previous average delay.
+    pub alpha: f64,
+    /// Multiple of the average delay above which a delay indicates congestion.
+    pub beta: f64,
+    /// Length of the list of delays.
+    pub buffer: u32,
+    /// Rule that classifies losses.
+    pub classifier: LossClassifier,
 }
 
 impl StackParams {
@@ -143,11 +156,12 @@ impl StackParams {
             stack.vegas_beta.unwrap_or(beta),
             stack.vegas_gamma.unwrap_or(gamma),
         ));
-        params.medx = (
-            stack.medx_alpha.unwrap_or(params.medx.0),
-            stack.medx_beta.unwrap_or(params.medx.1),
-            stack.medx_buffer.unwrap_or(params.medx.2),
-        );
+        params.medx = MedxParams {
+            alpha: stack.medx_alpha.unwrap_or(params.medx.alpha),
+            beta: stack.medx_beta.unwrap_or(params.medx.beta),
+            buffer: stack.medx_buffer.unwrap_or(params.medx.buffer),
+            classifier: stack.medx_classifier.unwrap_or_default(),
+        };
         if params.congestion_control == CongestionControlAlgorithm::Medx {
             params.report_delays();
         }

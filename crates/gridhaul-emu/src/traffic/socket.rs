@@ -136,6 +136,7 @@ fn open(
     if tcp {
         let stack = &flow.stacks[end];
         configure_socket(&socket, &socket_config(stack, controls.name(stack)))?;
+        controls.configure(&socket, stack)?;
     } else {
         // Datagrams must be lost only on the links of the scenario, not at a socket.
         set_receive_buffer(&socket, DATAGRAM_BUFFER)?;

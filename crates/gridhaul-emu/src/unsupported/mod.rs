@@ -24,11 +24,12 @@ pub(crate) fn unsupported_keys(scenario: &Scenario) -> Vec<Unsupported> {
         if node.aggregator.is_some() {
             reject(
                 format!("node.{name}.aggregator"),
-                "the emulator has no aggregators yet; use `--on sim`",
+                "the emulator has no aggregators yet; use backend `sim`",
             );
         }
         if node.proxy.as_ref().is_some_and(|proxy| proxy.mode != ProxyMode::None) {
-            reject(format!("node.{name}.proxy"), "the emulator has no proxies yet; use `--on sim`");
+            let reason = "the emulator has no proxies yet; use backend `sim`";
+            reject(format!("node.{name}.proxy"), reason);
         }
     }
     if scenario.flow.len() > FLOWS_MAX {
@@ -104,7 +105,7 @@ fn conflicting_stacks(scenario: &Scenario) -> Option<Unsupported> {
         let receiver = flow.to_stack.as_ref().or(flow.stack.as_ref());
         [(name, flow.ip, flow.stack.as_ref()), (name, flow.ip, receiver)]
     });
-    let (mut first, mut vegas, mut medx) = (None, None, None);
+    let (mut first, mut vegas) = (None, None);
     for (name, ip, stack) in stacks {
         let params = StackParams::named(scenario, stack, ip);
         let same = match params.congestion_control {
@@ -112,17 +113,13 @@ fn conflicting_stacks(scenario: &Scenario) -> Option<Unsupported> {
                 *vegas.get_or_insert(kernel_congestion_control::vegas(&params))
                     == kernel_congestion_control::vegas(&params)
             }
-            CongestionControlAlgorithm::Medx => {
-                *medx.get_or_insert(kernel_congestion_control::medx(&params))
-                    == kernel_congestion_control::medx(&params)
-            }
             _ => true,
         };
         if !same {
             return Some(Unsupported {
                 key: format!("flow.{name}.stack"),
-                reason: "the kernel has one set of parameters of vegas and one of medx: make them \
-                         the same in all stacks"
+                reason: "the kernel has one set of parameters of vegas: make them the same in all \
+                         stacks"
                     .to_owned(),
             });
         }

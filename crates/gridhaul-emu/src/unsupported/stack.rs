@@ -37,7 +37,7 @@ fn algorithm(params: &StackParams) -> UnsupportedKeys {
     if congestion_name(params).is_none() {
         return vec![(
             "congestion_control",
-            "not available in the Linux kernel; use `--on sim`".to_owned(),
+            "not available in the Linux kernel; use backend `sim`".to_owned(),
         )];
     }
     let (algorithm, keys) = match params.congestion_control {
@@ -53,17 +53,25 @@ fn algorithm(params: &StackParams) -> UnsupportedKeys {
         Ok(settings) => settings,
         Err(parameter) => {
             let why = "gh_vegas counts whole segments, up to 1000000: use a whole number, or \
-                       use `--on sim`";
+                       backend `sim`";
             return vec![(keys[parameter], why.to_owned())];
         }
     };
     let mut unsupported: UnsupportedKeys = Vec::new();
     if let Some((parameter, why)) = settings.refusal(algorithm) {
-        unsupported.push((keys[parameter], format!("{why}; or use `--on sim`")));
+        unsupported.push((keys[parameter], format!("{why}; or use backend `sim`")));
+    }
+    if algorithm == Algorithm::Medx
+        && kernel_congestion_control::classifier_of(params.medx.classifier).is_none()
+    {
+        let why = "gh_medx has `one_way_delay`, `half_rtt`, `always_error` and `always_congestion` only; \
+                   use backend `sim`";
+        unsupported.push(("medx_classifier", why.to_owned()));
     }
     if let Some(missing) = kernel_congestion_control::missing_prerequisites(algorithm) {
         let why = format!(
-            "{} lacks a prerequisite on this machine (see `gridhaul doctor`): {missing}; or use `--on sim`",
+            "{} lacks a prerequisite on this machine (see `gridhaul doctor`): {missing}; or use \
+             backend `sim`",
             algorithm.name(),
         );
         unsupported.push(("congestion_control", why));
@@ -155,7 +163,7 @@ fn sizes(params: &StackParams) -> UnsupportedKeys {
     if params.dupthresh > TCP_REORDERING_MAX {
         let most = format!(
             "the kernel accepts 1 to {TCP_REORDERING_MAX} (tcp_max_reordering); use {TCP_REORDERING_MAX} or \
-             less, or `--on sim`"
+             less, or backend `sim`"
         );
         reject("dupthresh", &most);
     }
@@ -175,21 +183,21 @@ fn timers(params: &StackParams) -> UnsupportedKeys {
             format!(
                 "the delayed-ACK timer of the kernel is more than {tick} (one of its ticks) and \
                  {TCP_DELACK_MAX} at most (TCP_DELACK_MAX); use such a value, \"0 s\" to \
-                 acknowledge at once, or `--on sim`"
+                 acknowledge at once, or backend `sim`"
             ),
         );
     }
     if !TCP_RTO_MAX_RANGE.contains(&params.rto_max) {
         let (least, most) = TCP_RTO_MAX_RANGE.into_inner();
         let range = format!("the kernel accepts \"{least}\" to \"{most}\"");
-        reject("rto_max", format!("{range}; use a value in this range, or `--on sim`"));
+        reject("rto_max", format!("{range}; use a value in this range, or backend `sim`"));
     }
     if params.rto_min <= tick {
         reject(
             "rto_min",
             format!(
                 "the kernel accepts more than {tick} (one of its ticks); use \"{}\" or more, or \
-                 `--on sim`",
+                 backend `sim`",
                 Duration::from_millis(tick.as_nanos() / 1_000_000 + 1)
             ),
         );

@@ -68,3 +68,27 @@ fn medx_does_not_reduce_its_window_at_errors() {
     let (medx, reno) = (mean(&medx, "up", Metric::CwndMean), mean(&reno, "up", Metric::CwndMean));
     assert!(medx > 1.5 * reno, "the windows of medx, {medx} B, and of reno, {reno} B");
 }
+
+#[test]
+fn each_connection_has_the_medx_of_its_stack() {
+    // Two flows of one run, with a control that never reduces the window and one that always does.
+    let link = "forward = { rate = '4 Mbit/s', delay = '20 ms', queue = 'unlimited', loss = { bernoulli = '2 %' } }\n\
+                reverse = { rate = '4 Mbit/s', delay = '20 ms' }";
+    let flow = |name: &str, classifier: &str| {
+        format!(
+            "[stack.{name}]\ncongestion_control = 'medx'\nmedx_classifier = '{classifier}'\n\
+             receive_window = '30 kB'\n\
+             [flow.{name}]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = '{name}'\n"
+        )
+    };
+    let flows = flow("keeps", "always_error") + &flow("halves", "always_congestion");
+    let Some(answer) = run("duration = '8 s'\nwarmup = '1 s'", &pair(link, &flows)) else { return };
+    let classified = |flow| {
+        [Metric::ErrorLossClassifiedError, Metric::ErrorLossClassifiedCongestion]
+            .map(|metric| mean(&answer, flow, metric))
+    };
+    let [error, congestion] = classified("keeps");
+    assert!(error > 5.0 && congestion == 0.0, "{error} and {congestion}");
+    let [error, congestion] = classified("halves");
+    assert!(congestion > 5.0 && error == 0.0, "{error} and {congestion}");
+}

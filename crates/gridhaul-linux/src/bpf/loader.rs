@@ -26,6 +26,8 @@ pub enum MapKind {
     SingleEntry,
     /// An entry for each socket, which exists as long as the socket (`BPF_MAP_TYPE_SK_STORAGE`).
     SocketStorage,
+    /// As [`Self::SocketStorage`]; connections that a listening socket accepts copy its entry.
+    InheritedSocketStorage,
 }
 
 /// A direction of a network device.
@@ -73,10 +75,13 @@ impl<'a> Loader<'a> {
             name: sys::object_name(map_name),
             ..MapCreate::default()
         };
-        if kind == MapKind::SocketStorage {
+        if kind != MapKind::SingleEntry {
             attributes.kind = sys::SOCKET_STORAGE;
             attributes.max_entries = 0;
             attributes.flags = sys::NOT_PREALLOCATED;
+            if kind == MapKind::InheritedSocketStorage {
+                attributes.flags |= sys::CLONED_ON_ACCEPT;
+            }
             attributes.btf = self.types.as_raw_fd().cast_unsigned();
             attributes.key_type = self.object.types.integer("int").unwrap_or(0);
             attributes.value_type = value.id;

@@ -23,7 +23,7 @@ pub use introspection::{
 pub use loader::{Loader, MapKind, TrafficDirection};
 pub use object::Object;
 pub use pinning::{mount_bpf, pin, pinned};
-pub use syscall::map_lookup;
+pub use syscall::{map_lookup, map_update};
 
 /// The kernel's own type information.
 pub const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";

@@ -16,6 +16,8 @@ pub(super) const SOCKET_STORAGE: u32 = 24;
 pub(super) const STRUCT_OPS: u32 = 26;
 /// Flags of maps.
 pub(super) const NOT_PREALLOCATED: u32 = 1;
+/// `BPF_F_CLONE`: a socket that is accepted copies the entry of the listening socket.
+pub(super) const CLONED_ON_ACCEPT: u32 = 1 << 9;
 pub(super) const BY_LINK: u32 = 1 << 13;
 /// Kinds of programs.
 pub(super) const SOCK_OPS_PROGRAM: u32 = 13;
@@ -156,8 +158,15 @@ pub(super) fn map_create(attributes: &mut MapCreate) -> io::Result<OwnedFd> {
     object(MAP_CREATE, attributes)
 }
 
-/// Writes an entry. The caller ensures the sizes of the map.
-pub(super) fn map_update(map: BorrowedFd<'_>, key: u32, value: &[u8]) -> io::Result<()> {
+/// Writes an entry; the key of socket storage is the socket's descriptor.
+///
+/// # Errors
+/// The size of entries is another one, or the kernel rejects the entry.
+pub fn map_update(map: BorrowedFd<'_>, key: u32, value: &[u8]) -> io::Result<()> {
+    let info = map_info(map)?;
+    if info.value_size as usize != value.len() || info.key_size != 4 {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "the map is another one"));
+    }
     let mut attributes = Element {
         map: number(map),
         key: &raw const key as u64,

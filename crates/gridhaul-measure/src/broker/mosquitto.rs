@@ -1,6 +1,6 @@
 //! The MQTT broker mosquitto as a child process.
 
-use std::fs::{self, File};
+use std::fs::{self, OpenOptions};
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -17,6 +17,9 @@ use crate::network::Site;
 
 /// Debian installs the broker in a folder that is not in the `PATH` of users.
 const PROGRAMS: [&str; 2] = ["mosquitto", "/usr/sbin/mosquitto"];
+
+/// Name of the file with its settings.
+const SETTINGS: &str = "mosquitto.conf";
 
 /// Time for the start of the broker, and for its orderly end.
 const PATIENCE: time::Duration = time::Duration::from_secs(10);
@@ -52,7 +55,7 @@ pub struct Mosquitto {
     child: Child,
     address: SocketAddr,
     log: PathBuf,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Mosquitto {
@@ -64,11 +67,11 @@ impl Mosquitto {
     pub fn start(site: &Site<'_>, nodelay: bool) -> Result<Self, BrokerError> {
         let folder = tempfile::tempdir()?;
         let address = SocketAddr::new(site.address, free_port(site)?);
-        let settings = folder.path().join("mosquitto.conf");
+        let settings = folder.path().join(SETTINGS);
         fs::write(&settings, configuration(address, nodelay))?;
         let log = folder.path().join("mosquitto.log");
         let child = site.enter(|| spawn(&settings, &log))??;
-        let mut broker = Self { child, address, log, _folder: folder };
+        let mut broker = Self { child, address, log, folder };
         if broker.accepts_connections(site)? {
             Ok(broker)
         } else {
@@ -86,6 +89,18 @@ impl Mosquitto {
     #[must_use]
     pub fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// Starts the broker again at the same address, after it has ended.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn restart(&mut self, site: &Site<'_>) -> Result<(), BrokerError> {
+        self.child = site.enter(|| spawn(&self.folder.path().join(SETTINGS), &self.log))??;
+        if self.accepts_connections(site)? {
+            return Ok(());
+        }
+        Err(BrokerError::NotReady { address: self.address, log: self.log() })
     }
 
     /// Ends the broker without its cooperation, as a crash does.
@@ -145,7 +160,7 @@ fn configuration(address: SocketAddr, nodelay: bool) -> String {
 }
 
 fn spawn(settings: &Path, log: &Path) -> Result<Child, BrokerError> {
-    let output = File::create(log)?;
+    let output = OpenOptions::new().create(true).append(true).open(log)?;
     for program in PROGRAMS {
         let mut command = Command::new(program);
         command.arg("-c").arg(settings).stdin(Stdio::null()).stdout(Stdio::null());

@@ -12,8 +12,8 @@ use crate::args::RunArgs;
 /// Measures the latency of messages.
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     args.out.as_deref().map_or(Ok(()), create)?;
-    let run = execute(args)?;
-    publish(args, "latency", &run, table(&run))
+    let run = execute(args, |_| {})?;
+    publish(args, "latency", &run, table(&run), [])
 }
 
 fn table(run: &Run) -> TextTable {

@@ -2,6 +2,7 @@
 
 pub(crate) mod efficiency;
 pub(crate) mod latency;
+pub(crate) mod outage;
 pub(crate) mod reliability;
 mod report;
 mod run;

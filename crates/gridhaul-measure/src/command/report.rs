@@ -20,14 +20,18 @@ pub(super) const SHARES: [f64; 6] = [0.02, 0.25, 0.5, 0.75, 0.98, 0.999];
 /// Confidence of each bound.
 const CONFIDENCE: f64 = 0.95;
 
-/// Prints and writes the result of a run. The exit code tells whether it is complete.
+/// Prints and writes the result of a run, with `additional` keys of the command. The exit code tells whether it is complete.
 pub(super) fn publish(
     args: &RunArgs,
     command: &str,
     run: &Run,
     mut table: TextTable,
+    additional: impl IntoIterator<Item = (&'static str, Value)>,
 ) -> anyhow::Result<ExitCode> {
-    let summary = json(command, run);
+    let mut summary = json(command, run);
+    for (key, value) in additional {
+        summary[key] = value;
+    }
     let pretty = serde_json::to_string_pretty(&summary)? + "\n";
     notes(run).iter().for_each(|note| table.add_note(note));
     if let Some(folder) = &args.out {

@@ -15,6 +15,7 @@ use gridhaul_measure::log::MessageLog;
 use gridhaul_measure::method::{Distribution, Message, Schedule};
 use gridhaul_measure::network::{Sites, on_network};
 use gridhaul_measure::protocol::{Mqtt, Null, Protocol, QualityOfService, ReconnectPolicy, Udp};
+use gridhaul_scenario::scenario::Scenario;
 use gridhaul_scenario::units::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -42,11 +43,11 @@ pub(super) struct Run {
 /// Rate and number of the messages that measure the floor, in about a second with the warm-up.
 const FLOOR: (f64, u64) = (1_000.0, 200);
 
-/// Measures as the arguments request.
+/// Measures as the arguments request. `change` adapts the scenario, if there is one.
 ///
 /// # Errors
 /// Invalid input, a missing feature of the machine, or a protocol that cannot connect.
-pub(super) fn execute(args: &RunArgs) -> anyhow::Result<Run> {
+pub(super) fn execute(args: &RunArgs, change: impl FnOnce(&mut Scenario)) -> anyhow::Result<Run> {
     let stop = Arc::new(AtomicBool::new(false));
     let interrupted = Arc::new(AtomicBool::new(false));
     let flags = [Arc::clone(&stop), Arc::clone(&interrupted)];
@@ -56,7 +57,8 @@ pub(super) fn execute(args: &RunArgs) -> anyhow::Result<Run> {
     let mut run = match &args.scenario {
         None => at_sites(args, &Sites::loopback(), "this machine".into(), &stop)?,
         Some(file) => {
-            let scenario = load_scenario(file)?.points()?.swap_remove(0).scenario;
+            let mut scenario = load_scenario(file)?.points()?.swap_remove(0).scenario;
+            change(&mut scenario);
             let first = scenario.flow.keys().next().cloned();
             let flow = args.flow.clone().or(first).context("the scenario has no flow")?;
             let network = format!("{}, flow {flow}", file.display());

@@ -7,7 +7,6 @@ mod udp;
 
 use std::fmt;
 
-use gridhaul_linux::Clock;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::network::Sites;
@@ -28,11 +27,11 @@ pub trait Protocol: fmt::Debug {
     /// Every setting that influences the result.
     fn settings(&self) -> Vec<(&'static str, String)>;
 
-    /// Connects both ends, and returns when messages can pass. Receive times are those of `clock`.
+    /// Connects both ends, and returns when messages can pass. Receive times are those of the clock of `sites`.
     ///
     /// # Errors
     /// An end cannot be connected; the error names the address.
-    fn connect(&self, sites: &Sites<'_>, clock: Clock) -> Result<Connected, ProtocolError>;
+    fn connect(&self, sites: &Sites<'_>) -> Result<Connected, ProtocolError>;
 }
 
 /// Both ends of a connection.

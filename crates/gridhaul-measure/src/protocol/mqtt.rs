@@ -80,12 +80,12 @@ impl Protocol for Mqtt {
         ]
     }
 
-    fn connect(&self, sites: &Sites<'_>, clock: Clock) -> Result<Connected, ProtocolError> {
-        let subscriber = self.client(sites, "subscriber", true, clock)?;
+    fn connect(&self, sites: &Sites<'_>) -> Result<Connected, ProtocolError> {
+        let subscriber = self.client(sites, "subscriber", true)?;
         let publishing = if self.one_connection {
             subscriber.session.clone()
         } else {
-            self.client(sites, "publisher", false, clock)?.session
+            self.client(sites, "publisher", false)?.session
         };
         let publisher = MqttPublisher {
             session: publishing,
@@ -111,7 +111,6 @@ impl Mqtt {
         sites: &Sites<'_>,
         role: &str,
         subscribes: bool,
-        clock: Clock,
     ) -> Result<MqttSubscriber, ProtocolError> {
         let mut options = MqttOptions::new(
             format!("{}-{role}", self.topic),
@@ -134,7 +133,7 @@ impl Mqtt {
             events,
             ready: Some(ready),
             reconnect_after: time::Duration::from_nanos(self.reconnect.after.as_nanos()),
-            clock,
+            clock: sites.clock,
         };
         // The thread belongs to the namespace in which it is started.
         let thread = sites.from.enter(move || thread::spawn(move || driver.run()))?;

@@ -26,10 +26,13 @@ impl Protocol for Null {
         Vec::new()
     }
 
-    fn connect(&self, _: &Sites<'_>, clock: Clock) -> Result<Connected, ProtocolError> {
+    fn connect(&self, sites: &Sites<'_>) -> Result<Connected, ProtocolError> {
         let (messages, queue) = sync_channel(QUEUE);
         let publisher = Box::new(NullPublisher { messages });
-        Ok(Connected { publisher, subscriber: Box::new(NullSubscriber { queue, clock }) })
+        Ok(Connected {
+            publisher,
+            subscriber: Box::new(NullSubscriber { queue, clock: sites.clock }),
+        })
     }
 }
 

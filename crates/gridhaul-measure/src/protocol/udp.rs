@@ -31,7 +31,7 @@ impl Protocol for Udp {
         vec![("receive_buffer", format!("{RECEIVE_BUFFER} B"))]
     }
 
-    fn connect(&self, sites: &Sites<'_>, clock: Clock) -> Result<Connected, ProtocolError> {
+    fn connect(&self, sites: &Sites<'_>) -> Result<Connected, ProtocolError> {
         let receiver = open(&sites.to)?;
         let address = receiver.local_addr().map_err(ProtocolError::socket("reading an address"))?;
         let wait = time::Duration::from_nanos(RECEIVE_WAIT.as_nanos());
@@ -44,7 +44,7 @@ impl Protocol for Udp {
         sender.set_nonblocking(true).map_err(ProtocolError::socket("setting O_NONBLOCK"))?;
         Ok(Connected {
             publisher: Box::new(UdpPublisher { socket: sender }),
-            subscriber: Box::new(UdpSubscriber { socket: receiver, clock }),
+            subscriber: Box::new(UdpSubscriber { socket: receiver, clock: sites.clock }),
         })
     }
 }

@@ -1,24 +1,25 @@
 //! UDP over links with known delay, loss, duplication and reordering.
 
-use gridhaul_measure::method::Phase;
+use gridhaul_measure::method::{Phase, Proportion, Summary};
 use gridhaul_measure::network::{Sites, on_network};
 use gridhaul_measure::protocol::{Null, Protocol, Udp};
 
-use crate::{is_possible, millis, plan, run, scenario, valid};
+use crate::{millis, plan, run, scenario, turn, undisturbed};
 
 #[test]
 fn udp_measures_the_delay_of_a_link() {
-    if !is_possible(&[]) {
-        return;
-    }
+    let Some(_turn) = turn(&[]) else { return };
     let scenario = scenario("delay = \"20 ms\"", "delay = \"20 ms\"");
-    let (outcome, rows) = valid(|| {
+    let median = |summary: &Summary| {
+        summary.from_send.quantile(0.5).map_or(f64::NAN, |quantile| millis(quantile.value))
+    };
+    let is_expected = |summary: &Summary| (20.0..21.5).contains(&median(summary));
+    let (outcome, rows) = undisturbed(is_expected, || {
         on_network(&scenario, "test", |sites| run(&plan(100.0, 200), &Udp, sites)).unwrap()
     });
     let summary = &outcome.summary;
     assert_eq!((summary.counts.messages, summary.counts.lost), (200, 0), "{:?}", summary.counts);
-    let median = summary.from_send.quantile(0.5).unwrap();
-    assert!((20.0..21.5).contains(&millis(median.value)), "{median:?}");
+    assert!(is_expected(summary), "{} ms", median(summary));
     assert!(rows.iter().all(|row| row.latency_from_send().is_some_and(|it| millis(it) >= 20.0)));
     assert_eq!(rows.len(), 300, "the rows contain the warm-up");
     assert_eq!(rows.iter().filter(|row| row.phase == Phase::WarmUp).count(), 100);
@@ -26,9 +27,7 @@ fn udp_measures_the_delay_of_a_link() {
 
 #[test]
 fn udp_counts_the_loss_of_a_link_within_its_interval() {
-    if !is_possible(&[]) {
-        return;
-    }
+    let Some(_turn) = turn(&[]) else { return };
     let scenario = scenario("delay = \"5 ms\", loss = { bernoulli = \"1 %\" }", "delay = \"5 ms\"");
     let plan = plan(1_000.0, 8_000);
     let (outcome, rows) = on_network(&scenario, "test", |sites| run(&plan, &Udp, sites)).unwrap();
@@ -42,20 +41,44 @@ fn udp_counts_the_loss_of_a_link_within_its_interval() {
 
 #[test]
 fn an_outage_of_a_link_is_a_gap_of_the_same_length() {
-    if !is_possible(&[]) {
-        return;
-    }
-    let outage = "delay = \"5 ms\", outages = [{ at = \"3 s\", for = \"2 s\" }]";
+    let Some(_turn) = turn(&[]) else { return };
+    let outage = "delay = \"5 ms\", outage = [{ start = \"3 s\", length = \"2 s\" }]";
     let scenario = scenario(outage, "delay = \"5 ms\"");
-    let (outcome, _) = valid(|| {
+    // One message interval of 10 ms, and the jitter of a shared machine.
+    let gap = |summary: &Summary| {
+        summary.longest_gap().map_or(f64::NAN, |[start, end]| millis(end.since(start)))
+    };
+    let is_expected = |summary: &Summary| (1_985.0..2_025.0).contains(&gap(summary));
+    let (outcome, _) = undisturbed(is_expected, || {
         on_network(&scenario, "test", |sites| run(&plan(100.0, 600), &Udp, sites)).unwrap()
     });
-    let [start, end] = outcome.summary.longest_gap().unwrap();
-    let gap = millis(end.since(start));
-    // One message interval of 10 ms, and the jitter of a shared machine.
-    assert!((1_985.0..2_025.0).contains(&gap), "{gap} ms");
+    assert!(is_expected(&outcome.summary), "{} ms", gap(&outcome.summary));
     let lost = outcome.summary.counts.lost;
     assert!((199..=202).contains(&lost), "{lost}");
+}
+
+#[test]
+fn duplicates_are_counted_exactly_and_are_no_losses() {
+    let Some(_turn) = turn(&[]) else { return };
+    let scenario = scenario("delay = \"5 ms\", duplicate = \"100 %\"", "delay = \"5 ms\"");
+    let plan = plan(500.0, 500);
+    let (outcome, _) = on_network(&scenario, "test", |sites| run(&plan, &Udp, sites)).unwrap();
+    let counts = outcome.summary.counts;
+    assert_eq!((counts.messages, counts.lost, counts.duplicates), (500, 0, 500), "{counts:?}");
+}
+
+#[test]
+fn reordered_messages_are_counted_and_are_no_losses() {
+    let Some(_turn) = turn(&[]) else { return };
+    let reorder = "delay = \"5 ms\", reorder = { probability = \"10 %\", delay = \"5 ms\" }";
+    let scenario = scenario(reorder, "delay = \"5 ms\"");
+    let plan = plan(1_000.0, 2_000);
+    let (outcome, _) = on_network(&scenario, "test", |sites| run(&plan, &Udp, sites)).unwrap();
+    let counts = outcome.summary.counts;
+    let share = Proportion { count: counts.reordered, of: counts.messages };
+    let [low, high] = share.bounds(0.999);
+    // A delayed message is not overtaken if the machine delays its successors as well.
+    assert!(low <= 0.1 && high >= 0.09 && counts.lost == 0, "{counts:?}");
 }
 
 #[test]

@@ -72,6 +72,7 @@ pub fn aggregator(tcp: &AggregatorTcp, wan: &WanConditions, rules: ModelRules) -
         tcp: *tcp,
         wan: *wan,
         refined: rules == ModelRules::Refined,
+        printed: rules == ModelRules::Printed,
         p,
         delta: 1.0 / wan.rtt,
         top,
@@ -92,6 +93,8 @@ struct Builder {
     tcp: AggregatorTcp,
     wan: WanConditions,
     refined: bool,
+    /// Whether N_b counts the own transmission (equation 11 as printed).
+    printed: bool,
     p: f64,
     delta: f64,
     top: u32,
@@ -351,10 +354,11 @@ impl Builder {
         if in_flight <= 0.0 {
             return 1.0;
         }
-        self.wan
-            .delay
-            .waits_within(limit * self.wan.base / in_flight / self.wan.service)
-            .clamp(0.0, 1.0)
+        let services = limit * self.wan.base / in_flight / self.wan.service;
+        let delay = &self.wan.delay;
+        let share =
+            if self.printed { delay.within(services) } else { delay.waits_within(services) };
+        share.clamp(0.0, 1.0)
     }
 
     /// The state of slow start at this window, or of congestion avoidance from the threshold on.

@@ -201,7 +201,7 @@ impl Network {
                 break;
             }
         }
-        let carried = resource.response(state.work.rho[index], state.bits[index]).carried();
+        let carried = resource.response(state.work.rho[index], state.bits[index]).carried;
         (bits / (resource.rate * resource.copies) / carried).ln()
     }
 

@@ -1,6 +1,6 @@
 //! A queue on a path, shared by several classes of senders.
 
-use crate::queue::Mm1b;
+use crate::queue::{FiniteSource, Mm1b};
 
 /// A queue with its transmitter, or several identical ones that share their load evenly.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -14,6 +14,9 @@ pub struct Resource {
     /// Whether packets are acknowledged on entry, so that their waiting time is not part of the
     /// round-trip time: the buffer of an aggregator.
     pub acknowledges: bool,
+    /// Number of segments that all senders together may have in this queue, if each of them waits until
+    /// its own have left: an aggregator with `when_full = "backpressure"`.
+    pub window_limit: Option<u32>,
 }
 
 /// Loss and delay of a queue at some load.
@@ -27,6 +30,8 @@ pub struct Response {
     pub wait: f64,
     /// Mean transmission time of the packets, in seconds.
     pub service: f64,
+    /// Utilisation of the transmitter.
+    pub carried: f64,
 }
 
 impl Resource {
@@ -34,23 +39,23 @@ impl Resource {
     #[must_use]
     pub fn response(&self, rho: f64, mean_bits: f64) -> Response {
         let service = mean_bits / self.rate;
-        match Mm1b::new(rho, self.capacity.max(1)) {
-            Some(queue) => Response {
-                rho,
-                loss: queue.blocking(),
-                wait: (queue.sojourn() - 1.0) * service,
-                service,
-            },
-            // Infinite load: all packets are lost.
-            None => Response { rho, loss: 1.0, wait: f64::from(self.capacity) * service, service },
+        if let Some(queue) = self.finite_source(rho) {
+            let (loss, carried) = (queue.blocking, queue.busy);
+            return Response { rho, loss, wait: queue.wait() * service, service, carried };
         }
+        let Some(queue) = Mm1b::new(rho, self.capacity.max(1)) else {
+            // Infinite load: all packets are lost.
+            let wait = f64::from(self.capacity) * service;
+            return Response { rho, loss: 1.0, wait, service, carried: 1.0 };
+        };
+        let loss = queue.blocking();
+        let wait = (queue.sojourn() - 1.0) * service;
+        Response { rho, loss, wait, service, carried: rho * (1.0 - loss) }
     }
-}
 
-impl Response {
-    /// Utilisation of the transmitter.
+    /// The queue at load ρ, if its senders wait for their own segments.
     #[must_use]
-    pub fn carried(&self) -> f64 {
-        self.rho * (1.0 - self.loss)
+    pub fn finite_source(&self, rho: f64) -> Option<FiniteSource> {
+        FiniteSource::new(rho, self.window_limit?, self.capacity.max(1))
     }
 }

@@ -100,7 +100,7 @@ fn flows(layout: &Layout, solution: &Solution, timers: &mut Vec<Elimination>) ->
         let mut metrics = stage(stream, upstream.aggregators as f64, &upstream.sizes);
         let buffer = inner.resources[0];
         // Little's law for the waiting segments; the one in service is already in transmission.
-        let segments = (buffer.carried() * buffer.wait / buffer.service).max(0.0);
+        let segments = (buffer.carried * buffer.wait / buffer.service).max(0.0);
         let buffer_segments = f64::from(network.resources[0].capacity);
         let message = layout.flows.iter().find(|flow| flow.upstream.is_some());
         let in_each = message.map_or(1.0, |flow| f64::from(flow.sizes.segments));
@@ -172,7 +172,7 @@ fn links(
         |(place, (index, (response, resource))): (&LinkEntry, (usize, (&Response, &Resource)))| {
             let (link, _) = scenario.link.get_index(place.hop.link).expect("a hop is a link");
             let side = if place.hop.forward { "forward" } else { "reverse" };
-            let busy = response.carried();
+            let busy = response.carried;
             let metrics = [
                 (Metric::LinkThroughput, busy * resource.rate * place.count as f64),
                 (Metric::Utilisation, busy),
@@ -243,7 +243,7 @@ fn warn(answer: &mut Answer, layout: &Layout, solution: &Solution) {
                 format!(
                     "{:.0} % of the round trips are longer than the retransmission timeout: the \
                         equations ignore spurious retransmissions, so that offered load, \
-                        retransmissions, loss and delay are too low; use `--on sim`",
+                        retransmissions, loss and delay are too low; use backend `sim`",
                     too_long * 100.0
                 ),
             );

@@ -5,7 +5,6 @@ use crate::chain::Elimination;
 use crate::chain::meter::timer_wait::{single_segment_timer_wait, timer_wait};
 use crate::chain::meter::{Demand, MeterTcp, Restart};
 use crate::fixed_point::{Class, DataSource, Network, Solution, Stream};
-use crate::model_rules::ModelRules;
 use crate::queue::Mm1b;
 use crate::time_distribution::TimeDistribution;
 
@@ -31,7 +30,7 @@ pub(super) fn message(
     place: &FlowEntry,
     timers: &mut Elimination,
 ) -> Option<TimeDistribution> {
-    if layout.network.rules == ModelRules::Paper {
+    if layout.network.rules.are_of_a_paper() {
         // The paper's chains give rates only, not the timeout of an individual message.
         return None;
     }
@@ -60,10 +59,15 @@ fn first_hop(
     let timers = timer_wait(tcp, demand, &stream.conditions, stream.sent.more, timers)?;
     let rounds = rounds(tcp, &place.sizes);
     let mut service = timers.times(rounds);
-    let before = f64::from(rounds - 1) * stream.rtt;
+    // With backpressure, the window opens again when the segments have left the buffer.
+    let round = stream.rtt + stream.conditions.window_closed;
+    let before = f64::from(rounds - 1) * round;
     service = service.plus(&TimeDistribution::exactly(before));
     let mut delay = service.plus(&transit_time(network, solution, class));
     if let Demand::Messages { per_second, .. } = *demand {
+        if stream.conditions.window_closed > 0.0 {
+            service = service.plus(&TimeDistribution::exactly(round));
+        }
         delay =
             delay.plus(&wait_for_earlier_messages(&service, per_second, place.message_interval)?);
     }
@@ -115,7 +119,10 @@ fn transit_time(network: &Network, solution: &Solution, class: &Class) -> TimeDi
             transit_time =
                 transit_time.plus(&TimeDistribution::exactly(class.segment_bits / resource.rate));
         }
-        if let Some(queue) = Mm1b::new(response.rho, resource.capacity.max(1)) {
+        if let Some(queue) = resource.finite_source(response.rho) {
+            transit_time =
+                transit_time.plus(&TimeDistribution::closed_wait(&queue, response.service));
+        } else if let Some(queue) = Mm1b::new(response.rho, resource.capacity.max(1)) {
             transit_time =
                 transit_time.plus(&TimeDistribution::wait(queue.delay(), response.service));
         }

@@ -2,7 +2,8 @@
 
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::scenario::{
-    CongestionControlAlgorithm, Diagnostic, Hop, Load, Scenario, Stage, upstream_name,
+    CongestionControlAlgorithm, Diagnostic, FullBufferPolicy, Hop, Load, Scenario, Stage,
+    upstream_name,
 };
 use gridhaul_scenario::units::{BufferLimit, Duration, QueueLimit};
 
@@ -108,6 +109,7 @@ pub(super) fn layout(scenario: &Scenario, rules: ModelRules) -> Result<Layout, D
         let stages = scenario.stages(name)?;
         layout.flow(scenario, name, &stages);
     }
+    layout.limit_windows(scenario);
     Ok(layout)
 }
 
@@ -173,6 +175,38 @@ impl Layout {
         });
     }
 
+    /// Aggregators with `when_full = "backpressure"` offer each connection an equal share of their buffer,
+    /// at least one message.
+    fn limit_windows(&mut self, scenario: &Scenario) {
+        for upstream in &self.upstream {
+            let policy = scenario.node[&upstream.key.0].aggregator.as_ref().map(|it| it.when_full);
+            if policy != Some(FullBufferPolicy::Backpressure) {
+                continue;
+            }
+            let DataSource::Aggregator { region, .. } =
+                &mut self.network.classes[upstream.class].source
+            else {
+                unreachable!("an upstream group is fed by an aggregator");
+            };
+            let message = self.flows.iter().filter(|flow| flow.upstream.is_some());
+            let message = message.map(|flow| flow.sizes.segments).max().unwrap_or(1).max(1);
+            let network = &mut region.network;
+            let connections: f64 = network.classes.iter().map(|class| class.senders).sum();
+            let buffer = &mut network.resources[region.buffer];
+            let messages = f64::from(buffer.capacity / message) / connections.max(1.0);
+            // Rounded: 400,000 meters and 300 aggregators with 1,333 messages each.
+            let share = ((messages + 1e-3) as u32).max(1).saturating_mul(message);
+            let mut limit = 0.0;
+            for class in &mut network.classes {
+                if let DataSource::Meter { tcp, .. } = &mut class.source {
+                    tcp.window = tcp.window.min(share);
+                    limit += class.senders * f64::from(tcp.window);
+                }
+            }
+            buffer.window_limit = Some((limit.round() as u32).max(1));
+        }
+    }
+
     /// Index of the group of connections of a second stage, which is added if missing.
     fn upstream(&mut self, scenario: &Scenario, stage: &Stage, messages: &Sizes) -> usize {
         let key = (stage.from.clone(), stage.to.clone(), stage.stack.clone());
@@ -187,8 +221,13 @@ impl Layout {
             Some(BufferLimit::Bytes(bytes)) => (bytes.bits() as f64 / messages.payload) as u32,
             None => 1,
         };
-        let buffer =
-            Resource { rate: 1.0, capacity: capacity.max(1), copies: 1.0, acknowledges: true };
+        let buffer = Resource {
+            rate: 1.0,
+            capacity: capacity.max(1),
+            copies: 1.0,
+            acknowledges: true,
+            window_limit: None,
+        };
         let rules = self.network.rules;
         let network = Network { resources: vec![buffer], classes: Vec::new(), rules };
         let payload_share = messages.payload / messages.segment;
@@ -223,7 +262,7 @@ impl Layout {
 
 /// Largest window W_M in the chain of an aggregator; larger windows increase the computing time
 /// more than the accuracy.
-const WINDOW_MAX: u32 = 64;
+const WINDOW_MAX: u32 = 256;
 
 impl NetworkBuilder<'_> {
     /// Adds senders and returns the index of their class.
@@ -276,9 +315,10 @@ impl NetworkBuilder<'_> {
         self.network.resources.push(Resource {
             rate: direction.rate.as_bits_per_sec().max(1) as f64,
             // Equation 5 counts the packet in transmission, the queue limit does not.
-            capacity: waiting.saturating_add(1),
+            capacity: waiting.saturating_add(u32::from(self.network.rules != ModelRules::Printed)),
             copies: count as f64 / self.copies as f64,
             acknowledges: false,
+            window_limit: None,
         });
         self.links.push(LinkEntry { hop, count });
         self.network.resources.len() - 1

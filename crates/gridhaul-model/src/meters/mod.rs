@@ -20,8 +20,8 @@ use layout::layout;
 ///
 /// # Errors
 /// Each unsupported key, with the reason.
-pub(crate) fn supports(scenario: &Scenario) -> Result<(), Vec<Unsupported>> {
-    let unsupported = unsupported::unsupported_keys(scenario);
+pub(crate) fn supports(scenario: &Scenario, rules: ModelRules) -> Result<(), Vec<Unsupported>> {
+    let unsupported = unsupported::unsupported_keys(scenario, rules);
     if unsupported.is_empty() { Ok(()) } else { Err(unsupported) }
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn answer(
         if progress.is_interrupted() {
             break;
         }
-        supports(&point.scenario).map_err(RunError::Unsupported)?;
+        supports(&point.scenario, rules).map_err(RunError::Unsupported)?;
         let layout = layout(&point.scenario, rules)
             .map_err(|diagnostic| RunError::Invalid(diagnostic.to_string()))?;
         answer::add(&mut answer, point, &layout, &mut work);

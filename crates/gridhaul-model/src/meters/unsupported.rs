@@ -2,24 +2,26 @@
 
 use gridhaul_scenario::backend::Unsupported;
 use gridhaul_scenario::scenario::{
-    CongestionControlAlgorithm, Direction, Flow, FullBufferPolicy, Load, Loss, Node, ProxyMode,
-    Scenario, Stack, Transport,
+    CongestionControlAlgorithm, Direction, Flow, FullBufferPolicy, Hop, Load, Loss, Node,
+    ProxyMode, Scenario, Stack, Transport,
 };
 
+use crate::model_rules::ModelRules;
+
 /// Every unsupported key, with the reason.
-pub(super) fn unsupported_keys(scenario: &Scenario) -> Vec<Unsupported> {
+pub(super) fn unsupported_keys(scenario: &Scenario, rules: ModelRules) -> Vec<Unsupported> {
     let mut unsupported = UnsupportedKeys(Vec::new());
     if scenario.record.interval.is_some() {
         unsupported.key(
             "record.interval",
-            "the equations describe a steady state and give no time series; use `--on sim`",
+            "the equations describe a steady state and give no time series; use backend `sim`",
         );
     }
     if !scenario.record.pcap.is_empty() {
-        unsupported.key("record.pcap", "the equations send no packets; use `--on sim`");
+        unsupported.key("record.pcap", "the equations send no packets; use backend `sim`");
     }
     for (name, node) in &scenario.node {
-        unsupported.node(&format!("node.{name}"), node);
+        unsupported.node(&format!("node.{name}"), node, rules);
         unsupported.proxy(&format!("node.{name}"), node);
     }
     for (name, link) in &scenario.link {
@@ -48,15 +50,15 @@ impl UnsupportedKeys {
         self.0.push(Unsupported { key: key.to_owned(), reason: reason.to_owned() });
     }
 
-    fn node(&mut self, key: &str, node: &Node) {
-        if node
+    fn node(&mut self, key: &str, node: &Node, rules: ModelRules) {
+        let closes_windows = node
             .aggregator
             .as_ref()
-            .is_some_and(|aggregate| aggregate.when_full == FullBufferPolicy::Backpressure)
-        {
+            .is_some_and(|aggregate| aggregate.when_full == FullBufferPolicy::Backpressure);
+        if closes_windows && rules.are_of_a_paper() {
             self.key(
                 &format!("{key}.aggregator.when_full"),
-                "the equations assume a buffer that drops; use \"drop\", or `--on sim`",
+                "the paper's equations assume a buffer that drops; use \"drop\", or backend `model`",
             );
         }
     }
@@ -66,13 +68,13 @@ impl UnsupportedKeys {
             self.key(
                 &format!("{key}.proxy"),
                 "the equations of meters support aggregators (`aggregator`) only, no proxies; \
-                    use `--on sim`",
+                    use backend `sim`",
             );
         }
     }
 
     fn direction(&mut self, key: &str, direction: &Direction) {
-        let random = "the equations assume independent loss; use `bernoulli`, or `--on sim`";
+        let random = "the equations assume independent loss; use `bernoulli`, or backend `sim`";
         match &direction.loss {
             Some(Loss::GilbertElliott(_)) => {
                 self.key(&format!("{key}.loss.gilbert_elliott"), random);
@@ -90,17 +92,19 @@ impl UnsupportedKeys {
         for (name, present) in [
             ("jitter", direction.jitter.is_some()),
             ("reorder", direction.reorder.is_some()),
+            ("route_change", direction.route_change.is_some()),
             ("duplicate", direction.duplicate.is_some()),
             ("outage", !direction.outage.is_empty()),
             ("aqm", direction.aqm.is_some()),
             ("load_latency", direction.load_latency.is_some()),
+            ("compression", direction.compression.is_some()),
         ] {
             if present {
-                self.key(&format!("{key}.{name}"), "not in the equations; use `--on sim`");
+                self.key(&format!("{key}.{name}"), "not in the equations; use backend `sim`");
             }
         }
         if direction.active_shaper().is_some() {
-            self.key(&format!("{key}.shaper"), "not in the equations; use `--on emu`");
+            self.key(&format!("{key}.shaper"), "not in the equations; use backend `emu`");
         }
     }
 
@@ -114,13 +118,13 @@ impl UnsupportedKeys {
         ) = stack.congestion_control
         {
             let reason = format!(
-                "there are no equations for `{}`; use `--on sim`",
+                "there are no equations for `{}`; use backend `sim`",
                 congestion_control.name()
             );
             self.key(&format!("{key}.congestion_control"), &reason);
         }
         let fixed = "the equations use the default of the congestion control algorithm; remove \
-            this key, or use `--on sim`";
+            this key, or use backend `sim`";
         for (name, set) in [
             ("recovery", stack.recovery.is_some()),
             ("fixed_window", stack.fixed_window.is_some()),
@@ -141,18 +145,32 @@ impl UnsupportedKeys {
         if let Some(third) = stages.get(2) {
             self.key(
                 &format!("node.{}.aggregator", third.from),
-                "the equations support one aggregator per path; use `--on sim`",
+                "the equations support one aggregator per path; use backend `sim`",
             );
         }
         let Some(second) = stages.get(1) else { return };
+        // Regions of one group of aggregators may share a link, since they are equal: each has the same
+        // share of its load.
+        let of_another_group = |hop: &Hop| {
+            second.forward.contains(hop)
+                || scenario.flow.keys().filter(|other| *other != name).any(|other| {
+                    let Ok(others) = scenario.stages(other) else { return false };
+                    let same = others.get(1).is_some_and(|stage| {
+                        (&stage.from, &stage.to, &stage.stack)
+                            == (&second.from, &second.to, &second.stack)
+                    });
+                    let first = usize::from(same);
+                    others.iter().skip(first).any(|stage| stage.forward.contains(hop))
+                })
+        };
         for hop in &stages[0].forward {
             let (link, entry) = scenario.link.get_index(hop.link).expect("a hop is a link");
             let shared = u64::from(scenario.link_members(entry)) < second.connections;
-            if shared || second.forward.iter().any(|later| later == hop) {
+            if shared && of_another_group(hop) || second.forward.contains(hop) {
                 self.key(
                     &format!("link.{link}"),
-                    "the equations assume that each aggregator's region has its own links; use \
-                     `--on sim`",
+                    "the equations assume that a link before aggregators carries the flows of one \
+                     group of aggregators only; use backend `sim`",
                 );
             }
         }
@@ -162,7 +180,7 @@ impl UnsupportedKeys {
         if set {
             self.key(
                 &format!("{key}.load.{load}.synchronised"),
-                "the equations assume independent senders; use `--on sim`",
+                "the equations assume independent senders; use backend `sim`",
             );
         }
     }
@@ -171,8 +189,8 @@ impl UnsupportedKeys {
         if flow.transport != Transport::Tcp {
             self.key(
                 &format!("{key}.transport"),
-                "the equations describe TCP only; use `--on \
-                sim`",
+                "the equations describe TCP only; use \
+                backend `sim`",
             );
         }
         if flow.to_stack.is_some() {
@@ -191,8 +209,8 @@ impl UnsupportedKeys {
             Load::Periodic(load) => self.synchronised(key, "periodic", load.synchronised),
             _ => self.key(
                 &format!("{key}.load"),
-                "the equations of meters support `on_off`, `periodic` and `poisson`; use `--on \
-                    sim`",
+                "the equations of meters support `on_off`, `periodic` and `poisson`; use \
+                    backend `sim`",
             ),
         }
     }

@@ -139,7 +139,7 @@ impl Delay {
 const REPRESENTABLE: f64 = 1e-250;
 
 /// Poisson probability of i at mean t, by logarithms.
-fn poisson(i: f64, t: f64) -> f64 {
+pub(super) fn poisson(i: f64, t: f64) -> f64 {
     // i ln t − t − ln i!, with Stirling's i ln i − i subtracted from both to avoid large terms.
     let head = if i > 0.0 { i * (t / i).ln() + (i - t) } else { -t };
     (head - stirling_rest(i)).exp()

@@ -13,8 +13,10 @@
 //! Here they are expressed in x = ln ρ with `expm1`, without cancellation or overflow.
 
 mod delay;
+mod finite_source;
 
 pub use delay::Delay;
+pub use finite_source::FiniteSource;
 
 /// An M/M/1/B queue in its stationary state.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -26,10 +26,11 @@ pub fn supports(scenario: &Scenario, rules: ModelRules) -> Result<(), Vec<Unsupp
         unsupported.push(Unsupported { key: key.to_owned(), reason: reason.to_owned() });
     };
     if scenario.record.interval.is_some() {
-        reject("record.interval", "the steady-state formulas give no time series; use `--on sim`");
+        let reason = "the steady-state formulas give no time series; use backend `sim`";
+        reject("record.interval", reason);
     }
     if !scenario.record.pcap.is_empty() {
-        reject("record.pcap", "equations have no packets; use `--on sim`");
+        reject("record.pcap", "equations have no packets; use backend `sim`");
     }
     if !unsupported.is_empty() {
         return Err(unsupported);

@@ -39,7 +39,7 @@ impl<'s> ConnectionChain<'s> {
         let [stage] = &stages[..] else {
             return Err(one(
                 format!("flow.{name}"),
-                "there is no formula for a bulk flow through aggregators; use `--on sim`",
+                "there is no formula for a bulk flow through aggregators; use backend `sim`",
             ));
         };
         let points = scenario
@@ -188,10 +188,10 @@ fn reject(scenario: &Scenario, points: &[ProxyPosition]) -> Result<(), Vec<Unsup
             unsupported.push(Unsupported { key, reason: reason.to_owned() });
         };
         if !mode.terminates_connections() {
-            reject("mode", "there is no formula for this proxy mode; use `--on sim`");
+            reject("mode", "there is no formula for this proxy mode; use backend `sim`");
         }
         if !crash.is_empty() {
-            reject("crash", "the steady-state formulas exclude crashes; use `--on sim`");
+            reject("crash", "the steady-state formulas exclude crashes; use backend `sim`");
         }
     }
     if unsupported.is_empty() { Ok(()) } else { Err(unsupported) }

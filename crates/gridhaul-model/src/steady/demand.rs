@@ -221,7 +221,7 @@ impl<'s> Demand<'s> {
         let Connection { rtt_s, window, .. } = self.connection;
         if window > rate * rtt_s + queue_segments {
             let why = "acknowledgements overflow this queue, and no formula gives their loss; \
-                enlarge the queue, reduce the receive window, or use `--on sim`";
+                enlarge the queue, reduce the receive window, or use backend `sim`";
             return Err((format!("{key}.queue"), why.to_owned()));
         }
         self.rtt_s = (self.limit == Bottleneck::Window).then(|| window / rate);
@@ -244,7 +244,7 @@ impl<'s> Demand<'s> {
         let overflow = |what: &str| {
             let why = format!(
                 "{what} overflows this queue, and no formula gives the loss; enlarge the queue, \
-                    reduce the receive window, or use `--on sim`"
+                    reduce the receive window, or use backend `sim`"
             );
             (format!("{key}.queue"), why)
         };
@@ -317,12 +317,12 @@ fn reject(scenario: &Scenario, name: &str, flow: &Flow) -> Result<(), Vec<Unsupp
         (
             flow.transport != Transport::Tcp,
             format!("flow.{name}.transport"),
-            "the steady-state formulas describe TCP only; use `--on sim`",
+            "the steady-state formulas describe TCP only; use backend `sim`",
         ),
         (
             !steady,
             format!("flow.{name}.load"),
-            "there is no formula for this load together with bulk flows; use `--on sim`",
+            "there is no formula for this load together with bulk flows; use backend `sim`",
         ),
         (
             is_late,

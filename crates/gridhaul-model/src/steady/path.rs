@@ -211,21 +211,23 @@ fn reject(key: &str, direction: &Direction, unsupported: &mut Vec<Unsupported>) 
     let sets = [
         (direction.aqm.is_some(), "aqm", "active queue management"),
         (direction.reorder.is_some(), "reorder", "reordering"),
+        (direction.route_change.is_some(), "route_change", "route changes"),
         (direction.duplicate.is_some(), "duplicate", "duplicates"),
         (!direction.outage.is_empty(), "outage", "outages"),
         (direction.load_latency.is_some(), "load_latency", "load-dependent delays"),
+        (direction.compression.is_some(), "compression", "compressed packets"),
         (matches!(direction.loss, Some(Loss::Packets(_))), "loss.packets", "listed packet losses"),
     ];
     for (_, name, what) in sets.into_iter().filter(|(is_set, ..)| *is_set) {
         unsupported.push(Unsupported {
             key: format!("{key}.{name}"),
-            reason: format!("the steady-state formulas exclude {what}; use `--on sim`"),
+            reason: format!("the steady-state formulas exclude {what}; use backend `sim`"),
         });
     }
     if direction.active_shaper().is_some() {
         unsupported.push(Unsupported {
             key: format!("{key}.shaper"),
-            reason: "the steady-state formulas exclude shapers; use `--on emu`".to_owned(),
+            reason: "the steady-state formulas exclude shapers; use backend `emu`".to_owned(),
         });
     }
 }
@@ -245,7 +247,7 @@ fn reject_long_outages(
             key: format!("{key}.{name}"),
             reason: format!(
                 "{what}, longer than a round trip ({rtt_s:.3} s): the sender sees an outage, not \
-                    independent losses; use `--on sim`"
+                    independent losses; use backend `sim`"
             ),
         });
     };

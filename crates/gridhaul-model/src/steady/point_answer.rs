@@ -115,7 +115,7 @@ fn contended(scenario: &Scenario, chains: &[ConnectionChain<'_>]) -> Vec<Unsuppo
                 key: format!("{key}.rate"),
                 reason: format!(
                     "the flows {} together saturate this link, and no formula gives their \
-                        shares; use `--on sim`",
+                        shares; use backend `sim`",
                     carried.flows.join(", ")
                 ),
             });

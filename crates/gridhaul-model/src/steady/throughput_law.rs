@@ -42,9 +42,7 @@ pub fn law_of(
     rules: ModelRules,
 ) -> Result<ThroughputLaw, &'static str> {
     match congestion_control {
-        CongestionControlAlgorithm::Reno if rules == ModelRules::Paper => {
-            Ok(ThroughputLaw::SquareRoot)
-        }
+        CongestionControlAlgorithm::Reno if rules.are_of_a_paper() => Ok(ThroughputLaw::SquareRoot),
         // The formula describes Reno. It is also the more accurate one of the two laws for NewReno
         // and SACK, since it includes timeouts; docs/limitations/model.md has the figures.
         CongestionControlAlgorithm::Reno
@@ -52,25 +50,25 @@ pub fn law_of(
         | CongestionControlAlgorithm::Sack => Ok(ThroughputLaw::Timeouts),
         CongestionControlAlgorithm::Cubic => Ok(ThroughputLaw::Cubic),
         CongestionControlAlgorithm::Bbr => {
-            Err("there is no published formula for the steady state of BBR; use `--on sim`")
+            Err("there is no published formula for the steady state of BBR; use backend `sim`")
         }
         CongestionControlAlgorithm::Vegas if loss <= 0.0 => Ok(ThroughputLaw::Vegas),
         CongestionControlAlgorithm::Vegas => {
-            Err("the formula for Vegas requires links without loss; use `--on sim`")
+            Err("the formula for Vegas requires links without loss; use backend `sim`")
         }
         CongestionControlAlgorithm::Fixed | CongestionControlAlgorithm::Tahoe if loss <= 0.0 => {
             Ok(ThroughputLaw::Window)
         }
         CongestionControlAlgorithm::Fixed => {
-            Err("there is no formula for a fixed window with loss; use `--on sim`")
+            Err("there is no formula for a fixed window with loss; use backend `sim`")
         }
         CongestionControlAlgorithm::Medx
         | CongestionControlAlgorithm::Veno
         | CongestionControlAlgorithm::Westwood => {
-            Err("there is no formula for `medx`, `veno` and `westwood`; use `--on sim`")
+            Err("there is no formula for `medx`, `veno` and `westwood`; use backend `sim`")
         }
         CongestionControlAlgorithm::Tahoe => {
-            Err("there is no formula for Tahoe with loss; use `--on sim`")
+            Err("there is no formula for Tahoe with loss; use backend `sim`")
         }
     }
 }
@@ -181,7 +179,7 @@ impl Connection {
         let ack_delay = f64::from(stack.ack_every.saturating_sub(1)) * path.slowest_s;
         let rtt_s = match rules {
             ModelRules::Refined => path.rtt_s() + ack_delay.min(stack.delayed_ack.as_secs_f64()),
-            ModelRules::Paper => path.propagation_s,
+            ModelRules::Paper | ModelRules::Printed => path.propagation_s,
         };
         let mut connection = Self {
             rtt_s,

@@ -19,6 +19,8 @@ pub(crate) struct Case {
     pub(crate) vegas: bool,
     /// Whether the connection restarts after a silence as in profile `ns2`.
     pub(crate) restart: bool,
+    /// Whether aggregators close receive windows, with one message of buffer space per meter.
+    pub(crate) backpressure: bool,
 }
 
 pub(crate) const FIGURE_10: Case = Case {
@@ -30,12 +32,18 @@ pub(crate) const FIGURE_10: Case = Case {
     rto_min: "1 s",
     vegas: false,
     restart: false,
+    backpressure: false,
 };
 
 impl Case {
     pub(crate) fn scenario(&self) -> Scenario {
         let Self { meters, rate, queue, rto_min, restart, .. } = *self;
         let delay = self.rtt_us / 2;
+        let (buffer, when_full) = if self.backpressure {
+            (meters.div_ceil(self.aggregators.max(1)), "backpressure")
+        } else {
+            (queue, "drop")
+        };
         let congestion_control = if self.vegas { "vegas" } else { "reno" };
         let (from, aggregator) = match self.aggregators {
             0 => ("meter", String::new()),
@@ -43,7 +51,7 @@ impl Case {
                 "aggregator",
                 format!(
                     "[node.aggregator]\ncount = {count}\n[node.aggregator.aggregator]\n\
-                     buffer = \"{queue} messages\"\nstack = \"upstream\"\n\
+                     buffer = \"{buffer} messages\"\nstack = \"upstream\"\nwhen_full = \"{when_full}\"\n\
                      [link.access]\nfrom = \"meter\"\nto = \"aggregator\"\nshared = true\n\
                      both = {{ rate = \"1 Gbit/s\", delay = \"{delay} us\" }}\n"
                 ),

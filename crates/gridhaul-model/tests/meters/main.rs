@@ -1,6 +1,7 @@
 //! Scenarios of meters: agreement with paper `sa-tcp` and with the simulator, and convergence or a
 //! warning for every answer.
 
+mod backpressure;
 mod case;
 #[path = "../design/mod.rs"]
 mod design;

@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn backticks_in_pairs_become_code() {
-        assert_eq!(with_code_spans("use `--on <sim>`."), "use <code>--on &lt;sim&gt;</code>.");
+        assert_eq!(with_code_spans("use `tc <sim>`."), "use <code>tc &lt;sim&gt;</code>.");
         assert_eq!(with_code_spans("no code"), "no code");
         assert_eq!(with_code_spans("one ` alone"), "one ` alone");
     }

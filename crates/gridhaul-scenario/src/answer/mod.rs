@@ -34,7 +34,7 @@ pub struct Answer {
     pub schema: u32,
     /// Version of gridhaul that computed the answer.
     pub gridhaul: String,
-    /// Backend that computed the answer: `sim`, `model`, `paper-model` or `emu`.
+    /// Backend that computed the answer: `sim`, `model`, `paper-model`, `printed-model` or `emu`.
     pub backend: String,
     /// Title of the scenario.
     pub title: String,

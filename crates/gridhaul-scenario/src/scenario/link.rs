@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::power_line::DirectionTable;
-use super::{Aqm, Noise, PowerLine, Shadowing, Shaper};
+use super::route_change::RouteChange;
+use super::{Aqm, Compression, Noise, PowerLine, Shadowing, Shaper};
 use crate::units::{BitRate, Bytes, Duration, Probability, QueueLimit};
 
 /// A link between two nodes.
@@ -65,6 +66,9 @@ pub struct Direction<Rate = BitRate, Delay = Duration> {
     /// Reordering: packets that are delayed so that later ones overtake them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reorder: Option<Reorder>,
+    /// Periodic route changes, which change the delay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub route_change: Option<RouteChange>,
     /// Probability that a packet arrives twice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duplicate: Option<Probability>,
@@ -82,6 +86,9 @@ pub struct Direction<Rate = BitRate, Delay = Duration> {
     /// Load-dependent latency, as measured on GPRS uplinks (paper `hybrid`, section 2).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load_latency: Option<LoadLatency>,
+    /// Compression and encapsulation of packets before the queue of the link, as by a VPN.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compression: Option<Compression>,
     /// Traffic shaper at the sending node, before the queue of the link; backend `emu` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shaper: Option<Shaper>,
@@ -305,11 +312,13 @@ impl Direction {
             noise: Vec::new(),
             jitter: None,
             reorder: None,
+            route_change: None,
             duplicate: None,
             corrupt: None,
             corrupt_undetected: None,
             outage: Vec::new(),
             load_latency: None,
+            compression: None,
             shaper: None,
         }
     }
@@ -328,11 +337,13 @@ impl DirectionTable {
             noise: self.noise,
             jitter: self.jitter,
             reorder: self.reorder,
+            route_change: self.route_change,
             duplicate: self.duplicate,
             corrupt: self.corrupt,
             corrupt_undetected: self.corrupt_undetected,
             outage: self.outage,
             load_latency: self.load_latency,
+            compression: self.compression,
             shaper: self.shaper,
         }
     }

@@ -3,6 +3,7 @@
 mod application;
 mod aqm;
 mod check;
+mod compression;
 mod directions;
 mod end_of_run;
 mod error;
@@ -12,6 +13,7 @@ mod ip;
 mod line_noise;
 mod link;
 mod load;
+mod loss_classifier;
 mod node;
 mod plan;
 mod points;
@@ -19,6 +21,7 @@ mod power_line;
 mod proxy;
 mod random;
 mod route;
+mod route_change;
 mod shaper;
 mod stack;
 mod stage;
@@ -34,6 +37,7 @@ use crate::units::Duration;
 
 pub use application::{Application, ApplicationProfile};
 pub use aqm::{Aqm, Codel, FqCodel, Pie, Red};
+pub use compression::{COMPRESSIBLE_HEADER, Compression};
 pub use directions::{Directions, assigned_member};
 pub use error::{Diagnostic, ScenarioError, SourceLocation};
 pub use file::{ScenarioFile, in_toml_terms};
@@ -47,12 +51,14 @@ pub use link::{
 pub use load::{
     Burst, Load, OnOff, PeriodDistribution, Periodic, Poisson, RequestResponse, Trace, Transfer,
 };
+pub use loss_classifier::LossClassifier;
 pub use node::{Aggregator, FullBufferPolicy, Node};
 pub use plan::{PlanLimit, PlanSpecification};
 pub use points::{Choice, Choices, ScenarioPoint};
 pub use power_line::{PowerLine, PowerLineClass};
 pub use proxy::{Crash, FlowEnd, PacketsWhileDown, Proxy, ProxyMode, ProxyPosition};
 pub use route::{Hop, Routes};
+pub use route_change::RouteChange;
 pub use shaper::{Shaper, ShaperShare};
 pub use stack::{CongestionControlAlgorithm, Profile, Recovery, Stack};
 pub use stage::{Stage, upstream_name};

@@ -20,7 +20,7 @@ pub struct Node {
     /// 3.2).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aggregator: Option<Aggregator>,
-    /// Makes the node a proxy for individual TCP connections: `split`, `reflect`, `snoop`, `ack`.
+    /// Makes the node a proxy for individual TCP connections: `split`, `reflect`, `spoof`, `snoop`, `ack`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proxy: Option<Proxy>,
 }

@@ -16,7 +16,7 @@ use crate::units::{Bytes, Duration};
 pub struct Proxy {
     /// Mode of operation.
     pub mode: ProxyMode,
-    /// `split`, `reflect`, `snoop`: buffer for the payload of each connection in each direction.
+    /// `split`, `reflect`, `spoof`, `snoop`: buffer for the payload of each connection in each direction.
     #[serde(default = "default_buffer")]
     pub buffer: Bytes,
     /// `split`, `reflect`: name of the TCP stack of the proxy. Absent: the stack of the flow.
@@ -46,9 +46,14 @@ pub enum ProxyMode {
     None,
     /// Terminates the connection and opens another one to the other end (RFC 3135, section 2.4).
     Split,
-    /// Stores a copy of each segment, forwards the segment and acknowledges it in place of the receiver,
-    /// with unchanged sequence numbers (paper `plc`, section III: BR²U, reflected ACKs).
+    /// Stores each segment, acknowledges it in place of the receiver, and sends it over the next hop in
+    /// order, with a congestion window of its own and unchanged sequence numbers (paper `plc`, equation
+    /// 3: each hop has the rate of a sender).
     Reflect,
+    /// Forwards each segment at once, also after a gap, stores a copy and acknowledges every segment in
+    /// place of the receiver. Retransmits what the next hop loses; has no congestion window (paper `plc`,
+    /// sections II.D.3 and III: TCP spoof proxy, BR²U).
+    Spoof,
     /// Retransmits segments that are lost downstream, and hides the duplicate acknowledgements from the
     /// sender. Sends no acknowledgements of its own (RFC 3135, section 3.1.3).
     Snoop,
@@ -62,6 +67,7 @@ impl fmt::Display for ProxyMode {
             Self::None => "none",
             Self::Split => "split",
             Self::Reflect => "reflect",
+            Self::Spoof => "spoof",
             Self::Snoop => "snoop",
             Self::Ack => "ack",
         })
@@ -69,8 +75,13 @@ impl fmt::Display for ProxyMode {
 }
 
 impl ProxyMode {
-    /// Whether the proxy terminates connections, so that it acknowledges in place of the receiver and
-    /// uses no timestamps.
+    /// Whether the proxy acknowledges data in place of the receiver, and uses no timestamps.
+    #[must_use]
+    pub const fn acknowledges_data(self) -> bool {
+        self.terminates_connections() || matches!(self, Self::Spoof)
+    }
+
+    /// Whether the proxy has a connection of its own on each side, with a congestion window.
     #[must_use]
     pub const fn terminates_connections(self) -> bool {
         matches!(self, Self::Split | Self::Reflect)
@@ -151,10 +162,10 @@ impl Proxy {
 impl Proxy {
     /// The keys that are set but have no effect in the mode of the proxy.
     fn ineffective_keys(&self) -> Vec<&'static str> {
-        use ProxyMode::{Ack, None, Reflect, Snoop, Split};
+        use ProxyMode::{Ack, None, Reflect, Snoop, Split, Spoof};
         let default = (default_buffer(), default_max_ack_delay());
         let keys = [
-            ("buffer", self.buffer != default.0, matches!(self.mode, Split | Reflect | Snoop)),
+            ("buffer", self.buffer != default.0, matches!(self.mode, Split | Reflect | Spoof | Snoop)),
             ("stack", self.stack.is_some(), matches!(self.mode, Split | Reflect)),
             ("max_ack_delay", self.max_ack_delay != default.1, self.mode == Ack),
             ("toward", self.toward.is_some(), matches!(self.mode, Snoop | Ack)),

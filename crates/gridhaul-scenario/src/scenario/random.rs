@@ -52,11 +52,13 @@ impl Direction {
             noise,
             jitter,
             reorder,
+            route_change: _,
             duplicate,
             corrupt,
             corrupt_undetected,
             outage: _,
             load_latency,
+            compression: _,
             shaper: _,
         } = self;
         let of_packets = [duplicate, corrupt, corrupt_undetected];

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::LossClassifier;
 use crate::units::{Bytes, Duration, WindowSize};
 
 /// A TCP stack. Keys that are absent have the default of the profile.
@@ -114,6 +115,9 @@ pub struct Stack {
     /// specified in the paper).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub medx_buffer: Option<u32>,
+    /// MEDX: rule that classifies losses (`one_way_delay`). The other rules are controls for comparison.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub medx_classifier: Option<LossClassifier>,
 }
 
 /// A bundle of default values for the TCP parameters.

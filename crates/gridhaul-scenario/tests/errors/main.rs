@@ -102,7 +102,7 @@ const MEANING: &[(&str, &str, &str)] = &[
         "[node.head]",
         "[node.head.proxy]\nmode = \"split\"\nbuffer = \"1 kB\"",
     ),
-    ("proxy of an unknown kind", "[node.head]", "[node.head.proxy]\nmode = \"spoof\""),
+    ("proxy of an unknown kind", "[node.head]", "[node.head.proxy]\nmode = \"cache\""),
     (
         "proxy for an unknown flow",
         "[node.head]",
@@ -156,6 +156,11 @@ const MEANING: &[(&str, &str, &str)] = &[
     ),
     ("zero outage length", "delay =", "outage = [{ start = \"1 s\", length = \"0 s\" }], delay ="),
     (
+        "route changes at any time",
+        "delay =",
+        "route_change = { every = \"0 s\", delay = \"5 ms\" }, delay =",
+    ),
+    (
         "outage without end",
         "delay =",
         "outage = [{ start = \"1 s\", length = \"2 s\", every = \"2 s\" }], delay =",
@@ -172,6 +177,11 @@ const MEANING: &[(&str, &str, &str)] = &[
     ),
     ("oscillation period of zero", "delay =", "load_latency = { period = \"0 s\" }, delay ="),
     ("latency lower under load", "delay =", "load_latency = { idle = \"3 s\" }, delay ="),
+    (
+        "compression to nothing",
+        "delay =",
+        "compression = { header = \"0 B\", payload_ratio = 0.0, overhead = \"1 MB\" }, delay =",
+    ),
     (
         "shaper rate of zero",
         "delay =",

@@ -2,12 +2,12 @@
 
 use gridhaul_scenario::Scenario;
 use gridhaul_scenario::scenario::{
-    Application, ApplicationProfile, Aqm, Burst, Codel, CongestionControlAlgorithm, Crash,
-    Direction, Flow, FlowEnd, FqCodel, GilbertElliott, IpVersion, Jitter, JitterShape, Link, Load,
-    Loss, Node, Noise, NoiseTiming, OnOff, Outage, OutageMode, PacketsWhileDown,
+    Application, ApplicationProfile, Aqm, Burst, Codel, Compression, CongestionControlAlgorithm,
+    Crash, Direction, Flow, FlowEnd, FqCodel, GilbertElliott, IpVersion, Jitter, JitterShape, Link,
+    Load, Loss, Node, Noise, NoiseTiming, OnOff, Outage, OutageMode, PacketsWhileDown,
     PeriodDistribution, Periodic, Pie, Poisson, PowerLine, PowerLineClass, Profile, Proxy,
-    ProxyMode, Record, Red, Reorder, RequestResponse, Shadowing, Stack, Sweep, Transfer, Transport,
-    ValueRange, Values,
+    ProxyMode, Record, Red, Reorder, RequestResponse, RouteChange, Shadowing, Stack, Sweep,
+    Transfer, Transport, ValueRange, Values,
 };
 use gridhaul_scenario::units::{
     BitRate, Bytes, Decibel, Distance, Duration, Probability, QueueLimit, WindowSize,
@@ -124,6 +124,8 @@ fn direction() -> impl Strategy<Value = Direction> {
     let jitter = time(0).prop_map(|size| Jitter { size, shape: JitterShape::Exponential });
     let reorder =
         (probability(), time(0)).prop_map(|(probability, delay)| Reorder { probability, delay });
+    let route_change = (1_u64..1 << 40, time(0))
+        .prop_map(|(every, delay)| RouteChange { every: Duration::from_nanos(every), delay });
     let outage =
         (time(0), 1_u64..1 << 40, any::<bool>()).prop_map(|(start, length, again)| Outage {
             start,
@@ -131,14 +133,24 @@ fn direction() -> impl Strategy<Value = Direction> {
             every: again.then(|| Duration::from_nanos(length + 1)),
             mode: if again { OutageMode::Hold } else { OutageMode::Drop },
         });
-    let impairments = (option::of(loss()), option::of(jitter), option::of(reorder));
+    let delays = (option::of(jitter), option::of(reorder), option::of(route_change));
+    let impairments = (option::of(loss()), delays);
     let channel = (option::of(shadowing()), prop::collection::vec(noise(), 0..3));
     let corrupt = (option::of(probability()), option::of(probability()));
-    let damage = (option::of(probability()), corrupt, channel);
+    let compression =
+        (1..1_000_u64, 0.001..=1.0, 0..1_000_u64).prop_map(|(header, payload_ratio, overhead)| {
+            Compression {
+                header: Bytes::new(header),
+                payload_ratio,
+                overhead: Bytes::new(overhead),
+            }
+        });
+    let damage = (option::of(probability()), corrupt, channel, option::of(compression));
     let outages = prop::collection::vec(outage, 0..3);
     (rate(), time(0), (queue, option::of(aqm())), impairments, damage, outages).prop_map(
-        |(rate, delay, (queue, aqm), (loss, jitter, reorder), damage, outage)| {
-            let (duplicate, (corrupt, corrupt_undetected), (shadowing, noise)) = damage;
+        |(rate, delay, (queue, aqm), (loss, (jitter, reorder, route_change)), damage, outage)| {
+            let (duplicate, (corrupt, corrupt_undetected), (shadowing, noise), compression) =
+                damage;
             Direction {
                 // RED needs a queue that is longer than its minimum.
                 queue: if matches!(aqm, Some(Aqm::Red(_))) { QueueLimit::Unlimited } else { queue },
@@ -148,10 +160,12 @@ fn direction() -> impl Strategy<Value = Direction> {
                 noise,
                 jitter,
                 reorder,
+                route_change,
                 duplicate,
                 corrupt,
                 corrupt_undetected,
                 outage,
+                compression,
                 ..Direction::new(rate, delay)
             }
         },
@@ -302,6 +316,7 @@ fn proxy() -> impl Strategy<Value = Proxy> {
         ProxyMode::None,
         ProxyMode::Split,
         ProxyMode::Reflect,
+        ProxyMode::Spoof,
         ProxyMode::Snoop,
         ProxyMode::Ack,
     ]);

@@ -41,13 +41,16 @@ impl Context<'_> {
         let totals = &mut self.counters.rows[row];
         let received = flow.on_segment(now, to, (&accepted, segment.wire_bytes()), totals);
         let new_bytes = flow.received() - before;
-        let (node, _) = self.aggregators.slot_of(flow_index);
+        let stream_end = flow.received();
+        let (node, slot) = self.aggregators.slot_of(flow_index);
         self.aggregators.nodes[node].audit.on_accepted(new_bytes);
         let upstream = if received == Received::PayloadReady {
             self.on_complete_message(now, flow_index)
         } else {
             None
         };
+        let aggregator = &mut self.aggregators.nodes[node].aggregator;
+        aggregator.handle_received(now, (flow_index, slot), stream_end);
         [upstream, Some(to)]
     }
 

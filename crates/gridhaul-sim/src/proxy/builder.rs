@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gridhaul_core::pep::{AckFilter, PassThrough, Proxy, Reflect, Side, Snoop, Split};
+use gridhaul_core::pep::{AckFilter, PassThrough, Proxy, Reflect, Side, Snoop, Split, Spoof};
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::scenario::ProxyMode;
 use gridhaul_scenario::units::{Bytes, Duration};
@@ -29,6 +29,7 @@ impl ProxyBuilder {
         match self.mode {
             ProxyMode::Split => Box::new(Split::established(params, self.buffer, self.isns, next)),
             ProxyMode::Reflect => Box::new(Reflect::engaged(params, self.buffer, self.isns, next)),
+            ProxyMode::Spoof => Box::new(Spoof::engaged(params, self.buffer, self.isns, next)),
             _ => self.build_after_crash(),
         }
     }
@@ -44,6 +45,7 @@ impl ProxyBuilder {
                 Box::new(Split::new(params, self.buffer, isns))
             }
             ProxyMode::Reflect => Box::new(Reflect::new(params, self.buffer)),
+            ProxyMode::Spoof => Box::new(Spoof::new(params, self.buffer)),
             ProxyMode::Snoop => Box::new(Snoop::new(self.served_side, self.buffer)),
             ProxyMode::Ack => Box::new(AckFilter::new(self.served_side, self.max_ack_delay)),
         }

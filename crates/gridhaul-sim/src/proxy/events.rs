@@ -59,7 +59,7 @@ impl Context<'_> {
     pub(crate) fn on_accepted_by_proxy(&mut self, now: Instant, accepted: AcceptedSegment) {
         let forwarded = self.transmit(now, accepted.instance, Some(accepted.sent));
         let instance = &self.proxies.instances[accepted.instance as usize];
-        if accepted.is_data && instance.terminates_connections() && !forwarded {
+        if accepted.is_data && instance.acknowledges_data() && !forwarded {
             // The packet ends here; the proxy sends other packets.
             let row = self.flows[instance.flow as usize].row as usize;
             self.counters.path_counters[row].on_arrived(now.since(accepted.sent));
@@ -177,6 +177,6 @@ impl ProxyInstance {
         }
         let is_retransmission = !is_new && !forwarded;
         self.retransmissions += u64::from(is_retransmission);
-        is_retransmission || !forwarded && self.terminates_connections()
+        is_retransmission || !forwarded && self.acknowledges_data()
     }
 }

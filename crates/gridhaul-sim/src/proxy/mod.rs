@@ -62,18 +62,18 @@ impl ProxyInstance {
         own.min(crash)
     }
 
-    /// Whether the proxy ends connections and forwards their data over others.
-    const fn terminates_connections(&self) -> bool {
-        self.builder.mode.terminates_connections()
+    /// Whether the proxy acknowledges data in place of the receiver.
+    const fn acknowledges_data(&self) -> bool {
+        self.builder.mode.acknowledges_data()
     }
 
-    /// Payload received, acknowledged and released for one direction, if the proxy ends connections. `sent` is
+    /// Payload received, acknowledged and released for one direction, if the proxy acknowledges data. `sent` is
     /// the payload sent to the proxy. The proxy counts from the position at which it entered the connection;
     /// the result counts from the beginning of the stream.
     pub(crate) fn progress(&self, from: Side, sent: u64) -> Option<BufferStatus> {
         let held = self.proxy.buffer_status(from);
         // A proxy that only forwards has received nothing.
-        if !self.terminates_connections() || held.received == 0 {
+        if !self.acknowledges_data() || held.received == 0 {
             return None;
         }
         let Some(first) = self.proxy.first_sequence_number(from) else { return Some(held) };

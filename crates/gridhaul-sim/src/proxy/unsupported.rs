@@ -27,12 +27,12 @@ pub(crate) fn unsupported(scenario: &Scenario) -> Vec<Unsupported> {
     unsupported
 }
 
-/// Proxies that end connections use no timestamps. With a handshake they remove the option from it; without
+/// Proxies that acknowledge data use no timestamps. With a handshake they remove the option from it; without
 /// a handshake the hosts cannot be prevented from using timestamps.
 fn timestamps(scenario: &Scenario, flow: &Flow, points: &[ProxyPosition]) -> Option<Unsupported> {
     let ends = |point: &ProxyPosition| {
         let proxy = scenario.node[point.node].proxy.as_ref();
-        proxy.is_some_and(|proxy| proxy.mode.terminates_connections())
+        proxy.is_some_and(|proxy| proxy.mode.acknowledges_data())
     };
     let name = flow.stack.as_ref()?;
     let stack = StackParams::named(scenario, Some(name), flow.ip);

@@ -25,7 +25,7 @@ pub(crate) struct ProxyWiring<'s> {
 struct PathProxy<'s> {
     proxy: &'s Proxy,
     params: Arc<StackParams>,
-    /// The same with the receive window that the proxy advertises, if it ends connections.
+    /// The same with the receive window that the proxy advertises, if it acknowledges data.
     advertised: Option<Arc<StackParams>>,
     point: ProxyPosition,
 }
@@ -131,6 +131,6 @@ fn path_proxy<'s>(
     let stack = proxy.stack.as_ref().or(flow.stack.as_ref());
     let params = StackParams::named(scenario, stack, flow.ip);
     let with_window = || StackParams { receive_window: proxy.window(), ..params.clone() };
-    let advertised = proxy.mode.terminates_connections().then(|| Arc::new(with_window()));
+    let advertised = proxy.mode.acknowledges_data().then(|| Arc::new(with_window()));
     Some(PathProxy { proxy, params: Arc::new(params), advertised, point })
 }

@@ -13,8 +13,12 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::command::error::EXIT_CODES;
 
-pub(crate) use cc::{CcAlgorithm, CcCommand, CcLoadArgs};
-pub(crate) use emu::{EmuCommand, EmuUpArgs};
+pub(crate) use cc::CcCommand;
+#[cfg(feature = "emulation")]
+pub(crate) use cc::{CcAlgorithm, CcLoadArgs};
+pub(crate) use emu::EmuCommand;
+#[cfg(feature = "emulation")]
+pub(crate) use emu::EmuUpArgs;
 pub(crate) use model::{
     ChainArgs, ChainCongestionControl, ChainFormat, ChainNode, ChainRules, ModelCommand,
 };

@@ -139,6 +139,8 @@ pub(crate) enum BackendArg {
     Model,
     /// Analytical model with the Markov chains of paper `sa-tcp` for meters and aggregators
     PaperModel,
+    /// As paper-model, with the queues of paper `sa-tcp` as printed, errors included
+    PrintedModel,
     /// Emulation in real time: TCP of the Linux kernel over emulated links between network namespaces
     Emu,
 }
@@ -149,6 +151,7 @@ impl BackendArg {
             Self::Sim => BackendName::Sim,
             Self::Model => BackendName::Model,
             Self::PaperModel => BackendName::PaperModel,
+            Self::PrintedModel => BackendName::PrintedModel,
             Self::Emu => BackendName::Emu,
         }
     }

@@ -87,6 +87,7 @@ fn settings(args: &CcLoadArgs) -> Settings {
             alpha: args.medx_alpha.unwrap_or(medx.alpha),
             beta: args.medx_beta.unwrap_or(medx.beta),
             buffer: args.medx_buffer.unwrap_or(medx.buffer),
+            ..medx
         },
         cgroup: args.cgroup.clone(),
         ..Settings::default()

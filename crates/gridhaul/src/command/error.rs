@@ -3,7 +3,7 @@
 use std::panic::PanicHookInfo;
 use std::process::ExitCode;
 
-use gridhaul::Error;
+use gridhaul::{Error, UnsupportedKeys};
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::ScenarioError;
 
@@ -37,7 +37,12 @@ impl CommandError {
     pub(crate) fn report(&self) -> ExitCode {
         match self {
             Self::Check(message) | Self::Interrupted(message) => say(format_args!("{message}")),
-            Self::Input(error) => say(format_args!("error: {error:#}")),
+            Self::Input(error) => {
+                say(format_args!("error: {error:#}"));
+                if error.is::<UnsupportedKeys>() {
+                    say(format_args!("  help: '--on' chooses the backend, such as '--on sim'"));
+                }
+            }
             Self::Internal(error) => {
                 say(format_args!("internal error, please report it as a bug: {error:#}"));
             }

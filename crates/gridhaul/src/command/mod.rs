@@ -1,10 +1,12 @@
 //! The commands, one module each.
 
+#[cfg(feature = "emulation")]
 pub(crate) mod cc;
 pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod doctor;
+#[cfg(feature = "emulation")]
 pub(crate) mod emu;
 pub(crate) mod error;
 pub(crate) mod model;

@@ -70,7 +70,7 @@ fn meter(args: &ChainArgs) -> Chain {
     let demand = Demand::Greedy { on: args.on.as_secs_f64(), off: args.off.as_secs_f64() };
     // The losses are independent Bernoulli trials: no pairing, no variation.
     let (loss, rtt) = (args.loss.ratio(), args.rtt.as_secs_f64());
-    let conditions = Conditions { loss, rtt, pairing: 0.0, variation: 0.0 };
+    let conditions = Conditions { loss, rtt, pairing: 0.0, variation: 0.0, window_closed: 0.0 };
     match args.rules {
         ChainRules::Paper => paper(&tcp, &demand, &conditions, 0.0),
         ChainRules::Refined => refined(&tcp, &demand, &conditions, 0.0),

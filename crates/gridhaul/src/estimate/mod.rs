@@ -114,7 +114,7 @@ fn check(scenario: &Scenario, engine: &Engine, limits: Limits) -> anyhow::Result
         let seconds = match name {
             BackendName::Sim => sum.transits * SECONDS_PER_TRANSIT * replications / threads(engine),
             BackendName::Emu => sum.seconds * replications / engine.concurrent_runs.max(1) as f64,
-            BackendName::Model | BackendName::PaperModel => continue,
+            BackendName::Model | BackendName::PaperModel | BackendName::PrintedModel => continue,
         };
         if seconds > limits.seconds {
             return Err(time_error(&estimate, seconds, limits.seconds));

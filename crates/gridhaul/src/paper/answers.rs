@@ -1,13 +1,13 @@
 //! Answers to the scenarios of a paper from one or several backends.
 
 use anyhow::{Context, anyhow};
-use gridhaul_emu::Emu;
 use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::Scenario;
 use serde::Serialize;
 
 use super::{Experiment, Paper};
+use crate::emulation;
 use crate::engine::{BackendName, Engine};
 use crate::error::Error;
 use crate::observer::Observer;
@@ -90,7 +90,7 @@ impl Answers {
             quick,
             engine,
             &Runner {
-                lacking: &Emu::lacking,
+                lacking: &emulation::lacking,
                 answer: &|scenario, engine, name| run::answer(scenario, engine, name, observer),
                 note: &|note| observer.on_note(note),
             },

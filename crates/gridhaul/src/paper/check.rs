@@ -1,7 +1,7 @@
 //! Comparison of gridhaul's values with published figures.
 
 use gridhaul_report::{TextTable, format};
-use gridhaul_scenario::answer::{Estimate, Point};
+use gridhaul_scenario::answer::{Answer, Estimate};
 use indexmap::IndexMap;
 use serde::Serialize;
 
@@ -20,7 +20,9 @@ pub(crate) struct CheckedCell {
     pub(crate) from_paper: Option<f64>,
     /// Relative deviation from ns-2.
     pub(crate) from_ns2: Option<f64>,
-    /// Whether the value lies within the tolerance; with a reason, a known difference from the paper.
+    /// Whether the value lies within the tolerance.
+    pub(crate) agrees: bool,
+    /// Whether the verdict is the recorded one: the value agrees, or it differs as much as `differs` states.
     pub(crate) ok: bool,
 }
 
@@ -35,14 +37,14 @@ pub(crate) fn points_of<'a>(
     points.enumerate().filter(|(_, point)| fits(point)).map(|(index, _)| index).collect()
 }
 
-/// Compares a published figure with the point of the answer; `other` is gridhaul's value, in base units, of the cell
+/// Compares a published figure with a point of the answer; `other` is gridhaul's value, in base units, of the cell
 /// that it is a multiple of, if any.
 pub(crate) fn check_cell(
     expected: &Expected,
-    point: Option<&Point>,
+    place: Option<(&Answer, usize)>,
     other: Option<f64>,
 ) -> CheckedCell {
-    let found = found(expected, point);
+    let found = found(expected, place);
     let gridhaul = scaled(found, 1.0 / expected.unit.in_base());
     let from = |reference: Option<f64>| match (gridhaul.mean, reference) {
         (Some(mean), Some(reference)) if reference != 0.0 => Some(mean / reference - 1.0),
@@ -52,7 +54,7 @@ pub(crate) fn check_cell(
     let within = |deviation: Option<f64>, percent: f64| {
         deviation.is_some_and(|deviation| deviation.abs() * 100.0 <= percent)
     };
-    let ok = match &expected.tolerance {
+    let agrees = match &expected.tolerance {
         Tolerance::Paper(percent) => within(from_paper, *percent),
         Tolerance::Ns2(percent) => within(from_ns2, *percent),
         Tolerance::Ns2OrInterval(percent) => {
@@ -66,12 +68,20 @@ pub(crate) fn check_cell(
             _ => false,
         },
     };
-    CheckedCell { expected: expected.clone(), gridhaul, from_paper, from_ns2, ok }
+    let ok = match (&expected.differs, gridhaul.mean) {
+        (None, _) => agrees,
+        // A known difference that has disappeared or grown is not the recorded verdict.
+        (Some(Tolerance::Between(low, high)), Some(mean)) => {
+            !agrees && (low..=high).contains(&&mean)
+        }
+        (Some(_), _) => false,
+    };
+    CheckedCell { expected: expected.clone(), gridhaul, from_paper, from_ns2, agrees, ok }
 }
 
 /// gridhaul's value, in base units.
-pub(crate) fn found(expected: &Expected, point: Option<&Point>) -> Estimate {
-    point.map(|point| expected.select.find(point)).unwrap_or_default()
+pub(crate) fn found(expected: &Expected, place: Option<(&Answer, usize)>) -> Estimate {
+    place.map(|(answer, point)| expected.select.find(answer, point)).unwrap_or_default()
 }
 
 /// Whether the difference of two independent means lies within their joint 95 % confidence interval (root sum of
@@ -131,10 +141,11 @@ fn row(cell: &CheckedCell) -> Vec<String> {
         percent(cell.from_paper),
         percent(cell.from_ns2),
         expected.tolerance.to_string(),
-        match (cell.ok, &expected.reason) {
-            (true, None) => "ok",
-            (true, Some(_)) => "differs (known)",
-            (false, _) => "FAIL",
+        match (cell.ok, cell.agrees, &expected.differs) {
+            (true, _, None) => "ok",
+            (true, _, Some(_)) => "differs (known)",
+            (false, true, _) => "FAIL: agrees, but is recorded as differing",
+            (false, false, _) => "FAIL",
         }
         .into(),
     ]
@@ -157,24 +168,26 @@ fn base(unit: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use super::super::column_select::tests::scenario;
     use super::*;
-    use gridhaul_scenario::answer::{Metric, Row};
+    use gridhaul_scenario::answer::{Metric, Point, Row};
 
     const HEADER: &str = "cell,table,row,quantity,unit,paper,ns2_mean,ns2_ci95,seeds,scenario,\
-                          parameters,select,tolerance\n";
+                          parameters,select,tolerance,differs,reason\n";
 
     fn checked(line: &str, mean: f64, ci95: Option<f64>) -> CheckedCell {
         let cells = super::super::expected::read(&format!("{HEADER}{line}\n")).unwrap();
         let metrics =
             IndexMap::from([(Metric::Goodput, Estimate { ci95, ..Estimate::exact(mean, 5) })]);
         let row = Row { name: "down".into(), count: 1, metrics };
-        let point = Point { flows: vec![row], ..Point::default() };
-        check_cell(&cells[0], Some(&point), Some(700_000.0))
+        let mut answer = Answer::without_points(&scenario(), "sim");
+        answer.points.push(Point { flows: vec![row], ..Point::default() });
+        check_cell(&cells[0], Some((&answer, 0)), Some(700_000.0))
     }
 
     #[test]
     fn the_paper_within_one_percent() {
-        let line = "c,2,r,q,kbit_per_s,750,,,1,t,,flow:down:goodput_bit_per_s,paper 1 %";
+        let line = "c,2,r,q,kbit_per_s,750,,,1,t,,flow:down:goodput_bit_per_s,paper 1 %,,";
         assert!(checked(line, 757_400.0, None).ok);
         assert!(!checked(line, 757_600.0, None).ok);
         assert!(!checked(line, 742_400.0, None).ok);
@@ -182,7 +195,7 @@ mod tests {
 
     #[test]
     fn ns2_within_the_joint_interval() {
-        let tail = "t,,flow:down:goodput_bit_per_s,ns2 1 % or interval";
+        let tail = "t,,flow:down:goodput_bit_per_s,ns2 1 % or interval,,";
         let line = format!("c,4,r,q,kbit_per_s,,100,3,40,{tail}");
         // Joint half width: sqrt(3² + 4²) = 5.
         assert!(checked(&line, 104_900.0, Some(4_000.0)).ok);
@@ -193,17 +206,33 @@ mod tests {
 
     #[test]
     fn as_a_multiple_of_another_cell() {
-        let line = "c,5,r,q,kbit_per_s,,,,1,t,,flow:down:goodput_bit_per_s,0.9 to 1.1 of alone";
+        let line = "c,5,r,q,kbit_per_s,,,,1,t,,flow:down:goodput_bit_per_s,0.9 to 1.1 of alone,,";
         assert!(checked(line, 640_000.0, None).ok);
         assert!(!checked(line, 620_000.0, None).ok);
         assert!(!checked(line, 780_000.0, None).ok);
     }
 
     #[test]
+    fn a_known_difference_is_recorded_with_its_size() {
+        let line = "c,6,r,q,kbit_per_s,6,,,1,t,,flow:down:goodput_bit_per_s,from 4 to 9,from 10 to 13,headers";
+        let outcome = |mean| {
+            let cell = checked(line, mean, None);
+            (cell.ok, row(&cell).pop().unwrap())
+        };
+        assert_eq!(outcome(11_600.0), (true, "differs (known)".into()));
+        let agreeing = "FAIL: agrees, but is recorded as differing";
+        assert_eq!(outcome(6_000.0), (false, agreeing.into()));
+        assert_eq!(outcome(14_000.0), (false, "FAIL".into()), "a larger difference");
+        assert_eq!(outcome(9_500.0), (false, "FAIL".into()), "a smaller difference");
+        let missing = line.replace("flow:down:", "flow:up:");
+        assert!(!checked(&missing, 11_600.0, None).ok);
+    }
+
+    #[test]
     fn a_missing_answer_is_never_ok() {
-        let line = "c,2,r,q,kbit_per_s,750,,,1,t,,flow:up:goodput_bit_per_s,paper 1 %";
+        let line = "c,2,r,q,kbit_per_s,750,,,1,t,,flow:up:goodput_bit_per_s,paper 1 %,,";
         assert!(!checked(line, 750_000.0, None).ok);
-        let line = "c,2,r,q,kbit_per_s,,,,1,t,,flow:up:goodput_bit_per_s,from 0 to 1";
+        let line = "c,2,r,q,kbit_per_s,,,,1,t,,flow:up:goodput_bit_per_s,from 0 to 1,,";
         assert!(!checked(line, 750_000.0, None).ok);
     }
 }

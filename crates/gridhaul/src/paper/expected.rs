@@ -4,10 +4,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use anyhow::{Context, bail, ensure};
-use gridhaul_scenario::answer::{Estimate, Metric, Point, Scope};
-#[cfg(test)]
-use gridhaul_scenario::scenario::Scenario;
+use gridhaul_scenario::answer::Estimate;
 use serde::{Deserialize, Serialize};
+
+use super::select::Select;
 
 /// One published figure.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
@@ -37,19 +37,14 @@ pub(crate) struct Expected {
     pub(crate) parameters: String,
     /// Row and column of the answer.
     pub(crate) select: Select,
-    /// Accepted range of gridhaul's value.
+    /// Range in which gridhaul's value agrees with the paper; contains the paper's value.
     pub(crate) tolerance: Tolerance,
-    /// Why gridhaul differs from the paper, if the tolerance does not contain the paper's value.
+    /// Range of gridhaul's value, if it is known to lie outside the tolerance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) differs: Option<Tolerance>,
+    /// Why gridhaul's value lies outside the tolerance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
-}
-
-/// A number in an answer: `flow:download:goodput_bit_per_s`, optionally multiplied by a factor (`*20000`).
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Select {
-    name: String,
-    metric: Metric,
-    factor: f64,
 }
 
 /// Accepted deviation of a figure.
@@ -88,26 +83,33 @@ pub(crate) fn read(text: &str) -> anyhow::Result<Vec<Expected>> {
     reader.deserialize().collect::<Result<_, _>>().context("invalid CSV")
 }
 
-/// Checks that every tolerance contains the paper's value or has a reason why not, since a line without a reason counts
-/// as agreement with the paper.
+/// Checks that every tolerance contains the paper's value, and that a known difference states its size and its reason: a
+/// tolerance around gridhaul's value instead of the paper's would count a difference as agreement.
 pub(crate) fn check(cells: &[Expected]) -> anyhow::Result<()> {
     for cell in cells {
-        let (name, reason) = (&cell.cell, cell.reason.as_ref());
-        match (cell.tolerates_paper(cells), reason) {
-            (Some(false), None) => bail!(
-                "line {name}: the tolerance \"{}\" does not contain the paper's value, {}\n  help: choose a \
-                 tolerance that contains it, or explain the difference in column `reason`",
-                cell.tolerance,
-                cell.paper.unwrap_or_default()
-            ),
-            (Some(false), Some(reason)) => {
+        let Expected { cell: name, tolerance, paper, .. } = cell;
+        ensure!(
+            cell.tolerates_paper(cells) != Some(false),
+            "line {name}: the tolerance \"{tolerance}\" does not contain the paper's value, {}\n  help: choose a \
+             tolerance that contains it; if gridhaul's value lies outside, state its range in column `differs` and \
+             the cause in column `reason`",
+            paper.unwrap_or_default()
+        );
+        match (&cell.differs, &cell.reason) {
+            (None, None) => {}
+            (Some(Tolerance::Between(low, high)), Some(reason)) => {
+                ensure!(low <= high, "line {name}: from {low} to {high} is not a range");
                 ensure!(!reason.trim().is_empty(), "line {name}: the reason is empty");
+                ensure!(
+                    paper.is_none_or(|paper| !(*low..=*high).contains(&paper)),
+                    "line {name}: the range in `differs` contains the paper's value\n  help: give the range of \
+                     gridhaul's value"
+                );
             }
-            (_, Some(_)) => bail!(
-                "line {name}: a reason is given, but the tolerance contains the paper's value or the paper has \
-                 none\n  help: remove the reason"
-            ),
-            (_, None) => {}
+            (Some(_), Some(_)) => {
+                bail!("line {name}: `differs` must be a range such as \"from 8 to 12\"")
+            }
+            _ => bail!("line {name}: `differs` and `reason` belong together; give both or neither"),
         }
     }
     Ok(())
@@ -157,46 +159,6 @@ impl Tolerance {
     }
 }
 
-impl Select {
-    /// Whether answers to the scenario have this row.
-    #[cfg(test)]
-    pub(crate) fn exists_in(&self, scenario: &Scenario) -> bool {
-        match self.metric.info().scope {
-            Scope::Flow => {
-                scenario.flow.contains_key(&self.name)
-                    || self.name.split_once('>').is_some_and(|(aggregator, _)| {
-                        let node = scenario.node.get(aggregator);
-                        node.is_some_and(|node| node.aggregator.is_some())
-                    })
-            }
-            Scope::Link => self.name.rsplit_once('.').is_some_and(|(link, direction)| {
-                let link = scenario.link.get(link);
-                link.is_some_and(|link| match direction {
-                    "forward" => link.forward().is_some(),
-                    "reverse" => link.reverse().is_some(),
-                    _ => false,
-                })
-            }),
-        }
-    }
-
-    /// Unit of the number.
-    pub(crate) fn unit(&self) -> &'static str {
-        self.metric.info().unit
-    }
-
-    /// The number in base units.
-    pub(crate) fn find(&self, point: &Point) -> Estimate {
-        let rows = match self.metric.info().scope {
-            Scope::Flow => &point.flows,
-            Scope::Link => &point.links,
-        };
-        let row = rows.iter().find(|row| row.name == self.name);
-        let found = row.and_then(|row| row.metrics.get(&self.metric)).copied().unwrap_or_default();
-        scaled(found, self.factor)
-    }
-}
-
 /// An estimate multiplied by a factor.
 pub(crate) fn scaled(estimate: Estimate, factor: f64) -> Estimate {
     Estimate {
@@ -230,41 +192,6 @@ impl Unit {
             Self::Percent => "%",
             Self::Ratio | Self::Count => "",
         }
-    }
-}
-
-impl FromStr for Select {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (path, factor) = text.split_once('*').unwrap_or((text, "1"));
-        let wrong = || {
-            format!(
-                "expected a selection such as \"flow:download:goodput_bit_per_s\", found {text:?}"
-            )
-        };
-        let (scope, rest) = path.split_once(':').ok_or_else(wrong)?;
-        let (name, column) = rest.rsplit_once(':').ok_or_else(wrong)?;
-        let metric: Metric = column.trim().parse()?;
-        let fits = match metric.info().scope {
-            Scope::Flow => scope == "flow",
-            Scope::Link => scope == "link",
-        };
-        if !fits {
-            return Err(format!("{text:?}: {column} is not a column of a {scope}"));
-        }
-        let factor = factor.trim().parse().map_err(|_| wrong())?;
-        Ok(Self { name: name.to_owned(), metric, factor })
-    }
-}
-
-impl fmt::Display for Select {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scope = match self.metric.info().scope {
-            Scope::Flow => "flow",
-            Scope::Link => "link",
-        };
-        write!(f, "{scope}:{}:{}", self.name, self.metric)?;
-        if self.factor == 1.0 { Ok(()) } else { write!(f, "*{}", self.factor) }
     }
 }
 
@@ -317,7 +244,6 @@ macro_rules! serde_as_text {
     };
 }
 pub(super) use serde_as_text;
-serde_as_text!(Select);
 serde_as_text!(Tolerance);
 
 #[cfg(test)]
@@ -326,26 +252,35 @@ mod tests {
 
     fn checked(line: &str) -> Result<(), String> {
         let header = "cell,table,row,quantity,unit,paper,ns2_mean,ns2_ci95,seeds,scenario,parameters,\
-                      select,tolerance,reason";
-        let other = "o,1,r,q,mbit_per_s,2,,,,t,,flow:f:goodput_bit_per_s,paper 1 %,";
+                      select,tolerance,differs,reason";
+        let other = "o,1,r,q,mbit_per_s,2,,,,t,,flow:f:goodput_bit_per_s,paper 1 %,,";
         let cells = read(&format!("{header}\n{other}\n{line}\n")).unwrap();
         check(&cells).map_err(|error| error.to_string())
     }
 
     #[test]
     fn a_tolerance_contains_the_value_of_the_paper() {
-        let line = |paper: &str, ns2: &str, tolerance: &str, reason: &str| {
-            let select = "flow:f:goodput_bit_per_s";
-            checked(&format!("c,1,r,q,kbit_per_s,{paper},{ns2},,t,,{select},{tolerance},{reason}"))
+        let line = |paper: &str, ns2: &str, tolerance: &str, differs: &str| {
+            let (select, differs) =
+                ("flow:f:goodput_bit_per_s", if differs.is_empty() { "," } else { differs });
+            checked(&format!("c,1,r,q,kbit_per_s,{paper},{ns2},,t,,{select},{tolerance},{differs}"))
         };
         assert_eq!(line("6", ",", "from 4 to 10", ""), Ok(()));
         let wrong = line("6", ",", "from 8 to 24", "").unwrap_err();
         assert!(wrong.contains("line c") && wrong.contains("\"from 8 to 24\""), "{wrong}");
         assert!(wrong.contains("value, 6") && wrong.contains("reason"), "{wrong}");
-        assert_eq!(line("6", ",", "from 8 to 24", "headers"), Ok(()));
-        assert!(line("6", ",", "from 8 to 24", " ").is_err(), "a blank reason");
-        assert!(line("6", ",", "from 4 to 10", "headers").is_err(), "no difference");
-        assert!(line("", ",", "from 4 to 10", "headers").is_err(), "no value in the paper");
+        // A known difference does not widen the tolerance.
+        assert!(line("6", ",", "from 8 to 24", "from 8 to 24,headers").is_err());
+        assert_eq!(line("6", ",", "from 4 to 8", "from 10 to 13,headers"), Ok(()));
+        assert!(line("6", ",", "from 4 to 8", "from 10 to 13, ").is_err(), "a blank reason");
+        assert!(line("6", ",", "from 4 to 8", "from 10 to 13,").is_err(), "no reason");
+        assert!(line("6", ",", "from 4 to 8", ",headers").is_err(), "no range");
+        assert!(line("6", ",", "from 4 to 8", "from 13 to 10,headers").is_err(), "an empty range");
+        assert!(
+            line("6", ",", "from 4 to 8", "from 5 to 13,headers").is_err(),
+            "contains the paper"
+        );
+        assert!(line("6", ",", "from 4 to 8", "paper 1 %,headers").is_err(), "not a range");
         // ns-2: 100 ± 2.
         assert_eq!(line("102.9", "100,2", "ns2 3 %", ""), Ok(()));
         assert!(line("104", "100,2", "ns2 3 %", "").is_err());
@@ -358,10 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn selections_and_tolerances_round_trip() {
-        for text in ["flow:download:goodput_bit_per_s", "link:a.forward:utilisation_ratio*20000"] {
-            assert_eq!(text.parse::<Select>().unwrap().to_string(), text);
-        }
+    fn tolerances_round_trip() {
         for text in [
             "paper 1 %",
             "ns2 0.5 %",
@@ -371,8 +303,6 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Tolerance>().unwrap().to_string(), text);
         }
-        assert!("link:download:goodput_bit_per_s".parse::<Select>().is_err());
-        assert!("flow:download:speed".parse::<Select>().is_err());
         assert!("about right".parse::<Tolerance>().is_err());
     }
 }

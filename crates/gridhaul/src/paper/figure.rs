@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::answers::Answers;
 use super::backend_agreement::Tolerance;
-use super::expected::Select;
+use super::select::Select;
 
 /// A figure of a paper.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -148,11 +148,14 @@ impl Figure {
         answer: &'a Answer,
     ) -> impl Iterator<Item = CurvePoint> + 'a {
         let select = source.select.as_ref().unwrap_or(&self.y.select);
-        answer.points.iter().filter(|point| source.selects(&point.parameters)).filter_map(|point| {
-            let x = source.x.or_else(|| self.position_of(point))?;
-            let Estimate { mean, ci95, .. } = select.find(point);
-            mean.map(|y| CurvePoint { x, y, ci95 })
-        })
+        let points = answer.points.iter().enumerate();
+        points.filter(|(_, point)| source.selects(&point.parameters)).filter_map(
+            |(index, point)| {
+                let x = source.x.or_else(|| self.position_of(point))?;
+                let Estimate { mean, ci95, .. } = select.find(answer, index);
+                mean.map(|y| CurvePoint { x, y, ci95 })
+            },
+        )
     }
 
     fn position_of(&self, point: &Point) -> Option<f64> {
@@ -250,6 +253,7 @@ pub(super) fn backend_label(backend: &str) -> &str {
         "sim" => "simulation",
         "emu" => "emulation",
         "paper-model" => "paper model",
+        "printed-model" => "paper model as printed",
         other => other,
     }
 }

@@ -25,11 +25,10 @@ pub(crate) struct Findings {
 impl Findings {
     /// Runs all checks of the paper's folder.
     pub(crate) fn of(paper: &Paper, answers: &Answers, quick: bool) -> Self {
-        let point = |cell: &Expected| {
-            let answer = answers.main(&cell.scenario);
-            let points = answer.map_or(&[][..], |answer| &answer.points);
-            let own = points_of(cell, points.iter().map(|point| &point.parameters));
-            own.first().and_then(|index| points.get(*index))
+        let place = |cell: &Expected| {
+            let answer = answers.main(&cell.scenario)?;
+            let own = points_of(cell, answer.points.iter().map(|point| &point.parameters));
+            own.first().map(|index| (answer, *index))
         };
         // Cells of skipped scenarios are not checked; a note reports them.
         let skipped = |cell: &&Expected| {
@@ -38,7 +37,7 @@ impl Findings {
         };
         let cells = paper.cells.iter().filter(|cell| !skipped(cell)).map(|cell| {
             let other = paper.cells.iter().find(|it| cell.tolerance.other() == Some(&it.cell));
-            check_cell(cell, point(cell), other.and_then(|it| found(it, point(it)).mean))
+            check_cell(cell, place(cell), other.and_then(|it| found(it, place(it)).mean))
         });
         let curves: Vec<_> =
             paper.definition.figure.iter().flat_map(|figure| figure.curves(answers)).collect();
@@ -112,5 +111,53 @@ fn figures(cells: &[CheckedCell]) -> String {
         0 => within,
         1 => format!("{within}, 1 differs: {}", differ[0]),
         several => format!("{within}, {several} differ: {}", differ.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gridhaul_scenario::answer::{Answer, Estimate, Metric, Point, Row};
+    use indexmap::IndexMap;
+
+    use super::super::claim;
+    use super::super::figure::CurvePoint;
+    use super::super::column_select::tests::scenario;
+    use super::*;
+
+    /// Results of one cell, recorded as differing from a tolerance of 4 to 9 kbit/s, and of one claim, recorded as failing
+    /// in the simulator, from the same value.
+    fn findings(bit_per_s: f64) -> Findings {
+        let mut answer = Answer::without_points(&scenario(), "sim");
+        let metrics = IndexMap::from([(Metric::Goodput, Estimate::exact(bit_per_s, 1))]);
+        let row = Row { name: "f".into(), count: 1, metrics };
+        answer.points.push(Point { flows: vec![row], ..Point::default() });
+        let line = "cell,table,row,quantity,unit,paper,ns2_mean,ns2_ci95,seeds,scenario,parameters,select,\
+                    tolerance,differs,reason\n\
+                    c,1,r,q,kbit_per_s,6,,,,t,,flow:f:goodput_bit_per_s,from 4 to 9,from 10 to 13,why\n";
+        let cells = super::super::expected::read(line).unwrap();
+        let claims = claim::read(
+            "[[claim]]\nname = \"low\"\nsection = \"1\"\ntext = \"t\"\nholds = \"a.b(1) <= 9000\"\nfails.sim = \"why\"\n",
+        );
+        let points = vec![CurvePoint { x: 1.0, y: bit_per_s, ci95: None }];
+        let (figure, line, backend) = ("a".into(), "b".into(), "sim".into());
+        let curve = Curve { figure, line, backend, points };
+        Findings {
+            cells: vec![check_cell(&cells[0], Some((&answer, 0)), None)],
+            claims: claim_results(&claims.unwrap(), &[curve], false),
+            agreements: Vec::new(),
+            curves: Vec::new(),
+            skipped: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn only_the_recorded_verdicts_pass() {
+        let recorded = findings(11_600.0);
+        assert_eq!(recorded.failed(), Vec::<String>::new());
+        assert!(recorded.summary().contains("0 of 1 figures within their tolerance, 1 differs"));
+        // The value agrees with the paper and the claim holds, against the record.
+        assert_eq!(findings(6_000.0).failed(), ["c", "low (sim)"]);
+        // A larger difference than the recorded one.
+        assert_eq!(findings(14_000.0).failed(), ["c"]);
     }
 }

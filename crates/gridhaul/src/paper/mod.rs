@@ -8,11 +8,15 @@ mod answers;
 mod backend_agreement;
 mod check;
 mod claim;
+#[cfg(test)]
+mod claim_table_tests;
+mod column_select;
 mod expected;
 mod figure;
 mod findings;
 mod page;
 mod reproduction;
+mod select;
 
 use std::collections::BTreeMap;
 
@@ -24,7 +28,7 @@ use serde::Deserialize;
 use crate::error::Error;
 use crate::request;
 use backend_agreement::KnownDifference;
-use claim::Claim;
+use claim::{Claim, CurveName};
 use figure::Figure;
 
 use answers::{Answers, SkippedScenario};
@@ -180,9 +184,30 @@ impl Paper {
         let figures = &paper.definition.figure;
         expected::check(&paper.cells).with_context(|| broken("expected.csv"))?;
         paper.check_figures().with_context(|| broken("paper.toml"))?;
-        claim::check(&paper.claims, figures).with_context(|| broken("claims.toml"))?;
+        claim::check(&paper.claims, figures, |name| paper.backends_of(name))
+            .with_context(|| broken("claims.toml"))?;
         backend_agreement::check(&paper.differs, figures).with_context(|| broken("differs.csv"))?;
         Ok(paper)
+    }
+
+    /// The backends that answer a curve; empty if a scenario of the curve names none.
+    fn backends_of(&self, curve: &CurveName) -> Vec<String> {
+        let figure = self.definition.figure.iter().find(|figure| figure.name == curve.figure);
+        let line =
+            figure.and_then(|figure| figure.line.iter().find(|line| line.name == curve.line));
+        let sources = line.into_iter().flat_map(|line| &line.from);
+        let named = |source: &figure::Source| {
+            let mut scenarios = self.definition.scenario.iter();
+            scenarios.find(|it| it.name() == source.scenario).map_or(&[][..], |it| &it.on)
+        };
+        let mut all = Vec::new();
+        for on in sources.map(named) {
+            if on.is_empty() {
+                return Vec::new();
+            }
+            all.extend_from_slice(on);
+        }
+        all
     }
 
     /// Checks that figures have headings and that their lines refer to existing scenarios.

@@ -215,6 +215,54 @@ mod tests {
         assert_eq!((evaluator.evaluated(), fake.runs()), (4, 2));
     }
 
+    /// With flow control the meters wait instead of losing segments, so that only this behaviour meets a
+    /// limit on the loss.
+    #[test]
+    fn the_behaviour_at_a_full_buffer_is_a_choice() {
+        let text = r#"
+title = "Meters that offer several times the capacity of the path"
+duration = "60 s"
+[node]
+meter.count = 20000
+head = {}
+[node.collector]
+count = 20
+aggregator = { buffer = "1000 messages", stack = "upstream" }
+[link]
+access = { from = "meter", to = "collector", shared = true, both.rate = "1 Gbit/s" }
+wan = { from = "collector", to = "head", shared = true, both.rate = "1 Mbit/s" }
+[stack]
+upstream = { profile = "ns2", congestion_control = "vegas", mss = "200 B" }
+meter = { profile = "ns2", mss = "200 B", receive_window = "2 segments" }
+[flow.reading]
+from = "meter"
+to = "head"
+stack = "meter"
+load.on_off = { on = "100 ms", off = "10 s", size = "200 B" }
+[plan]
+limit.reading.loss = "15 %"
+[plan.choose]
+"node.collector.aggregator.when_full" = ["drop", "backpressure"]
+[plan.cost]
+"#;
+        let scenario = Scenario::from_toml(text, "plan.toml").unwrap();
+        let (plan, choices) = plan_of(&scenario);
+        let limits = limits(&scenario, &plan);
+        let mut evaluator = Evaluator::new(&gridhaul_model::Model, &choices, &limits);
+        let found = candidates(&scenario, &plan, choices.keys());
+        let feasible = |evaluator: &mut Evaluator<'_>, policy: &str| {
+            let of = |candidate: &&super::super::candidate::Candidate| {
+                candidate.parameters.values[0].as_deref() == Some(policy)
+            };
+            let parameters = &found.iter().find(of).unwrap().parameters;
+            let error = evaluator.evaluate(parameters).unwrap().error.clone();
+            assert_eq!(error, None, "{policy}");
+            evaluator.meets_limits(parameters).unwrap()
+        };
+        assert!(!feasible(&mut evaluator, "drop"));
+        assert!(feasible(&mut evaluator, "backpressure"));
+    }
+
     #[test]
     fn an_overload_meets_no_limit() {
         let scenario = district("seed = [1]", "seed = 1");

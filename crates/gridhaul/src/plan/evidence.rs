@@ -83,6 +83,22 @@ impl Evidence {
         Measured { value, ci95: value.and(estimate.ci95), floor: None }
     }
 
+    /// Some limits by their indices: the name of each, the measured value if there is one, and the text of `end`.
+    pub(crate) fn describe(
+        &self,
+        limits: &[Limit],
+        which: &[usize],
+        end: impl Fn(&Limit) -> String,
+    ) -> String {
+        let texts = which.iter().map(|&index| {
+            let limit = &limits[index];
+            let value = self.measured(limit).value;
+            let value = value.map_or_else(String::new, |value| format!(" {}", limit.shown(value)));
+            format!("{}{value}{}", limit.name(), end(limit))
+        });
+        texts.collect::<Vec<_>>().join(", ")
+    }
+
     /// The decision after the replications so far; `None` if more are needed and `last` is false.
     pub(crate) fn decision(&self, limits: &[Limit], last: bool) -> Option<Decision> {
         if self.runs.is_empty() {

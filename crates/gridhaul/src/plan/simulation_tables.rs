@@ -79,17 +79,7 @@ pub(crate) fn short(
     checked: &SimulatedCandidate,
     decision: &Decision,
 ) -> String {
-    let of = |which: &[usize]| {
-        let limits = which.iter().map(|at| {
-            let limit = &outcome.limits[*at];
-            let value = checked.evidence.measured(limit).value;
-            value.map_or_else(
-                || limit.name(),
-                |value| format!("{} {}", limit.name(), limit.shown(value)),
-            )
-        });
-        limits.collect::<Vec<_>>().join(", ")
-    };
+    let of = |which: &[usize]| checked.evidence.describe(&outcome.limits, which, |_| String::new());
     match decision {
         Decision::Met => String::new(),
         Decision::Violated(which) => of(which),

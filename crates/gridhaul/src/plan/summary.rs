@@ -2,6 +2,7 @@
 
 use super::charts::money;
 use super::evidence::Decision;
+use super::limits::Limit;
 use super::tables::counted;
 use super::verify::Basis;
 use super::{Candidate, PlanOutcome, SimulatedCandidate};
@@ -92,18 +93,8 @@ pub(crate) fn decided(
     checked: &SimulatedCandidate,
     decision: &Decision,
 ) -> String {
-    let of = |which: &[usize]| {
-        let limits = which.iter().map(|at| {
-            let limit = &outcome.limits[*at];
-            match checked.evidence.measured(limit).value {
-                Some(value) => {
-                    format!("{} {} ({})", limit.name(), limit.shown(value), limit.bound_words())
-                }
-                None => format!("{} ({})", limit.name(), limit.bound_words()),
-            }
-        });
-        limits.collect::<Vec<_>>().join(", ")
-    };
+    let bound = |limit: &Limit| format!(" ({})", limit.bound_words());
+    let of = |which: &[usize]| checked.evidence.describe(&outcome.limits, which, bound);
     match decision {
         Decision::Met => "meets every limit".to_owned(),
         Decision::Violated(which) => format!("the simulation violates {}", of(which)),

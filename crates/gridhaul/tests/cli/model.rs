@@ -11,10 +11,8 @@ warmup = "5 s"
 [node]
 a = {}
 b = {}
-[link.line]
-from = "a"
-to = "b"
-both = { rate = "1 Mbit/s", delay = "40 ms" }
+[link]
+line = { from = "a", to = "b", both = { rate = "1 Mbit/s", delay = "40 ms" } }
 [stack.x]
 congestion_control = "reno"
 receive_window = "4 segments"
@@ -74,6 +72,9 @@ fn unsupported_keys_are_rejected_before_the_run() {
         "{}",
         done.err
     );
+    // The library names another backend, and the program the option that chooses it.
+    assert!(done.err.contains("use backend `sim`"), "{}", done.err);
+    assert!(done.err.contains("--on sim"), "{}", done.err);
     assert!(!desk.dir.path().join("results").exists());
 }
 

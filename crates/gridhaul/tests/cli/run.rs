@@ -176,7 +176,7 @@ fn every_scenario_of_the_repository_is_answered() {
             (desk.run(&line), line)
         };
         let (mut done, mut line) = answer("sim");
-        if done.err.contains("use `--on emu`") {
+        if done.err.contains("use backend `emu`") {
             (done, line) = answer("emu --concurrent-runs 4");
             if lacks_emulator_prerequisites(&done) {
                 continue;

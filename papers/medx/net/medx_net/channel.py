@@ -50,14 +50,29 @@ class Channel:
         self._reverse = parameters["channel.reverse"]
         self._service = parameters["channel.service"]
         self._fifo = parameters["channel.fifo"]
+        self._spread = parameters["channel.spread"]
+        self._route_period = parameters["channel.route_period"]
+        self._route_extra = parameters["channel.route_extra"]
 
     def ok(self, p: Stamped) -> bool:
         """Whether the wireless link transmits a segment without error."""
         return uniform(self._seed, "error", p.value.number, p.value.copy) >= self._error
 
+    def delay(self, base: int, at: int, *key: object) -> int:
+        """
+        The delay of a token that enters a link at this time. An interval delay (section 3: fuzzy time functions) is
+        any number from base - spread to base + spread, here with equal probability, so that tokens may overtake each
+        other. Every second period has another route, which is longer.
+        """
+        changed = self._route_period > 0 and (at // self._route_period) % 2 == 1
+        interval = round(self._spread * (2 * uniform(self._seed, *key) - 1)) if self._spread > 0 else 0
+        return base + interval + (self._route_extra if changed else 0)
+
     def arrived(self, p: Stamped) -> tuple[Stamped, ...]:
         """'Transmit packet' to 'arrive': the segment after the link delay, or nothing if it is lost."""
-        return (Stamped(p.at + self._before, p.value),) if self.ok(p) else ()
+        if not self.ok(p):
+            return ()
+        return (Stamped(p.at + self.delay(self._before, p.at, "delay", p.value.number, p.value.copy), p.value),)
 
     def in_error(self, p: Stamped) -> tuple[Stamped, ...]:
         """The lost segment, kept to count losses."""
@@ -112,4 +127,4 @@ class Channel:
         """'Transmit ack': an acknowledgement after the delay of the reverse path, or nothing if it is lost."""
         key = (a.value.number, a.value.copy)
         ok = self._ack_error <= 0 or uniform(self._seed, "ack error", *key) >= self._ack_error
-        return (Stamped(a.at + self._reverse, a.value),) if ok else ()
+        return (Stamped(a.at + self.delay(self._reverse, a.at, "ack delay", *key), a.value),) if ok else ()

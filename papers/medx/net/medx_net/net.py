@@ -97,6 +97,7 @@ class Net:
         self.channel = Channel(parameters, seed)
         self.source = Source(parameters, seed)
         self.petri = PetriNet(protocol)
+        self.pages: dict[str, list[str]] = {}
         self._take: Callable[[str], Variable] = First if timed else Variable
         for page in (self.inscriptions, self.channel, self.source):
             for name in dir(page):
@@ -106,10 +107,15 @@ class Net:
         self.petri.globals["Stamped"] = Stamped
         self._places()
         # The order resolves ties: transitions that take from a queue or a link fire first.
-        self._receiver_page()
-        self._channel_page()
-        self._sender_page()
-        self._data_generation_page()
+        for page, add in (
+            ("Receiver", self._receiver_page),
+            ("Channel", self._channel_page),
+            ("Sender", self._sender_page),
+            ("Data generation", self._data_generation_page),
+        ):
+            before = {move.name for move in self.petri.transition()}
+            add()
+            self.pages[page] = [move.name for move in self.petri.transition() if move.name not in before]
 
     def _places(self) -> None:
         start: dict[str, list[Any]] = {

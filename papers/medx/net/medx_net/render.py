@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from snakes.nets import Flush, Place
 
+from .hierarchy import Hierarchy
 from .net import Net
 from .timed import Ahead
 
@@ -200,3 +201,67 @@ def _edge(centre: Point, towards: Point, *, is_move: bool) -> Point:
     else:
         reach = 1 / math.hypot(dx / 64, dy / 26)
     return Point(centre.x + dx * reach, centre.y + dy * reach)
+
+
+OVERVIEW_PAGES = {
+    "Data generation": Point(170, 120),
+    "Sender": Point(550, 120),
+    "Channel": Point(930, 120),
+    "Receiver": Point(930, 330),
+}
+OVERVIEW_SOCKETS = {
+    "to send": Point(360, 120),
+    "segments": Point(740, 120),
+    "after router": Point(1090, 225),
+    "acks": Point(770, 225),
+    "acks returned": Point(550, 225),
+}
+
+
+def overview(hierarchy: Hierarchy) -> str:
+    """The top page as SVG: substitution transitions with double borders, and their sockets."""
+    drawn = [
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1200 400" width="1200" height="400">',
+        "<title>Top page of the net, with substitution transitions</title>",
+        f"<style>{STYLE}</style>",
+        '<text x="18" y="30" style="font-size: 18px; font-weight: bold">Top page</text>',
+        '<text x="130" y="30" class="page-name">ellipse: socket · double box: substitution transition, with the '
+        "number of places and transitions of its page</text>",
+    ]
+    for page in hierarchy.pages:
+        at = OVERVIEW_PAGES[page.name]
+        for place in sorted(page.ports):
+            socket = OVERVIEW_SOCKETS[place]
+            if place in page.inputs:
+                drawn.append(_straight(socket, at, (64, 26), (86, 30)))
+            if place in page.outputs:
+                drawn.append(_straight(at, socket, (86, 30), (64, 26)))
+    for place, at in OVERVIEW_SOCKETS.items():
+        drawn.append(f'<ellipse class="place" cx="{at.x}" cy="{at.y}" rx="64" ry="26"/>')
+        drawn.append(f'<text x="{at.x}" y="{at.y + 4}" text-anchor="middle">{escape(place)}</text>')
+    for page in hierarchy.pages:
+        at = OVERVIEW_PAGES[page.name]
+        for border in (0, 4):
+            half, height = 82 - border, 28 - border
+            drawn.append(
+                f'<rect class="move" x="{at.x - half}" y="{at.y - height}" width="{2 * half}" height="{2 * height}"/>'
+            )
+        places = len(page.ports | page.internal)
+        drawn.append(f'<text x="{at.x}" y="{at.y - 2}" text-anchor="middle">{escape(page.name)}</text>')
+        drawn.append(_text("label", at.x, at.y + 14, f"{places} places, {len(page.moves)} transitions"))
+    return "\n".join([*drawn, "</svg>"]) + "\n"
+
+
+def _straight(start: Point, end: Point, start_half: tuple[int, int], end_half: tuple[int, int]) -> str:
+    """An arrow between two shapes with these half widths and heights."""
+    dx, dy = end.x - start.x, end.y - start.y
+
+    def border(half: tuple[int, int]) -> float:
+        return min(half[0] / abs(dx) if dx else math.inf, half[1] / abs(dy) if dy else math.inf)
+
+    tail = Point(start.x + dx * border(start_half), start.y + dy * border(start_half))
+    head = Point(end.x - dx * border(end_half), end.y - dy * border(end_half))
+    angle = math.degrees(math.atan2(dy, dx))
+    tip = f"{head.x:.1f} {head.y:.1f}"
+    line = f'<path class="arc" d="M{tail.x:.1f} {tail.y:.1f}L{tip}"/>'
+    return line + f'<path class="head" d="M0 0L-9 -3.6L-9 3.6Z" transform="translate({tip}) rotate({angle:.1f})"/>'

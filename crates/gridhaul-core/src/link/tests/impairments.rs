@@ -1,7 +1,8 @@
 //! Each impairment in isolation.
 
 use gridhaul_scenario::scenario::{
-    Jitter, JitterShape, Loss, Noise, NoiseTiming, Outage, OutageMode, Reorder, Shadowing,
+    Jitter, JitterShape, Loss, Noise, NoiseTiming, Outage, OutageMode, Reorder, RouteChange,
+    Shadowing,
 };
 use gridhaul_scenario::units::Decibel;
 
@@ -101,6 +102,20 @@ fn reordered_packets_are_overtaken_within_the_extra_delay() {
         let overtakers = transits[..index].iter().filter(|other| other.payload > transit.payload);
         assert!((1..=2).contains(&overtakers.count()) || transit.payload > 9_996);
     }
+}
+
+#[test]
+fn route_changes_alternate_the_delay_and_keep_the_order() {
+    let (every, delay) = (Duration::from_micros(100), Duration::from_micros(25));
+    let changing = Direction { route_change: Some(RouteChange { every, delay }), ..clean() };
+    let extra = |transit: &PacketTransit<u32>| {
+        (transit.left.since(transit.sent) - changing.delay).as_nanos() / 1_000
+    };
+    let extras: Vec<_> = stream(&changing, 25).iter().map(extra).collect();
+    // Packet n leaves the transmitter at 10 (n + 1) µs: from packet 9 on the second route is in use, from packet
+    // 19 on the first again. Packets 19 and 20 wait for packet 18, which arrives 215 µs after the start.
+    let expected = [vec![0; 9], vec![25; 10], vec![15, 5], vec![0; 4]].concat();
+    assert_eq!(extras, expected);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Several links together: counters, observers, paired directions and the order of deadlines.
 
-use gridhaul_scenario::scenario::{Codel, Directions, Scenario};
+use gridhaul_scenario::scenario::{Codel, Compression, Directions, Loss, Scenario};
+use gridhaul_scenario::units::Bytes;
 use proptest::prelude::*;
 
 use super::super::{DropReason, LinkEntry, LinkObserver, LinkSet, TimedLinks};
@@ -143,6 +144,48 @@ fn paired_directions_are_notified_of_use() {
     assert!(latency(true) > latency(false), "{:?} {:?}", latency(true), latency(false));
 }
 
+/// Four packets of 100 B at the same time, 100 µs of transmission each: one is transmitted, two wait, and the
+/// queue refuses the last one.
+#[test]
+fn offers_departures_and_losses_are_counted_for_each_direction() {
+    let plain = one_byte_a_microsecond(10, QueueLimit::Packets(2));
+    let lossy = Direction { loss: Some(Loss::Bernoulli(p(1.0))), ..plain.clone() };
+    let entry = |(number, direction): (u64, &Direction)| {
+        LinkEntry::new(direction, LinkRandomStreams::named(1, 0, "link", number), ())
+    };
+    let idle = plain.clone();
+    let entries = (0..).zip([&plain, &lossy, &idle]).map(entry);
+    let mut links: LinkSet<u32> = LinkSet::of_entries(entries);
+    for link in [0, 1] {
+        for number in 0..4 {
+            let offered = links.offer(at(0), link, 100, || number, |_| ());
+            assert_eq!(offered.is_ok(), number < 3);
+        }
+    }
+    let depart = |links: &mut LinkSet<u32>, now| {
+        for entry in links.iter_mut() {
+            while entry.front(now).is_some() {
+                entry.direction.drop_front();
+            }
+        }
+    };
+    depart(&mut links, at(150));
+    let halfway: Vec<_> = links.accounts(at(150)).collect();
+    assert_eq!((halfway[0].offered, halfway[0].refused, halfway[0].arrived), (4, 1, 1));
+    assert_eq!(halfway[0].wire_bytes, 150, "half of the second packet is transmitted");
+    assert_eq!(halfway[0].queue_max, 2);
+
+    depart(&mut links, at(310));
+    let end: Vec<_> = links.accounts(at(310)).collect();
+    let [plain, lossy, idle] = &end[..] else { panic!("{end:?}") };
+    assert_eq!((plain.arrived, plain.arrived_bytes, plain.wire_bytes), (3, 300, 300));
+    assert_eq!((plain.dropped_queue, plain.refused, plain.dropped_loss), (1, 1, 0));
+    // Transmission starts at 0, 100 and 200 µs; the packets arrive at 110, 210 and 310 µs.
+    assert_eq!((plain.waited_ns, plain.delay_ns), (300_000, 630_000));
+    assert_eq!((lossy.arrived, lossy.dropped_loss, lossy.wire_bytes), (0, 3, 300));
+    assert_eq!((idle.offered, idle.arrived, idle.queue_max), (0, 0, 0));
+}
+
 proptest! {
     /// The directions of a set behave as they do alone, and the counters are consistent.
     #[test]
@@ -186,4 +229,30 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_compressed_packet_has_its_size_on_the_link_everywhere_on_this_link() {
+    let compression =
+        Compression { header: Bytes::new(22), payload_ratio: 0.5, overhead: Bytes::new(8) };
+    // 40 B and 1500 B become 22 + 8 and 22 + 730 + 8 B. The second waits in a queue of 760 B; a third is dropped.
+    let direction = Direction {
+        compression: Some(compression),
+        ..one_byte_a_microsecond(0, QueueLimit::Bytes(Bytes::new(760)))
+    };
+    let random = LinkRandomStreams::named(1, 0, "link.forward", 0);
+    let entry = LinkEntry::new(&direction, random, CountingObserver::default());
+    let mut links = LinkSet::of_entries([entry]);
+    let mut offer = |bytes| links.offer(Instant::ZERO, 0, bytes, || 0, |_| ());
+    assert_eq!([offer(40), offer(1500)], [Ok(()), Ok(())]);
+    assert_eq!(offer(1500), Err(DropReason::QueueFull));
+    let entry = links.entry_mut(0);
+    assert_eq!(entry.observer.accepted_bytes, 30 + 760);
+    for (end_us, bytes) in [(30, 30), (790, 760)] {
+        let now = Instant::ZERO + Duration::from_micros(end_us);
+        let transit = *entry.front(now).expect("transmission ends");
+        entry.direction.drop_front();
+        assert_eq!((transit.bytes, transit.left), (bytes, now));
+    }
+    assert_eq!(entry.account.arrived_bytes, 30 + 760);
 }

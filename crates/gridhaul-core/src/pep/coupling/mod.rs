@@ -28,7 +28,7 @@ pub(super) enum CouplingMode {
 
 /// Two connections, indexed by the side that they lead to.
 #[derive(Debug, Clone)]
-pub(super) struct Coupling {
+pub struct Coupling {
     connections: [Connection; 2],
     /// By the side that sends the data.
     directions: [Direction; 2],

@@ -3,25 +3,24 @@
 //! retransmission). Only the receiver acknowledges data: the proxy generates no acknowledgements,
 //! and a crash of the proxy loses no data.
 //!
-//! `cache.rs` stores segments, `repair.rs` handles acknowledgements, `timer.rs` is the
-//! retransmission timer, and `hop_window.rs` limits the segments in flight on the hop.
+//! `cache.rs` stores segments, `repair.rs` handles acknowledgements, `hop_timer.rs` of the parent module
+//! is the retransmission timer, and `hop_window.rs` limits the segments in flight on the hop.
 //! docs/limitations/snoop.md lists the trade-offs.
 
 mod cache;
 mod hop_window;
 mod repair;
-mod timer;
 
 use std::collections::VecDeque;
 
 use gridhaul_scenario::units::{Bytes, Instant};
 
+use super::hop_timer::HopTimer;
 use super::{BufferStatus, Origin, Outgoing, Proxy, Side};
 use crate::tcp::{Flags, Segment, expand};
 
 use self::cache::{Cache, CachedSegment, Insertion};
 use self::hop_window::HopWindow;
-use self::timer::HopTimer;
 
 /// Caches segments sent over a lossy last hop, and retransmits those that are lost.
 #[derive(Debug, Clone)]

@@ -1,4 +1,4 @@
-//! Properties of the proxies that acknowledge data themselves: `Split` and `Reflect`.
+//! Properties of the proxies that acknowledge data themselves: `Split`, `Reflect` and `Spoof`.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::chain::{Chain, ISNS};
 use super::hop::{Impairments, schedules};
 use super::host::{Application, Close};
 use super::stack;
-use crate::pep::{Proxy, Reflect, Side, Split};
+use crate::pep::{Proxy, Reflect, Side, Split, Spoof};
 use crate::tcp::StackParams;
 
 const MSS: u32 = 100;
@@ -18,9 +18,12 @@ const MSS: u32 = 100;
 pub(super) enum Mode {
     Split,
     Reflect,
+    Spoof,
 }
 
-pub(super) const MODES: [Mode; 2] = [Mode::Split, Mode::Reflect];
+pub(super) const MODES: [Mode; 3] = [Mode::Split, Mode::Reflect, Mode::Spoof];
+/// Modes that keep the sequence numbers of the hosts.
+pub(super) const TRANSPARENT_MODES: [Mode; 2] = [Mode::Reflect, Mode::Spoof];
 
 /// A new proxy.
 pub(super) fn proxy(mode: Mode, buffer: u32) -> Box<dyn Proxy> {
@@ -33,6 +36,7 @@ fn proxy_with_mss(mode: Mode, mss: u32, buffer: u32) -> Box<dyn Proxy> {
     match mode {
         Mode::Split => Box::new(Split::new(params, buffer, [u32::MAX - 40, u32::MAX - 80])),
         Mode::Reflect => Box::new(Reflect::new(params, buffer)),
+        Mode::Spoof => Box::new(Spoof::new(params, buffer)),
     }
 }
 
@@ -63,6 +67,7 @@ pub(super) fn chain(
                 Box::new(Split::established(params, buffer, ISNS, next)) as Box<dyn Proxy>
             }
             Mode::Reflect => Box::new(Reflect::engaged(params, buffer, ISNS, next)),
+            Mode::Spoof => Box::new(Spoof::engaged(params, buffer, ISNS, next)),
         }
     });
     Chain::established(&hosts, applications, proxies.collect(), limit, impairments)
@@ -118,7 +123,7 @@ proptest! {
     ) {
         let mut chain =
             chain(mode, &buffers, &stack(MSS, window), applications, handshake, impairments);
-        chain.closes_end_to_end = mode == Mode::Reflect;
+        chain.closes_end_to_end = mode != Mode::Split;
         chain.run_to_completion();
         // The last acknowledgements may need retransmissions: up to twelve in a row may be lost.
         chain.run(chain.now + Duration::from_secs(60));

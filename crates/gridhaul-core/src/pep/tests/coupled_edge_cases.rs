@@ -1,4 +1,4 @@
-//! `Split` and `Reflect` under failures: crashes, resets, changes of the path, hosts that do not read
+//! `Split`, `Reflect` and `Spoof` under failures: crashes, resets, changes of the path, hosts that do not read
 //! or do not answer, and malformed segments.
 
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use gridhaul_scenario::units::{Bytes, Duration, Instant};
 use proptest::prelude::*;
 
 use super::chain::{Chain, ISNS};
-use super::coupled::{MODES, Mode, chain, chains, proxy, quarter_of_cases};
+use super::coupled::{MODES, Mode, TRANSPARENT_MODES, chain, chains, proxy, quarter_of_cases};
 use super::hop::{Impairments, schedules};
 use super::host::{Application, Close};
 use super::malformed_segments;
@@ -33,13 +33,14 @@ proptest! {
         impairments in schedules(120),
         millis in 30..3_000_u64,
         which: prop::sample::Index,
+        mode in prop::sample::select(&TRANSPARENT_MODES[..]),
     ) {
         let applications = sizes.map(|size| Application::new(size, Close::AtOnce));
         let mut chain =
-            chain(Mode::Reflect, &buffers, &stack(100, 900), applications, true, impairments);
+            chain(mode, &buffers, &stack(100, 900), applications, true, impairments);
         chain.run(Instant::ZERO + Duration::from_millis(millis));
         let which = which.index(buffers.len());
-        chain.crash(which, proxy(Mode::Reflect, buffers[which]));
+        chain.crash(which, proxy(mode, buffers[which]));
         chain.resets = chain.lost_in_crash.iter().any(|lost| !lost.is_empty());
         if !chain.resets {
             chain.run_to_completion();
@@ -270,16 +271,17 @@ fn first_data(mode: Mode) -> Duration {
 
 /// RFC 1122, section 4.2.3.5: R2 is at least 100 s. With timeouts of 20, 40 and 60 s these are three
 /// retransmissions, and a lossy link may lose three in a row. `Chain` checks after every event that
-/// acknowledged bytes are stored in a proxy until they have arrived.
+/// acknowledged bytes are stored in a proxy until they have arrived. (The timeouts of `Spoof` are those
+/// of a hop.)
 #[test]
 fn a_few_lost_retransmissions_do_not_end_a_connection() {
-    for mode in MODES {
+    for mode in [Mode::Split, Mode::Reflect] {
         let applications =
             [Application::new(900, Close::AtOnce), Application::new(0, Close::AfterPeer)];
         let (params, buffer) = (slow_stack(), Bytes::new(500));
         let proxy: Box<dyn Proxy> = match mode {
             Mode::Split => Box::new(Split::new(params.clone(), buffer, [40, 80])),
-            Mode::Reflect => Box::new(Reflect::new(params.clone(), buffer)),
+            _ => Box::new(Reflect::new(params.clone(), buffer)),
         };
         let mut chain =
             Chain::opening(&params, applications, vec![proxy], 500, Impairments::none());

@@ -22,6 +22,7 @@ mod pass_through;
 mod proxy;
 mod random_schedules;
 mod snoop;
+mod spoof;
 mod two_hops;
 
 use std::sync::Arc;

@@ -1,9 +1,9 @@
-//! Random schedules through a chain of reflecting proxies: no data is lost, duplicated or blocked.
+//! Random schedules through a chain of `reflect` or `spoof` proxies: no data is lost, duplicated or blocked.
 
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::chain::Chain;
-use super::coupled::{CLOSES, Mode, chain};
+use super::coupled::{CLOSES, Mode, TRANSPARENT_MODES, chain};
 use super::hop::Impairments;
 use super::host::Application;
 use super::stack;
@@ -19,7 +19,7 @@ const SEGMENTS: u64 = 150;
 const TIME: Duration = Duration::from_secs(300);
 
 /// A chain with applications and impairments, all determined by the seed.
-fn random_chain(seed: u64) -> Chain {
+fn random_chain(mode: Mode, seed: u64) -> Chain {
     let mut random = RandomStream::named(seed, 0, "chain", 0, "case");
     let mut between = |low: u64, high: u64| low + random.below(high - low + 1);
     // In segments, buffers and windows have 1.5 to 20, and the data has at most 30.
@@ -36,15 +36,15 @@ fn random_chain(seed: u64) -> Chain {
     let handshake = between(0, 1) == 0;
     let impairments = Impairments::random(seed, 0.1, 0.2, SEGMENTS);
     let hosts = stack(MSS, window);
-    let mut chain = chain(Mode::Reflect, &buffers, &hosts, applications, handshake, impairments);
+    let mut chain = chain(mode, &buffers, &hosts, applications, handshake, impairments);
     chain.closes_end_to_end = true;
     chain
 }
 
-fn lose_nothing(schedules: std::ops::Range<u64>) {
+fn lose_nothing(mode: Mode, schedules: std::ops::Range<u64>) {
     for seed in schedules {
         let run = || {
-            let mut chain = random_chain(seed);
+            let mut chain = random_chain(mode, seed);
             chain.run_to_completion();
             assert!(
                 chain.now <= Instant::ZERO + TIME,
@@ -58,7 +58,7 @@ fn lose_nothing(schedules: std::ops::Range<u64>) {
             }
         };
         if let Err(panic) = std::panic::catch_unwind(run) {
-            eprintln!("schedule {seed}");
+            eprintln!("{mode:?}, schedule {seed}");
             std::panic::resume_unwind(panic);
         }
     }
@@ -66,14 +66,16 @@ fn lose_nothing(schedules: std::ops::Range<u64>) {
 
 #[test]
 fn random_schedules_lose_nothing() {
-    lose_nothing(0..1_000);
+    for mode in TRANSPARENT_MODES {
+        lose_nothing(mode, 0..1_000);
+    }
 }
 
 /// The schedule, one of a million, in which a proxy classified bytes as lost in a crash although only
 /// their segments were lost three times in a row.
 #[test]
 fn three_losses_in_a_row_are_not_a_crash_loss() {
-    lose_nothing(689_385..689_386);
+    lose_nothing(Mode::Reflect, 689_385..689_386);
 }
 
 /// `GRIDHAUL_SCHEDULES=1000000 cargo test --release -p gridhaul-core --lib random_schedules -- --ignored
@@ -87,6 +89,8 @@ fn many_random_schedules_lose_nothing() {
     let first = number("GRIDHAUL_SCHEDULES_FROM").unwrap_or(0);
     let count = number("GRIDHAUL_SCHEDULES").unwrap_or(10_000);
     let begun = std::time::Instant::now();
-    lose_nothing(first..first + count);
+    for mode in TRANSPARENT_MODES {
+        lose_nothing(mode, first..first + count);
+    }
     println!("{count} schedules from {first} on, {:.0} s", begun.elapsed().as_secs_f64());
 }

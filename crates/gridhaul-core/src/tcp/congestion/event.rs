@@ -74,6 +74,8 @@ pub struct Loss {
     pub window: u32,
     /// Data in flight.
     pub in_flight: u64,
+    /// First unacknowledged stream position, where the lost segment begins.
+    pub una: u64,
     /// When the lost segment was last sent.
     pub sent_at: Instant,
     /// Number of transmissions of the lost segment.

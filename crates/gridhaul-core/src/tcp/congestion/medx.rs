@@ -2,15 +2,10 @@
 //! paper `medx`): Reno that checks at every loss whether the one-way delays to the receiver indicate
 //! congestion, and keeps its window if they do not.
 //!
-//! The receiver reports the delay of every data segment ([`OneWayDelay`]). Decisions where the paper is
-//! silent or contradicts itself:
+//! The receiver reports the delay of every data segment ([`OneWayDelay`]). A classifier
+//! ([`loss_classifier`](crate::tcp::loss_classifier)) decides on the cause of a loss: that of the paper, or
+//! a control. Decisions where the paper is silent:
 //!
-//! - Criterion I compares the *current* delay with `β P̄`; figure 3 has "the weighted sum of propagation
-//!   delay in the list" instead, without weights. This implementation follows the text. In a list that never
-//!   falls no weighted mean exceeds its newest delay, so the text classifies the most losses as congestion.
-//! - `P̄` includes the current delay: the sender saves it and "at the same time" updates the average.
-//! - The average begins with the first delay; the list holds four (`medx_buffer`): the three duplicates that
-//!   indicate a loss, and one delay before them.
 //! - A timeout is also classified. The back-off of the timer is unchanged (RFC 6298, 5.5).
 //! - A loss is not classified without new delays: as long as the list is not full, and when a timeout follows
 //!   without any delay since the last classification (a retransmission was lost, or the path is down). The
@@ -18,35 +13,22 @@
 //!
 //! [`OneWayDelay`]: crate::tcp::OneWayDelay
 
-use std::collections::VecDeque;
-
 use gridhaul_scenario::scenario::Recovery;
 
-use super::{CongestionControl, EstimatorCounters, Loss, LossClassifications, Window};
+use super::{Ack, CongestionControl, EstimatorCounters, Loss, LossClassifications, Window};
+use crate::link::LossCause;
+use crate::tcp::loss_classifier::{Classifier, DelayReport, LinkReport};
 use crate::tcp::params::StackParams;
 
 /// MEDX.
 #[derive(Debug, Clone)]
 pub struct Medx {
     window: Window,
-    alpha: f64,
-    beta: f64,
-    /// `P̄` in microseconds.
-    average: f64,
-    /// The propagation buffer: the newest delays in microseconds, oldest first.
-    delays: VecDeque<u32>,
-    list_len: usize,
+    classifier: Classifier,
     /// A delay was reported since the last classification.
     has_new_delay: bool,
     updates: u32,
     loss_classifications: LossClassifications,
-}
-
-/// Inferred cause of a loss.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum LossCause {
-    Congestion,
-    Error,
 }
 
 impl CongestionControl for Medx {
@@ -54,15 +36,9 @@ impl CongestionControl for Medx {
     const RECOVERY: Recovery = Recovery::NewReno;
 
     fn new(params: &StackParams) -> Self {
-        let (alpha, beta, list_len) = params.medx;
-        let list_len = list_len as usize;
         Self {
             window: Window::new(params),
-            alpha,
-            beta,
-            average: 0.0,
-            delays: VecDeque::with_capacity(list_len),
-            list_len,
+            classifier: Classifier::new(params),
             has_new_delay: false,
             updates: 0,
             loss_classifications: LossClassifications::default(),
@@ -70,32 +46,34 @@ impl CongestionControl for Medx {
     }
     own_window!();
 
-    /// Figure 3, lines 1 and 2, and equation 1: `P̄ = α P̄ + (1 - α) P_new`.
-    fn on_one_way_delay(&mut self, us: u32) {
-        let newest = f64::from(us);
-        self.average = if self.updates == 0 {
-            newest
-        } else {
-            self.alpha * self.average + (1.0 - self.alpha) * newest
-        };
-        if self.delays.len() == self.list_len {
-            self.delays.pop_front();
-        }
-        self.delays.push_back(us);
+    fn on_delay_report(&mut self, report: &DelayReport) {
+        self.classifier.on_delay(report);
         self.has_new_delay = true;
         self.updates += 1;
+    }
+
+    fn on_link_report(&mut self, report: &LinkReport) {
+        self.classifier.on_link_report(report);
+    }
+
+    /// RFC 3168, section 6.1.2: the response to a congestion mark is that to a loss.
+    fn on_delivered(&mut self, ack: &Ack) {
+        if self.classifier.takes_mark(ack.una, ack.next) && !ack.in_recovery {
+            let flight = u32::try_from(ack.prior_in_flight).unwrap_or(u32::MAX);
+            self.window.halve_flight(flight);
+        }
     }
 
     /// Section 2: "If congestion did occur, it halves its congestion window. Otherwise, TCP-MEDX
     /// assumes that the packet loss is caused by a transmission error and does not change" it.
     fn on_loss(&mut self, loss: &Loss) {
-        if self.classify_loss() == LossCause::Congestion {
+        if self.is_reduced_by(loss) {
             self.window.halve(loss);
         }
     }
 
     fn on_timeout(&mut self, loss: &Loss) {
-        if self.classify_loss() == LossCause::Congestion {
+        if self.is_reduced_by(loss) {
             self.window.collapse(loss);
         }
     }
@@ -113,35 +91,32 @@ impl CongestionControl for Medx {
 }
 
 impl Medx {
-    /// Figure 3, `predict_loss_cause`.
-    fn classify_loss(&mut self) -> LossCause {
-        if !std::mem::take(&mut self.has_new_delay) || self.delays.len() < self.list_len {
-            return LossCause::Congestion;
+    /// Classifies a loss, and returns whether it reduces the window.
+    fn is_reduced_by(&mut self, loss: &Loss) -> bool {
+        let has_new_delay = std::mem::take(&mut self.has_new_delay);
+        if self.classifier.needs_delays() && !has_new_delay {
+            return true;
         }
-        if self.exceeds_average() && self.never_falls() {
-            self.loss_classifications.congestion += 1;
-            LossCause::Congestion
-        } else {
-            self.loss_classifications.error += 1;
-            LossCause::Error
+        match self.classifier.classify(loss) {
+            Some(LossCause::Queue) => {
+                self.loss_classifications.congestion += 1;
+                self.classifier.reduces(loss)
+            }
+            Some(LossCause::Error) => {
+                self.loss_classifications.error += 1;
+                false
+            }
+            None => true,
         }
-    }
-
-    /// Criterion I: the current delay exceeds `β P̄`.
-    fn exceeds_average(&self) -> bool {
-        let current = self.delays.back().copied().unwrap_or(0);
-        f64::from(current) > self.beta * self.average
-    }
-
-    /// Criterion II: no delay in the list is below the one before it.
-    fn never_falls(&self) -> bool {
-        self.delays.iter().is_sorted()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Profile, Stack};
+    use gridhaul_scenario::scenario::{
+        CongestionControlAlgorithm, LossClassifier, Profile, Stack,
+    };
+    use gridhaul_scenario::units::Instant;
     use proptest::prelude::*;
 
     use super::super::samples;
@@ -149,10 +124,11 @@ mod tests {
 
     const MSS: u32 = 1000;
 
-    fn medx() -> Medx {
+    fn medx(classifier: LossClassifier) -> Medx {
         let stack = Stack {
             profile: Profile::Rfc,
             congestion_control: Some(CongestionControlAlgorithm::Medx),
+            medx_classifier: Some(classifier),
             ..Stack::default()
         };
         let params =
@@ -160,9 +136,13 @@ mod tests {
         Medx::new(&params)
     }
 
+    fn report(ms: u32) -> DelayReport {
+        DelayReport { now: Instant::ZERO, one_way_us: ms * 1000, sent_at: None }
+    }
+
     fn after(delays_ms: &[u32]) -> Medx {
-        let mut medx = medx();
-        delays_ms.iter().for_each(|ms| medx.on_one_way_delay(ms * 1000));
+        let mut medx = medx(LossClassifier::OneWayDelay);
+        delays_ms.iter().for_each(|ms| medx.on_delay_report(&report(*ms)));
         medx
     }
 
@@ -178,28 +158,18 @@ mod tests {
     }
 
     #[test]
-    fn the_average_is_equation_1() {
-        // 0.5 * (0.5 * (0.5 * 10 + 0.5 * 20) + 0.5 * 30) + 0.5 * 40 = 31.25 ms.
-        assert_eq!(after(&[10, 20, 30, 40]).average, 31_250.0);
-    }
-
-    #[test]
-    fn alpha_is_the_weight_of_the_previous_average() {
-        let mut medx = medx();
-        medx.alpha = 0.25;
-        [10_000, 30_000].into_iter().for_each(|us| medx.on_one_way_delay(us));
-        // 0.25 * 10 + 0.75 * 30 ms.
-        assert_eq!(medx.average, 25_000.0);
-    }
-
-    #[test]
-    fn a_delay_of_exactly_beta_averages_does_not_indicate_congestion() {
-        let mut medx = after(&[10, 10, 10, 12]);
-        // Section 2: congestion where the delay is greater than beta times the average.
-        (medx.beta, medx.average) = (1.5, 8_000.0);
-        assert!(!medx.exceeds_average());
-        medx.average = 7_999.0;
-        assert!(medx.exceeds_average());
+    fn controls_without_information_always_respond_alike() {
+        for (classifier, left) in
+            [(LossClassifier::AlwaysError, 20), (LossClassifier::AlwaysCongestion, 10)]
+        {
+            // Delays that the paper classifies as congestion, and as an error.
+            for delays in [[10, 20, 30, 40], [40, 30, 20, 10]] {
+                let mut medx = medx(classifier);
+                delays.iter().for_each(|ms| medx.on_delay_report(&report(*ms)));
+                medx.on_loss(&loss());
+                assert_eq!(medx.window.cwnd() / MSS, left, "{classifier:?}, {delays:?}");
+            }
+        }
     }
 
     #[test]
@@ -240,7 +210,7 @@ mod tests {
         assert_eq!(medx.window.cwnd(), 20 * MSS, "an error: the window stays");
         medx.on_timeout(&loss());
         assert_eq!(medx.window.cwnd(), MSS, "another timeout without a new delay");
-        medx.on_one_way_delay(5_000);
+        medx.on_delay_report(&report(5));
         medx.window.set_cwnd(f64::from(20 * MSS));
         medx.on_timeout(&loss());
         assert_eq!(medx.window.cwnd(), 20 * MSS);

@@ -10,6 +10,7 @@ mod window;
 use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Recovery};
 use gridhaul_scenario::units::{Duration, Instant};
 
+use super::loss_classifier::{DelayReport, LinkReport};
 use super::params::StackParams;
 
 pub use event::{Ack, EstimatorCounters, Loss, LossClassifications};
@@ -69,10 +70,13 @@ pub trait CongestionControl: Sized {
     #[inline]
     fn on_rtt_sample(&mut self, _rtt: Duration) {}
 
-    /// An acknowledgement, of new data or not, reports the one-way delay of a segment to the peer, in
-    /// microseconds. Called before the acknowledgement is processed otherwise.
+    /// An acknowledgement, of new data or not, reports the delay of a segment. Called before the
+    /// acknowledgement is processed otherwise.
     #[inline]
-    fn on_one_way_delay(&mut self, _us: u32) {}
+    fn on_delay_report(&mut self, _report: &DelayReport) {}
+
+    /// A link reports an event of a segment, for classifiers that learn the causes of losses.
+    fn on_link_report(&mut self, _report: &LinkReport) {}
 
     /// Acknowledgements indicate a loss: fast recovery begins.
     fn on_loss(&mut self, loss: &Loss) {
@@ -255,10 +259,14 @@ impl Controller {
     pub fn on_rtt_sample(&mut self, rtt: Duration) {
         dispatch!(self, inner => inner.on_rtt_sample(rtt));
     }
-    /// See [`CongestionControl::on_one_way_delay`].
+    /// See [`CongestionControl::on_delay_report`].
     #[inline]
-    pub fn on_one_way_delay(&mut self, us: u32) {
-        dispatch!(self, inner => inner.on_one_way_delay(us));
+    pub fn on_delay_report(&mut self, report: &DelayReport) {
+        dispatch!(self, inner => inner.on_delay_report(report));
+    }
+    /// See [`CongestionControl::on_link_report`].
+    pub fn on_link_report(&mut self, report: &LinkReport) {
+        dispatch!(self, inner => inner.on_link_report(report));
     }
     /// See [`CongestionControl::estimator_counters`].
     #[must_use]
@@ -344,6 +352,7 @@ mod samples {
             now: Instant::ZERO,
             window: segments * mss,
             in_flight: u64::from(segments * mss),
+            una: 0,
             sent_at: Instant::ZERO,
             transmits: 1,
             next: 0,

@@ -115,6 +115,13 @@ impl Window {
         self.set_cwnd(if self.whole_segments { self.ssthresh } else { half });
     }
 
+    /// After a congestion mark: ssthresh to half the data in flight and cwnd to ssthresh (RFC 3168, section
+    /// 6.1.2).
+    pub fn halve_flight(&mut self, flight: u32) {
+        self.set_ssthresh(f64::from(flight) / 2.0);
+        self.set_cwnd(self.ssthresh);
+    }
+
     /// After a timeout: ssthresh to half the window and cwnd to one segment.
     pub fn collapse(&mut self, loss: &Loss) {
         if !loss.timed_out_before {

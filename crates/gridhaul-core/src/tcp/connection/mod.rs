@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use gridhaul_scenario::units::Instant;
 
+use crate::tcp::loss_classifier::{LinkEvent, LinkReport};
 use crate::tcp::params::StackParams;
 use crate::tcp::receiver::Receiver;
 use crate::tcp::segment::{Flags, OneWayDelay, Segment, expand};
@@ -240,6 +241,12 @@ impl Connection {
             self.state = State::Closed;
             closing.time_wait_until = Instant::NEVER;
         }
+    }
+
+    /// Handles the report of a link about a data segment that starts at `seq` and was sent at `sent_at`.
+    pub fn handle_link_report(&mut self, seq: u32, len: u32, sent_at: Instant, event: LinkEvent) {
+        let first = seq.wrapping_sub(self.isn);
+        self.sending.handle_link_report(&LinkReport { first, len, sent_at, event });
     }
 
     /// Handles a segment from the peer.

@@ -2,6 +2,7 @@
 
 use gridhaul_scenario::units::Instant;
 
+use crate::tcp::loss_classifier::LinkReport;
 use crate::tcp::params::StackParams;
 use crate::tcp::segment::{Segment, expand};
 use crate::tcp::sender::{SendRange, Sender};
@@ -103,6 +104,13 @@ impl SendingHalf {
     pub(super) fn handle_timeout(&mut self, now: Instant, params: &StackParams) {
         if let Self::Full(sender) = self {
             sender.handle_timeout(now, params);
+        }
+    }
+
+    /// A link reports an event of a segment; nothing is outstanding in the reduced state.
+    pub(super) fn handle_link_report(&mut self, report: &LinkReport) {
+        if let Self::Full(sender) = self {
+            sender.handle_link_report(report);
         }
     }
 

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Profile, Recovery};
+use gridhaul_scenario::scenario::{CongestionControlAlgorithm, LossClassifier, Profile, Recovery};
 use gridhaul_scenario::units::Duration;
 
 use super::algorithms::{BbrRules, CubicRules, RecoveryRules, VegasRules};
 use super::{AlgorithmRules, ByteCounting, HalvingBasis, IdleRestart, OptionBytes, Policy};
-use crate::tcp::params::StackParams;
+use crate::tcp::params::{MedxParams, StackParams};
 
 pub(super) const POLICY: Policy = Policy {
     one_way_open: false,
@@ -124,7 +124,12 @@ pub(super) fn defaults() -> StackParams {
         vegas: Arc::new(Profile::Rfc.vegas()),
         // Paper `medx`, section 2: α = 0.5, β = 1.2. The paper does not give the length: three duplicates
         // that indicate a loss, and one delay before them.
-        medx: (0.5, 1.2, 4),
+        medx: MedxParams {
+            alpha: 0.5,
+            beta: 1.2,
+            buffer: 4,
+            classifier: LossClassifier::OneWayDelay,
+        },
         policy: POLICY,
     }
 }

@@ -271,6 +271,7 @@ impl LossRecoveryContext<'_> {
                 self.peer_window,
             ),
             in_flight: flight,
+            una: self.una,
             sent_at: first.map_or(self.now, |sent| sent.sent_at),
             transmits: first.map_or(1, |sent| sent.transmits),
             next: self.next,

@@ -9,6 +9,7 @@ use super::retransmission_timer::WindowProbe;
 use super::rtt_measurement::AckedSegments;
 use super::{Sender, loss_recovery_context};
 use crate::tcp::congestion::Ack;
+use crate::tcp::loss_classifier::DelayReport;
 use crate::tcp::params::StackParams;
 use crate::tcp::recovery::CwndGrowth;
 use crate::tcp::retransmission_queue::OutstandingSegment;
@@ -44,10 +45,11 @@ impl Sender {
             return false;
         }
         if segment.clock == ClockOption::OneWayDelay
-            && let Some((_, delay)) = segment.timestamps
-            && let Some(delay) = OneWayDelay::known(delay)
+            && let Some(numbers) = segment.timestamps
+            && let Some(one_way_us) = OneWayDelay::known(numbers.1)
         {
-            self.congestion.on_one_way_delay(delay);
+            let sent_at = OneWayDelay::answered(now, numbers);
+            self.congestion.on_delay_report(&DelayReport { now, one_way_us, sent_at });
         }
         let old_window = self.peer_window;
         self.update_window(ack, segment);

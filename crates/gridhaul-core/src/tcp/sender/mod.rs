@@ -23,6 +23,7 @@ use gridhaul_scenario::scenario::Recovery as Kind;
 use gridhaul_scenario::units::Instant;
 
 use super::congestion::{Controller, EstimatorCounters};
+use super::loss_classifier::LinkReport;
 use super::params::StackParams;
 use super::profile::RecoveryRules;
 use super::rate::RateAccount;
@@ -224,6 +225,10 @@ impl Sender {
         if !self.closed {
             self.written = self.written.saturating_add(bytes);
         }
+    }
+    /// A link reports an event of a segment.
+    pub(crate) fn handle_link_report(&mut self, report: &LinkReport) {
+        self.congestion.on_link_report(report);
     }
     /// Bytes that the application has written.
     pub const fn written(&self) -> u64 {

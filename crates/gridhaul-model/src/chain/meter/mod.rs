@@ -101,6 +101,9 @@ pub struct Conditions {
     /// The probability that a burst continues after a round trip is a convex function of the
     /// round-trip time, so that varying round-trip times continue more bursts than their mean does.
     pub variation: f64,
+    /// Mean time from the acknowledgement of a segment until the receive window opens again, in seconds;
+    /// 0 for a receiver that always offers its window.
+    pub window_closed: f64,
 }
 
 impl Demand {
@@ -165,7 +168,7 @@ impl MeterSolver {
     fn search(&mut self, (tcp, demand, conditions, rules): &MeterInput) -> MeterOutput {
         let mut solve = |more: f64| {
             let chain = match rules {
-                ModelRules::Paper => paper(tcp, demand, conditions, more),
+                ModelRules::Paper | ModelRules::Printed => paper(tcp, demand, conditions, more),
                 ModelRules::Refined => refined(tcp, demand, conditions, more),
             };
             chain.rates(self.elimination.shares(&chain))

@@ -28,12 +28,13 @@ pub fn refined(tcp: &MeterTcp, demand: &Demand, conditions: &Conditions, more: f
         pair: Pair::new(conditions),
         rtt: conditions.rtt,
         variation: conditions.variation,
+        window_closed: conditions.window_closed,
         top,
         first: if tcp.window > 1 && several(demand) { FRESH_2 } else { FRESH_1 },
         begin: begin(demand),
         demand: *demand,
         more,
-        kinds: kinds(tcp.restart),
+        kinds: kinds(tcp.restart, conditions),
         chain: Chain::with_capacity(KINDS * (top as usize + 1), 48 * (top as usize + 1)),
     };
     rules.states();
@@ -42,6 +43,7 @@ pub fn refined(tcp: &MeterTcp, demand: &Demand, conditions: &Conditions, more: f
         rules.new_segments(doublings);
         rules.waits(doublings);
         rules.retransmissions(doublings);
+        rules.closed_window(doublings);
     }
     rules.chain
 }
@@ -54,13 +56,14 @@ const fn begin(demand: &Demand) -> f64 {
     }
 }
 
-/// Number of states for each number of doublings.
-const fn kinds(restart: Restart) -> usize {
-    match restart {
+/// Number of states for each number of doublings. The last is the closed window, if there is one.
+fn kinds(restart: Restart, conditions: &Conditions) -> usize {
+    let of_restart = match restart {
         Restart::Never => FIRST,
         Restart::OneSegment { .. } => FIRST + 1,
-        Restart::TimerRunsOn => KINDS,
-    }
+        Restart::TimerRunsOn => RUNNING_BOTH + 1,
+    };
+    of_restart + usize::from(conditions.window_closed > 0.0)
 }
 
 /// Whether a burst begins with more than one segment.
@@ -93,7 +96,8 @@ const FIRST: usize = 11;
 const RUNNING_1: usize = 12;
 const RUNNING_FIRST: usize = 13;
 const RUNNING_BOTH: usize = 14;
-const KINDS: usize = 15;
+/// Largest number of states for one number of doublings, with the closed window.
+const KINDS: usize = 16;
 
 /// Loss probabilities of two segments that are sent together.
 ///
@@ -127,6 +131,7 @@ struct Builder {
     p: f64,
     rtt: f64,
     variation: f64,
+    window_closed: f64,
     /// Number of doublings at which the timeout reaches its maximum.
     top: u32,
     /// State in which a burst begins.
@@ -184,6 +189,9 @@ impl Builder {
                     add("running timer, first of two lost", 0, 0);
                     add("running timer, both lost", 0, 0);
                 }
+            }
+            if self.window_closed > 0.0 {
+                add("closed window", 0, 0);
             }
         }
     }
@@ -309,19 +317,38 @@ impl Builder {
     /// Transitions when all segments are acknowledged, with this probability: more data, or
     /// silence.
     fn next(&mut self, from: usize, d: u32, probability: f64, kept: u32, waited: f64) {
-        let more = probability * self.more_after(waited);
+        if self.window_closed > 0.0 {
+            let text = "all acknowledged; the window is closed until they have left the aggregator";
+            self.round(from, d, probability, (self.kinds - 1, kept), text);
+            return;
+        }
+        self.decide((from, d), (probability / self.rtt, self.more_after(waited)), kept);
+    }
+
+    /// Transitions when the window opens again. The application's state depends on the time since the
+    /// first transmission; a preceding timeout is neglected.
+    fn closed_window(&mut self, d: u32) {
+        if self.window_closed > 0.0 {
+            let more = self.more_after(self.rtt + self.window_closed);
+            self.decide((self.kinds - 1, d), (1.0 / self.window_closed, more), d);
+        }
+    }
+
+    /// Transitions at this rate to more data, with this probability, or to silence.
+    fn decide(&mut self, from: StateIndex, (rate, more): (f64, f64), kept: u32) {
         let text = "all acknowledged; more data";
         match self.demand {
             Demand::Greedy { .. } => {
-                self.round(from, d, more, (self.first, kept), text);
+                self.add(from, (self.first, kept), rate * more, text);
             }
             Demand::Messages { .. } => {
                 let two = if self.tcp.window > 1 { self.more } else { 0.0 };
-                self.round(from, d, more * two, (FRESH_2, kept), text);
-                self.round(from, d, more * (1.0 - two), (FRESH_1, kept), text);
+                self.add(from, (FRESH_2, kept), rate * more * two, text);
+                self.add(from, (FRESH_1, kept), rate * more * (1.0 - two), text);
             }
         }
-        self.round(from, d, probability - more, (IDLE, kept), "all acknowledged; silence");
+        let silence = (rate * (1.0 - more)).max(0.0);
+        self.add(from, (IDLE, kept), silence, "all acknowledged; silence");
     }
 
     /// Probability that the application has data to send, `waited` seconds after it last had data.

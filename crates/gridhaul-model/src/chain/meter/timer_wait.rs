@@ -124,7 +124,7 @@ mod tests {
     }
 
     fn at(loss: f64) -> Conditions {
-        Conditions { loss, rtt: 0.1, pairing: 0.0, variation: 0.0 }
+        Conditions { loss, rtt: 0.1, pairing: 0.0, variation: 0.0, window_closed: 0.0 }
     }
 
     #[test]

@@ -18,8 +18,13 @@ impl Network {
         memory: &mut ClassMemory,
     ) -> Stream {
         let path = self.path(class, responses);
-        let mut conditions =
-            Conditions { loss: path.loss, rtt: path.rtt, pairing: 0.0, variation: 0.0 };
+        let mut conditions = Conditions {
+            loss: path.loss,
+            rtt: path.rtt,
+            pairing: 0.0,
+            variation: 0.0,
+            window_closed: self.window_closed(class, responses),
+        };
         let (sent, region) = match &class.source {
             DataSource::Meter { tcp, demand } => {
                 conditions.pairing = self.pairing(class, responses, path.loss);
@@ -62,7 +67,10 @@ impl Network {
             rtt += response.wait + own;
             waits += response.wait;
         }
-        let base = (rtt - waits).max(RTT_MIN);
+        // Equation 2 as printed compares the propagation delay with the time in the system.
+        let propagation = class.forward_delay + class.reverse_delay;
+        let printed = self.rules == ModelRules::Printed;
+        let base = if printed { propagation } else { rtt - waits }.max(RTT_MIN);
         PathState { loss: (1.0 - delivered).clamp(0.0, 1.0), delay, rtt: rtt.max(RTT_MIN), base }
     }
 
@@ -93,14 +101,22 @@ impl Network {
         region: &Region,
         work: &mut Workspace,
     ) -> (MeterOutput, Solution) {
-        let paper = self.rules == ModelRules::Paper;
+        let paper = self.rules.are_of_a_paper();
         let mut inner = region.network.clone();
-        let service = if paper { saturated.offered } else { saturated.fresh };
+        let service = if paper {
+            saturated.offered
+        } else if inner.resources[region.buffer].window_limit.is_some() {
+            // The chain counts some retransmissions after timeouts as new. A loop of windows and buffer
+            // carries no more than what arrives.
+            saturated.fresh.min(saturated.arriving)
+        } else {
+            saturated.fresh
+        };
         inner.resources[region.buffer].rate =
             (service * payload_bits / region.payload_share).max(f64::MIN_POSITIVE);
         work.serve(region.buffer, inner.resources[region.buffer].rate);
         let solution = inner.solve_from(work);
-        let busy = if paper { 1.0 } else { solution.resources[region.buffer].carried().min(1.0) };
+        let busy = if paper { 1.0 } else { solution.resources[region.buffer].carried.min(1.0) };
         let rates = Rates {
             offered: saturated.offered * busy,
             fresh: saturated.fresh * busy,
@@ -129,19 +145,33 @@ impl Network {
         pairing.min(1.0)
     }
 
+    /// Time that the segments of a class spend in the buffers that keep their window closed.
+    fn window_closed(&self, class: &Class, responses: &[Response]) -> f64 {
+        let closing = class.path.iter().filter(|&&at| self.resources[at].window_limit.is_some());
+        closing.map(|&at| responses[at].wait).sum()
+    }
+
     /// Variation of the round-trip times of a class for an on-off application
-    /// ([`Conditions::variation`]). Waiting times in different queues are assumed independent. The
-    /// paper's chain uses the mean only.
+    /// ([`Conditions::variation`]), the time with a closed window included. Waiting times in different
+    /// queues are assumed independent. The paper's chain uses the mean only.
     fn variation(&self, class: &Class, responses: &[Response], demand: &Demand) -> f64 {
         let relaxation_rate = demand.relaxation_rate();
-        if self.rules == ModelRules::Paper || relaxation_rate <= 0.0 {
+        if self.rules.are_of_a_paper() || relaxation_rate <= 0.0 {
             return 0.0;
         }
-        let waits = class.path.iter().filter(|&&index| !self.resources[index].acknowledges);
+        let waits = class.path.iter().filter(|&&index| {
+            let resource = self.resources[index];
+            !resource.acknowledges || resource.window_limit.is_some()
+        });
         let of = |&index: &usize| {
             let (resource, response) = (self.resources[index], responses[index]);
-            let queue = Mm1b::new(response.rho, resource.capacity.max(1))?;
-            let wait = queue.log_wait_transform(relaxation_rate * response.service);
+            let services = relaxation_rate * response.service;
+            let wait = match resource.finite_source(response.rho) {
+                Some(queue) => queue.log_wait_transform(services),
+                None => {
+                    Mm1b::new(response.rho, resource.capacity.max(1))?.log_wait_transform(services)
+                }
+            };
             Some(wait + relaxation_rate * response.wait)
         };
         waits.filter_map(of).sum::<f64>().max(0.0)

@@ -1,7 +1,9 @@
 //! Checks of links.
 
 use super::Report;
-use crate::scenario::{Direction, Link, LoadLatency, Loss, Scenario, suggest};
+use crate::scenario::{
+    Compression, Direction, Link, LoadLatency, Loss, PACKET_MAX, Scenario, suggest,
+};
 use crate::units::Probability;
 
 impl Report<'_> {
@@ -76,8 +78,45 @@ impl Report<'_> {
                 );
             }
         }
+        if direction.route_change.is_some_and(|change| change.every.is_zero()) {
+            self.refuse(
+                format!("{key}.route_change.every"),
+                "the time between route changes must be above 0",
+                "write \"1 s\", or remove the route change",
+            );
+        }
         if let Some(latency) = &direction.load_latency {
             self.load_latency(&format!("{key}.load_latency"), &format!("{link}.{side}"), latency);
+        }
+        if let Some(compression) = &direction.compression {
+            self.compression(&format!("{key}.compression"), compression);
+        }
+    }
+
+    fn compression(&mut self, key: &str, compression: &Compression) {
+        let ratio = compression.payload_ratio;
+        if !(ratio > 0.0 && ratio <= 1.0) {
+            self.refuse(
+                format!("{key}.payload_ratio"),
+                format!("{ratio} is not a ratio above 0 and at most 1"),
+                "write 0.5 for half the size, or leave it out",
+            );
+        }
+        if compression.header.get() == 0 {
+            self.refuse(
+                format!("{key}.header"),
+                "a packet needs at least 1 B on the link",
+                "write the size of a compressed header, such as \"5 B\"",
+            );
+        }
+        for (name, bytes) in [("header", compression.header), ("overhead", compression.overhead)] {
+            if bytes > PACKET_MAX {
+                self.refuse(
+                    format!("{key}.{name}"),
+                    format!("{bytes} is more than the largest packet, {PACKET_MAX}"),
+                    "write a size such as \"22 B\"",
+                );
+            }
         }
     }
 

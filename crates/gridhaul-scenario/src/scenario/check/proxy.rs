@@ -10,7 +10,7 @@ const BUFFER_MIN: u64 = 3_000;
 impl Report<'_> {
     pub(super) fn proxy(&mut self, name: &str, node: &Node, proxy: &Proxy) {
         let key = format!("node.{name}.proxy");
-        let buffered = proxy.mode.terminates_connections() || proxy.mode == ProxyMode::Snoop;
+        let buffered = proxy.mode.acknowledges_data() || proxy.mode == ProxyMode::Snoop;
         if buffered && proxy.buffer.get() < BUFFER_MIN {
             self.refuse(
                 format!("{key}.buffer"),

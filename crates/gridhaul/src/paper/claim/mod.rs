@@ -3,13 +3,15 @@
 mod evaluate;
 mod parse;
 
-use anyhow::{Context, anyhow, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 use gridhaul_report::TextTable;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use super::figure::{Curve, Figure, backend_label};
+use crate::engine::BackendName;
 use evaluate::Curves;
+pub(crate) use parse::CurveName;
 
 /// A statement of the text.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -67,8 +69,14 @@ pub(crate) fn read(text: &str) -> anyhow::Result<Vec<Claim>> {
     Ok(toml::from_str::<File>(text)?.claim)
 }
 
-/// Checks that claims can be parsed and refer to existing curves.
-pub(crate) fn check(claims: &[Claim], figures: &[Figure]) -> anyhow::Result<()> {
+/// Checks that claims can be parsed and refer to existing curves, and that some backend answers each claim and each of
+/// its listed failures: a claim that is never evaluated would look like one that holds. `backends` returns the backends
+/// that answer a curve; empty: those of the command line.
+pub(crate) fn check(
+    claims: &[Claim],
+    figures: &[Figure],
+    backends: impl Fn(&CurveName) -> Vec<String>,
+) -> anyhow::Result<()> {
     for (index, claim) in claims.iter().enumerate() {
         let label = || format!("claim {}", claim.name);
         let parsed =
@@ -77,6 +85,21 @@ pub(crate) fn check(claims: &[Claim], figures: &[Figure]) -> anyhow::Result<()> 
             let figure = figures.iter().find(|figure| figure.name == name.figure);
             let line = figure.and_then(|f| f.line.iter().find(|line| line.name == name.line));
             line.with_context(|| format!("there is no curve {name}")).with_context(label)?;
+        }
+        let answered: Vec<_> = parsed.curves().into_iter().map(&backends).collect();
+        let answers = |backend: &str| {
+            let of_curve = |of: &Vec<String>| of.is_empty() || of.iter().any(|own| own == backend);
+            let chosen = claim.on.as_ref().is_none_or(|on| on.iter().any(|own| own == backend));
+            chosen && answered.iter().all(of_curve)
+        };
+        let known = BackendName::ALL.map(|backend| backend.to_string());
+        ensure!(
+            known.iter().any(|backend| answers(backend)),
+            "claim {}: no backend answers all of its curves",
+            claim.name
+        );
+        if let Some(backend) = claim.fails.keys().find(|backend| !answers(backend)) {
+            bail!("claim {}: `fails.{backend}` is never checked on backend {backend}", claim.name);
         }
         let earlier = claims[..index].iter().find(|earlier| earlier.name == claim.name);
         ensure!(earlier.is_none(), "two claims have the name {}", claim.name);

@@ -38,6 +38,8 @@ struct IncompleteMessages {
     /// Beginning of the first and end of the last of them in the stream of the connection.
     start: u64,
     until: u64,
+    /// Position up to which the stream has arrived in order.
+    received: u64,
     space: Space,
     upstream: usize,
 }
@@ -98,7 +100,13 @@ impl SegmentAggregator {
             return before;
         }
         self.forwarding.reserve(now, upstream, space);
-        let empty = IncompleteMessages { start: before, until, space: Space::default(), upstream };
+        let empty = IncompleteMessages {
+            start: before,
+            until,
+            received: before,
+            space: Space::default(),
+            upstream,
+        };
         let incomplete = self.incomplete.entry(connection).or_insert(empty);
         incomplete.until = until;
         incomplete.space.add(space);
@@ -121,13 +129,32 @@ impl SegmentAggregator {
             self.incomplete.get_mut(&connection).expect("a complete message was admitted");
         let bytes = end - incomplete.start;
         incomplete.start = end;
+        let received = incomplete.received;
+        incomplete.received = end.max(received);
         incomplete.space.subtract_message(bytes);
         if incomplete.space.messages == 0 {
             self.incomplete.remove(&connection);
         }
-        self.forwarding.upstream_mut(upstream).at_risk.increase(now, bytes);
+        let new_bytes = end.saturating_sub(received);
+        self.forwarding.upstream_mut(upstream).at_risk.increase(now, new_bytes);
         self.forwarding.complete(now, upstream, (u64::from(connection), bytes));
         bytes
+    }
+
+    /// The stream of a connection has arrived in order up to the position `next`, and its receiver
+    /// acknowledges these bytes. The caller has passed the messages that are complete to
+    /// [`handle_message`](Self::handle_message); the other bytes count as bytes at risk from now on.
+    pub fn handle_received(
+        &mut self,
+        now: Instant,
+        (connection, upstream): (u32, usize),
+        next: u64,
+    ) {
+        let Some(incomplete) = self.incomplete.get_mut(&connection) else { return };
+        if next > incomplete.received {
+            let new_bytes = next - std::mem::replace(&mut incomplete.received, next);
+            self.forwarding.upstream_mut(upstream).at_risk.increase(now, new_bytes);
+        }
     }
 
     /// An upstream connection has sent the first `sent` bytes of its stream at least once. Returns
@@ -146,9 +173,12 @@ impl SegmentAggregator {
         self.forwarding.upstream_mut(upstream).acknowledge(now, acknowledged);
     }
 
-    /// A connection has failed: the space of its incomplete messages is released.
+    /// A connection has failed: the space of its incomplete messages is released, and their bytes,
+    /// which can never be forwarded, are no longer at risk.
     pub fn handle_connection_failed(&mut self, now: Instant, connection: u32) {
         if let Some(incomplete) = self.incomplete.remove(&connection) {
+            let lost = incomplete.received - incomplete.start;
+            self.forwarding.upstream_mut(incomplete.upstream).at_risk.decrease(now, lost);
             self.forwarding.cancel(now, incomplete.upstream, incomplete.space);
         }
     }
@@ -159,7 +189,7 @@ impl SegmentAggregator {
         &self.forwarding.upstream(upstream).waiting
     }
 
-    /// Bytes at risk: accepted as complete messages and not yet acknowledged upstream
+    /// Bytes at risk: received in order and not yet acknowledged upstream, incomplete messages included
     /// (RFC 3135, section 4.1.2: fate sharing).
     #[must_use]
     pub fn bytes_at_risk(&self, upstream: usize) -> &TimeAverage {

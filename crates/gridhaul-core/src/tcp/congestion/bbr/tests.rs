@@ -53,6 +53,7 @@ fn loss(now: Instant, in_flight: u64, next: u64) -> Loss {
         now,
         window: 0,
         in_flight,
+        una: 0,
         sent_at: now,
         transmits: 1,
         next,

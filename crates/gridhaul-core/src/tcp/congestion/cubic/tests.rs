@@ -41,6 +41,7 @@ fn lose(cubic: &mut Cubic, now: Instant, f: fn(&mut Cubic, &Loss)) {
         now,
         window: cubic.window.cwnd(),
         in_flight: u64::from(cubic.window.cwnd()),
+        una: 0,
         sent_at: now,
         transmits: 1,
         next: 0,

@@ -334,7 +334,8 @@ proptest! {
         for (kind, nanos, size, transmits, flag) in events {
             now += Duration::from_nanos(nanos);
             let lost = Loss {
-                now, window: size, in_flight: u64::from(size), sent_at: Instant::ZERO + Duration::from_nanos(nanos),
+                now, window: size, in_flight: u64::from(size), una: 0,
+                sent_at: Instant::ZERO + Duration::from_nanos(nanos),
                 transmits, next: una, timed_out_before: false, mss: MSS,
             };
             match kind {

@@ -26,7 +26,7 @@ pub(in crate::chain::meter) fn first_transmissions(
     elimination: &mut Elimination,
 ) -> Vec<FirstTransmission> {
     let chain = refined(tcp, demand, conditions, more);
-    let kinds = kinds(tcp.restart);
+    let kinds = kinds(tcp.restart, conditions);
     let (p, none) = (conditions.loss, Pair::new(conditions).none_lost);
     // A message of several segments is delayed if any segment of a round is lost; of two
     // single-segment messages, only the second is delayed by a loss of the first.

@@ -14,7 +14,7 @@ fn restarting(vegas: bool, restart: Restart, demand: &Demand, loss: f64) -> crat
     sent(
         &tcp,
         demand,
-        &Conditions { loss, rtt: 0.1, pairing: 0.0, variation: 0.0 },
+        &Conditions { loss, rtt: 0.1, pairing: 0.0, variation: 0.0, window_closed: 0.0 },
         ModelRules::Refined,
     )
     .rates

@@ -1,29 +1,26 @@
-//! A reflecting proxy: the "reflection and regeneration unit" BR²U of paper `plc`, sections II.D.3
-//! and III.
-//!
-//! The proxy stores and forwards each segment, and acknowledges it at once, with the smaller of its
-//! own window and the window of the next hop. The acknowledgement of the next hop, which may be
-//! another reflecting proxy, releases the copy; until then, the proxy retransmits lost segments.
-//! Both hosts see one connection with one set of sequence numbers.
-//!
-//! Trade-offs are listed in `docs/limitations/reflect.md`.
+//! Proxies that acknowledge data in place of the receiver, with the sequence numbers of the hosts:
+//! both hosts see one connection. `reflect` and `spoof` differ in the relay of segments
+//! ([`Relay`]) between handshake and close; joining and leaving a connection is common to both.
 
 mod crash_loss_detection;
 mod monitor;
+mod relay;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use gridhaul_scenario::units::{Bytes, Instant};
 
-use super::coupling::{Coupling, CouplingMode, proxy_params};
+use super::coupling::proxy_params;
 use super::{BufferStatus, Origin, Outgoing, Proxy, Side, Statistics};
-use crate::tcp::{Connection, Flags, Segment, StackParams};
+use crate::tcp::{Flags, Segment, StackParams};
 
 use self::crash_loss_detection::CrashLossDetector;
-use self::monitor::{EntryState, HandshakeMonitor};
+pub(super) use self::monitor::EntryState;
+use self::monitor::HandshakeMonitor;
+pub(super) use self::relay::Relay;
 
-/// A reflecting proxy.
+/// A proxy that acknowledges data in place of the receiver.
 ///
 /// SYN and SYN-ACK are forwarded without the timestamps option, and with a window that is at most
 /// the buffer of the proxy. The proxy engages with the first segment of the client after the
@@ -40,9 +37,9 @@ use self::monitor::{EntryState, HandshakeMonitor};
 /// If bytes that another proxy has acknowledged are found to be lost (that proxy has crashed, or the
 /// path no longer contains it), both hosts are reset instead of waiting for ever.
 #[derive(Debug, Clone)]
-pub struct Reflect {
+pub struct Transparent<R> {
     params: Arc<StackParams>,
-    phase: Phase,
+    phase: Phase<R>,
     /// By the side that retransmits.
     loss_detectors: [CrashLossDetector; 2],
     /// See [`Proxy::set_window_shift`].
@@ -55,19 +52,19 @@ pub struct Reflect {
 }
 
 #[derive(Debug, Clone)]
-enum Phase {
+enum Phase<R> {
     Forwarding(HandshakeMonitor),
-    Engaged(Box<Engaged>),
+    Engaged(Box<Engaged<R>>),
 }
 
 #[derive(Debug, Clone)]
-struct Engaged {
-    coupling: Coupling,
+struct Engaged<R> {
+    relay: R,
     /// Sequence number of the first byte of each side that the proxy has accepted.
     first: [u32; 2],
 }
 
-impl Reflect {
+impl<R: Relay> Transparent<R> {
     /// A proxy that buffers up to `buffer` bytes of each direction and sends with the TCP parameters
     /// `params`, whose MSS must not exceed those of the hosts.
     #[must_use]
@@ -99,25 +96,10 @@ impl Reflect {
         proxy
     }
 
-    /// The connection toward a side, while the proxy is engaged.
-    #[must_use]
-    pub fn connection(&self, side: Side) -> Option<&Connection> {
-        match &self.phase {
-            Phase::Forwarding(_) => None,
-            Phase::Engaged(engaged) => Some(engaged.coupling.connection(side)),
-        }
-    }
-
-    fn engage(&self, entry: EntryState) -> Phase {
-        let connections = Side::BOTH.map(|side| {
-            let (own, peer) = (entry.isns[side.other().index()], entry.isns[side.index()]);
-            let window = entry.windows[side.index()];
-            let params = self.params.clone();
-            Connection::adopted(params, own, peer, window, entry.sack)
-        });
-        let coupling = Coupling::new(connections, CouplingMode::EndToEnd, self.window_shifts);
+    fn engage(&self, entry: EntryState) -> Phase<R> {
+        let relay = R::engage(&self.params, &entry, self.window_shifts);
         let first = entry.isns.map(|isn| isn.wrapping_add(1));
-        Phase::Engaged(Box::new(Engaged { coupling, first }))
+        Phase::Engaged(Box::new(Engaged { relay, first }))
     }
 
     fn forward(&mut self, now: Instant, from: Side, segment: &Segment) {
@@ -127,8 +109,8 @@ impl Reflect {
             self.phase = self.engage(entry);
             if let Phase::Engaged(engaged) = &mut self.phase {
                 // The server still waits for the ACK of its SYN-ACK.
-                engaged.coupling.connection_mut(Side::Server).request_ack();
-                engaged.coupling.handle_segment(now, from, segment);
+                engaged.relay.request_ack(Side::Server);
+                engaged.relay.handle_segment(now, from, segment);
             }
             return;
         }
@@ -156,14 +138,14 @@ impl Reflect {
     /// node stores them. Otherwise all segments are forwarded from now on, and true is returned.
     fn disengage(&mut self) -> bool {
         let Phase::Engaged(engaged) = &mut self.phase else { return true };
-        match engaged.coupling.bytes_at_risk() {
+        match engaged.relay.bytes_at_risk() {
             0 => {
                 self.phase = Phase::Forwarding(HandshakeMonitor::default());
                 self.loss_detectors = Default::default();
                 true
             }
             _ => {
-                engaged.coupling.abort();
+                engaged.relay.abort();
                 false
             }
         }
@@ -191,7 +173,7 @@ impl Reflect {
 
     fn reset_both(&mut self) {
         match &mut self.phase {
-            Phase::Engaged(engaged) => engaged.coupling.abort(),
+            Phase::Engaged(engaged) => engaged.relay.abort(),
             Phase::Forwarding(monitor) => {
                 let numbers = Side::BOTH.map(|side| monitor.expected_from(side));
                 *monitor = HandshakeMonitor::default();
@@ -201,18 +183,18 @@ impl Reflect {
     }
 }
 
-impl Engaged {
+impl<R: Relay> Engaged<R> {
     /// Whether a host acknowledges data that the proxy has never sent.
     #[inline]
     fn acknowledges_unsent(&self, from: Side, segment: &Segment) -> bool {
         let answers = segment.flags.has(Flags::ACK)
             && !segment.flags.has(Flags::RST)
             && !segment.flags.has(Flags::SYN);
-        answers && self.coupling.connection(from).is_unsent(segment.ack)
+        answers && self.relay.is_unsent(from, segment.ack)
     }
 }
 
-impl Proxy for Reflect {
+impl<R: Relay> Proxy for Transparent<R> {
     fn handle_segment(&mut self, now: Instant, from: Side, segment: &Segment) {
         if let Phase::Engaged(engaged) = &mut self.phase {
             if engaged.acknowledges_unsent(from, segment) {
@@ -220,14 +202,14 @@ impl Proxy for Reflect {
                 return;
             }
             let opens = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
-            if !(opens && from == Side::Client && engaged.coupling.is_over()) {
-                engaged.coupling.handle_segment(now, from, segment);
-                let expected = engaged.coupling.connection(from).expected();
+            if !(opens && from == Side::Client && engaged.relay.is_over()) {
+                engaged.relay.handle_segment(now, from, segment);
+                let expected = engaged.relay.expected(from);
                 self.detect_loss(now, from, segment, expected);
                 return;
             }
             // A new connection with the same addresses and ports begins.
-            self.lost += engaged.coupling.lost();
+            self.lost += engaged.relay.lost();
             self.phase = Phase::Forwarding(HandshakeMonitor::default());
         }
         self.forward(now, from, segment);
@@ -235,7 +217,7 @@ impl Proxy for Reflect {
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Outgoing> {
         match &mut self.phase {
-            Phase::Engaged(engaged) if self.queue.is_empty() => engaged.coupling.poll_transmit(now),
+            Phase::Engaged(engaged) if self.queue.is_empty() => engaged.relay.poll_transmit(now),
             _ => self.queue.pop_front(),
         }
     }
@@ -243,14 +225,14 @@ impl Proxy for Reflect {
     fn next_deadline(&self) -> Instant {
         match &self.phase {
             Phase::Forwarding(_) => Instant::NEVER,
-            Phase::Engaged(engaged) => engaged.coupling.next_deadline(),
+            Phase::Engaged(engaged) => engaged.relay.next_deadline(),
         }
     }
 
     fn handle_timeout(&mut self, now: Instant) {
         let Phase::Engaged(engaged) = &mut self.phase else { return };
-        engaged.coupling.handle_timeout(now);
-        if engaged.coupling.exceeds_r2(now) {
+        engaged.relay.handle_timeout(now);
+        if engaged.relay.exceeds_r2(now) {
             self.disengage();
         }
     }
@@ -258,20 +240,20 @@ impl Proxy for Reflect {
     fn buffer_status(&self, from: Side) -> BufferStatus {
         match &self.phase {
             Phase::Forwarding(_) => BufferStatus::default(),
-            Phase::Engaged(engaged) => engaged.coupling.buffer_status(from),
+            Phase::Engaged(engaged) => engaged.relay.buffer_status(from),
         }
     }
 
     fn bytes_at_risk(&self) -> u64 {
         match &self.phase {
             Phase::Forwarding(_) => 0,
-            Phase::Engaged(engaged) => engaged.coupling.bytes_at_risk(),
+            Phase::Engaged(engaged) => engaged.relay.bytes_at_risk(),
         }
     }
 
     fn accepts(&self, from: Side, segment: &Segment) -> Option<(u32, u32)> {
         match &self.phase {
-            Phase::Engaged(engaged) => engaged.coupling.accepts(from, segment),
+            Phase::Engaged(engaged) => engaged.relay.accepts(from, segment),
             Phase::Forwarding(monitor) => {
                 monitor.handshake_completed_by(from, segment, self.params.receive_window)?;
                 (segment.len > 0).then_some((segment.seq, segment.len))
@@ -282,7 +264,7 @@ impl Proxy for Reflect {
     fn is_finished(&self) -> bool {
         let is_idle = match &self.phase {
             Phase::Forwarding(monitor) => monitor.is_idle(),
-            Phase::Engaged(engaged) => engaged.coupling.is_finished(),
+            Phase::Engaged(engaged) => engaged.relay.is_finished(),
         };
         is_idle && self.queue.is_empty()
     }
@@ -295,27 +277,20 @@ impl Proxy for Reflect {
     fn set_window_shift(&mut self, toward: Side, shift: u8) {
         self.window_shifts[toward.index()] = shift;
         if let Phase::Engaged(engaged) = &mut self.phase {
-            engaged.coupling.set_window_shift(toward, shift);
+            engaged.relay.set_window_shift(toward, shift);
         }
     }
 
-    fn statistics(&self) -> Statistics {
-        let mut statistics = Statistics {
-            released: Side::BOTH.map(|from| self.buffer_status(from).released),
-            at_risk: self.bytes_at_risk(),
-            lost: self.lost(),
-            ..Statistics::default()
-        };
+    fn add_connection_counters(&self, statistics: &mut Statistics) {
         if let Phase::Engaged(engaged) = &self.phase {
-            engaged.coupling.count(&mut statistics);
+            engaged.relay.count(statistics);
         }
-        statistics
     }
 
     fn lost(&self) -> u64 {
         match &self.phase {
             Phase::Forwarding(_) => self.lost,
-            Phase::Engaged(engaged) => self.lost + engaged.coupling.lost(),
+            Phase::Engaged(engaged) => self.lost + engaged.relay.lost(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! State of a connection that a proxy only forwards, until the proxy can engage.
 
-use super::super::Side;
+use crate::pep::Side;
 use crate::tcp::{Flags, Segment};
 
 /// Observes the handshake and the sequence numbers of a connection whose segments are forwarded.
@@ -37,7 +37,7 @@ struct Direction {
 
 /// State with which the proxy engages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct EntryState {
+pub struct EntryState {
     /// Sequence number before the first byte that the proxy will accept, of each side.
     pub isns: [u32; 2],
     /// Receive windows that both sides offer.

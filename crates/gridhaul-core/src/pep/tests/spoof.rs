@@ -1,0 +1,119 @@
+//! `spoof` by example.
+
+use std::sync::Arc;
+
+use gridhaul_scenario::units::{Bytes, Duration, Instant};
+
+use super::stack;
+use crate::pep::{Origin, Proxy, Side, Spoof};
+use crate::tcp::{Flags, Segment};
+
+/// An established connection with sequence numbers from 100 on, and segments of 100 bytes. Outgoing
+/// segments are described as text: "data" with the sequence number if forwarded, "rtx" if
+/// retransmitted, and "ack" with the number to the client.
+struct Harness {
+    spoof: Spoof,
+    now: Instant,
+}
+
+impl Harness {
+    fn new(buffer: u64) -> Self {
+        let (params, hosts) = (stack(100, 1), stack(100, 5_000));
+        let next = [&*Arc::clone(&hosts), &*hosts];
+        let spoof = Spoof::engaged(params, Bytes::new(buffer), [99, 899], next);
+        Self { spoof, now: Instant::ZERO }
+    }
+
+    fn data(&mut self, seq: u32) -> Vec<String> {
+        let (flags, header) = (Flags::ACK, 40);
+        let segment =
+            Segment { seq, ack: 900, len: 100, window: 5_000, flags, header, ..Segment::default() };
+        self.handle(Side::Client, &segment)
+    }
+
+    fn ack(&mut self, ack: u32) -> Vec<String> {
+        let (flags, header) = (Flags::ACK, 40);
+        let segment = Segment { seq: 900, ack, window: 5_000, flags, header, ..Segment::default() };
+        self.handle(Side::Server, &segment)
+    }
+
+    fn handle(&mut self, from: Side, segment: &Segment) -> Vec<String> {
+        self.now += Duration::from_millis(1);
+        self.spoof.handle_segment(self.now, from, segment);
+        self.sent()
+    }
+
+    fn sent(&mut self) -> Vec<String> {
+        let mut sent = Vec::new();
+        while let Some(out) = self.spoof.poll_transmit(self.now) {
+            let segment = out.segment;
+            sent.push(match (out.to, out.origin) {
+                (Side::Client, _) => format!("ack {}", segment.ack),
+                (Side::Server, Origin::Proxy) => format!("rtx {}", segment.seq),
+                (Side::Server, _) => format!("data {}", segment.seq),
+            });
+        }
+        sent
+    }
+}
+
+#[test]
+fn each_segment_is_forwarded_and_acknowledged_at_once() {
+    let mut harness = Harness::new(10_000);
+    for seq in [100, 200, 300] {
+        assert_eq!(harness.data(seq), [format!("data {seq}"), format!("ack {}", seq + 100)]);
+    }
+    assert_eq!(harness.spoof.bytes_at_risk(), 300);
+    assert!(harness.ack(300).is_empty(), "an acknowledgement of the next hop ends at the proxy");
+    assert_eq!(harness.spoof.bytes_at_risk(), 100);
+}
+
+#[test]
+fn a_segment_after_a_gap_is_forwarded_and_causes_a_duplicate_acknowledgement() {
+    let mut harness = Harness::new(10_000);
+    harness.data(100);
+    assert_eq!(harness.data(300), ["data 300", "ack 200"]);
+    assert_eq!(harness.data(400), ["data 400", "ack 200"]);
+    assert_eq!(harness.spoof.bytes_at_risk(), 100, "data after a gap is not acknowledged");
+    assert_eq!(harness.data(200), ["data 200", "ack 500"]);
+    // A segment that is stored is acknowledged, but not forwarded again.
+    assert_eq!(harness.data(300), ["ack 500"]);
+}
+
+#[test]
+fn the_third_duplicate_triggers_a_local_retransmission() {
+    let mut harness = Harness::new(10_000);
+    (1..=6).for_each(|index| drop(harness.data(100 * index)));
+    assert!(harness.ack(200).is_empty());
+    assert!(harness.ack(200).is_empty());
+    assert!(harness.ack(200).is_empty());
+    assert_eq!(harness.ack(200), ["rtx 200"]);
+    // The segments sent before the retransmission cause two more duplicates.
+    assert!(harness.ack(200).is_empty());
+    assert!(harness.ack(200).is_empty());
+    // The next hole was sent before the retransmission that has arrived.
+    assert!(harness.ack(700).is_empty());
+    assert_eq!(harness.spoof.statistics().retransmissions, [0, 1]);
+}
+
+#[test]
+fn the_timer_retransmits_the_first_segment_of_the_hop() {
+    let mut harness = Harness::new(10_000);
+    harness.data(100);
+    harness.data(200);
+    harness.now = harness.spoof.next_deadline();
+    assert_eq!(harness.now.as_nanos(), 1_001_000_000, "RFC 6298, section 2.1");
+    harness.spoof.handle_timeout(harness.now);
+    assert_eq!(harness.sent(), ["rtx 100"]);
+}
+
+#[test]
+fn segments_beyond_the_buffer_are_neither_forwarded_nor_acknowledged() {
+    let mut harness = Harness::new(250);
+    harness.data(100);
+    harness.data(200);
+    // The last 50 bytes of the buffer.
+    assert_eq!(harness.data(300), ["data 300", "ack 350"]);
+    assert_eq!(harness.data(400), ["ack 350"]);
+    assert_eq!(harness.spoof.buffer_status(Side::Client).bytes, 250);
+}

@@ -1,0 +1,105 @@
+//! `gridhaul doctor`: availability of optional programs and kernel features.
+
+#[cfg(feature = "emulation")]
+mod kernel;
+
+use std::env;
+use std::fs;
+use std::path::Path;
+
+use gridhaul_report::TextTable;
+
+use super::error::CommandError;
+use crate::terminal::print_tables;
+
+/// An optional program or kernel feature.
+struct Feature {
+    name: &'static str,
+    available: bool,
+    /// The part of gridhaul that needs it.
+    used_by: &'static str,
+    /// How to install or enable it.
+    remedy: String,
+}
+
+impl Feature {
+    fn new(
+        name: &'static str,
+        available: bool,
+        used_by: &'static str,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self { name, available, used_by, remedy: remedy.into() }
+    }
+}
+
+/// Prints one line for each feature: availability, use, and how to install it.
+pub(crate) fn run() -> Result<(), CommandError> {
+    let row = |feature: &Feature| {
+        let state = if feature.available { "ok" } else { "missing" };
+        let remedy = if feature.available { "" } else { &feature.remedy };
+        [state, feature.name, feature.used_by, remedy].map(String::from).to_vec()
+    };
+    let table = TextTable {
+        headers: ["", "feature", "used by", "how to install"].map(String::from).to_vec(),
+        rows: features().iter().map(row).collect(),
+        key_columns: 4,
+        note: Some(
+            "The simulator and the analytical model (`--on sim,model`) need none of these.".into(),
+        ),
+        ..TextTable::default()
+    };
+    Ok(print_tables(&[table])?)
+}
+
+fn features() -> Vec<Feature> {
+    let mut features = vec![
+        Feature::new(
+            "ns-2 (`ns`)",
+            is_program("ns"),
+            "conformance tests, benchmarks",
+            "apt-get install ns2",
+        ),
+        Feature::new("ns-3", has_ns3(), "benchmarks", "apt-get install libns3-dev"),
+        Feature::new(
+            "tshark",
+            is_program("tshark"),
+            "tests of pcapng files",
+            "apt-get install tshark",
+        ),
+        Feature::new(
+            "bpftool",
+            is_program("bpftool"),
+            "tests of killed runs",
+            "apt-get install bpftool",
+        ),
+        Feature::new(
+            "mosquitto",
+            // Debian installs it in a folder that is not in the PATH of users.
+            is_program("mosquitto") || Path::new("/usr/sbin/mosquitto").is_file(),
+            "`gridhaul measure`: MQTT",
+            "apt-get install mosquitto",
+        ),
+    ];
+    #[cfg(feature = "emulation")]
+    features.extend(kernel::features());
+    #[cfg(not(feature = "emulation"))]
+    features.push(Feature::new(
+        "emulator",
+        false,
+        "backend emu, `gridhaul cc`",
+        "cargo build --release --features emulation",
+    ));
+    features
+}
+
+fn is_program(name: &str) -> bool {
+    env::var_os("PATH")
+        .is_some_and(|path| env::split_paths(&path).any(|dir| dir.join(name).is_file()))
+}
+
+fn has_ns3() -> bool {
+    let headers = fs::read_dir("/usr/include").into_iter().flatten().flatten();
+    is_program("ns3")
+        || headers.into_iter().any(|entry| entry.file_name().to_string_lossy().starts_with("ns3"))
+}
