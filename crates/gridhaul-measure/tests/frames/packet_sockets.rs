@@ -27,8 +27,7 @@ fn samples_arrive_with_their_tag_and_number() {
         asdu.sample_count = number as u16;
         sampled_values(Some(tag), vec![asdu])
     });
-    let received =
-        transfer(PacketSocket::ALL_PROTOCOLS, frames.map(|frame| encoded(&frame)).collect());
+    let received = transfer(PacketSocket::ALL_PROTOCOLS, frames);
     let mut counter = SampleCounter::new();
     let mut numbers = Vec::new();
     for frame in received {
@@ -48,9 +47,9 @@ fn events_arrive_with_their_retransmissions() {
         let Pdu::Goose(pdu) = &mut frame.pdu else { unreachable!() };
         // Four messages for each event.
         (pdu.state_number, pdu.sequence_number) = (1 + number / 4, number % 4);
-        encoded(&frame)
+        frame
     });
-    let received = transfer(GOOSE.0, frames.collect());
+    let received = transfer(GOOSE.0, frames);
     let mut receiver = GooseReceiver::default();
     let classified = received.into_iter().map(|frame| {
         let Pdu::Goose(pdu) = frame.pdu else { panic!("expected GOOSE") };
@@ -67,7 +66,8 @@ fn events_arrive_with_their_retransmissions() {
 
 /// Sends frames from one namespace to another, and returns the received ones. The kernel removes the tag of a frame, and
 /// reports it to sockets of all protocols only.
-fn transfer(ether_type: u16, frames: Vec<Vec<u8>>) -> Vec<Frame> {
+fn transfer(ether_type: u16, frames: impl Iterator<Item = Frame>) -> Vec<Frame> {
+    let frames: Vec<_> = frames.map(|frame| encoded(&frame)).collect();
     let [left, right] = [(); 2].map(|()| Namespace::new().expect("the tests run as root"));
     let path = right.path();
     let made = left.enter(|| {
