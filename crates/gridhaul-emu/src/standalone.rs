@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::{Record, Scenario};
-use gridhaul_scenario::units::{Duration, Instant};
+use gridhaul_scenario::units::Instant;
 
 use crate::error::EmulationError;
 use crate::kernel_congestion_control::KernelCongestionControls;
@@ -22,9 +22,10 @@ pub struct StandaloneNetwork {
     scenario: Scenario,
     plan: NetworkPlan,
     testbed: Testbed,
-    names: NamespaceNames,
+    /// `None` if other programs do not have to find the namespaces.
+    _names: Option<NamespaceNames>,
     /// Algorithms that routes refer to; they stay loaded as long as the routes exist.
-    controls: KernelCongestionControls,
+    _controls: KernelCongestionControls,
 }
 
 /// Endpoints of a flow of the scenario, for other programs.
@@ -52,25 +53,43 @@ impl StandaloneNetwork {
     /// # Errors
     /// A key that the kernel does not support, a name that exists or is too long, or an error of the machine.
     pub fn build(scenario: &Scenario, prefix: &str) -> Result<Self, RunError> {
+        Self::with_names(scenario, Some(prefix))
+    }
+
+    /// Creates the network of a scenario for threads and child processes of this program, which
+    /// [enter](Self::enter) its namespaces. The namespaces have no names, so that nothing remains when the program
+    /// is killed.
+    ///
+    /// # Errors
+    /// A key that the kernel does not support, or an error of the machine.
+    pub fn unnamed(scenario: &Scenario) -> Result<Self, RunError> {
+        Self::with_names(scenario, None)
+    }
+
+    fn with_names(scenario: &Scenario, prefix: Option<&str>) -> Result<Self, RunError> {
         let unsupported = unsupported_keys(scenario);
         if !unsupported.is_empty() {
             return Err(RunError::Unsupported(unsupported));
         }
         raise_open_file_limit();
         let mut plan = NetworkPlan::new(scenario)?;
-        check_names(prefix, &plan.nodes)?;
+        if let Some(prefix) = prefix {
+            check_names(prefix, &plan.nodes)?;
+        }
         let controls = KernelCongestionControls::load(&plan)?;
         plan.configure_routes_for_programs(scenario, |stack| controls.name(stack));
         for name in plan.flows.iter().flat_map(|flow| &flow.controls).flatten() {
             require_congestion_control(name).map_err(EmulationError::from)?;
         }
         let testbed = Testbed::build(&plan)?;
-        let named = plan.nodes.iter().map(|node| format!("{prefix}-{node}"));
-        let names =
-            NamespaceNames::assign(named.zip(&testbed.namespaces)).map_err(EmulationError::from)?;
+        let assign = |prefix: &str| {
+            let names = plan.nodes.iter().map(|node| format!("{prefix}-{node}"));
+            NamespaceNames::assign(names.zip(&testbed.namespaces)).map_err(EmulationError::from)
+        };
+        let names = prefix.map(assign).transpose()?;
         // Recordings have no reader, and captures would grow as long as the network exists.
         let scenario = Scenario { record: Record::default(), ..scenario.clone() };
-        Ok(Self { scenario, plan, testbed, names, controls })
+        Ok(Self { scenario, plan, testbed, _names: names, _controls: controls })
     }
 
     /// The endpoints of each flow of the scenario.
@@ -93,18 +112,41 @@ impl StandaloneNetwork {
         self.scenario.flow.keys().zip(&self.plan.flows).enumerate().map(pair).collect()
     }
 
-    /// Forwards packets until `stop` returns `true`; then removes the network.
+    /// Node and first address of the `from` end and of the `to` end of a flow; `None` if there is no such flow.
+    #[must_use]
+    pub fn ends(&self, flow: &str) -> Option<[(&str, IpAddr); 2]> {
+        let number = self.scenario.flow.get_index_of(flow)?;
+        let layout = &self.plan.flows[number];
+        let end = |side: FlowEnd| {
+            let first = Address { flow: number as u16, side, number: 0 };
+            (self.plan.nodes[layout.ends[side as usize]].as_str(), first.ip(layout.family))
+        };
+        Some([end(FlowEnd::From), end(FlowEnd::To)])
+    }
+
+    /// Runs `work` in the namespace of a node, on a new thread. Its sockets, threads and child processes stay in this
+    /// namespace.
+    ///
+    /// # Errors
+    /// There is no node of this name, or its namespace cannot be entered.
+    pub fn enter<T: Send>(
+        &self,
+        node: &str,
+        work: impl FnOnce() -> T + Send,
+    ) -> Result<T, RunError> {
+        let number = self.plan.nodes.iter().position(|name| name == node);
+        let number = number.ok_or_else(|| RunError::Invalid(format!("no node `{node}`")))?;
+        Ok(self.testbed.namespaces[number].enter(work).map_err(EmulationError::from)?)
+    }
+
+    /// Forwards packets until `stop` returns `true`. The network exists as long as this value. Outages and other events of
+    /// the scenario follow `clock`.
     ///
     /// # Errors
     /// A device was deleted.
-    pub fn run(self, stop: impl Fn() -> bool) -> Result<(), RunError> {
+    pub fn run(&self, clock: Clock, stop: impl Fn() -> bool) -> Result<(), RunError> {
         let emulator = Emulator::new(&self.scenario, &self.plan, &self.testbed.devices, 0, None)?;
-        let clock = Clock::starts_in(Duration::ZERO);
-        let outcome =
-            emulator.run((clock, &WakeupSchedule::new()), (Instant::ZERO, Instant::NEVER), stop);
-        drop(self.names);
-        drop(self.controls);
-        outcome?;
+        emulator.run((clock, &WakeupSchedule::new()), (Instant::ZERO, Instant::NEVER), stop)?;
         Ok(())
     }
 }

@@ -1,14 +1,36 @@
 //! The program `gridhaul-measure`, which `gridhaul measure` starts.
+//!
+//! Standard output carries data only; progress, warnings and errors go to standard error.
 
 #![forbid(unsafe_code)]
 
+mod args;
+mod command;
+mod terminal;
+
+use std::process::ExitCode;
+
 use clap::Parser;
 
-/// Measure power-grid protocols message by message: latency, reliability, outages, efficiency
-#[derive(Debug, Parser)]
-#[command(name = "gridhaul measure", version)]
-struct Cli {}
+use args::{Cli, Command};
 
-fn main() {
-    let _cli = Cli::parse();
+fn main() -> ExitCode {
+    let command = Cli::parse().command;
+    if command.needs_namespaces() {
+        // If this fails, the run reports the missing permission and the remedy.
+        let _ = gridhaul_linux::become_root();
+    }
+    let done = match &command {
+        Command::Efficiency(args) => command::efficiency::run(args),
+        Command::Latency(args) => command::latency::run(args),
+        Command::Outage(args) => command::outage::run(args),
+        Command::Reliability(args) => command::reliability::run(args),
+    };
+    match done {
+        Ok(code) => code,
+        Err(error) => {
+            terminal::say(format_args!("error: {error:#}"));
+            ExitCode::from(command::INVALID_INPUT)
+        }
+    }
 }

@@ -13,7 +13,7 @@ pub(super) struct Tool {
     works: &'static [&'static str],
 }
 
-const TOOLS: [Tool; 7] = [
+const TOOLS: [Tool; 8] = [
     Tool { program: "ns", package: "ns2", used_for: "the comparison with ns-2", works: &[] },
     Tool {
         program: "tshark",
@@ -43,6 +43,12 @@ const TOOLS: [Tool; 7] = [
         program: "ping",
         package: "iputils-ping",
         used_for: "programs on an emulated network",
+        works: &[],
+    },
+    Tool {
+        program: "mosquitto",
+        package: "mosquitto",
+        used_for: "measurements of MQTT",
         works: &[],
     },
     PYTHON,

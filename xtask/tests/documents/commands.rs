@@ -35,16 +35,13 @@ pub(crate) struct Programs {
 impl Programs {
     /// Reads the help texts that the tests of the command line keep, and the sources of xtask.
     pub(crate) fn read(repository: &Repository) -> Self {
-        let folder = "crates/gridhaul/tests/cli/snapshots/cli__help__";
         let mut commands = BTreeMap::new();
-        for path in repository
-            .entries()
-            .filter(|path| path.starts_with(folder) && path.ends_with("long.snap"))
-        {
-            let name = path[folder.len()..]
-                .trim_end_matches("long.snap")
-                .trim_end_matches('_')
-                .replace('_', " ");
+        for path in repository.entries().filter(|path| path.starts_with("crates/")) {
+            // `gridhaul measure` is a program of its own, with its own tests.
+            let Some((_, name)) = path.split_once("/snapshots/") else { continue };
+            let Some((_, name)) = name.split_once("__help__") else { continue };
+            let Some(name) = name.strip_suffix("long.snap") else { continue };
+            let name = name.trim_end_matches('_').replace('_', " ");
             commands.insert(name, options(&repository.read(path)));
         }
         // Programs of their own, whose options their own tests check.

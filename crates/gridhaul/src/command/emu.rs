@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::Context;
 use gridhaul::ensure_memory;
 use gridhaul_emu::{FlowEndpoints, StandaloneNetwork};
-use gridhaul_linux::remove_stale_namespaces;
+use gridhaul_linux::{Clock, remove_stale_namespaces};
 use gridhaul_report::TextTable;
+use gridhaul_scenario::units::Duration;
 
 use super::error::CommandError;
 use super::run::load;
@@ -36,7 +37,7 @@ fn up(args: &EmuUpArgs) -> Result<(), CommandError> {
     let network = StandaloneNetwork::build(&point.scenario, &args.prefix)?;
     print_tables(&[table(&network.pairs(&args.prefix))])?;
     say(format_args!("the network is up until Ctrl-C"));
-    network.run(|| stop.load(Ordering::Relaxed))?;
+    network.run(Clock::starts_in(Duration::ZERO), || stop.load(Ordering::Relaxed))?;
     Ok(())
 }
 

@@ -129,6 +129,8 @@ fn run_document(file: &Path, long: bool, first_use: impl Fn(&str) -> bool) -> us
         };
         if crate::kernel::runs(file, &line)
             || crate::emu::runs(&line)
+            // A program of its own, whose tests run these commands (crates/gridhaul-measure/tests/documents.rs).
+            || line.starts_with("gridhaul measure ")
             || line.starts_with("gridhaul paper ") && !first_use(&line)
         {
             continue;

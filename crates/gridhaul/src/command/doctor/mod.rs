@@ -5,6 +5,7 @@ mod kernel;
 
 use std::env;
 use std::fs;
+use std::path::Path;
 
 use gridhaul_report::TextTable;
 
@@ -71,6 +72,13 @@ fn features() -> Vec<Feature> {
             is_program("bpftool"),
             "tests of killed runs",
             "apt-get install bpftool",
+        ),
+        Feature::new(
+            "mosquitto",
+            // Debian installs it in a folder that is not in the PATH of users.
+            is_program("mosquitto") || Path::new("/usr/sbin/mosquitto").is_file(),
+            "`gridhaul measure`: MQTT",
+            "apt-get install mosquitto",
         ),
     ];
     #[cfg(feature = "emulation")]

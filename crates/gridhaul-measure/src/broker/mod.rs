@@ -1,0 +1,5 @@
+//! Brokers, started as child processes where a measurement needs them.
+
+mod mosquitto;
+
+pub use mosquitto::{BrokerError, Mosquitto};

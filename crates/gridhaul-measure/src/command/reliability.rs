@@ -1,0 +1,59 @@
+//! `gridhaul measure reliability`.
+
+use std::process::ExitCode;
+
+use gridhaul_measure::method::Proportion;
+use gridhaul_report::TextTable;
+
+use super::report::{create, publish, title};
+use super::run::{Run, execute};
+use crate::args::RunArgs;
+
+/// Counts what became of the messages.
+pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
+    args.out.as_deref().map_or(Ok(()), create)?;
+    let run = execute(args, |_| {})?;
+    publish(args, "reliability", &run, table(&run), [])
+}
+
+fn table(run: &Run) -> TextTable {
+    let summary = &run.outcome.summary;
+    let counts = summary.counts;
+    let accepted = counts.messages - counts.refused;
+    let rows = [
+        ("lost", summary.loss()),
+        ("corrupt", Proportion { count: counts.corrupt, of: accepted }),
+        ("reordered", Proportion { count: counts.reordered, of: accepted }),
+        ("refused by the protocol", Proportion { count: counts.refused, of: counts.messages }),
+    ];
+    let mut note = format!(
+        "bounds with 95 % confidence each, for independent messages\n{} duplicates, {} arrivals after the horizon of {} s",
+        counts.duplicates,
+        run.outcome.arrivals.after_horizon,
+        run.plan.horizon.as_secs_f64()
+    );
+    if let Some([start, end]) = summary.longest_gap() {
+        note +=
+            &format!("\nlongest time without an arrival: {:.3} s", end.since(start).as_secs_f64());
+    }
+    TextTable {
+        title: title(run),
+        headers: ["", "count", "of", "share", "at least", "at most"].map(String::from).to_vec(),
+        rows: rows.iter().map(|(name, proportion)| row(name, *proportion)).collect(),
+        key_columns: 1,
+        note: Some(note),
+    }
+}
+
+fn row(name: &str, proportion: Proportion) -> Vec<String> {
+    let [low, high] = proportion.bounds(0.95);
+    let percent = |share: f64| format!("{:.3} %", share * 100.0);
+    vec![
+        name.to_owned(),
+        proportion.count.to_string(),
+        proportion.of.to_string(),
+        proportion.share().map_or_else(|| gridhaul_report::format::UNKNOWN.into(), percent),
+        percent(low),
+        percent(high),
+    ]
+}

@@ -1,0 +1,189 @@
+//! The result of a run as JSON, chart, notes and files.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use gridhaul_measure::method::{Distribution, Proportion, findings, messages_needed};
+use gridhaul_report::chart::{Axis, LineChart, LineSeries, Stroke};
+use gridhaul_report::{TextTable, format};
+use gridhaul_scenario::units::Duration;
+use serde_json::{Map, Value, json};
+
+use super::run::{Run, write};
+use super::{FAULT, INTERRUPTED};
+use crate::args::RunArgs;
+use crate::terminal::{print, say, text};
+
+/// Shares of the quantiles: those of a box plot with whiskers at the 2nd and 98th percentile, and the tail.
+pub(super) const SHARES: [f64; 6] = [0.02, 0.25, 0.5, 0.75, 0.98, 0.999];
+
+/// Confidence of each bound.
+const CONFIDENCE: f64 = 0.95;
+
+/// Prints and writes the result of a run, with `additional` keys of the command. The exit code tells whether it is complete.
+pub(super) fn publish(
+    args: &RunArgs,
+    command: &str,
+    run: &Run,
+    mut table: TextTable,
+    additional: impl IntoIterator<Item = (&'static str, Value)>,
+) -> anyhow::Result<ExitCode> {
+    let mut summary = json(command, run);
+    for (key, value) in additional {
+        summary[key] = value;
+    }
+    let pretty = serde_json::to_string_pretty(&summary)? + "\n";
+    notes(run).iter().for_each(|note| table.add_note(note));
+    if let Some(folder) = &args.out {
+        write(&folder.join("summary.json"), &pretty)?;
+        if run.outcome.summary.from_send.count() > 0 {
+            write(&folder.join("latency.svg"), &chart(run).to_svg())?;
+        }
+        say(format_args!("results in {}", folder.display()));
+    }
+    print(&if args.json { pretty } else { text(&table) })?;
+    Ok(match &run.outcome.fault {
+        _ if run.interrupted => ExitCode::from(INTERRUPTED),
+        Some(fault) => {
+            say(format_args!("the run ended early: {fault}"));
+            ExitCode::from(FAULT)
+        }
+        None => ExitCode::SUCCESS,
+    })
+}
+
+/// The title of a table.
+pub(super) fn title(run: &Run) -> String {
+    let schedule = run.plan.schedule;
+    format!(
+        "{}, {} messages/s of {} B, {}",
+        run.protocol,
+        format::number(schedule.rate()),
+        run.plan.bytes,
+        run.network
+    )
+}
+
+/// A duration as milliseconds, with three digits after the point.
+pub(super) fn millis(duration: Option<Duration>) -> String {
+    duration.map_or_else(|| format::UNKNOWN.into(), |it| format!("{:.3}", it.as_secs_f64() * 1e3))
+}
+
+/// What limits the result.
+fn notes(run: &Run) -> Vec<String> {
+    let outcome = &run.outcome;
+    let mut notes: Vec<_> = findings(&outcome.summary).iter().map(ToString::to_string).collect();
+    let measured = outcome.summary.from_send.count();
+    for share in [0.98, 0.999] {
+        let needed = messages_needed(share);
+        if measured < needed {
+            notes.push(format!(
+                "{measured} messages are too few for an upper bound of the {} percentile: {needed} are needed",
+                if share < 0.99 { "98th" } else { "99.9th" }
+            ));
+        }
+    }
+    if let Some(refusal) = &outcome.refusal {
+        notes.push(format!("{} messages were refused: {refusal}", outcome.summary.counts.refused));
+    }
+    if let Some(fault) = &outcome.fault {
+        notes.push(format!("incomplete: {fault}"));
+    }
+    let settings: Vec<_> =
+        run.settings.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+    if !settings.is_empty() {
+        notes.push(settings.join(", "));
+    }
+    notes
+}
+
+fn json(command: &str, run: &Run) -> Value {
+    let (outcome, summary) = (&run.outcome, &run.outcome.summary);
+    let settings: Map<_, _> =
+        run.settings.iter().map(|(key, value)| (key.clone(), value.clone().into())).collect();
+    let counts = summary.counts;
+    let reconnections: Vec<_> = outcome.reconnections.iter().map(|at| at.as_secs_f64()).collect();
+    let gap = summary.longest_gap().map(|[start, end]| {
+        json!({ "start_s": start.as_secs_f64(), "duration_s": end.since(start).as_secs_f64() })
+    });
+    json!({
+        "gridhaul": env!("CARGO_PKG_VERSION"),
+        "command": command,
+        "protocol": run.protocol,
+        "settings": settings,
+        "network": run.network,
+        "rate_per_s": run.plan.schedule.rate(),
+        "message_bytes": run.plan.bytes,
+        "horizon_s": run.plan.horizon.as_secs_f64(),
+        "warm_up_messages": run.plan.schedule.warm_up_messages(),
+        "messages": counts.messages,
+        "refused": counts.refused,
+        "lost": counts.lost,
+        "corrupt": counts.corrupt,
+        "duplicates": counts.duplicates,
+        "reordered": counts.reordered,
+        "after_reconnection": counts.after_reconnection,
+        "arrived_after_horizon": outcome.arrivals.after_horizon,
+        "unidentified": outcome.arrivals.unidentified,
+        "foreign": outcome.arrivals.foreign,
+        "loss": proportion(summary.loss()),
+        "latency_from_send": distribution(&summary.from_send),
+        "latency_from_schedule": distribution(&summary.from_schedule),
+        "lateness": distribution(&summary.lateness),
+        "floor": run.floor.as_ref().map(distribution),
+        "reconnections_s": reconnections,
+        "longest_gap": gap,
+        "invalid": findings(summary).iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "fault": outcome.fault,
+    })
+}
+
+fn proportion(proportion: Proportion) -> Value {
+    let [low, high] = proportion.bounds(CONFIDENCE);
+    json!({ "count": proportion.count, "of": proportion.of, "share": proportion.share(), "low95": low, "high95": high })
+}
+
+fn distribution(distribution: &Distribution) -> Value {
+    let seconds = |duration: Option<Duration>| duration.map(Duration::as_secs_f64);
+    let quantile = |share| {
+        let quantile = distribution.quantile(share)?;
+        Some(json!({
+            "share": share,
+            "value_s": quantile.value.as_secs_f64(),
+            "low95_s": seconds(quantile.low),
+            "high95_s": seconds(quantile.high),
+        }))
+    };
+    json!({
+        "messages": distribution.count(),
+        "mean_s": seconds(distribution.mean()),
+        "max_s": seconds(distribution.max()),
+        "quantiles": SHARES.into_iter().filter_map(quantile).collect::<Vec<_>>(),
+    })
+}
+
+/// Cumulative distribution of the latency.
+fn chart(run: &Run) -> LineChart {
+    let summary = &run.outcome.summary;
+    let series = |name: &str, distribution: &Distribution| {
+        let points = distribution.cumulative().map(|(value, share)| (value.as_secs_f64(), share));
+        LineSeries::new(name, points).stroke(Stroke::Step)
+    };
+    let mut chart = LineChart::new(
+        title(run),
+        Axis::new("latency", "s").log(),
+        Axis::new("share of the messages", "").including(0.0),
+    )
+    .with(series("from the schedule", &summary.from_schedule))
+    .with(series("from the send time", &summary.from_send));
+    if let Some(floor) = run.floor.as_ref().filter(|floor| floor.count() > 0) {
+        chart = chart.with(series("floor (null protocol)", floor));
+    }
+    chart
+}
+
+/// Creates the folder of the results before the run, so that a run whose results cannot be kept does not start.
+pub(super) fn create(folder: &Path) -> anyhow::Result<()> {
+    use anyhow::Context;
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))
+}

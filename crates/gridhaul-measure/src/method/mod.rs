@@ -1,0 +1,27 @@
+//! The method of measurement, without input or output.
+//!
+//! Messages follow a fixed schedule, whatever happens to earlier ones (open loop). Each message has an intended, an actual
+//! and a receive time on one monotonic clock, and an identifier, by which [`Ledger`] tells loss, duplication, reordering and
+//! corruption apart. [`Summary`] reports order statistics with confidence bounds, and whether the lateness of the generator
+//! could explain them.
+
+mod binomial;
+mod distribution;
+mod header;
+mod ledger;
+mod message;
+mod pacing;
+mod proportion;
+mod schedule;
+mod summary;
+mod validity;
+
+pub use distribution::{Distribution, Quantile, messages_needed};
+pub use header::{HEADER_BYTES, Header, HeaderError};
+pub use ledger::{Arrivals, Ledger};
+pub use message::{Message, Phase};
+pub use pacing::sleep_until;
+pub use proportion::Proportion;
+pub use schedule::Schedule;
+pub use summary::{Counts, Summary};
+pub use validity::{Finding, findings};

@@ -1,0 +1,179 @@
+//! Summary of the messages of a run.
+
+use gridhaul_scenario::units::{Duration, Instant};
+
+use super::distribution::Distribution;
+use super::message::{Message, Phase};
+use super::proportion::Proportion;
+use super::schedule::Schedule;
+
+/// Counts of the messages after the warm-up at the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Messages of the schedule.
+    pub messages: u64,
+    /// Messages that the protocol refused, such as without a connection. They are not lost by the network.
+    pub refused: u64,
+    /// Accepted messages of which no copy arrived within the horizon.
+    pub lost: u64,
+    /// Messages of which only corrupt copies arrived; they are not counted as lost.
+    pub corrupt: u64,
+    /// Additional intact copies.
+    pub duplicates: u64,
+    /// Messages that a later one has overtaken.
+    pub reordered: u64,
+    /// Messages in a warm-up after a reconnection, whose latency is not counted.
+    pub after_reconnection: u64,
+}
+
+/// What the messages of a run show, in memory that does not depend on their number.
+#[derive(Debug, Clone)]
+pub struct Summary {
+    /// Time between two messages.
+    pub interval: Duration,
+    /// Counts.
+    pub counts: Counts,
+    /// Latency from the intended time.
+    pub from_schedule: Distribution,
+    /// Latency from the actual send time.
+    pub from_send: Distribution,
+    /// Lateness of the generator.
+    pub lateness: Distribution,
+    gaps: Gaps,
+}
+
+/// Times without an arrival.
+#[derive(Debug, Clone, Copy, Default)]
+struct Gaps {
+    last: Option<Instant>,
+    longest: Option<[Instant; 2]>,
+}
+
+impl Summary {
+    /// An empty summary of a schedule.
+    #[must_use]
+    pub fn new(schedule: &Schedule) -> Self {
+        Self {
+            interval: schedule.interval(),
+            counts: Counts::default(),
+            from_schedule: Distribution::default(),
+            from_send: Distribution::default(),
+            lateness: Distribution::default(),
+            gaps: Gaps::default(),
+        }
+    }
+
+    /// Adds a closed message, in the order of sequence numbers.
+    pub fn add(&mut self, message: &Message) {
+        if message.phase == Phase::WarmUp {
+            return;
+        }
+        let counts = &mut self.counts;
+        counts.messages += 1;
+        match (message.sent, message.received) {
+            (None, None) => counts.refused += 1,
+            (_, None) if message.corrupt_copies > 0 => counts.corrupt += 1,
+            (_, None) => counts.lost += 1,
+            _ => {}
+        }
+        counts.duplicates += u64::from(message.copies.saturating_sub(1));
+        counts.reordered += u64::from(message.reordered);
+        counts.after_reconnection += u64::from(message.phase == Phase::AfterReconnection);
+        if let Some(at) = message.received {
+            self.gaps.arrival(at);
+        }
+        if message.phase != Phase::Measured {
+            return;
+        }
+        let pairs = [
+            (&mut self.from_schedule, message.latency_from_schedule()),
+            (&mut self.from_send, message.latency_from_send()),
+            (&mut self.lateness, message.lateness()),
+        ];
+        for (distribution, duration) in pairs {
+            duration.into_iter().for_each(|duration| distribution.record(duration));
+        }
+    }
+
+    /// Lost messages among those that the protocol accepted.
+    #[must_use]
+    pub fn loss(&self) -> Proportion {
+        let Counts { messages, refused, lost, .. } = self.counts;
+        Proportion { count: lost, of: messages - refused }
+    }
+
+    /// Start and end of the longest time without an arrival, in the order of sequence numbers; `None` with fewer than two
+    /// arrivals.
+    #[must_use]
+    pub const fn longest_gap(&self) -> Option<[Instant; 2]> {
+        self.gaps.longest
+    }
+}
+
+impl Gaps {
+    fn arrival(&mut self, at: Instant) {
+        let Some(last) = self.last else {
+            self.last = Some(at);
+            return;
+        };
+        if at > last {
+            let longest = self.longest.map_or(Duration::ZERO, |[start, end]| end.since(start));
+            if at.since(last) > longest {
+                self.longest = Some([last, at]);
+            }
+            self.last = Some(at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(sequence: u64, received: Option<u64>) -> Message {
+        let at = |millis| Instant::ZERO + Duration::from_millis(millis);
+        Message {
+            sequence,
+            intended: at(sequence * 10),
+            sent: Some(at(sequence * 10)),
+            received: received.map(at),
+            copies: u32::from(received.is_some()),
+            corrupt_copies: 0,
+            reordered: false,
+            phase: Phase::Measured,
+        }
+    }
+
+    #[test]
+    fn each_message_has_one_fate() {
+        let mut summary = Summary::new(&Schedule::new(100.0, 5));
+        summary.add(&message(0, Some(20)));
+        summary.add(&message(1, None));
+        summary.add(&Message { corrupt_copies: 1, ..message(2, None) });
+        summary.add(&Message { sent: None, ..message(3, None) });
+        summary.add(&Message { copies: 3, reordered: true, ..message(4, Some(70)) });
+        summary.add(&Message { phase: Phase::WarmUp, ..message(5, None) });
+        let expected = Counts {
+            messages: 5,
+            refused: 1,
+            lost: 1,
+            corrupt: 1,
+            duplicates: 2,
+            reordered: 1,
+            after_reconnection: 0,
+        };
+        assert_eq!(summary.counts, expected);
+        assert_eq!(summary.loss(), Proportion { count: 1, of: 4 });
+        assert_eq!(summary.from_send.count(), 2);
+        let [start, end] = summary.longest_gap().unwrap();
+        assert_eq!(end.since(start), Duration::from_millis(50));
+    }
+
+    #[test]
+    fn after_a_reconnection_loss_is_counted_and_latency_is_not() {
+        let mut summary = Summary::new(&Schedule::new(100.0, 5));
+        summary.add(&Message { phase: Phase::AfterReconnection, ..message(0, Some(20)) });
+        summary.add(&Message { phase: Phase::AfterReconnection, ..message(1, None) });
+        assert_eq!((summary.counts.lost, summary.from_send.count()), (1, 0));
+    }
+}

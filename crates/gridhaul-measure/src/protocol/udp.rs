@@ -1,0 +1,98 @@
+//! UDP: one datagram for each message, without a broker.
+
+use std::io::ErrorKind;
+use std::net::{SocketAddr, UdpSocket};
+use std::time;
+
+use gridhaul_linux::{Clock, set_receive_buffer};
+use socket2::{Domain, Socket, Type};
+
+use super::{
+    Connected, Protocol, ProtocolError, Publisher, RECEIVE_WAIT, Received, Refused, Subscriber,
+};
+use crate::network::{Site, Sites};
+
+/// Receive buffer, so that a burst does not overflow it while the receiver does not run.
+const RECEIVE_BUFFER: u32 = 8 << 20;
+
+/// Largest payload of a datagram over IPv4 (RFC 768, RFC 791).
+const DATAGRAM_MAX: usize = 65_507;
+
+/// UDP.
+#[derive(Debug, Clone, Copy)]
+pub struct Udp;
+
+impl Protocol for Udp {
+    fn name(&self) -> &'static str {
+        "udp"
+    }
+
+    fn settings(&self) -> Vec<(&'static str, String)> {
+        vec![("receive_buffer", format!("{RECEIVE_BUFFER} B"))]
+    }
+
+    fn connect(&self, sites: &Sites<'_>) -> Result<Connected, ProtocolError> {
+        let receiver = open(&sites.to)?;
+        let address = receiver.local_addr().map_err(ProtocolError::socket("reading an address"))?;
+        let wait = time::Duration::from_nanos(RECEIVE_WAIT.as_nanos());
+        receiver
+            .set_read_timeout(Some(wait))
+            .map_err(ProtocolError::socket("setting a timeout"))?;
+        let sender = open(&sites.from)?;
+        let connect = format!("connecting a UDP socket to {address}");
+        sender.connect(address).map_err(ProtocolError::socket(connect))?;
+        sender.set_nonblocking(true).map_err(ProtocolError::socket("setting O_NONBLOCK"))?;
+        Ok(Connected {
+            publisher: Box::new(UdpPublisher { socket: sender }),
+            subscriber: Box::new(UdpSubscriber { socket: receiver, clock: sites.clock }),
+        })
+    }
+}
+
+/// A socket at an end, at a port that the kernel chooses.
+fn open(site: &Site<'_>) -> Result<UdpSocket, ProtocolError> {
+    let address = SocketAddr::new(site.address, 0);
+    let socket = site.enter(|| {
+        let socket = Socket::new(Domain::for_address(address), Type::DGRAM, None)?;
+        // Where the limit of the system applies, the buffer stays smaller, and losses in it are counted as losses.
+        let _ = set_receive_buffer(&socket, RECEIVE_BUFFER);
+        socket.bind(&address.into())?;
+        Ok(UdpSocket::from(socket))
+    })?;
+    socket.map_err(ProtocolError::socket(format!("opening a UDP socket at {address}")))
+}
+
+#[derive(Debug)]
+struct UdpPublisher {
+    socket: UdpSocket,
+}
+
+#[derive(Debug)]
+struct UdpSubscriber {
+    socket: UdpSocket,
+    clock: Clock,
+}
+
+impl Publisher for UdpPublisher {
+    fn publish(&mut self, message: &[u8]) -> Result<(), Refused> {
+        self.socket.send(message)?;
+        Ok(())
+    }
+}
+
+impl Subscriber for UdpSubscriber {
+    fn receive(&mut self, message: &mut Vec<u8>) -> Result<Received, ProtocolError> {
+        message.resize(DATAGRAM_MAX, 0);
+        match self.socket.recv(message) {
+            Ok(length) => {
+                let at = self.clock.now();
+                message.truncate(length);
+                Ok(Received::Message(at))
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                Ok(Received::Nothing)
+            }
+            Err(error) => Err(ProtocolError::socket("receiving a datagram")(error)),
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! MQTT with the broker behind a link of 20 ms, with and without Nagle's algorithm.
+
+use gridhaul_measure::bench::Outcome;
+use gridhaul_measure::broker::Mosquitto;
+use gridhaul_measure::method::Summary;
+use gridhaul_measure::network::{Sites, on_network};
+use gridhaul_measure::protocol::{
+    Mqtt, Protocol, ProtocolError, QualityOfService, ReconnectPolicy,
+};
+use gridhaul_scenario::units::Duration;
+
+use std::{thread, time};
+
+use crate::{millis, plan, run, scenario, turn, undisturbed};
+
+fn mqtt(broker: &Mosquitto, nodelay: bool) -> Mqtt {
+    Mqtt {
+        broker: broker.address(),
+        nodelay,
+        qos: QualityOfService::AtMostOnce,
+        one_connection: false,
+        keep_alive: Duration::from_secs(60),
+        reconnect: ReconnectPolicy::default(),
+        topic: "test-topic".into(),
+    }
+}
+
+/// Mean latency in milliseconds.
+fn mean(summary: &Summary) -> f64 {
+    summary.from_send.mean().map_or(f64::NAN, millis)
+}
+
+/// Publisher and subscriber at one end, the broker at the other; `nodelay` at all three.
+fn behind_20_ms(nodelay: bool, expected: impl Fn(&Summary) -> bool) -> Outcome {
+    let scenario = scenario("delay = \"20 ms\"", "delay = \"20 ms\"");
+    let measured = |sites: &Sites<'_>| {
+        let broker = Mosquitto::start(&sites.to, nodelay).unwrap();
+        run(&plan(100.0, 400), &mqtt(&broker, nodelay), sites)
+    };
+    undisturbed(expected, || on_network(&scenario, "test", measured).unwrap()).0
+}
+
+#[test]
+fn without_nagle_a_message_takes_two_link_delays() {
+    let Some(_turn) = turn(&["mosquitto"]) else { return };
+    let is_expected = |summary: &Summary| (40.0..42.0).contains(&mean(summary));
+    let summary = behind_20_ms(true, is_expected).summary;
+    assert_eq!((summary.counts.messages, summary.counts.lost), (400, 0), "{:?}", summary.counts);
+    assert!(is_expected(&summary), "{} ms", mean(&summary));
+}
+
+#[test]
+fn nagle_at_clients_and_broker_more_than_doubles_the_latency() {
+    let Some(_turn) = turn(&["mosquitto"]) else { return };
+    // Each of the two connections holds messages back until the previous segment is acknowledged.
+    let is_expected = |summary: &Summary| (85.0..120.0).contains(&mean(summary));
+    let summary = behind_20_ms(false, is_expected).summary;
+    assert!(is_expected(&summary), "{} ms", mean(&summary));
+    assert_eq!(summary.counts.lost, 0);
+}
+
+#[test]
+fn a_missing_broker_is_an_error_with_its_address() {
+    let Some(_turn) = turn(&["mosquitto"]) else { return };
+    let sites = Sites::loopback();
+    let mut broker = Mosquitto::start(&sites.to, true).unwrap();
+    broker.kill().unwrap();
+    let protocol = mqtt(&broker, true);
+    let error = protocol.connect(&sites).unwrap_err();
+    let text = error.to_string();
+    assert!(matches!(error, ProtocolError::Broker { .. }), "{text}");
+    assert!(text.contains(&broker.address().to_string()), "{text}");
+    assert!(text.to_lowercase().contains("refused"), "{text}");
+}
+
+/// The broker is killed in the middle of a run and is back half a second later.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a fault in the middle of a run in real time")]
+fn a_broker_that_is_killed_and_restarted_is_a_marked_gap_and_no_error() {
+    let Some(_turn) = turn(&["mosquitto"]) else { return };
+    let sites = Sites::loopback();
+    let mut broker = Mosquitto::start(&sites.to, true).unwrap();
+    let protocol = mqtt(&broker, true);
+    let plan = plan(100.0, 400);
+    let (outcome, rows) = thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::sleep(time::Duration::from_millis(2_500));
+            broker.kill().unwrap();
+            thread::sleep(time::Duration::from_millis(500));
+            broker.restart(&sites.to).unwrap();
+        });
+        run(&plan, &protocol, &sites)
+    });
+    assert_eq!(rows.len(), 500, "every message has a row");
+    let counts = outcome.summary.counts;
+    assert!(!outcome.reconnections.is_empty() && counts.refused > 10, "{counts:?}");
+    assert!(outcome.refusal.is_some_and(|reason| reason.contains("no connection")));
+    assert!(counts.after_reconnection > 0 && outcome.summary.from_send.count() > 0, "{counts:?}");
+    let [start, end] = outcome.summary.longest_gap().unwrap();
+    assert!(millis(end.since(start)) >= 450.0);
+}
+
+#[test]
+fn a_message_at_least_once_is_not_lost_on_a_link_with_losses() {
+    let Some(_turn) = turn(&["mosquitto"]) else { return };
+    let lossy = "delay = \"5 ms\", loss = { bernoulli = \"1 %\" }";
+    let measured = |sites: &Sites<'_>| {
+        let broker = Mosquitto::start(&sites.to, true).unwrap();
+        let qos = QualityOfService::AtLeastOnce;
+        run(&plan(100.0, 400), &Mqtt { qos, ..mqtt(&broker, true) }, sites)
+    };
+    let (outcome, _) = on_network(&scenario(lossy, lossy), "test", measured).unwrap();
+    let summary = &outcome.summary;
+    assert_eq!((summary.counts.messages, summary.counts.lost), (400, 0), "{:?}", summary.counts);
+    // A lost segment waits for its retransmission, at least for a round trip.
+    assert!(summary.from_send.max().is_some_and(|it| millis(it) > 30.0));
+}
