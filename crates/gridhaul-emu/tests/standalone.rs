@@ -10,7 +10,7 @@ use std::thread;
 use std::time;
 
 use gridhaul_emu::{FlowEndpoints, StandaloneNetwork};
-use gridhaul_linux::TcpInfo;
+use gridhaul_linux::{Clock, TcpInfo};
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_scenario::units::Duration;
 use rustix::net::sockopt::tcp_congestion;
@@ -50,7 +50,9 @@ fn routes_apply_the_parameters_of_stacks_to_programs() {
     let pairs = network.pairs(&prefix);
     let stop = AtomicBool::new(false);
     let found = thread::scope(|scope| {
-        let carrier = scope.spawn(|| network.run(|| stop.load(Ordering::Relaxed)));
+        let carrier = scope.spawn(|| {
+            network.run(Clock::starts_in(Duration::ZERO), || stop.load(Ordering::Relaxed))
+        });
         let found = scope.spawn(|| pairs.iter().map(ends_of).collect::<Vec<_>>()).join();
         stop.store(true, Ordering::Relaxed);
         carrier.join().expect("no panic").expect("the network ran");
