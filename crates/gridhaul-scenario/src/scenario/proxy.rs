@@ -165,7 +165,11 @@ impl Proxy {
         use ProxyMode::{Ack, None, Reflect, Snoop, Split, Spoof};
         let default = (default_buffer(), default_max_ack_delay());
         let keys = [
-            ("buffer", self.buffer != default.0, matches!(self.mode, Split | Reflect | Spoof | Snoop)),
+            (
+                "buffer",
+                self.buffer != default.0,
+                matches!(self.mode, Split | Reflect | Spoof | Snoop),
+            ),
             ("stack", self.stack.is_some(), matches!(self.mode, Split | Reflect)),
             ("max_ack_delay", self.max_ack_delay != default.1, self.mode == Ack),
             ("toward", self.toward.is_some(), matches!(self.mode, Snoop | Ack)),

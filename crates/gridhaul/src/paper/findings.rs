@@ -120,8 +120,8 @@ mod tests {
     use indexmap::IndexMap;
 
     use super::super::claim;
-    use super::super::figure::CurvePoint;
     use super::super::column_select::tests::scenario;
+    use super::super::figure::CurvePoint;
     use super::*;
 
     /// Results of one cell, recorded as differing from a tolerance of 4 to 9 kbit/s, and of one claim, recorded as failing

@@ -113,9 +113,7 @@ impl Medx {
 
 #[cfg(test)]
 mod tests {
-    use gridhaul_scenario::scenario::{
-        CongestionControlAlgorithm, LossClassifier, Profile, Stack,
-    };
+    use gridhaul_scenario::scenario::{CongestionControlAlgorithm, LossClassifier, Profile, Stack};
     use gridhaul_scenario::units::Instant;
     use proptest::prelude::*;
 
