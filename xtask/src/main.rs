@@ -1,10 +1,11 @@
-//! Development tasks of the repository: `cargo xtask test`, `cargo xtask bench`, `cargo xtask docs`.
+//! Development tasks of the repository: `cargo xtask test`, `cargo xtask bench`, `cargo xtask soak`, `cargo xtask docs`.
 
 #![forbid(unsafe_code)]
 
 mod bench;
 mod docs;
 mod process;
+mod soak;
 mod test;
 
 use std::process::ExitCode;
@@ -24,6 +25,8 @@ enum Task {
     Test(test::Options),
     /// Run the benchmarks of gridhaul and of comparable programs, and compare the results with the limits
     Bench(bench::Options),
+    /// Run tests that take long: kills of the relay
+    Soak(soak::Options),
     /// Regenerate the generated pages and golden files
     Docs,
 }
@@ -32,6 +35,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().task {
         Task::Test(options) => test::run(&options),
         Task::Bench(options) => bench::run(&options),
+        Task::Soak(options) => soak::run(&options),
         Task::Docs => docs::run(),
     };
     match result {

@@ -195,7 +195,7 @@ fn a_path_is_relative_to_the_scenario_and_the_merged_scenario_still_finds_it() {
     fs::write(&path, SCENARIO).unwrap();
     let error = trace::load_scenario(&path).unwrap_err();
     let message = error.to_string();
-    assert!(message.contains("day.toml:14:19: flow.reading.load.trace.file"), "{message}");
+    assert!(message.contains("day.toml:12:19: flow.reading.load.trace.file"), "{message}");
     assert!(message.contains("help: check the spelling"), "{message}");
     fs::write(folder.path().join("day.csv"), "time_s,bytes,member\n0,200,3\n").unwrap();
     let message = trace::load_scenario(&path).unwrap_err().to_string();
@@ -286,6 +286,6 @@ fn a_trace_that_a_sweep_or_a_change_replaces_need_not_be_there() {
     swept("'night.csv'").unwrap();
     let message = swept("'night.csv', 'dusk.csv'").unwrap_err();
     assert!(message.contains("dusk.csv: cannot read this file"), "{message}");
-    assert!(message.contains("day.toml:16:"), "the sweep names it: {message}");
+    assert!(message.contains("day.toml:14:"), "the sweep names it: {message}");
     assert_eq!(message.matches("cannot read").count(), 1, "{message}");
 }

@@ -24,6 +24,8 @@ pub(crate) struct Cli {
 /// The measurements.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Print the bytes of a message by layer: Table 5 of RESERVE D4.6 beside formulas, and other protocols
+    Efficiency(EfficiencyArgs),
     /// Measure the latency of messages at a constant rate
     Latency(RunArgs),
     /// Interrupt all links of a scenario for a time, and measure the recovery
@@ -37,9 +39,22 @@ impl Command {
     pub(crate) const fn needs_namespaces(&self) -> bool {
         match self {
             Self::Latency(args) | Self::Reliability(args) => args.scenario.is_some(),
+            Self::Efficiency(_) => false,
             Self::Outage(_) => true,
         }
     }
+}
+
+/// Arguments of `efficiency`.
+#[derive(Debug, Args)]
+pub(crate) struct EfficiencyArgs {
+    /// Bytes of the payload for the comparison of protocols
+    #[arg(long, default_value_t = 296, value_parser = clap::value_parser!(u64).range(1..=1_400))]
+    pub(crate) payload: u64,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// A protocol.

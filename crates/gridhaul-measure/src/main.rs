@@ -21,6 +21,7 @@ fn main() -> ExitCode {
         let _ = gridhaul_linux::become_root();
     }
     let done = match &command {
+        Command::Efficiency(args) => command::efficiency::run(args),
         Command::Latency(args) => command::latency::run(args),
         Command::Outage(args) => command::outage::run(args),
         Command::Reliability(args) => command::reliability::run(args),

@@ -20,7 +20,7 @@ use gridhaul_core::tcp::StackParams;
 use gridhaul_linux::{
     Clock, FrameBatch, Namespace, PacketSocket, become_root, disable_offloads, run_batch,
 };
-use gridhaul_relay::{Bridge, Counters, Interface, PacketProxy};
+use gridhaul_relay::packet::{Bridge, Counters, Interface, PacketProxy};
 use gridhaul_scenario::scenario::{Profile, Stack};
 use gridhaul_scenario::units::{Bytes, Duration, Instant};
 

@@ -1,15 +1,18 @@
-//! A relay of packets between network interfaces through the proxies of [`gridhaul_core::pep`].
+//! The relay daemon of gridhaul.
 //!
-//! [`PacketProxy`] is sans-IO: it translates between the packets of one connection and the segments of a
-//! proxy, and stores the payload. [`Bridge`] forwards Ethernet frames between two interfaces, on the monotonic
-//! clock, and passes the packets of one connection to a [`PacketProxy`].
+//! * [`log`]: the record log, which survives crashes and power failures.
+//! * [`protocol`]: records, batches and frames that a collector and a head exchange.
+//! * [`aggregate`] and [`head`]: both ends of the aggregation, as state machines without I/O.
+//! * [`run`]: the daemon, which drives both on sockets, files and the monotonic clock.
+//! * [`packet`]: packets between network interfaces, forwarded through a proxy.
 
 #![forbid(unsafe_code)]
 
-mod bridge;
-mod error;
-mod packet_proxy;
-
-pub use bridge::{Bridge, Interface};
-pub use error::Error;
-pub use packet_proxy::{Counters, PacketProxy};
+pub mod aggregate;
+mod config;
+pub mod head;
+pub mod log;
+pub mod packet;
+pub mod protocol;
+pub mod run;
+mod status_page;

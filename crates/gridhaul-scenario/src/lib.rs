@@ -6,10 +6,12 @@
 pub mod answer;
 pub mod backend;
 pub mod reference;
+pub mod relay;
 pub mod scenario;
 pub mod schema;
 pub mod units;
 
 pub use answer::Answer;
 pub use backend::Backend;
+pub use relay::RelayConfig;
 pub use scenario::Scenario;

@@ -4,12 +4,21 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
 use crate::answer::Answer;
+use crate::relay::RelayConfig;
 use crate::scenario::Scenario;
 
 /// JSON Schema (2020-12) of a scenario file.
 #[must_use]
 pub fn json_schema() -> Value {
     let mut schema = schema::<Scenario>("gridhaul scenario");
+    without_null(&mut schema);
+    schema
+}
+
+/// JSON Schema (2020-12) of the configuration of a relay.
+#[must_use]
+pub fn relay_schema() -> Value {
+    let mut schema = schema::<RelayConfig>("gridhaul relay configuration");
     without_null(&mut schema);
     schema
 }

@@ -44,6 +44,10 @@ impl Programs {
             let name = name.trim_end_matches('_').replace('_', " ");
             commands.insert(name, options(&repository.read(path)));
         }
+        // Programs of their own, whose options their own tests check.
+        for program in ["measure", "relay"] {
+            commands.entry(program.to_owned()).or_default();
+        }
         let sources = repository
             .entries()
             .filter(|path| path.starts_with("xtask/src/") && repository.is_file(path));

@@ -20,6 +20,8 @@ pub(crate) struct Vocabulary {
     /// Words in backticks in the reference of answers and of series.
     words: BTreeSet<String>,
     schema: Value,
+    /// Keys of the configuration of a relay.
+    relay: Option<Box<Self>>,
 }
 
 impl Vocabulary {
@@ -27,20 +29,24 @@ impl Vocabulary {
         let schema = repository.read("docs/reference/scenario.schema.json");
         let pages = ["docs/reference/answer.md", "docs/reference/series.md"]
             .map(|path| repository.page(path));
-        Self::new(&pages, serde_json::from_str(&schema).expect("the schema is JSON"))
+        let relay = repository.read("docs/reference/relay.schema.json");
+        let parsed = |text: &str| serde_json::from_str(text).expect("the schema is JSON");
+        let relay = Some(Box::new(Self::new(&[], parsed(&relay))));
+        Self { relay, ..Self::new(&pages, parsed(&schema)) }
     }
 
     fn new(references: &[Page], schema: Value) -> Self {
         let mut words: BTreeSet<_> =
             references.iter().flat_map(Page::code_spans).map(|span| span.text).collect();
         words.extend(property_names(&schema));
-        Self { words, schema }
+        Self { words, schema, relay: None }
     }
 
     /// Whether a word is a metric, a column or a key.
     pub(crate) fn has_word(&self, word: &str) -> bool {
         let base = word.strip_suffix("_ci95").or_else(|| word.strip_suffix("_n")).unwrap_or(word);
-        self.words.contains(word) || self.words.contains(base)
+        let of_relay = self.relay.as_ref().is_some_and(|relay| relay.words.contains(word));
+        self.words.contains(word) || self.words.contains(base) || of_relay
     }
 
     /// Words of code spans that look like a metric or a key and are none.
@@ -118,7 +124,10 @@ impl Vocabulary {
             ));
         }
         let starts = self.starts(parts[0]);
-        let known = starts.is_empty() || starts.iter().any(|start| self.leads(start, &parts[1..]));
+        let of_relay = self.relay.as_ref().is_some_and(|relay| relay.leads(&relay.schema, &parts));
+        let known = of_relay
+            || starts.is_empty()
+            || starts.iter().any(|start| self.leads(start, &parts[1..]));
         (!known).then(|| {
             format!("names a key `{key}`, which docs/reference/scenario.schema.json does not have; correct the key")
         })

@@ -1,5 +1,6 @@
 //! The commands.
 
+pub(crate) mod efficiency;
 pub(crate) mod latency;
 pub(crate) mod outage;
 pub(crate) mod reliability;

@@ -20,6 +20,18 @@ pub fn scenario_reference() -> String {
     page
 }
 
+/// Reference of the configuration of a relay, as Markdown.
+#[must_use]
+pub fn relay_reference() -> String {
+    let mut page = String::from(RELAY_HEAD);
+    section::write_all(&mut page, &schema::relay_schema(), "Top level");
+    page += UNITS_HEAD;
+    unit_row::<Duration>(&mut page, "time");
+    unit_row::<Bytes>(&mut page, "size");
+    page += "\n`kB` is 1000 B and `KiB` 1024 B.\n";
+    page
+}
+
 /// Reference of the answer, as Markdown: its structure and all columns.
 #[must_use]
 pub fn answer_reference() -> String {
@@ -110,6 +122,16 @@ const SCENARIO_HEAD: &str = "\
 A scenario is a TOML file of at most 4 MB. Quantities are texts with a unit. Unknown keys and
 inconsistent values are errors. Editors can use `scenario.schema.json` for completion. The
 [glossary](../glossary.md) explains terms.
+";
+
+const RELAY_HEAD: &str = "\
+# The relay configuration
+
+<!-- Generated from the types in crates/gridhaul-scenario by `GRIDHAUL_UPDATE=1 cargo test`. -->
+
+`gridhaul-relay` reads a TOML file of at most 4 MB. Quantities are texts with a unit. Unknown keys and inconsistent values are
+errors: `gridhaul-relay check FILE` reports them with their lines. Editors can use `relay.schema.json` for completion. The
+[guide](../guides/relay.md) has examples.
 ";
 
 const ANSWER_HEAD: &str = "\

@@ -41,6 +41,7 @@ pub use compression::{COMPRESSIBLE_HEADER, Compression};
 pub use directions::{Directions, assigned_member};
 pub use error::{Diagnostic, ScenarioError, SourceLocation};
 pub use file::{ScenarioFile, in_toml_terms};
+pub(crate) use file::{read_file, read_text};
 pub use flow::{Flow, Transport};
 pub use ip::IpVersion;
 pub use line_noise::{Noise, NoiseTiming, Shadowing};

@@ -1,5 +1,6 @@
 //! `gridhaul paper`: reproduces the experiments of a paper and checks every published figure.
 
+use std::ffi::OsString;
 use std::path::Path;
 
 use anyhow::anyhow;
@@ -7,17 +8,54 @@ use gridhaul::paper::{Paper, Reproduction};
 use gridhaul_report::TextTable;
 
 use super::error::CommandError;
+use super::program::start_program;
 use super::run::{json, shown};
 use crate::args::PaperArgs;
 use crate::results_folder::Destination;
 use crate::terminal::{Terminal, print, print_tables, say};
 
+/// A paper without scenarios, which a program of its own reproduces.
+struct MeasuredPaper {
+    name: &'static str,
+    figures: usize,
+    title: &'static str,
+    source: &'static str,
+    program: &'static str,
+    command: &'static str,
+}
+
+const MEASURED: [MeasuredPaper; 1] = [MeasuredPaper {
+    name: "reserve",
+    // The cells of Table 5.
+    figures: 28,
+    title: "5G extended functionality integration and testing (deliverable D4.6)",
+    source: "Project RESERVE, 2018; Ericsson and RWTH Aachen",
+    program: "gridhaul-measure",
+    command: "efficiency",
+}];
+
 /// Reproduces a paper, or lists all papers.
 pub(crate) fn run(args: &PaperArgs) -> Result<(), CommandError> {
-    match &args.name {
-        None => list(&Paper::all()?),
-        Some(name) => check(Paper::named(name)?, args),
+    let Some(name) = &args.name else { return list(&Paper::all()?) };
+    match MEASURED.iter().find(|paper| paper.name == name) {
+        Some(paper) => measure(paper, args),
+        None => check(Paper::named(name)?, args),
     }
+}
+
+/// Starts the program of a measured paper, which prints its results.
+fn measure(paper: &MeasuredPaper, args: &PaperArgs) -> Result<(), CommandError> {
+    let output = &args.output;
+    if output.out.is_some() || output.svg {
+        let option = if output.svg { "--svg" } else { "--out" };
+        return Err(CommandError::Input(anyhow!(
+            "paper {}: unexpected {option}: the tables are printed only\n  help: use --json for data",
+            paper.name
+        )));
+    }
+    let json = output.common.json.then(|| OsString::from("--json"));
+    let arguments: Vec<_> = [OsString::from(paper.command)].into_iter().chain(json).collect();
+    start_program(paper.program, &arguments)
 }
 
 fn list(papers: &[Paper]) -> Result<(), CommandError> {
@@ -25,9 +63,12 @@ fn list(papers: &[Paper]) -> Result<(), CommandError> {
         let figures = paper.figures().to_string();
         vec![paper.name.into(), figures, paper.title().into(), paper.source().into()]
     };
+    let measured = |paper: &MeasuredPaper| {
+        vec![paper.name.into(), paper.figures.to_string(), paper.title.into(), paper.source.into()]
+    };
     let table = TextTable {
         headers: ["name", "figures", "title", "source"].map(String::from).to_vec(),
-        rows: papers.iter().map(row).collect(),
+        rows: papers.iter().map(row).chain(MEASURED.iter().map(measured)).collect(),
         key_columns: 4,
         ..TextTable::default()
     };

@@ -114,6 +114,7 @@ fn invalid_arguments_are_refused_with_the_option_and_the_expectation() {
         refused(&desk, &line, &[option, "run --on emu", instead, "unexpected"]);
     }
     refused(&desk, "paper nothing", &["nothing", "hybrid"]);
+    refused(&desk, "paper reserve --svg", &["reserve", "--svg", "--json"]);
     assert_eq!(desk.text("mine.txt"), "mine");
 }
 

@@ -156,6 +156,7 @@ fn papers_are_listed_and_every_scenario_of_the_repository_is_valid() {
     let desk = Desk::new();
     let done = desk.run("paper");
     assert!(done.code == Some(0) && done.out.contains("hybrid"), "{done:?}");
+    assert!(done.out.contains("reserve"), "{done:?}");
     for entry in std::fs::read_dir(repository().join("scenarios")).unwrap() {
         let path = entry.unwrap().path();
         let done = desk.run(&format!("check '{}'", path.display()));

@@ -154,6 +154,34 @@ impl ScenarioFile {
     }
 }
 
+/// Reads a file of another format than a scenario with the same error messages; `check` finds inconsistent values.
+pub(crate) fn read_text<T: serde::de::DeserializeOwned>(
+    text: &str,
+    file: &str,
+    check: impl FnOnce(&T) -> Vec<Diagnostic>,
+) -> Result<T, ScenarioError> {
+    let fail = |diagnostic| ScenarioError::one(file, diagnostic);
+    if text.len() as u64 > SIZE_MAX {
+        return Err(fail(too_large()));
+    }
+    let table = DeTable::parse(text).map_err(|error| fail(explain::syntax(&error, text)))?;
+    let document = Document::new(text, table.clone());
+    let read = T::deserialize(toml::Deserializer::from(table))
+        .map_err(|error| fail(explain::types(&error, &document)))?;
+    let diagnostics = check(&read);
+    if diagnostics.is_empty() { Ok(read) } else { Err(located(file, &document, diagnostics)) }
+}
+
+/// Reads a file as [`read_text`] does.
+pub(crate) fn read_file<T: serde::de::DeserializeOwned>(
+    path: &Path,
+    check: impl FnOnce(&T) -> Vec<Diagnostic>,
+) -> Result<T, ScenarioError> {
+    let name = Scenario::name_of(path);
+    let text = text_of(path).map_err(|diagnostic| ScenarioError::one(&name, diagnostic))?;
+    read_text(&text, &name, check)
+}
+
 /// A message of the TOML or JSON parser without names of Rust types, and the remedy.
 #[must_use]
 pub fn in_toml_terms(message: &str) -> (String, String) {

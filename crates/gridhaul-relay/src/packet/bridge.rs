@@ -10,7 +10,7 @@ use gridhaul_core::wire::{EtherType, EthernetFrame, EthernetHeader};
 use gridhaul_linux::{Clock, EventFlags, FrameBatch, PacketSocket, Poll};
 use gridhaul_scenario::units::Instant;
 
-use crate::{Error, PacketProxy};
+use super::{Error, PacketProxy};
 
 /// A network interface that receives and sends Ethernet frames without blocking.
 pub trait Interface: AsFd + fmt::Debug {

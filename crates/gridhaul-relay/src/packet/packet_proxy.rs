@@ -8,7 +8,7 @@ use gridhaul_core::wire::{
 };
 use gridhaul_scenario::units::Instant;
 
-use crate::Error;
+use super::Error;
 
 /// A proxy with a store for its payload, which receives and sends IP packets.
 ///

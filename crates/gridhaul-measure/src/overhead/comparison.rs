@@ -1,0 +1,25 @@
+//! One message in each protocol, on the publisher's leg.
+
+use super::{LayerBytes, LowerLayers, amqp_1_0, mqtt};
+use crate::reserve::{AMQP_NAMES, MQTT_PUBLISH, SAMPLED_VALUES_NAMES};
+
+/// A message of this payload in each protocol: one packet without acknowledgement, with the names of
+/// [`crate::reserve`], and for AMQP 1.0 link 0 and delivery numbers above 255 with a tag of 4 bytes.
+#[must_use]
+pub fn messages(payload: u64) -> Vec<(&'static str, LayerBytes)> {
+    let version_5 = mqtt::Publish { version_5: true, ..MQTT_PUBLISH };
+    let transfer = amqp_1_0::Transfer { handle: 0, delivery: 256, tag: 4 };
+    let (frame, udp, tcp) = (LowerLayers::ETHERNET, LowerLayers::UDP_IPV4, LowerLayers::TCP_IPV4);
+    let protocols = [
+        ("Sampled Values", frame, SAMPLED_VALUES_NAMES.overhead(payload)),
+        ("UDP", udp, 0),
+        ("MQTT 3.1.1, QoS 0", tcp, MQTT_PUBLISH.overhead(payload)),
+        ("MQTT 5.0, QoS 0", tcp, version_5.overhead(payload)),
+        ("AMQP 1.0", tcp, transfer.overhead(payload)),
+        ("AMQP 0-9-1", tcp, AMQP_NAMES.publish_overhead()),
+    ];
+    let bytes = |(name, lower, protocol): (_, _, u64)| {
+        (name, LayerBytes::new(lower, 1.0, protocol as f64, payload as f64))
+    };
+    protocols.map(bytes).into()
+}

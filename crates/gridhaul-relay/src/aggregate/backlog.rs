@@ -1,0 +1,181 @@
+//! Records that the head has not confirmed: in memory, or in the log.
+
+use std::collections::VecDeque;
+
+use crate::log::{LogError, LogReader, Storage};
+use crate::protocol::{Batch, batches};
+
+/// The unconfirmed records of one shard.
+#[derive(Debug)]
+pub(super) enum Backlog<S: Storage> {
+    Memory(MemoryBacklog),
+    Log(LogBacklog<S>),
+}
+
+/// Batches in memory, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct MemoryBacklog {
+    batches: VecDeque<(u64, u64, Vec<u8>)>,
+    bytes: u64,
+    /// Number of batches that were sent on the present connection.
+    sent: usize,
+}
+
+/// A position in the log.
+#[derive(Debug)]
+pub(super) struct LogBacklog<S: Storage> {
+    storage: S,
+    epoch: u64,
+    shard: u16,
+    reader: LogReader<S>,
+    /// End of the durable part of the log.
+    limit: u64,
+    /// Batches of the entry that was read last: position of the entry, batch.
+    read: VecDeque<(u64, Vec<u8>)>,
+    /// Batches that were sent and are not confirmed: next sequence number, position of their entry.
+    sent: VecDeque<(u64, u64)>,
+    /// Everything before this position is confirmed.
+    confirmed: u64,
+    /// Batches that end at or before this sequence number are not sent.
+    skip: u64,
+}
+
+/// A batch to send.
+pub(super) struct NextBatch {
+    pub first: u64,
+    pub next: u64,
+    pub bytes: Vec<u8>,
+}
+
+impl<S: Storage + Clone> Backlog<S> {
+    pub(super) fn log(storage: S, epoch: u64, shard: u16, start: u64, limit: u64) -> Self {
+        let reader = LogReader::new(storage.clone(), epoch, start);
+        Self::Log(LogBacklog {
+            storage,
+            epoch,
+            shard,
+            reader,
+            limit,
+            read: VecDeque::new(),
+            sent: VecDeque::new(),
+            confirmed: start,
+            skip: 0,
+        })
+    }
+
+    /// Adds batches in memory.
+    pub(super) fn push(&mut self, group: &[u8]) {
+        let Self::Memory(memory) = self else { return };
+        for batch in batches(group).map_while(Result::ok) {
+            memory.bytes += batch.bytes.len() as u64;
+            memory.batches.push_back((batch.first, batch.next(), batch.bytes.to_vec()));
+        }
+    }
+
+    /// The log is durable up to a position.
+    pub(super) fn set_limit(&mut self, end: u64) {
+        if let Self::Log(log) = self {
+            log.limit = end;
+        }
+    }
+
+    /// A new connection begins, on which records from `next` on are sent.
+    pub(super) fn rewind(&mut self, next: u64) {
+        self.confirm(next);
+        match self {
+            Self::Memory(memory) => memory.sent = 0,
+            Self::Log(log) => {
+                log.reader = LogReader::new(log.storage.clone(), log.epoch, log.confirmed);
+                log.read.clear();
+                log.sent.clear();
+                log.skip = next;
+            }
+        }
+    }
+
+    /// All records before `next` are durable at the head.
+    pub(super) fn confirm(&mut self, next: u64) {
+        match self {
+            Self::Memory(memory) => {
+                while memory.batches.front().is_some_and(|(_, end, _)| *end <= next) {
+                    let (_, _, bytes) = memory.batches.pop_front().expect("there is a batch");
+                    memory.bytes -= bytes.len() as u64;
+                    memory.sent = memory.sent.saturating_sub(1);
+                }
+            }
+            Self::Log(log) => {
+                while log.sent.front().is_some_and(|(end, _)| *end <= next) {
+                    log.sent.pop_front();
+                }
+                log.update_confirmed();
+            }
+        }
+    }
+
+    /// The next batch to send on the present connection, if it has at most `credit` bytes.
+    pub(super) fn next(&mut self, credit: u64) -> Result<Option<NextBatch>, LogError> {
+        match self {
+            Self::Memory(memory) => {
+                let Some((first, next, bytes)) = memory.batches.get(memory.sent) else {
+                    return Ok(None);
+                };
+                if bytes.len() as u64 > credit {
+                    return Ok(None);
+                }
+                memory.sent += 1;
+                Ok(Some(NextBatch { first: *first, next: *next, bytes: bytes.clone() }))
+            }
+            Self::Log(log) => log.next(credit),
+        }
+    }
+
+    /// Bytes that the head has not confirmed. `end` is the end of the log.
+    pub(super) fn size(&self, end: u64) -> u64 {
+        match self {
+            Self::Memory(memory) => memory.bytes,
+            Self::Log(log) => end.saturating_sub(log.confirmed),
+        }
+    }
+
+    /// Position in the log up to which this shard needs no entry.
+    pub(super) const fn confirmed_position(&self) -> u64 {
+        match self {
+            Self::Memory(_) => 0,
+            Self::Log(log) => log.confirmed,
+        }
+    }
+}
+
+impl<S: Storage> LogBacklog<S> {
+    fn next(&mut self, credit: u64) -> Result<Option<NextBatch>, LogError> {
+        while self.read.is_empty() {
+            let Some(entry) = self.reader.next(self.limit)? else {
+                self.update_confirmed();
+                return Ok(None);
+            };
+            for batch in batches(entry.payload).map_while(Result::ok) {
+                if batch.shard == self.shard && batch.next() > self.skip {
+                    self.read.push_back((entry.position, batch.bytes.to_vec()));
+                }
+            }
+        }
+        let (position, bytes) = &self.read[0];
+        if bytes.len() as u64 > credit {
+            return Ok(None);
+        }
+        let Ok(Some(Batch { first, count, .. })) = Batch::read(bytes) else {
+            unreachable!("the batch was verified when it was read");
+        };
+        let next = first + u64::from(count);
+        self.sent.push_back((next, *position));
+        let (_, bytes) = self.read.pop_front().expect("there is a batch");
+        Ok(Some(NextBatch { first, next, bytes }))
+    }
+
+    fn update_confirmed(&mut self) {
+        let unconfirmed = self.sent.front().map(|(_, position)| *position);
+        let unsent = self.read.front().map(|(position, _)| *position);
+        self.confirmed =
+            unconfirmed.or(unsent).unwrap_or_else(|| self.reader.position()).max(self.confirmed);
+    }
+}

@@ -1,0 +1,329 @@
+//! The state machine of a collector.
+
+use std::collections::VecDeque;
+
+use gridhaul_core::pep::aggregation::Framing;
+
+use super::backlog::{Backlog, MemoryBacklog};
+use super::meter::{Meter, MeterId, MeterStatus, MeterTable};
+use super::recovery::CollectorState;
+use super::settings::{Settings, Tier};
+use super::shard::{Awaiting, AwaitingKind, Shard};
+use crate::log::Storage;
+use crate::protocol::framing::{MalformedStream, MessageFraming};
+use crate::protocol::{DATA_MAX, Identity, Record, ResetCause};
+
+/// A collector.
+#[derive(Debug)]
+pub struct Aggregate<S: Storage> {
+    pub(super) settings: Settings,
+    pub(super) epoch: u64,
+    pub(super) meters: MeterTable,
+    pub(super) shards: Vec<Shard<S>>,
+    pub(super) next_meter: u64,
+    pub(super) events: VecDeque<Event>,
+    /// Sequence number after the last record of each shard that is part of a group, durable or not.
+    pub(super) grouped: Vec<u64>,
+    /// A group is being written.
+    pub(super) is_writing: bool,
+    /// End of the log, and of its durable part.
+    pub(super) log_end: u64,
+    /// Bytes in the present segment.
+    pub(super) segment_used: u64,
+    pub(super) at_risk: u64,
+    /// Counts how often the backlog fell below half of its limit.
+    share_round: u32,
+    is_over_half: bool,
+}
+
+/// What the caller has to do with a meter's connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// Send these bytes, and report them with [`Aggregate::handle_down_written`].
+    Down {
+        /// The meter.
+        meter: MeterId,
+        /// Data of the server.
+        bytes: Vec<u8>,
+    },
+    /// Send FIN after all data.
+    SendFin(MeterId),
+    /// Both directions are complete: close the connection. The meter no longer exists.
+    Close(MeterId),
+    /// Send RST. The meter no longer exists.
+    Reset(MeterId, ResetCause),
+}
+
+impl<S: Storage + Clone> Aggregate<S> {
+    /// A collector that continues with these numbers. `log` is the storage of its log and the start and end of the
+    /// entries in it; tiers other than [`Tier::Local`] have none.
+    pub fn new(
+        settings: Settings,
+        epoch: u64,
+        state: &CollectorState,
+        log: Option<(S, u64, u64)>,
+    ) -> Self {
+        let number = |shard: u16| state.next.get(usize::from(shard)).copied().unwrap_or(0);
+        let backlog = |shard| match &log {
+            Some((storage, start, end)) => {
+                Backlog::log(storage.clone(), epoch, shard, *start, *end)
+            }
+            None => Backlog::Memory(MemoryBacklog::default()),
+        };
+        // Records of a former configuration with more shards may wait in the log.
+        let count = settings.shards.max(u16::try_from(state.next.len()).unwrap_or(u16::MAX));
+        let shards = (0..count)
+            .map(|shard| Shard::new(epoch, shard, number(shard), backlog(shard)))
+            .collect();
+        let mut aggregate = Self {
+            epoch,
+            meters: MeterTable::default(),
+            shards,
+            next_meter: state.next_meter,
+            events: VecDeque::new(),
+            grouped: (0..count).map(number).collect(),
+            is_writing: false,
+            log_end: log.map_or(0, |(_, _, end)| end),
+            segment_used: 0,
+            at_risk: 0,
+            share_round: 0,
+            is_over_half: false,
+            settings,
+        };
+        if state.next_meter > 0 {
+            for shard in &mut aggregate.shards {
+                shard.push(&Record::Restart { first_meter: state.next_meter });
+            }
+        }
+        aggregate
+    }
+
+    /// A meter has connected.
+    pub fn open_meter(&mut self, identity: Identity<'_>, framing: MessageFraming) -> MeterId {
+        let number = self.next_meter;
+        self.next_meter += 1;
+        let shard = shard_of(number, self.settings.shards);
+        self.shards[usize::from(shard)].push(&Record::Open { meter: number, identity });
+        self.meters.insert(Meter {
+            number,
+            received: 0,
+            durable: 0,
+            down_expected: 0,
+            down_written: 0,
+            framing,
+            share_used: 0,
+            share_round: self.share_round,
+            shard,
+            eof: false,
+            eof_durable: false,
+            server_fin: false,
+            fin_sent: false,
+        })
+    }
+
+    /// Number of bytes of a meter that can be accepted now. At 0, the caller does not read the socket, so that the
+    /// receive window closes.
+    #[must_use]
+    pub fn acceptable(&self, id: MeterId) -> u64 {
+        let Some(meter) = self.meters.get(id).filter(|meter| !meter.eof) else { return 0 };
+        let own = self.settings.at_risk_per_meter.saturating_sub(meter.received - meter.durable);
+        let all = self.settings.at_risk.saturating_sub(self.at_risk);
+        own.min(all).min(self.backlog_share(meter))
+    }
+
+    /// Free space in the backlog for one meter. The second half is divided evenly: a meter that sends much while the
+    /// head is unreachable leaves space for the others.
+    fn backlog_share(&self, meter: &Meter) -> u64 {
+        let (size, limit) = (self.backlog_size(), self.settings.backlog);
+        let free = limit.saturating_sub(size);
+        if size * 2 < limit {
+            return free;
+        }
+        let share = limit / 2 / self.meters.len().max(1) as u64;
+        let used = if meter.share_round == self.share_round { meter.share_used } else { 0 };
+        share.saturating_sub(used).min(free)
+    }
+
+    /// Bytes of records that the head has not confirmed.
+    #[must_use]
+    pub fn backlog_size(&self) -> u64 {
+        let sizes = self.shards.iter().map(|shard| shard.backlog.size(self.log_end));
+        let stored: u64 = match self.settings.tier {
+            Tier::Local => sizes.max().unwrap_or(0),
+            _ => sizes.sum(),
+        };
+        stored + self.shards.iter().map(|shard| shard.unfinished() as u64).sum::<u64>()
+    }
+
+    /// Data of a meter has arrived, at most [`Self::acceptable`] bytes.
+    ///
+    /// # Errors
+    /// The stream does not follow its framing. The meter is reset, by an event.
+    pub fn handle_data(&mut self, id: MeterId, bytes: &[u8]) -> Result<(), MalformedStream> {
+        let over_half = self.backlog_size() * 2 >= self.settings.backlog;
+        if self.is_over_half && !over_half {
+            self.share_round = self.share_round.wrapping_add(1);
+        }
+        self.is_over_half = over_half;
+        if let Some(meter) = self.meters.get_mut(id) {
+            if meter.share_round != self.share_round {
+                meter.share_round = self.share_round;
+                meter.share_used = 0;
+            }
+            meter.share_used += if over_half { bytes.len() as u64 } else { 0 };
+        }
+        let mut rest = bytes;
+        while let (false, Some(meter)) = (rest.is_empty(), self.meters.get_mut(id)) {
+            let piece = &rest[..rest.len().min(DATA_MAX)];
+            let (length, ends_message) = match meter.framing.next_message_end(piece) {
+                Ok(Framing::End(end)) => (end, true),
+                Ok(Framing::Incomplete) => (piece.len(), false),
+                Err(error) => {
+                    self.abort(id, ResetCause::Framing);
+                    return Err(error);
+                }
+            };
+            let (data, after) = rest.split_at(length);
+            let (number, offset) = (meter.number, meter.received);
+            meter.received += length as u64;
+            let end = meter.received;
+            self.at_risk += length as u64;
+            let record = Record::Data { meter: number, offset, ends_message, bytes: data };
+            self.push(id, &record, Some(AwaitingKind::Data(end)));
+            rest = after;
+        }
+        Ok(())
+    }
+
+    /// No byte has arrived for the time that ends a message, with [`MessageFraming::IdleGap`].
+    pub fn handle_idle_gap(&mut self, id: MeterId) {
+        let Some(meter) = self.meters.get(id) else { return };
+        let (meter, offset) = (meter.number, meter.received);
+        self.push(id, &Record::Data { meter, offset, ends_message: true, bytes: &[] }, None);
+    }
+
+    /// FIN of a meter has arrived.
+    pub fn handle_fin(&mut self, id: MeterId) {
+        let Some(meter) = self.meters.get_mut(id).filter(|meter| !meter.eof) else { return };
+        meter.eof = true;
+        let (meter, offset) = (meter.number, meter.received);
+        self.push(id, &Record::Eof { meter, offset }, Some(AwaitingKind::Eof));
+    }
+
+    /// The connection of a meter has failed, or is ended by the caller. The meter no longer exists.
+    pub fn handle_reset(&mut self, id: MeterId, cause: ResetCause) {
+        if let Some(meter) = self.meters.get(id) {
+            let meter = meter.number;
+            self.push(id, &Record::Reset { meter, cause }, None);
+            self.forget(id);
+        }
+    }
+
+    /// Resets a meter and notifies the caller.
+    pub(super) fn abort(&mut self, id: MeterId, cause: ResetCause) {
+        self.handle_reset(id, cause);
+        self.events.push_back(Event::Reset(id, cause));
+    }
+
+    pub(super) fn forget(&mut self, id: MeterId) {
+        if let Some(meter) = self.meters.remove(id) {
+            self.at_risk -= meter.received - meter.durable;
+        }
+    }
+
+    fn push(&mut self, id: MeterId, record: &Record<'_>, awaiting: Option<AwaitingKind>) {
+        let Some(meter) = self.meters.get(id) else { return };
+        let shard = &mut self.shards[usize::from(meter.shard)];
+        let sequence = shard.push(record);
+        if let Some(kind) = awaiting {
+            shard.awaiting.push_back(Awaiting { sequence, meter: id, kind });
+        }
+    }
+
+    /// Whether a group is being written.
+    #[must_use]
+    pub const fn is_writing(&self) -> bool {
+        self.is_writing
+    }
+
+    /// What the caller has to do next.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Position in the log before which no entry is needed any more.
+    #[must_use]
+    pub fn confirmed_position(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.backlog.confirmed_position()).min().unwrap_or(0)
+    }
+
+    /// End of the durable part of the log.
+    #[must_use]
+    pub const fn log_end(&self) -> u64 {
+        self.log_end
+    }
+
+    /// Bytes of all meters that were accepted and are not stored as the tier demands.
+    #[must_use]
+    pub const fn bytes_at_risk(&self) -> u64 {
+        self.at_risk
+    }
+
+    /// Number of shards: of the settings, or more if the log was written with more.
+    #[must_use]
+    pub const fn shard_count(&self) -> u16 {
+        self.shards.len() as u16
+    }
+
+    /// Number of open meters.
+    #[must_use]
+    pub fn meter_count(&self) -> usize {
+        self.meters.len()
+    }
+
+    /// Positions of a meter; `None` if the meter does not exist.
+    #[must_use]
+    pub fn status(&self, id: MeterId) -> Option<MeterStatus> {
+        self.meters.get(id).map(Meter::status)
+    }
+
+    /// The meter with this number.
+    #[must_use]
+    pub fn find(&self, number: u64) -> Option<MeterId> {
+        self.meters.find(number)
+    }
+
+    /// Positions of all open meters, in the order in which they connected.
+    pub fn meters(&self) -> impl Iterator<Item = MeterStatus> {
+        self.meters.iter().map(|(_, meter)| meter.status())
+    }
+
+    /// Random number that identifies the sequence of records.
+    #[must_use]
+    pub const fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// The settings.
+    #[must_use]
+    pub const fn settings(&self) -> &Settings {
+        &self.settings
+    }
+}
+
+impl Meter {
+    fn status(&self) -> MeterStatus {
+        MeterStatus {
+            number: self.number,
+            received: self.received,
+            durable: self.durable,
+            down: self.down_written,
+            is_ended: self.eof,
+        }
+    }
+}
+
+/// Shard of a meter.
+const fn shard_of(number: u64, shards: u16) -> u16 {
+    (number % shards as u64) as u16
+}

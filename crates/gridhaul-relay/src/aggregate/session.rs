@@ -1,0 +1,206 @@
+//! The upstream connection of a shard: frames to and from the head.
+
+use thiserror::Error;
+
+use super::machine::{Aggregate, Event};
+use super::meter::MeterId;
+use super::settings::Tier;
+use crate::log::{LogError, Storage};
+use crate::protocol::{Close, Frame, Hello, Welcome};
+
+/// Why an upstream connection must be closed.
+#[derive(Debug, Error)]
+pub enum SessionError {
+    /// The head has refused the collector.
+    #[error("the head refuses this collector: {0}")]
+    Refused(String),
+    /// A frame at the wrong time, or with wrong numbers.
+    #[error("unexpected frame from the head: {0}")]
+    Protocol(&'static str),
+    /// The log cannot be read.
+    #[error(transparent)]
+    Log(#[from] LogError),
+}
+
+/// State of the upstream connection of a shard.
+#[derive(Debug, Default)]
+pub(super) struct Session {
+    pub state: SessionState,
+    /// The run of the head to which server connections belong.
+    pub instance: Option<u64>,
+    /// Bytes of batches that were sent and may be sent on this connection.
+    pub sent: u64,
+    pub credit: u64,
+    /// Sequence number of the next record that the head expects; `None` before the first batch of a connection.
+    pub expected: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum SessionState {
+    #[default]
+    Disconnected,
+    /// HELLO was sent.
+    Introduced,
+    Established,
+}
+
+impl Session {
+    pub(super) fn connect(&mut self) {
+        self.state = SessionState::Introduced;
+        self.sent = 0;
+        self.credit = 0;
+        self.expected = None;
+    }
+}
+
+impl<S: Storage + Clone> Aggregate<S> {
+    /// An upstream connection was established. Appends the first frame to `out`.
+    pub fn handle_connected(&mut self, shard: u16, out: &mut Vec<u8>) {
+        let next = self.shards[usize::from(shard)].builder.next();
+        self.shards[usize::from(shard)].session.connect();
+        Frame::Hello(Hello {
+            collector: &self.settings.name,
+            epoch: self.epoch,
+            shard,
+            shards: self.shard_count(),
+            oldest: 0,
+            next,
+        })
+        .write(out);
+    }
+
+    /// An upstream connection has ended.
+    pub fn handle_disconnected(&mut self, shard: u16) {
+        self.shards[usize::from(shard)].session.state = SessionState::Disconnected;
+    }
+
+    /// Whether the head has welcomed the connection of a shard.
+    #[must_use]
+    pub fn is_established(&self, shard: u16) -> bool {
+        self.shards[usize::from(shard)].session.state == SessionState::Established
+    }
+
+    /// A frame of the head has arrived. Answers are appended to `out`.
+    ///
+    /// # Errors
+    /// The connection must be closed.
+    pub fn handle_frame(
+        &mut self,
+        shard: u16,
+        frame: &Frame<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), SessionError> {
+        let index = usize::from(shard);
+        let is_established = self.is_established(shard);
+        match *frame {
+            Frame::Welcome(welcome) if !is_established => self.handle_welcome(index, welcome),
+            Frame::Refused(refusal) => {
+                return Err(SessionError::Refused(refusal.reason.to_owned()));
+            }
+            Frame::Ping => Frame::Pong.write(out),
+            Frame::Pong => {}
+            _ if !is_established => return Err(SessionError::Protocol("no welcome")),
+            Frame::Ack { next } => {
+                if next > self.shards[index].session.expected.unwrap_or(u64::MAX) {
+                    return Err(SessionError::Protocol("acknowledgement of unsent records"));
+                }
+                self.handle_ack(index, next);
+            }
+            Frame::Credit { limit } => {
+                let session = &mut self.shards[index].session;
+                session.credit = session.credit.max(limit);
+            }
+            Frame::Down { meter, offset, bytes } => {
+                self.handle_down(meter, offset, bytes, out);
+            }
+            Frame::Close { meter, close } => self.handle_close(meter, close),
+            _ => return Err(SessionError::Protocol("a frame of a collector")),
+        }
+        Ok(())
+    }
+
+    fn handle_welcome(&mut self, index: usize, welcome: Welcome) {
+        let session = &mut self.shards[index].session;
+        session.state = SessionState::Established;
+        session.credit = welcome.credit;
+        let is_new = session.instance.replace(welcome.instance) != Some(welcome.instance);
+        if is_new {
+            // The head has restarted: servers begin new streams.
+            for meter in self.meters.iter_mut().filter(|meter| usize::from(meter.shard) == index) {
+                meter.down_expected = 0;
+                meter.down_written = 0;
+                meter.server_fin &= meter.fin_sent;
+            }
+        }
+        self.shards[index].backlog.rewind(welcome.next);
+        self.handle_ack(index, welcome.next);
+    }
+
+    fn handle_ack(&mut self, index: usize, next: u64) {
+        self.shards[index].backlog.confirm(next);
+        if self.settings.tier == Tier::Server {
+            self.handle_durable(index, next);
+        }
+    }
+
+    fn handle_down(&mut self, number: u64, offset: u64, bytes: &[u8], out: &mut Vec<u8>) {
+        let Some(id) = self.meters.find(number) else { return };
+        let Some(meter) = self.meters.get_mut(id) else { return };
+        // After a reconnection the head repeats what was not acknowledged.
+        let known = meter.down_expected.saturating_sub(offset) as usize;
+        if offset > meter.down_expected || known >= bytes.len() {
+            Frame::DownAck { meter: number, offset: meter.down_written }.write(out);
+            return;
+        }
+        meter.down_expected = offset + bytes.len() as u64;
+        self.events.push_back(Event::Down { meter: id, bytes: bytes[known..].to_vec() });
+    }
+
+    fn handle_close(&mut self, number: u64, close: Close) {
+        let Some(id) = self.meters.find(number) else { return };
+        match close {
+            Close::Fin { .. } => {
+                if let Some(meter) = self.meters.get_mut(id) {
+                    meter.server_fin = true;
+                }
+                self.finish_if_complete(id);
+            }
+            Close::Reset { cause } => self.abort(id, cause),
+        }
+    }
+
+    /// So many bytes of [`Event::Down`] were passed to the meter's socket. Appends the acknowledgement to `out`, the
+    /// output of the meter's shard.
+    pub fn handle_down_written(&mut self, id: MeterId, bytes: u64, out: &mut Vec<u8>) {
+        let Some(meter) = self.meters.get_mut(id) else { return };
+        meter.down_written = (meter.down_written + bytes).min(meter.down_expected);
+        Frame::DownAck { meter: id.number, offset: meter.down_written }.write(out);
+        self.finish_if_complete(id);
+    }
+
+    /// Shard of a meter.
+    #[must_use]
+    pub fn shard(&self, id: MeterId) -> Option<u16> {
+        self.meters.get(id).map(|meter| meter.shard)
+    }
+
+    /// Appends the next batch of a shard to `out`. False if there is none, or no credit.
+    ///
+    /// # Errors
+    /// The log cannot be read.
+    pub fn fill(&mut self, shard: u16, out: &mut Vec<u8>) -> Result<bool, SessionError> {
+        let shard = &mut self.shards[usize::from(shard)];
+        if shard.session.state != SessionState::Established {
+            return Ok(false);
+        }
+        let credit = shard.session.credit.saturating_sub(shard.session.sent);
+        let Some(batch) = shard.backlog.next(credit)? else { return Ok(false) };
+        if shard.session.expected != Some(batch.first) {
+            Frame::Resume { next: batch.first }.write(out);
+        }
+        shard.session.expected = Some(batch.next);
+        shard.session.sent += batch.bytes.len() as u64;
+        Frame::Batch(&batch.bytes).write(out);
+        Ok(true)
+    }
+}

@@ -1,0 +1,223 @@
+//! Commands of `gridhaul-relay`. The doc comments are the texts of `--help`.
+
+mod config;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Parser, Subcommand};
+use gridhaul_linux::Clock;
+use gridhaul_relay::log::{Findings, Folder, LogError, open, verify};
+use gridhaul_relay::run::{RunError, StatusError, query, run as run_relay};
+use gridhaul_scenario::RelayConfig;
+use gridhaul_scenario::scenario::ScenarioError;
+use gridhaul_scenario::units::Duration;
+
+use config::ConfigArgs;
+
+/// Run the relay: store data of meters durably and forward it over few connections
+#[derive(Debug, Parser)]
+#[command(name = "gridhaul-relay", version, max_term_width = 100)]
+#[command(disable_help_subcommand = true, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    /// Command to run.
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Validate configuration files
+    Check(Files),
+    /// Run the relay of a configuration file until it is stopped
+    Run(File),
+    /// Print the status of a running relay as JSON
+    Status(Status),
+    /// Print the configuration of a collector for a node of a scenario
+    Config(ConfigArgs),
+    /// Wait until everything that a running collector has stored is delivered to its head
+    Drain(Drain),
+    /// Verify or repair the record log of a relay that is not running
+    #[command(subcommand)]
+    Log(LogCommand),
+}
+
+#[derive(Debug, Args)]
+struct Files {
+    /// Configuration files
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct File {
+    /// Configuration file
+    file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+struct Status {
+    /// Configuration file of the relay
+    file: PathBuf,
+    /// Print the positions of all meters: accepted and durable bytes
+    #[arg(long)]
+    meters: bool,
+}
+
+#[derive(Debug, Args)]
+struct Drain {
+    /// Configuration file of the collector
+    file: PathBuf,
+    /// Longest time to wait
+    #[arg(long, value_name = "TIME", default_value = "60 s")]
+    limit: Duration,
+}
+
+#[derive(Debug, Subcommand)]
+enum LogCommand {
+    /// Report entries, incomplete appends and damage, without changing the log
+    Verify(File),
+    /// Drop incomplete appends, and set damaged regions aside
+    Repair(File),
+}
+
+/// A command that has failed.
+#[derive(Debug)]
+pub(crate) enum CommandError {
+    Config(ScenarioError),
+    Run(RunError),
+    Status(StatusError),
+    Log(LogError),
+    Usage(String),
+    Damaged,
+    Undelivered { rest: u64, limit: Duration },
+}
+
+impl fmt::Display for CommandError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Config(error) => error.fmt(f),
+            Self::Run(error) => error.fmt(f),
+            Self::Status(error) => error.fmt(f),
+            Self::Log(error) => error.fmt(f),
+            Self::Usage(message) => f.write_str(message),
+            Self::Damaged => f.write_str("the log is damaged"),
+            Self::Undelivered { rest, limit } => write!(
+                f,
+                "after {limit}, {rest} bytes of the log are not delivered\n  help: is the head running?"
+            ),
+        }
+    }
+}
+
+impl CommandError {
+    /// 2 for errors of the user, 1 for others.
+    pub(crate) const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Config(_) | Self::Usage(_) => 2,
+            _ => 1,
+        }
+    }
+}
+
+/// Runs a command.
+pub(crate) fn run(cli: &Cli) -> Result<(), CommandError> {
+    match &cli.command {
+        Command::Check(files) => check(&files.files),
+        Command::Run(file) => {
+            let config = load(&file.file)?;
+            run_relay(&config, folder_of(&file.file)).map_err(CommandError::Run)
+        }
+        Command::Status(status) => print_status(status),
+        Command::Config(args) => config::config(args),
+        Command::Drain(args) => drain(args),
+        Command::Log(LogCommand::Verify(file)) => {
+            let storage = log_of(&file.file)?;
+            let findings = verify(&storage).map_err(CommandError::Log)?;
+            print_findings(&findings);
+            if findings.damage.is_empty() { Ok(()) } else { Err(CommandError::Damaged) }
+        }
+        Command::Log(LogCommand::Repair(file)) => {
+            let opened = open(log_of(&file.file)?, 0, &[]).map_err(CommandError::Log)?;
+            print_findings(&opened.findings);
+            Ok(())
+        }
+    }
+}
+
+fn check(files: &[PathBuf]) -> Result<(), CommandError> {
+    for file in files {
+        load(file)?;
+        println!("{}: valid", file.display());
+    }
+    Ok(())
+}
+
+fn print_status(status: &Status) -> Result<(), CommandError> {
+    let path = if status.meters { "/meters" } else { "/status" };
+    println!("{}", query(&management(&status.file)?, path).map_err(CommandError::Status)?);
+    Ok(())
+}
+
+/// The management address of a configuration.
+fn management(file: &Path) -> Result<String, CommandError> {
+    match load(file)?.management {
+        Some(management) => Ok(management.address),
+        None => Err(CommandError::Usage(format!(
+            "{}: the relay has no management address\n  help: add management.address = \"127.0.0.1:9180\"",
+            file.display()
+        ))),
+    }
+}
+
+fn drain(args: &Drain) -> Result<(), CommandError> {
+    let address = management(&args.file)?;
+    let clock = Clock::starts_in(Duration::ZERO);
+    loop {
+        let text = query(&address, "/status").map_err(CommandError::Status)?;
+        let status: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        let bytes = |key: &str| status[key].as_u64();
+        if (bytes("backlog_byte"), bytes("bytes_at_risk_byte")) == (Some(0), Some(0)) {
+            println!("everything is delivered");
+            return Ok(());
+        }
+        if clock.now().as_nanos() >= args.limit.as_nanos() {
+            let rest = bytes("backlog_byte").unwrap_or(0);
+            return Err(CommandError::Undelivered { rest, limit: args.limit });
+        }
+        pause();
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a running daemon is observed in real time")]
+fn pause() {
+    std::thread::sleep(std::time::Duration::from_millis(100));
+}
+
+fn print_findings(findings: &Findings) {
+    println!("entries: {}", findings.entries);
+    println!("positions: {} to {}", findings.start, findings.end);
+    println!("bytes of incomplete appends: {}", findings.torn_bytes);
+    println!("regions that were repaired before: {}", findings.repaired);
+    for damage in &findings.damage {
+        let length = damage.length.map_or("all".to_owned(), |length| length.to_string());
+        println!("damaged: {length} bytes at position {} of {}", damage.position, damage.segment);
+    }
+}
+
+fn log_of(file: &Path) -> Result<Folder, CommandError> {
+    let config = load(file)?;
+    let Some(log) = &config.log else {
+        return Err(CommandError::Usage(format!("{}: the relay has no log", file.display())));
+    };
+    Folder::open(&folder_of(file).join(&log.folder)).map_err(CommandError::Log)
+}
+
+fn load(file: &Path) -> Result<RelayConfig, CommandError> {
+    RelayConfig::load(file).map_err(CommandError::Config)
+}
+
+/// The folder at which relative paths of a configuration begin.
+fn folder_of(file: &Path) -> &Path {
+    file.parent().unwrap_or(Path::new(""))
+}

@@ -1,0 +1,64 @@
+//! Reading the head's log for a sink.
+
+use super::item::items;
+use super::sources::{HeadState, Observed};
+use crate::log::{LogError, LogReader, Storage};
+use crate::protocol::{Identity, Record};
+
+/// Records of the head's log in order, from a position on.
+#[derive(Debug)]
+pub struct Deliveries<S: Storage> {
+    reader: LogReader<S>,
+    state: HeadState,
+}
+
+/// A record to deliver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Delivery<'a> {
+    /// Name of the collector.
+    pub collector: &'a str,
+    /// The collector's log.
+    pub epoch: u64,
+    /// Shard and sequence number; `None` for a reset that follows from a new epoch of the collector.
+    pub number: Option<(u16, u64)>,
+    /// The record.
+    pub record: Record<'a>,
+    /// Where the meter's connection comes from.
+    pub identity: Identity<'a>,
+}
+
+impl<S: Storage> Deliveries<S> {
+    /// Reads the log with this epoch from `start` on, where the state was that of `snapshot`.
+    #[must_use]
+    pub fn new(storage: S, epoch: u64, snapshot: &[u8], start: u64) -> Self {
+        let state = HeadState::from_bytes(snapshot);
+        Self { reader: LogReader::new(storage, epoch, start), state }
+    }
+
+    /// Passes the records of the next entry that ends at or before `limit` to a sink. False if there is none.
+    ///
+    /// # Errors
+    /// The disk has failed.
+    pub fn next(
+        &mut self,
+        limit: u64,
+        mut sink: impl FnMut(Delivery<'_>),
+    ) -> Result<bool, LogError> {
+        let Some(entry) = self.reader.next(limit)? else { return Ok(false) };
+        for item in items(entry.payload).map_while(Result::ok) {
+            self.state.apply(&item, |observed, source| {
+                let Observed { epoch, number, record, meter } = observed;
+                let identity = meter.map(super::sources::HeadMeter::identity).unwrap_or_default();
+                let collector = &source.collector;
+                sink(Delivery { collector, epoch, number, record, identity });
+            });
+        }
+        Ok(true)
+    }
+
+    /// Position of the next entry.
+    #[must_use]
+    pub const fn position(&self) -> u64 {
+        self.reader.position()
+    }
+}

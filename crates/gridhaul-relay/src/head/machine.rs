@@ -1,0 +1,359 @@
+//! The state machine of a head: connections of collectors.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use thiserror::Error;
+
+use super::item::Item;
+use super::sources::HeadState;
+use crate::aggregate::Group;
+use crate::protocol::{Batch, Close, DecodeError, Frame, Hello, Refusal, ResetCause, Welcome};
+
+/// Settings of a head. Sizes are in bytes.
+#[derive(Debug, Clone)]
+pub struct HeadSettings {
+    /// Names of the collectors that may connect; empty: all.
+    pub collectors: Vec<String>,
+    /// Bytes of batches that each connection may have in transit.
+    pub window: u64,
+    /// Largest size of the records that are not delivered.
+    pub backlog: u64,
+    /// Size of a segment of the log.
+    pub segment: u64,
+}
+
+/// Largest number of shards of a collector.
+const SHARDS_MAX: u16 = 256;
+
+/// Why the connection of a collector must be closed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum HeadError {
+    /// The collector is refused; the frame with the reason is in the output.
+    #[error("collector refused: {0}")]
+    Refused(String),
+    /// A frame at the wrong time, or with wrong numbers.
+    #[error("unexpected frame of a collector: {0}")]
+    Protocol(&'static str),
+    /// A batch is damaged.
+    #[error("batch of a collector: {0}")]
+    Decode(#[from] DecodeError),
+}
+
+/// A head.
+#[derive(Debug)]
+pub struct Head {
+    settings: HeadSettings,
+    instance: u64,
+    /// State after all records that were received, durable or not.
+    state: HeadState,
+    /// Sequence numbers up to which records are durable, by epoch and shard.
+    durable: BTreeMap<(u64, u16), u64>,
+    connections: BTreeMap<u32, Connection>,
+    /// Items that are not part of a group.
+    pending: Vec<u8>,
+    /// State at the end of the group that is being written.
+    writing: Option<BTreeMap<(u64, u16), u64>>,
+    superseded: Vec<u32>,
+    outputs: BTreeSet<u32>,
+    log_end: u64,
+    delivered: u64,
+    segment_used: u64,
+    /// State before the first pending item, if that item begins a segment.
+    snapshot: Option<Vec<u8>>,
+}
+
+#[derive(Debug, Default)]
+struct Connection {
+    source: Option<(u64, u16)>,
+    /// Bytes of batches: received, of these durable, and permitted.
+    received: u64,
+    durable: u64,
+    in_group: u64,
+    granted: u64,
+    out: Vec<u8>,
+}
+
+impl Head {
+    /// A head that continues with this state; its log ends at `log_end`. `instance` is a random number.
+    #[must_use]
+    pub fn new(settings: HeadSettings, instance: u64, state: HeadState, log_end: u64) -> Self {
+        let mut head = Self {
+            settings,
+            instance,
+            durable: BTreeMap::new(),
+            state,
+            connections: BTreeMap::new(),
+            pending: Vec::new(),
+            writing: None,
+            superseded: Vec::new(),
+            outputs: BTreeSet::new(),
+            log_end,
+            delivered: 0,
+            segment_used: 0,
+            snapshot: None,
+        };
+        head.durable = head.positions();
+        head
+    }
+
+    /// Sequence numbers that are expected, by epoch and shard.
+    fn positions(&self) -> BTreeMap<(u64, u16), u64> {
+        let sources = self.state.sources.iter();
+        sources
+            .flat_map(|(&epoch, source)| {
+                source.expected.iter().map(move |(&shard, &next)| ((epoch, shard), next))
+            })
+            .collect()
+    }
+
+    /// A collector has connected; the caller chooses an unused number.
+    pub fn handle_connected(&mut self, connection: u32) {
+        self.connections.insert(connection, Connection::default());
+    }
+
+    /// A connection has ended.
+    pub fn handle_disconnected(&mut self, connection: u32) {
+        self.connections.remove(&connection);
+        self.outputs.remove(&connection);
+    }
+
+    /// A frame has arrived.
+    ///
+    /// # Errors
+    /// The connection must be closed after its output was sent.
+    pub fn handle_frame(&mut self, connection: u32, frame: &Frame<'_>) -> Result<(), HeadError> {
+        let Some(known) = self.connections.get_mut(&connection) else { return Ok(()) };
+        match (*frame, known.source) {
+            (Frame::Hello(hello), None) => self.handle_hello(connection, &hello),
+            (Frame::Ping, _) => {
+                Frame::Pong.write(&mut known.out);
+                self.outputs.insert(connection);
+                Ok(())
+            }
+            (Frame::Pong, _) | (Frame::DownAck { .. }, Some(_)) => Ok(()),
+            (Frame::Resume { next }, Some((epoch, shard))) => {
+                self.handle_resume(epoch, shard, next);
+                Ok(())
+            }
+            (Frame::Batch(bytes), Some(source)) => self.handle_batch(connection, source, bytes),
+            (_, None) => Err(HeadError::Protocol("no introduction")),
+            _ => Err(HeadError::Protocol("a frame of a head")),
+        }
+    }
+
+    fn handle_hello(&mut self, connection: u32, hello: &Hello<'_>) -> Result<(), HeadError> {
+        if let Some(reason) = self.refusal(hello) {
+            let known = self.connections.get_mut(&connection).expect("the connection exists");
+            Frame::Refused(Refusal { reason: &reason }).write(&mut known.out);
+            self.outputs.insert(connection);
+            return Err(HeadError::Refused(reason));
+        }
+        let (epoch, shard) = (hello.epoch, hello.shard);
+        let others = self.connections.iter().filter(|(number, other)| {
+            **number != connection && other.source == Some((epoch, shard))
+        });
+        self.superseded.extend(others.map(|(number, _)| *number));
+        if !self.state.sources.contains_key(&epoch) {
+            let same = |name: &str| name == hello.collector;
+            let ended: Vec<u64> = (self.state.sources.iter())
+                .filter(|(_, source)| same(&source.collector))
+                .map(|(epoch, _)| *epoch)
+                .collect();
+            for ended in ended {
+                self.append(&Item::End { epoch: ended });
+                for (number, other) in &mut self.connections {
+                    if other.source.take_if(|(epoch, _)| *epoch == ended).is_some() {
+                        self.superseded.push(*number);
+                    }
+                }
+            }
+            self.append(&Item::Source { epoch, collector: hello.collector });
+        }
+        let next = self.durable.get(&(epoch, shard)).copied().unwrap_or(0);
+        let credit = if self.is_full() { 0 } else { self.settings.window };
+        let known = self.connections.get_mut(&connection).expect("the connection exists");
+        known.source = Some((epoch, shard));
+        known.granted = credit;
+        Frame::Welcome(Welcome { instance: self.instance, next, credit }).write(&mut known.out);
+        self.outputs.insert(connection);
+        Ok(())
+    }
+
+    fn refusal(&self, hello: &Hello<'_>) -> Option<String> {
+        let allowed = &self.settings.collectors;
+        if hello.collector.is_empty() {
+            return Some("the collector has no name".to_owned());
+        }
+        if !allowed.is_empty() && !allowed.iter().any(|name| name == hello.collector) {
+            return Some(format!("collector {:?} is not in head.collectors", hello.collector));
+        }
+        if hello.shard >= hello.shards || hello.shards > SHARDS_MAX {
+            return Some(format!("shard {} of {}", hello.shard, hello.shards));
+        }
+        let source = self.state.sources.get(&hello.epoch)?;
+        (source.collector != hello.collector)
+            .then(|| format!("the epoch belongs to collector {:?}", source.collector))
+    }
+
+    fn handle_resume(&mut self, epoch: u64, shard: u16, next: u64) {
+        let expected = self.expected(epoch, shard);
+        if next > expected {
+            self.append(&Item::Jump { epoch, shard, next });
+        }
+    }
+
+    fn expected(&self, epoch: u64, shard: u16) -> u64 {
+        let source = self.state.sources.get(&epoch);
+        source.and_then(|source| source.expected.get(&shard)).copied().unwrap_or(0)
+    }
+
+    fn handle_batch(
+        &mut self,
+        connection: u32,
+        (epoch, shard): (u64, u16),
+        bytes: &[u8],
+    ) -> Result<(), HeadError> {
+        let batch = Batch::read(bytes)?.ok_or(DecodeError::Truncated("batch"))?;
+        if batch.bytes.len() != bytes.len() {
+            return Err(DecodeError::Trailing("batch").into());
+        }
+        if (batch.epoch, batch.shard) != (epoch, shard) {
+            return Err(HeadError::Protocol("a batch of another shard"));
+        }
+        for record in batch.records() {
+            record?;
+        }
+        let known = self.connections.get_mut(&connection).expect("the connection exists");
+        known.received += bytes.len() as u64;
+        if known.received > known.granted {
+            return Err(HeadError::Protocol("a batch without credit"));
+        }
+        let expected = self.expected(epoch, shard);
+        if batch.next() <= expected {
+            // Sent again after a reconnection.
+            return Ok(());
+        }
+        if batch.first != expected {
+            return Err(HeadError::Protocol("a batch after a gap"));
+        }
+        self.append(&Item::Batch(batch));
+        Ok(())
+    }
+
+    fn append(&mut self, item: &Item<'_>) {
+        if self.pending.is_empty() && self.segment_used >= self.settings.segment {
+            self.snapshot = Some(self.state.to_bytes());
+        }
+        item.write(&mut self.pending);
+        self.state.apply(item, |_, _| {});
+    }
+
+    /// Whether undelivered records have reached their limit.
+    fn is_full(&self) -> bool {
+        self.log_end.saturating_sub(self.delivered) >= self.settings.backlog
+    }
+
+    /// The next records to write to the log, unless others are being written. The caller reports the result with
+    /// [`Self::handle_written`].
+    pub fn poll_group(&mut self) -> Option<Group> {
+        if self.writing.is_some() || self.pending.is_empty() && !self.has_unacknowledged() {
+            return None;
+        }
+        if self.pending.is_empty() {
+            // Only duplicates were received.
+            self.writing = Some(self.durable.clone());
+            self.mark_group();
+            self.handle_written(self.log_end);
+            return None;
+        }
+        let snapshot = self.snapshot.take();
+        let payload = std::mem::take(&mut self.pending);
+        self.segment_used =
+            if snapshot.is_some() { 0 } else { self.segment_used } + payload.len() as u64;
+        self.writing = Some(self.positions());
+        self.mark_group();
+        Some(Group { payload, snapshot })
+    }
+
+    fn has_unacknowledged(&self) -> bool {
+        self.connections.values().any(|known| known.received > known.durable)
+    }
+
+    fn mark_group(&mut self) {
+        for known in self.connections.values_mut() {
+            known.in_group = known.received;
+        }
+    }
+
+    /// The last group is durable; the log ends here.
+    pub fn handle_written(&mut self, end: u64) {
+        let Some(positions) = self.writing.take() else { return };
+        self.log_end = end;
+        self.durable = positions;
+        for (number, known) in &mut self.connections {
+            let Some(source) = known.source else { continue };
+            if known.in_group > known.durable {
+                known.durable = known.in_group;
+                let next = self.durable.get(&source).copied().unwrap_or(0);
+                Frame::Ack { next }.write(&mut known.out);
+                self.outputs.insert(*number);
+            }
+        }
+        self.grant();
+    }
+
+    /// Records before this position of the log were delivered, and are durable at their sink.
+    pub fn handle_delivered(&mut self, position: u64) {
+        self.delivered = self.delivered.max(position);
+        self.grant();
+    }
+
+    /// Extends the credit of all connections, if undelivered records are below their limit.
+    fn grant(&mut self) {
+        if self.is_full() {
+            return;
+        }
+        for (number, known) in &mut self.connections {
+            let limit = known.durable + self.settings.window;
+            // Small steps would cost a frame each.
+            if known.source.is_some() && limit >= known.granted + self.settings.window / 4 {
+                known.granted = limit;
+                Frame::Credit { limit }.write(&mut known.out);
+                self.outputs.insert(*number);
+            }
+        }
+    }
+
+    /// Closes the connection between a server and a meter.
+    pub fn close_meter(&mut self, epoch: u64, shard: u16, meter: u64, cause: ResetCause) {
+        let found = self.connections.iter_mut().find(|(_, it)| it.source == Some((epoch, shard)));
+        if let Some((number, known)) = found {
+            Frame::Close { meter, close: Close::Reset { cause } }.write(&mut known.out);
+            self.outputs.insert(*number);
+        }
+    }
+
+    /// Bytes to send on a connection.
+    pub fn poll_output(&mut self) -> Option<(u32, Vec<u8>)> {
+        let number = self.outputs.pop_first()?;
+        let known = self.connections.get_mut(&number)?;
+        Some((number, std::mem::take(&mut known.out)))
+    }
+
+    /// A connection that the caller must close, because its collector has connected again.
+    pub fn poll_superseded(&mut self) -> Option<u32> {
+        self.superseded.pop()
+    }
+
+    /// The state after all received records.
+    #[must_use]
+    pub const fn state(&self) -> &HeadState {
+        &self.state
+    }
+
+    /// Sequence number up to which the records of a shard are durable.
+    #[must_use]
+    pub fn durable(&self, epoch: u64, shard: u16) -> u64 {
+        self.durable.get(&(epoch, shard)).copied().unwrap_or(0)
+    }
+}

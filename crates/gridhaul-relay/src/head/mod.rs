@@ -1,0 +1,19 @@
+//! The head: receives records of collectors, makes them durable, acknowledges them, and delivers them.
+//!
+//! * [`Head`] is a state machine without I/O for the connections of collectors: it deduplicates records and returns
+//!   groups to write to the head's log.
+//! * [`Deliveries`] reads the durable part of the log in order, for a sink.
+//! * [`JsonLines`] is a sink: a file with one line per record, each exactly once.
+
+mod delivery;
+mod item;
+mod json_lines;
+mod machine;
+mod sources;
+#[cfg(test)]
+mod tests;
+
+pub use delivery::{Deliveries, Delivery};
+pub use json_lines::{JsonLines, SinkError};
+pub use machine::{Head, HeadError, HeadSettings};
+pub use sources::HeadState;

@@ -1,0 +1,234 @@
+//! What the head has received from each collector: epochs, sequence numbers, open meters.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use super::item::{Item, NAME_MAX, items};
+use crate::log::{LogError, LogReader, Storage};
+use crate::protocol::{DecodeError, Decoder, Identity, Record, ResetCause, put_text, put_varint};
+
+/// The state of a head. It follows from the entries of the log; snapshots in the log replace removed entries.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HeadState {
+    pub(super) sources: BTreeMap<u64, Source>,
+}
+
+/// An epoch of a collector.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Source {
+    pub collector: String,
+    /// Sequence number of the next record of each shard.
+    pub expected: BTreeMap<u16, u64>,
+    pub meters: BTreeMap<u64, HeadMeter>,
+}
+
+/// A meter whose connection is open at the collector.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct HeadMeter {
+    pub peer: Option<SocketAddr>,
+    pub local: Option<SocketAddr>,
+    pub listener: String,
+    pub certificate: String,
+    /// Shard of the meter's records. A restart is stated in each shard, and concerns only its meters: records of other
+    /// shards may arrive later.
+    pub shard: u16,
+    /// Number of bytes received.
+    pub received: u64,
+}
+
+impl HeadMeter {
+    pub(super) fn identity(&self) -> Identity<'_> {
+        Identity {
+            peer: self.peer,
+            local: self.local,
+            listener: &self.listener,
+            certificate: &self.certificate,
+        }
+    }
+}
+
+impl HeadState {
+    /// Applies an item. `observe` receives each record with its shard and sequence number after it was applied;
+    /// resets that follow from restarts are passed as records without a number.
+    pub(super) fn apply(
+        &mut self,
+        item: &Item<'_>,
+        mut observe: impl FnMut(Observed<'_>, &Source),
+    ) {
+        match *item {
+            Item::Source { epoch, collector } => {
+                self.sources.entry(epoch).or_default().collector = collector.to_owned();
+            }
+            Item::End { epoch } => {
+                let Some(source) = self.sources.remove(&epoch) else { return };
+                for (meter, state) in &source.meters {
+                    let record = Record::Reset { meter: *meter, cause: ResetCause::Restart };
+                    observe(Observed { epoch, number: None, record, meter: Some(state) }, &source);
+                }
+            }
+            Item::Jump { epoch, shard, next } => {
+                let source = self.sources.entry(epoch).or_default();
+                source.expected.insert(shard, next);
+            }
+            Item::Batch(batch) => {
+                let epoch = batch.epoch;
+                let source = self.sources.entry(epoch).or_default();
+                source.expected.insert(batch.shard, batch.next());
+                for (sequence, record) in batch.records().map_while(Result::ok) {
+                    let removed = source.apply(batch.shard, &record);
+                    let number = Some((batch.shard, sequence));
+                    if let Record::Restart { .. } = record {
+                        for (meter, state) in &removed {
+                            let record =
+                                Record::Reset { meter: *meter, cause: ResetCause::Restart };
+                            let meter = Some(state);
+                            observe(Observed { epoch, number, record, meter }, source);
+                        }
+                        continue;
+                    }
+                    let meter = record.meter().and_then(|meter| source.meters.get(&meter));
+                    let meter = meter.or(removed.first().map(|(_, state)| state));
+                    observe(Observed { epoch, number, record, meter }, source);
+                }
+            }
+        }
+    }
+
+    /// The state as a snapshot for the log.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        put_varint(&mut bytes, self.sources.len() as u64);
+        for (epoch, source) in &self.sources {
+            bytes.extend_from_slice(&epoch.to_le_bytes());
+            put_text(&mut bytes, &source.collector, NAME_MAX);
+            put_varint(&mut bytes, source.expected.len() as u64);
+            for (shard, next) in &source.expected {
+                put_varint(&mut bytes, u64::from(*shard));
+                put_varint(&mut bytes, *next);
+            }
+            put_varint(&mut bytes, source.meters.len() as u64);
+            for (&meter, state) in &source.meters {
+                Record::Open { meter, identity: state.identity() }.write(&mut bytes);
+                put_varint(&mut bytes, u64::from(state.shard));
+                put_varint(&mut bytes, state.received);
+            }
+        }
+        bytes
+    }
+
+    /// Reads a snapshot; one that is missing or malformed gives an empty state.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        let mut decoder = Decoder::new(bytes, "snapshot");
+        Self::read(&mut decoder).unwrap_or_default()
+    }
+
+    fn read(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let mut state = Self::default();
+        for _ in 0..decoder.varint()? {
+            let epoch = decoder.u64()?;
+            let mut source =
+                Source { collector: decoder.text(NAME_MAX)?.to_owned(), ..Source::default() };
+            for _ in 0..decoder.varint()? {
+                source.expected.insert(decoder.varint()? as u16, decoder.varint()?);
+            }
+            for _ in 0..decoder.varint()? {
+                let record = Record::read(decoder)?;
+                source.apply(decoder.varint()? as u16, &record);
+                let received = decoder.varint()?;
+                if let Some(meter) = record.meter().and_then(|meter| source.meters.get_mut(&meter))
+                {
+                    meter.received = received;
+                }
+            }
+            state.sources.insert(epoch, source);
+        }
+        Ok(state)
+    }
+
+    /// The state at the end of the log's durable part.
+    ///
+    /// # Errors
+    /// The disk has failed.
+    pub fn recover<S: Storage>(
+        storage: S,
+        epoch: u64,
+        snapshot: &[u8],
+        (start, end): (u64, u64),
+    ) -> Result<Self, LogError> {
+        let mut state = Self::from_bytes(snapshot);
+        let mut reader = LogReader::new(storage, epoch, start);
+        while let Some(entry) = reader.next(end)? {
+            for item in items(entry.payload).map_while(Result::ok) {
+                state.apply(&item, |_, _| {});
+            }
+        }
+        Ok(state)
+    }
+
+    /// Number of open meters of all collectors.
+    #[must_use]
+    pub fn meter_count(&self) -> usize {
+        self.sources.values().map(|source| source.meters.len()).sum()
+    }
+}
+
+/// A record with its context.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Observed<'a> {
+    pub epoch: u64,
+    /// Shard and sequence number of the record from which this one follows.
+    pub number: Option<(u16, u64)>,
+    pub record: Record<'a>,
+    /// The meter before it was removed, or after the record was applied.
+    pub meter: Option<&'a HeadMeter>,
+}
+
+impl Source {
+    /// Applies a record and returns the meters that it has removed.
+    fn apply(&mut self, shard: u16, record: &Record<'_>) -> Vec<(u64, HeadMeter)> {
+        match *record {
+            Record::Open { meter, identity } => {
+                let state = HeadMeter {
+                    peer: identity.peer,
+                    local: identity.local,
+                    listener: identity.listener.to_owned(),
+                    certificate: identity.certificate.to_owned(),
+                    shard,
+                    ..HeadMeter::default()
+                };
+                self.meters.insert(meter, state);
+            }
+            Record::Data { meter, offset, bytes, .. } => {
+                if let Some(state) = self.meters.get_mut(&meter) {
+                    state.received = offset + bytes.len() as u64;
+                }
+            }
+            Record::Eof { meter, .. } => {
+                return self
+                    .meters
+                    .remove(&meter)
+                    .map(|state| (meter, state))
+                    .into_iter()
+                    .collect();
+            }
+            Record::Reset { meter, .. } => {
+                return self
+                    .meters
+                    .remove(&meter)
+                    .map(|state| (meter, state))
+                    .into_iter()
+                    .collect();
+            }
+            Record::Restart { first_meter } => {
+                let ended = self.meters.range(..first_meter);
+                let ended: Vec<u64> =
+                    ended.filter(|(_, it)| it.shard == shard).map(|(meter, _)| *meter).collect();
+                let removed = ended.into_iter();
+                return removed.filter_map(|it| Some((it, self.meters.remove(&it)?))).collect();
+            }
+        }
+        Vec::new()
+    }
+}

@@ -1,0 +1,80 @@
+//! Errors of a record log.
+
+use std::io;
+
+use thiserror::Error;
+
+/// A record log that cannot be used.
+#[derive(Debug, Error)]
+pub enum LogError {
+    /// A file operation has failed.
+    #[error("record log: {operation} {name}: {source}")]
+    Storage {
+        /// What was being done.
+        operation: &'static str,
+        /// File or folder.
+        name: String,
+        /// The kernel's error.
+        source: io::Error,
+    },
+    /// Another process uses the log.
+    #[error(
+        "record log: {folder} is in use by another relay\n  \
+         help: stop the other process, or choose another `log.folder`"
+    )]
+    Locked {
+        /// The folder.
+        folder: String,
+    },
+    /// A segment was written by another version.
+    #[error(
+        "record log: {name} has format version {found}; this relay reads version {expected}\n  \
+         help: drain the log with the relay that wrote it (`gridhaul relay drain`), then upgrade"
+    )]
+    Version {
+        /// File name of the segment.
+        name: String,
+        /// Version in the file.
+        found: u16,
+        /// Version of this program.
+        expected: u16,
+    },
+    /// An earlier synchronisation has failed: which data is durable is unknown until the log is opened again.
+    #[error(
+        "record log: an earlier fdatasync failed, so the log accepts no more data\n  \
+             help: check the disk, then restart the relay; it verifies the log"
+    )]
+    SyncFailed,
+    /// The log belongs to another stream of records.
+    #[error("record log: {name} belongs to epoch {found:016x}, the log to {expected:016x}")]
+    Epoch {
+        /// File name of the segment.
+        name: String,
+        /// Epoch in the file.
+        found: u64,
+        /// Epoch of the log.
+        expected: u64,
+    },
+}
+
+impl LogError {
+    pub(super) fn storage(
+        operation: &'static str,
+        name: &str,
+    ) -> impl FnOnce(io::Error) -> Self + use<> {
+        let name = name.to_owned();
+        move |source| Self::Storage { operation, name, source }
+    }
+
+    /// Whether the disk is full: the operation may be repeated when space is free.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        match self {
+            Self::Storage { source, .. } => matches!(
+                source.raw_os_error().map(rustix::io::Errno::from_raw_os_error),
+                Some(rustix::io::Errno::NOSPC | rustix::io::Errno::DQUOT)
+            ),
+            _ => false,
+        }
+    }
+}

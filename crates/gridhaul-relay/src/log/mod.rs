@@ -1,0 +1,30 @@
+//! The record log: an append-only sequence of entries in segment files, which survives crashes of the process and
+//! power failures of the machine.
+//!
+//! * [`open`] verifies a log, drops a torn tail, sets damaged regions aside, and returns a [`LogWriter`].
+//! * [`LogWriter`] appends entries, makes them durable (group commit), begins new segments, and removes old ones.
+//! * [`LogReader`] reads entries in order while the log is written.
+//! * [`verify`] reports the state of a log without changing it.
+//!
+//! Payloads of entries are opaque here; [`crate::protocol`] defines their content. File operations go through
+//! [`Storage`], so that tests can replace the disk by a model that loses power.
+
+mod error;
+mod folder;
+mod format;
+mod reader;
+mod recovery;
+mod scan;
+mod storage;
+#[cfg(test)]
+pub(crate) mod tests;
+mod writer;
+
+pub use error::LogError;
+pub use folder::Folder;
+pub use format::{PAYLOAD_MAX, SNAPSHOT_MAX};
+pub use reader::{Entry, LogReader};
+pub use recovery::{Opened, open};
+pub use scan::{Damage, Findings, verify, verify_segment};
+pub use storage::{Storage, StorageFile};
+pub use writer::LogWriter;

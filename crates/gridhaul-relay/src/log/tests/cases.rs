@@ -1,0 +1,101 @@
+//! Single cases: locks, versions, failures of the disk, snapshots.
+
+use super::super::{Folder, LogError, LogReader, open, verify};
+use super::disk::ModelDisk;
+
+#[test]
+fn a_second_process_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = Folder::open(folder.path()).unwrap();
+    let error = Folder::open(folder.path()).unwrap_err().to_string();
+    assert!(error.contains("in use by another relay") && error.contains("log.folder"), "{error}");
+    drop(first);
+    Folder::open(folder.path()).unwrap();
+}
+
+#[test]
+fn a_log_on_a_real_folder_is_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let storage = Folder::open(folder.path()).unwrap();
+    let mut writer = open(storage.clone(), 5, b"snapshot").unwrap().writer;
+    writer.append(b"one").unwrap();
+    let end = writer.append(b"two").unwrap();
+    assert_eq!(writer.commit().unwrap(), end);
+    drop(writer);
+    let opened = open(storage.clone(), 6, b"").unwrap();
+    assert_eq!((opened.findings.entries, opened.findings.epoch), (2, Some(5)));
+    assert_eq!(opened.snapshot, b"snapshot");
+    let mut reader = LogReader::new(storage, 5, 0);
+    assert_eq!(reader.next(end).unwrap().unwrap().payload, b"one");
+    assert_eq!(reader.next(end).unwrap().unwrap().payload, b"two");
+    assert_eq!(reader.next(end).unwrap(), None);
+}
+
+#[test]
+fn a_failed_sync_ends_the_log() {
+    let disk = ModelDisk::default();
+    let mut writer = open(disk.clone(), 1, b"").unwrap().writer;
+    writer.append(b"one").unwrap();
+    disk.set_fail_sync(true);
+    assert!(matches!(writer.commit(), Err(LogError::Storage { .. })));
+    // The kernel reports the error once. A second call would succeed without the data.
+    disk.set_fail_sync(false);
+    assert!(matches!(writer.commit(), Err(LogError::SyncFailed)));
+    assert!(matches!(writer.append(b"two"), Err(LogError::SyncFailed)));
+    assert_eq!(writer.committed(), 0);
+}
+
+#[test]
+fn a_full_disk_is_not_the_end() {
+    let disk = ModelDisk::default();
+    let mut writer = open(disk.clone(), 1, b"").unwrap().writer;
+    disk.set_free(Some(40));
+    let error = writer.append(&[7; 100]).unwrap_err();
+    assert!(error.is_full(), "{error}");
+    assert!(writer.roll(b"").is_ok(), "nothing to roll");
+    disk.set_free(None);
+    writer.append(&[8; 10]).unwrap();
+    let end = writer.commit().unwrap();
+    let findings = verify(&disk).unwrap();
+    assert_eq!((findings.entries, findings.end, findings.torn_bytes), (1, end, 0));
+}
+
+#[test]
+fn another_format_version_is_refused_with_a_remedy() {
+    let disk = ModelDisk::default();
+    let mut writer = open(disk.clone(), 1, b"").unwrap().writer;
+    writer.append(b"one").unwrap();
+    writer.commit().unwrap();
+    let name = disk.files()[0].0.clone();
+    disk.corrupt(&name, |bytes| bytes[6] = 9);
+    let error = open(disk, 1, b"").unwrap_err().to_string();
+    assert!(error.contains("format version 9") && error.contains("relay drain"), "{error}");
+}
+
+#[test]
+fn an_entry_in_the_payload_of_a_damaged_entry_is_not_read() {
+    // A meter that knows the format, but not the epoch, sends an entry as data.
+    let disk = ModelDisk::default();
+    let forged = {
+        let other = ModelDisk::default();
+        let mut writer = open(other.clone(), 99, b"").unwrap().writer;
+        writer.append(&[0; 20]).unwrap();
+        writer.append(b"forged").unwrap();
+        let mut bytes = Vec::new();
+        other.corrupt(&other.files()[0].0, |file| bytes = file[32 + 48..].to_vec());
+        bytes
+    };
+    let mut writer = open(disk.clone(), 1, b"").unwrap().writer;
+    let payload = [&[0; 20][..], &forged, b"rest"].concat();
+    writer.append(&payload).unwrap();
+    writer.commit().unwrap();
+    writer.append(b"honest").unwrap();
+    let end = writer.commit().unwrap();
+    let name = disk.files()[0].0.clone();
+    disk.corrupt(&name, |bytes| bytes[40] ^= 1);
+    let opened = open(disk.clone(), 1, b"").unwrap();
+    assert_eq!(opened.findings.damage.len(), 1, "{:?}", opened.findings);
+    let mut reader = LogReader::new(disk, 1, 0);
+    assert_eq!(reader.next(end).unwrap().unwrap().payload, b"honest");
+    assert_eq!(reader.skipped(), 28 + payload.len() as u64);
+}

@@ -1,0 +1,23 @@
+//! What a collector and a head exchange, and what both write to their logs. All parsers limit every length.
+//!
+//! * [`Record`]: an event of a meter's connection, or its data. [`Batch`]: consecutive records of a shard, with
+//!   checksum; the same bytes are in the collector's log, on the network, and in the head's log.
+//! * [`Frame`]: a message on the connection between collector and head.
+//! * [`framing`]: ends of messages in the stream of a meter.
+//! * [`ProxyHeader`]: the PROXY protocol, version 2.
+
+mod batch;
+mod codec;
+mod frame;
+pub mod framing;
+mod proxy_header;
+mod record;
+#[cfg(test)]
+mod tests;
+
+pub use batch::{BATCH_HEADER, Batch, BatchBuilder, PAYLOAD_MAX, batches};
+pub use codec::DecodeError;
+pub(crate) use codec::{Decoder, put_bytes, put_text, put_varint};
+pub use frame::{Close, FRAME_MAX, Frame, FrameReader, Hello, Refusal, Welcome, write_batch};
+pub use proxy_header::{ProxyHeader, ProxyHeaderError};
+pub use record::{DATA_MAX, Identity, Record, ResetCause};

@@ -1,0 +1,218 @@
+//! Whatever is written reads back equal; whatever is read is within its limits.
+
+use std::net::SocketAddr;
+
+use gridhaul_core::pep::aggregation::Framing;
+use proptest::prelude::*;
+
+use super::framing::{DlmsWrapper, Iec104, MessageFraming};
+use super::*;
+
+fn address() -> impl Strategy<Value = Option<SocketAddr>> {
+    proptest::option::of(prop_oneof![
+        any::<([u8; 4], u16)>().prop_map(SocketAddr::from),
+        any::<([u8; 16], u16)>().prop_map(SocketAddr::from),
+    ])
+}
+
+#[derive(Debug, Clone)]
+enum Owned {
+    Open(u64, Option<SocketAddr>, Option<SocketAddr>, String, String),
+    Data(u64, u64, bool, Vec<u8>),
+    Eof(u64, u64),
+    Reset(u64, usize),
+    Restart(u64),
+}
+
+impl Owned {
+    fn record(&self) -> Record<'_> {
+        match self {
+            Self::Open(meter, peer, local, listener, certificate) => Record::Open {
+                meter: *meter,
+                identity: Identity { peer: *peer, local: *local, listener, certificate },
+            },
+            Self::Data(meter, offset, ends_message, bytes) => {
+                Record::Data { meter: *meter, offset: *offset, ends_message: *ends_message, bytes }
+            }
+            Self::Eof(meter, offset) => Record::Eof { meter: *meter, offset: *offset },
+            Self::Reset(meter, cause) => {
+                Record::Reset { meter: *meter, cause: ResetCause::ALL[*cause] }
+            }
+            Self::Restart(meter) => Record::Restart { first_meter: *meter },
+        }
+    }
+}
+
+fn record() -> impl Strategy<Value = Owned> {
+    let bytes = proptest::collection::vec(any::<u8>(), 0..300);
+    prop_oneof![
+        (any::<u64>(), address(), address(), "[a-zä]{0,9}", ".{0,20}")
+            .prop_map(|(meter, peer, local, a, b)| Owned::Open(meter, peer, local, a, b)),
+        any::<(u64, u64, bool)>().prop_flat_map(move |(a, b, c)| bytes
+            .clone()
+            .prop_map(move |d| Owned::Data(a, b, c, d))),
+        any::<(u64, u64)>().prop_map(|(a, b)| Owned::Eof(a, b)),
+        (any::<u64>(), 0..ResetCause::ALL.len()).prop_map(|(a, b)| Owned::Reset(a, b)),
+        any::<u64>().prop_map(Owned::Restart),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn batches_read_back(
+        records in proptest::collection::vec(record(), 1..20),
+        first in 0..u64::MAX / 2,
+        flip in any::<prop::sample::Index>(),
+    ) {
+        let mut builder = BatchBuilder::new(77, 3, first);
+        for record in &records {
+            builder.push(&record.record());
+        }
+        let mut bytes = Vec::new();
+        builder.finish(&mut bytes);
+        prop_assert_eq!(builder.next(), first + records.len() as u64);
+        let batch = Batch::read(&bytes).unwrap().unwrap();
+        prop_assert_eq!((batch.epoch, batch.shard, batch.first), (77, 3, first));
+        for ((number, read), (record, expected)) in
+            batch.records().map(Result::unwrap).zip(records.iter().zip(first..))
+        {
+            prop_assert_eq!((number, read), (expected, record.record()));
+        }
+        prop_assert_eq!(batch.records().count(), records.len());
+        for cut in [0, 1, 35, bytes.len() - 1] {
+            prop_assert_eq!(Batch::read(&bytes[..cut]), Ok(None));
+        }
+        let place = flip.index(bytes.len());
+        bytes[place] ^= 0x10;
+        prop_assert!(!matches!(Batch::read(&bytes), Ok(Some(_))));
+    }
+
+    #[test]
+    fn frames_read_back_in_any_pieces(
+        numbers in any::<[u64; 4]>(),
+        name in ".{0,40}",
+        data in proptest::collection::vec(any::<u8>(), 0..500),
+        pieces in proptest::collection::vec(1_usize..50, 1..9),
+    ) {
+        let [a, b, c, d] = numbers;
+        let hello =
+            Hello { collector: &name, epoch: a, shard: 1, shards: 2, oldest: c, next: d };
+        let frames = [
+            Frame::Hello(hello),
+            Frame::Welcome(Welcome { instance: a, next: b, credit: c }),
+            Frame::Resume { next: a },
+            Frame::Batch(&data),
+            Frame::Ack { next: b },
+            Frame::Credit { limit: c },
+            Frame::Down { meter: a, offset: b, bytes: &data },
+            Frame::DownAck { meter: c, offset: d },
+            Frame::Close { meter: a, close: Close::Fin { offset: b } },
+            Frame::Close { meter: a, close: Close::Reset { cause: ResetCause::Server } },
+            Frame::Refused(Refusal { reason: &name }),
+            Frame::Ping,
+            Frame::Pong,
+        ];
+        let mut bytes = Vec::new();
+        frames.iter().for_each(|frame| frame.write(&mut bytes));
+        let mut reader = FrameReader::default();
+        let mut expected = frames.iter();
+        let mut rest = &bytes[..];
+        for piece in pieces.iter().cycle() {
+            let (now, later) = rest.split_at((*piece).min(rest.len()));
+            reader.push(now);
+            while let Some(frame) = reader.next_frame().unwrap() {
+                prop_assert_eq!(Some(&frame), expected.next());
+            }
+            rest = later;
+            if rest.is_empty() { break; }
+        }
+        prop_assert_eq!(expected.next(), None);
+    }
+
+    #[test]
+    fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+        let mut reader = FrameReader::default();
+        reader.push(&bytes);
+        while let Ok(Some(_)) = reader.next_frame() {}
+        let _ = Batch::read(&bytes);
+        let _ = ProxyHeader::read(&bytes);
+    }
+
+    #[test]
+    fn proxy_headers_read_back(
+        from in address(), to in address(),
+        id in proptest::option::of(proptest::collection::vec(any::<u8>(), 0..128)),
+        stream_offset in any::<Option<u64>>(),
+    ) {
+        let canonical = |a: SocketAddr| SocketAddr::new(a.ip().to_canonical(), a.port());
+        let addresses = from.zip(to).map(|(from, to)| (canonical(from), canonical(to)));
+        let header = ProxyHeader { addresses, unique_id: id, stream_offset };
+        let mut bytes = Vec::new();
+        header.write(&mut bytes);
+        let length = bytes.len();
+        bytes.extend_from_slice(b"data of the meter");
+        prop_assert_eq!(ProxyHeader::read(&bytes), Ok(Some((header, length))));
+        for cut in 0..length {
+            prop_assert_eq!(ProxyHeader::read(&bytes[..cut]), Ok(None));
+        }
+    }
+
+    #[test]
+    fn ends_of_messages_do_not_depend_on_the_pieces(
+        sizes in proptest::collection::vec(4_usize..200, 1..12),
+        pieces in proptest::collection::vec(1_usize..90, 1..9),
+        is_dlms in any::<bool>(),
+    ) {
+        let mut framing = match is_dlms {
+            true => MessageFraming::DlmsWrapper(DlmsWrapper::new(1_000)),
+            false => MessageFraming::Iec104(Iec104::default()),
+        };
+        let (mut stream, mut ends) = (Vec::new(), Vec::new());
+        for size in &sizes {
+            match is_dlms {
+                true => stream.extend_from_slice(&[0, 1, 0, 16, 0, 1, 0, *size as u8]),
+                false => stream.extend_from_slice(&[0x68, *size as u8]),
+            }
+            stream.extend(std::iter::repeat_n(0x42, *size));
+            ends.push(stream.len());
+        }
+        let (mut found, mut at) = (Vec::new(), 0);
+        for piece in pieces.iter().cycle() {
+            let stop = (at + piece).min(stream.len());
+            while at < stop {
+                match framing.next_message_end(&stream[at..stop]).unwrap() {
+                    Framing::End(end) => { at += end; found.push(at); }
+                    Framing::Incomplete => at = stop,
+                }
+            }
+            if at == stream.len() { break; }
+        }
+        prop_assert_eq!(found, ends);
+    }
+}
+
+#[test]
+fn malformed_streams_are_refused_with_the_reason() {
+    let mut framing = MessageFraming::Iec104(Iec104::default());
+    let error = framing.next_message_end(b"GET / HTTP/1.1").unwrap_err();
+    assert_eq!(error.to_string(), "APDU begins with 0x47, expected 0x68");
+    let mut framing = MessageFraming::Iec104(Iec104::default());
+    assert!(framing.next_message_end(&[0x68, 254]).is_err());
+    let mut framing = MessageFraming::DlmsWrapper(DlmsWrapper::new(100));
+    assert!(framing.next_message_end(&[0, 2, 0, 1, 0, 1, 0, 4]).is_err());
+    let mut framing = MessageFraming::DlmsWrapper(DlmsWrapper::new(100));
+    assert!(framing.next_message_end(&[0, 1, 0, 1, 0, 1, 0, 101]).is_err());
+}
+
+#[test]
+fn lengths_above_the_limits_are_refused() {
+    let mut reader = FrameReader::default();
+    reader.push(&[4, 0xff, 0xff, 0xff, 0x7f]);
+    assert_eq!(reader.next_frame(), Err(DecodeError::TooLong("frame")));
+    let mut reader = FrameReader::default();
+    reader.push(&[5, 0, 0, 2, 0]);
+    assert_eq!(reader.next_frame(), Err(DecodeError::TooLong("frame")));
+    let mut header = b"\r\n\r\n\0\r\nQUIT\n\x21\x11".to_vec();
+    header.extend_from_slice(&[0xff, 0xff]);
+    assert_eq!(ProxyHeader::read(&header), Err(ProxyHeaderError::TooLong(65_535)));
+}

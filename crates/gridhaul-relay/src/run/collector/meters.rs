@@ -1,0 +1,230 @@
+//! Connections of meters: accepting, reading in turn, writing, closing.
+
+use std::net::SocketAddr;
+
+use gridhaul_scenario::units::{Duration, Instant};
+use rustix::event::epoll::EventFlags;
+use socket2::Socket;
+
+use super::super::meter_socket::{self, MeterSocket, Output};
+use super::super::poll::Token;
+use super::super::{Level, listener, report};
+use super::Loop;
+use crate::aggregate::{Event, MeterId};
+use crate::protocol::{Identity, ResetCause};
+
+/// Bytes that are read from a meter before the next one is served (deficit round robin with equal shares).
+pub(super) const QUANTUM: usize = 16 * 1024;
+
+/// Connections that are accepted before meters are served again.
+const ACCEPT_BUDGET: usize = 64;
+
+impl Loop {
+    pub(super) fn accept(&mut self) {
+        let mut budget = ACCEPT_BUDGET;
+        for index in 0..self.listeners.len() {
+            while self.listeners[index].is_ready
+                && budget > 0
+                && self.aggregate.meter_count() < self.meters_max
+            {
+                budget -= 1;
+                match listener::accept(&self.listeners[index].socket) {
+                    Ok(None) => self.listeners[index].is_ready = false,
+                    Ok(Some((socket, address))) => {
+                        self.open(index, socket, address.as_socket());
+                    }
+                    Err(error) => {
+                        self.counters.refused += 1;
+                        report(Level::Error, &format!("cannot accept a meter: {error}"));
+                        self.listeners[index].is_ready = false;
+                    }
+                }
+            }
+        }
+    }
+
+    fn open(&mut self, index: usize, socket: Socket, peer: Option<SocketAddr>) {
+        if let Err(error) = meter_socket::configure(&socket, self.receive_buffer) {
+            self.counters.refused += 1;
+            report(Level::Warning, &error.to_string());
+            return;
+        }
+        let listener = &self.listeners[index];
+        let local = socket.local_addr().ok().and_then(|address| address.as_socket());
+        let identity = Identity { peer, local, listener: &listener.name, certificate: "" };
+        let id = self.aggregate.open_meter(identity, listener.framing.clone());
+        let token = Token::Meter(id.index, id.number as u32);
+        let flags = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
+        if let Err(error) = self.poll.add(&socket, token, flags) {
+            self.aggregate.handle_reset(id, ResetCause::Operator);
+            report(Level::Error, &format!("cannot watch a meter: {error}"));
+            return;
+        }
+        self.counters.accepted += 1;
+        let row = id.index as usize;
+        if self.sockets.len() <= row {
+            self.sockets.resize_with(row + 1, || None);
+        }
+        let listener = index as u16;
+        self.sockets[row] =
+            Some(MeterSocket { id, socket, listener, is_ready: false, output: None });
+    }
+
+    pub(super) fn handle_meter(&mut self, index: u32, number: u32, flags: EventFlags) {
+        let Some(Some(meter)) = self.sockets.get_mut(index as usize) else { return };
+        // An event of a connection that has ended in this turn.
+        if meter.id.number as u32 & 0xff_ffff != number {
+            return;
+        }
+        if flags.contains(EventFlags::OUT) && meter.output.is_some() {
+            let id = meter.id;
+            self.flush(id);
+        }
+        let Some(Some(meter)) = self.sockets.get_mut(index as usize) else { return };
+        let readable = EventFlags::IN | EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
+        if flags.intersects(readable) && !meter.is_ready {
+            meter.is_ready = true;
+            self.ready.push_back(meter.id);
+        }
+    }
+
+    /// Reads from each ready meter at most once, as long as records are accepted.
+    pub(super) fn serve_ready(&mut self, now: Instant) {
+        for _ in 0..self.ready.len() {
+            let Some(id) = self.ready.pop_front() else { return };
+            let acceptable = self.aggregate.acceptable(id) as usize;
+            let row = id.index as usize;
+            let Some(Some(meter)) = self.sockets.get_mut(row) else { continue };
+            if meter.id != id {
+                continue;
+            }
+            if acceptable == 0 && self.aggregate.status(id).is_some_and(|status| !status.is_ended) {
+                self.ready.push_back(id);
+                continue;
+            }
+            let limit = acceptable.clamp(1, QUANTUM);
+            meter.is_ready = false;
+            match meter_socket::read(&meter.socket, &mut self.buffer[..limit]) {
+                Ok(None) => {}
+                Ok(Some(0)) => self.aggregate.handle_fin(id),
+                Ok(Some(length)) => {
+                    meter.is_ready = true;
+                    self.ready.push_back(id);
+                    self.received(now, id, length);
+                }
+                Err(_) => {
+                    self.aggregate.handle_reset(id, ResetCause::Meter);
+                    self.counters.resets[ResetCause::Meter as usize] += 1;
+                    self.sockets[row] = None;
+                }
+            }
+        }
+    }
+
+    fn received(&mut self, now: Instant, id: MeterId, length: usize) {
+        self.counters.received += length as u64;
+        if self.flush_at == Instant::NEVER {
+            self.flush_at = now + self.batch_delay;
+        }
+        if let Err(error) = self.aggregate.handle_data(id, &self.buffer[..length]) {
+            if self.next_report <= now {
+                self.next_report = now + Duration::from_secs(1);
+                report(Level::Warning, &format!("meter {}: {error}", id.number));
+            }
+            return;
+        }
+        let listener = self.sockets[id.index as usize].as_ref().map_or(0, |meter| meter.listener);
+        if let Some(gap) = self.listeners[usize::from(listener)].idle_gap
+            && let Some(status) = self.aggregate.status(id)
+        {
+            self.idle_gaps.push_back((now + gap, id, status.received));
+        }
+    }
+
+    pub(super) fn end_idle_messages(&mut self, now: Instant) {
+        while let Some((_, id, received)) = self.idle_gaps.front().copied().filter(|it| it.0 <= now)
+        {
+            self.idle_gaps.pop_front();
+            if self.aggregate.status(id).is_some_and(|status| status.received == received) {
+                self.aggregate.handle_idle_gap(id);
+            }
+        }
+    }
+
+    pub(super) fn handle_events(&mut self) {
+        while let Some(event) = self.aggregate.poll_event() {
+            match event {
+                Event::Down { meter, bytes } => {
+                    if let Some(output) = self.output(meter) {
+                        output.bytes.extend(bytes);
+                    }
+                    self.flush(meter);
+                }
+                Event::SendFin(meter) => {
+                    if let Some(output) = self.output(meter) {
+                        output.fin = true;
+                    }
+                    self.flush(meter);
+                }
+                Event::Close(meter) => {
+                    if let Some(output) = self.output(meter) {
+                        output.close = true;
+                    }
+                    self.flush(meter);
+                }
+                Event::Reset(meter, cause) => {
+                    self.counters.resets[cause as usize] += 1;
+                    self.remove(meter);
+                }
+            }
+        }
+    }
+
+    fn output(&mut self, id: MeterId) -> Option<&mut Output> {
+        let meter = self.sockets.get_mut(id.index as usize)?.as_mut()?;
+        (meter.id == id).then(|| &mut **meter.output.get_or_insert_default())
+    }
+
+    /// Drops a socket. The kernel sends RST unless FIN was allowed.
+    fn remove(&mut self, id: MeterId) {
+        if let Some(slot) = self.sockets.get_mut(id.index as usize)
+            && slot.as_ref().is_some_and(|meter| meter.id == id)
+        {
+            *slot = None;
+        }
+    }
+
+    /// Writes waiting data to a meter.
+    fn flush(&mut self, id: MeterId) {
+        let Some(Some(meter)) = self.sockets.get_mut(id.index as usize) else { return };
+        if meter.id != id {
+            return;
+        }
+        let result = meter.flush();
+        let is_complete = meter.is_complete();
+        let is_waiting = meter.output.as_ref().is_some_and(|output| !output.bytes.is_empty());
+        if is_waiting {
+            let token = Token::Meter(id.index, id.number as u32);
+            let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+            // Without this event the data would wait for the next one; the socket exists.
+            let _ = self.poll.modify(&meter.socket, token, flags);
+        }
+        match result {
+            Ok(written) if written > 0 => {
+                let mut none = Vec::new();
+                let shard = self.aggregate.shard(id).unwrap_or(0);
+                let out = self.upstreams[usize::from(shard)].output().unwrap_or(&mut none);
+                self.aggregate.handle_down_written(id, written as u64, out);
+            }
+            Ok(_) => {}
+            Err(_) => {
+                self.aggregate.handle_reset(id, ResetCause::Meter);
+                self.remove(id);
+                return;
+            }
+        }
+        if is_complete {
+            self.remove(id);
+        }
+    }
+}

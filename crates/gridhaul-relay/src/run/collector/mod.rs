@@ -1,0 +1,210 @@
+//! The collector's thread for all connections.
+
+mod meters;
+mod setup;
+mod status;
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+
+use gridhaul_linux::Clock;
+use gridhaul_scenario::RelayConfig;
+use gridhaul_scenario::relay::Collector;
+use gridhaul_scenario::units::{Duration, Instant};
+use socket2::Socket;
+
+use super::committer::Committer;
+use super::management::Questions;
+use super::meter_socket::MeterSocket;
+use super::poll::{Poll, Token, Waker};
+use super::signals::Stop;
+use super::upstream::Upstream;
+use super::{Level, RunError, report};
+use crate::aggregate::{Aggregate, MeterId};
+use crate::log::Folder;
+use crate::protocol::ResetCause;
+use crate::protocol::framing::MessageFraming;
+
+struct Loop {
+    clock: Clock,
+    poll: Poll,
+    waker: Arc<Waker>,
+    aggregate: Aggregate<Folder>,
+    committer: Option<Committer>,
+    listeners: Vec<MeterAddress>,
+    upstreams: Vec<Upstream>,
+    sockets: Vec<Option<MeterSocket>>,
+    /// Meters with data to read, in turn.
+    ready: VecDeque<MeterId>,
+    receive_buffer: u32,
+    meters_max: usize,
+    batch_delay: Duration,
+    /// When records that wait for others to share a batch are sent.
+    flush_at: Instant,
+    trimmed: u64,
+    idle_gaps: VecDeque<(Instant, MeterId, u64)>,
+    buffer: Vec<u8>,
+    counters: Counters,
+    /// Ends of the log at some times, about one per second, that the head has not confirmed.
+    unconfirmed: VecDeque<(Instant, u64)>,
+    /// When the next malformed stream may be reported: one per second.
+    next_report: Instant,
+    questions: Questions,
+}
+
+struct MeterAddress {
+    name: String,
+    socket: Socket,
+    framing: MessageFraming,
+    idle_gap: Option<Duration>,
+    /// Whether connections wait to be accepted.
+    is_ready: bool,
+}
+
+#[derive(Default)]
+struct Counters {
+    accepted: u64,
+    refused: u64,
+    received: u64,
+    resets: [u64; ResetCause::ALL.len() + 1],
+}
+
+/// Runs a collector until it is stopped.
+pub(super) fn run(
+    config: &RelayConfig,
+    collector: &Collector,
+    folder: &Path,
+) -> Result<(), RunError> {
+    let waker = Arc::new(Waker::new()?);
+    let stop = Stop::on_signals(Arc::clone(&waker))?;
+    let mut event_loop = Loop::new(config, collector, folder, waker)?;
+    report(Level::Notice, &format!("collector {} is ready", config.name));
+    while !stop.is_set() {
+        event_loop.turn()?;
+    }
+    event_loop.stop();
+    Ok(())
+}
+
+impl Loop {
+    /// Waits for events and handles them.
+    fn turn(&mut self) -> Result<(), RunError> {
+        let mut events = Vec::new();
+        self.poll.wait(self.clock.until(self.deadline()), &mut events)?;
+        let now = self.clock.now();
+        for (token, flags) in events {
+            match token {
+                Token::Listener(index) => self.listeners[index as usize].is_ready = true,
+                Token::Meter(index, number) => self.handle_meter(index, number, flags),
+                Token::Upstream(index) => {
+                    let upstream = &mut self.upstreams[index as usize];
+                    upstream.handle_event(now, &mut self.aggregate, &mut self.buffer);
+                }
+                Token::Wake => self.waker.clear(),
+                Token::Collector(_) => {}
+            }
+        }
+        self.accept();
+        self.serve_ready(now);
+        self.end_idle_messages(now);
+        self.store(now)?;
+        for upstream in &mut self.upstreams {
+            upstream.advance(now, &mut self.aggregate, &self.poll, &self.waker);
+            upstream.transmit(now, &mut self.aggregate);
+        }
+        self.handle_events();
+        self.observe_age(now);
+        self.trim();
+        while let Some(question) = self.questions.next() {
+            let answer = self.answer(&question);
+            question.answer(answer);
+        }
+        Ok(())
+    }
+
+    fn deadline(&self) -> Instant {
+        if self.has_work() {
+            return Instant::ZERO;
+        }
+        let upstreams = self.upstreams.iter().map(Upstream::deadline);
+        let gap = self.idle_gaps.front().map_or(Instant::NEVER, |(at, _, _)| *at);
+        upstreams.min().unwrap_or(Instant::NEVER).min(self.flush_at).min(gap)
+    }
+
+    /// Whether something can be done without waiting for an event.
+    fn has_work(&self) -> bool {
+        let can_accept = self.aggregate.meter_count() < self.meters_max;
+        can_accept && self.listeners.iter().any(|listener| listener.is_ready)
+            || self.ready.iter().take(READY_CHECKED).any(|id| self.aggregate.acceptable(*id) > 0)
+    }
+
+    /// Passes records to the log or, without one, to the backlog.
+    fn store(&mut self, now: Instant) -> Result<(), RunError> {
+        if let Some(committer) = &self.committer {
+            while let Some(end) = committer.poll()? {
+                self.aggregate.handle_written(end);
+            }
+            if let Some(group) = self.aggregate.poll_group() {
+                committer.write(group);
+            }
+            self.flush_at = Instant::NEVER;
+        } else if self.flush_at <= now || self.flush_at == Instant::NEVER {
+            self.flush_at = Instant::NEVER;
+            let group = self.aggregate.poll_group();
+            debug_assert!(group.is_none(), "without a log, there are no groups");
+        }
+        Ok(())
+    }
+
+    /// Notes when the log has grown, for the age of the oldest record that the head has not confirmed.
+    fn observe_age(&mut self, now: Instant) {
+        let confirmed = self.aggregate.confirmed_position();
+        while self.unconfirmed.front().is_some_and(|(_, end)| *end <= confirmed) {
+            self.unconfirmed.pop_front();
+        }
+        let end = self.aggregate.log_end();
+        let last = self.unconfirmed.back();
+        let is_new = last.is_none_or(|(at, noted)| *noted < end && now.since(*at) >= AGE_STEP);
+        if end > confirmed && is_new && self.unconfirmed.len() < AGES_MAX {
+            self.unconfirmed.push_back((now, end));
+        }
+    }
+
+    /// Removes segments that the head has confirmed.
+    fn trim(&mut self) {
+        let Some(committer) = &self.committer else { return };
+        let position = self.aggregate.confirmed_position();
+        if position >= self.trimmed + self.aggregate.settings().segment {
+            self.trimmed = position;
+            committer.trim(position);
+        }
+    }
+
+    /// Waits until all accepted data is durable, so that as little as possible is sent again.
+    fn stop(&mut self) {
+        if let Some(committer) = &self.committer {
+            for _ in 0..STOP_TURNS {
+                if !self.aggregate.is_writing() {
+                    break;
+                }
+                let mut none = Vec::new();
+                let _ = self.poll.wait(std::time::Duration::from_millis(10), &mut none);
+                if let Ok(Some(end)) = committer.poll() {
+                    self.aggregate.handle_written(end);
+                }
+            }
+        }
+        report(Level::Notice, "stopped; connections of meters are reset");
+    }
+}
+
+/// Turns of 10 ms for which a daemon that is stopped waits until its data is durable.
+const STOP_TURNS: usize = 100;
+
+/// Resolution of the age of the oldest record, and largest number of times that are kept: a day.
+const AGE_STEP: Duration = Duration::from_secs(1);
+const AGES_MAX: usize = 86_400;
+
+/// Number of waiting meters of which the loop checks whether they can be served.
+const READY_CHECKED: usize = 64;

@@ -1,0 +1,268 @@
+//! The head's thread for all connections.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use gridhaul_linux::Clock;
+use gridhaul_scenario::RelayConfig;
+use gridhaul_scenario::relay::{Deliver, HeadEnd};
+use gridhaul_scenario::units::{Duration, Instant};
+use rustix::event::epoll::EventFlags;
+use serde_json::{Value, json};
+use socket2::Socket;
+
+use super::committer::Committer;
+use super::log_folder::{open_log, random};
+use super::management::Questions;
+use super::poll::{Poll, Token, Waker};
+use super::signals::Stop;
+use super::sink::{LogStart, Sink};
+use super::{Level, RunError, listener, meter_socket, report};
+use crate::head::{Head, HeadSettings, HeadState};
+use crate::protocol::FrameReader;
+
+/// Time after which a connection without any byte is closed: collectors probe every 10 s.
+const SILENCE: Duration = Duration::from_secs(60);
+
+struct Loop {
+    clock: Clock,
+    poll: Poll,
+    waker: Arc<Waker>,
+    head: Head,
+    committer: Committer,
+    sink: Sink,
+    listener: Socket,
+    links: Vec<Option<Link>>,
+    segment: u64,
+    log_end: u64,
+    trimmed: u64,
+    next_check: Instant,
+    buffer: Vec<u8>,
+    questions: Questions,
+}
+
+struct Link {
+    socket: Socket,
+    frames: FrameReader,
+    out: Vec<u8>,
+    heard: Instant,
+    /// Close the connection after the output was sent.
+    is_ended: bool,
+}
+
+/// Runs a head until it is stopped.
+pub(super) fn run(config: &RelayConfig, head: &HeadEnd, folder: &Path) -> Result<(), RunError> {
+    let waker = Arc::new(Waker::new()?);
+    let stop = Stop::on_signals(Arc::clone(&waker))?;
+    let mut event_loop = Loop::new(config, head, folder, waker)?;
+    report(Level::Notice, &format!("head {} is ready at {}", config.name, head.address));
+    while !stop.is_set() {
+        event_loop.turn()?;
+    }
+    report(Level::Notice, "stopped");
+    Ok(())
+}
+
+impl Loop {
+    fn new(
+        config: &RelayConfig,
+        head: &HeadEnd,
+        folder: &Path,
+        waker: Arc<Waker>,
+    ) -> Result<Self, RunError> {
+        let log = config.log.as_ref().ok_or_else(|| {
+            RunError::Unsupported(
+                "log: a head needs a log\n  help: add [log] with folder".to_owned(),
+            )
+        })?;
+        let poll = Poll::new()?;
+        poll.add(&*waker, Token::Wake, EventFlags::IN)
+            .map_err(gridhaul_linux::Error::call("watching the threads"))?;
+        let opened = open_log(log, folder)?;
+        let (writer, snapshot) = (opened.writer, opened.snapshot);
+        let (storage, epoch) = (writer.storage().clone(), writer.epoch());
+        let (start, end) = (writer.start(), writer.end());
+        let state = HeadState::recover(storage.clone(), epoch, &snapshot, (start, end))?;
+        // The lock of the log has excluded a second process, whose address would be in use.
+        let questions = Questions::serve(config.management.as_ref(), &waker)?;
+        let Deliver::File(file) = &head.deliver;
+        let log_start = LogStart { storage, epoch, snapshot, start, end };
+        let sink = Sink::start(&folder.join(file), log_start, Arc::clone(&waker))?;
+        let settings = HeadSettings {
+            collectors: head.collectors.clone(),
+            window: head.window.get(),
+            backlog: log.limit.get(),
+            segment: log.segment.get(),
+        };
+        let mut machine = Head::new(settings, random(), state, end);
+        machine.handle_delivered(start);
+        let listener = listener::listen("head.address", &head.address)?;
+        poll.add(&listener, Token::Listener(0), EventFlags::IN)
+            .map_err(gridhaul_linux::Error::call("watching the listener"))?;
+        Ok(Self {
+            clock: Clock::starts_in(Duration::ZERO),
+            poll,
+            committer: Committer::start(writer, Arc::clone(&waker)),
+            waker,
+            head: machine,
+            sink,
+            listener,
+            links: Vec::new(),
+            segment: log.segment.get(),
+            log_end: end,
+            trimmed: start,
+            next_check: Instant::ZERO,
+            buffer: vec![0; 256 * 1024],
+            questions,
+        })
+    }
+
+    fn turn(&mut self) -> Result<(), RunError> {
+        let mut events = Vec::new();
+        self.poll.wait(self.clock.until(self.next_check), &mut events)?;
+        let now = self.clock.now();
+        for (token, _) in events {
+            match token {
+                Token::Listener(_) => self.accept(now),
+                Token::Collector(index) => self.handle_link(now, index),
+                Token::Wake => self.waker.clear(),
+                Token::Meter(..) | Token::Upstream(_) => {}
+            }
+        }
+        while let Some(end) = self.committer.poll()? {
+            self.log_end = end;
+            self.head.handle_written(end);
+            self.sink.deliver(end);
+        }
+        if let Some(group) = self.head.poll_group() {
+            self.committer.write(group);
+        }
+        let delivered = self.sink.delivered()?;
+        self.head.handle_delivered(delivered);
+        if delivered >= self.trimmed + self.segment {
+            self.trimmed = delivered;
+            self.committer.trim(delivered);
+        }
+        while let Some(index) = self.head.poll_superseded() {
+            self.close(index);
+        }
+        while let Some((index, bytes)) = self.head.poll_output() {
+            if let Some(Some(link)) = self.links.get_mut(index as usize) {
+                link.out.extend_from_slice(&bytes);
+            }
+            self.transmit(index);
+        }
+        self.close_silent(now);
+        while let Some(question) = self.questions.next() {
+            let answer = self.status(delivered);
+            question.answer(answer);
+        }
+        Ok(())
+    }
+
+    fn accept(&mut self, now: Instant) {
+        loop {
+            let socket = match listener::accept(&self.listener) {
+                Ok(Some((socket, _))) => socket,
+                Ok(None) => return,
+                Err(error) => {
+                    report(Level::Error, &format!("cannot accept a collector: {error}"));
+                    return;
+                }
+            };
+            let _ = socket.set_tcp_nodelay(true);
+            let free = self.links.iter().position(Option::is_none);
+            let index = free.unwrap_or_else(|| {
+                self.links.push(None);
+                self.links.len() - 1
+            });
+            let flags = EventFlags::IN | EventFlags::OUT | EventFlags::ET;
+            if self.poll.add(&socket, Token::Collector(index as u32), flags).is_err() {
+                continue;
+            }
+            let (frames, out) = (FrameReader::default(), Vec::new());
+            self.links[index] = Some(Link { socket, frames, out, heard: now, is_ended: false });
+            self.head.handle_connected(index as u32);
+        }
+    }
+
+    fn handle_link(&mut self, now: Instant, index: u32) {
+        match self.receive(now, index) {
+            Ok(()) => {}
+            Err(message) => {
+                if !message.is_empty() {
+                    report(Level::Warning, &format!("collector: {message}"));
+                }
+                while let Some((other, bytes)) = self.head.poll_output() {
+                    if let Some(Some(link)) = self.links.get_mut(other as usize) {
+                        link.out.extend_from_slice(&bytes);
+                    }
+                    self.transmit(other);
+                }
+                self.close(index);
+                return;
+            }
+        }
+        self.transmit(index);
+    }
+
+    fn receive(&mut self, now: Instant, index: u32) -> Result<(), String> {
+        let Some(Some(link)) = self.links.get_mut(index as usize) else { return Ok(()) };
+        loop {
+            let length = match meter_socket::read(&link.socket, &mut self.buffer) {
+                Ok(Some(0)) => return Err(String::new()),
+                Ok(Some(length)) => length,
+                Ok(None) => return Ok(()),
+                Err(error) => return Err(error.to_string()),
+            };
+            link.heard = now;
+            link.frames.push(&self.buffer[..length]);
+            while let Some(frame) = link.frames.next_frame().map_err(|error| error.to_string())? {
+                self.head.handle_frame(index, &frame).map_err(|error| error.to_string())?;
+            }
+        }
+    }
+
+    fn transmit(&mut self, index: u32) {
+        let Some(Some(link)) = self.links.get_mut(index as usize) else { return };
+        match meter_socket::write(&link.socket, &link.out) {
+            Ok(written) => {
+                link.out.drain(..written);
+                if link.out.is_empty() && link.is_ended {
+                    self.close(index);
+                }
+            }
+            Err(_) => self.close(index),
+        }
+    }
+
+    fn close(&mut self, index: u32) {
+        if let Some(slot) = self.links.get_mut(index as usize) {
+            *slot = None;
+        }
+        self.head.handle_disconnected(index);
+    }
+
+    fn close_silent(&mut self, now: Instant) {
+        if now < self.next_check {
+            return;
+        }
+        self.next_check = now + SILENCE / 4;
+        for index in 0..self.links.len() {
+            if self.links[index].as_ref().is_some_and(|link| now.since(link.heard) > SILENCE) {
+                self.close(index as u32);
+            }
+        }
+    }
+
+    fn status(&self, delivered: u64) -> Value {
+        json!({
+            "role": "head",
+            "collectors_connected_count": self.links.iter().flatten().count(),
+            "meters_count": self.head.state().meter_count(),
+            "log_end_byte": self.log_end,
+            "delivered_byte": delivered,
+            "backlog_byte": self.log_end - delivered.min(self.log_end),
+        })
+    }
+}

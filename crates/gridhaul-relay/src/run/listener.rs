@@ -1,0 +1,51 @@
+//! Listening sockets.
+
+use std::io;
+use std::net::SocketAddr;
+
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+
+use super::RunError;
+
+/// Length of the queue of connections that are not accepted yet; the kernel limits it to `net.core.somaxconn`.
+const BACKLOG: i32 = 65_535;
+
+/// Listens at an address of the configuration.
+pub(super) fn listen(key: &str, address: &str) -> Result<Socket, RunError> {
+    let open = || -> io::Result<Socket> {
+        let address: SocketAddr = address
+            .parse()
+            .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "not an address"))?;
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+        socket.set_reuse_address(true)?;
+        socket.set_nonblocking(true)?;
+        socket.bind(&address.into())?;
+        socket.listen(BACKLOG)?;
+        Ok(socket)
+    };
+    open().map_err(|source| RunError::Listen {
+        key: key.to_owned(),
+        address: address.to_owned(),
+        source,
+    })
+}
+
+/// The next connection; `None` if there is none.
+pub(super) fn accept(listener: &Socket) -> io::Result<Option<(Socket, SockAddr)>> {
+    match listener.accept() {
+        Ok((socket, address)) => {
+            socket.set_nonblocking(true)?;
+            Ok(Some((socket, address)))
+        }
+        Err(error) if is_temporary(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Nothing to do now, or the peer has already ended the connection (accept(2)).
+fn is_temporary(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted
+    )
+}

@@ -1,0 +1,100 @@
+//! Sockets of meters.
+
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
+use std::time::Duration;
+
+use gridhaul_linux::{Error, set_receive_buffer};
+use socket2::{SockRef, Socket, TcpKeepalive};
+
+use crate::aggregate::MeterId;
+
+/// The socket of a meter. There may be many: every byte counts.
+#[derive(Debug)]
+pub(super) struct MeterSocket {
+    pub id: MeterId,
+    pub socket: Socket,
+    pub listener: u16,
+    /// Whether the meter is in the queue of meters to read.
+    pub is_ready: bool,
+    /// Whether data of the server waits until the socket is writable, or FIN follows.
+    pub output: Option<Box<Output>>,
+}
+
+/// Data for a meter that its socket has not accepted.
+#[derive(Debug, Default)]
+pub(super) struct Output {
+    pub bytes: VecDeque<u8>,
+    pub fin: bool,
+    /// Close the socket when everything was sent.
+    pub close: bool,
+}
+
+/// Interval of probes on an idle connection: a meter that has lost power is detected after a few of them.
+const KEEPALIVE: Duration = Duration::from_secs(60);
+
+/// Time for which sent data may stay unacknowledged (`TCP_USER_TIMEOUT`, RFC 5482).
+const USER_TIMEOUT: Duration = Duration::from_secs(180);
+
+/// Sets the options of an accepted socket. Until [`allow_fin`], the end of the process resets the connection: a FIN
+/// would state that all data is stored.
+pub(super) fn configure(socket: &Socket, receive_buffer: u32) -> Result<(), Error> {
+    let failed = || Error::call("configuring the socket of a meter");
+    socket.set_linger(Some(Duration::ZERO)).map_err(failed())?;
+    socket.set_tcp_nodelay(true).map_err(failed())?;
+    let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE);
+    socket.set_tcp_keepalive(&keepalive).map_err(failed())?;
+    socket.set_tcp_user_timeout(Some(USER_TIMEOUT)).map_err(failed())?;
+    set_receive_buffer(socket, receive_buffer)
+}
+
+/// From now on, closing the socket sends FIN.
+pub(super) fn allow_fin(socket: &Socket) {
+    let _ = socket.set_linger(None);
+}
+
+/// Reads once. `None`: there is nothing to read.
+pub(super) fn read(socket: &Socket, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    loop {
+        match (&*socket).read(buffer) {
+            Ok(length) => return Ok(Some(length)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Writes as much as the socket accepts.
+pub(super) fn write(socket: &Socket, bytes: &[u8]) -> io::Result<usize> {
+    let mut written = 0;
+    while written < bytes.len() {
+        match (&*socket).write(&bytes[written..]) {
+            Ok(length) => written += length,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(written)
+}
+
+impl MeterSocket {
+    /// Writes waiting data, then FIN. Returns how many bytes were written.
+    pub(super) fn flush(&mut self) -> io::Result<usize> {
+        let Some(output) = &mut self.output else { return Ok(0) };
+        let written = write(&self.socket, output.bytes.make_contiguous())?;
+        output.bytes.drain(..written);
+        if output.bytes.is_empty() && output.fin {
+            output.fin = false;
+            allow_fin(&self.socket);
+            SockRef::from(&self.socket).shutdown(std::net::Shutdown::Write)?;
+        }
+        Ok(written)
+    }
+
+    /// Whether all data and FIN were sent and the socket is to be closed.
+    pub(super) fn is_complete(&self) -> bool {
+        self.output.as_ref().is_some_and(|output| output.close && output.bytes.is_empty())
+    }
+}

@@ -1,0 +1,166 @@
+//! The thread that delivers the records of a head to a file.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use super::poll::Waker;
+use super::{Level, RunError, report};
+use crate::head::{Deliveries, JsonLines, SinkError};
+use crate::log::Folder;
+
+/// Longest time between two synchronisations of the file.
+const SYNC_INTERVAL: Duration = Duration::from_millis(200);
+
+/// Bytes of lines after which they are written.
+const WRITE_SIZE: usize = 256 * 1024;
+
+/// The delivering thread.
+#[derive(Debug)]
+pub(super) struct Sink {
+    limits: Sender<u64>,
+    delivered: Arc<AtomicU64>,
+    failure: Arc<Mutex<Option<RunError>>>,
+}
+
+/// Where the head's log begins.
+#[derive(Debug, Clone)]
+pub(super) struct LogStart {
+    pub storage: Folder,
+    pub epoch: u64,
+    pub snapshot: Vec<u8>,
+    pub start: u64,
+    pub end: u64,
+}
+
+impl Sink {
+    /// Continues after the last line of the file.
+    pub(super) fn start(path: &Path, log: LogStart, waker: Arc<Waker>) -> Result<Self, RunError> {
+        let lines = JsonLines::open(path)?;
+        let (limits, orders) = channel();
+        let sink = Self {
+            limits,
+            delivered: Arc::new(AtomicU64::new(log.start)),
+            failure: Arc::new(Mutex::new(None)),
+        };
+        let (delivered, failure) = (Arc::clone(&sink.delivered), Arc::clone(&sink.failure));
+        thread::spawn(move || {
+            let mut worker = Worker { log, lines, delivered, waker };
+            if let Err(error) = worker.run(&orders) {
+                *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                worker.waker.wake();
+            }
+        });
+        Ok(sink)
+    }
+
+    /// Records up to this position of the log are durable.
+    pub(super) fn deliver(&self, limit: u64) {
+        // If the thread has ended, its failure is reported.
+        let _ = self.limits.send(limit);
+    }
+
+    /// Position of the log up to which records are durable in the file.
+    pub(super) fn delivered(&self) -> Result<u64, RunError> {
+        match self.failure.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            Some(error) => Err(error),
+            None => Ok(self.delivered.load(Ordering::Acquire)),
+        }
+    }
+}
+
+struct Worker {
+    log: LogStart,
+    lines: JsonLines,
+    delivered: Arc<AtomicU64>,
+    waker: Arc<Waker>,
+}
+
+impl Worker {
+    fn run(&mut self, orders: &Receiver<u64>) -> Result<(), RunError> {
+        let mut deliveries = self.resume()?;
+        let mut limit = self.log.end;
+        // What was written before the restart may not be durable.
+        let mut is_synced = false;
+        loop {
+            while deliveries.next(limit, |delivery| self.lines.push(&delivery))? {
+                is_synced = false;
+                if self.lines.buffered() > WRITE_SIZE {
+                    self.write();
+                }
+            }
+            self.write();
+            match orders.recv_timeout(SYNC_INTERVAL) {
+                Ok(next) => limit = orders.try_iter().last().unwrap_or(next),
+                Err(RecvTimeoutError::Timeout) if is_synced => match orders.recv() {
+                    Ok(next) => limit = next,
+                    Err(_) => return Ok(()),
+                },
+                Err(RecvTimeoutError::Timeout) => {
+                    self.lines.sync()?;
+                    is_synced = true;
+                    self.delivered.store(deliveries.position(), Ordering::Release);
+                    self.waker.wake();
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.lines.sync()?;
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Deliveries that begin after the last line of the file, or at the start of the log if that line's record is no
+    /// longer in the log.
+    fn resume(&mut self) -> Result<Deliveries<Folder>, RunError> {
+        let open = || {
+            let log = &self.log;
+            Deliveries::new(log.storage.clone(), log.epoch, &log.snapshot, log.start)
+        };
+        let mut search = open();
+        let mut found = false;
+        while !found && search.next(self.log.end, |it| found |= self.lines.is_last(&it))? {}
+        let mut deliveries = open();
+        if !found {
+            return Ok(deliveries);
+        }
+        let mut is_after = false;
+        while !is_after {
+            let lines = &mut self.lines;
+            let is_more = deliveries.next(self.log.end, |delivery| {
+                if is_after {
+                    lines.push(&delivery);
+                }
+                is_after |= lines.is_last(&delivery);
+            })?;
+            if !is_more {
+                break;
+            }
+        }
+        Ok(deliveries)
+    }
+
+    /// Writes all lines. While the disk is full, attempts are repeated.
+    fn write(&mut self) {
+        let mut is_reported = false;
+        while let Err(error) = self.lines.write() {
+            self.report_once(&mut is_reported, &error);
+            pause();
+        }
+    }
+
+    fn report_once(&self, is_reported: &mut bool, error: &SinkError) {
+        if !*is_reported {
+            report(Level::Error, &format!("{error}; delivery is repeated every second"));
+            *is_reported = true;
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the daemon runs in real time")]
+fn pause() {
+    thread::sleep(Duration::from_secs(1));
+}

@@ -1,0 +1,90 @@
+//! Meters that send numbered messages, and note what they have learned.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// Length of a message.
+const MESSAGE: usize = 200;
+
+/// What the meters know.
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
+    /// Bytes written to the sockets of open connections, with their times.
+    pub open: Mutex<BTreeMap<u64, Vec<(Instant, u64)>>>,
+    /// Length of each stream whose FIN was answered with FIN.
+    pub confirmed: Mutex<BTreeMap<u64, u64>>,
+}
+
+/// Threads that play meters, until they are stopped.
+pub(crate) struct Meters {
+    pub notes: Arc<Notes>,
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// The message of a stream with this number.
+pub(crate) fn message(stream: u64, number: u64) -> String {
+    format!("{:width$}\n", format!("{stream} {number}"), width = MESSAGE - 1)
+}
+
+impl Meters {
+    pub(crate) fn start(address: SocketAddr, count: u64) -> Self {
+        let (notes, stop) = (Arc::new(Notes::default()), Arc::new(AtomicBool::new(false)));
+        let streams = Arc::new(AtomicU64::new(0));
+        let threads = (0..count)
+            .map(|index| {
+                let (notes, stop) = (Arc::clone(&notes), Arc::clone(&stop));
+                let streams = Arc::clone(&streams);
+                thread::spawn(move || {
+                    while !stop.load(Ordering::Relaxed) {
+                        let stream = streams.fetch_add(1, Ordering::Relaxed);
+                        // Every third stream is short and ends with FIN.
+                        let length = if stream.is_multiple_of(3) { 20 + index } else { u64::MAX };
+                        play(address, stream, length, &notes, &stop);
+                        notes.open.lock().unwrap().remove(&stream);
+                        thread::sleep(Duration::from_millis(5));
+                    }
+                })
+            })
+            .collect();
+        Self { notes, stop, threads }
+    }
+
+    pub(crate) fn stop(self) -> Arc<Notes> {
+        self.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads {
+            thread.join().unwrap();
+        }
+        self.notes
+    }
+}
+
+/// One connection, until it fails or is complete.
+fn play(address: SocketAddr, stream: u64, length: u64, notes: &Notes, stop: &AtomicBool) {
+    let Ok(mut socket) = TcpStream::connect(address) else { return };
+    socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let mut sent = 0;
+    for number in 0..length {
+        if socket.write_all(message(stream, number).as_bytes()).is_err() {
+            return;
+        }
+        sent += MESSAGE as u64;
+        notes.open.lock().unwrap().entry(stream).or_default().push((Instant::now(), sent));
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+    if socket.shutdown(Shutdown::Write).is_err() {
+        return;
+    }
+    // A FIN states that everything is stored; a RST states nothing.
+    if matches!(socket.read(&mut [0; 1]), Ok(0)) {
+        notes.confirmed.lock().unwrap().insert(stream, sent);
+    }
+}

@@ -1,0 +1,150 @@
+//! A collector and a head as processes.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use gridhaul_relay::run::query;
+use serde_json::Value;
+
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_gridhaul-relay");
+
+/// Both relays with their folder.
+pub(crate) struct Relays {
+    pub folder: tempfile::TempDir,
+    pub meters: SocketAddr,
+    management: [SocketAddr; 2],
+    running: [Option<Child>; 2],
+}
+
+/// One of the two relays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    Collector,
+    Head,
+}
+
+/// An address that no program uses now.
+fn free_address() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
+impl Relays {
+    /// Writes the configurations; nothing is started. `aggregate` are further keys of the collector.
+    pub(crate) fn new(tier: &str, aggregate: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let [meters, upstream, one, two] = [(); 4].map(|()| free_address());
+        let log = if tier == "local" {
+            "log.folder = \"collector-log\"\nlog.segment = \"2 MB\""
+        } else {
+            ""
+        };
+        let collector = format!(
+            "name = \"collector\"\nmanagement.address = \"{one}\"\n{log}\n[aggregate]\ntier = \"{tier}\"\n\
+             upstream = \"{upstream}\"\nshards = 2\n{aggregate}\n[aggregate.listener.meters]\n\
+             address = \"{meters}\"\nframing.delimiter.byte = 10\n"
+        );
+        let head = format!(
+            "name = \"head\"\nmanagement.address = \"{two}\"\nlog.folder = \"head-log\"\nlog.segment = \"2 MB\"\n\
+             [head]\naddress = \"{upstream}\"\ndeliver.file = \"messages.jsonl\"\n"
+        );
+        fs::write(folder.path().join("collector.toml"), collector).unwrap();
+        fs::write(folder.path().join("head.toml"), head).unwrap();
+        Self { folder, meters, management: [one, two], running: [None, None] }
+    }
+
+    fn name(role: Role) -> &'static str {
+        if role == Role::Collector { "collector.toml" } else { "head.toml" }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The program with arguments, in the folder.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(PROGRAM);
+        command.args(arguments).current_dir(self.folder.path());
+        command
+    }
+
+    /// Starts a relay and waits until it is ready.
+    pub(crate) fn start(&mut self, role: Role) {
+        let mut command = self.command(&["run", Self::name(role)]);
+        let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut seen = String::new();
+        loop {
+            match lines.next() {
+                Some(Ok(line)) if line.contains("is ready") => break,
+                Some(Ok(line)) => seen += &(line + "\n"),
+                _ => panic!("{role:?} has not started:\n{seen}"),
+            }
+        }
+        // The pipe must not fill.
+        thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                if std::env::var_os("GRIDHAUL_TRACE").is_some() {
+                    eprintln!("{role:?}: {line}");
+                }
+            }
+        });
+        self.running[role as usize] = Some(child);
+    }
+
+    pub(crate) fn kill(&mut self, role: Role) {
+        if let Some(mut child) = self.running[role as usize].take() {
+            // SIGKILL.
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+
+    /// A document of a relay's management address.
+    pub(crate) fn ask(&self, role: Role, path: &str) -> Option<Value> {
+        let text = query(&self.management[role as usize].to_string(), path).ok()?;
+        serde_json::from_str(&text).ok()
+    }
+
+    /// Waits until a condition holds.
+    pub(crate) fn wait_until(&self, what: &str, condition: impl Fn(&Self) -> bool) {
+        let begun = Instant::now();
+        while !condition(self) {
+            assert!(begun.elapsed() < Duration::from_secs(30), "waiting until {what}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Waits until everything that the collector has was delivered.
+    pub(crate) fn wait_until_delivered(&self) {
+        self.wait_until("all records are delivered", |relays| {
+            let number = |role, key: &str| {
+                let status = relays.ask(role, "/status")?;
+                status[key].as_u64()
+            };
+            number(Role::Collector, "backlog_byte") == Some(0)
+                && number(Role::Collector, "bytes_at_risk_byte") == Some(0)
+                && number(Role::Head, "backlog_byte") == Some(0)
+        });
+    }
+
+    pub(crate) fn messages(&self) -> PathBuf {
+        self.path("messages.jsonl")
+    }
+}
+
+impl Drop for Relays {
+    fn drop(&mut self) {
+        self.kill(Role::Collector);
+        self.kill(Role::Head);
+    }
+}
+
+/// Size of a file; 0 if it does not exist.
+pub(crate) fn size(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |metadata| metadata.len())
+}

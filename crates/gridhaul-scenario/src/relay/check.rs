@@ -1,0 +1,211 @@
+//! Inconsistent values of a relay configuration.
+
+use std::net::{IpAddr, SocketAddr};
+
+use super::{Collector, DurabilityTier, HeadEnd, MeterFraming, RelayConfig, RelayLog};
+use crate::scenario::{Diagnostic, NAME_RULE, Scenario};
+use crate::units::Bytes;
+
+/// Largest number of shards.
+const SHARDS_MAX: u16 = 64;
+
+/// Largest frame that the relay writes: smaller windows or limits would never admit it.
+const FRAME: u64 = 1 << 20;
+
+pub(super) fn diagnostics(config: &RelayConfig) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    if !Scenario::is_name(&config.name) {
+        let message = format!("{:?} is not a name", config.name);
+        found.push(Diagnostic::new("name", message, NAME_RULE));
+    }
+    if config.aggregate.is_none() && config.head.is_none() {
+        found.push(Diagnostic::new(
+            "",
+            "the relay has no task",
+            "add [aggregate] for a collector, or [head] for a head",
+        ));
+    }
+    if config.aggregate.is_some() && config.head.is_some() {
+        found.push(Diagnostic::new(
+            "head",
+            "a relay is either a collector or a head",
+            "start two relays with a configuration each",
+        ));
+    }
+    if let Some(log) = &config.log {
+        check_log(log, &mut found);
+    }
+    if let Some(collector) = &config.aggregate {
+        check_collector(collector, config, &mut found);
+    }
+    if let Some(head) = &config.head {
+        check_head(head, config, &mut found);
+    }
+    if let Some(management) = &config.management {
+        let key = "management.address";
+        if let Some(address) = address(key, &management.address, &mut found)
+            && !address.ip().is_loopback()
+        {
+            found.push(Diagnostic::new(
+                key,
+                format!("{} is not a loopback address", address.ip()),
+                "the status page has no authentication: use 127.0.0.1, and a reverse proxy with TLS for other machines",
+            ));
+        }
+    }
+    found
+}
+
+fn check_log(log: &RelayLog, found: &mut Vec<Diagnostic>) {
+    if log.folder.is_empty() {
+        found.push(Diagnostic::new("log.folder", "the folder has no name", ""));
+    }
+    let segment = log.segment.get();
+    if !(FRAME..=1 << 30).contains(&segment) {
+        found.push(Diagnostic::new(
+            "log.segment",
+            format!("{} is not between 1 MiB and 1 GiB", log.segment),
+            "a usual value is \"16 MB\"",
+        ));
+    }
+    if log.limit.get() < segment.saturating_mul(2) {
+        found.push(Diagnostic::new(
+            "log.limit",
+            format!("{} has no space for two segments of {}", log.limit, log.segment),
+            "increase `log.limit`, or decrease `log.segment`",
+        ));
+    }
+}
+
+fn check_collector(collector: &Collector, config: &RelayConfig, found: &mut Vec<Diagnostic>) {
+    let mut at = |key: &str, message: String, remedy: &str| {
+        found.push(Diagnostic::new(format!("aggregate.{key}"), message, remedy));
+    };
+    if collector.tier == DurabilityTier::Local && config.log.is_none() {
+        at("tier", "the tier \"local\" needs a log".to_owned(), "add [log] with folder");
+    }
+    if collector.tier != DurabilityTier::Local && config.log.is_some() {
+        let tier = if collector.tier == DurabilityTier::Memory { "memory" } else { "server" };
+        at(
+            "tier",
+            format!("the tier {tier:?} uses no log"),
+            "remove [log], or use tier = \"local\"",
+        );
+    }
+    if collector.shards == 0 || collector.shards > SHARDS_MAX {
+        at("shards", format!("{} is not between 1 and {SHARDS_MAX}", collector.shards), "");
+    }
+    let limits = [
+        ("bytes_at_risk_per_meter", collector.bytes_at_risk_per_meter, 1_000),
+        ("bytes_at_risk", collector.bytes_at_risk, collector.bytes_at_risk_per_meter.get()),
+        ("receive_buffer", collector.receive_buffer, 2_000),
+        ("memory", collector.memory, FRAME),
+    ];
+    for (key, value, least) in limits {
+        if value.get() < least {
+            at(key, format!("{value} is less than {}", Bytes::new(least)), "");
+        }
+    }
+    if !has_port(&collector.upstream) {
+        at(
+            "upstream",
+            format!("expected an address with a port, found {:?}", collector.upstream),
+            "write for example \"head.example:7070\"",
+        );
+    }
+    if !is_secure(config, is_local(&collector.upstream)) {
+        at(
+            "upstream",
+            "the connection to the head leaves this machine, and the relay does not encrypt it"
+                .to_owned(),
+            "protect the path, for example by IPsec or WireGuard, and set insecure = true",
+        );
+    }
+    if collector.listener.is_empty() {
+        at("listener", "there is no listener".to_owned(), "add [aggregate.listener.meters]");
+    }
+    for (name, listener) in &collector.listener {
+        let key = format!("aggregate.listener.{name}");
+        if !Scenario::is_name(name) {
+            found.push(Diagnostic::new(&key, format!("{name:?} is not a name"), NAME_RULE));
+        }
+        address(&format!("{key}.address"), &listener.address, found);
+        check_framing(&format!("{key}.framing"), &listener.framing, found);
+    }
+}
+
+fn check_framing(key: &str, framing: &MeterFraming, found: &mut Vec<Diagnostic>) {
+    let maximum = match framing {
+        MeterFraming::LengthPrefix(prefix) => {
+            if !matches!(prefix.width, 2 | 4) {
+                found.push(Diagnostic::new(
+                    format!("{key}.length_prefix.width"),
+                    format!("expected 2 or 4, found {}", prefix.width),
+                    "",
+                ));
+            }
+            prefix.maximum
+        }
+        MeterFraming::Delimiter(delimiter) => delimiter.maximum,
+        MeterFraming::IdleGap(gap) if gap.is_zero() => {
+            found.push(Diagnostic::new(key, "the gap has no length", "a usual value is \"20 ms\""));
+            return;
+        }
+        _ => return,
+    };
+    if !(1..=u64::from(u32::MAX)).contains(&maximum.get()) {
+        found.push(Diagnostic::new(key, "`maximum` is not between 1 B and 4 GiB", ""));
+    }
+}
+
+fn check_head(head: &HeadEnd, config: &RelayConfig, found: &mut Vec<Diagnostic>) {
+    if config.log.is_none() {
+        found.push(Diagnostic::new("head", "a head needs a log", "add [log] with folder"));
+    }
+    if let Some(address) = address("head.address", &head.address, found)
+        && !is_secure(config, address.ip().is_loopback())
+    {
+        found.push(Diagnostic::new(
+            "head.address",
+            "collectors on other machines could connect, and the relay does not encrypt or authenticate connections",
+            "protect the path, for example by IPsec or WireGuard, and set insecure = true",
+        ));
+    }
+    if head.window.get() < 2 * FRAME {
+        let message = format!("{} is less than {}", head.window, Bytes::new(2 * FRAME));
+        found.push(Diagnostic::new("head.window", message, ""));
+    }
+    let super::Deliver::File(file) = &head.deliver;
+    if file.is_empty() {
+        found.push(Diagnostic::new("head.deliver.file", "the file has no name", ""));
+    }
+}
+
+/// Connections stay on this machine, or the configuration permits others.
+const fn is_secure(config: &RelayConfig, is_local: bool) -> bool {
+    config.insecure || is_local
+}
+
+fn has_port(text: &str) -> bool {
+    text.rsplit_once(':').is_some_and(|(host, port)| {
+        !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0)
+    })
+}
+
+fn is_local(text: &str) -> bool {
+    let host = text.rsplit_once(':').map_or(text, |(host, _)| host);
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+fn address(key: &str, text: &str, found: &mut Vec<Diagnostic>) -> Option<SocketAddr> {
+    let parsed = text.parse().ok();
+    if parsed.is_none() {
+        found.push(Diagnostic::new(
+            key,
+            format!("expected an IP address with a port, found {text:?}"),
+            "write for example \"0.0.0.0:4059\", or \"[::]:4059\" for IPv6",
+        ));
+    }
+    parsed
+}

@@ -1,0 +1,252 @@
+//! Configuration of the relay daemon: a TOML file with the quality of a scenario.
+
+mod check;
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use std::path::Path;
+
+use crate::scenario::{Diagnostic, ScenarioError, read_file, read_text};
+use crate::units::{Bytes, Duration};
+
+/// Configuration of a relay: a collector (`aggregate`), a head (`head`), or both.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RelayConfig {
+    /// Name of this relay. A head accepts records of a collector under this name.
+    pub name: String,
+    /// Log of records that are durable. Required for a head, and for `tier = "local"`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<RelayLog>,
+    /// Accepts connections of meters and forwards their data to a head.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aggregate: Option<Collector>,
+    /// Accepts records of collectors and delivers them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head: Option<HeadEnd>,
+    /// Permits connections between collector and head that leave this machine. The relay does not encrypt or authenticate
+    /// them: the path must be protected by other means, such as IPsec or WireGuard.
+    #[serde(default)]
+    pub insecure: bool,
+    /// Status page, metrics and JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub management: Option<Management>,
+}
+
+/// The record log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RelayLog {
+    /// Folder of the log, for one relay. A relative path begins at the folder of the configuration file.
+    pub folder: String,
+    /// Largest size of undelivered records. At the limit, the relay stops reading from meters (collector) or grants no
+    /// credit to collectors (head).
+    #[serde(default = "one_gigabyte")]
+    pub limit: Bytes,
+    /// Size of a segment file. Delivered segments are removed as a whole.
+    #[serde(default = "segment_size")]
+    pub segment: Bytes,
+}
+
+/// A collector.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Collector {
+    /// Address of the head, such as `"head.example:7070"`.
+    pub upstream: String,
+    /// When the data of a meter counts as stored: only then is its FIN answered.
+    #[serde(default)]
+    pub tier: DurabilityTier,
+    /// Number of upstream connections. Meters are assigned to them evenly.
+    #[serde(default = "one_shard")]
+    pub shards: u16,
+    /// Congestion control of the upstream connections, by its name in the kernel. Absent: the default of the system.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub congestion_control: Option<String>,
+    /// Largest number of bytes of all meters that are accepted and not stored.
+    #[serde(default = "eight_megabytes")]
+    pub bytes_at_risk: Bytes,
+    /// The same for one meter.
+    #[serde(default = "sixty_four_kilobytes")]
+    pub bytes_at_risk_per_meter: Bytes,
+    /// Receive buffer of each meter's socket: bytes that the kernel acknowledges although the relay has not read them.
+    #[serde(default = "sixteen_kilobytes")]
+    pub receive_buffer: Bytes,
+    /// Memory for records that the head has not confirmed, with tiers other than `local`.
+    #[serde(default = "sixty_four_megabytes")]
+    pub memory: Bytes,
+    /// Longest time for which records wait for others to share a batch, with tiers other than `local`.
+    #[serde(default = "two_milliseconds")]
+    pub batch_delay: Duration,
+    /// Largest number of meters that are connected at the same time. Absent: as many as the limit of open files
+    /// permits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meters: Option<u32>,
+    /// Addresses at which meters connect, by name.
+    pub listener: IndexMap<String, MeterListener>,
+}
+
+/// Tier of durability.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DurabilityTier {
+    /// Stored when the collector has the data in memory. A crash of the collector loses it.
+    Memory,
+    /// Stored when the data is durable in the collector's log.
+    #[default]
+    Local,
+    /// Stored when the data is durable in the head's log.
+    Server,
+}
+
+/// An address at which meters connect.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MeterListener {
+    /// Address and port, such as `"0.0.0.0:4059"`.
+    pub address: String,
+    /// Ends of messages in the stream of a meter.
+    #[serde(default)]
+    pub framing: MeterFraming,
+}
+
+/// Framing of messages.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MeterFraming {
+    /// No messages: a stream of bytes.
+    #[default]
+    Stream,
+    /// DLMS/COSEM wrapper (IEC 62056-4-7), registered port 4059.
+    DlmsWrapper,
+    /// IEC 60870-5-104, registered port 2404.
+    Iec104,
+    /// A length field before each message.
+    LengthPrefix(LengthPrefixFraming),
+    /// A byte after each message.
+    Delimiter(DelimiterFraming),
+    /// A message ends when no byte has arrived for this time.
+    IdleGap(Duration),
+}
+
+/// A length field before each message; its value counts the bytes after the field.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LengthPrefixFraming {
+    /// Bytes of the length field: 2 or 4.
+    pub width: u8,
+    /// Whether the least significant byte comes first; otherwise network byte order.
+    #[serde(default)]
+    pub little_endian: bool,
+    /// Largest message. A longer one ends the connection.
+    #[serde(default = "one_megabyte")]
+    pub maximum: Bytes,
+}
+
+/// A byte after each message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DelimiterFraming {
+    /// Value of the byte; 10 is a newline.
+    pub byte: u8,
+    /// Largest message. A longer one ends the connection.
+    #[serde(default = "one_megabyte")]
+    pub maximum: Bytes,
+}
+
+/// A head.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HeadEnd {
+    /// Address at which collectors connect, such as `"0.0.0.0:7070"`.
+    pub address: String,
+    /// Where records are delivered.
+    pub deliver: Deliver,
+    /// Names of the collectors that may connect. Empty: all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub collectors: Vec<String>,
+    /// Bytes that each upstream connection may have in transit before they are durable.
+    #[serde(default = "four_megabytes")]
+    pub window: Bytes,
+}
+
+/// Destination of records.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Deliver {
+    /// A file with one JSON object per line and record, each exactly once. A relative path begins at the folder of the
+    /// configuration file.
+    File(String),
+}
+
+/// Status page and metrics.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Management {
+    /// Loopback address and port, such as `"127.0.0.1:9180"`.
+    pub address: String,
+}
+
+impl RelayConfig {
+    /// Reads a configuration from the text of a TOML file; `file` is its name in errors.
+    ///
+    /// # Errors
+    /// A text that is not TOML, unknown keys, wrong types or units, and inconsistent values, all with line and remedy.
+    pub fn from_toml(text: &str, file: &str) -> Result<Self, ScenarioError> {
+        read_text(text, file, Self::diagnostics)
+    }
+
+    /// Reads a configuration file of at most 4 MB.
+    ///
+    /// # Errors
+    /// A file that cannot be read, and the errors of [`Self::from_toml`].
+    pub fn load(path: &Path) -> Result<Self, ScenarioError> {
+        read_file(path, Self::diagnostics)
+    }
+
+    /// The configuration as TOML, including every default value.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        #[expect(clippy::expect_used, reason = "every field is text, number, list or table")]
+        toml::to_string(self).expect("a configuration can be written as TOML")
+    }
+
+    /// Inconsistent values.
+    #[must_use]
+    pub fn diagnostics(&self) -> Vec<Diagnostic> {
+        check::diagnostics(self)
+    }
+}
+
+const fn one_shard() -> u16 {
+    1
+}
+const fn two_milliseconds() -> Duration {
+    Duration::from_millis(2)
+}
+const fn sixteen_kilobytes() -> Bytes {
+    Bytes::new(16_000)
+}
+const fn sixty_four_kilobytes() -> Bytes {
+    Bytes::new(64_000)
+}
+const fn one_megabyte() -> Bytes {
+    Bytes::new(1_000_000)
+}
+const fn four_megabytes() -> Bytes {
+    Bytes::new(4_000_000)
+}
+const fn eight_megabytes() -> Bytes {
+    Bytes::new(8_000_000)
+}
+const fn sixty_four_megabytes() -> Bytes {
+    Bytes::new(64_000_000)
+}
+const fn segment_size() -> Bytes {
+    Bytes::new(16_000_000)
+}
+const fn one_gigabyte() -> Bytes {
+    Bytes::new(1_000_000_000)
+}

@@ -1,0 +1,70 @@
+//! Configurations of the relay: reading, writing, and messages about errors.
+
+use gridhaul_scenario::RelayConfig;
+
+const COLLECTOR: &str = r#"
+name = "substation-12"
+log.folder = "/var/lib/gridhaul"
+[aggregate]
+upstream = "127.0.0.1:7070"
+[aggregate.listener.dlms]
+address = "0.0.0.0:4059"
+framing = "dlms_wrapper"
+[aggregate.listener.serial]
+address = "0.0.0.0:4060"
+framing.idle_gap = "20 ms"
+"#;
+
+const HEAD: &str = r#"
+name = "head"
+log.folder = "log"
+[head]
+address = "127.0.0.1:7070"
+deliver.file = "messages.jsonl"
+"#;
+
+fn error(text: &str) -> String {
+    RelayConfig::from_toml(text, "relay.toml").unwrap_err().to_string()
+}
+
+#[test]
+fn configurations_read_back() {
+    for text in [COLLECTOR, HEAD] {
+        let config = RelayConfig::from_toml(text, "relay.toml").unwrap();
+        let merged = config.to_toml();
+        assert_eq!(RelayConfig::from_toml(&merged, "merged.toml").unwrap(), config, "{merged}");
+    }
+}
+
+#[test]
+fn an_unknown_key_is_refused_with_its_line_and_a_suggestion() {
+    let text = COLLECTOR.replace("upstream", "upstraem");
+    let error = error(&text);
+    assert!(error.contains("relay.toml:5:1: aggregate.upstraem"), "{error}");
+    assert!(error.contains("did you mean `upstream`?"), "{error}");
+}
+
+#[test]
+fn inconsistent_values_are_reported_together() {
+    let text = COLLECTOR
+        .replace("log.folder = \"/var/lib/gridhaul\"", "management.address = \"10.0.0.1:80\"")
+        .replace("127.0.0.1:7070", "head.example:7070")
+        .replace("0.0.0.0:4060", "everywhere");
+    let error = error(&text);
+    for expected in [
+        "aggregate.tier: the tier \"local\" needs a log",
+        "10.0.0.1 is not a loopback address",
+        "leaves this machine, and the relay does not encrypt it",
+        "insecure = true",
+        "expected an IP address with a port, found \"everywhere\"",
+    ] {
+        assert!(error.contains(expected), "{expected}\n{error}");
+    }
+}
+
+#[test]
+fn a_relay_without_a_task_is_refused() {
+    assert!(error("name = \"relay\"").contains("the relay has no task"));
+    assert!(error(&HEAD.replace("log.folder = \"log\"", "")).contains("a head needs a log"));
+    assert!(error(&HEAD.replace("head\"", "not a name\"")).contains("is not a name"));
+}

@@ -1,0 +1,68 @@
+//! Arbitrary bytes as frames, batches, records, PROXY headers, streams of meters and a segment of a record log: parsing
+//! never panics and always ends, and what is read is within its limits.
+
+#![no_main]
+
+use gridhaul_core::pep::aggregation::Framing;
+use gridhaul_relay::protocol::framing::{DlmsWrapper, Iec104, MessageFraming};
+use gridhaul_relay::protocol::{Batch, Frame, FrameReader, ProxyHeader, batches};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    frames(bytes);
+    for batch in batches(bytes).map_while(Result::ok) {
+        check(&batch);
+    }
+    if let Ok(Some((header, length))) = ProxyHeader::read(bytes) {
+        assert!(length <= bytes.len());
+        let mut written = Vec::new();
+        header.write(&mut written);
+        assert_eq!(ProxyHeader::read(&written), Ok(Some((header, written.len()))));
+    }
+    streams(bytes);
+    if let Ok(findings) = gridhaul_relay::log::verify_segment(bytes) {
+        assert!(findings.start <= findings.end);
+    }
+});
+
+fn frames(bytes: &[u8]) {
+    let mut reader = FrameReader::default();
+    for piece in bytes.chunks(7) {
+        reader.push(piece);
+        while let Ok(Some(frame)) = reader.next_frame() {
+            if let Frame::Batch(bytes) = frame
+                && let Ok(Some(batch)) = Batch::read(bytes)
+            {
+                check(&batch);
+            }
+            let mut written = Vec::new();
+            frame.write(&mut written);
+            let mut again = FrameReader::default();
+            again.push(&written);
+            assert_eq!(again.next_frame(), Ok(Some(frame)));
+        }
+    }
+}
+
+fn check(batch: &Batch<'_>) {
+    let count = batch.records().filter(Result::is_ok).count();
+    assert!(count <= batch.count as usize);
+}
+
+fn streams(bytes: &[u8]) {
+    for mut framing in [
+        MessageFraming::DlmsWrapper(DlmsWrapper::new(1_000)),
+        MessageFraming::Iec104(Iec104::default()),
+    ] {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            match framing.next_message_end(rest) {
+                Ok(Framing::End(end)) => {
+                    assert!((1..=rest.len()).contains(&end));
+                    rest = &rest[end..];
+                }
+                Ok(Framing::Incomplete) | Err(_) => break,
+            }
+        }
+    }
+}
