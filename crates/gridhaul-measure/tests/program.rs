@@ -88,7 +88,7 @@ fn invalid_arguments_name_what_is_expected() {
 #[test]
 fn help_texts() {
     let desk = tempfile::tempdir().unwrap();
-    for command in ["", "latency", "outage", "reliability"] {
+    for command in ["", "efficiency", "latency", "outage", "reliability"] {
         let done = run(desk.path(), format!("{command} --help").trim());
         let name = format!("help__measure_{command}_long").replace("__long", "_long");
         insta::assert_snapshot!(name, String::from_utf8(done.stdout).unwrap());

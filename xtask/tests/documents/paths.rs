@@ -11,7 +11,7 @@ const ENDINGS: [&str; 13] = [
 ];
 
 /// Files and folders that are written by a run, belong to another program or are examples.
-const ELSEWHERE: [&str; 21] = [
+const ELSEWHERE: [&str; 23] = [
     "answer.json",
     "answer-model.json",
     "answer.csv",
@@ -24,6 +24,8 @@ const ELSEWHERE: [&str; 21] = [
     "plan.json",
     "paper.json",
     "comparison.json",
+    "summary.json",
+    "messages/",
     "answer-*.json",
     "kernel/time/timer.c",
     "linux/capability.h",

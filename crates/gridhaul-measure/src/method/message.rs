@@ -29,7 +29,7 @@ pub struct Message {
     pub copies: u32,
     /// Number of corrupt copies that arrived.
     pub corrupt_copies: u32,
-    /// Whether a later message arrived before it (RFC 4737, section 3.3).
+    /// Whether a later message arrived before it (RFC 4737).
     pub reordered: bool,
     /// Part of the run.
     pub phase: Phase,
