@@ -69,8 +69,9 @@ impl Programs {
             let code = (1..).zip(source.lines()).filter(|(_, line)| !line.trim().starts_with("//"));
             for (number, line) in code {
                 let words = line.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
-                let of_program =
-                    |word: &&str| self.commands.values().any(|known| known.contains(*word));
+                let of_program = |word: &&str| {
+                    is_option(word) && self.commands.values().any(|known| known.contains(*word))
+                };
                 findings.extend(words.filter(of_program).map(|word| {
                     let message =
                         format!("a library names the option `{word}` of the command line");

@@ -9,26 +9,34 @@ use super::Paper;
 struct Row {
     line: usize,
     names: Vec<String>,
-    verdict: String,
+    /// Whether the claim holds by every backend that answers it.
+    holds: bool,
 }
 
-/// The rows of each paper: below a heading ``## `name` ``, tables whose last two columns are claim and verdict. The column has
-/// the names of claims and of lines of `expected.csv` as code, in which `*` stands for any characters, and no name for a
-/// sentence that is not tested or tested elsewhere. Code with `_` or `/` is the name of a test or of a file.
+/// The rows of each paper: below a heading ``## `name` ``, tables with a column `claim`, which has the names of claims and of
+/// lines of `expected.csv` as code, in which `*` stands for any characters, and no name for a sentence that is not
+/// tested or tested elsewhere. Code with `_` or `/` is the name of a test or of a file. The columns after it are
+/// verdicts: of all backends, or of one each.
 fn rows(page: &str) -> BTreeMap<String, Vec<Row>> {
     let mut papers: BTreeMap<String, Vec<Row>> = BTreeMap::new();
-    let mut current = None;
+    let (mut current, mut column) = (None, None);
     for (index, line) in page.lines().enumerate() {
         if let Some(heading) = line.strip_prefix("## ") {
             let name = heading.strip_prefix('`').and_then(|rest| rest.split('`').next());
             current = name.map(str::to_owned);
         }
-        let columns: Vec<_> = line.split('|').map(str::trim).collect();
-        if let (Some(paper), ["", _, .., claims, verdict, ""]) = (&current, &columns[..]) {
+        let columns: Vec<_> = line.trim_matches('|').split('|').map(str::trim).collect();
+        if !line.starts_with('|') {
+            column = None;
+        } else if column.is_none() {
+            column = columns.iter().position(|heading| *heading == "claim");
+        } else if let (Some(paper), Some(column)) = (&current, column)
+            && let Some((claims, verdicts)) = columns[column..].split_first()
+        {
             let code = claims.split('`').skip(1).step_by(2);
             let names = code.filter(|name| !name.contains(['_', '/'])).map(str::to_owned).collect();
-            let verdict = (*verdict).to_owned();
-            papers.entry(paper.clone()).or_default().push(Row { line: index + 1, names, verdict });
+            let holds = verdicts.iter().all(|verdict| matches!(*verdict, "holds" | "yes" | "–"));
+            papers.entry(paper.clone()).or_default().push(Row { line: index + 1, names, holds });
         }
     }
     papers
@@ -64,7 +72,7 @@ fn faults(page: &str, papers: &[Paper]) -> Vec<String> {
                 if own.is_empty() {
                     faults.push(format!("line {}: {name} has no claim {pattern:?}", row.line));
                 }
-                if own.iter().any(|(_, differs)| *differs) && row.verdict == "holds" {
+                if own.iter().any(|(_, differs)| *differs) && row.holds {
                     faults.push(format!("line {}: {pattern} is recorded as differing", row.line));
                 }
             }

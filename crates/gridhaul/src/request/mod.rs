@@ -172,22 +172,19 @@ fn with_plan_key(
 }
 
 /// Assigns the values of an experiment to keys: one value sets the key, several values sweep it. Sweeps of the file
-/// over the same key are replaced.
+/// over the same key are replaced; a sweep of several keys only if the experiment sets each of them.
 pub(crate) fn assign(
     mut scenario: Scenario,
     file: &str,
     settings: &[Vary],
 ) -> anyhow::Result<Scenario> {
     for Vary { key, values, source } in settings {
-        let single = match values {
-            Values::List(list) if list.len() == 1 => list.first().cloned(),
-            _ => None,
-        };
         let entry = scenario.sweep.iter().position(|sweep| sweep.vary.contains_key(key));
-        match (entry, single) {
-            (Some(entry), _) if scenario.sweep[entry].vary.len() > 1 => {
+        match (entry, single(values)) {
+            (Some(entry), _) if !is_set(&scenario.sweep[entry], settings) => {
                 bail!(
-                    "{file}: {key} is swept together with other keys; its values cannot be replaced alone"
+                    "{file}: {key} is swept together with other keys; its values cannot be replaced alone\n  \
+                     help: set one value for each of the keys of this sweep"
                 )
             }
             (Some(entry), None) => scenario.sweep[entry] = axis(key, values.clone()),
@@ -205,6 +202,22 @@ pub(crate) fn assign(
         .points()
         .map_err(|error| with_argument_names(error, file, &ArgumentContext::default()))?;
     Ok(scenario)
+}
+
+/// The only value of a list.
+fn single(values: &Values) -> Option<Value> {
+    match values {
+        Values::List(list) if list.len() == 1 => list.first().cloned(),
+        _ => None,
+    }
+}
+
+/// Whether the settings can replace a sweep: it has one key, or each of its keys is set to one value.
+fn is_set(sweep: &Sweep, settings: &[Vary]) -> bool {
+    let has_value = |key: &String| {
+        settings.iter().any(|setting| setting.key == *key && single(&setting.values).is_some())
+    };
+    sweep.vary.len() == 1 || sweep.vary.keys().all(has_value)
 }
 
 fn axis(key: &str, values: Values) -> Sweep {
@@ -231,5 +244,24 @@ mod tests {
         let points = given(&["flow.f.count=5"]).unwrap();
         assert_eq!((points.len(), points[0].scenario.flow["f"].count), (1, 5));
         assert!(given(&["flow.g.count=5"]).is_err());
+    }
+
+    #[test]
+    fn a_sweep_of_several_keys_is_replaced_as_a_whole() {
+        let text = "title = \"t\"\nduration = \"1 s\"\n[node]\na = {}\nb = {}\n[link.l]\nfrom = \"a\"\nto = \"b\"\n\
+                    [link.l.both]\nrate = \"1 Mbit/s\"\n[flow.f]\nfrom = \"a\"\nto = \"b\"\n\
+                    load = \"bulk\"\n[[sweep]]\nvary.\"flow.f.count\" = [1, 2]\nvary.seed = [3, 4]\n";
+        let scenario = Scenario::from_toml(text, "a.toml").unwrap();
+        let given = |texts: &[&str]| {
+            let settings: Vec<Vary> = texts.iter().map(|text| text.parse().unwrap()).collect();
+            assign(scenario.clone(), "a.toml", &settings).map(|s| s.points().unwrap())
+        };
+        let points = given(&["flow.f.count=5", "seed=6"]).unwrap();
+        assert_eq!(points.len(), 1);
+        assert_eq!((points[0].scenario.flow["f"].count, points[0].scenario.seed), (5, 6));
+        for part in [&["flow.f.count=5"][..], &["flow.f.count=5", "seed=6,7"]] {
+            let error = given(part).unwrap_err().to_string();
+            assert!(error.contains("swept together with other keys"), "{error}");
+        }
     }
 }
