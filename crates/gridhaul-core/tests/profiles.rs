@@ -100,6 +100,7 @@ fn values(profile: Profile) -> BTreeMap<&'static str, Vec<String>> {
         ("medx_alpha", vec![format!("{:?}", params.medx.alpha)]),
         ("medx_beta", vec![format!("{:?}", params.medx.beta)]),
         ("medx_buffer", vec![params.medx.buffer.to_string()]),
+        ("medx_classifier", vec![word(serde_json::to_value(params.medx.classifier).unwrap())]),
     ])
 }
 

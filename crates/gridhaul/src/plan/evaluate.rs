@@ -243,7 +243,9 @@ load.on_off = { on = "100 ms", off = "10 s", size = "200 B" }
 limit.reading.loss = "15 %"
 [plan.choose]
 "node.collector.aggregator.when_full" = ["drop", "backpressure"]
+"node.collector.count" = [20]
 [plan.cost]
+"node.collector.count" = 1
 "#;
         let scenario = Scenario::from_toml(text, "plan.toml").unwrap();
         let (plan, choices) = plan_of(&scenario);
