@@ -1,4 +1,4 @@
-//! The header in front of the payload, by which the receiver identifies a message and detects corruption.
+//! The header before the payload, by which the receiver identifies a message and detects corruption.
 
 use thiserror::Error;
 

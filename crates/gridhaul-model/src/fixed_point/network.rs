@@ -107,7 +107,7 @@ pub struct Stream {
 
 /// Residual that counts as converged.
 const CONVERGED: f64 = 1e-6;
-/// Rounds over all queues after which the solver gives up.
+/// Rounds over all queues after which the solver stops.
 const ROUNDS: u32 = 200;
 /// Maximum number of iterations for the mean packet size.
 const SIZE_ITERATIONS_MAX: u32 = 30;

@@ -230,7 +230,7 @@ impl Head {
         }
         let expected = self.expected(epoch, shard);
         if batch.next() <= expected {
-            // Sent again after a reconnection.
+            // The collector retransmitted the record after a reconnection.
             return Ok(());
         }
         if batch.first != expected {

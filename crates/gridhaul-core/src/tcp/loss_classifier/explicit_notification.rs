@@ -1,5 +1,5 @@
 //! Explicit wireless loss notification, with which paper `medx`, section 5, compares itself (Shagdar, Shirazi
-//! and Zhang 2003, "EWLN"): the link layer knows which segments it has lost, and reports them.
+//! and Zhang 2003, "EWLN"): the link layer reports the segments that it has lost.
 
 use std::collections::VecDeque;
 

@@ -1,6 +1,6 @@
 //! Classification of losses as congestion or as transmission errors. One file for each classifier.
 //!
-//! The congestion control `medx` asks its classifier at every loss, and reduces its window if the answer is
+//! The congestion control `medx` polls its classifier at every loss, and reduces its window if the answer is
 //! congestion. The classifier of paper `medx` is [`one_way_delay`]; the others are controls that show what a
 //! classification is worth: no information, full information, and the methods that the paper compares itself
 //! with.

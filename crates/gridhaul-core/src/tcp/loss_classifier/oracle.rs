@@ -5,7 +5,7 @@ use crate::link::{LossCause, UnclassifiedLosses};
 use crate::tcp::congestion::Loss;
 use crate::tcp::params::StackParams;
 
-/// Knows the cause of each loss at the time at which it is detected.
+/// Has the cause of each loss at the time at which it is detected.
 #[derive(Debug, Clone)]
 pub(crate) struct Oracle {
     losses: UnclassifiedLosses,

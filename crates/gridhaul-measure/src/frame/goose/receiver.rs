@@ -5,7 +5,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 /// Classification of a received message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reception {
-    /// First message of an event that the receiver knows of. `events_lost` events before it were not received at all;
+    /// First received message of an event. `events_lost` events before it were not received at all;
     /// `messages_lost` messages of this event before it were lost.
     Event {
         /// Events without any received message.

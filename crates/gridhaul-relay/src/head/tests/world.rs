@@ -11,7 +11,7 @@ use crate::protocol::{FrameReader, Identity, Record, ResetCause};
 
 pub(super) const SHARDS: u16 = 2;
 
-/// What the test knows about a meter.
+/// What the test expects of a meter.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Known {
     /// Bytes that the collector has reported as stored.

@@ -74,7 +74,7 @@ fn another_format_version_is_refused_with_a_remedy() {
 
 #[test]
 fn an_entry_in_the_payload_of_a_damaged_entry_is_not_read() {
-    // A meter that knows the format, but not the epoch, sends an entry as data.
+    // A meter that has the format, but not the epoch, sends an entry as data.
     let disk = ModelDisk::default();
     let forged = {
         let other = ModelDisk::default();

@@ -181,7 +181,7 @@ impl Loop {
         }
     }
 
-    /// Waits until all accepted data is durable, so that as little as possible is sent again.
+    /// Waits until all accepted data is durable, so that as little as possible is retransmitted.
     fn stop(&mut self) {
         if let Some(committer) = &self.committer {
             for _ in 0..STOP_TURNS {
