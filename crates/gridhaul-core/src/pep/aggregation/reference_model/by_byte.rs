@@ -292,12 +292,6 @@ impl Bench {
         }
         self.deliver_all();
     }
-
-    /// Complete messages of a connection so far.
-    pub(super) fn messages_of(&self, index: usize) -> usize {
-        let queue = &self.model.queues[self.model.upstream_of[index]];
-        queue.iter().filter(|(from, _)| *from == index).count()
-    }
 }
 
 proptest! {

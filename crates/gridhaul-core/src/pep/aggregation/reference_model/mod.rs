@@ -7,7 +7,6 @@
 mod by_byte;
 mod by_segment;
 mod byte_admission;
-mod fairness;
 
 use proptest::prelude::*;
 
