@@ -226,41 +226,39 @@ fn axis(key: &str, values: Values) -> Sweep {
 
 #[cfg(test)]
 mod tests {
+    use gridhaul_scenario::scenario::ScenarioPoint;
+
     use super::*;
+
+    /// The points of a scenario with this sweep, after an experiment has assigned its values.
+    fn points(sweep: &str, settings: &[&str]) -> anyhow::Result<Vec<ScenarioPoint>> {
+        let text = "title = \"t\"\nduration = \"1 s\"\n[node]\na = {}\nb = {}\n[link.l]\nfrom = \"a\"\nto = \"b\"\n\
+                    [link.l.both]\nrate = \"1 Mbit/s\"\n[flow.f]\nfrom = \"a\"\nto = \"b\"\n\
+                    load = \"bulk\"\n[[sweep]]\n";
+        let scenario = Scenario::from_toml(&format!("{text}{sweep}"), "a.toml").unwrap();
+        let settings: Vec<Vary> = settings.iter().map(|text| text.parse().unwrap()).collect();
+        assign(scenario, "a.toml", &settings).map(|scenario| scenario.points().unwrap())
+    }
 
     #[test]
     fn an_experiment_replaces_the_sweep_of_its_file() {
-        let text = "title = \"t\"\nduration = \"1 s\"\n[node]\na = {}\nb = {}\n[link.l]\nfrom = \"a\"\nto = \"b\"\n\
-                    [link.l.both]\nrate = \"1 Mbit/s\"\n[flow.f]\nfrom = \"a\"\nto = \"b\"\n\
-                    load = \"bulk\"\n[[sweep]]\nvary.\"flow.f.count\" = [1, 2, 3]\n";
-        let scenario = Scenario::from_toml(text, "a.toml").unwrap();
-        let given = |texts: &[&str]| {
-            let settings: Vec<Vary> = texts.iter().map(|text| text.parse().unwrap()).collect();
-            assign(scenario.clone(), "a.toml", &settings).map(|s| s.points().unwrap())
-        };
-        let points = given(&["flow.f.count=5,7", "seed=1,2"]).unwrap();
-        assert_eq!(points.len(), 4);
-        assert_eq!(points[3].parameters["flow.f.count"], "7");
-        let points = given(&["flow.f.count=5"]).unwrap();
-        assert_eq!((points.len(), points[0].scenario.flow["f"].count), (1, 5));
+        let given = |settings: &[&str]| points("vary.\"flow.f.count\" = [1, 2, 3]\n", settings);
+        let found = given(&["flow.f.count=5,7", "seed=1,2"]).unwrap();
+        assert_eq!(found.len(), 4);
+        assert_eq!(found[3].parameters["flow.f.count"], "7");
+        let found = given(&["flow.f.count=5"]).unwrap();
+        assert_eq!((found.len(), found[0].scenario.flow["f"].count), (1, 5));
         assert!(given(&["flow.g.count=5"]).is_err());
     }
 
     #[test]
     fn a_sweep_of_several_keys_is_replaced_as_a_whole() {
-        let text = "title = \"t\"\nduration = \"1 s\"\n[node]\na = {}\nb = {}\n[link.l]\nfrom = \"a\"\nto = \"b\"\n\
-                    [link.l.both]\nrate = \"1 Mbit/s\"\n[flow.f]\nfrom = \"a\"\nto = \"b\"\n\
-                    load = \"bulk\"\n[[sweep]]\nvary.\"flow.f.count\" = [1, 2]\nvary.seed = [3, 4]\n";
-        let scenario = Scenario::from_toml(text, "a.toml").unwrap();
-        let given = |texts: &[&str]| {
-            let settings: Vec<Vary> = texts.iter().map(|text| text.parse().unwrap()).collect();
-            assign(scenario.clone(), "a.toml", &settings).map(|s| s.points().unwrap())
-        };
-        let points = given(&["flow.f.count=5", "seed=6"]).unwrap();
-        assert_eq!(points.len(), 1);
-        assert_eq!((points[0].scenario.flow["f"].count, points[0].scenario.seed), (5, 6));
+        let sweep = "vary.\"flow.f.count\" = [1, 2]\nvary.seed = [3, 4]\n";
+        let found = points(sweep, &["flow.f.count=5", "seed=6"]).unwrap();
+        assert_eq!(found.len(), 1);
+        assert_eq!((found[0].scenario.flow["f"].count, found[0].scenario.seed), (5, 6));
         for part in [&["flow.f.count=5"][..], &["flow.f.count=5", "seed=6,7"]] {
-            let error = given(part).unwrap_err().to_string();
+            let error = points(sweep, part).unwrap_err().to_string();
             assert!(error.contains("swept together with other keys"), "{error}");
         }
     }
