@@ -54,6 +54,8 @@ pub struct RouteMetrics<'a> {
     pub ssthresh: Option<u32>,
     /// Largest MSS that is announced to the peer, in bytes, options included.
     pub advertised_mss: Option<u32>,
+    /// Largest receive window that is announced to the peer, in bytes.
+    pub window: Option<u32>,
     /// Name of the congestion control algorithm in the kernel.
     pub congestion_control: Option<&'a str>,
 }
@@ -116,6 +118,7 @@ impl RouteMetrics<'_> {
         append(line, "rtt lock", self.rtt.map(milliseconds));
         append(line, "ssthresh lock", self.ssthresh);
         append(line, "advmss", self.advertised_mss);
+        append(line, "window", self.window);
         append(line, "congctl", self.congestion_control);
     }
 }
@@ -168,12 +171,13 @@ mod tests {
             rtt: Some(Duration::from_millis(336)),
             ssthresh: Some(4),
             advertised_mss: Some(512),
+            window: Some(8_000),
             congestion_control: Some("reno"),
         };
         commands.add_route(&route);
         let expected = "route add 10.2.0.0/16 dev link0\n\
              route add 10.2.0.0/16 dev link0 src 10.3.0.1 initcwnd 10 quickack 1 rto_min 51ms \
-             rtt lock 336ms ssthresh lock 4 advmss 512 congctl reno\n";
+             rtt lock 336ms ssthresh lock 4 advmss 512 window 8000 congctl reno\n";
         assert_eq!(commands.lines, expected);
     }
 }

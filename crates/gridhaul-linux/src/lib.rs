@@ -2,12 +2,12 @@
 //!
 //! * Networks: [`Namespace`] and [`NamespaceNames`], [`Tun`], [`PacketSocket`] (Ethernet frames), [`IpCommands`]
 //!   (devices, addresses, routes), [`Htb`] (shapers), [`TcpSysctls`] and [`set_sysctl`].
-//! * TCP sockets: [`configure_socket`], [`SocketOption`], [`TcpInfo`], [`Established`] (`TCP_REPAIR`).
+//! * TCP sockets: [`configure_socket`], [`configure_leg`], [`SocketOption`], [`TcpInfo`], [`Established`] (`TCP_REPAIR`).
 //! * Capabilities: [`check_tun_in_namespace`], [`require_congestion_control`], [`kernel_tick`], the
 //!   ranges of TCP parameters such as [`TCP_RTO_MAX_RANGE`].
 //! * Time: [`Clock`] reads the monotonic clock, [`Poll`] waits for files and deadlines with a precision of
 //!   some ten microseconds, [`SleepBudget`] keeps this within the CPU time of real-time threads.
-//! * Programs in the kernel: [`bpf`].
+//! * Programs in the kernel: [`bpf`]. Child processes: [`kill_with_parent_thread`].
 //!
 //! Handles own their resources: a namespace, a device or an eBPF link goes with the last handle, in
 //! however the process ends. Names of namespaces outlive a process that is killed;
@@ -15,6 +15,7 @@
 
 pub mod bpf;
 mod capability;
+mod child;
 mod clock;
 mod congestion_control;
 mod error;
@@ -22,6 +23,7 @@ mod htb;
 mod ip_commands;
 mod ip_prefix;
 mod iproute;
+mod leg_options;
 mod limits;
 mod namespace;
 mod namespace_names;
@@ -38,11 +40,13 @@ mod tcp_limits;
 mod tcp_repair;
 mod tcp_socket;
 mod tun;
+mod unacknowledged;
 mod user_namespace;
 
 pub use capability::{
     check_tun_in_namespace, is_root, may_open_tun, succeeds_in_network_namespace,
 };
+pub use child::kill_with_parent_thread;
 pub use clock::Clock;
 pub use congestion_control::{
     available_congestion_control, congestion_control_name, require_congestion_control,
@@ -53,6 +57,9 @@ pub use htb::{Htb, HtbClass};
 pub use ip_commands::{DeviceAttributes, IpCommands, Route, RouteMetrics};
 pub use ip_prefix::IpPrefix;
 pub use iproute::run_batch;
+pub use leg_options::{
+    LegOptions, acknowledge_at_once, close_with_fin, configure_leg, set_transparent,
+};
 pub use limits::{kernel_tick, raise_open_file_limit};
 pub use namespace::Namespace;
 pub use namespace_names::{NAMESPACE_NAME_MAX, NamespaceNames, remove_stale_namespaces};
@@ -75,4 +82,5 @@ pub use tcp_limits::{
 pub use tcp_repair::Established;
 pub use tcp_socket::{TcpSocketConfig, configure_socket};
 pub use tun::Tun;
+pub use unacknowledged::{bind_foreign, unacknowledged_bytes};
 pub use user_namespace::become_root;

@@ -27,6 +27,8 @@ pub struct TcpInfo {
     pub retransmissions: u32,
     /// Segments with data, retransmissions included.
     pub data_segments_sent: u32,
+    /// Bytes that the peer has acknowledged, SYN and FIN included (`tcpi_bytes_acked`).
+    pub bytes_acknowledged: u64,
     /// Segments received.
     pub segments_received: u32,
     /// Bytes in the send buffer that have not been sent.
@@ -74,6 +76,7 @@ impl TcpInfo {
     /// the offsets of the kernel's header.
     fn read(raw: &[u8; SIZE]) -> Self {
         let word = |at: usize| u32::from_ne_bytes([raw[at], raw[at + 1], raw[at + 2], raw[at + 3]]);
+        let low_high = |at| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
         let micros = |at| Duration::from_micros(u64::from(word(at)));
         Self {
             state: raw[0],
@@ -84,6 +87,7 @@ impl TcpInfo {
             ssthresh: word(76),
             cwnd: word(80),
             retransmissions: word(100),
+            bytes_acknowledged: low_high(120),
             segments_received: word(140),
             not_sent: word(144),
             data_segments_sent: word(156),

@@ -8,7 +8,8 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use rustix::ioctl::{Setter, ioctl, opcode};
 
-/// A TUN device that carries bare IP packets. It vanishes when this is dropped.
+/// A TUN device that carries bare IP packets, or a TAP device that carries Ethernet frames. It vanishes when this is
+/// dropped.
 #[derive(Debug)]
 pub struct Tun {
     file: File,
@@ -25,17 +26,33 @@ struct Request {
 /// `IFF_TUN | IFF_NO_PI` (`<linux/if_tun.h>`): IP packets without a prefix of four bytes.
 const IFF_TUN_NO_PI: u16 = 0x0001 | 0x1000;
 
+/// `IFF_TAP | IFF_NO_PI`: Ethernet frames without a prefix and without frame check sequence.
+const IFF_TAP_NO_PI: u16 = 0x0002 | 0x1000;
+
 impl Tun {
     /// Makes a device in the network namespace of the calling thread.
     ///
     /// # Errors
     /// `/dev/net/tun` is not accessible, or the name is taken.
-    #[expect(unsafe_code, reason = "an ioctl that no crate wraps without bringing a runtime")]
     pub fn new(name: &str) -> io::Result<Self> {
+        Self::with_flags(name, IFF_TUN_NO_PI)
+    }
+
+    /// Makes a device for Ethernet frames in the network namespace of the calling thread. A VLAN tag is a part of a frame that
+    /// is read, and the kernel removes the tag of a frame that is written.
+    ///
+    /// # Errors
+    /// `/dev/net/tun` is not accessible, or the name is taken.
+    pub fn tap(name: &str) -> io::Result<Self> {
+        Self::with_flags(name, IFF_TAP_NO_PI)
+    }
+
+    #[expect(unsafe_code, reason = "an ioctl that no crate wraps without bringing a runtime")]
+    fn with_flags(name: &str, flags: u16) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).custom_flags(libc::O_NONBLOCK);
         let file = options.open("/dev/net/tun")?;
-        let mut request = Request { name: [0; 16], flags: IFF_TUN_NO_PI, rest: [0; 22] };
+        let mut request = Request { name: [0; 16], flags, rest: [0; 22] };
         let length = name.len().min(15);
         request.name[..length].copy_from_slice(&name.as_bytes()[..length]);
         // SAFETY: TUNSETIFF reads one `struct ifreq`, whose size and layout `Request` has.

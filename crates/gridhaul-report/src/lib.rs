@@ -15,7 +15,7 @@ mod quantity;
 mod result;
 pub mod text_table;
 
-pub use chart::{BarChart, Chart, LineChart, Panels, RegionChart};
+pub use chart::{BarChart, BoxPlot, Chart, LineChart, Panels, RegionChart, StackedChart};
 pub use deadline_checks::deadline_checks;
 pub use html::{NamedChart, Report, Summary, chart_over_time, charts, charts_over_time, html};
 pub use quantity::quantity;

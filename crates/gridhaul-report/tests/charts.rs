@@ -1,8 +1,8 @@
 //! Charts: snapshots, and properties for arbitrary values.
 
 use gridhaul_report::chart::{
-    Axis, Bar, BarChart, BarSeries, Chart, DataPoint, LineChart, LineSeries, Panels, Reference,
-    Stroke, Uncertainty,
+    Axis, Bar, BarChart, BarSeries, BoxPlot, BoxStatistics, Chart, DataPoint, LineChart,
+    LineSeries, Panels, Reference, StackedChart, Stroke, Uncertainty,
 };
 use proptest::prelude::*;
 
@@ -43,6 +43,53 @@ fn a_small_bar_chart() {
         ],
     ));
     insta::assert_binary_snapshot!("bar.svg", chart.to_svg().into_bytes());
+}
+
+fn latencies(scale: f64) -> BoxStatistics {
+    BoxStatistics {
+        whiskers: [0.4 * scale, 1.6 * scale],
+        quartiles: [0.8 * scale, 1.1 * scale],
+        mean: scale,
+        tail: Some(2.5 * scale),
+        max: 4.0 * scale,
+    }
+}
+
+#[test]
+fn a_box_plot_shows_every_number_of_a_box() {
+    let chart = BoxPlot::new("Latency", Axis::new("latency", "s").log(), ["MQTT", "SV"])
+        .with("10/s", [Some(latencies(1e-3)), Some(latencies(1e-4))])
+        .with("100/s", [None, Some(latencies(2e-4))]);
+    let svg = chart.to_svg();
+    well_formed(&svg);
+    assert_eq!(svg.matches("quartiles").count(), 3);
+    assert!(svg.contains("SV, 10/s: mean 100 µs, quartiles 80 µs to 110 µs, whiskers"), "{svg}");
+    assert!(svg.contains("tail 250 µs, max 400 µs"), "{svg}");
+    well_formed(&BoxPlot::default().to_svg());
+}
+
+#[test]
+fn stacked_bars_end_at_the_sum_of_their_parts() {
+    let chart = StackedChart::new("Bytes", Axis::new("size", "B"), ["MQTT", "SV"])
+        .with(BarSeries::new("Ethernet", [28.0, 14.0]))
+        .with(BarSeries::new("payload", [306.0, 40.0]));
+    let svg = chart.to_svg();
+    well_formed(&svg);
+    assert!(svg.contains("\n334\n") && svg.contains("\n54\n"), "{svg}");
+    assert!(svg.contains("MQTT, payload: 306 B"), "{svg}");
+    well_formed(&StackedChart::default().to_svg());
+}
+
+#[test]
+fn a_span_is_shaded_from_its_start_to_its_end() {
+    let chart = LineChart::new("Latency", Axis::new("time", "s"), Axis::new("latency", "s"))
+        .with(LineSeries::new("", [(0.0, 1.0), (10.0, 1.0)]));
+    let shaded = chart.clone().with_reference(Reference::Span(4.0, 6.0, "outage".into()));
+    assert_eq!(chart.to_svg().matches("fill-opacity").count(), 0);
+    let svg = shaded.to_svg();
+    well_formed(&svg);
+    assert_eq!(svg.matches("fill-opacity=\"0.16\"").count(), 1);
+    assert!(svg.contains(">outage<"));
 }
 
 #[test]

@@ -159,6 +159,14 @@ fn outline(heading: &str, charts: &[NamedChart]) -> String {
                 format!("bars of {}", chart.groups.join(" | ")),
                 chart.series.iter().map(|series| series.name.as_str()).collect(),
             ),
+            Chart::Box(chart) => (
+                format!("boxes of {}", chart.groups.join(" | ")),
+                chart.series.iter().map(|series| series.name.as_str()).collect(),
+            ),
+            Chart::Stacked(chart) => (
+                format!("stacked bars of {}", chart.groups.join(" | ")),
+                chart.series.iter().map(|series| series.name.as_str()).collect(),
+            ),
             Chart::Region(chart) => (
                 format!("region of {}", chart.value.label),
                 chart.reasons.iter().map(String::as_str).collect(),

@@ -23,13 +23,30 @@ address = "127.0.0.1:7070"
 deliver.file = "messages.jsonl"
 "#;
 
+const SPLIT: &str = r#"
+name = "split"
+[split]
+connections = 5000
+client.receive_buffer = "64 kB"
+server.congestion_control = "reno"
+server.delayed_ack = "0 s"
+idle_timeout = "10 min"
+[split.listener.meters]
+address = "0.0.0.0:4059"
+upstream = "server.example:4059"
+connect_first = true
+[split.listener.any]
+address = "0.0.0.0:4060"
+transparent = true
+"#;
+
 fn error(text: &str) -> String {
     RelayConfig::from_toml(text, "relay.toml").unwrap_err().to_string()
 }
 
 #[test]
 fn configurations_read_back() {
-    for text in [COLLECTOR, HEAD] {
+    for text in [COLLECTOR, HEAD, SPLIT] {
         let config = RelayConfig::from_toml(text, "relay.toml").unwrap();
         let merged = config.to_toml();
         assert_eq!(RelayConfig::from_toml(&merged, "merged.toml").unwrap(), config, "{merged}");
@@ -54,7 +71,7 @@ fn inconsistent_values_are_reported_together() {
     for expected in [
         "aggregate.tier: the tier \"local\" needs a log",
         "10.0.0.1 is not a loopback address",
-        "leaves this machine, and the relay does not encrypt it",
+        "leaves this machine, and there is no [aggregate.tls]",
         "insecure = true",
         "expected an IP address with a port, found \"everywhere\"",
     ] {
@@ -67,4 +84,35 @@ fn a_relay_without_a_task_is_refused() {
     assert!(error("name = \"relay\"").contains("the relay has no task"));
     assert!(error(&HEAD.replace("log.folder = \"log\"", "")).contains("a head needs a log"));
     assert!(error(&HEAD.replace("head\"", "not a name\"")).contains("is not a name"));
+}
+
+#[test]
+fn inconsistent_values_of_a_split_proxy_are_reported_together() {
+    let text = SPLIT
+        .replace(
+            "connections = 5000",
+            "connections = 0\nmemory = \"1 kB\"\nconnect_timeout = \"0 s\"",
+        )
+        .replace("\"64 kB\"", "\"1 B\"\nclient.mss = 40")
+        .replace("server.example:4059", "server.example")
+        .replace("transparent = true", "transparent = true\nconnect_first = true")
+        .replace(
+            "name = \"split\"",
+            "name = \"split\"\nhead.address = \"127.0.0.1:1\"\nhead.deliver.file = \"f\"",
+        );
+    let error = error(&text);
+    for expected in [
+        "a relay has one task",
+        "split.connections: the relay would accept no client",
+        "split.memory",
+        "split.connect_timeout: the time is zero",
+        "split.client.receive_buffer",
+        "split.client.mss: 40 is not between 88 and 32767",
+        "split.listener.meters.upstream: expected an address with a port",
+        "split.listener.any.connect_first: the servers of a transparent proxy are not known",
+    ] {
+        assert!(error.contains(expected), "{expected}\n{error}");
+    }
+    let error = self::error(&SPLIT.replace("transparent = true", ""));
+    assert!(error.contains("split.listener.any.upstream: there is no server"), "{error}");
 }

@@ -253,7 +253,7 @@ fn hatching(index: usize, (x, y, wide, high): (f64, f64, f64, f64)) -> String {
 }
 
 /// Group labels: horizontal if they fit, wrapped, else rotated. Also returns their height.
-fn group_labels(groups: &[String], frame: &Frame) -> (Group, f64) {
+pub(super) fn group_labels(groups: &[String], frame: &Frame) -> (Group, f64) {
     let band = (frame.right - frame.left) / groups.len().max(1) as f64;
     let middle = |place: usize| frame.left + band * (place as f64 + 0.5);
     let mut labels = role("ink", INK).set("fill", "currentColor");

@@ -9,8 +9,9 @@ use super::decimate::{Pixel, decimate};
 use super::drawing::Drawing;
 use super::frame::Frame;
 use super::legend::{Sample, marker};
-use super::style::{DASHES, GROUND, SERIES_MAX, WEAK};
-use super::svg_primitives::{FONT, coloured, line, open_path, path_to, role, text, tooltip, width};
+use super::reference::{Reference, references, spans};
+use super::style::{DASHES, SERIES_MAX};
+use super::svg_primitives::{coloured, open_path, path_to, tooltip};
 use crate::format;
 
 /// A point with its confidence interval.
@@ -62,15 +63,6 @@ pub struct LineSeries {
     /// Index of the series whose colour, marker and dashes this one shares, for the same quantity
     /// from another source. `None` for its own style.
     pub same_style_as: Option<usize>,
-}
-
-/// A reference line across the chart.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Reference {
-    /// A vertical line at a position on the horizontal axis.
-    X(f64, String),
-    /// A horizontal line at a value.
-    Y(f64, String),
 }
 
 /// Lines or points over a numeric axis.
@@ -149,7 +141,9 @@ impl LineChart {
         let (xs, ys) = self.values(series);
         let frame = Frame::new(&self.title, &names, &self.y, &ys, Fit::Loose);
         let x = AxisLayout::new(&self.x, &xs, Fit::Tight, frame.left, frame.right);
-        let mut parts = vec![frame.vertical(), frame.horizontal(&x, self.x.scale), frame.base()];
+        let shaded = spans(&self.references, &frame, &x);
+        let axes = [frame.vertical(), frame.horizontal(&x, self.x.scale), frame.base()];
+        let mut parts: Vec<_> = std::iter::once(shaded).flatten().chain(axes).collect();
         if ys.is_empty() {
             parts.push(frame.no_data());
         }
@@ -183,6 +177,7 @@ impl LineChart {
             match reference {
                 Reference::X(at, _) => xs.push(*at),
                 Reference::Y(at, _) => ys.push(*at),
+                Reference::Span(start, end, _) => xs.extend([*start, *end]),
             }
         }
         (xs, ys)
@@ -351,38 +346,4 @@ fn sample(series: &LineSeries) -> Sample {
 /// Index of the colour, marker and dashes of a series.
 fn style_of(place: usize, series: &LineSeries) -> usize {
     series.same_style_as.unwrap_or(place)
-}
-
-fn references(references: &[Reference], frame: &Frame, x: &AxisLayout) -> Group {
-    let mut group = role("weak", WEAK);
-    let mut verticals = 0.0;
-    for reference in references {
-        let (stroke, label) = match reference {
-            Reference::Y(at, label) => {
-                let Some(at) = frame.y.shown(*at) else { continue };
-                let y = frame.y.place(at);
-                let above = if y - frame.top < 16.0 { y + 14.0 } else { y - 5.0 };
-                (line(frame.left, y, frame.right, y), text(frame.right - 4.0, above, "end", label))
-            }
-            Reference::X(at, label) => {
-                let Some(at) = x.shown(*at) else { continue };
-                let at = x.place(at);
-                // Labels of adjacent lines are staggered.
-                let y = frame.top + 13.0 + verticals * 15.0;
-                verticals = (verticals + 1.0) % 4.0;
-                let left = at + width(label, FONT) + 8.0 > frame.right;
-                let (place, anchor) = if left { (at - 5.0, "end") } else { (at + 5.0, "start") };
-                (line(at, frame.top, at, frame.bottom), text(place, y, anchor, label))
-            }
-        };
-        let stroke = stroke.set("stroke", "currentColor").set("stroke-dasharray", "4 3");
-        let label = label
-            .set("fill", "currentColor")
-            .set("class", "gh-halo")
-            .set("stroke", GROUND)
-            .set("stroke-width", 3)
-            .set("paint-order", "stroke");
-        group = group.add(stroke).add(label);
-    }
-    group
 }

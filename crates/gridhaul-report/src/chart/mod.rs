@@ -27,21 +27,27 @@
 mod axis;
 mod axis_layout;
 mod bar;
+mod box_plot;
 mod decimate;
 mod drawing;
 mod frame;
 mod legend;
 mod line;
 mod panels;
+mod reference;
 mod region;
+mod stacked;
 mod style;
 mod svg_primitives;
 
 pub use axis::{Axis, Scale};
 pub use bar::{Bar, BarChart, BarSeries};
-pub use line::{DataPoint, LineChart, LineSeries, Reference, Stroke, Uncertainty};
+pub use box_plot::{BoxPlot, BoxSeries, BoxStatistics};
+pub use line::{DataPoint, LineChart, LineSeries, Stroke, Uncertainty};
 pub use panels::Panels;
+pub use reference::Reference;
 pub use region::{Cell, CellState, RegionChart};
+pub use stacked::StackedChart;
 pub use style::STYLE;
 
 /// A chart of any kind.
@@ -51,6 +57,10 @@ pub enum Chart {
     Line(LineChart),
     /// Groups of bars.
     Bar(BarChart),
+    /// Groups of boxes.
+    Box(BoxPlot),
+    /// Bars of several parts.
+    Stacked(StackedChart),
     /// A map of cells over two axes of numbers.
     Region(RegionChart),
 }
@@ -74,7 +84,7 @@ macro_rules! outputs {
     )*};
 }
 
-outputs!(Chart, LineChart, BarChart, RegionChart, Panels);
+outputs!(Chart, LineChart, BarChart, BoxPlot, StackedChart, RegionChart, Panels);
 
 impl Chart {
     /// Heading of the chart.
@@ -83,6 +93,8 @@ impl Chart {
         match self {
             Self::Line(chart) => &chart.title,
             Self::Bar(chart) => &chart.title,
+            Self::Box(chart) => &chart.title,
+            Self::Stacked(chart) => &chart.title,
             Self::Region(chart) => &chart.title,
         }
     }
@@ -91,6 +103,8 @@ impl Chart {
         match self {
             Self::Line(chart) => chart.drawing(),
             Self::Bar(chart) => chart.drawing(),
+            Self::Box(chart) => chart.drawing(),
+            Self::Stacked(chart) => chart.drawing(),
             Self::Region(chart) => chart.drawing(),
         }
     }
@@ -105,6 +119,18 @@ impl From<LineChart> for Chart {
 impl From<BarChart> for Chart {
     fn from(chart: BarChart) -> Self {
         Self::Bar(chart)
+    }
+}
+
+impl From<BoxPlot> for Chart {
+    fn from(chart: BoxPlot) -> Self {
+        Self::Box(chart)
+    }
+}
+
+impl From<StackedChart> for Chart {
+    fn from(chart: StackedChart) -> Self {
+        Self::Stacked(chart)
     }
 }
 

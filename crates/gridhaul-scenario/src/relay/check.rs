@@ -12,25 +12,28 @@ const SHARDS_MAX: u16 = 64;
 /// Largest frame that the relay writes: smaller windows or limits would never admit it.
 const FRAME: u64 = 1 << 20;
 
+/// Bytes that a collector reads from a meter at once.
+const READ: u64 = 16_000;
+
 pub(super) fn diagnostics(config: &RelayConfig) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     if !Scenario::is_name(&config.name) {
         let message = format!("{:?} is not a name", config.name);
         found.push(Diagnostic::new("name", message, NAME_RULE));
     }
-    if config.aggregate.is_none() && config.head.is_none() {
-        found.push(Diagnostic::new(
+    let tasks = [config.aggregate.is_some(), config.head.is_some(), config.split.is_some()];
+    match tasks.into_iter().filter(|is_present| *is_present).count() {
+        0 => found.push(Diagnostic::new(
             "",
             "the relay has no task",
-            "add [aggregate] for a collector, or [head] for a head",
-        ));
-    }
-    if config.aggregate.is_some() && config.head.is_some() {
-        found.push(Diagnostic::new(
-            "head",
-            "a relay is either a collector or a head",
-            "start two relays with a configuration each",
-        ));
+            "add [aggregate] for a collector, [head] for a head, or [split] for a split proxy",
+        )),
+        1 => {}
+        _ => found.push(Diagnostic::new(
+            if config.split.is_some() { "split" } else { "head" },
+            "a relay has one task: a collector, a head or a split proxy",
+            "start a relay with a configuration of its own for each task",
+        )),
     }
     if let Some(log) = &config.log {
         check_log(log, &mut found);
@@ -40,6 +43,9 @@ pub(super) fn diagnostics(config: &RelayConfig) -> Vec<Diagnostic> {
     }
     if let Some(head) = &config.head {
         check_head(head, config, &mut found);
+    }
+    if let Some(split) = &config.split {
+        super::split::check(split, &mut found);
     }
     if let Some(management) = &config.management {
         let key = "management.address";
@@ -99,7 +105,7 @@ fn check_collector(collector: &Collector, config: &RelayConfig, found: &mut Vec<
         ("bytes_at_risk_per_meter", collector.bytes_at_risk_per_meter, 1_000),
         ("bytes_at_risk", collector.bytes_at_risk, collector.bytes_at_risk_per_meter.get()),
         ("receive_buffer", collector.receive_buffer, 2_000),
-        ("memory", collector.memory, FRAME),
+        ("memory", collector.memory, READ),
     ];
     for (key, value, least) in limits {
         if value.get() < least {
@@ -113,17 +119,39 @@ fn check_collector(collector: &Collector, config: &RelayConfig, found: &mut Vec<
             "write for example \"head.example:7070\"",
         );
     }
-    if !is_secure(config, is_local(&collector.upstream)) {
+    if let Some(source) = &collector.source
+        && source.parse::<IpAddr>().is_err()
+    {
+        at("source", format!("expected an IP address, found {source:?}"), "");
+    }
+    if collector.tls.is_none() && !is_secure(config, is_local(&collector.upstream)) {
         at(
             "upstream",
-            "the connection to the head leaves this machine, and the relay does not encrypt it"
+            "the connection to the head leaves this machine, and there is no [aggregate.tls]"
                 .to_owned(),
-            "protect the path, for example by IPsec or WireGuard, and set insecure = true",
+            "add [aggregate.tls]; or protect the path, for example by IPsec, and set insecure = true",
+        );
+    }
+    if collector.handshakes_per_second == 0 {
+        at("handshakes_per_second", "no handshake could begin".to_owned(), "a usual value is 500");
+    }
+    if collector.handshake_limit.is_zero() {
+        at("handshake_limit", "the limit has no length".to_owned(), "a usual value is \"10 s\"");
+    }
+    if collector.connections_per_source == Some(0) {
+        at(
+            "connections_per_source",
+            "no meter could connect".to_owned(),
+            "remove the key for no limit",
         );
     }
     if collector.listener.is_empty() {
         at("listener", "there is no listener".to_owned(), "add [aggregate.listener.meters]");
     }
+    check_listeners(collector, found);
+}
+
+fn check_listeners(collector: &Collector, found: &mut Vec<Diagnostic>) {
     for (name, listener) in &collector.listener {
         let key = format!("aggregate.listener.{name}");
         if !Scenario::is_name(name) {
@@ -131,6 +159,23 @@ fn check_collector(collector: &Collector, config: &RelayConfig, found: &mut Vec<
         }
         address(&format!("{key}.address"), &listener.address, found);
         check_framing(&format!("{key}.framing"), &listener.framing, found);
+        for prefix in listener.allow.iter().filter(|text| parse_prefix(text).is_none()) {
+            found.push(Diagnostic::new(
+                format!("{key}.allow"),
+                format!("expected an IP prefix, found {prefix:?}"),
+                "write for example \"10.0.0.0/8\", or \"2001:db8::/32\"",
+            ));
+        }
+        if let Some(tls) = &listener.tls
+            && tls.client_certificate_optional
+            && tls.client_authorities.is_none()
+        {
+            found.push(Diagnostic::new(
+                format!("{key}.tls.client_certificate_optional"),
+                "without client_authorities, meters send no certificate",
+                "add client_authorities, or remove the key",
+            ));
+        }
     }
 }
 
@@ -163,22 +208,32 @@ fn check_head(head: &HeadEnd, config: &RelayConfig, found: &mut Vec<Diagnostic>)
         found.push(Diagnostic::new("head", "a head needs a log", "add [log] with folder"));
     }
     if let Some(address) = address("head.address", &head.address, found)
+        && head.tls.is_none()
         && !is_secure(config, address.ip().is_loopback())
     {
         found.push(Diagnostic::new(
             "head.address",
-            "collectors on other machines could connect, and the relay does not encrypt or authenticate connections",
-            "protect the path, for example by IPsec or WireGuard, and set insecure = true",
+            "collectors on other machines could connect, and there is no [head.tls]",
+            "add [head.tls]; or protect the path, for example by IPsec, and set insecure = true",
         ));
     }
     if head.window.get() < 2 * FRAME {
         let message = format!("{} is less than {}", head.window, Bytes::new(2 * FRAME));
         found.push(Diagnostic::new("head.window", message, ""));
     }
-    let super::Deliver::File(file) = &head.deliver;
-    if file.is_empty() {
-        found.push(Diagnostic::new("head.deliver.file", "the file has no name", ""));
-    }
+    found.extend(super::deliver::check(&head.deliver, has_port));
+}
+
+/// Address and length of an IP prefix; an address alone is a prefix of its full length.
+pub(super) fn parse_prefix(text: &str) -> Option<(IpAddr, u8)> {
+    let (address, length) = match text.split_once('/') {
+        Some((address, length)) => (address, Some(length.parse().ok()?)),
+        None => (text, None),
+    };
+    let address: IpAddr = address.parse().ok()?;
+    let full = if address.is_ipv6() { 128 } else { 32 };
+    let length = length.unwrap_or(full);
+    (length <= full).then_some((address, length))
 }
 
 /// Connections stay on this machine, or the configuration permits others.
@@ -186,7 +241,7 @@ const fn is_secure(config: &RelayConfig, is_local: bool) -> bool {
     config.insecure || is_local
 }
 
-fn has_port(text: &str) -> bool {
+pub(super) fn has_port(text: &str) -> bool {
     text.rsplit_once(':').is_some_and(|(host, port)| {
         !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0)
     })
@@ -198,7 +253,7 @@ fn is_local(text: &str) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
-fn address(key: &str, text: &str, found: &mut Vec<Diagnostic>) -> Option<SocketAddr> {
+pub(super) fn address(key: &str, text: &str, found: &mut Vec<Diagnostic>) -> Option<SocketAddr> {
     let parsed = text.parse().ok();
     if parsed.is_none() {
         found.push(Diagnostic::new(

@@ -1,17 +1,25 @@
 //! Configuration of the relay daemon: a TOML file with the quality of a scenario.
 
 mod check;
+mod deliver;
+mod split;
+mod tls;
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use std::net::IpAddr;
 use std::path::Path;
 
 use crate::scenario::{Diagnostic, ScenarioError, read_file, read_text};
 use crate::units::{Bytes, Duration};
 
-/// Configuration of a relay: a collector (`aggregate`), a head (`head`), or both.
+pub use deliver::{Deliver, ServerIdentity, TcpDelivery};
+pub use split::{SplitLeg, SplitListener, SplitProxy};
+pub use tls::{HeadTls, MeterTls, UpstreamTls};
+
+/// Configuration of a relay: a collector (`aggregate`), a head (`head`) or a split proxy (`split`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RelayConfig {
@@ -26,8 +34,11 @@ pub struct RelayConfig {
     /// Accepts records of collectors and delivers them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<HeadEnd>,
-    /// Permits connections between collector and head that leave this machine. The relay does not encrypt or authenticate
-    /// them: the path must be protected by other means, such as IPsec or WireGuard.
+    /// Forwards each connection over a connection of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split: Option<SplitProxy>,
+    /// Permits connections between collector and head that leave this machine without TLS: the path must be protected by
+    /// other means, such as IPsec or WireGuard.
     #[serde(default)]
     pub insecure: bool,
     /// Status page, metrics and JSON.
@@ -56,6 +67,16 @@ pub struct RelayLog {
 pub struct Collector {
     /// Address of the head, such as `"head.example:7070"`.
     pub upstream: String,
+    /// Mutual TLS with the head. Required unless the head is on this machine, or `insecure` is set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<UpstreamTls>,
+    /// Local IP address of the upstream connections. Absent: the kernel selects one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Whether servers behind the head send data to meters: FIN of a meter is then answered when the server has closed
+    /// its direction as well. The head must deliver to a TCP server.
+    #[serde(default)]
+    pub replies: bool,
     /// When the data of a meter counts as stored: only then is its FIN answered.
     #[serde(default)]
     pub tier: DurabilityTier,
@@ -84,8 +105,31 @@ pub struct Collector {
     /// permits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meters: Option<u32>,
+    /// What happens to new connections when less than a tenth of the space for records is free.
+    #[serde(default)]
+    pub when_full: WhenFull,
+    /// Largest number of connections of one IP address. Absent: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections_per_source: Option<u32>,
+    /// Largest number of TLS handshakes with meters that begin in a second; others wait in the queue of the listener.
+    #[serde(default = "five_hundred")]
+    pub handshakes_per_second: u32,
+    /// Time within which a meter must complete its TLS handshake and its PROXY header.
+    #[serde(default = "ten_seconds")]
+    pub handshake_limit: Duration,
     /// Addresses at which meters connect, by name.
     pub listener: IndexMap<String, MeterListener>,
+}
+
+/// What happens to new connections when the space for records is full. Connected meters wait in any case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WhenFull {
+    /// They are accepted, and wait.
+    #[default]
+    Block,
+    /// They are reset, so that the meter can try another collector.
+    RefuseNew,
 }
 
 /// Tier of durability.
@@ -110,6 +154,15 @@ pub struct MeterListener {
     /// Ends of messages in the stream of a meter.
     #[serde(default)]
     pub framing: MeterFraming,
+    /// TLS with the meters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<MeterTls>,
+    /// Whether each connection begins with a header of the PROXY protocol, version 2, with the address of the meter.
+    #[serde(default)]
+    pub proxy_protocol: bool,
+    /// IP prefixes, such as `"10.0.0.0/8"`, from which connections are accepted. Empty: all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allow: Vec<String>,
 }
 
 /// Framing of messages.
@@ -162,6 +215,9 @@ pub struct DelimiterFraming {
 pub struct HeadEnd {
     /// Address at which collectors connect, such as `"0.0.0.0:7070"`.
     pub address: String,
+    /// Mutual TLS with the collectors. Required unless `address` is a loopback address, or `insecure` is set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<HeadTls>,
     /// Where records are delivered.
     pub deliver: Deliver,
     /// Names of the collectors that may connect. Empty: all.
@@ -172,21 +228,35 @@ pub struct HeadEnd {
     pub window: Bytes,
 }
 
-/// Destination of records.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Deliver {
-    /// A file with one JSON object per line and record, each exactly once. A relative path begins at the folder of the
-    /// configuration file.
-    File(String),
-}
-
 /// Status page and metrics.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Management {
     /// Loopback address and port, such as `"127.0.0.1:9180"`.
     pub address: String,
+}
+
+impl MeterListener {
+    /// Whether connections of an address are accepted. Prefixes that are not valid are refused when the configuration
+    /// is read.
+    #[must_use]
+    pub fn is_allowed(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        let mut prefixes = self.allow.iter().filter_map(|text| check::parse_prefix(text));
+        self.allow.is_empty() || prefixes.any(|prefix| contains(prefix, address))
+    }
+}
+
+/// Whether a prefix contains an address.
+fn contains((prefix, length): (IpAddr, u8), address: IpAddr) -> bool {
+    let differing = match (prefix, address) {
+        (IpAddr::V4(prefix), IpAddr::V4(address)) => {
+            u128::from(prefix.to_bits() ^ address.to_bits()) << 96
+        }
+        (IpAddr::V6(prefix), IpAddr::V6(address)) => prefix.to_bits() ^ address.to_bits(),
+        _ => return false,
+    };
+    length == 0 || differing >> (128 - u32::from(length)) == 0
 }
 
 impl RelayConfig {
@@ -223,6 +293,12 @@ impl RelayConfig {
 const fn one_shard() -> u16 {
     1
 }
+const fn five_hundred() -> u32 {
+    500
+}
+const fn ten_seconds() -> Duration {
+    Duration::from_secs(10)
+}
 const fn two_milliseconds() -> Duration {
     Duration::from_millis(2)
 }
@@ -249,4 +325,32 @@ const fn segment_size() -> Bytes {
 }
 const fn one_gigabyte() -> Bytes {
     Bytes::new(1_000_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_allow_list_compares_prefixes() {
+        let allow = |text: &str, address: &str| {
+            let allow = vec![text.to_owned()];
+            let listener = MeterListener {
+                address: String::new(),
+                framing: MeterFraming::Stream,
+                tls: None,
+                proxy_protocol: false,
+                allow,
+            };
+            listener.is_allowed(address.parse().unwrap())
+        };
+        assert!(allow("10.0.0.0/8", "10.255.1.1") && !allow("10.0.0.0/8", "11.0.0.1"));
+        assert!(allow("192.0.2.7", "192.0.2.7") && !allow("192.0.2.7", "192.0.2.6"));
+        assert!(allow("192.0.2.0/31", "::ffff:192.0.2.1"), "a mapped address");
+        assert!(
+            allow("2001:db8::/33", "2001:db8:7fff::1")
+                && !allow("2001:db8::/33", "2001:db8:8000::1")
+        );
+        assert!(allow("0.0.0.0/0", "1.2.3.4") && !allow("0.0.0.0/0", "2001:db8::1"));
+    }
 }

@@ -1,0 +1,48 @@
+//! Keys of TLS in a relay configuration. All files are PEM; relative paths begin at the folder of the configuration file.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// TLS 1.3 for the connections of meters.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MeterTls {
+    /// Certificate of the collector, followed by intermediate certificates.
+    pub certificate: String,
+    /// Private key of the certificate.
+    pub key: String,
+    /// Certificates of the authorities that sign client certificates. Absent: meters send no certificate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_authorities: Option<String>,
+    /// Whether a meter without a certificate is accepted, with `client_authorities`.
+    #[serde(default)]
+    pub client_certificate_optional: bool,
+}
+
+/// Mutual TLS 1.3 of a collector with its head.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UpstreamTls {
+    /// Certificate of this collector. Its common name, or one of its DNS names, must be the `name` of the collector.
+    pub certificate: String,
+    /// Private key of the certificate.
+    pub key: String,
+    /// Certificates of the authorities that sign the certificate of the head.
+    pub authorities: String,
+    /// DNS name or IP address in the certificate of the head. Absent: the host of `upstream`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_name: Option<String>,
+}
+
+/// Mutual TLS 1.3 of a head with its collectors.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HeadTls {
+    /// Certificate of the head, followed by intermediate certificates.
+    pub certificate: String,
+    /// Private key of the certificate.
+    pub key: String,
+    /// Certificates of the authorities that sign the certificates of collectors. A collector is accepted only under a
+    /// name in its certificate.
+    pub authorities: String,
+}
