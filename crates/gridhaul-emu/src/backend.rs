@@ -13,6 +13,7 @@ use crate::kernel_congestion_control::{self, KernelCongestionControls};
 use crate::link_emulator::{Emulator, EmulatorOutcome};
 use crate::network::{NetworkPlan, Testbed};
 use crate::outcome;
+use crate::relay::Relays;
 use crate::thread_wakeup::WakeupSchedule;
 use crate::traffic::{Sampling, Traffic, TrafficOutcome};
 use crate::unsupported::unsupported_keys;
@@ -71,7 +72,12 @@ impl Backend for Emu {
                 continue;
             }
             let flows = point.scenario.flow.keys().zip(&plan.flows);
-            let flows = flows.map(|(name, flow)| (name.clone(), u64::from(flow.count))).collect();
+            let flows = flows.map(|(name, flow)| (name.clone(), u64::from(flow.count)));
+            let upstream = plan
+                .relays
+                .iter()
+                .map(|relay| (relay.row.clone(), u64::from(plan.flows[relay.upstream].count)));
+            let flows = flows.chain(upstream).collect();
             let names = (&flows, plan.directions.rows());
             answer.points.push(Point::of_runs(point, names, &runs, TimeBase::Real));
         }
@@ -153,17 +159,20 @@ impl Emu {
         let controls = KernelCongestionControls::load(plan)?;
         let corrected_before = controls.corrected();
         let testbed = Testbed::build(plan)?;
-        let traffic = Traffic::new(scenario, plan, (&testbed, &controls), replication)?;
+        let mut relays = Relays::start(scenario, plan, &testbed, &controls)?;
+        let traffic = Traffic::new(scenario, plan, (&testbed, &controls), &relays, replication)?;
         let interval = scenario.record.interval.filter(|_| replication == 0);
         let emulator = Emulator::new(scenario, plan, &testbed.devices, replication, interval)?;
         let (emulated, traffic) = self.drive(scenario, (emulator, traffic), interval, progress)?;
         if progress.is_interrupted() {
             return Ok(None);
         }
+        relays.check()?;
         let rows = outcome::rows(scenario, plan, &emulated, &traffic);
         let mut warnings = rows.warnings(scenario);
         let corrected = controls.corrected().saturating_sub(corrected_before);
         warnings.extend(outcome::warnings(scenario, plan, &emulated, &traffic, corrected));
+        warnings.extend(relays.warning());
         let links: Vec<String> =
             plan.directions.rows().iter().map(|(name, _)| name.clone()).collect();
         let flows: Vec<String> = scenario.flow.keys().cloned().collect();

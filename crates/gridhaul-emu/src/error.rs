@@ -33,6 +33,23 @@ pub(crate) enum EmulationError {
     /// The kernel rejects a congestion control algorithm of gridhaul-cc.
     #[error("{}", .0.with_sources())]
     CongestionControl(gridhaul_cc::Error),
+    /// The program of the relay daemon is not installed.
+    #[error(
+        "the aggregators of a scenario are relay daemons, and the program gridhaul-relay is not installed\n  \
+         help: build it with `{build}`"
+    )]
+    RelayMissing {
+        /// The command that builds the program.
+        build: String,
+    },
+    /// A relay daemon has ended during a run.
+    #[error("the {name} (gridhaul-relay) has ended\n{messages}")]
+    RelayEnded {
+        /// Role and node.
+        name: String,
+        /// What the daemon has reported.
+        messages: String,
+    },
     /// The name of a namespace is too long for a file in `/run/netns`.
     #[error(
         "the prefix and `-{node}` are {length} characters; the name of a namespace has at most {most}\n  \

@@ -19,6 +19,7 @@ mod link_emulator;
 mod loss_classification;
 mod network;
 mod outcome;
+mod relay;
 mod standalone;
 mod thread_wakeup;
 mod traffic;

@@ -1,6 +1,6 @@
 //! Converts the results of the link emulator and the sockets into the rows of an answer.
 
-use gridhaul_core::link::LinkAccount;
+use gridhaul_core::link::{LinkAccount, PathCounters};
 use gridhaul_core::load::{DeadlineCounter, Goodputs, message_loss};
 use gridhaul_scenario::answer::{Metric, Metrics, RunRows, Warning};
 use gridhaul_scenario::scenario::{Scenario, Transport};
@@ -8,7 +8,8 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::link_emulator::{EmulatorOutcome, Lateness, RowCounters};
 use crate::loss_classification;
-use crate::network::NetworkPlan;
+use crate::network::{NetworkPlan, RelayLayout};
+use crate::relay::TcpCounters;
 use crate::traffic::{RowTraffic, TrafficOutcome};
 
 /// The rows of one run.
@@ -21,7 +22,11 @@ pub(crate) fn rows(
     let span = scenario.duration.saturating_sub(scenario.warmup);
     let flows = traffic.rows.iter().enumerate().map(|(index, row)| {
         let counters = (&emulated.before.flows[index], &emulated.after.flows[index]);
-        let mut metrics = flow_row(row, plan.flows[index].transport, counters, span);
+        let mut stages = vec![emulated.path_counters(index)];
+        let relay = plan.relays.iter().find(|relay| relay.flow == index);
+        stages.extend(relay.map(|relay| emulated.path_counters(relay.upstream)));
+        let transport = plan.flows[index].transport;
+        let mut metrics = flow_row(row, transport, counters, (&stages, span));
         if let Some(classifications) = &row.classifications {
             let lost = emulated.lost.iter().filter(|lost| usize::from(lost.flow) == index);
             let begin = Instant::ZERO + scenario.warmup;
@@ -36,14 +41,45 @@ pub(crate) fn rows(
         span,
     );
     let delays = traffic.rows.iter().map(|row| row.has_messages.then(|| row.delays.counts()));
-    RunRows { flows: flows.collect(), links, delays: delays.collect() }
+    let upstream = plan.relays.iter().zip(&traffic.relays);
+    let upstream = upstream.map(|(relay, counters)| upstream_row(relay, emulated, *counters, span));
+    let flows = flows.chain(upstream).collect();
+    let delays = delays.chain(plan.relays.iter().map(|_| None)).collect();
+    RunRows { flows, links, delays }
+}
+
+/// The row of the upstream connections of aggregators. Payload is not counted: the relays add headers.
+fn upstream_row(
+    relay: &RelayLayout,
+    emulated: &EmulatorOutcome,
+    counters: TcpCounters,
+    span: Duration,
+) -> Metrics {
+    let secs = span.as_secs_f64();
+    let (before, after) =
+        (&emulated.before.flows[relay.upstream], &emulated.after.flows[relay.upstream]);
+    let rate = |now: u64, then: u64| (now - then) as f64 * 8.0 / secs;
+    let data = emulated.path_counters(relay.upstream);
+    let mut metrics = vec![
+        (Metric::Throughput, rate(after.arrived_bytes, before.arrived_bytes)),
+        (Metric::ReverseThroughput, rate(after.reverse_bytes, before.reverse_bytes)),
+    ];
+    data.metrics(secs, true, &mut metrics);
+    metrics.push((Metric::SegmentsSent, data.sent as f64));
+    metrics.push((Metric::Retransmissions, counters.retransmissions as f64));
+    if data.sent > 0 {
+        let ratio = counters.retransmissions as f64 / data.sent as f64;
+        metrics.push((Metric::RetransmissionRatio, ratio));
+    }
+    metrics.push((Metric::Timeouts, counters.timeouts as f64));
+    metrics
 }
 
 fn flow_row(
     row: &RowTraffic,
     transport: Transport,
     (before, after): (&RowCounters, &RowCounters),
-    span: Duration,
+    (stages, span): (&[PathCounters], Duration),
 ) -> Metrics {
     let secs = span.as_secs_f64();
     let rate = |now: u64, then: u64| (now - then) as f64 * 8.0 / secs;
@@ -64,7 +100,7 @@ fn flow_row(
     data.metrics(secs, tcp, &mut metrics);
     if tcp {
         sender_metrics(row, &mut metrics);
-        gridhaul_core::link::PathCounters::totals(&[data], &mut metrics);
+        PathCounters::totals(stages, &mut metrics);
     }
     if let Some(openings) = &row.openings {
         openings.metrics(&mut metrics);

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use gridhaul_core::link::LinkAccount;
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::{Record, Scenario};
 use gridhaul_scenario::units::Instant;
@@ -11,7 +12,7 @@ use crate::kernel_congestion_control::KernelCongestionControls;
 use crate::link_emulator::Emulator;
 use crate::network::{Address, FlowEnd, NetworkPlan, Testbed};
 use crate::thread_wakeup::WakeupSchedule;
-use crate::unsupported::unsupported_keys;
+use crate::unsupported::unsupported_standalone_keys;
 use gridhaul_linux::{
     Clock, NAMESPACE_NAME_MAX, NamespaceNames, raise_open_file_limit, require_congestion_control,
 };
@@ -53,7 +54,7 @@ impl StandaloneNetwork {
     /// # Errors
     /// A key that the kernel does not support, a name that exists or is too long, or an error of the machine.
     pub fn build(scenario: &Scenario, prefix: &str) -> Result<Self, RunError> {
-        Self::with_names(scenario, Some(prefix))
+        Self::with_names(scenario, Some(prefix), None)
     }
 
     /// Creates the network of a scenario for threads and child processes of this program, which
@@ -63,16 +64,36 @@ impl StandaloneNetwork {
     /// # Errors
     /// A key that the kernel does not support, or an error of the machine.
     pub fn unnamed(scenario: &Scenario) -> Result<Self, RunError> {
-        Self::with_names(scenario, None)
+        Self::with_names(scenario, None, None)
     }
 
-    fn with_names(scenario: &Scenario, prefix: Option<&str>) -> Result<Self, RunError> {
-        let unsupported = unsupported_keys(scenario);
+    /// As [`unnamed`](Self::unnamed), with Ethernet links, which carry the frames of a flow between its
+    /// [devices](Self::frame_devices): all frames but those of IP and ARP. Between two links of its path, frames are switched
+    /// by the emulator. A frame with detected bit errors is discarded, as by a network card; an undetected error changes its
+    /// last byte.
+    ///
+    /// # Errors
+    /// There is no such flow, a key that the kernel does not support, or an error of the machine.
+    pub fn ethernet(scenario: &Scenario, flow: &str) -> Result<Self, RunError> {
+        Self::with_names(scenario, None, Some(flow))
+    }
+
+    fn with_names(
+        scenario: &Scenario,
+        prefix: Option<&str>,
+        frames: Option<&str>,
+    ) -> Result<Self, RunError> {
+        let unsupported = unsupported_standalone_keys(scenario);
         if !unsupported.is_empty() {
             return Err(RunError::Unsupported(unsupported));
         }
         raise_open_file_limit();
         let mut plan = NetworkPlan::new(scenario)?;
+        if let Some(flow) = frames {
+            let number = scenario.flow.get_index_of(flow);
+            let unknown = || RunError::Invalid(format!("there is no flow `{flow}`"));
+            plan.carry_frames(scenario, number.ok_or_else(unknown)?);
+        }
         if let Some(prefix) = prefix {
             check_names(prefix, &plan.nodes)?;
         }
@@ -124,6 +145,13 @@ impl StandaloneNetwork {
         Some([end(FlowEnd::From), end(FlowEnd::To)])
     }
 
+    /// Devices of an [Ethernet](Self::ethernet) network at the `from` end and at the `to` end of its flow, in the
+    /// namespaces of their nodes; `None` for a network of IP packets.
+    #[must_use]
+    pub fn frame_devices(&self) -> Option<[&str; 2]> {
+        self.plan.end_devices(&self.plan.flows[self.plan.frames()?])
+    }
+
     /// Runs `work` in the namespace of a node, on a new thread. Its sockets, threads and child processes stay in this
     /// namespace.
     ///
@@ -139,15 +167,22 @@ impl StandaloneNetwork {
         Ok(self.testbed.namespaces[number].enter(work).map_err(EmulationError::from)?)
     }
 
-    /// Forwards packets until `stop` returns `true`. The network exists as long as this value. Outages and other events of
-    /// the scenario follow `clock`.
+    /// Forwards packets until `stop` returns `true`, and returns the counters of each direction of a link with its name. The
+    /// network exists as long as this value. Outages and other events of the scenario follow `clock`.
     ///
     /// # Errors
     /// A device was deleted.
-    pub fn run(&self, clock: Clock, stop: impl Fn() -> bool) -> Result<(), RunError> {
+    pub fn run(
+        &self,
+        clock: Clock,
+        stop: impl Fn() -> bool,
+    ) -> Result<Vec<(String, LinkAccount)>, RunError> {
         let emulator = Emulator::new(&self.scenario, &self.plan, &self.testbed.devices, 0, None)?;
-        emulator.run((clock, &WakeupSchedule::new()), (Instant::ZERO, Instant::NEVER), stop)?;
-        Ok(())
+        let times = (Instant::ZERO, Instant::NEVER);
+        let done = emulator.run((clock, &WakeupSchedule::new()), times, stop)?;
+        let rows = self.plan.directions.rows();
+        let names = self.plan.directions.row_of().iter().map(|&row| rows[row as usize].0.clone());
+        Ok(names.zip(done.after.links).collect())
     }
 }
 

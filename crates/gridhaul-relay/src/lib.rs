@@ -3,16 +3,23 @@
 //! * [`log`]: the record log, which survives crashes and power failures.
 //! * [`protocol`]: records, batches and frames that a collector and a head exchange.
 //! * [`aggregate`] and [`head`]: both ends of the aggregation, as state machines without I/O.
-//! * [`run`]: the daemon, which drives both on sockets, files and the monotonic clock.
+//! * [`split`]: a split proxy, as state machines without I/O.
+//! * [`run`]: the daemon, which drives them on sockets, files and the monotonic clock.
 //! * [`packet`]: packets between network interfaces, forwarded through a proxy.
 
 #![forbid(unsafe_code)]
 
 pub mod aggregate;
+#[cfg(feature = "daemon")]
 mod config;
 pub mod head;
 pub mod log;
+#[cfg(feature = "daemon")]
 pub mod packet;
 pub mod protocol;
+#[cfg(feature = "daemon")]
 pub mod run;
+#[cfg(feature = "daemon")]
+pub mod split;
+#[cfg(feature = "daemon")]
 mod status_page;

@@ -45,7 +45,15 @@ pub(crate) fn metrics(status: &Value) -> String {
 
 /// Name and type of a metric. Counters end in `_total`, by the convention of Prometheus.
 fn metric(key: &str) -> Option<(String, &'static str)> {
-    const COUNTERS: [&str; 5] = ["accepted", "refused", "received", "upstream_failures", "resets"];
+    const COUNTERS: [&str; 7] = [
+        "accepted",
+        "refused",
+        "received",
+        "upstream_failures",
+        "resets",
+        "to_servers",
+        "to_clients",
+    ];
     let (name, unit) = key.rsplit_once('_')?;
     let unit = match unit {
         "byte" => "_bytes",

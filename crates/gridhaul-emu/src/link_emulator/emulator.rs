@@ -1,19 +1,19 @@
 //! The emulator loop: reads packets from devices, offers them to links, and writes the packets that arrive.
 
 use gridhaul_core::link::{
-    LinkAccount, LinkObserver, LinkSet, LossCause, PacketTransit, TimedLinks,
+    LinkAccount, LinkObserver, LinkSet, LossCause, PacketTransit, PathCounters, TimedLinks,
 };
 use gridhaul_scenario::answer::{Capture, Recording};
-use gridhaul_scenario::scenario::{Direction, Scenario};
+use gridhaul_scenario::scenario::{Direction, Hop, Scenario};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::capture::CaptureWriter;
-use super::packet_header::{Header, corrupt, corrupt_undetected};
+use super::packet_header::{Header, corrupt, corrupt_frame_undetected, corrupt_undetected};
 use super::packet_store::{PacketStore, StoredPacket};
 use super::recorder::Recorder;
 use super::{Lateness, RowCounters};
 use crate::error::EmulationError;
-use crate::network::{Address, LinkDevice, NetworkPlan};
+use crate::network::{Address, FlowEnd, LinkDevice, NetworkPlan};
 use crate::thread_wakeup::{Thread, WakeupSchedule};
 use gridhaul_linux::Clock;
 use gridhaul_linux::{EventFlags, Poll, Tun, request_realtime_priority};
@@ -80,6 +80,13 @@ pub(crate) struct EmulatorOutcome {
     /// Queues and throughput over time.
     pub recording: Recording,
     pub captures: Vec<Capture>,
+}
+
+impl EmulatorOutcome {
+    /// Data packets of a flow after the warm-up.
+    pub(crate) fn path_counters(&self, flow: usize) -> PathCounters {
+        self.after.flows[flow].data.since(&self.before.flows[flow].data)
+    }
 }
 
 /// Largest number of packets that are read from one device before the others are served.
@@ -207,9 +214,22 @@ impl<'a> Emulator<'a> {
 
     /// The direction of a packet that a node sends through this device, with the headers of the packet.
     fn direction_of(&self, port: usize, packet: &[u8]) -> Option<(Header, u32)> {
-        let header = Header::read(packet)?;
-        let flow = self.plan.flows.get(usize::from(header.to.flow))?;
         let hop = self.plan.ports[port].leads?;
+        let header = match self.plan.frames() {
+            None => Header::read(packet)?,
+            Some(flow) => {
+                let paths = &self.plan.flows.get(flow)?.paths;
+                // Frames have no address of a flow: the device determines the direction.
+                let on_path = |path: &[Hop]| path.contains(&hop);
+                let side = match (on_path(&paths[0]), on_path(&paths[1])) {
+                    (true, _) => FlowEnd::To,
+                    (false, true) => FlowEnd::From,
+                    (false, false) => return None,
+                };
+                Header::read_frame(packet, flow, side)?
+            }
+        };
+        let flow = self.plan.flows.get(usize::from(header.to.flow))?;
         let member = u64::from(header.to.number) % flow.group;
         let direction = self.plan.directions.of(&[hop], member, flow.group).next()?;
         Some((header, direction))
@@ -247,8 +267,13 @@ impl<'a> Emulator<'a> {
         let arrival = self.plan.arrival(direction);
         let (header, bytes) = self.packets.get_mut(stored.index);
         let (header, length) = (*header, bytes.len() as u64);
+        let carries_frames = self.plan.frames().is_some();
         if outcome.is_corrupted_undetected() && !outcome.is_duplicate() {
-            corrupt_undetected(bytes);
+            if carries_frames { corrupt_frame_undetected(bytes) } else { corrupt_undetected(bytes) }
+        }
+        if outcome.is_corrupted() && carries_frames {
+            // The network card of the receiver discards a frame with a wrong frame check sequence.
+            return Ok(());
         }
         if outcome.is_corrupted() && !outcome.is_duplicate() {
             // The packet is forwarded, and its receiver rejects its checksum.
@@ -271,9 +296,23 @@ impl<'a> Emulator<'a> {
             }
             (true, false) => row_counters.reverse_bytes += length,
         }
+        if let Some(next) = self.next_link(&header, arrival).filter(|_| carries_frames) {
+            // Between two links, the emulator is the switch.
+            let frame = self.packets.get_mut(stored.index).1.to_vec();
+            self.enter(next, &frame, now);
+            return Ok(());
+        }
         let bytes = self.packets.get_mut(stored.index).1;
         let written = self.devices[arrival].write(bytes);
         written.map_err(|error| self.device_error(&self.plan.ports[arrival], "writing to", error))
+    }
+
+    /// The device at which the next link of the path begins, after the link that ends at `arrival`.
+    fn next_link(&self, header: &Header, arrival: usize) -> Option<usize> {
+        let flow = &self.plan.flows[usize::from(header.to.flow)];
+        let path = &flow.paths[usize::from(!header.is_forward())];
+        let reached = path.iter().position(|hop| self.plan.port_number(hop, true) == arrival)?;
+        path.get(reached + 1).map(|hop| self.plan.port_number(hop, false))
     }
 
     fn record_loss(&mut self, index: u32, cause: LossCause, at: Instant) {

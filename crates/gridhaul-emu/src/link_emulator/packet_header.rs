@@ -1,6 +1,6 @@
 //! The headers of a packet that the emulator uses: its flow, its direction, and its payload.
 
-use gridhaul_core::wire::{IpPacket, PacketRewriter, PacketSummary};
+use gridhaul_core::wire::{EtherType, EthernetFrame, IpPacket, PacketRewriter, PacketSummary};
 
 use crate::network::{Address, FlowEnd};
 
@@ -21,6 +21,16 @@ impl Header {
     pub(crate) fn read(packet: &[u8]) -> Option<Self> {
         let PacketSummary { destination, payload, seq } = PacketSummary::read(packet)?;
         Some(Self { to: Address::of(destination)?, payload, seq })
+    }
+
+    /// Parses an Ethernet frame of the first member of a flow; `None` for the kernel's own frames (IP, ARP), which belong to no
+    /// flow of frames.
+    pub(crate) fn read_frame(frame: &[u8], flow: usize, side: FlowEnd) -> Option<Self> {
+        const ARP: EtherType = EtherType(0x0806);
+        let EthernetFrame { header, payload } = EthernetFrame::parse(frame).ok()?;
+        let is_own = ![EtherType::IPV4, EtherType::IPV6, ARP].contains(&header.ether_type);
+        let to = Address { flow: flow as u16, side, number: 0 };
+        is_own.then_some(Self { to, payload: payload.len() as u32, seq: 0 })
     }
 
     /// Whether the packet goes from the `from` end to the `to` end of its flow.
@@ -56,6 +66,14 @@ pub(crate) fn corrupt_undetected(packet: &mut [u8]) {
     }
 }
 
+/// Flips a bit in the last byte of a frame whose frame check sequence is valid nevertheless: it was computed after the error, in
+/// a switch for example.
+pub(crate) fn corrupt_frame_undetected(frame: &mut [u8]) {
+    if let Some(last) = frame.last_mut() {
+        *last ^= 0x10;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use gridhaul_core::wire::{Addresses, IpHeader, Payload, TcpHeader, TcpOptions, write_tcp};
@@ -78,6 +96,17 @@ mod tests {
         assert_eq!((header.payload, header.seq), (100, 0x0102_0304));
         assert_eq!(header.to, Address { flow: 1, side: FlowEnd::To, number: 6 });
         assert!(header.is_forward());
+    }
+
+    #[test]
+    fn frames_of_the_kernel_belong_to_no_flow() {
+        let frame = |ether_type: [u8; 2]| [&[0; 12][..], &ether_type, &[1, 2, 3]].concat();
+        let header = Header::read_frame(&frame([0x88, 0xba]), 2, FlowEnd::From).unwrap();
+        assert_eq!((header.to.flow, header.payload, header.is_forward()), (2, 3, false));
+        for kernel in [[0x08, 0x00], [0x08, 0x06], [0x86, 0xdd]] {
+            assert_eq!(Header::read_frame(&frame(kernel), 2, FlowEnd::From), None);
+        }
+        assert_eq!(Header::read_frame(&[0; 13], 0, FlowEnd::To), None);
     }
 
     #[test]

@@ -2,9 +2,11 @@
 
 mod address;
 mod plan;
+mod relays;
 mod shaper;
 mod testbed;
 
 pub(crate) use address::{Address, AddressFamily, FLOWS_MAX, FlowEnd, MEMBERS_MAX};
 pub(crate) use plan::{FlowLayout, LinkDevice, NetworkPlan};
+pub(crate) use relays::RelayLayout;
 pub(crate) use testbed::Testbed;

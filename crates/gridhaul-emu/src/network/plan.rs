@@ -9,6 +9,7 @@ use gridhaul_scenario::scenario::{
 use gridhaul_scenario::units::Duration;
 
 use super::address::{Address, AddressFamily, FlowEnd};
+use super::relays::{self, RelayLayout};
 use super::shaper::token_bucket;
 use crate::traffic::kernel_mss;
 
@@ -19,14 +20,18 @@ pub(crate) struct NetworkPlan {
     pub nodes: Vec<String>,
     /// Devices, two for each link: at its `from` node, then at its `to` node.
     pub ports: Vec<LinkDevice>,
-    /// One for each flow of the scenario.
+    /// One for each flow of the scenario, then one for the upstream connections of each aggregator.
     pub flows: Vec<FlowLayout>,
+    /// Aggregators, which are relay daemons.
+    pub relays: Vec<RelayLayout>,
     /// The directions of all links.
     pub directions: Directions,
     /// The device at which the directions of each row end.
     arrivals: Vec<usize>,
     /// Shapers, each with the index of its device.
     shapers: Vec<(usize, Htb)>,
+    /// The flow whose frames the links carry; `None` if the links carry IP packets.
+    frames: Option<usize>,
 }
 
 /// A device: one end of a link, for all of its members.
@@ -50,16 +55,22 @@ pub(crate) struct FlowLayout {
     pub group: u64,
     pub family: AddressFamily,
     pub transport: Transport,
-    /// Nodes of its ends.
+    /// Nodes of the ends of its connections: with an aggregator, the second one.
     pub ends: [usize; 2],
+    /// Node of the server that receives the data: the second end, unless there is an aggregator.
+    pub server: usize,
+    /// Number of aggregators to which the members are assigned evenly; 0 without aggregators.
+    pub aggregators: u32,
+    /// Whether routes limit the receive window, because relay daemons open the sockets.
+    pub limits_window: bool,
     /// The stacks of its ends.
     pub stacks: [StackParams; 2],
     /// Path from `from` to `to`, and reverse path; datagrams have no reverse path in a run.
     pub paths: [Vec<Hop>; 2],
     /// Whether the scenario sets the congestion control of each end.
-    chosen: [bool; 2],
+    pub(super) chosen: [bool; 2],
     /// Whether routes also configure the connections of other programs.
-    for_external_programs: bool,
+    pub(super) for_external_programs: bool,
     /// The congestion control that routes set at each end, if any.
     pub controls: [Option<String>; 2],
 }
@@ -89,6 +100,7 @@ impl NetworkPlan {
         for (name, flow) in &scenario.flow {
             flows.push(FlowLayout::new(scenario, name, flow, [node(&flow.from), node(&flow.to)])?);
         }
+        let relays = relays::add_relays(scenario, &mut flows)?;
         let nodes = scenario.node.keys().cloned().collect();
         // Rows are in the order of links, forward before reverse, like ports.
         let leads = ports.iter().enumerate().filter(|(_, port)| port.leads.is_some());
@@ -97,7 +109,29 @@ impl NetworkPlan {
             (port_number(&hop, false), token_bucket(scenario, shaper, &flows))
         });
         let shapers = shapers.collect();
-        Ok(Self { nodes, ports, flows, directions: Directions::new(scenario), arrivals, shapers })
+        let directions = Directions::new(scenario);
+        Ok(Self { nodes, ports, flows, relays, directions, arrivals, shapers, frames: None })
+    }
+
+    /// Makes all links Ethernet links, which carry the frames of the first member of a flow. Its reverse path exists for
+    /// datagrams as well.
+    pub(crate) fn carry_frames(&mut self, scenario: &Scenario, flow: usize) {
+        let name = scenario.flow.get_index(flow).map(|(name, _)| name.as_str());
+        if let Some(layout) = self.flows.get_mut(flow).filter(|layout| layout.paths[1].is_empty()) {
+            layout.paths[1] = name.and_then(|it| scenario.reverse_path(it)).unwrap_or_default();
+        }
+        self.frames = Some(flow);
+    }
+
+    /// The flow whose frames the links carry; `None` if the links carry IP packets.
+    pub(crate) const fn frames(&self) -> Option<usize> {
+        self.frames
+    }
+
+    /// The devices at both ends of a flow: where frames from `from` to `to` enter the first link and leave the last one.
+    pub(crate) fn end_devices(&self, flow: &FlowLayout) -> Option<[&str; 2]> {
+        let [first, last] = [flow.paths[0].first()?, flow.paths[0].last()?];
+        Some([self.port(first, false), self.port(last, true)].map(|port| port.device.as_str()))
     }
 
     /// Configures routes for other programs with the parameters that a run sets at its sockets, as far as
@@ -135,7 +169,7 @@ impl NetworkPlan {
             // A shaper counts packets: the device must not carry several segments as one packet (GSO).
             let is_shaped = self.shapers.iter().any(|(shaped, _)| *shaped == number);
             let attributes = DeviceAttributes {
-                mtu: MTU,
+                mtu: if self.frames.is_some() { ETHERNET_MTU } else { MTU },
                 transmit_queue_len: DEVICE_QUEUE,
                 gso_max_segments: is_shaped.then_some(1),
             };
@@ -150,6 +184,14 @@ impl NetworkPlan {
         for (number, flow, side) in self.ends().filter(|(_, flow, side)| flow.node(*side) == node) {
             commands.add_local_prefix(Address::block(number as u16, side, flow.family));
             commands.add_address("lo", first(number, side).ip(flow.family));
+        }
+        // Behind the relays, the server has its own addresses, and the head connects from those of the meters.
+        for relay in self.relays.iter().filter(|relay| self.flows[relay.flow].server == node) {
+            let family = self.flows[relay.flow].family;
+            for side in SIDES {
+                commands.add_local_prefix(Address::block(relay.flow as u16, side, family));
+            }
+            commands.add_address("lo", first(relay.flow, FlowEnd::To).ip(family));
         }
     }
 
@@ -209,7 +251,7 @@ impl FlowLayout {
             && self.stacks[0].congestion_control == CongestionControlAlgorithm::Medx
     }
 
-    fn new(
+    pub(super) fn new(
         scenario: &Scenario,
         name: &str,
         flow: &Flow,
@@ -231,6 +273,9 @@ impl FlowLayout {
             family: AddressFamily::of(flow.ip),
             transport: flow.transport,
             ends,
+            server: ends[1],
+            aggregators: 0,
+            limits_window: false,
             stacks,
             paths: [routes.forward, routes.reverse],
             chosen: names.map(chosen),
@@ -254,7 +299,9 @@ impl FlowLayout {
         // The sockets of a run lower the timeout themselves, but cannot raise it.
         let is_routed =
             rto_min > TCP_RTO_MIN || self.for_external_programs && rto_min < TCP_RTO_MIN;
+        let window = self.limits_window.then_some(stack.receive_window);
         let metrics = RouteMetrics {
+            window,
             initial_window: Some((stack.initial_window / stack.mss).max(1)),
             quick_ack: stack.delayed_ack == Duration::ZERO,
             rto_min: is_routed.then_some(rto_min),
@@ -280,6 +327,9 @@ fn first(flow: usize, side: FlowEnd) -> Address {
 
 /// Each message of a scenario fits into one packet; the MSS is set at the sockets.
 const MTU: u32 = 65_535;
+
+/// Payload of an Ethernet frame (IEEE 802.3, section 3.2.7).
+const ETHERNET_MTU: u32 = 1_500;
 
 /// Queue length of a device. The emulator reads at once; the queue covers the time in which its thread is not
 /// scheduled.

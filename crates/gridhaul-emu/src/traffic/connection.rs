@@ -104,7 +104,7 @@ impl Connection {
         self.begun = true;
         self.begun_at = now;
         let Some(sender) = self.sender() else { return };
-        if let Err(error) = socket::connect(sender, plan.family, self.flow, self.member) {
+        if let Err(error) = socket::connect(sender, plan, self.flow, self.member) {
             self.streams.fail(&error);
         }
         self.on_due(now, observer);
@@ -214,7 +214,7 @@ impl Connection {
                     break;
                 }
                 Ok(length) => {
-                    if self.streams.delivered[index] < FIRST_DATA {
+                    if self.streams.delivered[index] < FIRST_DATA && plan.aggregators == 0 {
                         // Opening the socket has failed already if the option is not supported.
                         let _ = socket::clamp_window(socket, &plan.stacks[index]);
                     }

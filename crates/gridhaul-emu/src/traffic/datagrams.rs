@@ -66,7 +66,7 @@ impl Datagrams {
     pub(crate) fn on_due(&mut self, now: Instant, plan: &FlowLayout, observer: &mut impl Observer) {
         if !std::mem::replace(&mut self.begun, true) {
             // Without a path nothing arrives, which the answer shows.
-            let _ = socket::connect(&self.ends[0], plan.family, self.flow, self.member);
+            let _ = socket::connect(&self.ends[0], plan, self.flow, self.member);
         }
         while let Some(message) =
             self.source.as_mut().and_then(|source| source.next_message_by(now))

@@ -23,6 +23,7 @@ use super::row::RowTraffic;
 use crate::error::EmulationError;
 use crate::kernel_congestion_control::KernelCongestionControls;
 use crate::network::{Address, NetworkPlan};
+use crate::relay::{Relays, TcpCounters};
 use crate::thread_wakeup::{Thread, WakeupSchedule};
 
 /// All applications of a run.
@@ -30,6 +31,9 @@ use crate::thread_wakeup::{Thread, WakeupSchedule};
 pub(crate) struct Traffic<'a> {
     plan: &'a NetworkPlan,
     controls: &'a KernelCongestionControls,
+    relays: &'a Relays<'a>,
+    /// Counters of the relays at the end of the warm-up and at the end.
+    relay_counters: [Vec<TcpCounters>; 2],
     members: Vec<Member>,
     /// The first member of each flow.
     first: Vec<usize>,
@@ -51,6 +55,8 @@ pub(crate) struct Traffic<'a> {
 pub(crate) struct TrafficOutcome {
     /// One for each flow of the scenario.
     pub rows: Vec<RowTraffic>,
+    /// Counters of each row of aggregators after the warm-up.
+    pub relays: Vec<TcpCounters>,
     /// Time series of windows and message delays, if requested.
     pub recording: Recording,
 }
@@ -124,7 +130,9 @@ impl Traffic<'_> {
                 }
             }
         }
-        Ok(TrafficOutcome { rows: self.rows, recording })
+        let [before, after] = &self.relay_counters;
+        let relays = after.iter().zip(before).map(|(after, before)| after.since(before)).collect();
+        Ok(TrafficOutcome { rows: self.rows, relays, recording })
     }
 
     /// Serves all members and traces that are due.

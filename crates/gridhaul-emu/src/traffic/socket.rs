@@ -19,6 +19,19 @@ use gridhaul_linux::{
 /// Port at which the `to` end of the first flow listens.
 const FIRST_PORT: u16 = 5_000;
 
+/// Port at which the first aggregator of a flow listens.
+const FIRST_AGGREGATOR_PORT: u16 = 20_000;
+
+/// Port at which an aggregator accepts the connections of a flow's members.
+pub(crate) const fn aggregator_port(index: u32) -> u16 {
+    FIRST_AGGREGATOR_PORT + index as u16
+}
+
+/// Port at which the server of a flow accepts connections.
+pub(crate) const fn server_port(flow: usize) -> u16 {
+    FIRST_PORT + flow as u16
+}
+
 /// Name in the kernel of a stack's congestion control; `None` if it is not available.
 pub(crate) fn congestion_name(stack: &StackParams) -> Option<&'static str> {
     match stack.congestion_control {
@@ -48,7 +61,11 @@ pub(crate) fn listener(
     number: u16,
     controls: &KernelCongestionControls,
 ) -> Result<Socket, EmulationError> {
-    let socket = open(flow, 1, controls)?;
+    let socket = match flow.aggregators {
+        0 => open(flow, 1, controls)?,
+        // The peer is the head on the same node.
+        _ => plain_socket(flow)?,
+    };
     let any: IpAddr = match flow.family {
         AddressFamily::V4 => IpAddr::from([0; 4]),
         AddressFamily::V6 => IpAddr::from([0_u16; 8]),
@@ -110,13 +127,16 @@ pub(crate) fn write_one_by_one(socket: &Socket) -> Result<(), EmulationError> {
 /// Starts the handshake of a member with its `to` end.
 pub(crate) fn connect(
     socket: &Socket,
-    family: AddressFamily,
+    flow: &FlowLayout,
     number: u16,
     member: u32,
 ) -> io::Result<()> {
     let to = Address { flow: number, side: FlowEnd::To, number: member };
-    let to = SocketAddr::new(to.ip(family), FIRST_PORT + number);
-    begin_connect(socket, to)
+    let port = match flow.aggregators {
+        0 => FIRST_PORT + number,
+        _ => aggregator_port(flow.aggregator_of(member)),
+    };
+    begin_connect(socket, SocketAddr::new(to.ip(flow.family), port))
 }
 
 fn open(
@@ -124,16 +144,8 @@ fn open(
     end: usize,
     controls: &KernelCongestionControls,
 ) -> Result<Socket, EmulationError> {
-    let domain = match flow.family {
-        AddressFamily::V4 => Domain::IPV4,
-        AddressFamily::V6 => Domain::IPV6,
-    };
-    let tcp = flow.transport == Transport::Tcp;
-    let (kind, protocol) =
-        if tcp { (Type::STREAM, Protocol::TCP) } else { (Type::DGRAM, Protocol::UDP) };
-    let socket = Socket::new(domain, kind.nonblocking(), Some(protocol))
-        .map_err(EmulationError::call("opening a socket"))?;
-    if tcp {
+    let socket = plain_socket(flow)?;
+    if flow.transport == Transport::Tcp {
         let stack = &flow.stacks[end];
         configure_socket(&socket, &socket_config(stack, controls.name(stack)))?;
         controls.configure(&socket, stack)?;
@@ -143,6 +155,20 @@ fn open(
         set_send_buffer(&socket, DATAGRAM_BUFFER)?;
     }
     Ok(socket)
+}
+
+/// A socket with the parameters of the system.
+fn plain_socket(flow: &FlowLayout) -> Result<Socket, EmulationError> {
+    let domain = match flow.family {
+        AddressFamily::V4 => Domain::IPV4,
+        AddressFamily::V6 => Domain::IPV6,
+    };
+    let (kind, protocol) = match flow.transport {
+        Transport::Tcp => (Type::STREAM, Protocol::TCP),
+        _ => (Type::DGRAM, Protocol::UDP),
+    };
+    Socket::new(domain, kind.nonblocking(), Some(protocol))
+        .map_err(EmulationError::call("opening a socket"))
 }
 
 /// Buffer space for some tens of milliseconds at 100,000 datagrams per second.

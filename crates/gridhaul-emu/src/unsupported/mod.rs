@@ -1,5 +1,6 @@
 //! Keys of a scenario that the emulator does not support, with reasons.
 
+mod aggregator;
 mod stack;
 
 use gridhaul_core::tcp::StackParams;
@@ -12,6 +13,7 @@ use gridhaul_scenario::units::BitRate;
 use crate::kernel_congestion_control;
 use crate::network::{FLOWS_MAX, MEMBERS_MAX};
 use crate::traffic::NUMBER_BYTES;
+use aggregator::unsupported_aggregator_keys;
 use stack::unsupported_stack_keys;
 
 /// All keys of a scenario that this backend does not support.
@@ -21,18 +23,16 @@ pub(crate) fn unsupported_keys(scenario: &Scenario) -> Vec<Unsupported> {
         unsupported.push(Unsupported { key, reason: reason.to_owned() });
     };
     for (name, node) in &scenario.node {
-        if node.aggregator.is_some() {
-            reject(
-                format!("node.{name}.aggregator"),
-                "the emulator has no aggregators yet; use backend `sim`",
-            );
-        }
         if node.proxy.as_ref().is_some_and(|proxy| proxy.mode != ProxyMode::None) {
             let reason = "the emulator has no proxies yet; use backend `sim`";
             reject(format!("node.{name}.proxy"), reason);
         }
     }
-    if scenario.flow.len() > FLOWS_MAX {
+    for (key, reason) in unsupported_aggregator_keys(scenario) {
+        reject(key, &reason);
+    }
+    let aggregators = scenario.node.values().filter(|node| node.aggregator.is_some()).count();
+    if scenario.flow.len() + aggregators > FLOWS_MAX {
         reject(
             "flow".to_owned(),
             &format!(
@@ -49,7 +49,7 @@ pub(crate) fn unsupported_keys(scenario: &Scenario) -> Vec<Unsupported> {
         let used = scenario.flow.values().any(|flow| {
             flow.transport == Transport::Tcp
                 && [&flow.stack, &flow.to_stack].into_iter().flatten().any(|used| used == name)
-        });
+        }) || upstream_stacks(scenario).any(|used| used == name);
         for (key, reason) in used.then(|| unsupported_stack_keys(stack)).into_iter().flatten() {
             reject(format!("stack.{name}.{key}"), &reason);
         }
@@ -63,6 +63,27 @@ pub(crate) fn unsupported_keys(scenario: &Scenario) -> Vec<Unsupported> {
     unsupported.dedup();
     unsupported.extend(conflicting_stacks(scenario));
     unsupported
+}
+
+/// The keys that networks for other programs do not support either: these programs are not relay daemons.
+pub(crate) fn unsupported_standalone_keys(scenario: &Scenario) -> Vec<Unsupported> {
+    let with = scenario.node.iter().filter(|(_, node)| node.aggregator.is_some());
+    let aggregators = with.map(|(name, _)| Unsupported {
+        key: format!("node.{name}.aggregator"),
+        reason: "start relays yourself in a network without aggregators: remove this key"
+            .to_owned(),
+    });
+    let mut unsupported: Vec<_> = aggregators.collect();
+    if unsupported.is_empty() {
+        unsupported = unsupported_keys(scenario);
+    }
+    unsupported
+}
+
+/// Names of the stacks of upstream connections.
+fn upstream_stacks(scenario: &Scenario) -> impl Iterator<Item = &String> {
+    let aggregators = scenario.node.values().filter_map(|node| node.aggregator.as_ref());
+    aggregators.filter_map(|aggregator| aggregator.stack.as_ref())
 }
 
 /// Rates of a shaper below one byte per second, the resolution of `sch_htb`.
@@ -105,6 +126,11 @@ fn conflicting_stacks(scenario: &Scenario) -> Option<Unsupported> {
         let receiver = flow.to_stack.as_ref().or(flow.stack.as_ref());
         [(name, flow.ip, flow.stack.as_ref()), (name, flow.ip, receiver)]
     });
+    let upstream = scenario.flow.first().map(|(name, flow)| (name, flow.ip));
+    let upstream = upstream
+        .into_iter()
+        .flat_map(|(name, ip)| upstream_stacks(scenario).map(move |stack| (name, ip, Some(stack))));
+    let stacks = stacks.chain(upstream);
     let (mut first, mut vegas) = (None, None);
     for (name, ip, stack) in stacks {
         let params = StackParams::named(scenario, stack, ip);

@@ -7,6 +7,7 @@ mod link;
 mod load;
 #[path = "../pair/mod.rs"]
 mod pair;
+mod relay;
 mod shaper;
 mod tcp;
 

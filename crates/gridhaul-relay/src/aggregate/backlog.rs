@@ -38,7 +38,13 @@ pub(super) struct LogBacklog<S: Storage> {
     confirmed: u64,
     /// Batches that end at or before this sequence number are not sent.
     skip: u64,
+    /// The last search for a batch ended before the end of the log was reached.
+    is_searching: bool,
 }
+
+/// Bytes of the log in which one call searches for a batch. Records that the head has, and those of other shards, may
+/// fill the whole log: reading it at once would delay the meters.
+const SEARCH: u64 = 256 * 1024;
 
 /// A batch to send.
 pub(super) struct NextBatch {
@@ -60,6 +66,7 @@ impl<S: Storage + Clone> Backlog<S> {
             sent: VecDeque::new(),
             confirmed: start,
             skip: 0,
+            is_searching: false,
         })
     }
 
@@ -129,6 +136,14 @@ impl<S: Storage + Clone> Backlog<S> {
         }
     }
 
+    /// Whether [`Self::next`] has returned nothing before the end of the log was reached.
+    pub(super) const fn is_searching(&self) -> bool {
+        match self {
+            Self::Memory(_) => false,
+            Self::Log(log) => log.is_searching,
+        }
+    }
+
     /// Bytes that the head has not confirmed. `end` is the end of the log.
     pub(super) fn size(&self, end: u64) -> u64 {
         match self {
@@ -148,7 +163,14 @@ impl<S: Storage + Clone> Backlog<S> {
 
 impl<S: Storage> LogBacklog<S> {
     fn next(&mut self, credit: u64) -> Result<Option<NextBatch>, LogError> {
+        let begun = self.reader.position();
+        self.is_searching = false;
         while self.read.is_empty() {
+            if self.reader.position() > begun + SEARCH {
+                self.is_searching = true;
+                self.update_confirmed();
+                return Ok(None);
+            }
             let Some(entry) = self.reader.next(self.limit)? else {
                 self.update_confirmed();
                 return Ok(None);

@@ -97,7 +97,9 @@ impl<S: Storage + Clone> Aggregate<S> {
         let replies = self.settings.replies;
         let Some(meter) = self.meters.get_mut(id) else { return };
         let no_more = !replies || meter.server_fin && meter.down_written == meter.down_expected;
-        if no_more && !meter.fin_sent && (meter.eof_durable || meter.server_fin) {
+        // Once the meter has closed its direction, FIN confirms that its data is stored.
+        let is_server_first = meter.server_fin && !meter.eof;
+        if no_more && !meter.fin_sent && (meter.eof_durable || is_server_first) {
             meter.fin_sent = true;
             self.events.push_back(Event::SendFin(id));
         }

@@ -6,7 +6,7 @@ use super::machine::{Aggregate, Event};
 use super::meter::MeterId;
 use super::settings::Tier;
 use crate::log::{LogError, Storage};
-use crate::protocol::{Close, Frame, Hello, Welcome};
+use crate::protocol::{Close, DOWN_ENDED, DOWN_WINDOW, Frame, Hello, Welcome};
 
 /// Why an upstream connection must be closed.
 #[derive(Debug, Error)]
@@ -65,6 +65,7 @@ impl<S: Storage + Clone> Aggregate<S> {
             shards: self.shard_count(),
             oldest: 0,
             next,
+            replies: self.settings.replies,
         })
         .write(out);
     }
@@ -101,7 +102,8 @@ impl<S: Storage + Clone> Aggregate<S> {
             Frame::Pong => {}
             _ if !is_established => return Err(SessionError::Protocol("no welcome")),
             Frame::Ack { next } => {
-                if next > self.shards[index].session.expected.unwrap_or(u64::MAX) {
+                // Records of an earlier connection may become durable at the head after this one was established.
+                if next > self.shards[index].builder.next() {
                     return Err(SessionError::Protocol("acknowledgement of unsent records"));
                 }
                 self.handle_ack(index, next);
@@ -111,9 +113,13 @@ impl<S: Storage + Clone> Aggregate<S> {
                 session.credit = session.credit.max(limit);
             }
             Frame::Down { meter, offset, bytes } => {
-                self.handle_down(meter, offset, bytes, out);
+                self.handle_down(meter, offset, bytes, out)?;
             }
-            Frame::Close { meter, close } => self.handle_close(meter, close),
+            Frame::Close { meter, close } => {
+                self.handle_close(meter, close);
+                // Without this answer the head would repeat the frame after a reconnection.
+                Frame::DownAck { meter, offset: DOWN_ENDED }.write(out);
+            }
             _ => return Err(SessionError::Protocol("a frame of a collector")),
         }
         Ok(())
@@ -143,17 +149,32 @@ impl<S: Storage + Clone> Aggregate<S> {
         }
     }
 
-    fn handle_down(&mut self, number: u64, offset: u64, bytes: &[u8], out: &mut Vec<u8>) {
-        let Some(id) = self.meters.find(number) else { return };
-        let Some(meter) = self.meters.get_mut(id) else { return };
+    fn handle_down(
+        &mut self,
+        number: u64,
+        offset: u64,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), SessionError> {
+        let id = self.meters.find(number);
+        let found = id.and_then(|id| Some((id, self.meters.get_mut(id)?)));
+        let Some((id, meter)) = found.filter(|(_, meter)| !meter.fin_sent) else {
+            Frame::DownAck { meter: number, offset: DOWN_ENDED }.write(out);
+            return Ok(());
+        };
         // After a reconnection the head repeats what was not acknowledged.
         let known = meter.down_expected.saturating_sub(offset) as usize;
         if offset > meter.down_expected || known >= bytes.len() {
             Frame::DownAck { meter: number, offset: meter.down_written }.write(out);
-            return;
+            return Ok(());
         }
-        meter.down_expected = offset + bytes.len() as u64;
+        let end = offset + bytes.len() as u64;
+        if end > meter.down_written + DOWN_WINDOW {
+            return Err(SessionError::Protocol("more data for a meter than its window"));
+        }
+        meter.down_expected = end;
         self.events.push_back(Event::Down { meter: id, bytes: bytes[known..].to_vec() });
+        Ok(())
     }
 
     fn handle_close(&mut self, number: u64, close: Close) {
@@ -184,7 +205,14 @@ impl<S: Storage + Clone> Aggregate<S> {
         self.meters.get(id).map(|meter| meter.shard)
     }
 
-    /// Appends the next batch of a shard to `out`. False if there is none, or no credit.
+    /// Whether [`Self::fill`] has returned false although the log may have another batch: the caller calls it again
+    /// after the meters were served.
+    #[must_use]
+    pub fn is_searching(&self, shard: u16) -> bool {
+        self.is_established(shard) && self.shards[usize::from(shard)].backlog.is_searching()
+    }
+
+    /// Appends the next batch of a shard to `out`. False if none was found, or without credit.
     ///
     /// # Errors
     /// The log cannot be read.

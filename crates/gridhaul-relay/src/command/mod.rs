@@ -12,6 +12,7 @@ use gridhaul_relay::run::{RunError, StatusError, query, run as run_relay};
 use gridhaul_scenario::RelayConfig;
 use gridhaul_scenario::scenario::ScenarioError;
 use gridhaul_scenario::units::Duration;
+use rustix::process::Signal;
 
 use config::ConfigArgs;
 
@@ -30,7 +31,7 @@ enum Command {
     /// Validate configuration files
     Check(Files),
     /// Run the relay of a configuration file until it is stopped
-    Run(File),
+    Run(Run),
     /// Print the status of a running relay as JSON
     Status(Status),
     /// Print the configuration of a collector for a node of a scenario
@@ -53,6 +54,15 @@ struct Files {
 struct File {
     /// Configuration file
     file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+struct Run {
+    /// Configuration file
+    file: PathBuf,
+    /// Stop when standard input ends, as it does when the program that has started the relay ends
+    #[arg(long)]
+    until_input_ends: bool,
 }
 
 #[derive(Debug, Args)]
@@ -120,13 +130,25 @@ impl CommandError {
     }
 }
 
+/// Stops this process as SIGTERM does when standard input ends.
+fn stop_with_input() {
+    std::thread::spawn(|| {
+        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+        let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::TERM);
+    });
+}
+
 /// Runs a command.
 pub(crate) fn run(cli: &Cli) -> Result<(), CommandError> {
     match &cli.command {
         Command::Check(files) => check(&files.files),
-        Command::Run(file) => {
-            let config = load(&file.file)?;
-            run_relay(&config, folder_of(&file.file)).map_err(CommandError::Run)
+        Command::Run(run) => {
+            let config = load(&run.file)?;
+            if run.until_input_ends {
+                stop_with_input();
+            }
+            let read = || RelayConfig::load(&run.file).map_err(|error| error.to_string());
+            run_relay(&config, folder_of(&run.file), &read).map_err(CommandError::Run)
         }
         Command::Status(status) => print_status(status),
         Command::Config(args) => config::config(args),

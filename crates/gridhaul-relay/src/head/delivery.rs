@@ -1,6 +1,8 @@
 //! Reading the head's log for a sink.
 
 use super::item::items;
+#[cfg(feature = "daemon")]
+use super::servers::{OpenMeter, StreamIdentity};
 use super::sources::{HeadState, Observed};
 use crate::log::{LogError, LogReader, Storage};
 use crate::protocol::{Identity, Record};
@@ -54,6 +56,18 @@ impl<S: Storage> Deliveries<S> {
             });
         }
         Ok(true)
+    }
+
+    /// Meters whose connection is open at this position.
+    #[cfg(feature = "daemon")]
+    pub fn open_meters(&self) -> impl Iterator<Item = OpenMeter> {
+        self.state.sources.iter().flat_map(|(&epoch, source)| {
+            source.meters.iter().map(move |(&meter, state)| OpenMeter {
+                key: (epoch, meter),
+                identity: StreamIdentity::new(state.shard, &state.identity()),
+                received: state.received,
+            })
+        })
     }
 
     /// Position of the next entry.

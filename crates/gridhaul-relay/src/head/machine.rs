@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use thiserror::Error;
 
+use super::down::DownStreams;
 use super::item::Item;
 use super::sources::HeadState;
 use crate::aggregate::Group;
-use crate::protocol::{Batch, Close, DecodeError, Frame, Hello, Refusal, ResetCause, Welcome};
+use crate::protocol::{Batch, DecodeError, Frame, Hello, Refusal, Welcome};
 
 /// Settings of a head. Sizes are in bytes.
 #[derive(Debug, Clone)]
@@ -20,6 +21,8 @@ pub struct HeadSettings {
     pub backlog: u64,
     /// Size of a segment of the log.
     pub segment: u64,
+    /// Whether records are delivered to servers that may reply.
+    pub replies: bool,
 }
 
 /// Largest number of shards of a collector.
@@ -48,13 +51,17 @@ pub struct Head {
     state: HeadState,
     /// Sequence numbers up to which records are durable, by epoch and shard.
     durable: BTreeMap<(u64, u16), u64>,
-    connections: BTreeMap<u32, Connection>,
+    pub(super) connections: BTreeMap<u32, Connection>,
+    /// Data of servers for meters.
+    pub(super) down: DownStreams,
+    /// Epochs of collectors whose meters expect nothing from servers.
+    pub(super) without_replies: BTreeSet<u64>,
     /// Items that are not part of a group.
     pending: Vec<u8>,
     /// State at the end of the group that is being written.
     writing: Option<BTreeMap<(u64, u16), u64>>,
     superseded: Vec<u32>,
-    outputs: BTreeSet<u32>,
+    pub(super) outputs: BTreeSet<u32>,
     log_end: u64,
     delivered: u64,
     segment_used: u64,
@@ -63,14 +70,14 @@ pub struct Head {
 }
 
 #[derive(Debug, Default)]
-struct Connection {
-    source: Option<(u64, u16)>,
+pub(super) struct Connection {
+    pub source: Option<(u64, u16)>,
     /// Bytes of batches: received, of these durable, and permitted.
     received: u64,
     durable: u64,
     in_group: u64,
     granted: u64,
-    out: Vec<u8>,
+    pub out: Vec<u8>,
 }
 
 impl Head {
@@ -83,6 +90,8 @@ impl Head {
             durable: BTreeMap::new(),
             state,
             connections: BTreeMap::new(),
+            down: DownStreams::default(),
+            without_replies: BTreeSet::new(),
             pending: Vec::new(),
             writing: None,
             superseded: Vec::new(),
@@ -130,7 +139,11 @@ impl Head {
                 self.outputs.insert(connection);
                 Ok(())
             }
-            (Frame::Pong, _) | (Frame::DownAck { .. }, Some(_)) => Ok(()),
+            (Frame::Pong, _) => Ok(()),
+            (Frame::DownAck { meter, offset }, Some((epoch, _))) => {
+                self.down.handle_ack((epoch, meter), offset);
+                Ok(())
+            }
             (Frame::Resume { next }, Some((epoch, shard))) => {
                 self.handle_resume(epoch, shard, next);
                 Ok(())
@@ -161,6 +174,8 @@ impl Head {
                 .collect();
             for ended in ended {
                 self.append(&Item::End { epoch: ended });
+                self.down.end(ended);
+                self.without_replies.remove(&ended);
                 for (number, other) in &mut self.connections {
                     if other.source.take_if(|(epoch, _)| *epoch == ended).is_some() {
                         self.superseded.push(*number);
@@ -169,12 +184,16 @@ impl Head {
             }
             self.append(&Item::Source { epoch, collector: hello.collector });
         }
+        if !hello.replies && self.without_replies.insert(epoch) {
+            self.down.end(epoch);
+        }
         let next = self.durable.get(&(epoch, shard)).copied().unwrap_or(0);
         let credit = if self.is_full() { 0 } else { self.settings.window };
         let known = self.connections.get_mut(&connection).expect("the connection exists");
         known.source = Some((epoch, shard));
         known.granted = credit;
         Frame::Welcome(Welcome { instance: self.instance, next, credit }).write(&mut known.out);
+        self.down.rewind(epoch, shard);
         self.outputs.insert(connection);
         Ok(())
     }
@@ -186,6 +205,9 @@ impl Head {
         }
         if !allowed.is_empty() && !allowed.iter().any(|name| name == hello.collector) {
             return Some(format!("collector {:?} is not in head.collectors", hello.collector));
+        }
+        if hello.replies && !self.settings.replies {
+            return Some("aggregate.replies is true, and this head has no servers".to_owned());
         }
         if hello.shard >= hello.shards || hello.shards > SHARDS_MAX {
             return Some(format!("shard {} of {}", hello.shard, hello.shards));
@@ -324,17 +346,9 @@ impl Head {
         }
     }
 
-    /// Closes the connection between a server and a meter.
-    pub fn close_meter(&mut self, epoch: u64, shard: u16, meter: u64, cause: ResetCause) {
-        let found = self.connections.iter_mut().find(|(_, it)| it.source == Some((epoch, shard)));
-        if let Some((number, known)) = found {
-            Frame::Close { meter, close: Close::Reset { cause } }.write(&mut known.out);
-            self.outputs.insert(*number);
-        }
-    }
-
     /// Bytes to send on a connection.
     pub fn poll_output(&mut self) -> Option<(u32, Vec<u8>)> {
+        self.write_down();
         let number = self.outputs.pop_first()?;
         let known = self.connections.get_mut(&number)?;
         Some((number, std::mem::take(&mut known.out)))

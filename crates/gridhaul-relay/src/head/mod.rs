@@ -3,17 +3,24 @@
 //! * [`Head`] is a state machine without I/O for the connections of collectors: it deduplicates records and returns
 //!   groups to write to the head's log.
 //! * [`Deliveries`] reads the durable part of the log in order, for a sink.
+//! * [`ServerStreams`] are the connections to a TCP server, one for each meter.
 //! * [`JsonLines`] is a sink: a file with one line per record, each exactly once.
 
 mod delivery;
+mod down;
 mod item;
 mod json_lines;
 mod machine;
+#[cfg(feature = "daemon")]
+mod servers;
 mod sources;
 #[cfg(test)]
 mod tests;
 
 pub use delivery::{Deliveries, Delivery};
+pub use down::MeterKey;
 pub use json_lines::{JsonLines, SinkError};
 pub use machine::{Head, HeadError, HeadSettings};
+#[cfg(feature = "daemon")]
+pub use servers::{OpenMeter, ServerStreams, StreamIdentity};
 pub use sources::HeadState;

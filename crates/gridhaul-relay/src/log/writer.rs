@@ -128,14 +128,12 @@ impl<S: Storage> LogWriter<S> {
     /// # Errors
     /// The disk has failed.
     pub fn trim(&mut self, position: u64) -> Result<u64, LogError> {
-        let mut removed = false;
         while self.segments.get(1).is_some_and(|next| *next <= position) {
             let name = segment_name(self.segments[0]);
             self.storage.remove(&name).map_err(LogError::storage("removing", &name))?;
             self.segments.pop_front();
-            removed = true;
-        }
-        if removed {
+            // A power failure could otherwise restore an earlier segment and not a later one: a gap, which looks like
+            // damage.
             self.storage.sync_names().map_err(LogError::storage("synchronising", "the folder"))?;
         }
         Ok(self.start())

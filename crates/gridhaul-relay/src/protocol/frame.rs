@@ -16,6 +16,12 @@ const TEXT_MAX: usize = 255;
 
 const HEADER: usize = 5;
 
+/// Offset in [`Frame::DownAck`] of a meter that does not exist any more, or whose [`Frame::Close`] was received.
+pub const DOWN_ENDED: u64 = u64::MAX;
+
+/// Largest number of bytes that the head sends to a meter before [`Frame::DownAck`] confirms them.
+pub const DOWN_WINDOW: u64 = 16 * 1024;
+
 /// A frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Frame<'a> {
@@ -54,7 +60,7 @@ pub enum Frame<'a> {
     DownAck {
         /// Number of the meter.
         meter: u64,
-        /// Number of bytes.
+        /// Number of bytes; [`DOWN_ENDED`] if the meter accepts nothing more.
         offset: u64,
     },
     /// The server has closed or reset its connection.
@@ -87,6 +93,8 @@ pub struct Hello<'a> {
     pub oldest: u64,
     /// Sequence number after the newest record that the collector may send.
     pub next: u64,
+    /// Whether the collector waits for the data of servers before it answers FIN of a meter.
+    pub replies: bool,
 }
 
 /// The answer to [`Hello`].
@@ -154,6 +162,7 @@ impl<'a> Frame<'a> {
                 bytes.extend_from_slice(&hello.shards.to_le_bytes());
                 put_varint(bytes, hello.oldest);
                 put_varint(bytes, hello.next);
+                bytes.push(u8::from(hello.replies));
             }
             Self::Welcome(welcome) => {
                 bytes.extend_from_slice(&VERSION.to_le_bytes());
@@ -221,6 +230,7 @@ impl<'a> Frame<'a> {
                     shards: decoder.u16()?,
                     oldest: decoder.varint()?,
                     next: decoder.varint()?,
+                    replies: decoder.u8()? != 0,
                 })
             }
             WELCOME => {

@@ -18,6 +18,9 @@ mod tests;
 pub use batch::{BATCH_HEADER, Batch, BatchBuilder, PAYLOAD_MAX, batches};
 pub use codec::DecodeError;
 pub(crate) use codec::{Decoder, put_bytes, put_text, put_varint};
-pub use frame::{Close, FRAME_MAX, Frame, FrameReader, Hello, Refusal, Welcome, write_batch};
+pub use frame::{
+    Close, DOWN_ENDED, DOWN_WINDOW, FRAME_MAX, Frame, FrameReader, Hello, Refusal, Welcome,
+    write_batch,
+};
 pub use proxy_header::{ProxyHeader, ProxyHeaderError};
 pub use record::{DATA_MAX, Identity, Record, ResetCause};

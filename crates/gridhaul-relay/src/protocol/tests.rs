@@ -96,7 +96,7 @@ proptest! {
     ) {
         let [a, b, c, d] = numbers;
         let hello =
-            Hello { collector: &name, epoch: a, shard: 1, shards: 2, oldest: c, next: d };
+            Hello { collector: &name, epoch: a, shard: 1, shards: 2, oldest: c, next: d, replies: a % 2 == 1 };
         let frames = [
             Frame::Hello(hello),
             Frame::Welcome(Welcome { instance: a, next: b, credit: c }),

@@ -5,21 +5,25 @@ use std::sync::Arc;
 
 use gridhaul_linux::Clock;
 use gridhaul_scenario::RelayConfig;
-use gridhaul_scenario::relay::{Deliver, HeadEnd};
+use gridhaul_scenario::relay::HeadEnd;
 use gridhaul_scenario::units::{Duration, Instant};
 use rustix::event::epoll::EventFlags;
+use rustls::ServerConfig;
 use serde_json::{Value, json};
 use socket2::Socket;
 
 use super::committer::Committer;
+use super::destination::Destination;
 use super::log_folder::{open_log, random};
 use super::management::Questions;
 use super::poll::{Poll, Token, Waker};
-use super::signals::Stop;
-use super::sink::{LogStart, Sink};
-use super::{Level, RunError, listener, meter_socket, report};
+use super::signals::Signals;
+use super::sink::LogStart;
+use super::stream::Stream;
+use super::supervisor::{self, Watchdog};
+use super::{Level, RunError, certificate, listener, report, tls};
 use crate::head::{Head, HeadSettings, HeadState};
-use crate::protocol::FrameReader;
+use crate::protocol::{Frame, FrameReader, Refusal};
 
 /// Time after which a connection without any byte is closed: collectors probe every 10 s.
 const SILENCE: Duration = Duration::from_secs(60);
@@ -30,7 +34,7 @@ struct Loop {
     waker: Arc<Waker>,
     head: Head,
     committer: Committer,
-    sink: Sink,
+    destination: Destination,
     listener: Socket,
     links: Vec<Option<Link>>,
     segment: u64,
@@ -39,10 +43,12 @@ struct Loop {
     next_check: Instant,
     buffer: Vec<u8>,
     questions: Questions,
+    tls: Option<Arc<ServerConfig>>,
+    watchdog: Watchdog,
 }
 
 struct Link {
-    socket: Socket,
+    stream: Stream,
     frames: FrameReader,
     out: Vec<u8>,
     heard: Instant,
@@ -51,14 +57,26 @@ struct Link {
 }
 
 /// Runs a head until it is stopped.
-pub(super) fn run(config: &RelayConfig, head: &HeadEnd, folder: &Path) -> Result<(), RunError> {
+pub(super) fn run(
+    config: &RelayConfig,
+    head: &HeadEnd,
+    folder: &Path,
+    read: &dyn Fn() -> Result<RelayConfig, String>,
+) -> Result<(), RunError> {
     let waker = Arc::new(Waker::new()?);
-    let stop = Stop::on_signals(Arc::clone(&waker))?;
+    let signals = Signals::install(Arc::clone(&waker))?;
     let mut event_loop = Loop::new(config, head, folder, waker)?;
     report(Level::Notice, &format!("head {} is ready at {}", config.name, head.address));
-    while !stop.is_set() {
+    supervisor::ready();
+    while !signals.is_stopped() {
         event_loop.turn()?;
+        if signals.take_reload() {
+            supervisor::reloading();
+            event_loop.reload(read(), folder);
+            supervisor::ready();
+        }
     }
+    supervisor::stopping();
     report(Level::Notice, "stopped");
     Ok(())
 }
@@ -75,6 +93,7 @@ impl Loop {
                 "log: a head needs a log\n  help: add [log] with folder".to_owned(),
             )
         })?;
+        let tls = head.tls.as_ref().map(|it| tls::head(it, folder)).transpose()?;
         let poll = Poll::new()?;
         poll.add(&*waker, Token::Wake, EventFlags::IN)
             .map_err(gridhaul_linux::Error::call("watching the threads"))?;
@@ -85,14 +104,14 @@ impl Loop {
         let state = HeadState::recover(storage.clone(), epoch, &snapshot, (start, end))?;
         // The lock of the log has excluded a second process, whose address would be in use.
         let questions = Questions::serve(config.management.as_ref(), &waker)?;
-        let Deliver::File(file) = &head.deliver;
         let log_start = LogStart { storage, epoch, snapshot, start, end };
-        let sink = Sink::start(&folder.join(file), log_start, Arc::clone(&waker))?;
+        let destination = Destination::start((head, log), folder, log_start, Arc::clone(&waker))?;
         let settings = HeadSettings {
             collectors: head.collectors.clone(),
             window: head.window.get(),
             backlog: log.limit.get(),
             segment: log.segment.get(),
+            replies: head.deliver.has_replies(),
         };
         let mut machine = Head::new(settings, random(), state, end);
         machine.handle_delivered(start);
@@ -105,7 +124,7 @@ impl Loop {
             committer: Committer::start(writer, Arc::clone(&waker)),
             waker,
             head: machine,
-            sink,
+            destination,
             listener,
             links: Vec::new(),
             segment: log.segment.get(),
@@ -114,31 +133,36 @@ impl Loop {
             next_check: Instant::ZERO,
             buffer: vec![0; 256 * 1024],
             questions,
+            tls,
+            watchdog: Watchdog::from_environment(),
         })
     }
 
     fn turn(&mut self) -> Result<(), RunError> {
         let mut events = Vec::new();
-        self.poll.wait(self.clock.until(self.next_check), &mut events)?;
+        self.watchdog.report(&self.clock);
+        let deadline = self.next_check.min(self.watchdog.deadline());
+        self.poll.wait(self.clock.until(deadline), &mut events)?;
         let now = self.clock.now();
         for (token, _) in events {
             match token {
                 Token::Listener(_) => self.accept(now),
                 Token::Collector(index) => self.handle_link(now, index),
                 Token::Wake => self.waker.clear(),
-                Token::Meter(..) | Token::Upstream(_) => {}
+                Token::Meter(..) | Token::Upstream(_) | Token::Arrival(..) | Token::Leg(..) => {}
             }
         }
         while let Some(end) = self.committer.poll()? {
             self.log_end = end;
             self.head.handle_written(end);
-            self.sink.deliver(end);
+            self.destination.deliver(end);
         }
         if let Some(group) = self.head.poll_group() {
             self.committer.write(group);
         }
-        let delivered = self.sink.delivered()?;
+        let delivered = self.destination.delivered()?;
         self.head.handle_delivered(delivered);
+        self.destination.exchange(&mut self.head);
         if delivered >= self.trimmed + self.segment {
             self.trimmed = delivered;
             self.committer.trim(delivered);
@@ -176,12 +200,17 @@ impl Loop {
                 self.links.push(None);
                 self.links.len() - 1
             });
+            let stream = match &self.tls {
+                None => Ok(Stream::plain(socket)),
+                Some(config) => Stream::server(socket, config),
+            };
+            let Ok(stream) = stream else { continue };
             let flags = EventFlags::IN | EventFlags::OUT | EventFlags::ET;
-            if self.poll.add(&socket, Token::Collector(index as u32), flags).is_err() {
+            if self.poll.add(&stream, Token::Collector(index as u32), flags).is_err() {
                 continue;
             }
             let (frames, out) = (FrameReader::default(), Vec::new());
-            self.links[index] = Some(Link { socket, frames, out, heard: now, is_ended: false });
+            self.links[index] = Some(Link { stream, frames, out, heard: now, is_ended: false });
             self.head.handle_connected(index as u32);
         }
     }
@@ -209,7 +238,7 @@ impl Loop {
     fn receive(&mut self, now: Instant, index: u32) -> Result<(), String> {
         let Some(Some(link)) = self.links.get_mut(index as usize) else { return Ok(()) };
         loop {
-            let length = match meter_socket::read(&link.socket, &mut self.buffer) {
+            let length = match link.stream.read(&mut self.buffer) {
                 Ok(Some(0)) => return Err(String::new()),
                 Ok(Some(length)) => length,
                 Ok(None) => return Ok(()),
@@ -218,6 +247,13 @@ impl Loop {
             link.heard = now;
             link.frames.push(&self.buffer[..length]);
             while let Some(frame) = link.frames.next_frame().map_err(|error| error.to_string())? {
+                if let Frame::Hello(hello) = &frame
+                    && let Err(reason) = check_name(&link.stream, hello.collector)
+                {
+                    Frame::Refused(Refusal { reason: &reason }).write(&mut link.out);
+                    let _ = link.stream.write(&link.out);
+                    return Err(reason);
+                }
                 self.head.handle_frame(index, &frame).map_err(|error| error.to_string())?;
             }
         }
@@ -225,7 +261,7 @@ impl Loop {
 
     fn transmit(&mut self, index: u32) {
         let Some(Some(link)) = self.links.get_mut(index as usize) else { return };
-        match meter_socket::write(&link.socket, &link.out) {
+        match link.stream.write(&link.out) {
             Ok(written) => {
                 link.out.drain(..written);
                 if link.out.is_empty() && link.is_ended {
@@ -255,6 +291,28 @@ impl Loop {
         }
     }
 
+    /// Applies a configuration that was read again: TLS for later connections. With an error, the present one stays.
+    fn reload(&mut self, read: Result<RelayConfig, String>, folder: &Path) {
+        let apply = |config: RelayConfig| {
+            let head = config.head.as_ref().ok_or("there is no [head]")?;
+            head.tls
+                .as_ref()
+                .map(|it| tls::head(it, folder))
+                .transpose()
+                .map_err(|it| it.to_string())
+        };
+        match read.and_then(apply) {
+            Ok(tls) => {
+                self.tls = tls;
+                let text = "the keys of TLS were read again; others are applied by a restart";
+                report(Level::Notice, text);
+            }
+            Err(error) => {
+                report(Level::Error, &format!("{error}\nthe present configuration stays in use"));
+            }
+        }
+    }
+
     fn status(&self, delivered: u64) -> Value {
         json!({
             "role": "head",
@@ -265,4 +323,14 @@ impl Loop {
             "backlog_byte": self.log_end - delivered.min(self.log_end),
         })
     }
+}
+
+/// With TLS, a collector has the name that its certificate states.
+fn check_name(stream: &Stream, collector: &str) -> Result<(), String> {
+    let Some(certificate) = stream.certificate() else { return Ok(()) };
+    let names = certificate::names(certificate);
+    if names.iter().any(|name| name == collector) {
+        return Ok(());
+    }
+    Err(format!("collector {collector:?} has a certificate for {}", names.join(", ")))
 }

@@ -12,22 +12,31 @@ const BACKLOG: i32 = 65_535;
 
 /// Listens at an address of the configuration.
 pub(super) fn listen(key: &str, address: &str) -> Result<Socket, RunError> {
-    let open = || -> io::Result<Socket> {
-        let address: SocketAddr = address
-            .parse()
-            .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "not an address"))?;
-        let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    listen_with(key, address, |_, _| Ok(()))
+}
+
+/// The same, with options that are set before the socket is bound.
+pub(super) fn listen_with(
+    key: &str,
+    address: &str,
+    configure: impl FnOnce(&Socket, SocketAddr) -> Result<(), gridhaul_linux::Error>,
+) -> Result<Socket, RunError> {
+    let failed =
+        |source| RunError::Listen { key: key.to_owned(), address: address.to_owned(), source };
+    let parsed: SocketAddr = address
+        .parse()
+        .map_err(|_| failed(io::Error::new(io::ErrorKind::InvalidInput, "not an address")))?;
+    let open = || Socket::new(Domain::for_address(parsed), Type::STREAM, Some(Protocol::TCP));
+    let socket = open().map_err(failed)?;
+    configure(&socket, parsed)?;
+    let bind = || {
         socket.set_reuse_address(true)?;
         socket.set_nonblocking(true)?;
-        socket.bind(&address.into())?;
-        socket.listen(BACKLOG)?;
-        Ok(socket)
+        socket.bind(&parsed.into())?;
+        socket.listen(BACKLOG)
     };
-    open().map_err(|source| RunError::Listen {
-        key: key.to_owned(),
-        address: address.to_owned(),
-        source,
-    })
+    bind().map_err(failed)?;
+    Ok(socket)
 }
 
 /// The next connection; `None` if there is none.

@@ -5,7 +5,9 @@ use std::io::{self, Read, Write};
 use std::time::Duration;
 
 use gridhaul_linux::{Error, set_receive_buffer};
-use socket2::{SockRef, Socket, TcpKeepalive};
+use socket2::{Socket, TcpKeepalive};
+
+use super::stream::Stream;
 
 use crate::aggregate::MeterId;
 
@@ -13,7 +15,9 @@ use crate::aggregate::MeterId;
 #[derive(Debug)]
 pub(super) struct MeterSocket {
     pub id: MeterId,
-    pub socket: Socket,
+    pub stream: Stream,
+    /// Row of the meter's IP address in the table of sources.
+    pub source: u32,
     pub listener: u16,
     /// Whether the meter is in the queue of meters to read.
     pub is_ready: bool,
@@ -82,19 +86,29 @@ pub(super) fn write(socket: &Socket, bytes: &[u8]) -> io::Result<usize> {
 impl MeterSocket {
     /// Writes waiting data, then FIN. Returns how many bytes were written.
     pub(super) fn flush(&mut self) -> io::Result<usize> {
-        let Some(output) = &mut self.output else { return Ok(0) };
-        let written = write(&self.socket, output.bytes.make_contiguous())?;
+        let Some(output) = &mut self.output else {
+            self.stream.write(&[])?;
+            return Ok(0);
+        };
+        let written = self.stream.write(output.bytes.make_contiguous())?;
         output.bytes.drain(..written);
         if output.bytes.is_empty() && output.fin {
             output.fin = false;
-            allow_fin(&self.socket);
-            SockRef::from(&self.socket).shutdown(std::net::Shutdown::Write)?;
+            allow_fin(self.stream.socket());
+            self.stream.finish()?;
         }
         Ok(written)
+    }
+
+    /// Whether output waits until the socket is writable.
+    pub(super) fn wants_write(&self) -> bool {
+        self.stream.wants_write()
+            || self.output.as_ref().is_some_and(|output| !output.bytes.is_empty())
     }
 
     /// Whether all data and FIN were sent and the socket is to be closed.
     pub(super) fn is_complete(&self) -> bool {
         self.output.as_ref().is_some_and(|output| output.close && output.bytes.is_empty())
+            && !self.stream.wants_write()
     }
 }

@@ -3,17 +3,27 @@
 //! One thread runs all connections with epoll, one thread writes the record log (group commit), one serves the status
 //! page. A sink has a thread of its own.
 
+mod backoff;
+mod certificate;
 mod collector;
 mod committer;
+mod cursor;
+mod destination;
 mod head;
 mod listener;
 mod log_folder;
 mod management;
 mod meter_socket;
 mod poll;
+mod reports;
 mod resolver;
+mod servers;
 mod signals;
 mod sink;
+mod split;
+mod stream;
+mod supervisor;
+mod tls;
 mod upstream;
 
 use std::path::Path;
@@ -24,6 +34,7 @@ use thiserror::Error;
 use crate::log::LogError;
 
 pub use management::{StatusError, query};
+pub use tls::TlsError;
 
 /// The daemon cannot start, or cannot continue.
 #[derive(Debug, Error)]
@@ -34,6 +45,9 @@ pub enum RunError {
     /// A system call.
     #[error(transparent)]
     Linux(#[from] gridhaul_linux::Error),
+    /// Certificates and keys.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// The sink.
     #[error(transparent)]
     Sink(#[from] crate::head::SinkError),
@@ -54,16 +68,22 @@ pub enum RunError {
     Unsupported(String),
 }
 
-/// Runs a relay until it is stopped by SIGTERM or SIGINT. Relative paths begin at `folder`.
+/// Runs a relay until it is stopped by SIGTERM or SIGINT. Relative paths begin at `folder`. After SIGHUP, the relay
+/// calls `read` for its configuration.
 ///
 /// # Errors
 /// The daemon cannot start, or the log has failed.
-pub fn run(config: &RelayConfig, folder: &Path) -> Result<(), RunError> {
+pub fn run(
+    config: &RelayConfig,
+    folder: &Path,
+    read: &dyn Fn() -> Result<RelayConfig, String>,
+) -> Result<(), RunError> {
     gridhaul_linux::raise_open_file_limit();
-    match (&config.aggregate, &config.head) {
-        (Some(collector), _) => collector::run(config, collector, folder),
-        (None, Some(head)) => head::run(config, head, folder),
-        (None, None) => Ok(()),
+    match (&config.aggregate, &config.head, &config.split) {
+        (Some(collector), _, _) => collector::run(config, collector, folder, read),
+        (None, Some(head), _) => head::run(config, head, folder, read),
+        (None, None, Some(split)) => split::run(config, split),
+        (None, None, None) => Ok(()),
     }
 }
 

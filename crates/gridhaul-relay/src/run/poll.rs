@@ -9,6 +9,8 @@ use rustix::event::epoll::{self, Event, EventData};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::io::Errno;
 
+use crate::split::Leg;
+
 /// Largest number of events that are returned at once.
 const EVENTS: usize = 256;
 
@@ -28,6 +30,10 @@ pub(super) enum Token {
     /// Connection of a collector.
     Collector(u32),
     Wake,
+    /// Leg of a session of a split proxy: row, and the low bits of its number.
+    Leg(Leg, u32, u32),
+    /// Connection whose meter is not known yet: row, and the low bits of its number.
+    Arrival(u32, u32),
 }
 
 impl Poll {
@@ -83,6 +89,9 @@ impl Token {
             Self::Upstream(index) => (2, index, 0),
             Self::Collector(index) => (3, index, 0),
             Self::Wake => (4, 0, 0),
+            Self::Leg(Leg::Client, index, number) => (5, index, number & 0xff_ffff),
+            Self::Leg(Leg::Server, index, number) => (6, index, number & 0xff_ffff),
+            Self::Arrival(index, number) => (7, index, number & 0xff_ffff),
         };
         kind << 56 | u64::from(high) << 32 | u64::from(low)
     }
@@ -95,6 +104,9 @@ impl Token {
             2 => Self::Upstream(index),
             3 => Self::Collector(index),
             4 => Self::Wake,
+            5 => Self::Leg(Leg::Client, index, high),
+            6 => Self::Leg(Leg::Server, index, high),
+            7 => Self::Arrival(index, high),
             _ => return None,
         })
     }

@@ -1,36 +1,49 @@
-//! SIGTERM and SIGINT end the daemon.
+//! Signals: SIGTERM and SIGINT end the daemon, SIGHUP makes it read its configuration again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use gridhaul_linux::Error;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator;
 
 use super::poll::Waker;
 
-/// Whether the daemon is to stop.
+/// What signals have asked for.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Stop(Arc<AtomicBool>);
+pub(super) struct Signals(Arc<Flags>);
 
-impl Stop {
-    /// Stops on SIGTERM and SIGINT.
-    pub(super) fn on_signals(waker: Arc<Waker>) -> Result<Self, Error> {
-        let stop = Self::default();
-        let flag = Arc::clone(&stop.0);
-        let mut signals =
-            Signals::new([SIGTERM, SIGINT]).map_err(Error::call("installing signal handlers"))?;
+#[derive(Debug, Default)]
+struct Flags {
+    stop: AtomicBool,
+    reload: AtomicBool,
+}
+
+impl Signals {
+    /// Observes the signals in a thread, which wakes the event loop.
+    pub(super) fn install(waker: Arc<Waker>) -> Result<Self, Error> {
+        let signals = Self::default();
+        let flags = Arc::clone(&signals.0);
+        let mut received = iterator::Signals::new([SIGTERM, SIGINT, SIGHUP])
+            .map_err(Error::call("installing signal handlers"))?;
         thread::spawn(move || {
-            for _ in signals.forever() {
+            for signal in received.forever() {
+                let flag = if signal == SIGHUP { &flags.reload } else { &flags.stop };
                 flag.store(true, Ordering::Release);
                 waker.wake();
             }
         });
-        Ok(stop)
+        Ok(signals)
     }
 
-    pub(super) fn is_set(&self) -> bool {
-        self.0.load(Ordering::Acquire)
+    /// Whether the daemon is to stop.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.0.stop.load(Ordering::Acquire)
+    }
+
+    /// Whether the configuration is to be read again; false until the next signal.
+    pub(super) fn take_reload(&self) -> bool {
+        self.0.reload.swap(false, Ordering::AcqRel)
     }
 }

@@ -5,15 +5,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time;
+
+use gridhaul_linux::Clock;
+use gridhaul_scenario::units::{Duration, Instant};
 
 use super::poll::Waker;
 use super::{Level, RunError, report};
 use crate::head::{Deliveries, JsonLines, SinkError};
 use crate::log::Folder;
 
-/// Longest time between two synchronisations of the file.
+/// Longest time between a line and the synchronisation of the file.
 const SYNC_INTERVAL: Duration = Duration::from_millis(200);
+
+/// Longest time for which the thread waits for further records.
+const IDLE: time::Duration = time::Duration::from_secs(3_600);
 
 /// Bytes of lines after which they are written.
 const WRITE_SIZE: usize = 256 * 1024;
@@ -48,7 +54,8 @@ impl Sink {
         };
         let (delivered, failure) = (Arc::clone(&sink.delivered), Arc::clone(&sink.failure));
         thread::spawn(move || {
-            let mut worker = Worker { log, lines, delivered, waker };
+            let clock = Clock::starts_in(Duration::ZERO);
+            let mut worker = Worker { log, lines, delivered, waker, clock };
             if let Err(error) = worker.run(&orders) {
                 *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
                 worker.waker.wake();
@@ -77,6 +84,7 @@ struct Worker {
     lines: JsonLines,
     delivered: Arc<AtomicU64>,
     waker: Arc<Waker>,
+    clock: Clock,
 }
 
 impl Worker {
@@ -84,27 +92,25 @@ impl Worker {
         let mut deliveries = self.resume()?;
         let mut limit = self.log.end;
         // What was written before the restart may not be durable.
-        let mut is_synced = false;
+        let mut sync_at = Some(self.clock.now() + SYNC_INTERVAL);
         loop {
             while deliveries.next(limit, |delivery| self.lines.push(&delivery))? {
-                is_synced = false;
+                sync_at = sync_at.or_else(|| Some(self.clock.now() + SYNC_INTERVAL));
                 if self.lines.buffered() > WRITE_SIZE {
                     self.write();
                 }
             }
             self.write();
-            match orders.recv_timeout(SYNC_INTERVAL) {
+            if sync_at.is_some_and(|at| at <= self.clock.now()) {
+                self.lines.sync()?;
+                sync_at = None;
+                self.delivered.store(deliveries.position(), Ordering::Release);
+                self.waker.wake();
+            }
+            let timeout = self.clock.until(sync_at.unwrap_or(Instant::NEVER));
+            match orders.recv_timeout(timeout.min(IDLE)) {
                 Ok(next) => limit = orders.try_iter().last().unwrap_or(next),
-                Err(RecvTimeoutError::Timeout) if is_synced => match orders.recv() {
-                    Ok(next) => limit = next,
-                    Err(_) => return Ok(()),
-                },
-                Err(RecvTimeoutError::Timeout) => {
-                    self.lines.sync()?;
-                    is_synced = true;
-                    self.delivered.store(deliveries.position(), Ordering::Release);
-                    self.waker.wake();
-                }
+                Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     self.lines.sync()?;
                     return Ok(());
@@ -162,5 +168,5 @@ impl Worker {
 
 #[expect(clippy::disallowed_methods, reason = "the daemon runs in real time")]
 fn pause() {
-    thread::sleep(Duration::from_secs(1));
+    thread::sleep(time::Duration::from_secs(1));
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::ledger;
 use crate::relays::{Relays, Role, size};
 
-fn connect(relays: &Relays) -> TcpStream {
+pub(crate) fn connect(relays: &Relays) -> TcpStream {
     let socket = TcpStream::connect(relays.meters).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     socket

@@ -2,9 +2,17 @@
 
 #![expect(clippy::disallowed_methods, reason = "the daemon runs in real time")]
 
+mod admission;
 mod cases;
+mod certificates;
+mod ends;
 mod guide;
 mod kill;
 mod ledger;
+mod machine;
 mod meters;
+mod operation;
+mod peers;
 mod relays;
+mod servers;
+mod tls;

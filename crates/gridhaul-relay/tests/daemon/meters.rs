@@ -14,10 +14,26 @@ const MESSAGE: usize = 200;
 /// What the meters know.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
-    /// Bytes written to the sockets of open connections, with their times.
-    pub open: Mutex<BTreeMap<u64, Vec<(Instant, u64)>>>,
+    /// Open connections by the number of their stream.
+    pub open: Mutex<BTreeMap<u64, Connection>>,
     /// Length of each stream whose FIN was answered with FIN.
     pub confirmed: Mutex<BTreeMap<u64, u64>>,
+}
+
+/// An open connection of a meter.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    /// Local address of the meter.
+    pub address: SocketAddr,
+    /// Bytes written to the socket, with their times.
+    pub sent: Vec<(Instant, u64)>,
+}
+
+impl Connection {
+    /// Bytes that were sent before a time.
+    pub(crate) fn sent_before(&self, time: Instant) -> u64 {
+        self.sent.iter().rev().find(|(at, _)| *at < time).map_or(0, |(_, bytes)| *bytes)
+    }
 }
 
 /// Threads that play meters, until they are stopped.
@@ -68,13 +84,18 @@ impl Meters {
 fn play(address: SocketAddr, stream: u64, length: u64, notes: &Notes, stop: &AtomicBool) {
     let Ok(mut socket) = TcpStream::connect(address) else { return };
     socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let local = socket.local_addr().unwrap();
+    let connection = Connection { address: local, sent: Vec::new() };
+    notes.open.lock().unwrap().insert(stream, connection);
     let mut sent = 0;
     for number in 0..length {
         if socket.write_all(message(stream, number).as_bytes()).is_err() {
             return;
         }
         sent += MESSAGE as u64;
-        notes.open.lock().unwrap().entry(stream).or_default().push((Instant::now(), sent));
+        if let Some(connection) = notes.open.lock().unwrap().get_mut(&stream) {
+            connection.sent.push((Instant::now(), sent));
+        }
         if stop.load(Ordering::Relaxed) {
             break;
         }

@@ -2,13 +2,16 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use gridhaul_relay::run::query;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_gridhaul-relay");
@@ -19,6 +22,9 @@ pub(crate) struct Relays {
     pub meters: SocketAddr,
     management: [SocketAddr; 2],
     running: [Option<Child>; 2],
+    logs: [Arc<Mutex<String>>; 2],
+    /// Variables of the environment of relays that are started.
+    pub environment: Vec<(String, String)>,
 }
 
 /// One of the two relays.
@@ -28,14 +34,24 @@ pub(crate) enum Role {
     Head,
 }
 
-/// An address that no program uses now.
-fn free_address() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+/// An address that no program uses: the network 127.0.0.0/8 has one for each test, so that outgoing connections of other
+/// tests do not take the port meanwhile.
+pub(crate) fn free_address() -> SocketAddr {
+    static COUNT: AtomicU32 = AtomicU32::new(1);
+    let [_, _, high, low] = std::process::id().to_be_bytes();
+    let [_, _, _, count] = COUNT.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+    let ip = Ipv4Addr::new(127, high | 1, low, count);
+    TcpListener::bind((ip, 0)).unwrap().local_addr().unwrap()
 }
 
 impl Relays {
     /// Writes the configurations; nothing is started. `aggregate` are further keys of the collector.
     pub(crate) fn new(tier: &str, aggregate: &str) -> Self {
+        Self::with_delivery(tier, aggregate, "deliver.file = \"messages.jsonl\"")
+    }
+
+    /// The same with another destination of the head.
+    pub(crate) fn with_delivery(tier: &str, aggregate: &str, deliver: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let [meters, upstream, one, two] = [(); 4].map(|()| free_address());
         let log = if tier == "local" {
@@ -50,11 +66,18 @@ impl Relays {
         );
         let head = format!(
             "name = \"head\"\nmanagement.address = \"{two}\"\nlog.folder = \"head-log\"\nlog.segment = \"2 MB\"\n\
-             [head]\naddress = \"{upstream}\"\ndeliver.file = \"messages.jsonl\"\n"
+             [head]\naddress = \"{upstream}\"\n{deliver}\n"
         );
         fs::write(folder.path().join("collector.toml"), collector).unwrap();
         fs::write(folder.path().join("head.toml"), head).unwrap();
-        Self { folder, meters, management: [one, two], running: [None, None] }
+        Self {
+            folder,
+            meters,
+            management: [one, two],
+            running: [None, None],
+            logs: Default::default(),
+            environment: Vec::new(),
+        }
     }
 
     fn name(role: Role) -> &'static str {
@@ -75,6 +98,7 @@ impl Relays {
     /// Starts a relay and waits until it is ready.
     pub(crate) fn start(&mut self, role: Role) {
         let mut command = self.command(&["run", Self::name(role)]);
+        command.envs(self.environment.iter().cloned());
         let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let mut seen = String::new();
@@ -86,14 +110,27 @@ impl Relays {
             }
         }
         // The pipe must not fill.
+        let log = Arc::clone(&self.logs[role as usize]);
         thread::spawn(move || {
             for line in lines.map_while(Result::ok) {
+                *log.lock().unwrap() += &format!("{line}\n");
                 if std::env::var_os("GRIDHAUL_TRACE").is_some() {
                     eprintln!("{role:?}: {line}");
                 }
             }
         });
         self.running[role as usize] = Some(child);
+    }
+
+    /// Number of the process of a relay.
+    pub(crate) fn process(&self, role: Role) -> u32 {
+        self.running[role as usize].as_ref().expect("the relay runs").id()
+    }
+
+    /// Sends a signal to a relay.
+    pub(crate) fn signal(&self, role: Role, signal: Signal) {
+        let child = self.running[role as usize].as_ref().expect("the relay runs");
+        kill_process(Pid::from_child(child), signal).unwrap();
     }
 
     pub(crate) fn kill(&mut self, role: Role) {
@@ -104,10 +141,36 @@ impl Relays {
         }
     }
 
+    /// Appends text to the configuration of a relay: to its listener, or to the table of the head.
+    pub(crate) fn configure(&self, role: Role, text: &str) {
+        let path = self.path(Self::name(role));
+        fs::write(&path, fs::read_to_string(&path).unwrap() + text + "\n").unwrap();
+    }
+
+    /// What a relay has reported since its start.
+    pub(crate) fn log(&self, role: Role) -> String {
+        self.logs[role as usize].lock().unwrap().clone()
+    }
+
+    /// Waits until a relay has reported a text.
+    pub(crate) fn wait_for_report(&self, role: Role, text: &str) {
+        let begun = Instant::now();
+        while !self.log(role).contains(text) {
+            let log = self.log(role);
+            assert!(begun.elapsed() < Duration::from_secs(30), "{text:?} is not in\n{log}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     /// A document of a relay's management address.
     pub(crate) fn ask(&self, role: Role, path: &str) -> Option<Value> {
         let text = query(&self.management[role as usize].to_string(), path).ok()?;
         serde_json::from_str(&text).ok()
+    }
+
+    /// The metrics of a relay.
+    pub(crate) fn metrics(&self, role: Role) -> String {
+        query(&self.management[role as usize].to_string(), "/metrics").unwrap()
     }
 
     /// Waits until a condition holds.

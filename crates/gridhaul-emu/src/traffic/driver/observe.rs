@@ -16,6 +16,7 @@ pub(super) fn classification_interval(connections: usize) -> Duration {
 impl Traffic<'_> {
     /// Records delivered bytes and counters at the end of the warm-up (0) and at the end (1).
     pub(super) fn read_counters(&mut self, time: usize) {
+        self.relay_counters[time] = self.relays.counters();
         for member in &self.members {
             let row = &mut self.rows[member.row()];
             if time == 0 { &mut row.before } else { &mut row.after }.push(member.delivered());

@@ -16,6 +16,7 @@ use super::{BOTH_ON_CHANGE, LISTENER, Member, PLAYBACK, Traffic};
 use crate::error::EmulationError;
 use crate::kernel_congestion_control::KernelCongestionControls;
 use crate::network::{NetworkPlan, Testbed};
+use crate::relay::Relays;
 use crate::traffic::connection::Connection;
 use crate::traffic::datagrams::Datagrams;
 use crate::traffic::row::RowTraffic;
@@ -27,11 +28,14 @@ impl<'a> Traffic<'a> {
         scenario: &Scenario,
         plan: &'a NetworkPlan,
         (testbed, controls): (&Testbed, &'a KernelCongestionControls),
+        relays: &'a Relays<'a>,
         replication: u32,
     ) -> Result<Self, RunError> {
         let mut traffic = Self {
             plan,
             controls,
+            relays,
+            relay_counters: Default::default(),
             members: Vec::new(),
             first: Vec::new(),
             listeners: Vec::new(),
@@ -67,7 +71,7 @@ impl<'a> Traffic<'a> {
         seed: &impl Fn(u32, &str) -> RandomStream,
     ) -> Result<(), EmulationError> {
         let plan = &self.plan.flows[usize::from(number)];
-        let [sender, receiver] = plan.ends.map(|node| &testbed.namespaces[node]);
+        let [sender, receiver] = [plan.ends[0], plan.server].map(|node| &testbed.namespaces[node]);
         let tcp = plan.transport == Transport::Tcp;
         let opened: Result<Vec<Socket>, EmulationError> = sender.enter(|| {
             (0..plan.count)

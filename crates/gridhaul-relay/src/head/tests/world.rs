@@ -89,8 +89,13 @@ fn start_head(disk: &ModelDisk, run: u64) -> (Head, LogWriter<ModelDisk>) {
     let writer = opened.writer;
     let range = (writer.start(), writer.end());
     let state = HeadState::recover(disk.clone(), writer.epoch(), &opened.snapshot, range).unwrap();
-    let settings =
-        HeadSettings { collectors: Vec::new(), window: 10_000, backlog: u64::MAX, segment: 5_000 };
+    let settings = HeadSettings {
+        collectors: Vec::new(),
+        window: 10_000,
+        backlog: u64::MAX,
+        segment: 5_000,
+        replies: false,
+    };
     (Head::new(settings, 1_000 + run, state, writer.end()), writer)
 }
 

@@ -1,15 +1,14 @@
 //! Connections of meters: accepting, reading in turn, writing, closing.
 
-use std::net::SocketAddr;
-
-use gridhaul_scenario::units::{Duration, Instant};
+use gridhaul_scenario::units::Instant;
 use rustix::event::epoll::EventFlags;
-use socket2::Socket;
 
-use super::super::meter_socket::{self, MeterSocket, Output};
+use super::super::meter_socket::{MeterSocket, Output};
 use super::super::poll::Token;
-use super::super::{Level, listener, report};
+use super::super::{Level, listener};
 use super::Loop;
+use super::arrivals::Admitted;
+use super::sources::NO_SOURCE;
 use crate::aggregate::{Event, MeterId};
 use crate::protocol::{Identity, ResetCause};
 
@@ -20,44 +19,52 @@ pub(super) const QUANTUM: usize = 16 * 1024;
 const ACCEPT_BUDGET: usize = 64;
 
 impl Loop {
-    pub(super) fn accept(&mut self) {
+    pub(super) fn accept(&mut self, now: Instant) {
         let mut budget = ACCEPT_BUDGET;
         for index in 0..self.listeners.len() {
-            while self.listeners[index].is_ready
-                && budget > 0
-                && self.aggregate.meter_count() < self.meters_max
-            {
+            while self.listeners[index].is_ready && budget > 0 && self.may_accept(index) {
                 budget -= 1;
                 match listener::accept(&self.listeners[index].socket) {
                     Ok(None) => self.listeners[index].is_ready = false,
                     Ok(Some((socket, address))) => {
-                        self.open(index, socket, address.as_socket());
+                        self.admit(now, index, socket, address.as_socket());
                     }
                     Err(error) => {
-                        self.counters.refused += 1;
-                        report(Level::Error, &format!("cannot accept a meter: {error}"));
+                        self.refuse(now, "system", &format!("cannot accept a meter: {error}"));
                         self.listeners[index].is_ready = false;
                     }
                 }
             }
         }
+        let is_waiting = self.listeners.iter().any(|listener| listener.is_ready);
+        if is_waiting && self.aggregate.meter_count() >= self.meters_max {
+            let text = format!("{} meters are connected; others wait", self.meters_max);
+            self.reports.report(now, "meters", Level::Warning, &text);
+        }
     }
 
-    fn open(&mut self, index: usize, socket: Socket, peer: Option<SocketAddr>) {
-        if let Err(error) = meter_socket::configure(&socket, self.receive_buffer) {
-            self.counters.refused += 1;
-            report(Level::Warning, &error.to_string());
-            return;
-        }
-        let listener = &self.listeners[index];
-        let local = socket.local_addr().ok().and_then(|address| address.as_socket());
-        let identity = Identity { peer, local, listener: &listener.name, certificate: "" };
-        let id = self.aggregate.open_meter(identity, listener.framing.clone());
+    /// A connection is ready for data. `arrival` is its row if it was an arrival.
+    pub(super) fn open(&mut self, now: Instant, admitted: Admitted, arrival: Option<u32>) {
+        let Admitted { stream, listener, source, addresses } = admitted;
+        let address = &self.listeners[usize::from(listener)];
+        let certificate = Self::certificate_name(&stream);
+        let identity = Identity {
+            peer: addresses.peer,
+            local: addresses.local,
+            listener: &address.name,
+            certificate: &certificate,
+        };
+        let id = self.aggregate.open_meter(identity, address.framing.clone());
         let token = Token::Meter(id.index, id.number as u32);
         let flags = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
-        if let Err(error) = self.poll.add(&socket, token, flags) {
+        let watched = match arrival {
+            None => self.poll.add(&stream, token, flags),
+            Some(_) => self.poll.modify(&stream, token, flags),
+        };
+        if let Err(error) = watched {
             self.aggregate.handle_reset(id, ResetCause::Operator);
-            report(Level::Error, &format!("cannot watch a meter: {error}"));
+            self.sources.remove(source);
+            self.refuse(now, "system", &format!("cannot watch a meter: {error}"));
             return;
         }
         self.counters.accepted += 1;
@@ -65,9 +72,13 @@ impl Loop {
         if self.sockets.len() <= row {
             self.sockets.resize_with(row + 1, || None);
         }
-        let listener = index as u16;
+        // Data may be decrypted already: the socket does not show it.
+        let is_ready = stream.is_encrypted();
+        if is_ready {
+            self.ready.push_back(id);
+        }
         self.sockets[row] =
-            Some(MeterSocket { id, socket, listener, is_ready: false, output: None });
+            Some(MeterSocket { id, stream, source, listener, is_ready, output: None });
     }
 
     pub(super) fn handle_meter(&mut self, index: u32, number: u32, flags: EventFlags) {
@@ -76,7 +87,7 @@ impl Loop {
         if meter.id.number as u32 & 0xff_ffff != number {
             return;
         }
-        if flags.contains(EventFlags::OUT) && meter.output.is_some() {
+        if flags.contains(EventFlags::OUT) && (meter.output.is_some() || meter.wants_write()) {
             let id = meter.id;
             self.flush(id);
         }
@@ -104,7 +115,7 @@ impl Loop {
             }
             let limit = acceptable.clamp(1, QUANTUM);
             meter.is_ready = false;
-            match meter_socket::read(&meter.socket, &mut self.buffer[..limit]) {
+            match meter.stream.read(&mut self.buffer[..limit]) {
                 Ok(None) => {}
                 Ok(Some(0)) => self.aggregate.handle_fin(id),
                 Ok(Some(length)) => {
@@ -115,7 +126,7 @@ impl Loop {
                 Err(_) => {
                     self.aggregate.handle_reset(id, ResetCause::Meter);
                     self.counters.resets[ResetCause::Meter as usize] += 1;
-                    self.sockets[row] = None;
+                    self.remove(id);
                 }
             }
         }
@@ -127,10 +138,8 @@ impl Loop {
             self.flush_at = now + self.batch_delay;
         }
         if let Err(error) = self.aggregate.handle_data(id, &self.buffer[..length]) {
-            if self.next_report <= now {
-                self.next_report = now + Duration::from_secs(1);
-                report(Level::Warning, &format!("meter {}: {error}", id.number));
-            }
+            let text = format!("meter {}: {error}", id.number);
+            self.reports.report(now, "framing", Level::Warning, &text);
             return;
         }
         let listener = self.sockets[id.index as usize].as_ref().map_or(0, |meter| meter.listener);
@@ -190,7 +199,8 @@ impl Loop {
         if let Some(slot) = self.sockets.get_mut(id.index as usize)
             && slot.as_ref().is_some_and(|meter| meter.id == id)
         {
-            *slot = None;
+            let removed = slot.take();
+            self.sources.remove(removed.map_or(NO_SOURCE, |meter| meter.source));
         }
     }
 
@@ -202,12 +212,12 @@ impl Loop {
         }
         let result = meter.flush();
         let is_complete = meter.is_complete();
-        let is_waiting = meter.output.as_ref().is_some_and(|output| !output.bytes.is_empty());
+        let is_waiting = meter.wants_write();
         if is_waiting {
             let token = Token::Meter(id.index, id.number as u32);
             let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
             // Without this event the data would wait for the next one; the socket exists.
-            let _ = self.poll.modify(&meter.socket, token, flags);
+            let _ = self.poll.modify(&meter.stream, token, flags);
         }
         match result {
             Ok(written) if written > 0 => {

@@ -1,30 +1,39 @@
 //! The collector's thread for all connections.
 
+mod arrivals;
 mod meters;
+mod reload;
 mod setup;
+mod sources;
 mod status;
 
-use std::collections::VecDeque;
-use std::path::Path;
+use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gridhaul_linux::Clock;
 use gridhaul_scenario::RelayConfig;
-use gridhaul_scenario::relay::Collector;
+use gridhaul_scenario::relay::{Collector, MeterListener, WhenFull};
 use gridhaul_scenario::units::{Duration, Instant};
+use rustls::ServerConfig;
 use socket2::Socket;
 
 use super::committer::Committer;
 use super::management::Questions;
 use super::meter_socket::MeterSocket;
 use super::poll::{Poll, Token, Waker};
-use super::signals::Stop;
+use super::reports::Reports;
+use super::signals::Signals;
+use super::supervisor::{self, Watchdog};
 use super::upstream::Upstream;
 use super::{Level, RunError, report};
 use crate::aggregate::{Aggregate, MeterId};
 use crate::log::Folder;
 use crate::protocol::ResetCause;
 use crate::protocol::framing::MessageFraming;
+
+use arrivals::{Arrivals, RateLimit};
+use sources::Sources;
 
 struct Loop {
     clock: Clock,
@@ -35,6 +44,16 @@ struct Loop {
     listeners: Vec<MeterAddress>,
     upstreams: Vec<Upstream>,
     sockets: Vec<Option<MeterSocket>>,
+    /// Connections before their TLS handshake and their PROXY header are complete.
+    arrivals: Arrivals,
+    sources: Sources,
+    handshakes: RateLimit,
+    /// The configuration, and the folder of its file.
+    config: RelayConfig,
+    folder: PathBuf,
+    source_limit: Option<u32>,
+    handshake_limit: Duration,
+    when_full: WhenFull,
     /// Meters with data to read, in turn.
     ready: VecDeque<MeterId>,
     receive_buffer: u32,
@@ -48,14 +67,17 @@ struct Loop {
     counters: Counters,
     /// Ends of the log at some times, about one per second, that the head has not confirmed.
     unconfirmed: VecDeque<(Instant, u64)>,
-    /// When the next malformed stream may be reported: one per second.
-    next_report: Instant,
+    reports: Reports,
+    watchdog: Watchdog,
     questions: Questions,
 }
 
 struct MeterAddress {
     name: String,
     socket: Socket,
+    /// The configuration, of which a reload replaces a part.
+    config: MeterListener,
+    tls: Option<Arc<ServerConfig>>,
     framing: MessageFraming,
     idle_gap: Option<Duration>,
     /// Whether connections wait to be accepted.
@@ -65,9 +87,21 @@ struct MeterAddress {
 #[derive(Default)]
 struct Counters {
     accepted: u64,
-    refused: u64,
+    refused: BTreeMap<&'static str, u64>,
     received: u64,
     resets: [u64; ResetCause::ALL.len() + 1],
+}
+
+impl Counters {
+    fn refuse(&mut self, cause: &'static str) {
+        *self.refused.entry(cause).or_default() += 1;
+    }
+
+    /// Refused connections by cause; every cause is listed, so that metrics exist from the start.
+    fn refused_by_cause(&self) -> serde_json::Map<String, serde_json::Value> {
+        let count = |cause: &str| self.refused.get(cause).copied().unwrap_or(0);
+        arrivals::CAUSES.iter().map(|cause| ((*cause).to_owned(), count(cause).into())).collect()
+    }
 }
 
 /// Runs a collector until it is stopped.
@@ -75,14 +109,22 @@ pub(super) fn run(
     config: &RelayConfig,
     collector: &Collector,
     folder: &Path,
+    read: &dyn Fn() -> Result<RelayConfig, String>,
 ) -> Result<(), RunError> {
     let waker = Arc::new(Waker::new()?);
-    let stop = Stop::on_signals(Arc::clone(&waker))?;
+    let signals = Signals::install(Arc::clone(&waker))?;
     let mut event_loop = Loop::new(config, collector, folder, waker)?;
     report(Level::Notice, &format!("collector {} is ready", config.name));
-    while !stop.is_set() {
+    supervisor::ready();
+    while !signals.is_stopped() {
         event_loop.turn()?;
+        if signals.take_reload() {
+            supervisor::reloading();
+            event_loop.reload(read());
+            supervisor::ready();
+        }
     }
+    supervisor::stopping();
     event_loop.stop();
     Ok(())
 }
@@ -97,24 +139,29 @@ impl Loop {
             match token {
                 Token::Listener(index) => self.listeners[index as usize].is_ready = true,
                 Token::Meter(index, number) => self.handle_meter(index, number, flags),
+                Token::Arrival(index, number) => self.handle_arrival(now, index, number),
                 Token::Upstream(index) => {
                     let upstream = &mut self.upstreams[index as usize];
                     upstream.handle_event(now, &mut self.aggregate, &mut self.buffer);
                 }
                 Token::Wake => self.waker.clear(),
-                Token::Collector(_) => {}
+                Token::Collector(_) | Token::Leg(..) => {}
             }
         }
-        self.accept();
+        self.handshakes.refill(now);
+        self.accept(now);
+        self.end_slow_arrivals(now);
         self.serve_ready(now);
         self.end_idle_messages(now);
         self.store(now)?;
+        // Data that meters accept is confirmed upstream in the same turn.
+        self.handle_events();
         for upstream in &mut self.upstreams {
             upstream.advance(now, &mut self.aggregate, &self.poll, &self.waker);
             upstream.transmit(now, &mut self.aggregate);
         }
-        self.handle_events();
         self.observe_age(now);
+        self.watchdog.report(&self.clock);
         self.trim();
         while let Some(question) = self.questions.next() {
             let answer = self.answer(&question);
@@ -128,14 +175,21 @@ impl Loop {
             return Instant::ZERO;
         }
         let upstreams = self.upstreams.iter().map(Upstream::deadline);
+        let arrivals = self.arrivals.deadline().min(self.handshake_deadline());
         let gap = self.idle_gaps.front().map_or(Instant::NEVER, |(at, _, _)| *at);
-        upstreams.min().unwrap_or(Instant::NEVER).min(self.flush_at).min(gap)
+        upstreams
+            .min()
+            .unwrap_or(Instant::NEVER)
+            .min(self.flush_at)
+            .min(gap)
+            .min(arrivals)
+            .min(self.watchdog.deadline())
     }
 
     /// Whether something can be done without waiting for an event.
     fn has_work(&self) -> bool {
-        let can_accept = self.aggregate.meter_count() < self.meters_max;
-        can_accept && self.listeners.iter().any(|listener| listener.is_ready)
+        let mut listeners = 0..self.listeners.len();
+        listeners.any(|index| self.listeners[index].is_ready && self.may_accept(index))
             || self.ready.iter().take(READY_CHECKED).any(|id| self.aggregate.acceptable(*id) > 0)
     }
 
@@ -151,6 +205,10 @@ impl Loop {
             self.flush_at = Instant::NEVER;
         } else if self.flush_at <= now || self.flush_at == Instant::NEVER {
             self.flush_at = Instant::NEVER;
+            if !self.upstreams.is_empty() && self.upstreams.iter().all(Upstream::is_blocked) {
+                // A later batch shares its header with more records. The writable socket ends the wait.
+                return Ok(());
+            }
             let group = self.aggregate.poll_group();
             debug_assert!(group.is_none(), "without a log, there are no groups");
         }

@@ -14,9 +14,13 @@ use super::super::committer::Committer;
 use super::super::log_folder::{open_log, random};
 use super::super::management::Questions;
 use super::super::poll::{Poll, Token, Waker};
+use super::super::reports::Reports;
+use super::super::supervisor::Watchdog;
 use super::super::upstream::Upstream;
-use super::super::{RunError, listener};
+use super::super::{Level, RunError, listener, report, tls};
+use super::arrivals::{Arrivals, RateLimit};
 use super::meters::QUANTUM;
+use super::sources::Sources;
 use super::{Counters, Loop, MeterAddress};
 use crate::aggregate::{Aggregate, CollectorState, Settings, Tier, recover};
 use crate::config::framing_of;
@@ -57,18 +61,18 @@ impl Loop {
             poll.add(&socket, token, EventFlags::IN | EventFlags::ET)
                 .map_err(gridhaul_linux::Error::call("watching a listener"))?;
             let (framing, idle_gap) = framing_of(&address.framing);
-            let name = name.clone();
-            listeners.push(MeterAddress { name, socket, framing, idle_gap, is_ready: false });
+            let key = format!("aggregate.listener.{name}.tls");
+            let tls = address.tls.as_ref().map(|it| tls::meters(&key, it, folder)).transpose()?;
+            let (name, config) = (name.clone(), address.clone());
+            let is_ready = false;
+            listeners.push(MeterAddress { name, socket, config, tls, framing, idle_gap, is_ready });
         }
         // The lock of the log has excluded a second process, whose address would be in use.
         let questions = Questions::serve(config.management.as_ref(), &waker)?;
-        let control = collector.congestion_control.as_deref();
-        let upstream = |shard| Upstream::new(shard, &collector.upstream, control);
-        let open_files = gridhaul_linux::raise_open_file_limit().saturating_sub(RESERVED_FILES);
-        let meters_max =
-            collector.meters.map_or(open_files, |meters| open_files.min(meters.into()));
+        let upstream_tls = tls::upstream(collector, folder)?;
+        let upstream = |shard| Upstream::new(shard, collector, upstream_tls.clone());
         let upstreams = (0..aggregate.shard_count()).map(upstream).collect();
-        Ok(Self {
+        let mut event_loop = Self {
             clock: Clock::starts_in(Duration::ZERO),
             poll,
             waker,
@@ -79,7 +83,15 @@ impl Loop {
             sockets: Vec::new(),
             ready: VecDeque::new(),
             receive_buffer: collector.receive_buffer.get() as u32,
-            meters_max: meters_max as usize,
+            meters_max: 0,
+            arrivals: Arrivals::default(),
+            sources: Sources::default(),
+            handshakes: RateLimit::new(collector.handshakes_per_second),
+            config: config.clone(),
+            folder: folder.to_owned(),
+            source_limit: None,
+            handshake_limit: collector.handshake_limit,
+            when_full: collector.when_full,
             batch_delay: collector.batch_delay,
             flush_at: Instant::NEVER,
             trimmed: 0,
@@ -87,9 +99,29 @@ impl Loop {
             buffer: vec![0; QUANTUM],
             counters: Counters::default(),
             unconfirmed: VecDeque::new(),
-            next_report: Instant::ZERO,
+            reports: Reports::default(),
+            watchdog: Watchdog::from_environment(),
             questions,
-        })
+        };
+        event_loop.set_limits(collector);
+        Ok(event_loop)
+    }
+
+    /// Sets the limits that a reload can change.
+    pub(super) fn set_limits(&mut self, collector: &Collector) {
+        let open_files = gridhaul_linux::raise_open_file_limit();
+        let possible = open_files.saturating_sub(RESERVED_FILES);
+        if let Some(meters) = collector.meters.filter(|meters| u64::from(*meters) > possible) {
+            let text = format!(
+                "aggregate.meters: {meters} meters need more than {open_files} open files; at most {possible} are accepted\n  \
+                 help: increase LimitNOFILE of the service, or the hard limit of `ulimit -n`"
+            );
+            report(Level::Warning, &text);
+        }
+        self.meters_max = collector.meters.map_or(possible, |it| possible.min(it.into())) as usize;
+        self.source_limit = collector.connections_per_source;
+        self.handshake_limit = collector.handshake_limit;
+        self.when_full = collector.when_full;
     }
 }
 
@@ -111,7 +143,6 @@ fn settings(config: &RelayConfig, collector: &Collector) -> Settings {
         at_risk_per_meter: collector.bytes_at_risk_per_meter.get(),
         backlog,
         segment,
-        // A head delivers to files, which send nothing.
-        replies: false,
+        replies: collector.replies,
     }
 }

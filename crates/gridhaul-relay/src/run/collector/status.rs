@@ -1,8 +1,12 @@
 //! Status of a collector.
 
+use gridhaul_linux::TcpInfo;
+use gridhaul_scenario::units::Duration;
 use serde_json::{Value, json};
+use socket2::Socket;
 
 use super::super::management::Question;
+use super::super::upstream::Upstream;
 use super::Loop;
 use crate::protocol::ResetCause;
 
@@ -14,8 +18,11 @@ impl Loop {
                 let meters: Vec<Value> = aggregate
                     .meters()
                     .map(|meter| {
+                        let socket = self.socket(meter.number);
                         json!({
                             "meter": meter.number,
+                            "peer": socket.and_then(peer_of),
+                            "unread_byte": socket.and_then(unread),
                             "received_byte": meter.received,
                             "durable_byte": meter.durable,
                             "is_ended": meter.is_ended,
@@ -28,6 +35,24 @@ impl Loop {
         }
     }
 
+    /// The socket of a meter.
+    fn socket(&self, number: u64) -> Option<&Socket> {
+        let id = self.aggregate.find(number)?;
+        let meter = self.sockets.get(id.index as usize)?.as_ref()?;
+        (meter.id == id).then_some(meter.stream.socket())
+    }
+
+    /// Largest number of bytes that a crash can take although TCP has acknowledged them: what the relay accepts before
+    /// it is stored, and what the receive buffers hold (Linux doubles their size, socket(7)).
+    fn bytes_at_risk_limit(&self) -> u64 {
+        let settings = self.aggregate.settings();
+        let meters = self.aggregate.meter_count() as u64;
+        let accepted = settings.at_risk.min(meters.saturating_mul(settings.at_risk_per_meter));
+        let encrypted =
+            if self.listeners.iter().any(|it| it.tls.is_some()) { TLS_BUFFERS } else { 0 };
+        accepted + meters * (2 * u64::from(self.receive_buffer) + encrypted)
+    }
+
     fn status(&self) -> Value {
         let aggregate = &self.aggregate;
         let causes = ResetCause::ALL.iter();
@@ -36,6 +61,8 @@ impl Loop {
             .collect();
         let connected = self.upstreams.iter().filter(|upstream| upstream.is_connected()).count();
         let reconnections: u64 = self.upstreams.iter().map(|upstream| upstream.reconnections).sum();
+        let tcp: Vec<TcpInfo> = self.upstreams.iter().filter_map(Upstream::tcp_info).collect();
+        let round_trip = tcp.iter().map(|it| it.srtt).max();
         json!({
             "role": "collector",
             "name": aggregate.settings().name,
@@ -43,9 +70,11 @@ impl Loop {
             "meters_count": aggregate.meter_count(),
             "meters_max_count": self.meters_max,
             "accepted_count": self.counters.accepted,
-            "refused_count": self.counters.refused,
+            "handshaking_count": self.arrivals.len(),
+            "refused_count": self.counters.refused_by_cause(),
             "received_byte": self.counters.received,
             "bytes_at_risk_byte": aggregate.bytes_at_risk(),
+            "bytes_at_risk_limit_byte": self.bytes_at_risk_limit(),
             "receive_buffer_byte": self.receive_buffer,
             "backlog_byte": aggregate.backlog_size(),
             "backlog_max_byte": aggregate.settings().backlog,
@@ -53,6 +82,10 @@ impl Loop {
             "upstreams_count": self.upstreams.len(),
             "upstreams_connected_count": connected,
             "upstream_failures_count": reconnections,
+            "upstream_round_trip_s": round_trip.map(Duration::as_secs_f64),
+            "upstream_congestion_window_count": tcp.iter().map(|it| it.cwnd).min(),
+            "upstream_retransmissions_count": tcp.iter().map(|it| it.retransmissions).sum::<u32>(),
+            "upstream_unsent_byte": tcp.iter().map(|it| it.not_sent).sum::<u32>(),
             "resets_count": resets,
         })
     }
@@ -63,4 +96,18 @@ impl Loop {
         let oldest = self.unconfirmed.front();
         Some(oldest.map_or(0.0, |(at, _)| self.clock.now().since(*at).as_secs_f64()))
     }
+}
+
+/// Bytes of a TLS connection between the socket and the relay: a record that is incomplete, and one that is decrypted
+/// (RFC 8446, record payload protection).
+const TLS_BUFFERS: u64 = 2 * (16_384 + 256);
+
+/// Address of the meter, unless the connection has ended.
+fn peer_of(socket: &Socket) -> Option<String> {
+    Some(socket.peer_addr().ok()?.as_socket()?.to_string())
+}
+
+/// Bytes that the kernel has acknowledged and the relay has not read (`SIOCINQ`, tcp(7)).
+fn unread(socket: &Socket) -> Option<u64> {
+    rustix::io::ioctl_fionread(socket).ok()
 }

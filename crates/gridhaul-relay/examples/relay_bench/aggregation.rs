@@ -1,0 +1,71 @@
+//! A collector and a head as processes.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+
+use gridhaul_relay::run::query;
+use serde_json::Value;
+
+use crate::proxies::{free_address, is_listening, wait_until};
+use crate::relay;
+
+pub(crate) struct Aggregation {
+    pub meters: SocketAddr,
+    management: SocketAddr,
+    pub collector: Child,
+    head: Option<Child>,
+    _folder: tempfile::TempDir,
+}
+
+impl Aggregation {
+    /// Starts a collector and, unless the head is to be unreachable, a head. `keys` are further keys of the collector.
+    pub(crate) fn start(tier: &str, keys: &str, has_head: bool) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let [meters, upstream, management] = [(); 3].map(|()| free_address());
+        let log = if tier == "local" { "log.folder = \"collector-log\"" } else { "" };
+        let collector = format!(
+            "name = \"collector\"\nmanagement.address = \"{management}\"\n{log}\n[aggregate]\ntier = \"{tier}\"\n\
+             upstream = \"{upstream}\"\n{keys}\n[aggregate.listener.meters]\naddress = \"{meters}\"\n"
+        );
+        let head = format!(
+            "name = \"head\"\nlog.folder = \"head-log\"\n[head]\naddress = \"{upstream}\"\n\
+             deliver.file = \"messages.jsonl\"\n"
+        );
+        let start = |name: &str, text: String, address| {
+            let file = folder.path().join(name);
+            fs::write(&file, text).unwrap();
+            let mut command = Command::new(relay());
+            command.arg("run").arg(&file).stdin(Stdio::null()).stderr(Stdio::null());
+            let child = command.spawn().unwrap();
+            wait_until("a relay listens", || is_listening(address));
+            child
+        };
+        let head = has_head.then(|| start("head.toml", head, upstream));
+        let collector = start("collector.toml", collector, meters);
+        let aggregation = Self { meters, management, collector, head, _folder: folder };
+        if has_head {
+            aggregation.wait("upstreams_connected_count", 1);
+        }
+        aggregation
+    }
+
+    pub(crate) fn status(&self) -> Value {
+        let text = query(&self.management.to_string(), "/status").unwrap();
+        serde_json::from_str(&text).unwrap()
+    }
+
+    /// Waits until a number of the status has this value.
+    pub(crate) fn wait(&self, key: &str, value: u64) {
+        wait_until(&format!("{key} is {value}"), || self.status()[key] == value);
+    }
+}
+
+impl Drop for Aggregation {
+    fn drop(&mut self) {
+        for child in self.head.iter_mut().chain([&mut self.collector]) {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Measurements of the relay beside comparable programs, on loopback: `cargo xtask bench relay`.
+//!
+//! The only argument is a list of measurements. Tables go to standard error, results with a limit to standard
+//! output: one JSON array with `line` and `passed`. The program of the relay is in the environment variable
+//! `GRIDHAUL_RELAY`.
+
+#![expect(clippy::disallowed_methods, reason = "programs are measured in real time")]
+
+mod aggregation;
+mod bulk;
+mod idle;
+mod load;
+mod messages;
+mod process;
+#[path = "../../tests/split/proxies.rs"]
+mod proxies;
+
+use std::path::PathBuf;
+
+use proxies::Kind;
+use serde_json::{Value, json};
+
+/// A measured value with its limit.
+pub(crate) struct Result {
+    pub name: String,
+    pub value: f64,
+    pub unit: &'static str,
+    pub limit: f64,
+}
+
+/// The program of the relay.
+pub(crate) fn relay() -> PathBuf {
+    PathBuf::from(std::env::var_os("GRIDHAUL_RELAY").expect("GRIDHAUL_RELAY is the program"))
+}
+
+/// The peers that are installed; others are named.
+pub(crate) fn peers() -> Vec<Kind> {
+    let peers = [Kind::Haproxy, Kind::Nginx, Kind::Socat];
+    for missing in peers.iter().filter(|kind| !kind.is_installed()) {
+        eprintln!("{} is not installed", missing.name());
+    }
+    peers.into_iter().filter(|kind| kind.is_installed()).collect()
+}
+
+fn main() {
+    gridhaul_linux::raise_open_file_limit();
+    let wanted = std::env::args().nth(1).unwrap_or_default();
+    let mut results = Vec::new();
+    for name in wanted.split(',') {
+        results.extend(match name {
+            "idle" => idle::run(),
+            "messages" => messages::run(),
+            "bulk" => bulk::run(),
+            "load" => load::run(),
+            _ => panic!("there is no measurement {name:?}: idle, messages, bulk, load"),
+        });
+    }
+    let results: Vec<Value> = results
+        .iter()
+        .map(|result| {
+            let Result { name, value, unit, limit } = result;
+            let line = format!("relay-{name}: {value:.3} {unit} (limit {limit} {unit})");
+            json!({ "line": line, "passed": value <= limit })
+        })
+        .collect();
+    println!("{}", Value::from(results));
+}

@@ -1,0 +1,328 @@
+//! Connections whose meter is not known yet: before the PROXY header and the TLS handshake are complete.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+
+use gridhaul_scenario::relay::WhenFull;
+use gridhaul_scenario::units::{Duration, Instant};
+use rustix::event::epoll::EventFlags;
+use rustix::net::{RecvFlags, recv};
+use socket2::Socket;
+
+use super::super::poll::Token;
+use super::super::stream::Stream;
+use super::super::{Level, certificate, meter_socket};
+use super::Loop;
+use super::sources::NO_SOURCE;
+use crate::protocol::ProxyHeader;
+
+/// Why connections are refused, as in metrics.
+pub(super) const CAUSES: [&str; 7] = [
+    "allow_list",
+    "handshake",
+    "handshake_limit",
+    "log_full",
+    "proxy_header",
+    "source_limit",
+    "system",
+];
+
+/// Largest number of arrivals at the same time. Others wait in the queue of the listener.
+const ARRIVALS_MAX: usize = 1_024;
+
+/// Largest PROXY header that is accepted.
+const HEADER_MAX: usize = 16 + 1_024;
+
+/// Addresses of a connection: of the meter, and where it has connected.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Addresses {
+    pub peer: Option<SocketAddr>,
+    pub local: Option<SocketAddr>,
+}
+
+/// A connection that is ready for data.
+#[derive(Debug)]
+pub(super) struct Admitted {
+    pub stream: Stream,
+    pub listener: u16,
+    pub source: u32,
+    pub addresses: Addresses,
+}
+
+/// A connection before its first byte of data.
+#[derive(Debug)]
+struct Arrival {
+    number: u32,
+    admitted: Admitted,
+    needs_header: bool,
+}
+
+/// All arrivals.
+#[derive(Debug, Default)]
+pub(super) struct Arrivals {
+    rows: Vec<Option<Arrival>>,
+    count: usize,
+    next: u32,
+    /// When arrivals have taken too long, in the order in which they came.
+    deadlines: VecDeque<(Instant, u32, u32)>,
+}
+
+impl Arrivals {
+    pub(super) const fn len(&self) -> usize {
+        self.count
+    }
+
+    /// When the first arrival has taken too long.
+    pub(super) fn deadline(&self) -> Instant {
+        self.deadlines.front().map_or(Instant::NEVER, |it| it.0)
+    }
+
+    fn insert(&mut self, deadline: Instant, admitted: Admitted, needs_header: bool) -> (u32, u32) {
+        let row = self.rows.iter().position(Option::is_none).unwrap_or_else(|| {
+            self.rows.push(None);
+            self.rows.len() - 1
+        });
+        let number = self.next & 0xff_ffff;
+        self.next = self.next.wrapping_add(1);
+        self.count += 1;
+        self.rows[row] = Some(Arrival { number, admitted, needs_header });
+        self.deadlines.push_back((deadline, row as u32, number));
+        (row as u32, number)
+    }
+
+    fn get(&mut self, row: u32, number: u32) -> Option<&mut Arrival> {
+        self.rows.get_mut(row as usize)?.as_mut().filter(|arrival| arrival.number == number)
+    }
+
+    fn remove(&mut self, row: u32, number: u32) -> Option<Arrival> {
+        self.get(row, number)?;
+        self.count -= 1;
+        self.rows[row as usize].take()
+    }
+}
+
+/// Limits the rate of TLS handshakes, whose computation would delay the connected meters (token bucket).
+#[derive(Debug)]
+pub(super) struct RateLimit {
+    per_second: f64,
+    tokens: f64,
+    at: Instant,
+}
+
+impl RateLimit {
+    pub(super) fn new(per_second: u32) -> Self {
+        Self { per_second: per_second.into(), tokens: per_second.into(), at: Instant::ZERO }
+    }
+
+    pub(super) fn refill(&mut self, now: Instant) {
+        let added = now.since(self.at).as_secs_f64() * self.per_second;
+        self.tokens = (self.tokens + added).min(self.per_second);
+        self.at = now;
+    }
+
+    const fn is_available(&self) -> bool {
+        self.tokens >= 1.0
+    }
+
+    /// When a handshake may begin.
+    fn next(&self) -> Instant {
+        self.at + Duration::from_secs_f64((1.0 - self.tokens).max(0.0) / self.per_second)
+    }
+}
+
+impl Loop {
+    /// Whether a connection of this listener can be accepted now.
+    pub(super) fn may_accept(&self, index: usize) -> bool {
+        let listener = &self.listeners[index];
+        let is_encrypted = listener.tls.is_some();
+        let arrives = is_encrypted || listener.config.proxy_protocol;
+        self.aggregate.meter_count() + self.arrivals.len() < self.meters_max
+            && (!arrives || self.arrivals.len() < ARRIVALS_MAX)
+            && (!is_encrypted || self.handshakes.is_available())
+    }
+
+    /// When a TLS connection that waits in the queue of a listener can be accepted.
+    pub(super) fn handshake_deadline(&self) -> Instant {
+        let waits = self.listeners.iter().any(|it| it.is_ready && it.tls.is_some());
+        if waits && !self.handshakes.is_available() {
+            self.handshakes.next()
+        } else {
+            Instant::NEVER
+        }
+    }
+
+    /// Checks a new connection. A refused one is reset.
+    pub(super) fn admit(
+        &mut self,
+        now: Instant,
+        index: usize,
+        socket: Socket,
+        peer: Option<SocketAddr>,
+    ) {
+        if let Err(error) = meter_socket::configure(&socket, self.receive_buffer) {
+            self.refuse(now, "system", &error.to_string());
+            return;
+        }
+        let listener = &self.listeners[index];
+        if peer.is_some_and(|peer| !listener.config.is_allowed(peer.ip())) {
+            self.refuse(now, "allow_list", &format!("{} is not in `allow`", shown(peer)));
+            return;
+        }
+        if self.when_full == WhenFull::RefuseNew && self.is_almost_full() {
+            self.refuse(now, "log_full", "less than a tenth of the log is free");
+            return;
+        }
+        let needs_header = listener.config.proxy_protocol;
+        let stream = match &listener.tls {
+            None => Ok(Stream::plain(socket)),
+            Some(config) => {
+                self.handshakes.tokens -= 1.0;
+                Stream::server(socket, config)
+            }
+        };
+        let stream = match stream {
+            Ok(stream) => stream,
+            Err(error) => {
+                self.refuse(now, "system", &error.to_string());
+                return;
+            }
+        };
+        let local = stream.socket().local_addr().ok().and_then(|address| address.as_socket());
+        let addresses = Addresses { peer, local };
+        let mut admitted =
+            Admitted { stream, listener: index as u16, source: NO_SOURCE, addresses };
+        if !needs_header && !self.count_source(now, &mut admitted) {
+            return;
+        }
+        if !needs_header && !admitted.stream.is_encrypted() {
+            self.open(now, admitted, None);
+            return;
+        }
+        let deadline = now + self.handshake_limit;
+        let (row, number) = self.arrivals.insert(deadline, admitted, needs_header);
+        let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+        let added = self.arrivals.get(row, number).map(|arrival| {
+            self.poll.add(&arrival.admitted.stream, Token::Arrival(row, number), flags)
+        });
+        if let Some(Err(error)) = added {
+            self.drop_arrival(row, number);
+            self.refuse(now, "system", &error.to_string());
+        }
+    }
+
+    /// Counts the connection for the limit of its address. False if it was refused.
+    fn count_source(&mut self, now: Instant, admitted: &mut Admitted) -> bool {
+        let address = admitted.addresses.peer.map(|peer| peer.ip());
+        match self.sources.add(address, self.source_limit) {
+            Some(row) => {
+                admitted.source = row;
+                true
+            }
+            None => {
+                let text = format!(
+                    "{} has the largest number of connections",
+                    shown(admitted.addresses.peer)
+                );
+                self.refuse(now, "source_limit", &text);
+                false
+            }
+        }
+    }
+
+    /// Less than a tenth of the space for records is free.
+    fn is_almost_full(&self) -> bool {
+        self.aggregate.backlog_size() >= self.aggregate.settings().backlog / 10 * 9
+    }
+
+    /// An arrival has sent something.
+    pub(super) fn handle_arrival(&mut self, now: Instant, row: u32, number: u32) {
+        let Some(arrival) = self.arrivals.get(row, number) else { return };
+        if arrival.needs_header {
+            match read_header(arrival.admitted.stream.socket()) {
+                Ok(None) => return,
+                Ok(Some(header)) => {
+                    arrival.needs_header = false;
+                    if let Some((peer, local)) = header.addresses {
+                        arrival.admitted.addresses =
+                            Addresses { peer: Some(peer), local: Some(local) };
+                    }
+                }
+                Err(error) => {
+                    let text = format!("{}: {error}", shown(arrival.admitted.addresses.peer));
+                    self.drop_arrival(row, number);
+                    self.refuse(now, "proxy_header", &text);
+                    return;
+                }
+            }
+        }
+        match arrival.admitted.stream.shake_hands() {
+            Ok(false) => {}
+            Ok(true) => {
+                let Some(mut arrival) = self.arrivals.remove(row, number) else { return };
+                let is_counted = arrival.admitted.source != NO_SOURCE;
+                if is_counted || self.count_source(now, &mut arrival.admitted) {
+                    self.open(now, arrival.admitted, Some(row));
+                }
+            }
+            Err(error) => {
+                let text = format!("{}: {error}", shown(arrival.admitted.addresses.peer));
+                self.drop_arrival(row, number);
+                self.refuse(now, "handshake", &text);
+            }
+        }
+    }
+
+    /// Resets arrivals that have taken too long.
+    pub(super) fn end_slow_arrivals(&mut self, now: Instant) {
+        while let Some((_, row, number)) =
+            self.arrivals.deadlines.front().copied().filter(|it| it.0 <= now)
+        {
+            self.arrivals.deadlines.pop_front();
+            if let Some(arrival) = self.arrivals.get(row, number) {
+                let text = format!("{} takes too long", shown(arrival.admitted.addresses.peer));
+                self.drop_arrival(row, number);
+                self.refuse(now, "handshake_limit", &text);
+            }
+        }
+    }
+
+    fn drop_arrival(&mut self, row: u32, number: u32) {
+        if let Some(arrival) = self.arrivals.remove(row, number) {
+            self.sources.remove(arrival.admitted.source);
+        }
+    }
+
+    /// Counts and reports a connection that was refused.
+    pub(super) fn refuse(&mut self, now: Instant, cause: &'static str, text: &str) {
+        self.counters.refuse(cause);
+        self.reports.report(now, cause, Level::Warning, text);
+    }
+
+    /// Name in the certificate of a meter; empty if there is none.
+    pub(super) fn certificate_name(stream: &Stream) -> String {
+        let names = stream.certificate().map(certificate::names);
+        names.and_then(|names| names.into_iter().next()).unwrap_or_default()
+    }
+}
+
+fn shown(address: Option<SocketAddr>) -> String {
+    address.map_or("a meter".to_owned(), |address| address.to_string())
+}
+
+/// Reads the PROXY header and nothing after it; `None` if it is incomplete.
+fn read_header(socket: &Socket) -> io::Result<Option<ProxyHeader>> {
+    let mut bytes = [0; HEADER_MAX];
+    let length = match recv(socket, &mut bytes[..], RecvFlags::PEEK) {
+        Ok((0, _)) => return Err(ErrorKind::UnexpectedEof.into()),
+        Ok((length, _)) => length,
+        Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let read = ProxyHeader::read(&bytes[..length]);
+    let found = read.map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
+    let Some((header, length)) = found else { return Ok(None) };
+    // These bytes are in the receive buffer.
+    recv(socket, &mut bytes[..length], RecvFlags::empty())?;
+    Ok(Some(header))
+}

@@ -1,0 +1,91 @@
+//! The destination of a head's records: a thread for a file, or for a TCP server.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use gridhaul_scenario::relay::{Deliver, HeadEnd, RelayLog};
+
+use super::RunError;
+use super::poll::Waker;
+use super::servers::ServerSink;
+use super::sink::{LogStart, Sink};
+use crate::head::{Head, MeterKey};
+
+/// The thread that delivers records.
+#[derive(Debug)]
+pub(super) enum Destination {
+    File(Sink),
+    Servers(ServerSink),
+}
+
+/// What a server has done.
+#[derive(Debug)]
+pub(super) enum ServerEvent {
+    Data {
+        meter: MeterKey,
+        shard: u16,
+        bytes: Vec<u8>,
+    },
+    Fin {
+        meter: MeterKey,
+        shard: u16,
+    },
+    Reset {
+        meter: MeterKey,
+        shard: u16,
+    },
+    /// The stream of the meter has ended.
+    End {
+        meter: MeterKey,
+    },
+}
+
+impl Destination {
+    /// Starts the thread that delivers the records of a log.
+    pub(super) fn start(
+        (head, log): (&HeadEnd, &RelayLog),
+        folder: &Path,
+        start: LogStart,
+        waker: Arc<Waker>,
+    ) -> Result<Self, RunError> {
+        let log_folder = folder.join(&log.folder);
+        Ok(match &head.deliver {
+            Deliver::File(file) => Self::File(Sink::start(&folder.join(file), start, waker)?),
+            Deliver::Tcp(tcp) => Self::Servers(ServerSink::start(tcp, &log_folder, start, waker)?),
+        })
+    }
+
+    /// Records up to this position of the log are durable.
+    pub(super) fn deliver(&self, limit: u64) {
+        match self {
+            Self::File(sink) => sink.deliver(limit),
+            Self::Servers(sink) => sink.deliver(limit),
+        }
+    }
+
+    /// Position of the log up to which the destination has confirmed the records.
+    pub(super) fn delivered(&self) -> Result<u64, RunError> {
+        match self {
+            Self::File(sink) => sink.delivered(),
+            Self::Servers(sink) => sink.delivered(),
+        }
+    }
+
+    /// Exchanges the data of servers, and its confirmations, with the head.
+    pub(super) fn exchange(&self, head: &mut Head) {
+        let Self::Servers(sink) = self else { return };
+        while let Some(event) = sink.poll() {
+            match event {
+                ServerEvent::Data { meter, shard, bytes } => {
+                    head.handle_server_data(meter, shard, &bytes);
+                }
+                ServerEvent::Fin { meter, shard } => head.handle_server_fin(meter, shard),
+                ServerEvent::Reset { meter, shard } => head.handle_server_reset(meter, shard),
+                ServerEvent::End { meter } => head.handle_server_end(meter),
+            }
+        }
+        while let Some((meter, position)) = head.poll_down_confirmed() {
+            sink.confirm(meter, position);
+        }
+    }
+}

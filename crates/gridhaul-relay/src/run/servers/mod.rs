@@ -1,0 +1,96 @@
+//! The thread that delivers the records of a head to a TCP server, with one connection per meter.
+
+mod connection;
+mod worker;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use gridhaul_scenario::relay::TcpDelivery;
+
+use self::worker::Worker;
+use super::RunError;
+use super::cursor::Cursor;
+use super::destination::ServerEvent;
+use super::poll::Waker;
+use super::sink::LogStart;
+use crate::head::MeterKey;
+
+/// The delivering thread.
+#[derive(Debug)]
+pub(super) struct ServerSink {
+    orders: Sender<Order>,
+    events: Receiver<ServerEvent>,
+    delivered: Arc<AtomicU64>,
+    failure: Arc<Mutex<Option<RunError>>>,
+    worker: Arc<Waker>,
+}
+
+#[derive(Debug)]
+enum Order {
+    /// Records up to this position of the log are durable.
+    Limit(u64),
+    /// The collector has confirmed data of a server.
+    Confirmed(MeterKey, u64),
+}
+
+impl ServerSink {
+    /// Continues after the records that were delivered before.
+    pub(super) fn start(
+        config: &TcpDelivery,
+        folder: &Path,
+        log: LogStart,
+        head: Arc<Waker>,
+    ) -> Result<Self, RunError> {
+        let (orders, received) = channel();
+        let (sender, events) = channel();
+        let worker = Arc::new(Waker::new()?);
+        let cursor = Cursor::open(folder, log.epoch, (log.start, log.end));
+        let sink = Self {
+            orders,
+            events,
+            delivered: Arc::new(AtomicU64::new(cursor.position())),
+            failure: Arc::new(Mutex::new(None)),
+            worker: Arc::clone(&worker),
+        };
+        let delivered = Arc::clone(&sink.delivered);
+        let (config, failure) = (config.clone(), Arc::clone(&sink.failure));
+        thread::spawn(move || {
+            let wakers = (worker, Arc::clone(&head));
+            let worker = Worker::new(&config, (log, cursor), wakers, (received, sender), delivered);
+            if let Err(error) = worker.and_then(|mut worker| worker.run()) {
+                *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                head.wake();
+            }
+        });
+        Ok(sink)
+    }
+
+    fn order(&self, order: Order) {
+        // If the thread has ended, its failure is reported.
+        let _ = self.orders.send(order);
+        self.worker.wake();
+    }
+
+    pub(super) fn deliver(&self, limit: u64) {
+        self.order(Order::Limit(limit));
+    }
+
+    pub(super) fn confirm(&self, meter: MeterKey, position: u64) {
+        self.order(Order::Confirmed(meter, position));
+    }
+
+    pub(super) fn poll(&self) -> Option<ServerEvent> {
+        self.events.try_recv().ok()
+    }
+
+    pub(super) fn delivered(&self) -> Result<u64, RunError> {
+        match self.failure.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            Some(error) => Err(error),
+            None => Ok(self.delivered.load(Ordering::Acquire)),
+        }
+    }
+}

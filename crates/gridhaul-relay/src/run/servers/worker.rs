@@ -1,0 +1,393 @@
+//! The loop of the delivering thread.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError};
+
+use gridhaul_linux::{Clock, unacknowledged_bytes};
+use gridhaul_scenario::relay::{ServerIdentity, TcpDelivery};
+use gridhaul_scenario::units::{Duration, Instant};
+use rustix::event::epoll::EventFlags;
+
+use super::super::cursor::Cursor;
+use super::super::destination::ServerEvent;
+use super::super::poll::{Poll, Token, Waker};
+use super::super::resolver::Resolution;
+use super::super::sink::LogStart;
+use super::super::{Level, RunError, meter_socket, report};
+use super::Order;
+use super::connection::{ServerConnection, proxy_header};
+use crate::head::{Deliveries, ServerStreams, StreamIdentity};
+use crate::log::Folder;
+
+/// Bytes of records that are kept in memory. One stalled connection stalls the others when they are used up.
+const MEMORY: u64 = 16 << 20;
+
+/// Interval in which acknowledgements of the server are read.
+const ACKNOWLEDGEMENTS: Duration = Duration::from_millis(20);
+
+/// Interval in which the delivered position is saved.
+const SAVE: Duration = Duration::from_secs(1);
+
+/// Everything that the thread has.
+pub(super) struct Worker {
+    server: String,
+    identity: ServerIdentity,
+    address: Option<SocketAddr>,
+    resolution: Option<Resolution>,
+    deliveries: Deliveries<Folder>,
+    cursor: Cursor,
+    /// End of the durable records.
+    limit: u64,
+    streams: ServerStreams,
+    connections: Vec<Option<ServerConnection>>,
+    /// Streams with data that the server may not have acknowledged.
+    unacknowledged: BTreeSet<u32>,
+    clock: Clock,
+    poll: Poll,
+    waker: Arc<Waker>,
+    head: Arc<Waker>,
+    orders: Receiver<Order>,
+    events: Sender<ServerEvent>,
+    delivered: Arc<AtomicU64>,
+    next_check: Instant,
+    next_save: Instant,
+    /// Message of the last failure, so that each is reported once.
+    reported: String,
+    buffer: Vec<u8>,
+}
+
+impl Worker {
+    pub(super) fn new(
+        config: &TcpDelivery,
+        (log, cursor): (LogStart, Cursor),
+        (waker, head): (Arc<Waker>, Arc<Waker>),
+        (orders, events): (Receiver<Order>, Sender<ServerEvent>),
+        delivered: Arc<AtomicU64>,
+    ) -> Result<Self, RunError> {
+        let poll = Poll::new()?;
+        poll.add(&*waker, Token::Wake, EventFlags::IN)
+            .map_err(gridhaul_linux::Error::call("watching the head"))?;
+        let mut deliveries =
+            Deliveries::new(log.storage.clone(), log.epoch, &log.snapshot, log.start);
+        // Records that were delivered before restore the state of the meters.
+        while deliveries.position() < cursor.position()
+            && deliveries.next(cursor.position(), |_| {})?
+        {}
+        let mut streams = ServerStreams::new(deliveries.position(), MEMORY);
+        for meter in deliveries.open_meters() {
+            streams.restore(Instant::ZERO, &meter);
+        }
+        Ok(Self {
+            server: config.server.clone(),
+            identity: config.identity,
+            address: None,
+            resolution: None,
+            deliveries,
+            cursor,
+            limit: log.end,
+            streams,
+            connections: Vec::new(),
+            unacknowledged: BTreeSet::new(),
+            clock: Clock::starts_in(Duration::ZERO),
+            poll,
+            waker,
+            head,
+            orders,
+            events,
+            delivered,
+            next_check: Instant::ZERO,
+            next_save: Instant::ZERO,
+            reported: String::new(),
+            buffer: vec![0; 64 * 1024],
+        })
+    }
+
+    /// Delivers until the head has ended.
+    pub(super) fn run(&mut self) -> Result<(), RunError> {
+        loop {
+            let mut events = Vec::new();
+            self.poll.wait(self.clock.until(self.deadline()), &mut events)?;
+            let now = self.clock.now();
+            for (token, flags) in events {
+                match token {
+                    Token::Upstream(row) => self.handle_event(now, row, flags),
+                    _ => self.waker.clear(),
+                }
+            }
+            if !self.take_orders(now) {
+                self.save();
+                return Ok(());
+            }
+            while !self.streams.is_full() && self.read_entry(now)? {}
+            self.connect(now);
+            while let Some(row) = self.streams.poll_ready() {
+                self.transmit(now, row);
+            }
+            self.check_acknowledgements(now);
+            self.close_ended();
+            self.publish(now);
+        }
+    }
+
+    fn deadline(&self) -> Instant {
+        let check = if self.unacknowledged.is_empty() { Instant::NEVER } else { self.next_check };
+        let connect = match self.resolution {
+            Some(_) => Instant::NEVER,
+            None => self.streams.next_connect(),
+        };
+        let is_saved = self.cursor.position() == self.streams.position();
+        check.min(connect).min(if is_saved { Instant::NEVER } else { self.next_save })
+    }
+
+    /// False if the head has ended.
+    fn take_orders(&mut self, now: Instant) -> bool {
+        loop {
+            match self.orders.try_recv() {
+                Ok(Order::Limit(limit)) => self.limit = limit,
+                Ok(Order::Confirmed(meter, position)) => {
+                    if let Some(row) = self.streams.handle_down_confirmed(meter, position) {
+                        self.receive(now, row);
+                    }
+                }
+                Err(TryRecvError::Empty) => return true,
+                Err(TryRecvError::Disconnected) => return false,
+            }
+        }
+    }
+
+    /// Reads the next entry of the log. False if there is none.
+    fn read_entry(&mut self, now: Instant) -> Result<bool, RunError> {
+        let Self { deliveries, streams, limit, .. } = self;
+        streams.begin_entry();
+        let is_read =
+            deliveries.next(*limit, |delivery| streams.handle_delivery(now, &delivery))?;
+        streams.end_entry(deliveries.position());
+        Ok(is_read)
+    }
+
+    /// Makes the connections that are due.
+    fn connect(&mut self, now: Instant) {
+        if self.streams.next_connect() > now {
+            return;
+        }
+        let Some(address) = self.resolve() else { return };
+        while let Some((row, identity)) = self.streams.poll_connect(now) {
+            if let Err(error) = self.begin(address, row, &identity) {
+                self.fail_to_connect(now, row, &error.to_string());
+            }
+        }
+    }
+
+    /// The address of the server, once its name is resolved.
+    fn resolve(&mut self) -> Option<SocketAddr> {
+        if self.address.is_some() {
+            return self.address;
+        }
+        let resolution = self
+            .resolution
+            .get_or_insert_with(|| Resolution::start(&self.server, Arc::clone(&self.waker)));
+        match resolution.poll()? {
+            Ok(address) => self.address = Some(address),
+            Err(error) => {
+                let now = self.clock.now();
+                self.resolution = None;
+                if let Some((row, _)) = self.streams.poll_connect(now) {
+                    self.fail_to_connect(now, row, &error);
+                }
+                return None;
+            }
+        }
+        self.resolution = None;
+        self.address
+    }
+
+    fn begin(
+        &mut self,
+        address: SocketAddr,
+        row: u32,
+        identity: &StreamIdentity,
+    ) -> Result<(), gridhaul_linux::Error> {
+        let connection = ServerConnection::begin(address, self.identity, identity)?;
+        let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+        self.poll
+            .add(&connection.socket, Token::Upstream(row), flags)
+            .map_err(gridhaul_linux::Error::call("watching a connection to the server"))?;
+        let index = row as usize;
+        if self.connections.len() <= index {
+            self.connections.resize_with(index + 1, || None);
+        }
+        self.connections[index] = Some(connection);
+        Ok(())
+    }
+
+    fn fail_to_connect(&mut self, now: Instant, row: u32, message: &str) {
+        self.drop_connection(row);
+        let _ = self.streams.handle_unreachable(now, row);
+        // The name may have another address meanwhile.
+        self.address = None;
+        if self.reported != message {
+            self.reported = message.to_owned();
+            let text = format!("server {}: {message}; records stay in the log", self.server);
+            report(Level::Warning, &text);
+        }
+    }
+
+    fn handle_event(&mut self, now: Instant, row: u32, flags: EventFlags) {
+        let Some(Some(connection)) = self.connections.get_mut(row as usize) else { return };
+        if !connection.is_connected {
+            match connection.poll_connected() {
+                Ok(false) => return,
+                Err(error) => return self.fail_to_connect(now, row, &error.to_string()),
+                Ok(true) => self.establish(row),
+            }
+        } else if flags.contains(EventFlags::ERR) {
+            return self.fail(now, row);
+        }
+        self.receive(now, row);
+        self.transmit(now, row);
+    }
+
+    fn establish(&mut self, row: u32) {
+        let position = self.streams.handle_connected(row);
+        let identity = self.streams.identity(row);
+        if let Some(Some(connection)) = self.connections.get_mut(row as usize) {
+            connection.is_connected = true;
+            if let Some((key, identity)) = identity
+                && self.identity == ServerIdentity::ProxyV2
+            {
+                connection.header = proxy_header(key, identity, position);
+            }
+        }
+        if !self.reported.is_empty() {
+            self.reported.clear();
+            report(Level::Notice, &format!("server {}: connected again", self.server));
+        }
+    }
+
+    /// Reads data of the server for a meter, as far as its window permits.
+    fn receive(&mut self, now: Instant, row: u32) {
+        loop {
+            let Some(Some(connection)) = self.connections.get(row as usize) else { return };
+            let Some((meter, shard)) = self.streams.meter(row) else { return };
+            let window = self.streams.down_window(row).min(self.buffer.len());
+            if window == 0 || !connection.is_connected {
+                return;
+            }
+            match meter_socket::read(&connection.socket, &mut self.buffer[..window]) {
+                Ok(None) => return,
+                Ok(Some(0)) => {
+                    self.send(ServerEvent::Fin { meter, shard });
+                    self.streams.handle_server_fin(row);
+                    return;
+                }
+                Ok(Some(length)) => {
+                    if self.streams.handle_down_read(row, length as u64) {
+                        let bytes = self.buffer[..length].to_vec();
+                        self.send(ServerEvent::Data { meter, shard, bytes });
+                    }
+                }
+                Err(_) => return self.fail(now, row),
+            }
+        }
+    }
+
+    fn send(&self, event: ServerEvent) {
+        // If the head has ended, this thread ends as well.
+        let _ = self.events.send(event);
+        self.head.wake();
+    }
+
+    /// Sends as much as the socket accepts.
+    fn transmit(&mut self, now: Instant, row: u32) {
+        if self.try_transmit(row).is_err() {
+            self.fail(now, row);
+        }
+    }
+
+    fn try_transmit(&mut self, row: u32) -> std::io::Result<()> {
+        let Some(Some(connection)) = self.connections.get_mut(row as usize) else { return Ok(()) };
+        if !connection.is_connected || !connection.send_header()? {
+            return Ok(());
+        }
+        loop {
+            let unsent = self.streams.unsent(row);
+            let length = unsent.len();
+            if length == 0 {
+                break;
+            }
+            self.unacknowledged.insert(row);
+            let sent = meter_socket::write(&connection.socket, unsent)?;
+            self.streams.handle_sent(row, sent as u64);
+            if sent < length {
+                return Ok(());
+            }
+        }
+        if self.streams.poll_fin(row) {
+            connection.socket.shutdown(std::net::Shutdown::Write)?;
+        }
+        if self.streams.is_unacknowledged(row) {
+            self.unacknowledged.insert(row);
+        }
+        Ok(())
+    }
+
+    /// A connection has failed after it was established.
+    fn fail(&mut self, now: Instant, row: u32) {
+        if let Some((meter, shard)) = self.streams.meter(row) {
+            self.send(ServerEvent::Reset { meter, shard });
+        }
+        self.drop_connection(row);
+        self.streams.handle_failed(now, row);
+    }
+
+    fn drop_connection(&mut self, row: u32) {
+        self.unacknowledged.remove(&row);
+        if let Some(slot) = self.connections.get_mut(row as usize) {
+            *slot = None;
+        }
+    }
+
+    fn check_acknowledgements(&mut self, now: Instant) {
+        if now < self.next_check {
+            return;
+        }
+        self.next_check = now + ACKNOWLEDGEMENTS;
+        for row in std::mem::take(&mut self.unacknowledged) {
+            let Some(Some(connection)) = self.connections.get(row as usize) else { continue };
+            if let Ok(bytes) = unacknowledged_bytes(&connection.socket) {
+                self.streams.handle_acknowledged(row, bytes);
+            }
+            if self.streams.is_unacknowledged(row) {
+                self.unacknowledged.insert(row);
+            }
+        }
+    }
+
+    /// Closes the connections of streams that have ended.
+    fn close_ended(&mut self) {
+        while let Some((row, meter)) = self.streams.poll_closed() {
+            self.drop_connection(row);
+            self.send(ServerEvent::End { meter });
+        }
+    }
+
+    fn publish(&mut self, now: Instant) {
+        let position = self.streams.position();
+        if self.delivered.swap(position, Ordering::AcqRel) != position {
+            self.head.wake();
+        }
+        if now >= self.next_save {
+            self.next_save = now + SAVE;
+            self.save();
+        }
+    }
+
+    fn save(&mut self) {
+        if let Err(error) = self.cursor.save(self.streams.position()) {
+            report(Level::Error, &format!("saving the delivered position: {error}"));
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Addresses at which clients connect, and the servers behind them.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+
+use gridhaul_linux::{EventFlags, LegOptions, begin_connect, configure_leg, set_transparent};
+use gridhaul_scenario::relay::SplitListener;
+use gridhaul_scenario::units::{Duration, Instant};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::super::listener::listen_with;
+use super::super::poll::{Poll, Token, Waker};
+use super::super::resolver::Resolution;
+use super::super::{Level, RunError, report};
+
+/// Time between two attempts to resolve a name, or to reach a server that is down.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// A listener.
+pub(super) struct ClientAddress {
+    pub name: String,
+    index: u32,
+    address: String,
+    /// `None` while the server of a `connect_first` listener is down.
+    pub socket: Option<Socket>,
+    /// Whether connections wait to be accepted.
+    pub is_ready: bool,
+    pub target: Target,
+    options: LegOptions,
+    probe: Option<Probe>,
+}
+
+/// Where a session connects to.
+#[derive(Debug)]
+pub(super) enum Target {
+    /// The address that the client has chosen.
+    Transparent,
+    Address(SocketAddr),
+    /// A host name.
+    Name {
+        name: String,
+        address: Option<SocketAddr>,
+        resolution: Option<Resolution>,
+        retry_at: Instant,
+    },
+}
+
+/// Checks whether a server accepts connections, before clients are accepted.
+#[derive(Debug)]
+enum Probe {
+    /// The server accepts connections: the listener is open.
+    Up,
+    Waiting(Instant),
+    Connecting(Socket, Instant),
+}
+
+impl ClientAddress {
+    pub(super) fn new(name: &str, index: u32, config: &SplitListener, options: LegOptions) -> Self {
+        let target = match &config.upstream {
+            None => Target::Transparent,
+            Some(upstream) => match upstream.parse() {
+                Ok(address) => Target::Address(address),
+                Err(_) => Target::Name {
+                    name: upstream.clone(),
+                    address: None,
+                    resolution: None,
+                    retry_at: Instant::ZERO,
+                },
+            },
+        };
+        let probe = config.connect_first.then_some(Probe::Waiting(Instant::ZERO));
+        let (name, address) = (name.to_owned(), config.address.clone());
+        Self { name, index, address, socket: None, is_ready: false, target, options, probe }
+    }
+
+    /// Opens the listener unless the server must be reached first.
+    pub(super) fn start(&mut self, poll: &Poll) -> Result<(), RunError> {
+        if self.probe.is_some() { Ok(()) } else { self.listen(poll) }
+    }
+
+    fn listen(&mut self, poll: &Poll) -> Result<(), RunError> {
+        let key = format!("split.listener.{}.address", self.name);
+        let transparent = matches!(self.target, Target::Transparent);
+        let options = &self.options;
+        // Accepted sockets inherit the options. Buffers and MSS take part in the handshake.
+        let socket = listen_with(&key, &self.address, |socket, address| {
+            configure_leg(socket, options)?;
+            if transparent { set_transparent(socket, address) } else { Ok(()) }
+        })?;
+        poll.add(&socket, Token::Listener(self.index), EventFlags::IN | EventFlags::ET)
+            .map_err(gridhaul_linux::Error::call("watching a listener"))?;
+        self.socket = Some(socket);
+        Ok(())
+    }
+
+    /// The address of the server; `None` while it is not known.
+    pub(super) fn server(&self) -> Option<SocketAddr> {
+        match &self.target {
+            Target::Transparent => None,
+            Target::Address(address) => Some(*address),
+            Target::Name { address, .. } => *address,
+        }
+    }
+
+    /// Whether a connection to this address would return to the listener.
+    pub(super) fn is_own(&self, server: SocketAddr) -> bool {
+        let is_local = || UdpSocket::bind((server.ip(), 0)).is_ok();
+        self.address.parse::<SocketAddr>().is_ok_and(|own| {
+            own.port() == server.port()
+                && (own.ip() == server.ip() || own.ip().is_unspecified() && is_local())
+        })
+    }
+
+    /// Whether a client can be accepted and connected.
+    pub(super) fn can_accept(&self) -> bool {
+        self.is_ready && (self.server().is_some() || matches!(self.target, Target::Transparent))
+    }
+
+    /// A connection to the server has failed.
+    pub(super) fn handle_failure(&mut self, now: Instant) {
+        // The server may have moved.
+        if let Target::Name { address, .. } = &mut self.target {
+            *address = None;
+        }
+        if matches!(self.probe, Some(Probe::Up)) {
+            self.probe = Some(Probe::Waiting(now + RETRY));
+            self.socket = None;
+            self.is_ready = false;
+            let message =
+                format!("{}: the server does not accept connections; not listening", self.name);
+            report(Level::Warning, &message);
+        }
+    }
+
+    /// Resolves the name and probes the server if it is time.
+    pub(super) fn advance(&mut self, now: Instant, poll: &Poll, waker: &Arc<Waker>) {
+        if let Target::Name { name, address, resolution, retry_at } = &mut self.target {
+            match resolution.as_ref().map(Resolution::poll) {
+                None if address.is_none() && *retry_at <= now => {
+                    *resolution = Some(Resolution::start(name, Arc::clone(waker)));
+                    *retry_at = now + RETRY;
+                }
+                None | Some(None) => {}
+                Some(Some(Ok(found))) => (*address, *resolution) = (Some(found), None),
+                Some(Some(Err(error))) => {
+                    report(Level::Warning, &format!("{}: {error}", self.name));
+                    *resolution = None;
+                }
+            }
+        }
+        let Some(server) = self.server() else { return };
+        match &self.probe {
+            Some(Probe::Waiting(at)) if *at <= now => {
+                self.probe = Some(match probe(server, poll, self.index) {
+                    Ok(socket) => Probe::Connecting(socket, now + RETRY),
+                    Err(_) => Probe::Waiting(now + RETRY),
+                });
+            }
+            Some(Probe::Connecting(_, until)) if *until <= now => {
+                self.probe = Some(Probe::Waiting(now + RETRY));
+            }
+            _ => {}
+        }
+    }
+
+    /// An event of the probe.
+    pub(super) fn handle_probe(&mut self, now: Instant, poll: &Poll) {
+        let Some(Probe::Connecting(socket, _)) = &self.probe else { return };
+        let is_up = matches!(socket.take_error(), Ok(None)) && socket.peer_addr().is_ok();
+        self.probe = Some(Probe::Waiting(now + RETRY));
+        if !is_up {
+            return;
+        }
+        // Another program may use the address by now; sessions of other listeners continue.
+        if let Err(error) = self.listen(poll) {
+            report(Level::Error, &error.to_string());
+            return;
+        }
+        self.probe = Some(Probe::Up);
+        report(Level::Notice, &format!("{}: the server accepts connections; listening", self.name));
+    }
+
+    /// When [`Self::advance`] must be called again.
+    pub(super) fn deadline(&self) -> Instant {
+        let resolution = match &self.target {
+            Target::Name { address: None, resolution: None, retry_at, .. } => *retry_at,
+            _ => Instant::NEVER,
+        };
+        match &self.probe {
+            Some(Probe::Waiting(at)) if self.server().is_some() => resolution.min(*at),
+            Some(Probe::Connecting(_, until)) => resolution.min(*until),
+            _ => resolution,
+        }
+    }
+}
+
+/// Begins a connection that is closed once it is established.
+fn probe(server: SocketAddr, poll: &Poll, index: u32) -> std::io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(server), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_nonblocking(true)?;
+    begin_connect(&socket, server)?;
+    poll.add(&socket, Token::Upstream(index), EventFlags::OUT | EventFlags::ET)?;
+    Ok(socket)
+}

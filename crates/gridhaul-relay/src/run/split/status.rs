@@ -1,0 +1,67 @@
+//! Status of a split proxy.
+
+use serde_json::{Value, json};
+
+use super::super::management::Question;
+use super::Loop;
+use crate::split::{Leg, SessionEnd};
+
+impl Loop {
+    pub(super) fn answer(&self, question: &Question) -> Value {
+        if question.path() == "/meters" {
+            return json!({ "connections": self.connection_list() });
+        }
+        let connections = || self.connections.iter().flatten();
+        let resets: serde_json::Map<String, Value> = SessionEnd::ALL
+            .iter()
+            .map(|cause| (cause.name().to_owned(), self.counters.resets[*cause as usize].into()))
+            .collect();
+        let connecting = connections().filter(|it| !it.session.is_connected()).count();
+        let half_closed = connections().filter(|it| it.session.is_half_closed()).count();
+        let pending: u64 = connections()
+            .flat_map(|it| Leg::BOTH.map(|leg| u64::from(it.session.from(leg).pending())))
+            .sum();
+        let listening = self.listeners.iter().filter(|listener| listener.socket.is_some()).count();
+        json!({
+            "role": "split proxy",
+            "name": self.name,
+            "connections_count": self.open,
+            "connections_max_count": self.open_max,
+            "connecting_count": connecting,
+            "half_closed_count": half_closed,
+            "listeners_count": self.listeners.len(),
+            "listeners_open_count": listening,
+            "accepted_count": self.counters.accepted,
+            "refused_count": self.counters.refused,
+            "to_servers_byte": self.counters.transferred[Leg::Client as usize],
+            "to_clients_byte": self.counters.transferred[Leg::Server as usize],
+            "pending_byte": pending,
+            "memory_byte": self.shared.memory,
+            "memory_max_byte": self.shared.memory_max,
+            "pipes_count": self.shared.pipes.in_use(),
+            "pipes_max_count": self.shared.pipes.count_max(),
+            "resets_count": resets,
+        })
+    }
+
+    fn connection_list(&self) -> Vec<Value> {
+        let connections = self.connections.iter().flatten();
+        connections
+            .map(|connection| {
+                let session = &connection.session;
+                let (client, server) = (session.from(Leg::Client), session.from(Leg::Server));
+                json!({
+                    "listener": self.listeners[usize::from(connection.listener)].name,
+                    "client": connection.peer(Leg::Client),
+                    "server": connection.peer(Leg::Server),
+                    "to_server_byte": client.transferred(),
+                    "to_client_byte": server.transferred(),
+                    "pending_to_server_byte": client.pending(),
+                    "pending_to_client_byte": server.pending(),
+                    "client_has_closed": client.is_ended(),
+                    "server_has_closed": server.is_ended(),
+                })
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,171 @@
+//! Certificates and keys of TLS 1.3 (RFC 8446), from PEM files (RFC 7468).
+
+use std::path::Path;
+use std::sync::Arc;
+
+use gridhaul_scenario::relay::{Collector, HeadTls, MeterTls};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use thiserror::Error;
+
+/// A file of TLS cannot be used.
+#[derive(Debug, Error)]
+#[error("{key}: {file}: {reason}\n  help: {remedy}")]
+pub struct TlsError {
+    key: String,
+    file: String,
+    reason: String,
+    remedy: &'static str,
+}
+
+/// How a collector connects to its head with TLS.
+#[derive(Debug, Clone)]
+pub(super) struct UpstreamTlsConfig {
+    pub config: Arc<ClientConfig>,
+    pub name: ServerName<'static>,
+}
+
+/// Files of one table of the configuration.
+struct Files<'a> {
+    key: &'a str,
+    folder: &'a Path,
+}
+
+/// TLS with meters. `key` is the table of the configuration.
+pub(super) fn meters(
+    key: &str,
+    tls: &MeterTls,
+    folder: &Path,
+) -> Result<Arc<ServerConfig>, TlsError> {
+    let files = Files { key, folder };
+    let authorities = tls.client_authorities.as_deref();
+    let clients = authorities.map(|file| files.authorities("client_authorities", file));
+    let is_optional = tls.client_certificate_optional;
+    files.server(&tls.certificate, &tls.key, clients.transpose()?, is_optional)
+}
+
+/// TLS of a head with its collectors, which must have certificates.
+pub(super) fn head(tls: &HeadTls, folder: &Path) -> Result<Arc<ServerConfig>, TlsError> {
+    let files = Files { key: "head.tls", folder };
+    let authorities = files.authorities("authorities", &tls.authorities)?;
+    files.server(&tls.certificate, &tls.key, Some(authorities), false)
+}
+
+/// TLS of a collector with its head, if the configuration has it.
+pub(super) fn upstream(
+    collector: &Collector,
+    folder: &Path,
+) -> Result<Option<UpstreamTlsConfig>, TlsError> {
+    let Some(tls) = &collector.tls else { return Ok(None) };
+    let files = Files { key: "aggregate.tls", folder };
+    let host = collector.upstream.rsplit_once(':').map_or("", |(host, _)| host);
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let name = tls.server_name.as_deref().unwrap_or(host);
+    let name = ServerName::try_from(name.to_owned()).map_err(|error| {
+        files.error("server_name", name, error, "write the name in the certificate of the head")
+    })?;
+    let (chain, key) = files.own(&tls.certificate, &tls.key)?;
+    let config = ClientConfig::builder_with_provider(provider())
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .map_err(|error| files.error("key", &tls.key, error, INVALID))?
+        .with_root_certificates(files.authorities("authorities", &tls.authorities)?)
+        .with_client_auth_cert(chain, key)
+        .map_err(|error| files.error("key", &tls.key, error, MISMATCH))?;
+    Ok(Some(UpstreamTlsConfig { config: Arc::new(config), name }))
+}
+
+const UNREADABLE: &str =
+    "the file must exist, and the user of the relay must be permitted to read it";
+const INVALID: &str = "write a PEM file, such as openssl makes";
+const MISMATCH: &str = "certificate and key must belong to each other";
+
+fn provider() -> Arc<rustls::crypto::CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}
+
+impl Files<'_> {
+    fn error(
+        &self,
+        key: &str,
+        file: &str,
+        reason: impl std::fmt::Display,
+        remedy: &'static str,
+    ) -> TlsError {
+        let (key, reason) = (format!("{}.{key}", self.key), reason.to_string());
+        TlsError { key, file: file.to_owned(), reason, remedy }
+    }
+
+    fn read(&self, key: &str, file: &str) -> Result<Vec<u8>, TlsError> {
+        let read = std::fs::read(self.folder.join(file));
+        read.map_err(|error| self.error(key, file, error, UNREADABLE))
+    }
+
+    fn certificates(
+        &self,
+        key: &str,
+        file: &str,
+    ) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+        let text = self.read(key, file)?;
+        let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+        match found {
+            Ok(found) if found.is_empty() => {
+                Err(self.error(key, file, "the file has no certificate", INVALID))
+            }
+            other => other.map_err(|error| self.error(key, file, error, INVALID)),
+        }
+    }
+
+    fn own(
+        &self,
+        certificate: &str,
+        key: &str,
+    ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsError> {
+        let chain = self.certificates("certificate", certificate)?;
+        let private = PrivateKeyDer::from_pem_slice(&self.read("key", key)?)
+            .map_err(|error| self.error("key", key, error, INVALID))?;
+        Ok((chain, private))
+    }
+
+    fn authorities(&self, key: &str, file: &str) -> Result<RootCertStore, TlsError> {
+        let mut store = RootCertStore::empty();
+        for certificate in self.certificates(key, file)? {
+            store.add(certificate).map_err(|error| self.error(key, file, error, INVALID))?;
+        }
+        Ok(store)
+    }
+
+    fn server(
+        &self,
+        certificate: &str,
+        key: &str,
+        clients: Option<RootCertStore>,
+        is_optional: bool,
+    ) -> Result<Arc<ServerConfig>, TlsError> {
+        let (chain, private) = self.own(certificate, key)?;
+        let builder = ServerConfig::builder_with_provider(provider())
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .map_err(|error| self.error("key", key, error, INVALID))?;
+        let builder = match clients {
+            None => builder.with_no_client_auth(),
+            Some(store) => {
+                let verifier =
+                    WebPkiClientVerifier::builder_with_provider(Arc::new(store), provider());
+                let verifier =
+                    if is_optional { verifier.allow_unauthenticated() } else { verifier };
+                let verifier = verifier
+                    .build()
+                    .map_err(|error| self.error("authorities", certificate, error, INVALID))?;
+                builder.with_client_cert_verifier(verifier)
+            }
+        };
+        let mut config = builder
+            .with_single_cert(chain, private)
+            .map_err(|error| self.error("key", key, error, MISMATCH))?;
+        // Sessions are not resumed: their state would grow with the number of meters.
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.send_tls13_tickets = 0;
+        Ok(Arc::new(config))
+    }
+}

@@ -1,0 +1,100 @@
+//! Which connections are accepted: PROXY header, allow list, limits per source, slow peers, many meters.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::thread;
+use std::time::Duration;
+
+use gridhaul_relay::protocol::ProxyHeader;
+
+use crate::cases::connect;
+use crate::ledger;
+use crate::relays::{Relays, Role};
+
+fn refused(relays: &Relays, cause: &str) -> u64 {
+    relays.ask(Role::Collector, "/status").unwrap()["refused_count"][cause].as_u64().unwrap()
+}
+
+fn header(from: &str) -> Vec<u8> {
+    let addresses = Some((from.parse().unwrap(), "192.0.2.100:4059".parse().unwrap()));
+    let mut bytes = Vec::new();
+    ProxyHeader { addresses, ..ProxyHeader::default() }.write(&mut bytes);
+    bytes
+}
+
+#[test]
+fn a_proxy_header_states_the_address_of_the_meter() {
+    let mut relays = Relays::new("local", "handshake_limit = \"500 ms\"");
+    relays.configure(Role::Collector, "proxy_protocol = true");
+    relays.start(Role::Head);
+    relays.start(Role::Collector);
+    let mut socket = connect(&relays);
+    // In pieces, the last of which has data as well.
+    let header = header("192.0.2.7:5000");
+    for piece in [&header[..5], &header[5..20]] {
+        socket.write_all(piece).unwrap();
+        thread::sleep(Duration::from_millis(30));
+    }
+    socket.write_all(&[&header[20..], b"data\n"].concat()).unwrap();
+    socket.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(socket.read(&mut [0; 1]).unwrap(), 0);
+    relays.wait_until_delivered();
+    let lines = fs::read_to_string(relays.messages()).unwrap();
+    assert!(lines.contains("192.0.2.7:5000"), "{lines}");
+    let lengths = ledger::read(&relays.messages(), |_, _, text| assert_eq!(text, "data\n"));
+    assert_eq!(lengths.len(), 1);
+    let mut other = connect(&relays);
+    other.write_all(b"data without a header\n").unwrap();
+    assert!(other.read(&mut [0; 1]).is_err(), "RST");
+    assert_eq!(refused(&relays, "proxy_header"), 1);
+    // A peer that sends half of a header is reset in time.
+    let mut slow = connect(&relays);
+    slow.write_all(&header[..10]).unwrap();
+    assert!(slow.read(&mut [0; 1]).is_err(), "RST");
+    assert_eq!(refused(&relays, "handshake_limit"), 1);
+}
+
+#[test]
+fn an_allow_list_and_a_limit_per_source_refuse_connections() {
+    let mut relays = Relays::new("local", "connections_per_source = 3");
+    relays.configure(Role::Collector, "allow = [\"127.0.0.0/8\"]");
+    relays.start(Role::Collector);
+    let mut open: Vec<TcpStream> = (0..3).map(|_| connect(&relays)).collect();
+    relays.wait_until("three meters are connected", |relays| {
+        relays.ask(Role::Collector, "/status").unwrap()["meters_count"] == 3
+    });
+    assert!(connect(&relays).read(&mut [0; 1]).is_err(), "RST");
+    assert_eq!(refused(&relays, "source_limit"), 1);
+    // A place becomes free.
+    open[0].shutdown(Shutdown::Write).unwrap();
+    assert_eq!(open[0].read(&mut [0; 1]).unwrap(), 0);
+    let mut socket = connect(&relays);
+    socket.write_all(b"data\n").unwrap();
+    socket.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(socket.read(&mut [0; 1]).unwrap(), 0);
+
+    let mut relays = Relays::new("local", "");
+    relays.configure(Role::Collector, "allow = [\"192.0.2.0/24\", \"2001:db8::/32\"]");
+    relays.start(Role::Collector);
+    assert!(connect(&relays).read(&mut [0; 1]).is_err(), "RST");
+    assert_eq!(refused(&relays, "allow_list"), 1);
+}
+
+#[test]
+fn a_full_log_refuses_new_meters() {
+    let mut relays = Relays::new("memory", "memory = \"2 MB\"\nwhen_full = \"refuse_new\"");
+    relays.start(Role::Collector);
+    // Several meters, each of which has a share of the second half.
+    let sockets: Vec<TcpStream> = (0..8).map(|_| connect(&relays)).collect();
+    for socket in &sockets {
+        socket.set_write_timeout(Some(Duration::from_millis(100))).unwrap();
+        let mut socket = socket;
+        while socket.write(&[b'x'; 20_000]).is_ok() {}
+    }
+    relays.wait_until("a meter is refused", |relays| {
+        drop(TcpStream::connect(relays.meters));
+        refused(relays, "log_full") > 0
+    });
+    drop(sockets);
+}

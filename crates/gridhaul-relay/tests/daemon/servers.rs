@@ -1,0 +1,263 @@
+//! Delivery to a TCP server: restored connections, replies, and failures of the server.
+
+use std::collections::BTreeMap;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use gridhaul_relay::protocol::ProxyHeader;
+
+use crate::relays::{Relays, Role, free_address};
+
+/// What a server has received on one connection.
+#[derive(Debug, Clone, Default)]
+struct Received {
+    peer: Option<SocketAddr>,
+    offset: u64,
+    data: Vec<u8>,
+    /// FIN has arrived.
+    is_complete: bool,
+    /// RST has arrived.
+    is_reset: bool,
+}
+
+type Connections = Arc<Mutex<Vec<Received>>>;
+
+/// Accepts connections that begin with a PROXY header, and answers each line with the same line in capitals.
+fn serve(address: SocketAddr) -> Connections {
+    let connections: Connections = Arc::default();
+    let listener = TcpListener::bind(address).unwrap();
+    let all = Arc::clone(&connections);
+    thread::spawn(move || {
+        for socket in listener.incoming().map_while(Result::ok) {
+            let all = Arc::clone(&all);
+            thread::spawn(move || answer(socket, &all));
+        }
+    });
+    connections
+}
+
+fn answer(mut socket: TcpStream, all: &Connections) {
+    socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let mut bytes = Vec::new();
+    let mut buffer = [0; 4_096];
+    let mut index = None;
+    loop {
+        let length = match socket.read(&mut buffer) {
+            Ok(length) => length,
+            Err(error) => {
+                let is_reset = error.kind() == ErrorKind::ConnectionReset;
+                if let Some(index) = index {
+                    let known: &mut Received = &mut all.lock().unwrap()[index];
+                    known.is_reset = is_reset;
+                }
+                return;
+            }
+        };
+        bytes.extend_from_slice(&buffer[..length]);
+        if index.is_none()
+            && let Some((header, consumed)) = ProxyHeader::read(&bytes).unwrap()
+        {
+            bytes.drain(..consumed);
+            let mut all = all.lock().unwrap();
+            index = Some(all.len());
+            all.push(Received {
+                peer: header.addresses.map(|(from, _)| from),
+                offset: header.stream_offset.unwrap(),
+                ..Received::default()
+            });
+        }
+        let Some(index) = index else { continue };
+        let reply = bytes.to_ascii_uppercase();
+        {
+            let known = &mut all.lock().unwrap()[index];
+            known.data.append(&mut bytes);
+            known.is_complete |= length == 0;
+        }
+        // A meter that was reset accepts nothing.
+        let _ = socket.write_all(&reply);
+        if length == 0 {
+            let _ = socket.shutdown(Shutdown::Write);
+            return;
+        }
+    }
+}
+
+fn relays(tier: &str, replies: bool, server: SocketAddr) -> Relays {
+    let deliver = format!("deliver.tcp.server = \"{server}\"");
+    Relays::with_delivery(tier, &format!("replies = {replies}"), &deliver)
+}
+
+fn connect(relays: &Relays) -> TcpStream {
+    let socket = TcpStream::connect(relays.meters).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    socket
+}
+
+#[test]
+fn requests_and_replies_pass_both_relays() {
+    for tier in ["memory", "local", "server"] {
+        let server = free_address();
+        let received = serve(server);
+        let mut relays = relays(tier, true, server);
+        relays.start(Role::Head);
+        relays.start(Role::Collector);
+        let mut socket = connect(&relays);
+        let peer = socket.local_addr().unwrap();
+        let mut reply = [0; 6];
+        for _ in 0..3 {
+            socket.write_all(b"hello\n").unwrap();
+            socket.read_exact(&mut reply).unwrap();
+            assert_eq!(&reply, b"HELLO\n", "{tier}");
+        }
+        // Without progress, the relays wake only to probe each other, every 10 s.
+        socket.set_read_timeout(Some(Duration::from_secs(8))).unwrap();
+        // More than the window of a meter, which does not read meanwhile.
+        let long = vec![b'x'; 100_000];
+        socket.write_all(&long).unwrap();
+        socket.shutdown(Shutdown::Write).unwrap();
+        let mut rest = Vec::new();
+        socket.read_to_end(&mut rest).unwrap();
+        assert!(rest.iter().all(|&byte| byte == b'X'), "{tier}");
+        assert_eq!(rest.len(), 100_000, "{tier}: FIN follows the last byte of the server");
+        let all = received.lock().unwrap();
+        assert_eq!((all.len(), all[0].peer, all[0].offset), (1, Some(peer), 0), "{tier}");
+        assert!(all[0].is_complete, "{tier}");
+    }
+}
+
+#[test]
+fn records_wait_for_a_server_that_is_down() {
+    let server = free_address();
+    let mut relays = relays("local", false, server);
+    relays.start(Role::Head);
+    relays.start(Role::Collector);
+    let mut peers = BTreeMap::new();
+    for number in 0..20 {
+        let mut socket = connect(&relays);
+        let text = format!("message {number}\n");
+        socket.write_all(text.as_bytes()).unwrap();
+        socket.shutdown(Shutdown::Write).unwrap();
+        assert_eq!(socket.read(&mut [0; 1]).unwrap(), 0, "stored, so FIN is answered");
+        peers.insert(socket.local_addr().unwrap(), text);
+    }
+    relays.wait_until("the head has everything", |relays| {
+        relays.ask(Role::Collector, "/status").is_some_and(|it| it["backlog_byte"] == 0)
+    });
+    let backlog = relays.ask(Role::Head, "/status").unwrap()["backlog_byte"].as_u64().unwrap();
+    assert!(backlog > 0, "the server has confirmed nothing");
+    let received = serve(server);
+    relays.wait_until_delivered();
+    let all = received.lock().unwrap();
+    let found: BTreeMap<SocketAddr, String> = all
+        .iter()
+        .map(|it| (it.peer.unwrap(), String::from_utf8(it.data.clone()).unwrap()))
+        .collect();
+    assert_eq!((all.len(), found), (20, peers), "each stream once");
+    assert!(all.iter().all(|it| it.is_complete));
+}
+
+#[test]
+fn a_reset_of_the_meter_is_a_reset_at_the_server() {
+    let server = free_address();
+    let received = serve(server);
+    let mut relays = relays("memory", true, server);
+    relays.start(Role::Head);
+    relays.start(Role::Collector);
+    let socket = socket2::Socket::from(connect(&relays));
+    (&socket).write_all(b"partial").unwrap();
+    relays.wait_until("the data has arrived", |_| {
+        received.lock().unwrap().first().is_some_and(|it| it.data == b"partial")
+    });
+    socket.set_linger(Some(Duration::ZERO)).unwrap();
+    drop(socket);
+    relays.wait_until("the server is reset", |_| received.lock().unwrap()[0].is_reset);
+    assert!(
+        !received.lock().unwrap()[0].is_complete,
+        "FIN would state that the stream is complete"
+    );
+}
+
+#[test]
+fn a_server_that_resets_a_connection_resets_the_meter() {
+    let server = free_address();
+    let listener = TcpListener::bind(server).unwrap();
+    let mut relays = relays("local", true, server);
+    relays.start(Role::Head);
+    relays.start(Role::Collector);
+    let mut socket = connect(&relays);
+    socket.write_all(b"request\n").unwrap();
+    let (mut first, _) = listener.accept().unwrap();
+    first.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let mut received = Vec::new();
+    while !received.ends_with(b"request\n") {
+        let mut buffer = [0; 1_000];
+        let length = first.read(&mut buffer).unwrap();
+        received.extend_from_slice(&buffer[..length]);
+    }
+    let first = socket2::Socket::from(first);
+    first.set_linger(Some(Duration::ZERO)).unwrap();
+    drop(first);
+    let error = socket.read(&mut [0; 1]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+}
+
+#[test]
+fn a_killed_head_continues_every_stream_without_a_gap() {
+    let server = free_address();
+    let received = serve(server);
+    let mut relays = relays("local", false, server);
+    relays.start(Role::Head);
+    relays.start(Role::Collector);
+    let mut sockets: Vec<TcpStream> = (0..8).map(|_| connect(&relays)).collect();
+    let mut sent: BTreeMap<SocketAddr, Vec<u8>> = BTreeMap::new();
+    for round in 0..30 {
+        for (index, socket) in sockets.iter_mut().enumerate() {
+            let line = format!("meter {index} round {round}\n");
+            socket.write_all(line.as_bytes()).unwrap();
+            let all = sent.entry(socket.local_addr().unwrap()).or_default();
+            all.extend_from_slice(line.as_bytes());
+        }
+        if round % 10 == 5 {
+            relays.kill(Role::Head);
+            relays.start(Role::Head);
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    for mut socket in sockets {
+        socket.shutdown(Shutdown::Write).unwrap();
+        assert_eq!(socket.read(&mut [0; 1]).unwrap(), 0);
+    }
+    relays.wait_until_delivered();
+    let all = received.lock().unwrap();
+    for (peer, expected) in &sent {
+        let mut covered = 0;
+        let mut pieces: Vec<&Received> = all.iter().filter(|it| it.peer == Some(*peer)).collect();
+        pieces.sort_by_key(|it| it.offset);
+        for piece in pieces {
+            let (start, end) = (piece.offset as usize, piece.offset as usize + piece.data.len());
+            assert!(start <= covered, "a gap from {covered} to {start}");
+            assert_eq!(piece.data, expected[start..end], "the bytes of this position");
+            assert!(
+                start == 0 || expected[start - 1] == b'\n',
+                "a connection begins with a message, not at {start}"
+            );
+            covered = covered.max(end);
+        }
+        assert_eq!(covered, expected.len());
+        assert!(all.iter().any(|it| it.peer == Some(*peer) && it.is_complete));
+    }
+}
+
+#[test]
+fn a_head_without_servers_refuses_collectors_that_wait_for_replies() {
+    let mut relays = Relays::new("memory", "replies = true");
+    relays.start(Role::Head);
+    relays.start(Role::Collector);
+    relays.wait_until("the head has refused", |relays| {
+        let status = relays.ask(Role::Collector, "/status");
+        status.is_some_and(|it| it["upstream_failures_count"].as_u64() > Some(0))
+    });
+}

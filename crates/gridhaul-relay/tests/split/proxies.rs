@@ -1,0 +1,171 @@
+//! Proxies as processes: the relay, and the programs that it is compared with.
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A program that forwards each connection over a connection of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Split,
+    Haproxy,
+    Nginx,
+    /// With `proxy_half_close on`, which is not the default.
+    NginxHalfClose,
+    Socat,
+}
+
+impl Kind {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Split => "split",
+            Self::Haproxy => "HAProxy",
+            Self::Nginx => "nginx",
+            Self::NginxHalfClose => "nginx, half-close on",
+            Self::Socat => "socat",
+        }
+    }
+
+    /// The program of a peer, if it is installed.
+    fn path(self) -> Option<PathBuf> {
+        let name = match self {
+            Self::Split => return None,
+            Self::Haproxy => "haproxy",
+            Self::Nginx | Self::NginxHalfClose => "nginx",
+            Self::Socat => "socat",
+        };
+        let folders = ["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"];
+        folders.iter().map(|folder| Path::new(folder).join(name)).find(|path| path.is_file())
+    }
+
+    pub(crate) fn is_installed(self) -> bool {
+        self == Self::Split || self.path().is_some()
+    }
+}
+
+/// An address that no program uses: of the loopback network, with an IP address of its own, so that neither other tests nor
+/// the source ports of connections use it.
+pub(crate) fn free_address() -> SocketAddr {
+    listen().local_addr().unwrap()
+}
+
+/// A server at such an address.
+pub(crate) fn listen() -> TcpListener {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let process = std::process::id();
+    let host =
+        127 << 24 | (64 + (process >> 6) % 128) << 16 | (process % 64) << 10 | (count % 1_022 + 1);
+    TcpListener::bind((Ipv4Addr::from(host), 0)).unwrap()
+}
+
+/// A running proxy.
+pub(crate) struct Proxy {
+    pub clients: SocketAddr,
+    pub management: SocketAddr,
+    pub child: Child,
+    _folder: tempfile::TempDir,
+}
+
+impl Proxy {
+    /// Starts a proxy to `server`, and waits until it listens. `relay` is the program of the relay, `keys` are
+    /// further keys of the table `split`.
+    pub(crate) fn start(kind: Kind, relay: &Path, server: SocketAddr, keys: &str) -> Self {
+        Self::start_with(kind, relay, &format!("upstream = \"{server}\""), server, keys)
+    }
+
+    /// The same with the keys of the listener.
+    pub(crate) fn start_with(
+        kind: Kind,
+        relay: &Path,
+        listener: &str,
+        server: SocketAddr,
+        keys: &str,
+    ) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (clients, management) = (free_address(), free_address());
+        let file = folder.path().join("config");
+        let half_close = if kind == Kind::NginxHalfClose { "proxy_half_close on;" } else { "" };
+        let text = match kind {
+            Kind::Split => format!(
+                "name = \"split\"\nmanagement.address = \"{management}\"\n[split]\n{keys}\n\
+                 [split.listener.meters]\naddress = \"{clients}\"\n{listener}\n"
+            ),
+            Kind::Haproxy => format!(
+                "global\n maxconn 9000\ndefaults\n mode tcp\n timeout connect 5s\n timeout client 60s\n \
+                 timeout server 60s\n maxconn 9000\nlisten meters\n bind {clients}\n server upstream {server}\n"
+            ),
+            Kind::Nginx | Kind::NginxHalfClose => format!(
+                "load_module /usr/lib/nginx/modules/ngx_stream_module.so;\ndaemon off;\nmaster_process off;\n\
+                 pid {0}/pid;\nerror_log {0}/error crit;\nworker_rlimit_nofile 20000;\n\
+                 events {{ worker_connections 19900; }}\n\
+                 stream {{ server {{ listen {clients} backlog=4096; proxy_pass {server}; {half_close} }} }}\n",
+                folder.path().display()
+            ),
+            Kind::Socat => String::new(),
+        };
+        fs::write(&file, text).unwrap();
+        let mut command = Command::new(kind.path().unwrap_or_else(|| relay.to_owned()));
+        match kind {
+            Kind::Split => command.arg("run").arg(&file),
+            Kind::Haproxy => command.arg("-q").arg("-db").arg("-f").arg(&file),
+            Kind::Nginx | Kind::NginxHalfClose => command.arg("-c").arg(&file),
+            Kind::Socat => {
+                let listen =
+                    format!("TCP-LISTEN:{},bind={},fork,reuseaddr", clients.port(), clients.ip());
+                command.args(["-b", "65536"]).arg(listen).arg(format!("TCP:{server}"))
+            }
+        };
+        let errors = folder.path().join("errors");
+        let stderr = fs::File::create(&errors).unwrap();
+        // A group of its own, because some peers have processes of their own.
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr).process_group(0);
+        let child = command.spawn().unwrap();
+        let mut proxy = Self { clients, management, child, _folder: folder };
+        let begun = Instant::now();
+        while !listener.contains("connect_first") && !is_listening(clients) {
+            let ended = proxy.child.try_wait().unwrap();
+            if ended.is_some() || begun.elapsed() > Duration::from_secs(30) {
+                let text = fs::read_to_string(&errors).unwrap();
+                panic!("{} does not listen at {clients}, {ended:?}: {text}", kind.name());
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        proxy
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        let group = format!("-{}", self.child.id());
+        let _ = Command::new("kill").args(["-9", "--", &group]).stderr(Stdio::null()).status();
+        let _ = self.child.wait();
+    }
+}
+
+/// Whether a socket listens at an address, without a connection, which the server would see.
+pub(crate) fn is_listening(address: SocketAddr) -> bool {
+    const LISTEN: &str = "0A";
+    let IpAddr::V4(ip) = address.ip() else { return false };
+    // Network byte order, read as a number of this machine.
+    let local = format!("{:08X}:{:04X}", u32::from_ne_bytes(ip.octets()), address.port());
+    let sockets = fs::read_to_string("/proc/net/tcp").unwrap();
+    sockets.lines().any(|line| {
+        let fields: Vec<_> = line.split_whitespace().collect();
+        fields.len() > 3 && fields[1] == local && fields[3] == LISTEN
+    })
+}
+
+/// Waits until a condition holds.
+pub(crate) fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !condition() {
+        assert!(begun.elapsed() < Duration::from_secs(30), "waiting until {what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
