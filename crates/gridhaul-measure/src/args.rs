@@ -1,11 +1,16 @@
 //! Arguments of the program.
 
-use std::net::SocketAddr;
+mod connection;
+mod value_parsers;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use gridhaul_measure::method::HEADER_BYTES;
 use gridhaul_scenario::units::Duration;
+
+use value_parsers::{duration, message_bytes, ppm, rate, share, signed_nanos, values};
+
+pub(crate) use connection::ConnectionArgs;
 
 /// Measure power-grid protocols message by message
 #[derive(Debug, Parser)]
@@ -14,6 +19,7 @@ use gridhaul_scenario::units::Duration;
   0  success
   1  the run ended early, or a fault occurred; the messages until then are counted
   2  invalid input or usage: the message names the remedy
+  3  the application class of --class is not met, or the messages do not decide it
 130  interrupted (Ctrl-C, SIGTERM); the messages until then are counted")]
 pub(crate) struct Cli {
     /// The measurement.
@@ -24,23 +30,33 @@ pub(crate) struct Cli {
 /// The measurements.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Print what becomes of bit errors above and below checksums: rejected, without effect, or silently wrong
+    Corruption(CorruptionArgs),
     /// Print the bytes of a message by layer: Table 5 of RESERVE D4.6 beside formulas, and other protocols
     Efficiency(EfficiencyArgs),
     /// Measure the latency of messages at a constant rate
     Latency(RunArgs),
     /// Interrupt all links of a scenario for a time, and measure the recovery
     Outage(OutageArgs),
+    /// Search the highest rate that a protocol sustains, and verify it
+    Rate(RateArgs),
     /// Count lost, duplicated, reordered and corrupt messages at a constant rate
     Reliability(RunArgs),
+    /// Measure the figures of RESERVE D4.6 on emulated systems, and check its statements; about 20 minutes
+    Reserve(ReserveArgs),
+    /// Estimate offset, drift and a step of a clock that are injected, over a network
+    Sync(SyncArgs),
 }
 
 impl Command {
     /// Whether the command makes network namespaces.
     pub(crate) const fn needs_namespaces(&self) -> bool {
         match self {
-            Self::Latency(args) | Self::Reliability(args) => args.scenario.is_some(),
-            Self::Efficiency(_) => false,
-            Self::Outage(_) => true,
+            Self::Latency(args) | Self::Reliability(args) => args.common.place.is_emulated(),
+            Self::Rate(args) => args.common.place.is_emulated(),
+            Self::Sync(args) => args.place.is_emulated(),
+            Self::Corruption(_) | Self::Efficiency(_) => false,
+            Self::Outage(_) | Self::Reserve(_) => true,
         }
     }
 }
@@ -66,44 +82,90 @@ pub(crate) enum ProtocolName {
     Udp,
     /// MQTT 3.1.1 through a broker
     Mqtt,
+    /// MQTT 5.0 through a broker
+    Mqtt5,
+    /// AMQP 0-9-1 through a broker
+    #[value(name = "amqp-0-9-1")]
+    Amqp091,
+    /// AMQP 1.0 through a broker
+    #[value(name = "amqp-1.0")]
+    Amqp10,
+    /// Modbus/TCP: a client writes registers of a server
+    ModbusTcp,
+    /// IEC 60870-5-104: spontaneous measured values with time tag
+    #[value(name = "iec-104")]
+    Iec104,
+    /// DNP3: events of an outstation, unsolicited or polled
+    Dnp3,
+    /// Synchrophasors of IEEE C37.118.2 over TCP
+    #[value(name = "c37.118")]
+    C37118,
+    /// ZeroMQ (ZMTP 3.0): PUSH and PULL
+    Zeromq,
+    /// ZeroMQ (ZMTP 3.0): PUB and SUB
+    ZeromqPubSub,
+    /// Scalability Protocols of nanomsg and nng: PUSH and PULL
+    Nanomsg,
+    /// Sampled Values (IEC 61850-9-2) over Ethernet
+    Sv,
+    /// GOOSE (IEC 61850-8-1) over Ethernet: each message is an event
+    Goose,
 }
 
-/// Whether Nagle's algorithm is off, and where.
+impl ProtocolName {
+    /// Whether messages pass through a broker.
+    pub(crate) const fn has_broker(self) -> bool {
+        matches!(self, Self::Mqtt | Self::Mqtt5 | Self::Amqp091 | Self::Amqp10)
+    }
+}
+
+/// An end of the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Nodelay {
-    /// Off at clients and broker
-    Both,
-    /// Off at the clients, on at the broker
-    Clients,
-    /// Off at the broker, on at the clients
-    Broker,
-    /// On at clients and broker
-    None,
+pub(crate) enum SubscriberEnd {
+    /// The end of the publisher: messages pass the network twice
+    From,
+    /// The end of the broker: messages pass the network once
+    To,
 }
 
-/// Arguments of a run at a constant rate.
+/// The network of a measurement.
 #[derive(Debug, Args)]
-pub(crate) struct RunArgs {
-    /// Protocol under test
-    #[arg(value_enum)]
-    pub(crate) protocol: ProtocolName,
-
+pub(crate) struct PlaceArgs {
     /// Scenario file whose network is emulated; without it the messages stay on this machine
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "system")]
     pub(crate) scenario: Option<PathBuf>,
+
+    /// Emulated network by name: ethernet, 5g-ready, 5g-prototype, private-lte, gprs, plc-narrowband or plc-broadband
+    #[arg(long, value_name = "NAME")]
+    pub(crate) system: Option<String>,
 
     /// Flow of the scenario between whose ends the messages pass; the first one by default. A broker is at its `to` end,
     /// publisher and subscriber are at its `from` end
     #[arg(long, value_name = "NAME", requires = "scenario")]
     pub(crate) flow: Option<String>,
 
-    /// Messages per second
-    #[arg(long, default_value_t = 100.0, value_parser = rate)]
-    pub(crate) rate: f64,
+    /// End of the subscriber of a protocol with a broker
+    #[arg(long, value_enum, default_value = "from")]
+    pub(crate) subscriber: SubscriberEnd,
+}
 
-    /// Messages after the warm-up, which is one second or 100 messages, whichever is longer
-    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) messages: u64,
+impl PlaceArgs {
+    /// Whether the network is emulated.
+    pub(crate) const fn is_emulated(&self) -> bool {
+        self.scenario.is_some() || self.system.is_some()
+    }
+}
+
+/// A protocol, its network and its messages.
+#[derive(Debug, Args)]
+pub(crate) struct ProtocolArgs {
+    /// Protocol under test
+    #[arg(value_enum)]
+    pub(crate) protocol: ProtocolName,
+
+    /// The network.
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
 
     /// Bytes of a message, with a header of 16 B
     #[arg(long, default_value_t = 132, value_parser = message_bytes)]
@@ -117,25 +179,53 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "NUMBER")]
     pub(crate) processor: Option<usize>,
 
-    /// Settings of MQTT.
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// No progress on standard error
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+
+    /// Settings of brokers and connections.
     #[command(flatten)]
-    pub(crate) mqtt: MqttArgs,
+    pub(crate) connection: ConnectionArgs,
+
+    /// Settings of Sampled Values and GOOSE.
+    #[command(flatten)]
+    pub(crate) frames: FrameArgs,
+}
+
+/// Arguments of a run at a constant rate.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// Messages per second
+    #[arg(long, default_value_t = 100.0, value_parser = rate)]
+    pub(crate) rate: f64,
+
+    /// Messages after the warm-up, which is one second or 100 messages, whichever is longer
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) messages: u64,
 
     /// Folder for the log of the messages (Parquet), the summary (JSON), the chart and the log of the broker
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 
-    /// Print the summary as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-
     /// Do not measure the floor, the latency of the null protocol
     #[arg(long)]
     pub(crate) no_floor: bool,
 
-    /// No progress on standard error
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
+    /// Judge only this application class, such as "TT4"; the exit code is its verdict
+    #[arg(long, value_name = "NAME")]
+    pub(crate) class: Option<String>,
+
+    /// Measure the network alone as well, with datagrams of the same size and rate: standards limit its share
+    #[arg(long)]
+    pub(crate) network_share: bool,
+
+    /// Settings that a run shares with `rate`.
+    #[command(flatten)]
+    pub(crate) common: ProtocolArgs,
 }
 
 /// Arguments of an outage.
@@ -154,53 +244,135 @@ pub(crate) struct OutageArgs {
     pub(crate) start: Duration,
 }
 
-/// Settings of MQTT.
+/// Arguments of `corruption`.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "MQTT")]
-pub(crate) struct MqttArgs {
-    /// Address of a running broker, which takes the place of mosquitto
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    pub(crate) broker: Option<SocketAddr>,
+pub(crate) struct CorruptionArgs {
+    /// Values of a message
+    #[arg(long, default_value_t = 10, value_parser = values)]
+    pub(crate) values: usize,
 
-    /// Where TCP_NODELAY is set, which turns Nagle's algorithm off
-    #[arg(long, value_enum, default_value = "both")]
-    pub(crate) nodelay: Nodelay,
+    /// Seed of the random errors
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
 
-    /// Quality of service: 0 (at most once) or 1 (at least once)
-    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=1))]
-    pub(crate) qos: u8,
-
-    /// Number of connections: 2, or 1 for publisher and subscriber together
-    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=2))]
-    pub(crate) connections: u8,
-
-    /// Interval of keep-alive packets
-    #[arg(long, default_value = "60 s", value_parser = duration)]
-    pub(crate) keep_alive: Duration,
-
-    /// Time between a failed connection and the next attempt
-    #[arg(long, default_value = "100 ms", value_parser = duration)]
-    pub(crate) reconnect_after: Duration,
-
-    /// Queue messages without a connection, and do not refuse them
+    /// Print JSON
     #[arg(long)]
-    pub(crate) queue: bool,
+    pub(crate) json: bool,
 }
 
-fn rate(text: &str) -> Result<f64, String> {
-    let rate = text.parse().ok().filter(|rate: &f64| (0.01..=1e6).contains(rate));
-    rate.ok_or_else(|| "expected messages per second between 0.01 and 1000000".into())
+/// Arguments of `rate`.
+#[derive(Debug, Args)]
+pub(crate) struct RateArgs {
+    /// Settings that `rate` shares with a run.
+    #[command(flatten)]
+    pub(crate) common: ProtocolArgs,
+
+    /// First rate of the search, in messages per second
+    #[arg(long, default_value_t = 100.0, value_parser = rate)]
+    pub(crate) rate: f64,
+
+    /// Lowest rate of the search
+    #[arg(long, default_value_t = 1.0, value_parser = rate)]
+    pub(crate) least: f64,
+
+    /// Highest rate of the search
+    #[arg(long, default_value_t = 100_000.0, value_parser = rate)]
+    pub(crate) most: f64,
+
+    /// Ratio between the result and the lowest rate that failed, less 1
+    #[arg(long, default_value_t = 0.05, value_parser = share)]
+    pub(crate) resolution: f64,
+
+    /// Share of messages that may be lost, corrupt or refused
+    #[arg(long, default_value_t = 0.0, value_parser = share)]
+    pub(crate) loss: f64,
+
+    /// Time of a trial after its warm-up
+    #[arg(long, default_value = "2 s", value_parser = duration)]
+    pub(crate) trial: Duration,
+
+    /// Further trials that must confirm the result
+    #[arg(long, default_value_t = 2)]
+    pub(crate) confirmations: u32,
 }
 
-fn message_bytes(text: &str) -> Result<usize, String> {
-    let bytes = text.parse().ok().filter(|bytes| (HEADER_BYTES..=65_507).contains(bytes));
-    bytes.ok_or_else(|| {
-        format!(
-            "expected bytes between {HEADER_BYTES}, the header, and 65507, the largest datagram"
-        )
-    })
+/// Arguments of `reserve`.
+#[derive(Debug, Args)]
+pub(crate) struct ReserveArgs {
+    /// Fewer rates, sizes and messages: less than a minute on an idle machine
+    #[arg(long)]
+    pub(crate) quick: bool,
+
+    /// Folder for the report (HTML) and the data (JSON)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// No progress on standard error
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
-    text.parse().map_err(|error: gridhaul_scenario::units::UnitError| error.to_string())
+/// Arguments of `sync`.
+#[derive(Debug, Args)]
+pub(crate) struct SyncArgs {
+    /// The network.
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+
+    /// Number of exchanges
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) exchanges: u32,
+
+    /// Time between two exchanges
+    #[arg(long, default_value = "20 ms", value_parser = duration)]
+    pub(crate) every: Duration,
+
+    /// Offset of the injected clock, such as "3 ms" or "-3 ms"
+    #[arg(long, default_value = "3 ms", value_parser = signed_nanos, allow_hyphen_values = true)]
+    pub(crate) offset: i64,
+
+    /// Drift of the injected clock in ppm
+    #[arg(long, default_value_t = 50.0, value_parser = ppm, allow_hyphen_values = true)]
+    pub(crate) drift: f64,
+
+    /// Step of the injected clock; 0 s for none
+    #[arg(long, default_value = "0 s", value_parser = signed_nanos, allow_hyphen_values = true)]
+    pub(crate) step: i64,
+
+    /// Time of the step after the first exchange
+    #[arg(long, default_value = "2 s", value_parser = duration)]
+    pub(crate) step_at: Duration,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Settings of Sampled Values and GOOSE.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Sampled Values and GOOSE")]
+pub(crate) struct FrameArgs {
+    /// VLAN identifier of the frames; without it they have no tag
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(0..=4_094))]
+    pub(crate) vlan: Option<u16>,
+
+    /// Priority in the VLAN tag
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(0..=7))]
+    pub(crate) vlan_priority: u8,
+
+    /// Time from an event of GOOSE to its first retransmission; each further interval is twice as long
+    #[arg(long, default_value = "4 ms", value_parser = duration)]
+    pub(crate) retransmit_after: Duration,
+
+    /// Longest interval between retransmissions of GOOSE
+    #[arg(long, default_value = "1 s", value_parser = duration)]
+    pub(crate) retransmit_every: Duration,
+
+    /// No retransmissions of GOOSE
+    #[arg(long)]
+    pub(crate) no_retransmission: bool,
 }

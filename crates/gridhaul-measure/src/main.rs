@@ -21,10 +21,14 @@ fn main() -> ExitCode {
         let _ = gridhaul_linux::become_root();
     }
     let done = match &command {
+        Command::Corruption(args) => command::corruption::run(args),
         Command::Efficiency(args) => command::efficiency::run(args),
         Command::Latency(args) => command::latency::run(args),
         Command::Outage(args) => command::outage::run(args),
+        Command::Rate(args) => command::rate::run(args),
         Command::Reliability(args) => command::reliability::run(args),
+        Command::Reserve(args) => command::reserve::run(args),
+        Command::Sync(args) => command::sync::run(args),
     };
     match done {
         Ok(code) => code,

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use gridhaul_core::link::LinkAccount;
 use gridhaul_emu::StandaloneNetwork;
 use gridhaul_linux::Clock;
 use gridhaul_scenario::backend::RunError;
@@ -15,6 +16,8 @@ use gridhaul_scenario::units::Duration;
 pub struct Site<'a> {
     /// Address of this end.
     pub address: IpAddr,
+    /// Device through which this end sends and receives Ethernet frames; `None` on an emulated network of IP packets.
+    pub device: Option<&'a str>,
     /// The emulated network and the node in it; `None` on the network of this machine.
     node: Option<(&'a StandaloneNetwork, &'a str)>,
 }
@@ -22,20 +25,43 @@ pub struct Site<'a> {
 /// Both ends of the network under test.
 #[derive(Debug, Clone, Copy)]
 pub struct Sites<'a> {
-    /// The end of the publisher; with a broker, that of the subscriber as well.
+    /// The end of the publisher.
     pub from: Site<'a>,
-    /// The end of the subscriber, or of the broker.
+    /// The end of the subscriber without a broker, or of the broker.
     pub to: Site<'a>,
+    /// The end of the subscriber with a broker: the `from` end, unless [`Sites::subscribing_at_broker`] was called.
+    pub subscriber: Site<'a>,
     /// Clock of the network: the outages of a scenario follow it.
     pub clock: Clock,
 }
+
+/// What the links of an emulated network carry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Carrier {
+    /// IP packets.
+    #[default]
+    Packets,
+    /// Ethernet frames.
+    Frames,
+}
+
+/// Counters of the directions of all links, with their names.
+pub type LinkCounters = Vec<(String, LinkAccount)>;
 
 impl Sites<'_> {
     /// Both ends on the loopback device of this machine.
     #[must_use]
     pub fn loopback() -> Self {
-        let site = Site { address: IpAddr::V4(Ipv4Addr::LOCALHOST), node: None };
-        Self { from: site, to: site, clock: Clock::starts_in(Duration::ZERO) }
+        let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let site = Site { address, device: Some("lo"), node: None };
+        let clock = Clock::starts_in(Duration::ZERO);
+        Self { from: site, to: site, subscriber: site, clock }
+    }
+
+    /// The same ends with the subscriber at the end of the broker: messages pass the network once.
+    #[must_use]
+    pub const fn subscribing_at_broker(self) -> Self {
+        Self { subscriber: self.to, ..self }
     }
 }
 
@@ -44,8 +70,13 @@ impl<'a> Sites<'a> {
     fn of_flow(network: &'a StandaloneNetwork, flow: &str, clock: Clock) -> Result<Self, RunError> {
         let ends = network.ends(flow);
         let ends = ends.ok_or_else(|| RunError::Invalid(format!("there is no flow `{flow}`")))?;
-        let [from, to] = ends.map(|(node, address)| Site { address, node: Some((network, node)) });
-        Ok(Self { from, to, clock })
+        let devices = network.frame_devices();
+        let [from, to] = [0, 1].map(|end| {
+            let (node, address) = ends[end];
+            let device = devices.map(|devices| devices[end]);
+            Site { address, device, node: Some((network, node)) }
+        });
+        Ok(Self { from, to, subscriber: from, clock })
     }
 }
 
@@ -62,7 +93,7 @@ impl Site<'_> {
     }
 }
 
-/// Runs `work` between the ends of a flow, while the links of its network forward packets.
+/// Runs `work` between the ends of a flow, while the links of its network forward IP packets.
 ///
 /// # Errors
 /// The network cannot be made on this machine, there is no such flow, or a device was deleted.
@@ -71,7 +102,24 @@ pub fn on_network<T>(
     flow: &str,
     work: impl FnOnce(&Sites<'_>) -> T,
 ) -> Result<T, RunError> {
-    let network = StandaloneNetwork::unnamed(scenario)?;
+    on_links(scenario, flow, Carrier::Packets, work).map(|(done, _)| done)
+}
+
+/// Runs `work` between the ends of a flow, and returns its result and what the links counted: the losses, duplicates and errors
+/// that they made.
+///
+/// # Errors
+/// As [`on_network`].
+pub fn on_links<T>(
+    scenario: &Scenario,
+    flow: &str,
+    carrier: Carrier,
+    work: impl FnOnce(&Sites<'_>) -> T,
+) -> Result<(T, LinkCounters), RunError> {
+    let network = match carrier {
+        Carrier::Packets => StandaloneNetwork::unnamed(scenario)?,
+        Carrier::Frames => StandaloneNetwork::ethernet(scenario, flow)?,
+    };
     let sites = Sites::of_flow(&network, flow, Clock::starts_in(Duration::ZERO))?;
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -81,7 +129,7 @@ pub fn on_network<T>(
             work(&sites)
         };
         match forwarding.join() {
-            Ok(outcome) => outcome.map(|()| done),
+            Ok(outcome) => outcome.map(|counters| (done, counters)),
             Err(panic) => std::panic::resume_unwind(panic),
         }
     })

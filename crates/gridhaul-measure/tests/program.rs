@@ -77,6 +77,9 @@ fn invalid_arguments_name_what_is_expected() {
         ("latency udp --bytes 15", "between 16"),
         ("latency udp --horizon 5", "5"),
         ("latency udp --scenario missing.toml --no-floor", "missing.toml"),
+        ("latency udp --system 6g --no-floor", "ethernet, 5g-ready"),
+        ("outage udp", "--system NAME"),
+        ("sync --offset 5", "5"),
     ] {
         let done = run(desk.path(), arguments);
         let error = String::from_utf8(done.stderr).unwrap();
@@ -86,9 +89,114 @@ fn invalid_arguments_name_what_is_expected() {
 }
 
 #[test]
+fn the_exit_code_is_the_verdict_of_the_chosen_class() {
+    let desk = tempfile::tempdir().unwrap();
+    let verdict = |class: &str, messages: u32| {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_gridhaul-measure"));
+        let arguments = format!("latency null --rate 1000 --messages {messages} --no-floor -q");
+        program.args(arguments.split(' ')).args(["--class", class]).current_dir(desk.path());
+        let done = program.output().unwrap();
+        (
+            done.status.code(),
+            String::from_utf8(done.stdout).unwrap() + &String::from_utf8(done.stderr).unwrap(),
+        )
+    };
+    let (code, text) = verdict("tt1", 300);
+    assert!(code == Some(0) && text.contains("TT1 *") && text.contains("pass"), "{code:?} {text}");
+    // A loss of at most 0.001 % needs about 300,000 messages.
+    let (code, text) = verdict("primary frequency control", 300);
+    assert!(code == Some(3) && text.contains("not decidable with 300: lost or late"), "{text}");
+    let (code, text) = verdict("TT9", 300);
+    assert!(code == Some(2) && text.contains("choose from: TT1; TT2"), "{code:?} {text}");
+}
+
+#[test]
+fn a_report_is_one_file_with_all_charts_and_verdicts() {
+    let desk = tempfile::tempdir().unwrap();
+    let arguments =
+        "reliability null --rate 1000 --messages 300 --no-floor -q --json --out results";
+    let summary = summary(desk.path(), arguments);
+    let classes = summary["classes"].as_array().unwrap();
+    assert!(classes.iter().any(|it| it["class"] == "TT6" && it["verdict"] == "not_measured"));
+    assert!(classes.iter().all(|it| it["checked"] == false && it["source"].is_string()));
+    let page = fs::read_to_string(desk.path().join("results/report.html")).unwrap();
+    assert_eq!(page.matches("<figure>").count(), 3, "{page}");
+    assert!(page.contains("Application classes") && page.contains("TT6 *"));
+    assert!(!page.contains("<script") && !page.contains("src=\"http"));
+    for chart in ["latency", "boxes", "time"] {
+        assert!(desk.path().join(format!("results/{chart}.svg")).is_file(), "{chart}");
+    }
+}
+
+#[test]
+fn the_fates_of_bit_errors_add_up() {
+    let desk = tempfile::tempdir().unwrap();
+    let summary = summary(desk.path(), "corruption --values 3 --json");
+    let rows = summary["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 3 * 9);
+    for row in rows {
+        let count = |key: &str| row[key].as_u64().unwrap();
+        let sum = count("rejected") + count("unchanged") + count("silently_wrong");
+        assert!(sum == count("messages") && sum > 0, "{row}");
+    }
+    let floats = rows.iter().find(|row| row["subject"] == "raw 32-bit floats").unwrap();
+    assert_eq!((&floats["messages"], &floats["silently_wrong"]), (&96.into(), &96.into()));
+}
+
+#[test]
+fn an_injected_clock_is_bounded_and_its_step_is_detected() {
+    let desk = tempfile::tempdir().unwrap();
+    let arguments = "sync --exchanges 100 --every 10ms --offset -250ms --drift 100 --step 300ms --step-at 500ms --json";
+    // On a busy machine a delay can hide the step, but not the truth from the bounds.
+    for attempt in 0..5 {
+        let summary = summary(desk.path(), arguments);
+        assert_eq!(summary["exchanges"], 100, "{summary}");
+        if summary["detected"] == true {
+            assert_eq!(summary["bounded"], true, "{summary}");
+            let step = &summary["rows"][2];
+            assert!((step["estimate"].as_f64().unwrap() - 0.3).abs() < 0.05, "{step}");
+            return;
+        }
+        assert!(attempt < 4, "{summary}");
+    }
+}
+
+#[test]
+fn the_highest_rate_is_found_within_the_range() {
+    let desk = tempfile::tempdir().unwrap();
+    let arguments =
+        "rate null --rate 200 --least 50 --most 400 --trial 200ms --confirmations 0 -q --json";
+    let summary = summary(desk.path(), arguments);
+    let trials = summary["trials"].as_array().unwrap();
+    // On a busy machine the generator is the limit, and the trial says so.
+    let is_explained = |trial: &Value| {
+        trial["failure"].as_str().is_none_or(|failure| failure.contains("generator"))
+    };
+    assert!(!trials.is_empty() && trials.iter().all(is_explained), "{summary}");
+    let is_whole = trials.iter().all(|trial| trial["failure"].is_null());
+    assert!(!is_whole || summary["sustained_per_s"] == 400.0, "{summary}");
+    let done = run(desk.path(), "rate null --rate 10 --least 20");
+    assert_eq!(done.status.code(), Some(2));
+}
+
+#[test]
+fn frames_pass_the_loopback_device_with_a_vlan_tag() {
+    let desk = tempfile::tempdir().unwrap();
+    for protocol in ["sv", "goose --no-retransmission"] {
+        let arguments =
+            format!("latency {protocol} --vlan 5 --rate 1000 --messages 200 --no-floor -q --json");
+        let summary = summary(desk.path(), &arguments);
+        assert_eq!((&summary["messages"], &summary["lost"]), (&200.into(), &0.into()), "{summary}");
+        assert_eq!(summary["settings"]["vlan"], "5, priority 4");
+    }
+}
+
+#[test]
 fn help_texts() {
     let desk = tempfile::tempdir().unwrap();
-    for command in ["", "efficiency", "latency", "outage", "reliability"] {
+    for command in
+        ["", "corruption", "efficiency", "latency", "outage", "rate", "reliability", "sync"]
+    {
         let done = run(desk.path(), format!("{command} --help").trim());
         let name = format!("help__measure_{command}_long").replace("__long", "_long");
         insta::assert_snapshot!(name, String::from_utf8(done.stdout).unwrap());

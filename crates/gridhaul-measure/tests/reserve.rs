@@ -35,6 +35,48 @@ fn the_page_of_the_paper_has_the_printed_numbers() {
     }
 }
 
+/// The reduced matrix on the emulated systems. The latencies depend on the machine; their order does not.
+#[test]
+fn the_reduced_matrix_is_measured_and_its_statements_are_checked() {
+    let has_broker = ["/usr/sbin/mosquitto", "/usr/bin/mosquitto"].map(std::path::Path::new);
+    let has_tools =
+        has_broker.iter().any(|it| it.is_file()) && std::path::Path::new("/dev/net/tun").exists();
+    if !has_tools {
+        let required = std::env::var_os("GRIDHAUL_REQUIRE_TOOLS").is_some();
+        assert!(!required, "mosquitto or /dev/net/tun is missing");
+        eprintln!("skipped: mosquitto or /dev/net/tun is missing");
+        return;
+    }
+    let desk = tempfile::tempdir().expect("a folder");
+    let mut program = Command::new(env!("CARGO_BIN_EXE_gridhaul-measure"));
+    program.args(["reserve", "--quick", "--quiet", "--json", "--out", "results"]);
+    let output = program.current_dir(desk.path()).output().expect("the program starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let list = |key: &str| document[key].as_array().expect("a list").clone();
+    let cells = list("cells");
+    assert_eq!(cells.len(), 14);
+    for cell in &cells {
+        assert!(cell["result"]["messages"].as_u64().is_some_and(|count| count >= 100), "{cell}");
+        assert!(cell["error"].is_null(), "{cell}");
+    }
+    let claim = |start: &str| {
+        let claims = list("claims");
+        let found = claims.iter().find(|it| {
+            it["statement"].as_str().is_some_and(|statement| statement.starts_with(start))
+        });
+        found.expect("the statement").clone()
+    };
+    for start in ["Ethernet is faster than the 5G prototype", "No protocol loses a message"] {
+        assert_eq!(claim(start)["holds"], true, "{}", claim(start));
+    }
+    let sampled_values = claim("After an outage, Sampled Values");
+    assert!(!sampled_values["holds"].is_null(), "{sampled_values}");
+    let page = std::fs::read_to_string(desk.path().join("results/report.html")).expect("a report");
+    assert_eq!(page.matches("<figure>").count(), 5);
+    assert!(page.contains("What the report could not run") && !page.contains("<script"));
+}
+
 #[test]
 fn the_table_lists_all_protocols() {
     let text = efficiency(&["--payload", "132"]);

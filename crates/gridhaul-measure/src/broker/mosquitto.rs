@@ -1,58 +1,39 @@
 //! The MQTT broker mosquitto as a child process.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::thread;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::Command;
 use std::time;
 
-use gridhaul_scenario::backend::RunError;
-use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
-use thiserror::Error;
 
+use super::process::{Process, free_ports, installed, read_log};
+use super::{Broker, BrokerAddress, BrokerError, anonymous};
 use crate::network::Site;
 
 /// Debian installs the broker in a folder that is not in the `PATH` of users.
-const PROGRAMS: [&str; 2] = ["mosquitto", "/usr/sbin/mosquitto"];
+const PROGRAMS: [&str; 4] = [
+    "/usr/sbin/mosquitto",
+    "/usr/bin/mosquitto",
+    "/usr/local/sbin/mosquitto",
+    "/usr/local/bin/mosquitto",
+];
+
+/// Name in messages.
+const NAME: &str = "mosquitto";
 
 /// Name of the file with its settings.
 const SETTINGS: &str = "mosquitto.conf";
 
-/// Time for the start of the broker, and for its orderly end.
-const PATIENCE: time::Duration = time::Duration::from_secs(10);
-
-/// Why a broker cannot be started.
-#[derive(Debug, Error)]
-pub enum BrokerError {
-    /// The program is not installed.
-    #[error(
-        "the MQTT broker mosquitto is not installed\n  help: install the Debian package mosquitto, or name a running \
-         broker with --broker"
-    )]
-    NotInstalled,
-    /// The broker ended, or does not accept connections.
-    #[error("the MQTT broker mosquitto does not accept connections at {address}; its log:\n{log}")]
-    NotReady {
-        /// Address at which it should listen.
-        address: SocketAddr,
-        /// Its log.
-        log: String,
-    },
-    /// Files or processes of the broker.
-    #[error("starting the MQTT broker mosquitto failed: {0}")]
-    Io(#[from] io::Error),
-    /// The emulated network failed.
-    #[error("the emulated network: {0}")]
-    Network(#[from] RunError),
-}
+/// Time for the start of the broker.
+const START_WITHIN: time::Duration = time::Duration::from_secs(10);
 
 /// A running broker, which stops when this value is dropped.
 #[derive(Debug)]
 pub struct Mosquitto {
-    child: Child,
+    process: Process,
     address: SocketAddr,
     log: PathBuf,
     folder: TempDir,
@@ -66,29 +47,14 @@ impl Mosquitto {
     /// The program is not installed, or does not start; the error contains its log.
     pub fn start(site: &Site<'_>, nodelay: bool) -> Result<Self, BrokerError> {
         let folder = tempfile::tempdir()?;
-        let address = SocketAddr::new(site.address, free_port(site)?);
-        let settings = folder.path().join(SETTINGS);
-        fs::write(&settings, configuration(address, nodelay))?;
+        let [port] = free_ports(site)?;
+        let address = SocketAddr::new(site.address, port);
+        fs::write(folder.path().join(SETTINGS), configuration(address, nodelay))?;
         let log = folder.path().join("mosquitto.log");
-        let child = site.enter(|| spawn(&settings, &log))??;
-        let mut broker = Self { child, address, log, folder };
-        if broker.accepts_connections(site)? {
-            Ok(broker)
-        } else {
-            Err(BrokerError::NotReady { address, log: broker.log() })
-        }
-    }
-
-    /// Address of the broker.
-    #[must_use]
-    pub const fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    /// The log of the broker so far.
-    #[must_use]
-    pub fn log(&self) -> String {
-        fs::read_to_string(&self.log).unwrap_or_default()
+        let process = Process::spawn(site, command(&folder)?, &log)?;
+        let mut broker = Self { process, address, log, folder };
+        broker.wait(site)?;
+        Ok(broker)
     }
 
     /// Starts the broker again at the same address, after it has ended.
@@ -96,11 +62,8 @@ impl Mosquitto {
     /// # Errors
     /// As [`start`](Self::start).
     pub fn restart(&mut self, site: &Site<'_>) -> Result<(), BrokerError> {
-        self.child = site.enter(|| spawn(&self.folder.path().join(SETTINGS), &self.log))??;
-        if self.accepts_connections(site)? {
-            return Ok(());
-        }
-        Err(BrokerError::NotReady { address: self.address, log: self.log() })
+        self.process = Process::spawn(site, command(&self.folder)?, &self.log)?;
+        self.wait(site)
     }
 
     /// Ends the broker without its cooperation, as a crash does.
@@ -108,68 +71,48 @@ impl Mosquitto {
     /// # Errors
     /// The process cannot be waited for.
     pub fn kill(&mut self) -> io::Result<()> {
-        self.child.kill()?;
-        self.child.wait().map(drop)
+        self.process.kill()
     }
 
-    #[expect(clippy::disallowed_methods, reason = "a process is waited for in real time")]
-    fn accepts_connections(&mut self, site: &Site<'_>) -> Result<bool, BrokerError> {
-        let begin = time::Instant::now();
-        while begin.elapsed() < PATIENCE && self.child.try_wait()?.is_none() {
-            let address = self.address;
-            if site.enter(|| TcpStream::connect(address).is_ok())? {
-                return Ok(true);
-            }
-            thread::sleep(time::Duration::from_millis(5));
+    fn wait(&mut self, site: &Site<'_>) -> Result<(), BrokerError> {
+        let address = self.address;
+        if self.process.accepts_connections(site, address, START_WITHIN)? {
+            return Ok(());
         }
-        Ok(false)
+        Err(BrokerError::NotReady { name: NAME, address, log: self.log() })
     }
 }
 
-impl Drop for Mosquitto {
-    #[expect(clippy::disallowed_methods, reason = "a process is waited for in real time")]
-    fn drop(&mut self) {
-        if matches!(self.child.try_wait(), Ok(Some(_))) {
-            return;
-        }
-        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
-        let begin = time::Instant::now();
-        while begin.elapsed() < PATIENCE {
-            if !matches!(self.child.try_wait(), Ok(None)) {
-                return;
-            }
-            thread::sleep(time::Duration::from_millis(5));
-        }
-        let _ = self.kill();
+impl Broker for Mosquitto {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn address(&self) -> BrokerAddress {
+        anonymous(self.address)
+    }
+
+    fn log(&self) -> String {
+        read_log(&self.log)
     }
 }
 
-/// A port that no socket of this end uses now.
-fn free_port(site: &Site<'_>) -> Result<u16, BrokerError> {
-    let address = SocketAddr::new(site.address, 0);
-    Ok(site.enter(|| TcpListener::bind(address)?.local_addr())??.port())
+fn command(folder: &TempDir) -> Result<Command, BrokerError> {
+    let program = installed(&PROGRAMS);
+    let program = program.ok_or(BrokerError::NotInstalled { name: NAME, package: NAME })?;
+    let mut command = Command::new(program);
+    command.arg("-c").arg(folder.path().join(SETTINGS));
+    Ok(command)
 }
 
 fn configuration(address: SocketAddr, nodelay: bool) -> String {
+    // Started by root, the broker would change its user, and then outlive this program if that is killed.
     format!(
-        "listener {} {}\nallow_anonymous true\npersistence false\nset_tcp_nodelay {nodelay}\nmax_queued_messages 0\n\
-         max_inflight_messages 0\nlog_dest stderr\n",
+        "user root\nlistener {} {}\nallow_anonymous true\npersistence false\nset_tcp_nodelay {nodelay}\n\
+         max_queued_messages 0\nmax_inflight_messages 0\nlog_dest stderr\n",
         address.port(),
         address.ip()
     )
-}
-
-fn spawn(settings: &Path, log: &Path) -> Result<Child, BrokerError> {
-    let output = OpenOptions::new().create(true).append(true).open(log)?;
-    for program in PROGRAMS {
-        let mut command = Command::new(program);
-        command.arg("-c").arg(settings).stdin(Stdio::null()).stdout(Stdio::null());
-        match command.stderr(output.try_clone()?).spawn() {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            done => return Ok(done?),
-        }
-    }
-    Err(BrokerError::NotInstalled)
 }
 
 #[cfg(test)]
@@ -180,15 +123,17 @@ mod tests {
     #[test]
     fn a_broker_that_cannot_listen_reports_its_log() {
         let folder = tempfile::tempdir().unwrap();
-        let (settings, log) = (folder.path().join("conf"), folder.path().join("log"));
-        fs::write(&settings, "no_such_setting 1\n").unwrap();
-        let child = spawn(&settings, &log);
-        let Ok(mut child) = child else {
-            assert!(std::env::var_os("GRIDHAUL_REQUIRE_TOOLS").is_none(), "{child:?}");
+        fs::write(folder.path().join(SETTINGS), "no_such_setting 1\n").unwrap();
+        let Ok(command) = command(&folder) else {
+            assert!(std::env::var_os("GRIDHAUL_REQUIRE_TOOLS").is_none(), "mosquitto is missing");
             return;
         };
-        assert!(!child.wait().unwrap().success());
-        assert!(fs::read_to_string(&log).unwrap().contains("no_such_setting"));
+        let (site, log) = (Sites::loopback().to, folder.path().join("log"));
+        let process = Process::spawn(&site, command, &log).unwrap();
+        let address = SocketAddr::new(site.address, 1);
+        let mut broker = Mosquitto { process, address, log, folder };
+        let error = broker.wait(&site).unwrap_err().to_string();
+        assert!(error.contains("mosquitto") && error.contains("no_such_setting"), "{error}");
     }
 
     #[test]
@@ -196,6 +141,5 @@ mod tests {
         let text = configuration("10.1.0.1:1884".parse().unwrap(), true);
         assert!(text.contains("listener 1884 10.1.0.1\n"), "{text}");
         assert!(text.contains("set_tcp_nodelay true\n"), "{text}");
-        assert!(Sites::loopback().to.address.is_loopback());
     }
 }

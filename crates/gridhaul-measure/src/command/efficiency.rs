@@ -30,7 +30,7 @@ pub(crate) fn run(args: &EfficiencyArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn table_5(comparisons: &[Comparison]) -> TextTable {
+pub(super) fn table_5(comparisons: &[Comparison]) -> TextTable {
     let names = comparisons.iter().map(|it| it.name.clone());
     let layers = comparisons.first().map_or(0, |it| it.rows.len());
     let mut rows = Vec::new();
@@ -54,7 +54,7 @@ fn table_5(comparisons: &[Comparison]) -> TextTable {
     }
 }
 
-fn payloads(comparisons: &[Comparison]) -> TextTable {
+pub(super) fn payloads(comparisons: &[Comparison]) -> TextTable {
     let interval = |it: Interval, digits| format!("{:.digits$} to {:.digits$}", it.low, it.high);
     let row = |it: &Comparison| {
         let total = it.rows.last().map_or(0.0, |row| row.formula_bytes);

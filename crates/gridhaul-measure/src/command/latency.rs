@@ -5,15 +5,17 @@ use std::process::ExitCode;
 use gridhaul_measure::method::Distribution;
 use gridhaul_report::TextTable;
 
-use super::report::{SHARES, create, millis, publish, title};
+use super::report::{SHARES, create, judge_and_publish, millis, title};
 use super::run::{Run, execute};
+use super::verdicts::classes;
 use crate::args::RunArgs;
 
 /// Measures the latency of messages.
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     args.out.as_deref().map_or(Ok(()), create)?;
+    classes(args.class.as_deref())?;
     let run = execute(args, |_| {})?;
-    publish(args, "latency", &run, table(&run), [])
+    judge_and_publish(args, "latency", &run, table(&run))
 }
 
 fn table(run: &Run) -> TextTable {

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::ensure;
 use gridhaul_report::TextTable;
 use gridhaul_report::format::UNKNOWN;
 use gridhaul_scenario::scenario::{Outage, OutageMode, Scenario};
@@ -15,43 +15,44 @@ use crate::args::OutageArgs;
 
 /// Interrupts all links of a scenario and measures the recovery.
 pub(crate) fn run(args: &OutageArgs) -> anyhow::Result<ExitCode> {
-    let scenario = args.run.scenario.as_ref();
-    scenario.context("an outage needs an emulated network\n  help: add --scenario FILE")?;
+    let needed =
+        "an outage needs an emulated network\n  help: add --scenario FILE or --system NAME";
+    ensure!(args.run.common.place.is_emulated(), needed);
     args.run.out.as_deref().map_or(Ok(()), create)?;
     let run = execute(&args.run, |scenario| interrupt(scenario, args.start, args.length))?;
-    let recovery = Recovery::new(&run, args);
+    let recovery = Recovery::new(&run, args.start, args.length);
     let outage = json!({
         "length_s": args.length.as_secs_f64(),
         "without_arrival_s": recovery.as_ref().map(|it| it.gap.as_secs_f64()),
         "first_arrival_after_end_s": recovery.as_ref().map(|it| it.first_after.as_secs_f64()),
     });
     let table = table(&run, args, recovery.as_ref());
-    publish(&args.run, "outage", &run, table, [("outage", outage)])
+    publish(&args.run, "outage", &run, vec![table], [("outage", outage)])
 }
 
 /// What the messages show of the outage.
 #[derive(Debug)]
-struct Recovery {
+pub(super) struct Recovery {
     /// Longest time without an arrival.
-    gap: Duration,
+    pub(super) gap: Duration,
     /// Time from the end of the outage to the next arrival.
-    first_after: Duration,
+    pub(super) first_after: Duration,
 }
 
 impl Recovery {
     /// `None` if the longest time without an arrival is not that of the outage.
-    fn new(run: &Run, args: &OutageArgs) -> Option<Self> {
+    pub(super) fn new(run: &Run, start: Duration, length: Duration) -> Option<Self> {
         let outcome = &run.outcome;
         let gap = outcome.summary.longest_gap()?;
         let [last, first] = gap.map(|at| outcome.start + at.since(Instant::ZERO));
-        let [begin, end] = [args.start, args.start + args.length].map(|at| Instant::ZERO + at);
+        let [begin, end] = [start, start + length].map(|at| Instant::ZERO + at);
         let contains = last < end && first >= end && outcome.start < begin;
         contains.then(|| Self { gap: first.since(last), first_after: first.since(end) })
     }
 }
 
 /// Adds an outage to both directions of all links.
-fn interrupt(scenario: &mut Scenario, start: Duration, length: Duration) {
+pub(super) fn interrupt(scenario: &mut Scenario, start: Duration, length: Duration) {
     for link in scenario.link.values_mut() {
         let directions = [&mut link.both, &mut link.forward, &mut link.reverse];
         for direction in directions.into_iter().flatten() {

@@ -5,15 +5,17 @@ use std::process::ExitCode;
 use gridhaul_measure::method::Proportion;
 use gridhaul_report::TextTable;
 
-use super::report::{create, publish, title};
+use super::report::{create, judge_and_publish, title};
 use super::run::{Run, execute};
+use super::verdicts::classes;
 use crate::args::RunArgs;
 
 /// Counts what became of the messages.
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     args.out.as_deref().map_or(Ok(()), create)?;
+    classes(args.class.as_deref())?;
     let run = execute(args, |_| {})?;
-    publish(args, "reliability", &run, table(&run), [])
+    judge_and_publish(args, "reliability", &run, table(&run))
 }
 
 fn table(run: &Run) -> TextTable {

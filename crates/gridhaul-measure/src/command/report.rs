@@ -4,13 +4,15 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use gridhaul_measure::method::{Distribution, Proportion, findings, messages_needed};
-use gridhaul_report::chart::{Axis, LineChart, LineSeries, Stroke};
 use gridhaul_report::{TextTable, format};
 use gridhaul_scenario::units::Duration;
 use serde_json::{Map, Value, json};
 
+use super::charts::charts;
+use super::page::{Section, page};
 use super::run::{Run, write};
-use super::{FAULT, INTERRUPTED};
+use super::verdicts::Verdicts;
+use super::{FAULT, INTERRUPTED, NOT_MET};
 use crate::args::RunArgs;
 use crate::terminal::{print, say, text};
 
@@ -25,7 +27,7 @@ pub(super) fn publish(
     args: &RunArgs,
     command: &str,
     run: &Run,
-    mut table: TextTable,
+    mut tables: Vec<TextTable>,
     additional: impl IntoIterator<Item = (&'static str, Value)>,
 ) -> anyhow::Result<ExitCode> {
     let mut summary = json(command, run);
@@ -33,15 +35,24 @@ pub(super) fn publish(
         summary[key] = value;
     }
     let pretty = serde_json::to_string_pretty(&summary)? + "\n";
-    notes(run).iter().for_each(|note| table.add_note(note));
+    if let Some(table) = tables.first_mut() {
+        notes(run).iter().for_each(|note| table.add_note(note));
+    }
     if let Some(folder) = &args.out {
         write(&folder.join("summary.json"), &pretty)?;
-        if run.outcome.summary.from_send.count() > 0 {
-            write(&folder.join("latency.svg"), &chart(run).to_svg())?;
+        let charts = charts(run);
+        for (name, chart) in &charts {
+            write(&folder.join(format!("{name}.svg")), &chart.to_svg())?;
         }
+        let charts = charts.into_iter().map(|(_, chart)| chart).collect();
+        let mut sections: Vec<_> = tables.iter().map(Section::Table).collect();
+        sections.insert(1.min(sections.len()), Section::Charts("Charts", charts));
+        let meta = format!("gridhaul {}, measure {command}", env!("CARGO_PKG_VERSION"));
+        write(&folder.join("report.html"), &page(&title(run), &meta, &sections))?;
         say(format_args!("results in {}", folder.display()));
     }
-    print(&if args.json { pretty } else { text(&table) })?;
+    let texts = || tables.iter().map(text).collect::<Vec<_>>().join("\n");
+    print(&if args.common.json { pretty } else { texts() })?;
     Ok(match &run.outcome.fault {
         _ if run.interrupted => ExitCode::from(INTERRUPTED),
         Some(fault) => {
@@ -50,6 +61,24 @@ pub(super) fn publish(
         }
         None => ExitCode::SUCCESS,
     })
+}
+
+/// Judges a run for the application classes, and publishes both.
+///
+/// # Errors
+/// There is no such class, or the results cannot be written.
+pub(super) fn judge_and_publish(
+    args: &RunArgs,
+    command: &str,
+    run: &Run,
+    table: TextTable,
+) -> anyhow::Result<ExitCode> {
+    let verdicts = Verdicts::new(run, args.class.as_deref())?;
+    let tables = vec![table, verdicts.table()];
+    let code = publish(args, command, run, tables, [("classes", verdicts.json())])?;
+    let is_complete = run.outcome.fault.is_none() && !run.interrupted;
+    let not_met = is_complete && verdicts.is_chosen_class_not_met();
+    Ok(if not_met { ExitCode::from(NOT_MET) } else { code })
 }
 
 /// The title of a table.
@@ -160,26 +189,6 @@ fn distribution(distribution: &Distribution) -> Value {
         "max_s": seconds(distribution.max()),
         "quantiles": SHARES.into_iter().filter_map(quantile).collect::<Vec<_>>(),
     })
-}
-
-/// Cumulative distribution of the latency.
-fn chart(run: &Run) -> LineChart {
-    let summary = &run.outcome.summary;
-    let series = |name: &str, distribution: &Distribution| {
-        let points = distribution.cumulative().map(|(value, share)| (value.as_secs_f64(), share));
-        LineSeries::new(name, points).stroke(Stroke::Step)
-    };
-    let mut chart = LineChart::new(
-        title(run),
-        Axis::new("latency", "s").log(),
-        Axis::new("share of the messages", "").including(0.0),
-    )
-    .with(series("from the schedule", &summary.from_schedule))
-    .with(series("from the send time", &summary.from_send));
-    if let Some(floor) = run.floor.as_ref().filter(|floor| floor.count() > 0) {
-        chart = chart.with(series("floor (null protocol)", floor));
-    }
-    chart
 }
 
 /// Creates the folder of the results before the run, so that a run whose results cannot be kept does not start.

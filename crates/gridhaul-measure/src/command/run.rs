@@ -1,25 +1,23 @@
 //! A run at a constant rate, as the arguments request it.
 
 use std::fs;
-use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time;
 
 use anyhow::Context;
-use gridhaul_data::trace::load_scenario;
 use gridhaul_measure::bench::{Outcome, Plan, measure};
-use gridhaul_measure::broker::Mosquitto;
 use gridhaul_measure::log::MessageLog;
-use gridhaul_measure::method::{Distribution, Message, Schedule};
-use gridhaul_measure::network::{Sites, on_network};
-use gridhaul_measure::protocol::{Mqtt, Null, Protocol, QualityOfService, ReconnectPolicy, Udp};
+use gridhaul_measure::method::{Distribution, Message, Schedule, Summary, TimeProfile};
+use gridhaul_measure::network::{Carrier, Sites};
+use gridhaul_measure::protocol::{Null, Protocol, Udp, UdpEcho};
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_scenario::units::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::args::{MqttArgs, Nodelay, ProtocolName, RunArgs};
+use super::place::{Interrupt, Place};
+use super::protocols::{sampled_values, settings, start};
+use crate::args::{ProtocolName, RunArgs, SubscriberEnd};
 
 /// A run and its settings.
 #[derive(Debug)]
@@ -36,6 +34,12 @@ pub(super) struct Run {
     pub(super) outcome: Outcome,
     /// Latency of the null protocol.
     pub(super) floor: Option<Distribution>,
+    /// Summary of the network alone, if requested.
+    pub(super) network_alone: Option<Summary>,
+    /// Latency over time.
+    pub(super) profile: TimeProfile,
+    /// Outages of the links between the ends, in seconds since the start of the schedule.
+    pub(super) outages: Vec<[f64; 2]>,
     /// Whether the user ended the run.
     pub(super) interrupted: bool,
 }
@@ -48,26 +52,65 @@ const FLOOR: (f64, u64) = (1_000.0, 200);
 /// # Errors
 /// Invalid input, a missing feature of the machine, or a protocol that cannot connect.
 pub(super) fn execute(args: &RunArgs, change: impl FnOnce(&mut Scenario)) -> anyhow::Result<Run> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let interrupted = Arc::new(AtomicBool::new(false));
-    let flags = [Arc::clone(&stop), Arc::clone(&interrupted)];
-    ctrlc::set_handler(move || flags.iter().for_each(|flag| flag.store(true, Ordering::Relaxed)))
-        .context("installing the handler of Ctrl-C")?;
-    let floor = if args.no_floor { None } else { Some(floor(&stop)?) };
-    let mut run = match &args.scenario {
-        None => at_sites(args, &Sites::loopback(), "this machine".into(), &stop)?,
-        Some(file) => {
-            let mut scenario = load_scenario(file)?.points()?.swap_remove(0).scenario;
-            change(&mut scenario);
-            let first = scenario.flow.keys().next().cloned();
-            let flow = args.flow.clone().or(first).context("the scenario has no flow")?;
-            let network = format!("{}, flow {flow}", file.display());
-            on_network(&scenario, &flow, |sites| at_sites(args, sites, network, &stop))??
+    execute_until(args, &Interrupt::new()?, change)
+}
+
+/// As [`execute`], in a program that has a handler of interruptions.
+pub(super) fn execute_until(
+    args: &RunArgs,
+    interrupt: &Interrupt,
+    change: impl FnOnce(&mut Scenario),
+) -> anyhow::Result<Run> {
+    let mut place = Place::new(&args.common.place)?;
+    if let Some((scenario, _)) = &mut place.network {
+        change(scenario);
+    }
+    let stop = interrupt.flag();
+    let floor = if args.no_floor { None } else { Some(floor(stop)?) };
+    let mut run = place.enter(carrier(args.common.protocol), |sites| {
+        let mut run = at_sites(args, sites, place.name.clone(), stop)?;
+        if args.network_share && !interrupt.is_set() {
+            run.network_alone = Some(network_alone(args, sites, stop)?);
         }
-    };
+        Ok(run)
+    })?;
     run.floor = floor;
-    run.interrupted = interrupted.load(Ordering::Relaxed);
+    run.outages = place.outages(run.outcome.start);
+    run.interrupted = interrupt.is_set();
     Ok(run)
+}
+
+/// What the links must carry for a protocol.
+pub(super) const fn carrier(protocol: ProtocolName) -> Carrier {
+    match protocol {
+        ProtocolName::Sv | ProtocolName::Goose => Carrier::Frames,
+        _ => Carrier::Packets,
+    }
+}
+
+/// The network alone, with messages of the same size, rate and number, along the same path.
+fn network_alone(args: &RunArgs, sites: &Sites<'_>, stop: &AtomicBool) -> anyhow::Result<Summary> {
+    let passes_twice = args.common.place.subscriber == SubscriberEnd::From;
+    let protocol: Box<dyn Protocol> = match args.common.protocol {
+        name if name.has_broker() && passes_twice => Box::new(UdpEcho),
+        ProtocolName::Sv | ProtocolName::Goose => Box::new(sampled_values(&args.common.frames)),
+        _ => Box::new(Udp),
+    };
+    let plan = plan(args);
+    // Datagrams of this run differ from the messages before.
+    let plan = Plan { run: !plan.run, ..plan };
+    Ok(measure(&plan, &*protocol, sites, &mut |_| Ok(()), &|_| {}, stop)?.summary)
+}
+
+/// The messages as the arguments request them.
+fn plan(args: &RunArgs) -> Plan {
+    Plan {
+        schedule: Schedule::new(args.rate, args.messages),
+        bytes: args.common.bytes,
+        horizon: args.common.horizon,
+        processor: args.common.processor,
+        run: std::process::id(),
+    }
 }
 
 /// The latency of the null protocol, which no result can fall below.
@@ -89,26 +132,15 @@ fn at_sites(
     network: String,
     stop: &AtomicBool,
 ) -> anyhow::Result<Run> {
-    let (protocol, broker) = protocol(args, sites)?;
-    let plan = Plan {
-        schedule: Schedule::new(args.rate, args.messages),
-        bytes: args.bytes,
-        horizon: args.horizon,
-        processor: args.processor,
-        run: std::process::id(),
-    };
-    let mut settings: Vec<_> = protocol.settings().into_iter().collect();
-    if args.protocol == ProtocolName::Mqtt {
-        let own = if broker.is_some() { "mosquitto" } else { "given" };
-        settings.extend([
-            ("broker_program", own.to_owned()),
-            ("broker_nodelay", broker_nodelay(&args.mqtt, broker.is_some())),
-        ]);
-    }
-    let settings: Vec<_> =
-        settings.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+    let (protocol, broker) = start(&args.common, sites)?;
+    let plan = plan(args);
+    let settings = settings(&args.common, &*protocol, broker.as_deref());
     let mut log = open_log(args, protocol.name(), &settings)?;
-    let mut push = |message: &Message| log.as_mut().map_or(Ok(()), |log| log.push(message));
+    let mut profile = TimeProfile::new(&plan.schedule);
+    let mut push = |message: &Message| {
+        profile.add(message);
+        log.as_mut().map_or(Ok(()), |log| log.push(message))
+    };
     let bar = progress(args, plan.schedule.total());
     let observe = |sent| bar.set_position(sent);
     let measured = measure(&plan, &*protocol, sites, &mut push, &observe, stop);
@@ -120,52 +152,18 @@ fn at_sites(
     if let Some(Err(error)) = log.as_mut().map(MessageLog::flush) {
         outcome.fault.get_or_insert(error.to_string());
     }
-    let protocol = protocol.name();
-    Ok(Run { protocol, settings, network, plan, outcome, floor: None, interrupted: false })
-}
-
-/// The protocol, and its broker if this program starts it.
-fn protocol(
-    args: &RunArgs,
-    sites: &Sites<'_>,
-) -> anyhow::Result<(Box<dyn Protocol>, Option<Mosquitto>)> {
-    Ok(match args.protocol {
-        ProtocolName::Null => (Box::new(Null), None),
-        ProtocolName::Udp => (Box::new(Udp), None),
-        ProtocolName::Mqtt => {
-            let at_broker = matches!(args.mqtt.nodelay, Nodelay::Both | Nodelay::Broker);
-            let broker = match args.mqtt.broker {
-                Some(_) => None,
-                None => Some(Mosquitto::start(&sites.to, at_broker)?),
-            };
-            let own = broker.as_ref().map(Mosquitto::address);
-            let address = args.mqtt.broker.or(own).context("a broker is given or started")?;
-            (Box::new(mqtt(&args.mqtt, address)), broker)
-        }
+    Ok(Run {
+        protocol: protocol.name(),
+        settings,
+        network,
+        plan,
+        outcome,
+        floor: None,
+        network_alone: None,
+        profile,
+        outages: Vec::new(),
+        interrupted: false,
     })
-}
-
-fn mqtt(args: &MqttArgs, broker: SocketAddr) -> Mqtt {
-    Mqtt {
-        broker,
-        nodelay: matches!(args.nodelay, Nodelay::Both | Nodelay::Clients),
-        qos: match args.qos {
-            0 => QualityOfService::AtMostOnce,
-            _ => QualityOfService::AtLeastOnce,
-        },
-        one_connection: args.connections == 1,
-        keep_alive: args.keep_alive,
-        reconnect: ReconnectPolicy { after: args.reconnect_after, queue: args.queue },
-        topic: format!("gridhaul-{}", std::process::id()),
-    }
-}
-
-/// The setting of a broker that this program starts; that of another one is unknown.
-fn broker_nodelay(args: &MqttArgs, own: bool) -> String {
-    match (own, args.nodelay) {
-        (false, _) => "unknown".into(),
-        (true, nodelay) => matches!(nodelay, Nodelay::Both | Nodelay::Broker).to_string(),
-    }
 }
 
 fn open_log(
@@ -177,7 +175,7 @@ fn open_log(
     let run = [
         ("protocol", protocol.to_owned()),
         ("rate_per_s", args.rate.to_string()),
-        ("message_bytes", args.bytes.to_string()),
+        ("message_bytes", args.common.bytes.to_string()),
     ];
     let run = run.map(|(key, value)| (key.to_owned(), value));
     let properties = run.into_iter().chain(settings.iter().cloned()).collect();
@@ -190,7 +188,7 @@ pub(super) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
 }
 
 fn progress(args: &RunArgs, messages: u64) -> ProgressBar {
-    let target = if args.quiet {
+    let target = if args.common.quiet {
         ProgressDrawTarget::hidden()
     } else {
         ProgressDrawTarget::stderr_with_hz(4)

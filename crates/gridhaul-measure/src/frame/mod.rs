@@ -57,6 +57,12 @@ pub enum Pdu {
     Goose(GoosePdu),
 }
 
+/// EtherType of a frame, after its VLAN tags; `None` of a truncated frame.
+#[must_use]
+pub fn ether_type(frame: &[u8]) -> Option<EtherType> {
+    EthernetFrame::parse(frame).ok().map(|frame| frame.header.ether_type)
+}
+
 impl Frame {
     /// Appends the frame, without frame check sequence and without the padding of a short frame.
     ///

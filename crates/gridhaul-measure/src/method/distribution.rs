@@ -37,6 +37,18 @@ pub fn messages_needed(share: f64) -> u64 {
     ((1.0 - CONFIDENCE).ln() / share.ln()).ceil() as u64
 }
 
+/// Ranks, from 1, of the order statistics that bound a quantile of `count` values with 95 % confidence each. A lower rank of 0
+/// and an upper rank above `count` mean that there are too few values.
+fn ranks_of_bounds(count: u64, share: f64) -> [u64; 2] {
+    let below = Binomial::new(count, share);
+    // The value of rank u is above the quantile unless u or more values are below: P(B ≤ u - 1) ≥ 0.95.
+    let upper = below.smallest_with(CONFIDENCE) + 1;
+    // The value of rank l is below the quantile if l or more values are below: P(B ≤ l - 1) ≤ 0.05.
+    let first = below.smallest_with(1.0 - CONFIDENCE);
+    let is_exact = below.at_most(first) <= 1.0 - CONFIDENCE;
+    [if is_exact { first + 1 } else { first }, upper]
+}
+
 impl Default for Distribution {
     fn default() -> Self {
         let histogram = Histogram::new(4).expect("four digits are within hdrhistogram's bounds");
@@ -79,19 +91,38 @@ impl Distribution {
         if count == 0 {
             return None;
         }
-        let below = Binomial::new(count, share);
-        // The value of rank u is above the quantile unless u or more values are below: P(B ≤ u - 1) ≥ 0.95.
-        let upper = below.smallest_with(CONFIDENCE) + 1;
-        // The value of rank l is below the quantile if l or more values are below: P(B ≤ l - 1) ≤ 0.05.
-        let first = below.smallest_with(1.0 - CONFIDENCE);
-        let is_exact = below.at_most(first) <= 1.0 - CONFIDENCE;
-        let lower = if is_exact { first + 1 } else { first };
+        let [lower, upper] = ranks_of_bounds(count, share);
         Some(Quantile {
             share,
             value: self.at_rank(((share * count as f64).ceil() as u64).clamp(1, count)),
             low: (lower > 0).then(|| self.at_rank(lower)),
             high: (upper <= count).then(|| self.at_rank(upper)),
         })
+    }
+
+    /// Lower and upper bound of a quantile of all messages, with 95 % confidence each, when `missing` further messages took
+    /// longer than `least` and longer than all of these. `None` if no bound is known.
+    #[must_use]
+    pub fn bounds_with_missing(
+        &self,
+        share: f64,
+        missing: u64,
+        least: Duration,
+    ) -> [Option<Duration>; 2] {
+        let known = self.count();
+        let [lower, upper] = ranks_of_bounds(known + missing, share);
+        let low = match lower {
+            0 => None,
+            rank if rank <= known => Some(self.at_rank(rank)),
+            _ => Some(least),
+        };
+        [low, (upper <= known).then(|| self.at_rank(upper))]
+    }
+
+    /// Number of durations above a limit.
+    #[must_use]
+    pub fn count_above(&self, limit: Duration) -> u64 {
+        self.count() - self.histogram.count_between(0, limit.as_nanos())
     }
 
     /// Shares of the durations up to each recorded value, in ascending order.
@@ -149,6 +180,19 @@ mod tests {
         assert_eq!(rounded(median.low), Some(200));
         assert_eq!(rounded(median.high), Some(900));
         assert_eq!(rounded(Some(median.value)), Some(500));
+    }
+
+    #[test]
+    fn missing_messages_are_later_than_all_others() {
+        let known = of(1..=150);
+        let least = Duration::from_secs(5);
+        let bounds = |missing| known.bounds_with_missing(0.98, missing, least).map(rounded);
+        // P(B ≤ 143) = 0.03 and P(B ≤ 144) = 0.08 for n = 150.
+        assert_eq!(bounds(0), [Some(144), Some(150)]);
+        // With one missing message the largest of 150 is no upper bound of 151.
+        assert_eq!(bounds(1)[1], None);
+        assert_eq!(bounds(50), [Some(5_000_000), None]);
+        assert_eq!(known.count_above(Duration::from_micros(100)), 50);
     }
 
     #[test]

@@ -102,6 +102,13 @@ impl Summary {
         Proportion { count: lost, of: messages - refused }
     }
 
+    /// Messages without an intact copy: refused by the protocol, lost, or corrupt.
+    #[must_use]
+    pub const fn missing(&self) -> u64 {
+        let Counts { refused, lost, corrupt, .. } = self.counts;
+        refused + lost + corrupt
+    }
+
     /// Start and end of the longest time without an arrival, in the order of sequence numbers; `None` with fewer than two
     /// arrivals.
     #[must_use]

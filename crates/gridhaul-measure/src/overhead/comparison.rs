@@ -1,7 +1,10 @@
 //! One message in each protocol, on the publisher's leg.
 
-use super::{LayerBytes, LowerLayers, amqp_1_0, mqtt};
+use super::{LayerBytes, LowerLayers, amqp_1_0, direct, mqtt};
 use crate::reserve::{AMQP_NAMES, MQTT_PUBLISH, SAMPLED_VALUES_NAMES};
+
+/// Longest message in a request of Modbus, after a register for its length.
+const MODBUS_MAX: u64 = 244;
 
 /// A message of this payload in each protocol: one packet without acknowledgement, with the names of
 /// [`crate::reserve`], and for AMQP 1.0 link 0 and delivery numbers above 255 with a tag of 4 bytes.
@@ -17,9 +20,16 @@ pub fn messages(payload: u64) -> Vec<(&'static str, LayerBytes)> {
         ("MQTT 5.0, QoS 0", tcp, version_5.overhead(payload)),
         ("AMQP 1.0", tcp, transfer.overhead(payload)),
         ("AMQP 0-9-1", tcp, AMQP_NAMES.publish_overhead()),
+        ("IEC 60870-5-104", tcp, direct::iec104(payload)),
+        ("DNP3", tcp, direct::dnp3(payload)),
+        ("C37.118.2", tcp, direct::synchrophasor(payload)),
+        ("ZeroMQ", tcp, direct::zeromq(payload)),
+        ("nanomsg", tcp, direct::nanomsg(payload)),
     ];
+    // Modbus has no requests for longer messages.
+    let modbus = (payload <= MODBUS_MAX).then(|| ("Modbus/TCP", tcp, direct::modbus(payload)));
     let bytes = |(name, lower, protocol): (_, _, u64)| {
         (name, LayerBytes::new(lower, 1.0, protocol as f64, payload as f64))
     };
-    protocols.map(bytes).into()
+    protocols.into_iter().chain(modbus).map(bytes).collect()
 }

@@ -7,6 +7,7 @@
 pub mod amqp_0_9_1;
 pub mod amqp_1_0;
 mod comparison;
+pub mod direct;
 pub mod mqtt;
 pub mod sampled_values;
 

@@ -17,10 +17,12 @@ pub enum ProtocolError {
         /// Cause.
         source: io::Error,
     },
-    /// The broker does not answer, or refuses the client.
-    #[error("cannot connect to the MQTT broker at {address}: {reason}")]
-    Broker {
-        /// Address of the broker.
+    /// The broker or the other end does not answer, or refuses the client.
+    #[error("cannot connect by {protocol} to {address}: {reason}")]
+    Connect {
+        /// Name of the protocol.
+        protocol: &'static str,
+        /// Address of the broker or the other end.
         address: SocketAddr,
         /// Cause.
         reason: String,
@@ -49,6 +51,9 @@ pub enum Refused {
     /// The queue of the client is full.
     #[error("the queue of the client is full")]
     QueueFull,
+    /// The protocol cannot carry a message of this length.
+    #[error("the protocol carries at most {0} B in a message")]
+    TooLong(usize),
     /// The socket reports an error.
     #[error("{0}")]
     Socket(#[from] io::Error),

@@ -1,9 +1,19 @@
 //! Protocols under test, behind one trait.
 
+mod amqp_0_9_1;
+mod amqp_1_0;
+mod client;
+mod direct;
 mod error;
+mod frame_link;
+mod goose;
+mod modbus;
 mod mqtt;
 mod null;
+mod sampled_values;
+mod stream;
 mod udp;
+mod udp_echo;
 
 use std::fmt;
 
@@ -11,10 +21,18 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::network::Sites;
 
+pub use amqp_0_9_1::Amqp091;
+pub use amqp_1_0::Amqp10;
+pub use direct::{Direct, DirectKind, Pattern};
 pub use error::{ProtocolError, Refused};
-pub use mqtt::{Mqtt, QualityOfService};
+pub use frame_link::FrameIdentity;
+pub use goose::GooseControlBlock;
+pub use modbus::Modbus;
+pub use mqtt::{Mqtt, QualityOfService, Version};
 pub use null::Null;
+pub use sampled_values::SampledValueStream;
 pub use udp::Udp;
+pub use udp_echo::UdpEcho;
 
 /// Longest time for which [`Subscriber::receive`] waits.
 pub const RECEIVE_WAIT: Duration = Duration::from_millis(50);
@@ -79,6 +97,17 @@ pub struct ReconnectPolicy {
     pub after: Duration,
     /// Whether messages are queued meanwhile, or refused.
     pub queue: bool,
+}
+
+impl ReconnectPolicy {
+    /// The policy in a table of settings.
+    fn settings(self) -> [(&'static str, String); 2] {
+        let without = if self.queue { "queue" } else { "refuse" };
+        [
+            ("reconnect_after", format!("{} s", self.after.as_secs_f64())),
+            ("without_connection", without.into()),
+        ]
+    }
 }
 
 impl Default for ReconnectPolicy {

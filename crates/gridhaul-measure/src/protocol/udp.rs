@@ -16,7 +16,7 @@ use crate::network::{Site, Sites};
 const RECEIVE_BUFFER: u32 = 8 << 20;
 
 /// Largest payload of a datagram over IPv4 (RFC 768, RFC 791).
-const DATAGRAM_MAX: usize = 65_507;
+pub(super) const DATAGRAM_MAX: usize = 65_507;
 
 /// UDP.
 #[derive(Debug, Clone, Copy)]
@@ -32,25 +32,16 @@ impl Protocol for Udp {
     }
 
     fn connect(&self, sites: &Sites<'_>) -> Result<Connected, ProtocolError> {
-        let receiver = open(&sites.to)?;
-        let address = receiver.local_addr().map_err(ProtocolError::socket("reading an address"))?;
-        let wait = time::Duration::from_nanos(RECEIVE_WAIT.as_nanos());
-        receiver
-            .set_read_timeout(Some(wait))
-            .map_err(ProtocolError::socket("setting a timeout"))?;
-        let sender = open(&sites.from)?;
-        let connect = format!("connecting a UDP socket to {address}");
-        sender.connect(address).map_err(ProtocolError::socket(connect))?;
-        sender.set_nonblocking(true).map_err(ProtocolError::socket("setting O_NONBLOCK"))?;
-        Ok(Connected {
-            publisher: Box::new(UdpPublisher { socket: sender }),
-            subscriber: Box::new(UdpSubscriber { socket: receiver, clock: sites.clock }),
-        })
+        let receiver = UdpSubscriber::new(open(&sites.to)?, sites.clock)?;
+        let address =
+            receiver.socket.local_addr().map_err(ProtocolError::socket("reading an address"))?;
+        let publisher = UdpPublisher::new(open(&sites.from)?, address)?;
+        Ok(Connected { publisher: Box::new(publisher), subscriber: Box::new(receiver) })
     }
 }
 
 /// A socket at an end, at a port that the kernel chooses.
-fn open(site: &Site<'_>) -> Result<UdpSocket, ProtocolError> {
+pub(super) fn open(site: &Site<'_>) -> Result<UdpSocket, ProtocolError> {
     let address = SocketAddr::new(site.address, 0);
     let socket = site.enter(|| {
         let socket = Socket::new(Domain::for_address(address), Type::DGRAM, None)?;
@@ -63,14 +54,38 @@ fn open(site: &Site<'_>) -> Result<UdpSocket, ProtocolError> {
 }
 
 #[derive(Debug)]
-struct UdpPublisher {
+pub(super) struct UdpPublisher {
     socket: UdpSocket,
 }
 
 #[derive(Debug)]
-struct UdpSubscriber {
+pub(super) struct UdpSubscriber {
     socket: UdpSocket,
     clock: Clock,
+}
+
+impl UdpPublisher {
+    /// Sends over this socket to an address.
+    pub(super) fn new(socket: UdpSocket, address: SocketAddr) -> Result<Self, ProtocolError> {
+        let connect = format!("connecting a UDP socket to {address}");
+        socket.connect(address).map_err(ProtocolError::socket(connect))?;
+        socket.set_nonblocking(true).map_err(ProtocolError::socket("setting O_NONBLOCK"))?;
+        Ok(Self { socket })
+    }
+}
+
+impl UdpSubscriber {
+    /// Receives from this socket, with times of this clock.
+    pub(super) fn new(socket: UdpSocket, clock: Clock) -> Result<Self, ProtocolError> {
+        let wait = time::Duration::from_nanos(RECEIVE_WAIT.as_nanos());
+        socket.set_read_timeout(Some(wait)).map_err(ProtocolError::socket("setting a timeout"))?;
+        Ok(Self { socket, clock })
+    }
+
+    /// The socket, whose reads end after [`RECEIVE_WAIT`].
+    pub(super) const fn socket(&self) -> &UdpSocket {
+        &self.socket
+    }
 }
 
 impl Publisher for UdpPublisher {

@@ -3,6 +3,7 @@
 //! Limits are data with their standard, edition and source. A limit is met if the upper confidence bound of the chosen
 //! quantile does not exceed it; it is exceeded if the lower bound does. In between, more messages are needed.
 
+mod evidence;
 mod judge;
 
 use gridhaul_scenario::units::Duration;
@@ -57,6 +58,12 @@ impl ApplicationClass {
         let classes: Classes =
             toml::from_str(include_str!("classes.toml")).expect("a test reads the file");
         classes.class
+    }
+
+    /// The class of this name, without regard to upper and lower case; `None` if there is none.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::all().into_iter().find(|class| class.name.eq_ignore_ascii_case(name))
     }
 
     /// Limit of this part of the path; `None` if the standard states none for the network.

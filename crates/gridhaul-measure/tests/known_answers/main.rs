@@ -2,7 +2,9 @@
 //!
 //! They run in real time. A run whose generator was late is repeated, because a busy machine explains its result.
 
+mod frames;
 mod mqtt;
+mod systems;
 mod udp;
 
 use std::sync::atomic::{AtomicBool, Ordering};

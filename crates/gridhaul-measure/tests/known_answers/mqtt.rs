@@ -1,11 +1,11 @@
 //! MQTT with the broker behind a link of 20 ms, with and without Nagle's algorithm.
 
 use gridhaul_measure::bench::Outcome;
-use gridhaul_measure::broker::Mosquitto;
+use gridhaul_measure::broker::{Broker, Mosquitto};
 use gridhaul_measure::method::Summary;
 use gridhaul_measure::network::{Sites, on_network};
 use gridhaul_measure::protocol::{
-    Mqtt, Protocol, ProtocolError, QualityOfService, ReconnectPolicy,
+    Mqtt, Protocol, ProtocolError, QualityOfService, ReconnectPolicy, Version,
 };
 use gridhaul_scenario::units::Duration;
 
@@ -15,6 +15,7 @@ use crate::{millis, plan, run, scenario, turn, undisturbed};
 
 fn mqtt(broker: &Mosquitto, nodelay: bool) -> Mqtt {
     Mqtt {
+        version: Version::V3,
         broker: broker.address(),
         nodelay,
         qos: QualityOfService::AtMostOnce,
@@ -68,8 +69,8 @@ fn a_missing_broker_is_an_error_with_its_address() {
     let protocol = mqtt(&broker, true);
     let error = protocol.connect(&sites).unwrap_err();
     let text = error.to_string();
-    assert!(matches!(error, ProtocolError::Broker { .. }), "{text}");
-    assert!(text.contains(&broker.address().to_string()), "{text}");
+    assert!(matches!(error, ProtocolError::Connect { .. }), "{text}");
+    assert!(text.contains(&broker.address().address.to_string()), "{text}");
     assert!(text.to_lowercase().contains("refused"), "{text}");
 }
 

@@ -1,22 +1,26 @@
-//! MQTT 3.1.1 with rumqttc: a publisher and a subscriber, which are one client or two.
+//! MQTT 3.1.1 and 5.0 with rumqttc: a publisher and a subscriber, which are one client or two.
+
+mod version;
 
 use std::fmt;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time;
 
+use bytes::Bytes;
 use gridhaul_linux::{Clock, request_realtime_priority};
 use gridhaul_scenario::units::{Duration, Instant};
-use rumqttc::{Client, Connection, Event, MqttOptions, Packet, QoS};
 
 use super::{
     Connected, Protocol, ProtocolError, Publisher, RECEIVE_WAIT, Received, ReconnectPolicy,
     Refused, Subscriber,
 };
+use crate::broker::BrokerAddress;
 use crate::network::Sites;
+
+use version::{EventLoop, Handle, Notice};
 
 /// Messages that a client queues.
 const QUEUE: usize = 100_000;
@@ -24,12 +28,14 @@ const QUEUE: usize = 100_000;
 /// Time for the first connection of a client.
 const CONNECT_WITHIN: time::Duration = time::Duration::from_secs(10);
 
-/// Messages without an acknowledgement, for QoS 1: enough for 10,000 messages per second over a round-trip time of one
-/// second, so that the window does not limit the rate.
-const IN_FLIGHT: u16 = 10_000;
-
-/// Largest packet.
-const PACKET_MAX: usize = 1 << 20;
+/// Version of the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Version {
+    /// MQTT 3.1.1.
+    V3,
+    /// MQTT 5.0.
+    V5,
+}
 
 /// Quality of service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,8 +49,10 @@ pub enum QualityOfService {
 /// MQTT with its settings.
 #[derive(Debug, Clone)]
 pub struct Mqtt {
+    /// Version of the protocol.
+    pub version: Version,
     /// Address of the broker.
-    pub broker: SocketAddr,
+    pub broker: BrokerAddress,
     /// Whether the clients set `TCP_NODELAY`, which turns Nagle's algorithm (RFC 896) off.
     pub nodelay: bool,
     /// Quality of service of publisher and subscription.
@@ -61,23 +69,23 @@ pub struct Mqtt {
 
 impl Protocol for Mqtt {
     fn name(&self) -> &'static str {
-        "mqtt"
+        match self.version {
+            Version::V3 => "mqtt",
+            Version::V5 => "mqtt5",
+        }
     }
 
     fn settings(&self) -> Vec<(&'static str, String)> {
         let connections = if self.one_connection { "1" } else { "2" };
-        vec![
-            ("broker", self.broker.to_string()),
+        let mut settings = vec![
+            ("broker", self.broker.address.to_string()),
             ("nodelay", self.nodelay.to_string()),
             ("qos", u8::from(self.qos == QualityOfService::AtLeastOnce).to_string()),
             ("connections", connections.into()),
             ("keep_alive", format!("{} s", self.keep_alive.as_secs_f64())),
-            ("reconnect_after", format!("{} s", self.reconnect.after.as_secs_f64())),
-            (
-                "without_connection",
-                if self.reconnect.queue { "queue" } else { "refuse" }.to_owned(),
-            ),
-        ]
+        ];
+        settings.extend(self.reconnect.settings());
+        settings
     }
 
     fn connect(&self, sites: &Sites<'_>) -> Result<Connected, ProtocolError> {
@@ -90,7 +98,7 @@ impl Protocol for Mqtt {
         let publisher = MqttPublisher {
             session: publishing,
             topic: self.topic.clone(),
-            qos: self.qos(),
+            qos: self.qos,
             queue: self.reconnect.queue,
         };
         Ok(Connected { publisher: Box::new(publisher), subscriber: Box::new(subscriber) })
@@ -98,60 +106,37 @@ impl Protocol for Mqtt {
 }
 
 impl Mqtt {
-    fn qos(&self) -> QoS {
-        match self.qos {
-            QualityOfService::AtMostOnce => QoS::AtMostOnce,
-            QualityOfService::AtLeastOnce => QoS::AtLeastOnce,
-        }
-    }
-
-    /// Starts a client at the `from` end and waits until it is connected and, if it subscribes, subscribed.
+    /// Starts a client at its end and waits until it is connected and, if it subscribes, subscribed.
     fn client(
         &self,
         sites: &Sites<'_>,
         role: &str,
         subscribes: bool,
     ) -> Result<MqttSubscriber, ProtocolError> {
-        let mut options = MqttOptions::new(
-            format!("{}-{role}", self.topic),
-            host(self.broker),
-            self.broker.port(),
-        );
-        options.set_keep_alive(time::Duration::from_nanos(self.keep_alive.as_nanos()));
-        options.set_inflight(IN_FLIGHT).set_max_packet_size(PACKET_MAX, PACKET_MAX);
-        let (client, mut connection) = Client::new(options, QUEUE);
-        let mut network = connection.eventloop.network_options();
-        network.set_tcp_nodelay(self.nodelay);
-        connection.eventloop.set_network_options(network);
+        let (client, events_of_client) = version::client(self, role);
         let (events, queue) = sync_channel(QUEUE);
         let (ready, outcome) = sync_channel(1);
         let status = Arc::new(Status::default());
         let driver = Driver {
-            connection,
+            client: events_of_client,
             status: Arc::clone(&status),
-            subscription: subscribes.then(|| (client.clone(), self.topic.clone(), self.qos())),
+            subscription: subscribes.then(|| (client.clone(), self.topic.clone(), self.qos)),
             events,
             ready: Some(ready),
             reconnect_after: time::Duration::from_nanos(self.reconnect.after.as_nanos()),
             clock: sites.clock,
         };
         // The thread belongs to the namespace in which it is started.
-        let thread = sites.from.enter(move || thread::spawn(move || driver.run()))?;
+        let site = if subscribes && !self.one_connection { &sites.subscriber } else { &sites.from };
+        let thread = site.enter(move || thread::spawn(move || driver.run()))?;
         let session = Arc::new(Session { client, status, thread: Some(thread) });
-        let refused = |reason: String| ProtocolError::Broker { address: self.broker, reason };
+        let (protocol, address) = (self.name(), self.broker.address);
+        let refused = |reason| ProtocolError::Connect { protocol, address, reason };
         match outcome.recv_timeout(CONNECT_WITHIN) {
             Ok(Ok(())) => Ok(MqttSubscriber { queue, session }),
             Ok(Err(reason)) => Err(refused(reason)),
             Err(_) => Err(refused(format!("no answer within {} s", CONNECT_WITHIN.as_secs()))),
         }
-    }
-}
-
-/// The host as rumqttc parses it, with brackets around an IPv6 address.
-fn host(address: SocketAddr) -> String {
-    match address {
-        SocketAddr::V4(address) => address.ip().to_string(),
-        SocketAddr::V6(address) => format!("[{}]", address.ip()),
     }
 }
 
@@ -164,7 +149,7 @@ struct Status {
 
 /// A client and its thread, which ends with the last handle.
 struct Session {
-    client: Client,
+    client: Handle,
     status: Arc<Status>,
     thread: Option<JoinHandle<()>>,
 }
@@ -178,8 +163,7 @@ impl fmt::Debug for Session {
 impl Drop for Session {
     fn drop(&mut self) {
         self.status.closing.store(true, Ordering::Relaxed);
-        // Without a connection the thread notices the end at its next attempt.
-        let _ = self.client.try_disconnect();
+        self.client.disconnect();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -188,9 +172,9 @@ impl Drop for Session {
 
 /// The event loop of a client.
 struct Driver {
-    connection: Connection,
+    client: EventLoop,
     status: Arc<Status>,
-    subscription: Option<(Client, String, QoS)>,
+    subscription: Option<(Handle, String, QualityOfService)>,
     events: SyncSender<Arrival>,
     /// Awaits the result of the first connection.
     ready: Option<SyncSender<Result<(), String>>>,
@@ -200,7 +184,7 @@ struct Driver {
 
 /// What a driver reports to the subscriber.
 enum Arrival {
-    Message(Instant, rumqttc::Publish),
+    Message(Instant, Bytes),
     Reconnected(Instant),
 }
 
@@ -209,30 +193,30 @@ impl Driver {
     fn run(mut self) {
         request_realtime_priority();
         loop {
-            let event = self.connection.recv();
+            let event = self.client.next();
             let at = self.clock.now();
             match event {
                 // All handles of the client are gone.
-                Err(_) => return,
-                Ok(Ok(Event::Incoming(Packet::ConnAck(_)))) => match &self.subscription {
+                None => return,
+                Some(Ok(Notice::Connected)) => match &self.subscription {
                     Some((client, topic, qos)) => {
                         // The queue of a client that has just connected has free space, unless it queues messages
                         // for its publisher; then the next attempt follows the next reconnection.
-                        let _ = client.try_subscribe(topic.as_str(), *qos);
+                        let _ = client.subscribe(topic, *qos);
                     }
                     None => self.established(at),
                 },
-                Ok(Ok(Event::Incoming(Packet::SubAck(_)))) => self.established(at),
-                Ok(Ok(Event::Incoming(Packet::Publish(publish)))) => {
-                    if self.events.send(Arrival::Message(at, publish)).is_err() {
+                Some(Ok(Notice::Subscribed)) => self.established(at),
+                Some(Ok(Notice::Message(message))) => {
+                    if self.events.send(Arrival::Message(at, message)).is_err() {
                         return;
                     }
                 }
-                Ok(Ok(_)) => {}
-                Ok(Err(error)) => {
+                Some(Ok(Notice::Other)) => {}
+                Some(Err(error)) => {
                     self.status.connected.store(false, Ordering::Relaxed);
                     if let Some(ready) = self.ready.take() {
-                        let _ = ready.send(Err(error.to_string()));
+                        let _ = ready.send(Err(error));
                         return;
                     }
                     if self.status.closing.load(Ordering::Relaxed) {
@@ -261,7 +245,7 @@ impl Driver {
 struct MqttPublisher {
     session: Arc<Session>,
     topic: String,
-    qos: QoS,
+    qos: QualityOfService,
     /// Whether messages are queued without a connection.
     queue: bool,
 }
@@ -277,19 +261,16 @@ impl Publisher for MqttPublisher {
         if !self.queue && !self.session.status.connected.load(Ordering::Relaxed) {
             return Err(Refused::NotConnected);
         }
-        self.session
-            .client
-            .try_publish(self.topic.as_str(), self.qos, false, message)
-            .map_err(|_| Refused::QueueFull)
+        self.session.client.publish(&self.topic, self.qos, message).map_err(|_| Refused::QueueFull)
     }
 }
 
 impl Subscriber for MqttSubscriber {
     fn receive(&mut self, message: &mut Vec<u8>) -> Result<Received, ProtocolError> {
         match self.queue.recv_timeout(time::Duration::from_nanos(RECEIVE_WAIT.as_nanos())) {
-            Ok(Arrival::Message(at, publish)) => {
+            Ok(Arrival::Message(at, arrived)) => {
                 message.clear();
-                message.extend_from_slice(&publish.payload);
+                message.extend_from_slice(&arrived);
                 Ok(Received::Message(at))
             }
             Ok(Arrival::Reconnected(at)) => Ok(Received::Reconnected(at)),

@@ -1,0 +1,101 @@
+//! Arguments of brokers and connections.
+
+use clap::{Args, ValueEnum};
+use gridhaul_measure::broker::BrokerAddress;
+use gridhaul_measure::protocol::ReconnectPolicy;
+use gridhaul_scenario::units::Duration;
+
+use super::value_parsers::duration;
+
+/// Whether Nagle's algorithm is off, and where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Nodelay {
+    /// Off at clients and broker
+    Both,
+    /// Off at the clients, on at the broker
+    Clients,
+    /// Off at the broker, on at the clients
+    Broker,
+    /// On at clients and broker
+    None,
+}
+
+/// Settings of brokers and connections. Each protocol uses those that it has.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Brokers and connections")]
+pub(crate) struct ConnectionArgs {
+    /// Running broker, such as 127.0.0.1:1883 or amqp://user:password@127.0.0.1:5672; without it, the protocol's broker is
+    /// started
+    #[arg(long, value_name = "URL", value_parser = broker)]
+    pub(crate) broker: Option<BrokerAddress>,
+
+    /// Where TCP_NODELAY is set, which turns Nagle's algorithm off. Without a broker, both ends are clients
+    #[arg(long, value_enum, default_value = "both")]
+    pub(crate) nodelay: Nodelay,
+
+    /// Port of the end that listens, in protocols without a broker; 0 for a free one
+    #[arg(long, default_value_t = 0)]
+    pub(crate) port: u16,
+
+    /// Number of connections to the broker: 2, or 1 for publisher and subscriber together
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=2))]
+    pub(crate) connections: u8,
+
+    /// MQTT: quality of service 0 (at most once) or 1 (at least once)
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=1))]
+    pub(crate) qos: u8,
+
+    /// AMQP: messages that the broker sends ahead of their acknowledgements (0-9-1: 0 for none) or of link credit (1.0: 0 for
+    /// 1000)
+    #[arg(long, default_value_t = 0)]
+    pub(crate) prefetch: u16,
+
+    /// AMQP 0-9-1: store queue and messages on the disk of the broker
+    #[arg(long)]
+    pub(crate) persistent: bool,
+
+    /// AMQP 1.0: wait for an outcome of each message at the broker, instead of sending messages settled
+    #[arg(long)]
+    pub(crate) unsettled: bool,
+
+    /// AMQP 1.0: address of the node at the broker; the default is an address of RabbitMQ
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) node: Option<String>,
+
+    /// DNP3: interval in which the master polls for events, at least 20 ms; without it, they are reported unsolicited
+    #[arg(long, value_name = "INTERVAL", value_parser = duration)]
+    pub(crate) poll: Option<Duration>,
+
+    /// Interval of keep-alive packets (MQTT), heartbeats (AMQP 0-9-1, in whole seconds) or the idle timeout (AMQP 1.0)
+    #[arg(long, default_value = "60 s", value_parser = duration)]
+    pub(crate) keep_alive: Duration,
+
+    /// Time between a failed connection and the next attempt
+    #[arg(long, default_value = "100 ms", value_parser = duration)]
+    pub(crate) reconnect_after: Duration,
+
+    /// Queue messages without a connection, and do not refuse them
+    #[arg(long)]
+    pub(crate) queue: bool,
+}
+
+impl ConnectionArgs {
+    /// Whether the clients turn Nagle's algorithm off.
+    pub(crate) const fn client_nodelay(&self) -> bool {
+        matches!(self.nodelay, Nodelay::Both | Nodelay::Clients)
+    }
+
+    /// Whether the broker turns Nagle's algorithm off.
+    pub(crate) const fn broker_nodelay(&self) -> bool {
+        matches!(self.nodelay, Nodelay::Both | Nodelay::Broker)
+    }
+
+    /// Behaviour without a connection.
+    pub(crate) const fn reconnect(&self) -> ReconnectPolicy {
+        ReconnectPolicy { after: self.reconnect_after, queue: self.queue }
+    }
+}
+
+fn broker(text: &str) -> Result<BrokerAddress, String> {
+    text.parse()
+}

@@ -1,0 +1,44 @@
+//! Parsers of the values of arguments.
+
+use gridhaul_measure::method::HEADER_BYTES;
+use gridhaul_scenario::units::Duration;
+
+pub(super) fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok().filter(|rate: &f64| (0.01..=1e6).contains(rate));
+    rate.ok_or_else(|| "expected messages per second between 0.01 and 1000000".into())
+}
+
+pub(super) fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "expected a number between 0 and 1".into())
+}
+
+pub(super) fn ppm(text: &str) -> Result<f64, String> {
+    let drift = text.parse().ok().filter(|drift| (-900.0..=900.0).contains(drift));
+    drift.ok_or_else(|| "expected a drift between -900 and 900 ppm".into())
+}
+
+pub(super) fn values(text: &str) -> Result<usize, String> {
+    let values = text.parse().ok().filter(|values| (1..=300).contains(values));
+    values.ok_or_else(|| "expected a number of values between 1 and 300".into())
+}
+
+/// A duration with sign, in nanoseconds.
+pub(super) fn signed_nanos(text: &str) -> Result<i64, String> {
+    let (sign, length) = text.strip_prefix('-').map_or((1, text), |length| (-1, length));
+    let nanos = i64::try_from(duration(length)?.as_nanos());
+    nanos.map(|nanos| sign * nanos).map_err(|error| error.to_string())
+}
+
+pub(super) fn message_bytes(text: &str) -> Result<usize, String> {
+    let bytes = text.parse().ok().filter(|bytes| (HEADER_BYTES..=65_507).contains(bytes));
+    bytes.ok_or_else(|| {
+        format!(
+            "expected bytes between {HEADER_BYTES}, the header, and 65507, the largest datagram"
+        )
+    })
+}
+
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    text.parse().map_err(|error: gridhaul_scenario::units::UnitError| error.to_string())
+}

@@ -1,0 +1,128 @@
+//! A child process that ends with this program.
+
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time;
+
+use gridhaul_linux::kill_with_parent_thread;
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::BrokerError;
+use crate::network::Site;
+
+/// Time for an orderly end.
+const END_WITHIN: time::Duration = time::Duration::from_secs(10);
+
+/// A process at an end of the network, which is stopped when this value is dropped, and killed if this program is killed.
+#[derive(Debug)]
+pub(super) struct Process {
+    child: Child,
+    /// The thread that started the process waits until this end is dropped: the kernel kills the process with the thread.
+    release: Option<SyncSender<()>>,
+    keeper: Option<JoinHandle<()>>,
+}
+
+impl Process {
+    /// Starts a command at an end of the network. Its output is appended to the file `log`.
+    pub(super) fn spawn(
+        site: &Site<'_>,
+        mut command: Command,
+        log: &Path,
+    ) -> Result<Self, BrokerError> {
+        let output = OpenOptions::new().create(true).append(true).open(log)?;
+        command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
+        let (release, released) = sync_channel::<()>(0);
+        let (started, child) = sync_channel(1);
+        // The thread belongs to the namespace in which it is started, and the process to that of the thread.
+        let keeper = site.enter(move || {
+            thread::spawn(move || {
+                let _ = started.send(kill_with_parent_thread(&mut command).spawn());
+                let _ = released.recv();
+            })
+        })?;
+        let child = child.recv().map_err(io::Error::other)??;
+        Ok(Self { child, release: Some(release), keeper: Some(keeper) })
+    }
+
+    /// Ends the process without its cooperation, as a crash does.
+    pub(super) fn kill(&mut self) -> io::Result<()> {
+        self.child.kill()?;
+        self.child.wait().map(drop)
+    }
+
+    /// Waits until the process accepts connections; `false` if it ends before, or does not within this time.
+    #[expect(clippy::disallowed_methods, reason = "a process is waited for in real time")]
+    pub(super) fn accepts_connections(
+        &mut self,
+        site: &Site<'_>,
+        address: SocketAddr,
+        within: time::Duration,
+    ) -> Result<bool, BrokerError> {
+        let begin = time::Instant::now();
+        while begin.elapsed() < within && self.child.try_wait()?.is_none() {
+            if site.enter(|| TcpStream::connect(address).is_ok())? {
+                return Ok(true);
+            }
+            thread::sleep(time::Duration::from_millis(5));
+        }
+        Ok(false)
+    }
+
+    /// Asks the process to end, and kills it if it does not.
+    #[expect(clippy::disallowed_methods, reason = "a process is waited for in real time")]
+    fn stop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(Some(_))) {
+            return;
+        }
+        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+        let begin = time::Instant::now();
+        while begin.elapsed() < END_WITHIN {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            thread::sleep(time::Duration::from_millis(5));
+        }
+        let _ = self.kill();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.stop();
+        self.release = None;
+        if let Some(keeper) = self.keeper.take() {
+            let _ = keeper.join();
+        }
+    }
+}
+
+/// Ports that no socket of this end uses now.
+pub(super) fn free_ports<const N: usize>(site: &Site<'_>) -> Result<[u16; N], BrokerError> {
+    let address = SocketAddr::new(site.address, 0);
+    let open = || -> io::Result<[u16; N]> {
+        let mut ports = [0; N];
+        let mut listeners = Vec::new();
+        for port in &mut ports {
+            let listener = TcpListener::bind(address)?;
+            *port = listener.local_addr()?.port();
+            listeners.push(listener);
+        }
+        Ok(ports)
+    };
+    Ok(site.enter(open)??)
+}
+
+/// The first of these programs that is installed.
+pub(super) fn installed(candidates: &[&str]) -> Option<PathBuf> {
+    candidates.iter().map(PathBuf::from).find(|path| path.is_file())
+}
+
+/// The contents of a log, or nothing.
+pub(super) fn read_log(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}

@@ -1,0 +1,128 @@
+//! Charts of a run.
+
+use gridhaul_measure::method::{Distribution, ProfilePoint};
+use gridhaul_measure::overhead::messages;
+use gridhaul_report::chart::{
+    Axis, BarSeries, BoxPlot, BoxStatistics, Chart, LineChart, LineSeries, Reference, StackedChart,
+    Stroke,
+};
+use gridhaul_scenario::units::Duration;
+
+use super::report::title;
+use super::run::Run;
+
+/// The numbers of a box as RESERVE D4.6 defines them (annex A.2): quartiles, mean, whiskers at the 2nd and 98th percentile, and
+/// the tail. `None` without messages.
+pub(super) fn statistics(distribution: &Distribution) -> Option<BoxStatistics> {
+    let at = |share| distribution.quantile(share).map(|it| it.value.as_secs_f64());
+    // With fewer messages the 99.9th percentile is the largest value.
+    let has_tail = distribution.count() >= 1_000;
+    Some(BoxStatistics {
+        whiskers: [at(0.02)?, at(0.98)?],
+        quartiles: [at(0.25)?, at(0.75)?],
+        mean: distribution.mean()?.as_secs_f64(),
+        tail: if has_tail { at(0.999) } else { None },
+        max: distribution.max()?.as_secs_f64(),
+    })
+}
+
+/// All charts of a run, with the names of their files.
+pub(super) fn charts(run: &Run) -> Vec<(&'static str, Chart)> {
+    if run.outcome.summary.from_send.count() == 0 {
+        return Vec::new();
+    }
+    let mut charts = vec![
+        ("latency", cumulative(run).into()),
+        ("boxes", boxes(run).into()),
+        ("time", over_time(run).into()),
+    ];
+    charts.extend(layers(run).map(|chart| ("bytes", chart.into())));
+    charts
+}
+
+/// Cumulative distribution of the latency.
+fn cumulative(run: &Run) -> LineChart {
+    let summary = &run.outcome.summary;
+    let series = |name: &str, distribution: &Distribution| {
+        let points = distribution.cumulative().map(|(value, share)| (value.as_secs_f64(), share));
+        LineSeries::new(name, points).stroke(Stroke::Step)
+    };
+    let mut chart = LineChart::new(
+        title(run),
+        Axis::new("latency", "s").log(),
+        Axis::new("share of the messages", "").including(0.0),
+    )
+    .with(series("from the schedule", &summary.from_schedule))
+    .with(series("from the send time", &summary.from_send));
+    if let Some(floor) = run.floor.as_ref().filter(|floor| floor.count() > 0) {
+        chart = chart.with(series("floor (null protocol)", floor));
+    }
+    chart
+}
+
+/// Box plots of the latency, of the lateness of the generator, and of the floor.
+fn boxes(run: &Run) -> BoxPlot {
+    let summary = &run.outcome.summary;
+    let mut groups = vec![
+        ("from the schedule", &summary.from_schedule),
+        ("from the send time", &summary.from_send),
+        ("generator lateness", &summary.lateness),
+    ];
+    groups.extend(run.network_alone.as_ref().map(|it| ("network alone", &it.from_send)));
+    groups.extend(run.floor.as_ref().map(|floor| ("floor", floor)));
+    let names = groups.iter().map(|(name, _)| *name);
+    let boxes = groups.iter().map(|(_, distribution)| statistics(distribution));
+    BoxPlot::new(
+        "Box: quartiles and mean; whiskers: 2nd and 98th percentile",
+        Axis::new("time", "s").log(),
+        names,
+    )
+    .with("", boxes)
+}
+
+/// Latency over time, with outages shaded.
+fn over_time(run: &Run) -> LineChart {
+    let series = |name: &str, of: fn(&ProfilePoint) -> Option<Duration>| {
+        let points = run.profile.points().map(|point| {
+            // A value that is missing leaves a gap.
+            (point.at.as_secs_f64(), of(&point).map_or(f64::NAN, Duration::as_secs_f64))
+        });
+        LineSeries::new(name, points).stroke(Stroke::Curve)
+    };
+    let chart = LineChart::new(
+        "Latency over time: a gap is a time without an arrival",
+        Axis::new("time of the schedule", "s"),
+        Axis::new("latency", "s").log(),
+    )
+    .with(series("mean", |point| point.mean))
+    .with(series("largest", |point| point.max));
+    run.outages.iter().fold(chart, |chart, [start, end]| {
+        chart.with_reference(Reference::Span(*start, *end, "outage".into()))
+    })
+}
+
+/// Bytes of a message by layer, if a formula for the protocol is known.
+fn layers(run: &Run) -> Option<StackedChart> {
+    // Names of the formulas.
+    let name = match run.protocol {
+        "udp" => "UDP",
+        "mqtt" => "MQTT",
+        "sv" => "Sampled Values",
+        _ => return None,
+    };
+    let all = messages(run.plan.bytes as u64);
+    let (_, bytes) = all.into_iter().find(|(known, _)| known.starts_with(name))?;
+    let parts = [
+        ("Ethernet", bytes.ethernet),
+        ("IP", bytes.ip),
+        ("TCP, UDP", bytes.transport),
+        ("protocol", bytes.protocol),
+        ("payload", bytes.payload),
+    ];
+    let chart = StackedChart::new("Bytes of a message by layer", Axis::new("size", "B"), [name]);
+    Some(
+        parts
+            .into_iter()
+            .fold(chart, |chart, (name, size)| chart.with(BarSeries::new(name, [size]))),
+    )
+}

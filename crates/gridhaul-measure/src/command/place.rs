@@ -1,0 +1,125 @@
+//! The network of a measurement, as the arguments name it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context, bail};
+use gridhaul_data::trace::load_scenario;
+use gridhaul_measure::network::{Carrier, Sites, on_links};
+use gridhaul_measure::systems;
+use gridhaul_scenario::scenario::Scenario;
+use gridhaul_scenario::units::{Duration, Instant};
+
+use crate::args::{PlaceArgs, SubscriberEnd};
+
+/// The network of a measurement.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// Name in tables: `this machine`, or the scenario and the flow.
+    pub(super) name: String,
+    /// The scenario and the flow; `None` for this machine.
+    pub(super) network: Option<(Scenario, String)>,
+    subscriber: SubscriberEnd,
+}
+
+/// Interruption by the user.
+#[derive(Debug, Clone)]
+pub(super) struct Interrupt {
+    flag: Arc<AtomicBool>,
+}
+
+impl Place {
+    /// The network that the arguments name.
+    ///
+    /// # Errors
+    /// The scenario file cannot be read, or there is no such system or flow.
+    pub(super) fn new(args: &PlaceArgs) -> anyhow::Result<Self> {
+        let subscriber = args.subscriber;
+        let (origin, scenario) = match (&args.scenario, &args.system) {
+            (Some(file), _) => {
+                let scenario = load_scenario(file)?.points()?.swap_remove(0).scenario;
+                (file.display().to_string(), scenario)
+            }
+            (None, Some(name)) => (format!("system {name}"), system(name)?),
+            (None, None) => {
+                return Ok(Self { name: "this machine".into(), network: None, subscriber });
+            }
+        };
+        let first = scenario.flow.keys().next().cloned();
+        let flow = args.flow.clone().or(first).context("the scenario has no flow")?;
+        if !scenario.flow.contains_key(&flow) {
+            let known: Vec<_> = scenario.flow.keys().map(String::as_str).collect();
+            bail!("{origin}: there is no flow `{flow}`\n  help: choose from: {}", known.join(", "));
+        }
+        let name = match &args.system {
+            Some(_) => origin,
+            None => format!("{origin}, flow {flow}"),
+        };
+        Ok(Self { name, network: Some((scenario, flow)), subscriber })
+    }
+
+    /// Outages of all links, in seconds since the start of a schedule, which is a time on the clock of the network.
+    pub(super) fn outages(&self, start: Instant) -> Vec<[f64; 2]> {
+        let links = self.network.iter().flat_map(|(scenario, _)| scenario.link.values());
+        let directions = links.flat_map(|link| [link.forward(), link.reverse()]).flatten();
+        let outages = directions.flat_map(|direction| &direction.outage);
+        let seconds = |at: Duration| at.as_secs_f64() - start.as_secs_f64();
+        let mut found: Vec<_> =
+            outages.map(|it| [seconds(it.start), seconds(it.start + it.length)]).collect();
+        found.sort_by(|a, b| a[0].total_cmp(&b[0]));
+        found.dedup();
+        found
+    }
+
+    /// Runs `work` between both ends of the network, while its links forward what `carrier` says.
+    ///
+    /// # Errors
+    /// The network cannot be made on this machine, or `work` failed.
+    pub(super) fn enter<T>(
+        &self,
+        carrier: Carrier,
+        work: impl FnOnce(&Sites<'_>) -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
+        let placed = |sites: &Sites<'_>| match self.subscriber {
+            SubscriberEnd::From => work(sites),
+            SubscriberEnd::To => work(&sites.subscribing_at_broker()),
+        };
+        match &self.network {
+            None => placed(&Sites::loopback()),
+            Some((scenario, flow)) => on_links(scenario, flow, carrier, placed)?.0,
+        }
+    }
+}
+
+impl Interrupt {
+    /// Sets the flag on Ctrl-C and SIGTERM. To be called once in the program.
+    ///
+    /// # Errors
+    /// The handler cannot be installed.
+    pub(super) fn new() -> anyhow::Result<Self> {
+        let flag = Arc::new(AtomicBool::new(false));
+        let set = Arc::clone(&flag);
+        ctrlc::set_handler(move || set.store(true, Ordering::Relaxed))
+            .context("installing the handler of Ctrl-C")?;
+        Ok(Self { flag })
+    }
+
+    /// The flag, which ends a run.
+    pub(super) fn flag(&self) -> &AtomicBool {
+        &self.flag
+    }
+
+    /// Whether the user has interrupted the program.
+    pub(super) fn is_set(&self) -> bool {
+        self.flag.load(Ordering::Relaxed)
+    }
+}
+
+/// The scenario of a system.
+fn system(name: &str) -> anyhow::Result<Scenario> {
+    let Some(scenario) = systems::scenario(name) else {
+        let known: Vec<_> = systems::names().collect();
+        bail!("--system: there is no system \"{name}\"\n  help: choose from: {}", known.join(", "));
+    };
+    Ok(scenario?)
+}

@@ -1,0 +1,255 @@
+//! The measurements: systems, protocols, rates and sizes.
+
+use anyhow::Context;
+use clap::Parser;
+use gridhaul_measure::method::findings;
+use gridhaul_report::chart::BoxStatistics;
+use gridhaul_scenario::units::Duration;
+use serde::Serialize;
+
+use crate::args::{Cli, Command};
+use crate::command::charts::statistics;
+use crate::command::outage::{Recovery, interrupt};
+use crate::command::place::Interrupt;
+use crate::command::run::execute_until;
+use crate::terminal::say;
+
+/// The test systems of the report, which the presets stand for.
+pub(super) const SYSTEMS: [&str; 3] = ["ethernet", "5g-prototype", "5g-ready"];
+
+/// The protocols of the figures.
+pub(super) const PROTOCOLS: [&str; 3] = ["udp", "sv", "mqtt"];
+
+/// A measurement.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct Cell {
+    pub(super) system: &'static str,
+    pub(super) protocol: &'static str,
+    pub(super) rate_per_s: u32,
+    pub(super) values: u32,
+    /// Whether Nagle's algorithm is off at clients and broker.
+    pub(super) nodelay: bool,
+    /// The command of this measurement alone.
+    pub(super) command: String,
+    /// `None` if no message arrived.
+    pub(super) result: Option<CellResult>,
+    /// Why the measurement failed.
+    pub(super) error: Option<String>,
+}
+
+/// Numbers of a measurement; latencies are from the send time.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct CellResult {
+    pub(super) messages: u64,
+    pub(super) missing: u64,
+    pub(super) mean_s: f64,
+    pub(super) p2_s: f64,
+    pub(super) p25_s: f64,
+    pub(super) p75_s: f64,
+    pub(super) p98_s: f64,
+    pub(super) p999_s: Option<f64>,
+    pub(super) max_s: f64,
+    /// Whether lateness of the generator could explain a part of the result.
+    pub(super) invalid: Vec<String>,
+}
+
+/// An interruption of all links.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct OutageCell {
+    pub(super) protocol: &'static str,
+    pub(super) length_s: f64,
+    pub(super) interval_s: f64,
+    /// Longest time without an arrival; `None` if it does not contain the outage.
+    pub(super) without_arrival_s: Option<f64>,
+    pub(super) first_arrival_after_end_s: Option<f64>,
+    pub(super) lost: u64,
+    pub(super) refused: u64,
+    pub(super) reconnections: usize,
+    pub(super) error: Option<String>,
+}
+
+/// How much is measured.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Extent {
+    /// Protocols of each system. The reduced form has those of the figures of the report.
+    protocols: [&'static [&'static str]; 3],
+    pub(super) rates: &'static [u32],
+    pub(super) values: &'static [u32],
+    /// Messages after the warm-up: at least this many, and those of this time in seconds.
+    least: u32,
+    time: u32,
+    pub(super) outage: Duration,
+}
+
+impl Extent {
+    /// The matrix of the report, or its reduced form.
+    pub(super) const fn new(quick: bool) -> Self {
+        if quick {
+            let outage = Duration::from_secs(1);
+            let protocols: [&[&str]; 3] = [&["udp", "mqtt"], &["udp", "mqtt"], &["sv", "mqtt"]];
+            let (rates, values) = (&[100, 1_000], &[10]);
+            return Self { protocols, rates, values, least: 100, time: 1, outage };
+        }
+        let (rates, values) = (&[10, 100, 1_000], &[10, 100]);
+        let outage = Duration::from_secs(10);
+        Self { protocols: [&PROTOCOLS; 3], rates, values, least: 200, time: 6, outage }
+    }
+
+    const fn messages(&self, rate: u32) -> u32 {
+        if rate * self.time > self.least { rate * self.time } else { self.least }
+    }
+}
+
+impl CellResult {
+    /// The numbers of the box.
+    pub(super) const fn statistics(&self) -> BoxStatistics {
+        BoxStatistics {
+            whiskers: [self.p2_s, self.p98_s],
+            quartiles: [self.p25_s, self.p75_s],
+            mean: self.mean_s,
+            tail: self.p999_s,
+            max: self.max_s,
+        }
+    }
+}
+
+/// Bytes of a message. Sampled Values carry 32-bit floats, the others the Protobuf message of VILLASnode (Table 5 and
+/// `measurement` of the encodings: 131 B with 10 and 1,121 B with 100 values).
+fn bytes(protocol: &str, values: u32) -> u32 {
+    match (protocol, values) {
+        ("sv", values) => 4 * values,
+        (_, 10) => 131,
+        (_, values) => 21 + 11 * values,
+    }
+}
+
+/// Measures all cells, and those with Nagle's algorithm.
+pub(super) fn measure(extent: &Extent, quiet: bool, interrupt: &Interrupt) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for (system, protocols) in SYSTEMS.into_iter().zip(extent.protocols) {
+        for &protocol in protocols {
+            for &values in extent.values {
+                for &rate in extent.rates {
+                    cells.push(((system, protocol), (values, rate), true));
+                }
+            }
+        }
+    }
+    // The confound: MQTT with the default of most clients, on the system with the longest delay.
+    cells.extend(extent.rates.iter().map(|&rate| (("5g-ready", "mqtt"), (10, rate), false)));
+    let total = cells.len();
+    let mut done = Vec::new();
+    for (number, cell) in cells.into_iter().enumerate() {
+        if interrupt.is_set() {
+            break;
+        }
+        let cell = self::cell(extent, cell, interrupt);
+        if !quiet {
+            say(format_args!("{} of {total}: {}", number + 1, cell.command));
+        }
+        done.push(cell);
+    }
+    done
+}
+
+type Coordinates = ((&'static str, &'static str), (u32, u32), bool);
+
+fn cell(
+    extent: &Extent,
+    ((system, protocol), (values, rate), nodelay): Coordinates,
+    interrupt: &Interrupt,
+) -> Cell {
+    let (messages, bytes) = (extent.messages(rate), bytes(protocol, values));
+    let mut command = format!(
+        "gridhaul measure latency {protocol} --system {system} --subscriber to --rate {rate} --messages {messages} --bytes {bytes}"
+    );
+    if !nodelay {
+        command += " --nodelay none";
+    }
+    let (result, error) = match run(&command, interrupt) {
+        Ok(result) => (result, None),
+        Err(error) => (None, Some(format!("{error:#}"))),
+    };
+    Cell { system, protocol, rate_per_s: rate, values, nodelay, command, result, error }
+}
+
+/// Runs the command of a cell in this process.
+fn run(command: &str, interrupt: &Interrupt) -> anyhow::Result<Option<CellResult>> {
+    let words = command.strip_prefix("gridhaul ").unwrap_or(command).split(' ');
+    let parsed = Cli::try_parse_from(words.chain(["--no-floor", "--quiet"]))?;
+    let Command::Latency(args) = parsed.command else { return Ok(None) };
+    let run = execute_until(&args, interrupt, |_| {})?;
+    let summary = &run.outcome.summary;
+    let result = statistics(&summary.from_send).map(|it| CellResult {
+        messages: summary.counts.messages,
+        missing: summary.missing(),
+        mean_s: it.mean,
+        p2_s: it.whiskers[0],
+        p25_s: it.quartiles[0],
+        p75_s: it.quartiles[1],
+        p98_s: it.whiskers[1],
+        p999_s: it.tail,
+        max_s: it.max,
+        invalid: findings(summary).iter().map(ToString::to_string).collect(),
+    });
+    Ok(result)
+}
+
+/// Interrupts the 5G-ready system for each protocol.
+pub(super) fn outages(extent: &Extent, quiet: bool, interrupt: &Interrupt) -> Vec<OutageCell> {
+    let mut cells = Vec::new();
+    for protocol in PROTOCOLS {
+        if interrupt.is_set() {
+            break;
+        }
+        if !quiet {
+            say(format_args!("outage of {} s: {protocol}", extent.outage.as_secs_f64()));
+        }
+        cells.push(outage(protocol, extent.outage, interrupt));
+    }
+    cells
+}
+
+/// Messages per second during an outage.
+const OUTAGE_RATE: f64 = 100.0;
+
+fn outage(protocol: &'static str, length: Duration, interrupted: &Interrupt) -> OutageCell {
+    let empty = OutageCell {
+        protocol,
+        length_s: length.as_secs_f64(),
+        interval_s: 1.0 / OUTAGE_RATE,
+        without_arrival_s: None,
+        first_arrival_after_end_s: None,
+        lost: 0,
+        refused: 0,
+        reconnections: 0,
+        error: None,
+    };
+    let start = Duration::from_secs(3);
+    // The backlog of TCP needs up to the length of the outage after it, because its timeout has doubled meanwhile.
+    let messages = (OUTAGE_RATE * (length.as_secs_f64() * 2.0 + 3.0)) as u64;
+    // Without retransmissions, a message that is late by more than the jitter of the link is lost.
+    let horizon = if protocol == "mqtt" { "30s" } else { "2s" };
+    let command = format!(
+        "measure latency {protocol} --system 5g-ready --subscriber to --rate {OUTAGE_RATE} --messages {messages} --horizon {horizon} \
+         --no-floor --quiet"
+    );
+    let measured = || -> anyhow::Result<OutageCell> {
+        let parsed = Cli::try_parse_from(command.split(' '))?;
+        let Command::Latency(args) = parsed.command else { return Ok(empty.clone()) };
+        let run = execute_until(&args, interrupted, |scenario| interrupt(scenario, start, length))
+            .context("measuring an outage")?;
+        let recovery = Recovery::new(&run, start, length);
+        let counts = run.outcome.summary.counts;
+        Ok(OutageCell {
+            without_arrival_s: recovery.as_ref().map(|it| it.gap.as_secs_f64()),
+            first_arrival_after_end_s: recovery.map(|it| it.first_after.as_secs_f64()),
+            lost: counts.lost,
+            refused: counts.refused,
+            reconnections: run.outcome.reconnections.len(),
+            ..empty.clone()
+        })
+    };
+    measured()
+        .unwrap_or_else(|error| OutageCell { error: Some(format!("{error:#}")), ..empty.clone() })
+}

@@ -1,0 +1,139 @@
+//! Packet sockets at both ends of an Ethernet link.
+
+use std::io;
+use std::time;
+
+use gridhaul_core::wire::VlanTag;
+use gridhaul_linux::{Clock, EventFlags, FrameBatch, PacketSocket, Poll};
+use gridhaul_scenario::backend::RunError;
+use gridhaul_scenario::units::Instant;
+
+use super::{ProtocolError, RECEIVE_WAIT, Refused};
+use crate::network::Site;
+
+/// Longest frame with a VLAN tag (IEEE 802.1Q), without frame check sequence.
+const FRAME_MAX: usize = 1_518;
+
+/// Identity of the frames of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FrameIdentity {
+    /// VLAN tag of the frames; `None` for frames without tag.
+    pub vlan: Option<VlanTag>,
+    /// APPID, by which the subscriber recognises the frames.
+    pub application: u16,
+}
+
+/// The end that sends frames.
+#[derive(Debug)]
+pub(super) struct FrameSender {
+    socket: PacketSocket,
+}
+
+/// The end that receives frames.
+#[derive(Debug)]
+pub(super) struct FrameReceiver {
+    socket: PacketSocket,
+    poll: Poll,
+    batch: FrameBatch,
+    clock: Clock,
+}
+
+/// A received frame.
+#[derive(Debug)]
+pub(super) struct ReceivedFrame<'a> {
+    /// Time directly after the frame was read.
+    pub(super) at: Instant,
+    /// Its bytes, without the VLAN tag.
+    pub(super) bytes: &'a [u8],
+    /// The VLAN tag, which the kernel has removed.
+    pub(super) vlan: Option<VlanTag>,
+}
+
+impl FrameIdentity {
+    /// The identity as settings of a run.
+    pub(super) fn settings(&self) -> Vec<(&'static str, String)> {
+        let vlan = self
+            .vlan
+            .map_or_else(|| "none".into(), |tag| format!("{}, priority {}", tag.id, tag.priority));
+        vec![("vlan", vlan), ("application_id", format!("{:#06x}", self.application))]
+    }
+}
+
+/// Opens both ends of the link between two sites.
+pub(super) fn open(
+    [from, to]: [&Site<'_>; 2],
+    clock: Clock,
+) -> Result<(FrameSender, FrameReceiver), ProtocolError> {
+    let receiver = socket(to)?;
+    let poll = Poll::new().map_err(failed("waiting for frames"))?;
+    poll.watch(&receiver, 0, EventFlags::IN).map_err(failed("waiting for frames"))?;
+    let batch = FrameBatch::new(1, FRAME_MAX);
+    let receiver = FrameReceiver { socket: receiver, poll, batch, clock };
+    Ok((FrameSender { socket: socket(from)? }, receiver))
+}
+
+/// A packet socket at an end. The kernel reports the VLAN tag to sockets of all protocols only.
+fn socket(site: &Site<'_>) -> Result<PacketSocket, ProtocolError> {
+    let Some(device) = site.device else {
+        let reason = "this protocol needs Ethernet links; the network carries IP packets";
+        return Err(ProtocolError::Network(RunError::Invalid(reason.into())));
+    };
+    let opened = site.enter(|| {
+        let socket = PacketSocket::open(device, PacketSocket::ALL_PROTOCOLS)?;
+        // Frames have multicast addresses, which the device need not know.
+        socket.set_promiscuous(device)?;
+        Ok(socket)
+    })?;
+    opened.map_err(failed(format!("opening a packet socket on device {device}")))
+}
+
+fn failed(operation: impl Into<String>) -> impl FnOnce(gridhaul_linux::Error) -> ProtocolError {
+    move |error| ProtocolError::socket(operation)(io::Error::other(error))
+}
+
+impl FrameSender {
+    /// Sends a frame.
+    pub(super) fn send(&self, frame: &[u8]) -> Result<(), Refused> {
+        match self.socket.send(&[frame])? {
+            0 => Err(Refused::QueueFull),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl FrameReceiver {
+    /// The clock of the receive times.
+    pub(super) const fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Waits for a frame until `until`, at most [`RECEIVE_WAIT`]; `None` without a frame.
+    pub(super) fn receive(
+        &mut self,
+        until: Instant,
+    ) -> Result<Option<ReceivedFrame<'_>>, ProtocolError> {
+        let mut count = self.read()?;
+        if count == 0 {
+            let longest = time::Duration::from_nanos(RECEIVE_WAIT.as_nanos());
+            let wait = self.clock.until(until).min(longest);
+            let _events = self.poll.wait::<1>(wait).map_err(failed("waiting for frames"))?;
+            count = self.read()?;
+        }
+        let at = self.clock.now();
+        let frame = self.batch.frames().next().filter(|_| count > 0);
+        Ok(frame.map(|frame| ReceivedFrame {
+            at,
+            bytes: frame.bytes,
+            vlan: frame.vlan.map(|tag| VlanTag {
+                id: tag.control & 0xfff,
+                priority: (tag.control >> 13) as u8,
+                drop_eligible: tag.control & 0x1000 != 0,
+                service: tag.protocol == 0x88a8,
+            }),
+        }))
+    }
+
+    fn read(&mut self) -> Result<usize, ProtocolError> {
+        self.socket.receive(&mut self.batch).map_err(ProtocolError::socket("receiving a frame"))
+    }
+}

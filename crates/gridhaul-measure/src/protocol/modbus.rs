@@ -1,0 +1,276 @@
+//! Modbus/TCP with tokio-modbus: a client that writes registers of a server.
+
+use std::future::{Ready, ready};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time;
+
+use gridhaul_linux::{Clock, request_realtime_priority};
+use gridhaul_scenario::units::Instant;
+use tokio::net::TcpStream;
+use tokio::sync::oneshot;
+use tokio_modbus::client::{Writer, tcp};
+use tokio_modbus::server::Service;
+use tokio_modbus::server::tcp::Server;
+use tokio_modbus::{ExceptionCode, Request, Response};
+
+use super::client::{ClientSubscriber, Library, Ports, start};
+use super::{
+    Connected, Protocol, ProtocolError, RECEIVE_WAIT, Received, ReconnectPolicy, Subscriber,
+};
+use crate::network::{Site, Sites};
+
+/// Registers in one request (MODBUS Application Protocol Specification V1.1b3, section 6.12).
+const REGISTERS_MAX: usize = 123;
+
+/// Longest message: the first register is its length, because registers have two bytes.
+const LONGEST: usize = 2 * (REGISTERS_MAX - 1);
+
+/// Requests that have arrived and not been read.
+const QUEUE: usize = 100_000;
+
+/// Modbus/TCP with its settings.
+#[derive(Debug, Clone)]
+pub struct Modbus {
+    /// Port of the server; 0 for a free one.
+    pub port: u16,
+    /// Whether both ends set `TCP_NODELAY`, which turns Nagle's algorithm (RFC 896) off.
+    pub nodelay: bool,
+    /// Behaviour without a connection.
+    pub reconnect: ReconnectPolicy,
+}
+
+impl Protocol for Modbus {
+    fn name(&self) -> &'static str {
+        Client::NAME
+    }
+
+    fn settings(&self) -> Vec<(&'static str, String)> {
+        let mut settings = vec![
+            ("nodelay", self.nodelay.to_string()),
+            ("function", "16 (write multiple registers)".into()),
+            ("outstanding_requests", "1".into()),
+        ];
+        settings.extend(self.reconnect.settings());
+        settings
+    }
+
+    fn connect(&self, sites: &Sites<'_>) -> Result<Connected, ProtocolError> {
+        let subscriber = ModbusServer::start(&sites.to, (self.port, self.nodelay), sites.clock)?;
+        let address = subscriber.address;
+        let client = Client { address, nodelay: self.nodelay };
+        let client = start(client, &sites.from, (address, sites.clock), self.reconnect.after)?;
+        let publisher = client.publisher(self.reconnect.queue, LONGEST);
+        let subscriber = ModbusSubscriber { client, server: subscriber };
+        Ok(Connected { publisher: Box::new(publisher), subscriber: Box::new(subscriber) })
+    }
+}
+
+/// The client, which has one outstanding request, as the protocol's implementation guide recommends for small devices.
+struct Client {
+    address: SocketAddr,
+    nodelay: bool,
+}
+
+impl Library for Client {
+    const NAME: &'static str = "modbus-tcp";
+
+    async fn session(&self, ports: &mut Ports) -> Result<(), String> {
+        let stream = TcpStream::connect(self.address).await.map_err(text)?;
+        stream.set_nodelay(self.nodelay).map_err(text)?;
+        let mut client = tcp::attach(stream);
+        let (messages, report) = ports.split();
+        report.established();
+        while let Some(message) = messages.recv().await {
+            let written = client.write_multiple_registers(0, &registers(&message)).await;
+            written.map_err(text)?.map_err(text)?;
+        }
+        Ok(())
+    }
+}
+
+/// A message as registers: its length, then its bytes, of which a last odd one is padded with zero.
+fn registers(message: &[u8]) -> Vec<u16> {
+    let words =
+        message.chunks(2).map(|it| u16::from_be_bytes([it[0], it.get(1).copied().unwrap_or(0)]));
+    std::iter::once(message.len() as u16).chain(words).collect()
+}
+
+/// The message in registers; `None` if its length does not fit.
+fn message(registers: &[u16]) -> Option<Vec<u8>> {
+    let (&length, words) = registers.split_first()?;
+    let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
+    if bytes.len() != usize::from(length).next_multiple_of(2) {
+        return None;
+    }
+    bytes.truncate(usize::from(length));
+    Some(bytes)
+}
+
+/// The server, in a thread of its own.
+#[derive(Debug)]
+struct ModbusServer {
+    address: SocketAddr,
+    arrivals: Receiver<(Instant, Vec<u8>)>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ModbusServer {
+    fn start(
+        site: &Site<'_>,
+        (port, nodelay): (u16, bool),
+        clock: Clock,
+    ) -> Result<Self, ProtocolError> {
+        let wanted = SocketAddr::new(site.address, port);
+        let failed = |operation: &str| {
+            ProtocolError::socket(format!("{operation} a Modbus server at {wanted}"))
+        };
+        let listener = site.enter(|| TcpListener::bind(wanted))?.map_err(failed("starting"))?;
+        let address = listener.local_addr().map_err(failed("reading the address of"))?;
+        listener.set_nonblocking(true).map_err(failed("setting O_NONBLOCK of"))?;
+        let (messages, arrivals) = sync_channel(QUEUE);
+        let (stop, stopped) = oneshot::channel();
+        let thread = thread::spawn(move || {
+            request_realtime_priority();
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            // Without a runtime the client reports that the server does not answer.
+            if let Ok(runtime) = runtime {
+                runtime.block_on(serve(listener, nodelay, &Registers { messages, clock }, stopped));
+            }
+        });
+        Ok(Self { address, arrivals, stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for ModbusServer {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Serves clients until `stopped`.
+async fn serve(
+    listener: TcpListener,
+    nodelay: bool,
+    registers: &Registers,
+    stopped: oneshot::Receiver<()>,
+) {
+    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
+    let accept = async |stream: TcpStream, _| {
+        stream.set_nodelay(nodelay)?;
+        Ok(Some((registers.clone(), stream)))
+    };
+    let server = Server::new(listener);
+    tokio::select! {
+        _ = server.serve(&accept, |_| {}) => {}
+        _ = stopped => {}
+    }
+}
+
+/// The registers of the server: each request is a message, and nothing is kept.
+#[derive(Debug, Clone)]
+struct Registers {
+    messages: SyncSender<(Instant, Vec<u8>)>,
+    clock: Clock,
+}
+
+impl Service for Registers {
+    type Request = Request<'static>;
+    type Response = Response;
+    type Exception = ExceptionCode;
+    type Future = Ready<Result<Response, ExceptionCode>>;
+
+    fn call(&self, request: Self::Request) -> Self::Future {
+        let at = self.clock.now();
+        let Request::WriteMultipleRegisters(address, registers) = request else {
+            return ready(Err(ExceptionCode::IllegalFunction));
+        };
+        let Some(message) = message(&registers) else {
+            return ready(Err(ExceptionCode::IllegalDataValue));
+        };
+        // A full queue or the end of the measurement: the client learns that the request was not executed.
+        let queued = self.messages.try_send((at, message));
+        ready(match queued {
+            Ok(()) => Ok(Response::WriteMultipleRegisters(address, registers.len() as u16)),
+            Err(_) => Err(ExceptionCode::ServerDeviceBusy),
+        })
+    }
+}
+
+/// The server, and the client for its reconnections.
+#[derive(Debug)]
+struct ModbusSubscriber {
+    client: ClientSubscriber,
+    server: ModbusServer,
+}
+
+impl Subscriber for ModbusSubscriber {
+    fn receive(&mut self, message: &mut Vec<u8>) -> Result<Received, ProtocolError> {
+        if let Some(at) = self.client.reconnected() {
+            return Ok(Received::Reconnected(at));
+        }
+        let wait = time::Duration::from_nanos(RECEIVE_WAIT.as_nanos());
+        match self.server.arrivals.recv_timeout(wait) {
+            Ok((at, arrived)) => {
+                *message = arrived;
+                Ok(Received::Message(at))
+            }
+            Err(RecvTimeoutError::Timeout) => Ok(Received::Nothing),
+            Err(RecvTimeoutError::Disconnected) => Err(ProtocolError::Closed),
+        }
+    }
+}
+
+fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+
+    use super::*;
+    use crate::overhead::direct;
+
+    /// A request as the library sends it has the bytes of the formula.
+    #[test]
+    fn the_formula_is_the_length_of_a_request() {
+        let sites = crate::network::Sites::loopback();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let client = Client { address, nodelay: true };
+        let peer = (address, sites.clock);
+        let after = crate::protocol::ReconnectPolicy::default().after;
+        let client = start(client, &sites.from, peer, after).unwrap();
+        let mut publisher = client.publisher(false, LONGEST);
+        let (mut socket, _) = listener.accept().unwrap();
+        for payload in [0, 1, 16, 132, 243, 244] {
+            crate::protocol::Publisher::publish(&mut publisher, &vec![7; payload]).unwrap();
+            let mut request = vec![0; payload + direct::modbus(payload as u64) as usize];
+            socket.read_exact(&mut request).unwrap();
+            // The length in the header counts what follows it.
+            let length = usize::from(u16::from_be_bytes([request[4], request[5]]));
+            assert_eq!((length, request[7]), (request.len() - 6, 16), "{payload} bytes");
+            let answer = [&request[..4], &[0, 6], &request[6..12]].concat();
+            socket.write_all(&answer).unwrap();
+        }
+    }
+
+    #[test]
+    fn registers_carry_messages_of_every_length() {
+        for length in 0..=LONGEST {
+            let bytes: Vec<u8> = (0..length).map(|at| at as u8).collect();
+            let words = registers(&bytes);
+            assert!(words.len() <= REGISTERS_MAX);
+            assert_eq!(message(&words), Some(bytes));
+        }
+        assert_eq!(message(&[]), None);
+        assert_eq!(message(&[4, 0]), None, "a register is missing");
+        assert_eq!(message(&[1, 0, 0]), None, "a register too many");
+    }
+}

@@ -1,0 +1,154 @@
+//! AMQP 0-9-1 and 1.0 through RabbitMQ. One broker serves all checks: its start takes most of the time.
+
+use std::path::Path;
+use std::{thread, time};
+
+use gridhaul_measure::broker::{Broker, BrokerAddress, Credentials, RabbitMq};
+use gridhaul_measure::network::Sites;
+use gridhaul_measure::overhead::amqp_0_9_1;
+use gridhaul_measure::protocol::{Amqp10, Amqp091, Protocol, ProtocolError, ReconnectPolicy};
+use gridhaul_scenario::units::Duration;
+
+use crate::peers::{Peer, messages, printed, python, receive};
+use crate::recorder::{Recorder, dissect};
+use crate::{assert_complete, has, plan, run, turn};
+
+const QUEUE: &str = "test-queue";
+
+fn amqp_0_9_1(broker: BrokerAddress) -> Amqp091 {
+    Amqp091 {
+        broker,
+        nodelay: true,
+        prefetch: 0,
+        persistent: false,
+        one_connection: false,
+        heartbeat: Duration::from_secs(60),
+        reconnect: ReconnectPolicy::default(),
+        queue: QUEUE.into(),
+    }
+}
+
+fn amqp_1_0(broker: BrokerAddress) -> Amqp10 {
+    Amqp10 {
+        broker,
+        nodelay: true,
+        credit: 1_000,
+        settled: true,
+        one_connection: false,
+        idle_timeout: Duration::from_secs(60),
+        reconnect: ReconnectPolicy::default(),
+        node: "/topic/test-node".into(),
+    }
+}
+
+#[test]
+fn messages_pass_through_rabbitmq() {
+    let _turn = turn();
+    if !has("rabbitmq-server") || !has("tshark") {
+        return;
+    }
+    let mut broker = RabbitMq::start(&Sites::loopback().to, true).unwrap();
+    every_setting_delivers_every_message(&broker);
+    wrong_credentials_are_an_error(&broker);
+    let folder = tempfile::tempdir().unwrap();
+    the_bytes_are_those_of_the_formula(&broker, folder.path());
+    other_clients_exchange_messages(&broker);
+    a_killed_broker_is_a_marked_gap(&mut broker);
+}
+
+fn every_setting_delivers_every_message(broker: &RabbitMq) {
+    let address = || broker.address();
+    let plain = amqp_0_9_1(address());
+    let acknowledged =
+        Amqp091 { prefetch: 10, persistent: true, one_connection: true, ..plain.clone() };
+    let settled = amqp_1_0(address());
+    let unsettled =
+        Amqp10 { settled: false, one_connection: true, nodelay: false, ..settled.clone() };
+    let protocols: [&dyn Protocol; 4] = [&plain, &acknowledged, &settled, &unsettled];
+    for protocol in protocols {
+        assert_complete(&run(&plan(1_000.0, 100), protocol), 100);
+    }
+}
+
+fn wrong_credentials_are_an_error(broker: &RabbitMq) {
+    let mut address = broker.address();
+    address.credentials = Some(Credentials { user: "guest".into(), password: "wrong".into() });
+    let protocols: [&dyn Protocol; 2] = [&amqp_0_9_1(address.clone()), &amqp_1_0(address.clone())];
+    for protocol in protocols {
+        let error = protocol.connect(&Sites::loopback()).unwrap_err();
+        assert!(matches!(error, ProtocolError::Connect { .. }), "{error}");
+        let text = error.to_string().to_lowercase();
+        let is_named = ["refused", "auth", "sasl"].iter().any(|it| text.contains(it));
+        assert!(text.contains(&address.address.to_string()) && is_named, "{text}");
+        assert!(!text.contains("wrong"), "the password is not printed: {text}");
+    }
+}
+
+fn the_bytes_are_those_of_the_formula(broker: &RabbitMq, folder: &Path) {
+    let through = |recorder: &Recorder| {
+        let mut address = broker.address();
+        address.address = recorder.address;
+        address
+    };
+    let recorder = Recorder::start(broker.address().address);
+    assert_complete(&run(&plan(500.0, 50), &amqp_0_9_1(through(&recorder))), 50);
+    let segments = recorder.segments();
+    dissect(folder, (5672, "amqp"), &segments, &[]);
+    // The publisher sends nothing between its messages: segments of its connection are those of whole messages.
+    let names =
+        amqp_0_9_1::Names { exchange: 0, routing_key: QUEUE.len() as u64, consumer_tag: 31 };
+    let with = |from_client, length: u64| {
+        let is_it = |it: &&_| {
+            let it: &crate::recorder::Segment = it;
+            it.from_client == from_client && it.bytes.len() as u64 == length
+        };
+        segments.iter().filter(is_it).count()
+    };
+    let (published, delivered) =
+        (with(true, 132 + names.publish_overhead()), with(false, 132 + names.deliver_overhead()));
+    // A busy machine joins some messages in a segment.
+    assert!(published > 75 && delivered > 75, "{published} and {delivered} of 150");
+    let recorder = Recorder::start(broker.address().address);
+    assert_complete(&run(&plan(500.0, 50), &amqp_1_0(through(&recorder))), 50);
+    dissect(folder, (5672, "amqp"), &recorder.segments(), &[]);
+}
+
+fn other_clients_exchange_messages(broker: &RabbitMq) {
+    let Some(python) = python() else { return };
+    let port = broker.address().address.port();
+    let both = Peer::start(&python, "amqp_0_9_1", port, "queue-of-pika");
+    let protocols: [(&dyn Protocol, _, _); 2] = [
+        (&amqp_0_9_1(broker.address()), "amqp_0_9_1_sender", QUEUE),
+        (&amqp_1_0(broker.address()), "amqp_1_0_sender", "/topic/test-node"),
+    ];
+    for (protocol, role, name) in protocols {
+        let mut connected = protocol.connect(&Sites::loopback()).unwrap();
+        let peer = Peer::start(&python, role, port, name);
+        assert_eq!(receive(&mut *connected.subscriber, 4), messages(), "{role}");
+        peer.end();
+    }
+    assert_eq!(both.end(), printed());
+}
+
+#[expect(clippy::disallowed_methods, reason = "a fault in the middle of a run in real time")]
+fn a_killed_broker_is_a_marked_gap(broker: &mut RabbitMq) {
+    let protocol = amqp_0_9_1(broker.address());
+    let outcome = thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::sleep(time::Duration::from_millis(2_000));
+            broker.kill().unwrap();
+        });
+        run(
+            &gridhaul_measure::bench::Plan { horizon: Duration::from_secs(1), ..plan(100.0, 200) },
+            &protocol,
+        )
+    });
+    let counts = outcome.summary.counts;
+    assert_eq!((outcome.fault, counts.messages), (None, 200));
+    assert!(counts.refused > 50 && counts.refused < 150, "{counts:?}");
+    assert!(outcome.refusal.is_some_and(|reason| reason.contains("no connection")));
+    assert!(outcome.summary.from_send.count() > 50, "messages before the fault are measured");
+    // The port is closed now.
+    let error = protocol.connect(&Sites::loopback()).unwrap_err().to_string();
+    assert!(error.contains(&broker.address().address.to_string()), "{error}");
+}

@@ -1,0 +1,163 @@
+"""Other implementations at the other end of a connection: `python3 peers.py ROLE PORT [NAME]`.
+
+A sender sends MESSAGES; a receiver prints each message that it receives as hexadecimal digits.
+"""
+
+import sys
+import time
+
+MESSAGES = [b"\0", b"a", bytes(range(256)), b"x" * 5000]
+
+
+def report(message):
+    print(bytes(message).hex(), flush=True)
+
+
+def amqp_0_9_1(port, queue):
+    """Sends through the queue of a running measurement, or another queue, and receives what it sent."""
+    import pika
+
+    connection = pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", port))
+    channel = connection.channel()
+    channel.queue_declare(queue)
+    for message in MESSAGES:
+        channel.basic_publish("", queue, message)
+    for _ in MESSAGES:
+        while True:
+            method, _, body = channel.basic_get(queue, auto_ack=True)
+            if method:
+                break
+            time.sleep(0.01)
+        report(body)
+    channel.queue_delete(queue)
+    connection.close()
+
+
+def amqp_0_9_1_sender(port, queue):
+    """Sends to the queue of a subscriber."""
+    import pika
+
+    connection = pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", port))
+    for message in MESSAGES:
+        connection.channel().basic_publish("", queue, message)
+    connection.close()
+
+
+def amqp_1_0_sender(port, node):
+    """Sends to the node of a subscriber."""
+    from proton import Message
+    from proton.utils import BlockingConnection
+
+    connection = BlockingConnection(f"amqp://guest:guest@127.0.0.1:{port}", allowed_mechs="PLAIN")
+    sender = connection.create_sender(node)
+    for message in MESSAGES:
+        sender.send(Message(body=message, inferred=True))
+    connection.close()
+
+
+def mqtt_sender(port, topic):
+    """Publishes by MQTT 5 with QoS 1."""
+    import paho.mqtt.client as mqtt
+
+    client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, protocol=mqtt.MQTTv5)
+    client.connect("127.0.0.1", port)
+    client.loop_start()
+    for message in MESSAGES:
+        client.publish(topic, message, qos=1).wait_for_publish(10)
+    client.disconnect()
+
+
+def modbus_sender(port, _):
+    """Writes registers: the length of the message, and its bytes."""
+    from pymodbus.client import ModbusTcpClient
+
+    client = ModbusTcpClient("127.0.0.1", port=port)
+    client.connect()
+    for message in [message for message in MESSAGES if len(message) <= 244]:
+        padded = message + b"\0" * (len(message) % 2)
+        words = [int.from_bytes(padded[at : at + 2], "big") for at in range(0, len(padded), 2)]
+        assert not client.write_registers(0, [len(message)] + words).isError()
+    assert client.read_holding_registers(0, count=1).isError(), "an unsupported function"
+    client.close()
+
+
+def zeromq(kind, port):
+    import zmq
+
+    socket = zmq.Context.instance().socket(kind)
+    socket.connect(f"tcp://127.0.0.1:{port}")
+    return socket
+
+
+def zeromq_push(port, _):
+    import zmq
+
+    socket = zeromq(zmq.PUSH, port)
+    for message in MESSAGES:
+        socket.send(message)
+    socket.close(linger=10_000)
+    zmq.Context.instance().term()
+
+
+def zeromq_pull(port, _):
+    import zmq
+
+    socket = zeromq(zmq.PULL, port)
+    for _ in MESSAGES:
+        report(socket.recv())
+
+
+def zeromq_sub(port, _):
+    import zmq
+
+    socket = zeromq(zmq.SUB, port)
+    socket.subscribe(b"")
+    for _ in MESSAGES:
+        report(socket.recv())
+
+
+def nanomsg_push(port, _):
+    import pynng
+
+    with pynng.Push0(dial=f"tcp://127.0.0.1:{port}", send_timeout=10_000) as socket:
+        for message in MESSAGES:
+            socket.send(message)
+        time.sleep(0.5)
+
+
+def nanomsg_pull(port, _):
+    import pynng
+
+    with pynng.Pull0(dial=f"tcp://127.0.0.1:{port}", recv_timeout=10_000) as socket:
+        for _ in MESSAGES:
+            report(socket.recv())
+
+
+def iec104(port, _):
+    """A controlling station: prints the values of the objects in the order of their addresses."""
+    import c104
+
+    client = c104.Client()
+    connection = client.add_connection("127.0.0.1", port, init=c104.Init.NONE)
+    station = connection.add_station(1)
+    values = {}
+
+    def on_receive(point: c104.Point, previous_info: c104.Information, message: c104.IncomingMessage) -> c104.ResponseState:
+        values[point.io_address] = point.value
+        return c104.ResponseState.SUCCESS
+
+    points = [station.add_point(address, c104.Type.M_ME_TF_1) for address in range(1, 5)]
+    for point in points:
+        point.on_receive(on_receive)
+    client.start()
+    for _ in range(500):
+        if len(values) == 4:
+            break
+        time.sleep(0.02)
+    print(" ".join(str(values.get(address)) for address in range(1, 5)), flush=True)
+    client.stop()
+
+
+if __name__ == "__main__":
+    role, port = sys.argv[1], int(sys.argv[2])
+    globals()[role](port, sys.argv[3] if len(sys.argv) > 3 else "")

@@ -1,0 +1,219 @@
+//! Other implementations at the other end, in Python: pika, qpid-proton, paho, pymodbus, pyzmq, pynng, c104.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use gridhaul_measure::broker::{Broker, Mosquitto};
+use gridhaul_measure::endpoint::Endpoint;
+use gridhaul_measure::network::Sites;
+use gridhaul_measure::protocol::{
+    DirectKind, Modbus, Mqtt, Pattern, Protocol, QualityOfService, Received, ReconnectPolicy,
+    Subscriber, Version,
+};
+use gridhaul_scenario::units::Instant;
+
+use crate::{has, turn};
+
+/// The messages of `peers.py`.
+pub(crate) fn messages() -> Vec<Vec<u8>> {
+    vec![vec![0], b"a".to_vec(), (0..=255).collect(), vec![b'x'; 5_000]]
+}
+
+/// Python with the other implementations, if it can be provided.
+pub(crate) fn python() -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../peers");
+    let python = folder.join("bin/python");
+    let wanted = include_str!("requirements.txt");
+    let installed = folder.join("requirements.txt");
+    if std::fs::read_to_string(&installed).is_ok_and(|text| text == wanted) {
+        return Some(python);
+    }
+    let provide = || -> Option<()> {
+        let run =
+            |command: &mut Command| command.status().is_ok_and(|it| it.success()).then_some(());
+        run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder))?;
+        let requirements =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/protocols/requirements.txt");
+        let arguments = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"];
+        run(Command::new(&python).args(arguments).arg(requirements))?;
+        std::fs::write(&installed, wanted).ok()
+    };
+    let provided = provide();
+    let required = std::env::var_os("GRIDHAUL_REQUIRE_TOOLS").is_some();
+    assert!(provided.is_some() || !required, "Python packages are required and missing");
+    if provided.is_none() {
+        eprintln!("skipped: the Python packages of other implementations cannot be installed");
+    }
+    provided.map(|()| python)
+}
+
+/// A peer that runs. It does not outlive a test that fails.
+pub(crate) struct Peer(Option<Child>);
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.0.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Peer {
+    pub(crate) fn start(python: &Path, role: &str, port: u16, name: &str) -> Self {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/protocols/peers.py");
+        let mut command = Command::new(python);
+        command.arg("-B").arg(script).args([role, &port.to_string(), name]);
+        Self(Some(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()))
+    }
+
+    /// The lines that it has printed when it ends.
+    pub(crate) fn end(mut self) -> Vec<String> {
+        let output = self.0.take().unwrap().wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
+    }
+}
+
+/// The lines that a receiver prints for the messages.
+pub(crate) fn printed() -> Vec<String> {
+    let hex = |message: &Vec<u8>| message.iter().map(|byte| format!("{byte:02x}")).collect();
+    messages().iter().map(hex).collect()
+}
+
+/// Waits for messages.
+pub(crate) fn receive(subscriber: &mut dyn Subscriber, count: usize) -> Vec<Vec<u8>> {
+    let (mut received, mut message) = (Vec::new(), Vec::new());
+    for _ in 0..400 {
+        if let Received::Message(_) = subscriber.receive(&mut message).unwrap() {
+            received.push(message.clone());
+        }
+        if received.len() == count {
+            break;
+        }
+    }
+    received
+}
+
+/// A machine with a socket that a peer connects to.
+struct Server {
+    endpoint: Box<dyn Endpoint>,
+    socket: TcpStream,
+}
+
+impl Server {
+    fn accept(listener: &TcpListener, mut endpoint: Box<dyn Endpoint>) -> Self {
+        let (socket, _) = listener.accept().unwrap();
+        socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+        endpoint.open(Instant::ZERO);
+        Self { endpoint, socket }
+    }
+
+    /// Exchanges bytes until `is_done`, at most 20 s; `false` if it is not then.
+    fn exchange(&mut self, mut is_done: impl FnMut(&mut dyn Endpoint) -> bool) -> bool {
+        let mut buffer = [0; 10_000];
+        for _ in 0..1_000 {
+            let mut output = Vec::new();
+            self.endpoint.poll_output(&mut output);
+            // A peer that has received everything may have gone.
+            let _ = self.socket.write_all(&output);
+            if is_done(&mut *self.endpoint) {
+                return true;
+            }
+            if let Ok(length) = self.socket.read(&mut buffer) {
+                self.endpoint.handle_input(&buffer[..length], Instant::ZERO).unwrap();
+            }
+        }
+        false
+    }
+}
+
+#[test]
+fn pyzmq_and_pynng_send_and_receive() {
+    let Some(python) = python() else { return };
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let pipeline = DirectKind::ZeroMq(Pattern::Pipeline);
+    for (role, kind, end) in [
+        ("zeromq_push", pipeline, 1),
+        ("nanomsg_push", DirectKind::Nanomsg, 1),
+        ("zeromq_pull", pipeline, 0),
+        ("zeromq_sub", DirectKind::ZeroMq(Pattern::PublishSubscribe), 0),
+        ("nanomsg_pull", DirectKind::Nanomsg, 0),
+    ] {
+        let peer = Peer::start(&python, role, port, "");
+        let endpoint = kind.endpoints().into_iter().nth(end).unwrap();
+        let mut server = Server::accept(&listener, endpoint);
+        assert!(server.exchange(|it| it.is_ready()), "{role}");
+        if end == 1 {
+            let mut received = Vec::new();
+            let is_complete = server.exchange(|it| {
+                received.extend(it.poll_message());
+                received.len() == messages().len()
+            });
+            assert!(is_complete, "{role}: {received:?}");
+            assert_eq!(received, messages(), "{role}");
+            peer.end();
+        } else {
+            messages().iter().for_each(|it| server.endpoint.publish(it, Instant::ZERO).unwrap());
+            server.exchange(|_| true);
+            assert_eq!(peer.end(), printed(), "{role}");
+        }
+    }
+}
+
+#[test]
+fn a_controlling_station_of_lib60870_reads_the_values() {
+    let Some(python) = python() else { return };
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let peer = Peer::start(&python, "iec104", listener.local_addr().unwrap().port(), "");
+    let [endpoint, _] = DirectKind::Iec104.endpoints();
+    let mut server = Server::accept(&listener, endpoint);
+    assert!(server.exchange(|it| it.is_ready()));
+    let values = [1.5_f32, -2.0, 50.25].map(f32::to_le_bytes).concat();
+    server.endpoint.publish(&values, Instant::ZERO).unwrap();
+    server.exchange(|_| true);
+    let lines = peer.end();
+    // The first object is the length, 12, as bits of a number.
+    let values: Vec<f32> = lines[0].split(' ').map(|it| it.parse().unwrap()).collect();
+    assert_eq!(values[1..], [1.5, -2.0, 50.25], "{lines:?}");
+    assert_eq!(values[0].to_bits(), 12, "{lines:?}");
+}
+
+#[test]
+fn paho_publishes_by_mqtt_5() {
+    let _turn = turn();
+    let (Some(python), true) = (python(), has("mosquitto")) else { return };
+    let sites = Sites::loopback();
+    let broker = Mosquitto::start(&sites.to, true).unwrap();
+    let protocol = Mqtt {
+        version: Version::V5,
+        broker: broker.address(),
+        nodelay: true,
+        qos: QualityOfService::AtLeastOnce,
+        one_connection: true,
+        keep_alive: gridhaul_scenario::units::Duration::from_secs(60),
+        reconnect: ReconnectPolicy::default(),
+        topic: "test-topic".into(),
+    };
+    let mut connected = protocol.connect(&sites).unwrap();
+    let peer = Peer::start(&python, "mqtt_sender", broker.address().address.port(), "test-topic");
+    assert_eq!(receive(&mut *connected.subscriber, 4), messages());
+    peer.end();
+}
+
+#[test]
+fn pymodbus_writes_registers() {
+    let Some(python) = python() else { return };
+    // A port that was free a moment ago.
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let protocol = Modbus { port, nodelay: true, reconnect: ReconnectPolicy::default() };
+    let mut connected = protocol.connect(&Sites::loopback()).unwrap();
+    let peer = Peer::start(&python, "modbus_sender", port, "");
+    // The longer messages do not fit.
+    assert_eq!(receive(&mut *connected.subscriber, 2), messages()[..2]);
+    peer.end();
+}

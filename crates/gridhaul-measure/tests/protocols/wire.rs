@@ -1,0 +1,120 @@
+//! Bytes of messages: the formulas against the recorded bytes, which tshark dissects without a warning.
+
+use std::path::Path;
+
+use gridhaul_measure::broker::{Broker, Mosquitto};
+use gridhaul_measure::network::Sites;
+use gridhaul_measure::overhead::{direct, mqtt};
+use gridhaul_measure::protocol::{
+    DirectKind, Mqtt, Pattern, QualityOfService, ReconnectPolicy, Version,
+};
+use gridhaul_scenario::units::Duration;
+
+use crate::endpoints::Conversation;
+use crate::recorder::{Recorder, Segment, dissect};
+use crate::{assert_complete, has, plan, run, turn};
+
+/// Bytes that the publisher sends for a message, after one that was sent before.
+fn bytes_of_message(kind: DirectKind, payload: usize) -> u64 {
+    let mut ends = Conversation::open(kind, 1_000).ends;
+    ends[0].publish(&vec![0x55; payload], gridhaul_scenario::units::Instant::ZERO).unwrap();
+    let mut bytes = Vec::new();
+    ends[0].poll_output(&mut bytes);
+    bytes.len() as u64
+}
+
+#[test]
+fn the_formulas_are_the_lengths_of_messages() {
+    // Longer messages of IEC 60870-5-104 wait for the window.
+    for payload in 0..700_u64 {
+        let pairs = [
+            (DirectKind::Iec104, direct::iec104(payload)),
+            (DirectKind::ZeroMq(Pattern::Pipeline), direct::zeromq(payload)),
+            (DirectKind::ZeroMq(Pattern::PublishSubscribe), direct::zeromq(payload)),
+            (DirectKind::Nanomsg, direct::nanomsg(payload)),
+            (DirectKind::Dnp3 { poll: None }, direct::dnp3(payload)),
+            (DirectKind::Synchrophasor(payload as usize), direct::synchrophasor(payload)),
+        ];
+        for (kind, overhead) in pairs {
+            assert_eq!(
+                bytes_of_message(kind, payload as usize),
+                payload + overhead,
+                "{kind:?} {payload}"
+            );
+        }
+    }
+}
+
+/// A conversation with messages of several lengths.
+fn conversation(kind: DirectKind) -> Vec<Segment> {
+    let mut conversation = Conversation::open(kind, 100_000);
+    for payload in [0, 4, 33, 132, 300] {
+        conversation.publish(&vec![0x41; payload]).unwrap();
+    }
+    conversation.segments
+}
+
+#[test]
+fn tshark_dissects_protocols_without_a_broker() {
+    if !has("tshark") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let dissected = |port_and_name, kind, fields: &[&str]| {
+        dissect(path, port_and_name, &conversation(kind), fields)
+            .concat()
+            .join(" ")
+            .replace(',', " ")
+    };
+    let fields = ["iec60870_asdu.typeid", "iec60870_asdu.causetx", "iec60870_asdu.numix"];
+    let text = dissected((2404, "iec60870_104"), DirectKind::Iec104, &fields);
+    assert!(text.starts_with("36 3 1"), "{text}");
+    let fields = ["synphasor.frtype", "synphasor.frsize"];
+    let text = dissected((4712, "synphasor"), DirectKind::Synchrophasor(300), &fields);
+    assert!(text.contains("0x0003 "), "the configuration: {text}");
+    assert!(text.contains(&format!("0x0000 {}", 24 + 300)), "the data: {text}");
+    let text = dissected((20_000, "dnp3"), DirectKind::Dnp3 { poll: None }, &["dnp3.al.func"]);
+    assert!(text.starts_with("130 0 20 129 130 0"), "{text}");
+}
+
+/// Publishes by MQTT through a recorder.
+fn record_mqtt(folder: &Path, version: Version) {
+    let broker = Mosquitto::start(&Sites::loopback().to, true).unwrap();
+    let recorder = Recorder::start(broker.address().address);
+    let mut address = broker.address();
+    address.address = recorder.address;
+    let protocol = Mqtt {
+        version,
+        broker: address,
+        nodelay: true,
+        qos: QualityOfService::AtMostOnce,
+        one_connection: false,
+        keep_alive: Duration::from_secs(60),
+        reconnect: ReconnectPolicy::default(),
+        topic: "test-topic".into(),
+    };
+    assert_complete(&run(&plan(500.0, 50), &protocol), 50);
+    let overhead =
+        mqtt::Publish { topic: 10, version_5: version == Version::V5, identified: false };
+    // tshark prints the remaining length: that after the fixed header of 1 + 2 bytes.
+    let expected = (132 + overhead.overhead(132) - 3).to_string();
+    let fields = ["mqtt.msgtype", "mqtt.topic", "mqtt.len"];
+    let rows = dissect(folder, (1883, "mqtt"), &recorder.segments(), &fields);
+    let lengths: Vec<_> = rows.iter().flat_map(|row| row[2].split(',')).collect();
+    assert!(lengths.len() >= 2 * 150, "both legs: {rows:?}");
+    let is_expected = lengths.iter().filter(|&&length| length == expected);
+    assert!(is_expected.count() >= 2 * 150, "{expected}: {lengths:?}");
+}
+
+#[test]
+fn mqtt_of_both_versions_is_dissected_and_has_the_bytes_of_the_formula() {
+    let _turn = turn();
+    if !has("tshark") || !has("mosquitto") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for version in [Version::V3, Version::V5] {
+        record_mqtt(folder.path(), version);
+    }
+}
