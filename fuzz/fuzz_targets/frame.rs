@@ -1,12 +1,59 @@
 //! Arbitrary bytes as a frame of Sampled Values or GOOSE: decoding never panics, and a decoded frame is encoded and decoded
-//! to the same value.
+//! to the same value. The same bytes as input of each protocol over TCP, before and after its handshake: no end panics, and none
+//! keeps more than it may.
 
 #![no_main]
 
+use gridhaul_measure::endpoint::Endpoint;
+use gridhaul_measure::endpoint::dnp3;
+use gridhaul_measure::endpoint::iec104::{self, Station};
+use gridhaul_measure::endpoint::scalability::{self, Pipeline};
+use gridhaul_measure::endpoint::synchrophasor::{self, Synchrophasor};
+use gridhaul_measure::endpoint::zmtp::{Socket, SocketType};
 use gridhaul_measure::frame::Frame;
+use gridhaul_scenario::units::Instant;
 use libfuzzer_sys::fuzz_target;
 
+/// Both ends of each protocol.
+fn endpoints() -> Vec<[Box<dyn Endpoint>; 2]> {
+    let unit = synchrophasor::Role::MeasurementUnit(20);
+    let master = dnp3::Role::Master { poll: None };
+    vec![
+        [dnp3::Role::Outstation, master].map(|it| Box::new(dnp3::Station::new(it)) as _),
+        [iec104::Role::Controlled, iec104::Role::Controlling]
+            .map(|it| Box::new(Station::new(it)) as _),
+        [scalability::Role::Push, scalability::Role::Pull]
+            .map(|it| Box::new(Pipeline::new(it)) as _),
+        [unit, synchrophasor::Role::Concentrator].map(|it| Box::new(Synchrophasor::new(it)) as _),
+        [SocketType::Push, SocketType::Pull].map(|it| Box::new(Socket::new(it)) as _),
+        [SocketType::Pub, SocketType::Sub].map(|it| Box::new(Socket::new(it)) as _),
+    ]
+}
+
+/// Exchanges the handshakes of two ends.
+fn open(ends: &mut [Box<dyn Endpoint>; 2]) {
+    ends.iter_mut().for_each(|end| end.open(Instant::ZERO));
+    for from in [0, 1, 0, 1, 0, 1, 0, 1] {
+        let mut bytes = Vec::new();
+        ends[from].poll_output(&mut bytes);
+        ends[1 - from].handle_input(&bytes, Instant::ZERO).expect("a handshake is valid");
+    }
+}
+
 fuzz_target!(|bytes: &[u8]| {
+    let [first, ..] = *bytes else { return };
+    for mut ends in endpoints() {
+        if first & 1 == 0 {
+            open(&mut ends);
+        }
+        for end in &mut ends {
+            let mut pieces = bytes[1..].chunks(1 + usize::from(first));
+            let _ = pieces.try_for_each(|piece| end.handle_input(piece, Instant::ZERO));
+            while let Some(message) = end.poll_message() {
+                assert!(message.len() <= bytes.len(), "a message of {} B", message.len());
+            }
+        }
+    }
     let Ok(frame) = Frame::decode(bytes) else { return };
     let mut written = Vec::new();
     if let Err(error) = frame.encode(&mut written) {

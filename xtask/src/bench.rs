@@ -5,6 +5,8 @@ mod meters;
 mod model;
 mod pep;
 mod plan;
+mod relay;
+mod reserve;
 mod sim;
 mod three;
 
@@ -19,11 +21,20 @@ use crate::process::{self, installed, output, program, target};
 /// Arguments of `bench`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Names of the benchmarks to run [default: all]
+    /// Names of the benchmarks to run [default: all but `reserve`]
     names: Vec<String>,
     /// Networks of the benchmark `three`, separated by commas [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     networks: Vec<String>,
+    /// In the benchmark `relay`, measure many connections instead of the costs of one
+    #[arg(long)]
+    load: bool,
+    /// In the benchmark `relay`, compare how programs forward the ends of connections
+    #[arg(long, conflicts_with = "load")]
+    matrix: bool,
+    /// The reduced form of the benchmark `reserve`, about a minute
+    #[arg(long)]
+    quick: bool,
 }
 
 /// A benchmark: prints its results and returns those that have a limit.
@@ -46,9 +57,14 @@ const BENCHES: &[Bench] = &[
     Bench { name: "plan", run: |_| plan::run() },
     Bench { name: "meters", run: |_| meters::run() },
     Bench { name: "pep", run: |_| pep::run() },
+    Bench { name: "relay", run: |options| relay::run(options.load, options.matrix) },
     Bench { name: "emu", run: |_| emu::run() },
     Bench { name: "three", run: |options| three::run(&options.networks) },
+    Bench { name: ON_REQUEST, run: |options| reserve::run(options.quick) },
 ];
+
+/// The benchmark that takes about 20 minutes, and therefore runs only if it is named.
+const ON_REQUEST: &str = "reserve";
 
 /// Runs the benchmarks.
 ///
@@ -64,7 +80,8 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
         );
     }
     let chosen = |bench: &&Bench| {
-        options.names.is_empty() || options.names.iter().any(|name| name == bench.name)
+        let is_default = options.names.is_empty() && bench.name != ON_REQUEST;
+        is_default || options.names.iter().any(|name| name == bench.name)
     };
     let mut measurements = Vec::new();
     for bench in BENCHES.iter().filter(chosen) {

@@ -13,7 +13,12 @@ pub(crate) fn root() -> &'static Path {
 
 /// The cargo executable that runs this program.
 pub(crate) fn cargo() -> Command {
-    program(&env::var("CARGO").unwrap_or_else(|_| "cargo".into()))
+    let mut cargo = program(&env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
+    if in_ci() {
+        // A build that nobody repeats gains nothing from the files that would make the next one faster.
+        cargo.env("CARGO_INCREMENTAL", "0");
+    }
+    cargo
 }
 
 /// A command that runs in the root of the repository.

@@ -18,14 +18,24 @@ enum Subject {
         /// Number of kills for each durability tier
         #[arg(long, default_value_t = 1_000)]
         cycles: u32,
+        /// Kill HAProxy and nginx as well, and print the lost bytes of each program
+        #[arg(long)]
+        peers: bool,
     },
 }
 
 /// Runs the test with the number of cycles.
 pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
-    let Subject::Relay { cycles } = options.subject;
-    let mut test = cargo();
-    test.args(["test", "--locked", "-p", "gridhaul-relay", "--test", "daemon", "kill::"]);
-    test.args(["--", "--nocapture", "--test-threads=1"]);
-    process::run(test.env("GRIDHAUL_KILL_CYCLES", cycles.to_string()))
+    let Subject::Relay { cycles, peers } = options.subject;
+    let test = |name: &str| {
+        let mut test = cargo();
+        test.args(["test", "--locked", "-p", "gridhaul-relay", "--test", "daemon", name]);
+        test.args(["--", "--nocapture", "--test-threads=1"]);
+        test
+    };
+    process::run(test("kill::").env("GRIDHAUL_KILL_CYCLES", cycles.to_string()))?;
+    if peers {
+        process::run(test("peers::").arg("--ignored"))?;
+    }
+    Ok(())
 }

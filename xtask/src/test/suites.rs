@@ -1,5 +1,5 @@
-//! The tests of all crates. Test executables run in two lanes at once: tests on the kernel mostly wait for packets, so
-//! that the other lane has the processor time that they leave idle.
+//! The tests of all crates. Test executables run in three lanes at once: tests on the kernel, and those of relays and
+//! measurements, mostly wait for packets, so that the third lane has the processor time that they leave idle.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -17,12 +17,24 @@ use crate::process::{self, cargo, in_ci, output, program};
 /// Environment variable with the seed of property tests.
 const RANDOM_SEED: &str = "PROPTEST_RNG_SEED";
 
-/// Test executables on the kernel, in real time: (package folder, target name).
-const REAL_TIME: [(&str, &str); 3] =
-    [("gridhaul-emu", "kernel"), ("gridhaul-cc", "kernel"), ("conformance", "kernel")];
+/// Name of a test executable: package folder and target.
+type Name = (&'static str, &'static str);
+
+/// Test executables in real time, in two lanes: those that measure the kernel, and those that check what arrives.
+const REAL_TIME: [&[Name]; 2] = [
+    &[("gridhaul-emu", "kernel"), ("gridhaul-cc", "kernel"), ("conformance", "kernel")],
+    &[
+        ("gridhaul-measure", "protocols"),
+        ("gridhaul-relay", "daemon"),
+        ("gridhaul-relay", "split"),
+        ("gridhaul-measure", "reserve"),
+        ("gridhaul-measure", "frames"),
+        ("gridhaul-measure", "known_answers"),
+    ],
+];
 
 /// The executable that takes longest outside the kernel. It starts first.
-const LONGEST: (&str, &str) = ("gridhaul", "cli");
+const LONGEST: Name = ("gridhaul", "cli");
 
 /// A test executable.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,19 +51,26 @@ struct Suite {
 /// # Errors
 /// A build or a test failed.
 pub(super) fn run() -> anyhow::Result<()> {
-    let suites = build()?;
-    let (real_time, mut others): (Vec<_>, Vec<_>) =
-        suites.into_iter().partition(|suite| REAL_TIME.iter().any(|it| suite.is(*it)));
-    ensure!(
-        real_time.len() == REAL_TIME.len(),
-        "of the test executables {REAL_TIME:?} only these exist: {real_time:?}"
-    );
-    others.sort_by_key(|suite| !suite.is(LONGEST));
+    let mut suites = build()?;
+    let mut lanes = Vec::new();
+    for names in REAL_TIME {
+        let (lane, others): (Vec<_>, Vec<_>) =
+            suites.into_iter().partition(|suite| names.iter().any(|it| suite.is(*it)));
+        ensure!(
+            lane.len() == names.len(),
+            "of the test executables {names:?} only these exist: {lane:?}"
+        );
+        lanes.push(lane);
+        suites = others;
+    }
+    suites.sort_by_key(|suite| !suite.is(LONGEST));
     let failed = Mutex::new(Vec::new());
     thread::scope(|scope| {
-        scope.spawn(|| run_lane(&real_time, 0, &failed));
+        for lane in &lanes {
+            scope.spawn(|| run_lane(lane, 0, &failed));
+        }
         // Real-time tests have the processor first.
-        run_lane(&others, 5, &failed);
+        run_lane(&suites, 5, &failed);
     });
     let failed = failed.into_inner().unwrap_or_default();
     ensure!(failed.is_empty(), "failed: {}", failed.join("; "));

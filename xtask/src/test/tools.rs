@@ -13,7 +13,7 @@ pub(super) struct Tool {
     works: &'static [&'static str],
 }
 
-const TOOLS: [Tool; 8] = [
+const TOOLS: [Tool; 10] = [
     Tool { program: "ns", package: "ns2", used_for: "the comparison with ns-2", works: &[] },
     Tool {
         program: "tshark",
@@ -49,6 +49,19 @@ const TOOLS: [Tool; 8] = [
         program: "mosquitto",
         package: "mosquitto",
         used_for: "measurements of MQTT",
+        works: &[],
+    },
+    Tool {
+        // The program in the PATH needs the user of Debian's package; the tests start the one in /usr/lib.
+        program: "rabbitmq-server",
+        package: "rabbitmq-server",
+        used_for: "measurements of AMQP",
+        works: &[],
+    },
+    Tool {
+        program: "nft",
+        package: "nftables",
+        used_for: "the test of the transparent proxy",
         works: &[],
     },
     PYTHON,

@@ -15,12 +15,19 @@ pub(crate) const UNITS: [&str; 8] =
 const FILES: [&str; 11] =
     ["toml", "rs", "csv", "tcl", "md", "py", "json", "h", "c", "svg", "parquet"];
 
+/// Sources of the relay's status, whose names are also those of its metrics.
+const RELAY_STATUS: [&str; 3] = [
+    "crates/gridhaul-relay/src/run/collector/status.rs",
+    "crates/gridhaul-relay/src/run/head.rs",
+    "crates/gridhaul-relay/src/run/split/status.rs",
+];
+
 /// The terms that the reference pages and the schema define.
 pub(crate) struct Vocabulary {
     /// Words in backticks in the reference of answers and of series.
     words: BTreeSet<String>,
     schema: Value,
-    /// Keys of the configuration of a relay.
+    /// Keys of the configuration of a relay, and names of its status.
     relay: Option<Box<Self>>,
 }
 
@@ -31,8 +38,10 @@ impl Vocabulary {
             .map(|path| repository.page(path));
         let relay = repository.read("docs/reference/relay.schema.json");
         let parsed = |text: &str| serde_json::from_str(text).expect("the schema is JSON");
-        let relay = Some(Box::new(Self::new(&[], parsed(&relay))));
-        Self { relay, ..Self::new(&pages, parsed(&schema)) }
+        let mut relay = Self::new(&[], parsed(&relay));
+        let status = RELAY_STATUS.map(|path| repository.read(path));
+        relay.words.extend(status.iter().flat_map(|text| quoted_names(text)));
+        Self { relay: Some(Box::new(relay)), ..Self::new(&pages, parsed(&schema)) }
     }
 
     fn new(references: &[Page], schema: Value) -> Self {
@@ -207,6 +216,12 @@ fn property_names(schema: &Value) -> Vec<String> {
     let tables = schema["$defs"].as_object().into_iter().flat_map(|tables| tables.values());
     let all = tables.chain([schema]).flat_map(property_tables).filter_map(Value::as_object);
     all.flat_map(|table| table.keys().cloned()).collect()
+}
+
+/// Names of a JSON object in source code.
+fn quoted_names(source: &str) -> impl Iterator<Item = String> + '_ {
+    let quoted = source.split('"').skip(1).step_by(2);
+    quoted.filter(|name| UNITS.iter().any(|unit| name.ends_with(unit))).map(String::from)
 }
 
 #[test]

@@ -31,7 +31,7 @@ const MEASURED: [MeasuredPaper; 1] = [MeasuredPaper {
     title: "5G extended functionality integration and testing (deliverable D4.6)",
     source: "Project RESERVE, 2018; Ericsson and RWTH Aachen",
     program: "gridhaul-measure",
-    command: "efficiency",
+    command: "reserve",
 }];
 
 /// Reproduces a paper, or lists all papers.
@@ -46,15 +46,20 @@ pub(crate) fn run(args: &PaperArgs) -> Result<(), CommandError> {
 /// Starts the program of a measured paper, which prints its results.
 fn measure(paper: &MeasuredPaper, args: &PaperArgs) -> Result<(), CommandError> {
     let output = &args.output;
-    if output.out.is_some() || output.svg {
-        let option = if output.svg { "--svg" } else { "--out" };
+    if output.svg {
         return Err(CommandError::Input(anyhow!(
-            "paper {}: unexpected {option}: the tables are printed only\n  help: use --json for data",
+            "paper {}: unexpected --svg: the charts are in the report\n  help: use --out DIR for the report, --json for data",
             paper.name
         )));
     }
-    let json = output.common.json.then(|| OsString::from("--json"));
-    let arguments: Vec<_> = [OsString::from(paper.command)].into_iter().chain(json).collect();
+    let mut arguments = vec![OsString::from(paper.command)];
+    let flags =
+        [(output.common.json, "--json"), (output.common.quiet, "--quiet"), (args.quick, "--quick")];
+    let set = flags.iter().filter(|(is_set, _)| *is_set);
+    arguments.extend(set.map(|(_, flag)| OsString::from(flag)));
+    if let Some(folder) = &output.out {
+        arguments.extend([OsString::from("--out"), OsString::from(folder)]);
+    }
     start_program(paper.program, &arguments)
 }
 

@@ -31,12 +31,16 @@ pub(crate) struct Figure {
     pub(crate) line: Vec<Line>,
 }
 
-/// Horizontal axis of a figure.
+/// Horizontal axis of a figure: either `key` or `select`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct XAxis {
     /// Swept key whose values are numbers or quantities.
-    pub(crate) key: String,
+    #[serde(default)]
+    pub(crate) key: Option<String>,
+    /// Row and column of the answers: points are drawn over a result, whose values differ from curve to curve.
+    #[serde(default)]
+    pub(crate) select: Option<Select>,
     /// Label of the axis.
     pub(crate) label: String,
     /// Logarithmic axis.
@@ -95,6 +99,8 @@ pub(crate) struct Curve {
     pub(crate) line: String,
     /// Name of the backend.
     pub(crate) backend: String,
+    /// Whether the positions are results: between them the curve is a straight line.
+    pub(crate) interpolated: bool,
     /// Known values, in the order of their positions.
     pub(crate) points: Vec<CurvePoint>,
 }
@@ -135,6 +141,7 @@ impl Figure {
                     figure: self.name.clone(),
                     line: line.name.clone(),
                     backend: backend.to_owned(),
+                    interpolated: self.x.select.is_some(),
                     points,
                 });
             }
@@ -151,15 +158,11 @@ impl Figure {
         let points = answer.points.iter().enumerate();
         points.filter(|(_, point)| source.selects(&point.parameters)).filter_map(
             |(index, point)| {
-                let x = source.x.or_else(|| self.position_of(point))?;
+                let x = source.x.or_else(|| self.x.position(answer, index, point))?;
                 let Estimate { mean, ci95, .. } = select.find(answer, index);
                 mean.map(|y| CurvePoint { x, y, ci95 })
             },
         )
-    }
-
-    fn position_of(&self, point: &Point) -> Option<f64> {
-        point.parameters.get(&self.x.key).and_then(|text| quantity(text)).map(|(number, _)| number)
     }
 
     /// The chart: smooth curves of the analytical models, and markers of the same colour for the other backends.
@@ -173,7 +176,7 @@ impl Figure {
             let axis = Axis::new(label, unit);
             if log { axis.log() } else { axis.including(0.0) }
         };
-        let x = axis(&self.x.label, self.unit_of_x(), self.x.log);
+        let x = axis(&self.x.label, self.x.unit(), self.x.log);
         let y = axis(&self.y.label, self.y.select.unit(), self.y.log);
         let mut chart = LineChart::new(self.title.clone(), x, y);
         for backend in &backends {
@@ -206,10 +209,26 @@ impl Figure {
             chart: chart.into(),
         }
     }
+}
 
-    /// The unit of the swept key; counts have none.
-    fn unit_of_x(&self) -> &'static str {
-        match self.x.key.rsplit('.').next() {
+impl XAxis {
+    fn position(&self, answer: &Answer, index: usize, point: &Point) -> Option<f64> {
+        match (&self.key, &self.select) {
+            (Some(key), _) => {
+                let text = point.parameters.get(key)?;
+                quantity(text).map(|(number, _)| number)
+            }
+            (None, Some(select)) => select.find(answer, index).mean,
+            (None, None) => None,
+        }
+    }
+
+    /// The unit of the swept key, which counts do not have, or of the result.
+    fn unit(&self) -> &'static str {
+        let Some(key) = &self.key else {
+            return self.select.as_ref().map_or("", Select::unit);
+        };
+        match key.rsplit('.').next() {
             Some("rate") => "bit/s",
             Some("delay" | "every" | "on" | "off" | "spread" | "jitter") => "s",
             _ => "",
@@ -233,7 +252,15 @@ impl Source {
 impl Curve {
     /// The point at a position, if it is known.
     pub(crate) fn at(&self, x: f64) -> Option<CurvePoint> {
-        self.points.iter().find(|place| same_position(place.x, x)).copied()
+        let known = self.points.iter().find(|place| same_position(place.x, x)).copied();
+        known.or_else(|| if self.interpolated { self.between(x) } else { None })
+    }
+
+    /// The point on the straight line between its two neighbours.
+    fn between(&self, x: f64) -> Option<CurvePoint> {
+        let pair = self.points.windows(2).find(|pair| pair[0].x < x && x < pair[1].x)?;
+        let share = (x - pair[0].x) / (pair[1].x - pair[0].x);
+        Some(CurvePoint { x, y: pair[0].y + share * (pair[1].y - pair[0].y), ci95: None })
     }
 }
 

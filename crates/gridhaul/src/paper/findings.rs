@@ -140,7 +140,7 @@ mod tests {
         );
         let points = vec![CurvePoint { x: 1.0, y: bit_per_s, ci95: None }];
         let (figure, line, backend) = ("a".into(), "b".into(), "sim".into());
-        let curve = Curve { figure, line, backend, points };
+        let curve = Curve { figure, line, backend, interpolated: false, points };
         Findings {
             cells: vec![check_cell(&cells[0], Some((&answer, 0)), None)],
             claims: claim_results(&claims.unwrap(), &[curve], false),

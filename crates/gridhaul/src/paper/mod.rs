@@ -359,12 +359,15 @@ mod tests {
                 points.iter().filter(|point| source.selects(&point.parameters)).peekable();
             assert!(own.peek().is_some(), "{place}: no point has {:?}", source.parameters);
             for point in own {
-                let number =
-                    point.parameters.get(&figure.x.key).map(|text| quantity(text).is_some());
-                assert!(
-                    source.x.is_some() || number == Some(true),
-                    "{place}: no position on the axis"
-                );
+                let has_position = match (&figure.x.key, &figure.x.select) {
+                    (Some(key), None) => {
+                        let text = point.parameters.get(key);
+                        source.x.is_some() || text.is_some_and(|text| quantity(text).is_some())
+                    }
+                    (None, Some(select)) => select.exists_in(scenario) && figure.agree.is_none(),
+                    _ => false,
+                };
+                assert!(has_position, "{place}: no position on the axis");
             }
         }
     }

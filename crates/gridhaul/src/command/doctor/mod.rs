@@ -80,6 +80,12 @@ fn features() -> Vec<Feature> {
             "`gridhaul measure`: MQTT",
             "apt-get install mosquitto",
         ),
+        Feature::new(
+            "RabbitMQ",
+            Path::new("/usr/lib/rabbitmq/bin/rabbitmq-server").is_file(),
+            "`gridhaul measure`: AMQP 0-9-1 and 1.0",
+            "apt-get install rabbitmq-server",
+        ),
     ];
     #[cfg(feature = "emulation")]
     features.extend(kernel::features());

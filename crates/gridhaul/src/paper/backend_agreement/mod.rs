@@ -174,7 +174,13 @@ mod tests {
 
     fn curve(backend: &str, y: f64) -> Curve {
         let points = vec![CurvePoint { x: 50.0, y, ci95: Some(0.03) }];
-        Curve { figure: "1".into(), line: "reno".into(), backend: backend.into(), points }
+        Curve {
+            figure: "1".into(),
+            line: "reno".into(),
+            backend: backend.into(),
+            interpolated: false,
+            points,
+        }
     }
 
     fn deviation_between(

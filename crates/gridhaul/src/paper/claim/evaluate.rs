@@ -177,7 +177,13 @@ mod tests {
 
     fn curve(line: &str, points: &[(f64, f64)]) -> Curve {
         let points = points.iter().map(|(x, y)| CurvePoint { x: *x, y: *y, ci95: None }).collect();
-        Curve { figure: "a".into(), line: line.into(), backend: "sim".into(), points }
+        Curve {
+            figure: "a".into(),
+            line: line.into(),
+            backend: "sim".into(),
+            interpolated: false,
+            points,
+        }
     }
 
     fn evaluated(text: &str) -> Result<(bool, String), String> {
@@ -204,6 +210,18 @@ mod tests {
         ] {
             assert_eq!(evaluated(text), Ok((holds, detail.to_owned())), "{text}");
         }
+    }
+
+    #[test]
+    fn curves_over_a_result_are_compared_between_their_points() {
+        let line = curve("line", &[(1.0, 10.0), (3.0, 30.0)]);
+        let other = Curve { interpolated: true, ..curve("other", &[(2.0, 5.0), (4.0, 9.0)]) };
+        let value = |text| evaluate(&parse(text).unwrap(), &Curves(vec![&other, &line]));
+        let found = value("a.line(x) > a.other(x) for all of x in 0..9").unwrap();
+        assert_eq!((found.holds, found.detail.as_str()), (true, "1 of 1 points"));
+        assert_eq!(value("a.line(3) - a.other(3) >= 24").unwrap().detail, "23 < 24");
+        assert!(value("a.line(2) > 0").unwrap_err().contains("no point at 2"));
+        assert!(value("a.other(5) > 0").unwrap_err().contains("no point at 5"));
     }
 
     #[test]

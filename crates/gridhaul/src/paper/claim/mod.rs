@@ -210,8 +210,13 @@ mod tests {
 
     fn ok(backend: &str, y: f64) -> Vec<bool> {
         let points = vec![CurvePoint { x: 1.0, y, ci95: None }];
-        let curve =
-            Curve { figure: "a".into(), line: "reno".into(), backend: backend.into(), points };
+        let curve = Curve {
+            figure: "a".into(),
+            line: "reno".into(),
+            backend: backend.into(),
+            interpolated: false,
+            points,
+        };
         let found = claim_results(&read(CLAIMS).unwrap(), &[curve], false);
         found.iter().map(|result| result.ok).collect()
     }
