@@ -15,7 +15,7 @@ use std::fmt;
 use gridhaul_scenario::units::Instant;
 use thiserror::Error;
 
-use queues::Queues;
+pub use queues::Queues;
 
 /// One end of a connection.
 pub trait Endpoint: Send + fmt::Debug {
@@ -45,11 +45,18 @@ pub trait Endpoint: Send + fmt::Debug {
     /// The message cannot be sent now, or not at all.
     fn publish(&mut self, message: &[u8], now: Instant) -> Result<(), NotSent>;
 
+    /// The bytes for the peer, and the messages of the peer.
+    fn queues(&mut self) -> &mut Queues;
+
     /// Moves the bytes for the peer to the end of `output`.
-    fn poll_output(&mut self, output: &mut Vec<u8>);
+    fn poll_output(&mut self, output: &mut Vec<u8>) {
+        output.append(&mut self.queues().output);
+    }
 
     /// A message of the peer.
-    fn poll_message(&mut self) -> Option<Vec<u8>>;
+    fn poll_message(&mut self) -> Option<Vec<u8>> {
+        self.queues().messages.pop_front()
+    }
 }
 
 /// Why a connection must be closed.

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-/// The queues of an end.
+/// The queues of one end of a connection.
 #[derive(Debug, Default)]
-pub(super) struct Queues {
+pub struct Queues {
     /// Bytes of the peer that do not form a whole frame yet.
     pub(super) input: Vec<u8>,
     /// Bytes for the peer.
