@@ -110,6 +110,9 @@ fn relay_config(name: &str) -> RelayConfig {
         split: None,
         insecure: true,
         management: None,
+        user: None,
+        group: None,
+        drain_limit: Duration::from_secs(5),
     }
 }
 

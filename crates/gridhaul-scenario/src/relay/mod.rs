@@ -15,7 +15,7 @@ use std::path::Path;
 use crate::scenario::{Diagnostic, ScenarioError, read_file, read_text};
 use crate::units::{Bytes, Duration};
 
-pub use deliver::{Deliver, ServerIdentity, TcpDelivery};
+pub use deliver::{Deliver, MqttDelivery, MqttPayload, ServerIdentity, TcpDelivery};
 pub use split::{SplitLeg, SplitListener, SplitProxy};
 pub use tls::{HeadTls, MeterTls, UpstreamTls};
 
@@ -44,6 +44,16 @@ pub struct RelayConfig {
     /// Status page, metrics and JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub management: Option<Management>,
+    /// User, by name or number, as which the relay continues when its addresses are open. It must be started as root, and the
+    /// log and other files must belong to this user. Absent: the relay does not change its user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// Group, by name or number, with `user`. Absent: the group of the user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Longest time for which an upgrade (SIGUSR2) waits until open connections have ended. Connections that remain are reset.
+    #[serde(default = "five_seconds")]
+    pub drain_limit: Duration,
 }
 
 /// The record log.
@@ -298,6 +308,9 @@ const fn five_hundred() -> u32 {
 }
 const fn ten_seconds() -> Duration {
     Duration::from_secs(10)
+}
+const fn five_seconds() -> Duration {
+    Duration::from_secs(5)
 }
 const fn two_milliseconds() -> Duration {
     Duration::from_millis(2)
