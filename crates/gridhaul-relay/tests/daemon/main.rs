@@ -5,6 +5,7 @@
 mod admission;
 mod cases;
 mod certificates;
+mod derived;
 mod ends;
 mod faults;
 mod guide;
