@@ -93,6 +93,9 @@ pub struct Collector {
     /// Number of upstream connections. Meters are assigned to them evenly.
     #[serde(default = "one_shard")]
     pub shards: u16,
+    /// Compression of records on the upstream connections.
+    #[serde(default)]
+    pub compression: Compression,
     /// Congestion control of the upstream connections, by its name in the kernel. Absent: the default of the system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion_control: Option<String>,
@@ -140,6 +143,17 @@ pub enum WhenFull {
     Block,
     /// They are reset, so that the meter can try another collector.
     RefuseNew,
+}
+
+/// Compression of records between collector and head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Compression {
+    /// None.
+    #[default]
+    None,
+    /// LZ4: much of the redundancy of text, for little computation. Each batch is compressed by itself.
+    Lz4,
 }
 
 /// Tier of durability.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use gridhaul_linux::Clock;
 use gridhaul_scenario::RelayConfig;
-use gridhaul_scenario::relay::{Collector, DurabilityTier};
+use gridhaul_scenario::relay::{Collector, Compression, DurabilityTier};
 use gridhaul_scenario::units::{Duration, Instant};
 use rustix::event::epoll::EventFlags;
 
@@ -145,5 +145,6 @@ fn settings(config: &RelayConfig, collector: &Collector) -> Settings {
         backlog,
         segment,
         replies: collector.replies,
+        compression: collector.compression == Compression::Lz4,
     }
 }
