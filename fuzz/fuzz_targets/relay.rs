@@ -5,7 +5,9 @@
 
 use gridhaul_core::pep::aggregation::Framing;
 use gridhaul_relay::protocol::framing::{DlmsWrapper, Iec104, MessageFraming};
-use gridhaul_relay::protocol::{Batch, Frame, FrameReader, ProxyHeader, batches};
+use gridhaul_relay::protocol::{
+    Batch, FRAME_MAX, Frame, FrameReader, ProxyHeader, batches, decompress,
+};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -34,6 +36,11 @@ fn frames(bytes: &[u8]) {
                 && let Ok(Some(batch)) = Batch::read(bytes)
             {
                 check(&batch);
+            }
+            if let Frame::Compressed(bytes) = frame
+                && let Ok(batch) = decompress(bytes)
+            {
+                assert!(batch.len() <= FRAME_MAX);
             }
             let mut written = Vec::new();
             frame.write(&mut written);

@@ -7,6 +7,7 @@
 //!   ranges of TCP parameters such as [`TCP_RTO_MAX_RANGE`].
 //! * Time: [`Clock`] reads the monotonic clock, [`Poll`] waits for files and deadlines with a precision of
 //!   some ten microseconds, [`SleepBudget`] keeps this within the CPU time of real-time threads.
+//! * Rights and files of this process: [`become_user`], [`take_inherited_listeners`], [`raise_open_file_limit`].
 //! * Programs in the kernel: [`bpf`]. Child processes: [`kill_with_parent_thread`].
 //!
 //! Handles own their resources: a namespace, a device or an eBPF link goes with the last handle, in
@@ -20,6 +21,7 @@ mod clock;
 mod congestion_control;
 mod error;
 mod htb;
+mod inherited;
 mod ip_commands;
 mod ip_prefix;
 mod iproute;
@@ -31,6 +33,7 @@ mod offload;
 mod packet_socket;
 mod poll;
 mod priority;
+mod privileges;
 mod sleep;
 mod socket;
 mod socket_option;
@@ -54,6 +57,7 @@ pub use congestion_control::{
 };
 pub use error::Error;
 pub use htb::{Htb, HtbClass};
+pub use inherited::take_inherited_listeners;
 pub use ip_commands::{DeviceAttributes, IpCommands, Route, RouteMetrics};
 pub use ip_prefix::IpPrefix;
 pub use iproute::run_batch;
@@ -67,6 +71,7 @@ pub use offload::{Offload, disable_offloads, interface_index, set_offload};
 pub use packet_socket::{FrameBatch, PacketSocket, ReceivedFrame, VlanTag};
 pub use poll::{Event, EventFlags, Poll};
 pub use priority::{pin_to_processor, request_realtime_priority};
+pub use privileges::become_user;
 pub use sleep::SleepBudget;
 pub use socket::{begin_connect, bind_free, set_receive_buffer, set_send_buffer};
 pub use socket_option::{SocketOption, set_option};

@@ -40,13 +40,27 @@ address = "0.0.0.0:4060"
 transparent = true
 "#;
 
+const BROKER: &str = r#"
+name = "head"
+log.folder = "log"
+user = "gridhaul"
+group = "gridhaul"
+drain_limit = "2 s"
+[head]
+address = "127.0.0.1:7070"
+[head.deliver.mqtt]
+broker = "127.0.0.1:1883"
+topic = "meters/{certificate}/{meter}"
+payload = "data"
+"#;
+
 fn error(text: &str) -> String {
     RelayConfig::from_toml(text, "relay.toml").unwrap_err().to_string()
 }
 
 #[test]
 fn configurations_read_back() {
-    for text in [COLLECTOR, HEAD, SPLIT] {
+    for text in [COLLECTOR, HEAD, SPLIT, BROKER] {
         let config = RelayConfig::from_toml(text, "relay.toml").unwrap();
         let merged = config.to_toml();
         assert_eq!(RelayConfig::from_toml(&merged, "merged.toml").unwrap(), config, "{merged}");
@@ -115,4 +129,37 @@ fn inconsistent_values_of_a_split_proxy_are_reported_together() {
     }
     let error = self::error(&SPLIT.replace("transparent = true", ""));
     assert!(error.contains("split.listener.any.upstream: there is no server"), "{error}");
+}
+
+#[test]
+fn inconsistent_values_of_a_delivery_to_a_broker_are_reported_together() {
+    let text = BROKER
+        .replace("user = \"gridhaul\"\n", "")
+        .replace("127.0.0.1:1883", "broker.example:1883")
+        .replace("{certificate}", "{address}")
+        .replace("payload = \"data\"", "in_flight = 0\npassword_file = \"secret\"");
+    let error = error(&text);
+    for expected in [
+        "group: a group needs a user",
+        "head.deliver.mqtt.broker: the connection to the broker leaves this machine, and has no TLS",
+        "head.deliver.mqtt.topic: there is no field {address}",
+        "the fields are {collector}, {listener}, {meter}, {certificate} and {peer}",
+        "head.deliver.mqtt.in_flight: no message could be sent",
+        "head.deliver.mqtt.password_file: a password needs a user name",
+    ] {
+        assert!(error.contains(expected), "{expected}\n{error}");
+    }
+    for topic in ["", "meters/+", "meters/#", "$SYS/meters"] {
+        let text = BROKER.replace("meters/{certificate}/{meter}", topic);
+        let error = self::error(&text);
+        assert!(error.contains("is not a topic to which a message can be published"), "{error}");
+    }
+}
+
+#[test]
+fn a_listener_that_is_opened_later_needs_a_port_that_any_user_may_use() {
+    let text = SPLIT.replace("name = \"split\"", "name = \"split\"\nuser = \"gridhaul\"");
+    assert!(RelayConfig::from_toml(&text, "relay.toml").is_ok());
+    let error = error(&text.replace("0.0.0.0:4059", "0.0.0.0:443"));
+    assert!(error.contains("split.listener.meters.connect_first"), "{error}");
 }

@@ -3,8 +3,8 @@
 use std::net::{IpAddr, SocketAddr};
 
 use gridhaul_scenario::relay::{
-    Collector, Deliver, DurabilityTier, HeadEnd, MeterFraming, MeterListener, RelayConfig,
-    RelayLog, ServerIdentity, TcpDelivery, WhenFull,
+    Collector, Compression, Deliver, DurabilityTier, HeadEnd, MeterFraming, MeterListener,
+    RelayConfig, RelayLog, ServerIdentity, TcpDelivery, WhenFull,
 };
 use gridhaul_scenario::scenario::{Load, Scenario};
 use gridhaul_scenario::units::{BufferLimit, Bytes, Duration};
@@ -78,6 +78,7 @@ pub(super) fn collector(
             replies: false,
             tier: DurabilityTier::Memory,
             shards: 1,
+            compression: Compression::None,
             congestion_control: controls.name(stack).map(str::to_owned),
             bytes_at_risk: Bytes::new(8_000_000),
             bytes_at_risk_per_meter: Bytes::new(64_000),
@@ -110,6 +111,9 @@ fn relay_config(name: &str) -> RelayConfig {
         split: None,
         insecure: true,
         management: None,
+        user: None,
+        group: None,
+        drain_limit: Duration::from_secs(5),
     }
 }
 

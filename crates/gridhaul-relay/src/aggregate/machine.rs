@@ -132,7 +132,9 @@ impl<S: Storage + Clone> Aggregate<S> {
     }
 
     /// Free space in the backlog for one meter. The second half is divided evenly: a meter that sends much while the
-    /// head is unreachable leaves space for the others.
+    /// head is unreachable leaves space for the others. It also uses at most as much as it leaves free, so that meters
+    /// that connect later find space (dynamic thresholds: Choudhury and Hahne, IEEE/ACM Transactions on Networking
+    /// 6(2), 1998).
     fn backlog_share(&self, meter: &Meter) -> u64 {
         let (size, limit) = (self.backlog_size(), self.settings.backlog);
         let free = limit.saturating_sub(size);
@@ -141,7 +143,7 @@ impl<S: Storage + Clone> Aggregate<S> {
         }
         let share = limit / 2 / self.meters.len().max(1) as u64;
         let used = if meter.share_round == self.share_round { meter.share_used } else { 0 };
-        share.saturating_sub(used).min(free)
+        share.saturating_sub(used).min(free.saturating_sub(used) / 2)
     }
 
     /// Bytes of records that the head has not confirmed.

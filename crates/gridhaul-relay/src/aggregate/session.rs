@@ -6,7 +6,7 @@ use super::machine::{Aggregate, Event};
 use super::meter::MeterId;
 use super::settings::Tier;
 use crate::log::{LogError, Storage};
-use crate::protocol::{Close, DOWN_ENDED, DOWN_WINDOW, Frame, Hello, Welcome};
+use crate::protocol::{Close, DOWN_ENDED, DOWN_WINDOW, Frame, Hello, Welcome, compress};
 
 /// Why an upstream connection must be closed.
 #[derive(Debug, Error)]
@@ -33,6 +33,11 @@ pub(super) struct Session {
     pub credit: u64,
     /// Sequence number of the next record that the head expects; `None` before the first batch of a connection.
     pub expected: Option<u64>,
+    /// Whether the head accepts compressed batches.
+    pub compression: bool,
+    /// Bytes of batches on all connections so far, before and after compression.
+    pub batches: u64,
+    pub compressed: u64,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -66,6 +71,7 @@ impl<S: Storage + Clone> Aggregate<S> {
             oldest: 0,
             next,
             replies: self.settings.replies,
+            compression: self.settings.compression,
         })
         .write(out);
     }
@@ -129,6 +135,7 @@ impl<S: Storage + Clone> Aggregate<S> {
         let session = &mut self.shards[index].session;
         session.state = SessionState::Established;
         session.credit = welcome.credit;
+        session.compression = welcome.compression && self.settings.compression;
         let is_new = session.instance.replace(welcome.instance) != Some(welcome.instance);
         if is_new {
             // The head has restarted: servers begin new streams.
@@ -228,7 +235,19 @@ impl<S: Storage + Clone> Aggregate<S> {
         }
         shard.session.expected = Some(batch.next);
         shard.session.sent += batch.bytes.len() as u64;
-        Frame::Batch(&batch.bytes).write(out);
+        let compressed = if shard.session.compression { compress(&batch.bytes) } else { None };
+        let frame =
+            compressed.as_ref().map_or(Frame::Batch(&batch.bytes), |it| Frame::Compressed(it));
+        frame.write(out);
+        shard.session.batches += batch.bytes.len() as u64;
+        shard.session.compressed += compressed.as_ref().unwrap_or(&batch.bytes).len() as u64;
         Ok(true)
+    }
+
+    /// Bytes of all batches that were passed to upstream connections, before and after compression.
+    #[must_use]
+    pub fn upstream_bytes(&self) -> (u64, u64) {
+        let sessions = self.shards.iter().map(|shard| &shard.session);
+        sessions.fold((0, 0), |sum, it| (sum.0 + it.batches, sum.1 + it.compressed))
     }
 }

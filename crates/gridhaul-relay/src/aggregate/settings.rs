@@ -42,4 +42,6 @@ pub struct Settings {
     pub segment: u64,
     /// Whether servers may send data to meters: FIN of a meter is then answered when the server has closed as well.
     pub replies: bool,
+    /// Whether batches are compressed, if the head accepts it.
+    pub compression: bool,
 }

@@ -8,11 +8,10 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser, Subcommand};
 use gridhaul_linux::Clock;
 use gridhaul_relay::log::{Findings, Folder, LogError, open, verify};
-use gridhaul_relay::run::{RunError, StatusError, query, run as run_relay};
+use gridhaul_relay::run::{Invocation, RunError, StatusError, query, run as run_relay};
 use gridhaul_scenario::RelayConfig;
 use gridhaul_scenario::scenario::ScenarioError;
 use gridhaul_scenario::units::Duration;
-use rustix::process::Signal;
 
 use config::ConfigArgs;
 
@@ -130,25 +129,15 @@ impl CommandError {
     }
 }
 
-/// Stops this process as SIGTERM does when standard input ends.
-fn stop_with_input() {
-    std::thread::spawn(|| {
-        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
-        let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::TERM);
-    });
-}
-
 /// Runs a command.
 pub(crate) fn run(cli: &Cli) -> Result<(), CommandError> {
     match &cli.command {
         Command::Check(files) => check(&files.files),
         Command::Run(run) => {
             let config = load(&run.file)?;
-            if run.until_input_ends {
-                stop_with_input();
-            }
-            let read = || RelayConfig::load(&run.file).map_err(|error| error.to_string());
-            run_relay(&config, folder_of(&run.file), &read).map_err(CommandError::Run)
+            let invocation = Invocation::new(&run.file, run.until_input_ends)
+                .map_err(|error| CommandError::Usage(format!("/proc/self/exe: {error}")))?;
+            run_relay(&config, &invocation).map_err(CommandError::Run)
         }
         Command::Status(status) => print_status(status),
         Command::Config(args) => config::config(args),

@@ -11,11 +11,12 @@ use serde_json::{Value, json};
 use thiserror::Error;
 
 use super::delivery::Delivery;
+use crate::log::disk_remedy;
 use crate::protocol::Record;
 
 /// The file cannot be used.
 #[derive(Debug, Error)]
-#[error("file {} of the sink: {source}", path.display())]
+#[error("file {} of the sink: {source}{}", path.display(), disk_remedy(source, "head.deliver.file"))]
 pub struct SinkError {
     /// The file.
     pub path: PathBuf,
@@ -77,43 +78,7 @@ impl JsonLines {
 
     /// Adds a line. Records that only concern the relay have none.
     pub fn push(&mut self, delivery: &Delivery<'_>) {
-        let Some(number) = line_number(delivery) else { return };
-        let mut line = json!({
-            "collector": delivery.collector,
-            "epoch": format!("{:016x}", number.epoch),
-            "shard": number.shard,
-            "sequence": number.sequence,
-        });
-        match delivery.record {
-            Record::Open { meter, identity } => {
-                set(&mut line, "event", "open");
-                set(&mut line, "meter", meter);
-                set(&mut line, "peer", identity.peer.map(|address| address.to_string()));
-                set(&mut line, "listener", identity.listener);
-                set(&mut line, "certificate", identity.certificate);
-            }
-            Record::Data { meter, offset, ends_message, bytes } => {
-                set(&mut line, "event", "data");
-                set(&mut line, "meter", meter);
-                set(&mut line, "offset", offset);
-                set(&mut line, "ends_message", ends_message);
-                match std::str::from_utf8(bytes) {
-                    Ok(text) => set(&mut line, "text", text),
-                    Err(_) => set(&mut line, "hex", hexadecimal(bytes)),
-                }
-            }
-            Record::Eof { meter, offset } => {
-                set(&mut line, "event", "eof");
-                set(&mut line, "meter", meter);
-                set(&mut line, "offset", offset);
-            }
-            Record::Reset { meter, cause } => {
-                set(&mut line, "event", "reset");
-                set(&mut line, "meter", meter);
-                set(&mut line, "cause", cause.name());
-            }
-            Record::Restart { .. } => return,
-        }
+        let Some(line) = json_of(delivery) else { return };
         serde_json::to_writer(&mut self.buffer, &line).expect("a line can be written to memory");
         self.buffer.push(b'\n');
     }
@@ -150,6 +115,48 @@ impl JsonLines {
     pub fn sync(&self) -> Result<(), SinkError> {
         self.file.sync_data().map_err(|source| SinkError { path: self.path.clone(), source })
     }
+}
+
+/// A record as JSON; `None` if it concerns only the relay.
+pub(super) fn json_of(delivery: &Delivery<'_>) -> Option<Value> {
+    let number = line_number(delivery)?;
+    let mut line = json!({
+        "collector": delivery.collector,
+        "epoch": format!("{:016x}", number.epoch),
+        "shard": number.shard,
+        "sequence": number.sequence,
+    });
+    match delivery.record {
+        Record::Open { meter, identity } => {
+            set(&mut line, "event", "open");
+            set(&mut line, "meter", meter);
+            set(&mut line, "peer", identity.peer.map(|address| address.to_string()));
+            set(&mut line, "listener", identity.listener);
+            set(&mut line, "certificate", identity.certificate);
+        }
+        Record::Data { meter, offset, ends_message, bytes } => {
+            set(&mut line, "event", "data");
+            set(&mut line, "meter", meter);
+            set(&mut line, "offset", offset);
+            set(&mut line, "ends_message", ends_message);
+            match std::str::from_utf8(bytes) {
+                Ok(text) => set(&mut line, "text", text),
+                Err(_) => set(&mut line, "hex", hexadecimal(bytes)),
+            }
+        }
+        Record::Eof { meter, offset } => {
+            set(&mut line, "event", "eof");
+            set(&mut line, "meter", meter);
+            set(&mut line, "offset", offset);
+        }
+        Record::Reset { meter, cause } => {
+            set(&mut line, "event", "reset");
+            set(&mut line, "meter", meter);
+            set(&mut line, "cause", cause.name());
+        }
+        Record::Restart { .. } => return None,
+    }
+    Some(line)
 }
 
 fn set(line: &mut Value, key: &str, value: impl Into<Value>) {

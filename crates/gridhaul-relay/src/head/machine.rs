@@ -8,7 +8,7 @@ use super::down::DownStreams;
 use super::item::Item;
 use super::sources::HeadState;
 use crate::aggregate::Group;
-use crate::protocol::{Batch, DecodeError, Frame, Hello, Refusal, Welcome};
+use crate::protocol::{Batch, DecodeError, Frame, Hello, Refusal, Welcome, decompress};
 
 /// Settings of a head. Sizes are in bytes.
 #[derive(Debug, Clone)]
@@ -149,6 +149,9 @@ impl Head {
                 Ok(())
             }
             (Frame::Batch(bytes), Some(source)) => self.handle_batch(connection, source, bytes),
+            (Frame::Compressed(bytes), Some(source)) => {
+                self.handle_batch(connection, source, &decompress(bytes)?)
+            }
             (_, None) => Err(HeadError::Protocol("no introduction")),
             _ => Err(HeadError::Protocol("a frame of a head")),
         }
@@ -192,7 +195,8 @@ impl Head {
         let known = self.connections.get_mut(&connection).expect("the connection exists");
         known.source = Some((epoch, shard));
         known.granted = credit;
-        Frame::Welcome(Welcome { instance: self.instance, next, credit }).write(&mut known.out);
+        let (instance, compression) = (self.instance, hello.compression);
+        Frame::Welcome(Welcome { instance, next, credit, compression }).write(&mut known.out);
         self.down.rewind(epoch, shard);
         self.outputs.insert(connection);
         Ok(())

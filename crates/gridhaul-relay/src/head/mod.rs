@@ -4,6 +4,7 @@
 //!   groups to write to the head's log.
 //! * [`Deliveries`] reads the durable part of the log in order, for a sink.
 //! * [`ServerStreams`] are the connections to a TCP server, one for each meter.
+//! * [`Publications`] are the messages for a broker until it has acknowledged them.
 //! * [`JsonLines`] is a sink: a file with one line per record, each exactly once.
 
 mod delivery;
@@ -11,6 +12,7 @@ mod down;
 mod item;
 mod json_lines;
 mod machine;
+mod publications;
 #[cfg(feature = "daemon")]
 mod servers;
 mod sources;
@@ -21,6 +23,7 @@ pub use delivery::{Deliveries, Delivery};
 pub use down::MeterKey;
 pub use json_lines::{JsonLines, SinkError};
 pub use machine::{Head, HeadError, HeadSettings};
+pub use publications::{Content, Publications};
 #[cfg(feature = "daemon")]
 pub use servers::{OpenMeter, ServerStreams, StreamIdentity};
 pub use sources::HeadState;

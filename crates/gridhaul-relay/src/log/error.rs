@@ -2,13 +2,14 @@
 
 use std::io;
 
+use rustix::io::Errno;
 use thiserror::Error;
 
 /// A record log that cannot be used.
 #[derive(Debug, Error)]
 pub enum LogError {
     /// A file operation has failed.
-    #[error("record log: {operation} {name}: {source}")]
+    #[error("record log: {operation} {name}: {source}{}", disk_remedy(source, "log.folder"))]
     Storage {
         /// What was being done.
         operation: &'static str,
@@ -57,6 +58,17 @@ pub enum LogError {
     },
 }
 
+/// The remedy for an error of a file that a key of the configuration names.
+pub(crate) fn disk_remedy(error: &io::Error, key: &str) -> String {
+    let text = match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::NOSPC | Errno::DQUOT) => "free space on the file system of",
+        Some(Errno::ROFS) => "mount the file system for writing, or change",
+        Some(Errno::ACCESS | Errno::PERM) => "permit the user of the relay to write to",
+        _ => return String::new(),
+    };
+    format!("\n  help: {text} `{key}`")
+}
+
 impl LogError {
     pub(super) fn storage(
         operation: &'static str,
@@ -71,8 +83,8 @@ impl LogError {
     pub fn is_full(&self) -> bool {
         match self {
             Self::Storage { source, .. } => matches!(
-                source.raw_os_error().map(rustix::io::Errno::from_raw_os_error),
-                Some(rustix::io::Errno::NOSPC | rustix::io::Errno::DQUOT)
+                source.raw_os_error().map(Errno::from_raw_os_error),
+                Some(Errno::NOSPC | Errno::DQUOT)
             ),
             _ => false,
         }

@@ -39,6 +39,13 @@ impl Folder {
             .map_err(|_| LogError::Locked { folder: path.display().to_string() })?;
         Ok(Self { path: path.to_owned(), _lock: Arc::new(lock) })
     }
+
+    /// Whether a process uses the folder.
+    #[must_use]
+    pub fn is_locked(path: &Path) -> bool {
+        let lock = File::open(path.join(LOCK));
+        lock.is_ok_and(|lock| flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err())
+    }
 }
 
 impl Storage for Folder {

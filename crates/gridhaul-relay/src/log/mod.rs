@@ -21,6 +21,7 @@ pub(crate) mod tests;
 mod writer;
 
 pub use error::LogError;
+pub(crate) use error::disk_remedy;
 pub use folder::Folder;
 pub use format::{PAYLOAD_MAX, SNAPSHOT_MAX};
 pub use reader::{Entry, LogReader};

@@ -6,7 +6,7 @@ use super::codec::{DecodeError, Decoder, put_bytes, put_text, put_varint};
 use super::record::{DATA_MAX, ResetCause};
 
 /// Version of the protocol.
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 
 /// Largest length of the body of a frame.
 pub const FRAME_MAX: usize = BATCH_HEADER + PAYLOAD_MAX;
@@ -37,6 +37,8 @@ pub enum Frame<'a> {
     },
     /// A batch of records, for [`Batch::read`](super::Batch::read).
     Batch(&'a [u8]),
+    /// A batch in compressed form, for [`decompress`](super::decompress); only if both ends have agreed.
+    Compressed(&'a [u8]),
     /// All records before this sequence number are durable at the head.
     Ack {
         /// Sequence number of the first record that is not durable.
@@ -95,6 +97,8 @@ pub struct Hello<'a> {
     pub next: u64,
     /// Whether the collector waits for the data of servers before it answers FIN of a meter.
     pub replies: bool,
+    /// Whether the collector wants to compress batches.
+    pub compression: bool,
 }
 
 /// The answer to [`Hello`].
@@ -104,8 +108,10 @@ pub struct Welcome {
     pub instance: u64,
     /// Sequence number of the first record that is not durable at the head.
     pub next: u64,
-    /// Bytes of batches that may be sent.
+    /// Bytes of batches that may be sent. Compressed batches count with the length that they have before compression.
     pub credit: u64,
+    /// Whether the head accepts compressed batches.
+    pub compression: bool,
 }
 
 /// How a server has ended its connection.
@@ -142,6 +148,7 @@ const CLOSE: u8 = 9;
 const REFUSED: u8 = 10;
 const PING: u8 = 11;
 const PONG: u8 = 12;
+const COMPRESSED: u8 = 13;
 
 /// Appends a batch as a frame.
 pub fn write_batch(bytes: &mut Vec<u8>, batch: &[u8]) {
@@ -163,17 +170,19 @@ impl<'a> Frame<'a> {
                 put_varint(bytes, hello.oldest);
                 put_varint(bytes, hello.next);
                 bytes.push(u8::from(hello.replies));
+                bytes.push(u8::from(hello.compression));
             }
             Self::Welcome(welcome) => {
                 bytes.extend_from_slice(&VERSION.to_le_bytes());
                 bytes.extend_from_slice(&welcome.instance.to_le_bytes());
                 put_varint(bytes, welcome.next);
                 put_varint(bytes, welcome.credit);
+                bytes.push(u8::from(welcome.compression));
             }
             Self::Resume { next: number }
             | Self::Ack { next: number }
             | Self::Credit { limit: number } => put_varint(bytes, number),
-            Self::Batch(batch) => bytes.extend_from_slice(batch),
+            Self::Batch(batch) | Self::Compressed(batch) => bytes.extend_from_slice(batch),
             Self::Down { meter, offset, bytes: data } => {
                 put_varint(bytes, meter);
                 put_varint(bytes, offset);
@@ -206,6 +215,7 @@ impl<'a> Frame<'a> {
             Self::Welcome(_) => WELCOME,
             Self::Resume { .. } => RESUME,
             Self::Batch(_) => BATCH,
+            Self::Compressed(_) => COMPRESSED,
             Self::Ack { .. } => ACK,
             Self::Credit { .. } => CREDIT,
             Self::Down { .. } => DOWN,
@@ -221,6 +231,7 @@ impl<'a> Frame<'a> {
         let mut decoder = Decoder::new(body, "frame");
         let frame = match kind {
             BATCH => return Ok(Self::Batch(body)),
+            COMPRESSED => return Ok(Self::Compressed(body)),
             HELLO => {
                 version(&mut decoder)?;
                 Self::Hello(Hello {
@@ -231,6 +242,7 @@ impl<'a> Frame<'a> {
                     oldest: decoder.varint()?,
                     next: decoder.varint()?,
                     replies: decoder.u8()? != 0,
+                    compression: decoder.u8()? != 0,
                 })
             }
             WELCOME => {
@@ -240,6 +252,7 @@ impl<'a> Frame<'a> {
                     instance,
                     next: decoder.varint()?,
                     credit: decoder.varint()?,
+                    compression: decoder.u8()? != 0,
                 })
             }
             RESUME => Self::Resume { next: decoder.varint()? },
@@ -302,7 +315,8 @@ impl FrameReader {
         let rest = &self.bytes[self.read..];
         let Some(header) = rest.get(..HEADER) else { return Ok(None) };
         let length = u32::from_le_bytes(header[1..].try_into().expect("four bytes")) as usize;
-        let limit = if header[0] == BATCH { FRAME_MAX } else { OTHER_MAX };
+        let is_batch = matches!(header[0], BATCH | COMPRESSED);
+        let limit = if is_batch { FRAME_MAX } else { OTHER_MAX };
         if length > limit {
             return Err(DecodeError::TooLong("frame"));
         }

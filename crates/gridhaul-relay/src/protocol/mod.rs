@@ -8,6 +8,7 @@
 
 mod batch;
 mod codec;
+mod compression;
 mod frame;
 pub mod framing;
 mod proxy_header;
@@ -18,6 +19,7 @@ mod tests;
 pub use batch::{BATCH_HEADER, Batch, BatchBuilder, PAYLOAD_MAX, batches};
 pub use codec::DecodeError;
 pub(crate) use codec::{Decoder, put_bytes, put_text, put_varint};
+pub use compression::{compress, decompress};
 pub use frame::{
     Close, DOWN_ENDED, DOWN_WINDOW, FRAME_MAX, Frame, FrameReader, Hello, Refusal, Welcome,
     write_batch,

@@ -96,10 +96,10 @@ proptest! {
     ) {
         let [a, b, c, d] = numbers;
         let hello =
-            Hello { collector: &name, epoch: a, shard: 1, shards: 2, oldest: c, next: d, replies: a % 2 == 1 };
+            Hello { collector: &name, epoch: a, shard: 1, shards: 2, oldest: c, next: d, replies: a % 2 == 1, compression: b % 2 == 1 };
         let frames = [
             Frame::Hello(hello),
-            Frame::Welcome(Welcome { instance: a, next: b, credit: c }),
+            Frame::Welcome(Welcome { instance: a, next: b, credit: c, compression: d % 2 == 1 }),
             Frame::Resume { next: a },
             Frame::Batch(&data),
             Frame::Ack { next: b },

@@ -1,6 +1,7 @@
 //! The thread that writes the record log: while one group becomes durable, records of the next one are collected.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
@@ -15,26 +16,36 @@ use crate::log::{Folder, LogError, LogWriter};
 pub(super) struct Committer {
     work: Sender<Work>,
     results: Receiver<Result<u64, LogError>>,
+    /// Segments before this position are not needed any more.
+    trim_to: Arc<AtomicU64>,
 }
 
 #[derive(Debug)]
 enum Work {
     Group(Group),
-    Trim(u64),
+    Trim,
+}
+
+/// The log, and what is needed of it.
+struct Writer {
+    log: LogWriter<Folder>,
+    trim_to: Arc<AtomicU64>,
 }
 
 /// Interval of attempts while the disk is full.
 const RETRY: Duration = Duration::from_secs(1);
 
 impl Committer {
-    pub(super) fn start(mut writer: LogWriter<Folder>, waker: Arc<Waker>) -> Self {
+    pub(super) fn start(log: LogWriter<Folder>, waker: Arc<Waker>) -> Self {
+        let trim_to = Arc::new(AtomicU64::new(log.start()));
+        let mut writer = Writer { log, trim_to: Arc::clone(&trim_to) };
         let (work, orders) = channel();
         let (answers, results) = channel();
         thread::spawn(move || {
             for order in orders {
                 match order {
                     Work::Group(group) => {
-                        let done = write(&mut writer, &group);
+                        let done = writer.write(&group);
                         let has_failed = done.is_err();
                         let is_received = answers.send(done).is_ok();
                         waker.wake();
@@ -42,15 +53,11 @@ impl Committer {
                             return;
                         }
                     }
-                    Work::Trim(position) => {
-                        if let Err(error) = writer.trim(position) {
-                            report(Level::Warning, &error.to_string());
-                        }
-                    }
+                    Work::Trim => writer.trim(),
                 }
             }
         });
-        Self { work, results }
+        Self { work, results, trim_to }
     }
 
     /// Begins to write a group. The result follows.
@@ -61,7 +68,8 @@ impl Committer {
 
     /// Removes segments before a position.
     pub(super) fn trim(&self, position: u64) {
-        let _ = self.work.send(Work::Trim(position));
+        self.trim_to.store(position, Ordering::Release);
+        let _ = self.work.send(Work::Trim);
     }
 
     /// The end of the log after the group, once it is durable.
@@ -73,29 +81,42 @@ impl Committer {
     }
 }
 
-/// Appends a group and makes it durable. While the disk is full, attempts are repeated.
-fn write(writer: &mut LogWriter<Folder>, group: &Group) -> Result<u64, LogError> {
-    let mut is_reported = false;
-    let mut retry = |error: LogError| {
+impl Writer {
+    /// Appends a group and makes it durable. While the disk is full, attempts are repeated.
+    fn write(&mut self, group: &Group) -> Result<u64, LogError> {
+        let mut is_reported = false;
+        if let Some(snapshot) = &group.snapshot {
+            while let Err(error) = self.log.roll(snapshot) {
+                self.wait_for_space(error, &mut is_reported)?;
+            }
+        }
+        while let Err(error) = self.log.append(&group.payload) {
+            self.wait_for_space(error, &mut is_reported)?;
+        }
+        self.log.commit()
+    }
+
+    /// Waits until the next attempt, if the disk is full. The log itself may have filled the disk: segments that were
+    /// confirmed meanwhile are removed.
+    fn wait_for_space(&mut self, error: LogError, is_reported: &mut bool) -> Result<(), LogError> {
         if !error.is_full() {
             return Err(error);
         }
-        if !is_reported {
-            report(Level::Error, &format!("{error}; reading from peers stops until space is free"));
-            is_reported = true;
+        if !*is_reported {
+            let text = format!("reading from peers stops until space is free: {error}");
+            report(Level::Error, &text);
+            *is_reported = true;
         }
         pause();
+        self.trim();
         Ok(())
-    };
-    if let Some(snapshot) = &group.snapshot {
-        while let Err(error) = writer.roll(snapshot) {
-            retry(error)?;
+    }
+
+    fn trim(&mut self) {
+        if let Err(error) = self.log.trim(self.trim_to.load(Ordering::Acquire)) {
+            report(Level::Warning, &error.to_string());
         }
     }
-    while let Err(error) = writer.append(&group.payload) {
-        retry(error)?;
-    }
-    writer.commit()
 }
 
 #[expect(clippy::disallowed_methods, reason = "the daemon runs in real time")]

@@ -1,4 +1,4 @@
-//! The destination of a head's records: a thread for a file, or for a TCP server.
+//! The destination of a head's records: a thread for a file, a TCP server, or a broker.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,6 +6,7 @@ use std::sync::Arc;
 use gridhaul_scenario::relay::{Deliver, HeadEnd, RelayLog};
 
 use super::RunError;
+use super::broker::BrokerSink;
 use super::poll::Waker;
 use super::servers::ServerSink;
 use super::sink::{LogStart, Sink};
@@ -16,6 +17,7 @@ use crate::head::{Head, MeterKey};
 pub(super) enum Destination {
     File(Sink),
     Servers(ServerSink),
+    Broker(BrokerSink),
 }
 
 /// What a server has done.
@@ -43,6 +45,7 @@ pub(super) enum ServerEvent {
 impl Destination {
     /// Starts the thread that delivers the records of a log.
     pub(super) fn start(
+        name: &str,
         (head, log): (&HeadEnd, &RelayLog),
         folder: &Path,
         start: LogStart,
@@ -52,6 +55,10 @@ impl Destination {
         Ok(match &head.deliver {
             Deliver::File(file) => Self::File(Sink::start(&folder.join(file), start, waker)?),
             Deliver::Tcp(tcp) => Self::Servers(ServerSink::start(tcp, &log_folder, start, waker)?),
+            Deliver::Mqtt(mqtt) => {
+                let folders = (folder, &*log_folder);
+                Self::Broker(BrokerSink::start(name, mqtt, folders, start, waker)?)
+            }
         })
     }
 
@@ -60,6 +67,7 @@ impl Destination {
         match self {
             Self::File(sink) => sink.deliver(limit),
             Self::Servers(sink) => sink.deliver(limit),
+            Self::Broker(sink) => sink.deliver(limit),
         }
     }
 
@@ -68,6 +76,7 @@ impl Destination {
         match self {
             Self::File(sink) => sink.delivered(),
             Self::Servers(sink) => sink.delivered(),
+            Self::Broker(sink) => sink.delivered(),
         }
     }
 

@@ -14,16 +14,21 @@ use socket2::Socket;
 
 use super::committer::Committer;
 use super::destination::Destination;
+use super::invocation::Invocation;
 use super::log_folder::{open_log, random};
 use super::management::Questions;
 use super::poll::{Poll, Token, Waker};
 use super::signals::Signals;
 use super::sink::LogStart;
+use super::sockets::Sockets;
 use super::stream::Stream;
 use super::supervisor::{self, Watchdog};
-use super::{Level, RunError, certificate, listener, report, tls};
+use super::{End, Level, RunError, certificate, listener, report, tls};
 use crate::head::{Head, HeadSettings, HeadState};
 use crate::protocol::{Frame, FrameReader, Refusal};
+
+/// Key of the address at which collectors connect.
+pub(super) const LISTENER: &str = "head.address";
 
 /// Time after which a connection without any byte is closed: collectors probe every 10 s.
 const SILENCE: Duration = Duration::from_secs(60);
@@ -60,25 +65,31 @@ struct Link {
 pub(super) fn run(
     config: &RelayConfig,
     head: &HeadEnd,
-    folder: &Path,
-    read: &dyn Fn() -> Result<RelayConfig, String>,
-) -> Result<(), RunError> {
+    invocation: &Invocation,
+    sockets: Sockets,
+) -> Result<End, RunError> {
     let waker = Arc::new(Waker::new()?);
     let signals = Signals::install(Arc::clone(&waker))?;
-    let mut event_loop = Loop::new(config, head, folder, waker)?;
+    let folder = invocation.folder();
+    let mut event_loop = Loop::new(config, head, folder, waker, sockets)?;
     report(Level::Notice, &format!("head {} is ready at {}", config.name, head.address));
     supervisor::ready();
     while !signals.is_stopped() {
         event_loop.turn()?;
         if signals.take_reload() {
             supervisor::reloading();
-            event_loop.reload(read(), folder);
+            event_loop.reload(invocation.read(), folder);
             supervisor::ready();
+        }
+        if signals.take_upgrade() && invocation.can_be_replaced() {
+            supervisor::reloading();
+            report(Level::Notice, "upgrade: collectors connect again");
+            return Ok(End::Upgrade(event_loop.into_listeners()));
         }
     }
     supervisor::stopping();
     report(Level::Notice, "stopped");
-    Ok(())
+    Ok(End::Stopped)
 }
 
 impl Loop {
@@ -87,6 +98,7 @@ impl Loop {
         head: &HeadEnd,
         folder: &Path,
         waker: Arc<Waker>,
+        mut sockets: Sockets,
     ) -> Result<Self, RunError> {
         let log = config.log.as_ref().ok_or_else(|| {
             RunError::Unsupported(
@@ -102,10 +114,11 @@ impl Loop {
         let (storage, epoch) = (writer.storage().clone(), writer.epoch());
         let (start, end) = (writer.start(), writer.end());
         let state = HeadState::recover(storage.clone(), epoch, &snapshot, (start, end))?;
-        // The lock of the log has excluded a second process, whose address would be in use.
-        let questions = Questions::serve(config.management.as_ref(), &waker)?;
+        let questions = Questions::serve(&mut sockets, &waker)?;
         let log_start = LogStart { storage, epoch, snapshot, start, end };
-        let destination = Destination::start((head, log), folder, log_start, Arc::clone(&waker))?;
+        let ends = (head, log);
+        let destination =
+            Destination::start(&config.name, ends, folder, log_start, Arc::clone(&waker))?;
         let settings = HeadSettings {
             collectors: head.collectors.clone(),
             window: head.window.get(),
@@ -115,7 +128,7 @@ impl Loop {
         };
         let mut machine = Head::new(settings, random(), state, end);
         machine.handle_delivered(start);
-        let listener = listener::listen("head.address", &head.address)?;
+        let listener = sockets.take(LISTENER).expect("the listener is open");
         poll.add(&listener, Token::Listener(0), EventFlags::IN)
             .map_err(gridhaul_linux::Error::call("watching the listener"))?;
         Ok(Self {
@@ -136,6 +149,11 @@ impl Loop {
             tls,
             watchdog: Watchdog::from_environment(),
         })
+    }
+
+    /// The listening sockets.
+    fn into_listeners(self) -> Vec<Socket> {
+        std::iter::once(self.listener).chain(self.questions.into_listener()).collect()
     }
 
     fn turn(&mut self) -> Result<(), RunError> {

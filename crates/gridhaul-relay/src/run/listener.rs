@@ -10,12 +10,7 @@ use super::RunError;
 /// Length of the queue of connections that are not accepted yet; the kernel limits it to `net.core.somaxconn`.
 const BACKLOG: i32 = 65_535;
 
-/// Listens at an address of the configuration.
-pub(super) fn listen(key: &str, address: &str) -> Result<Socket, RunError> {
-    listen_with(key, address, |_, _| Ok(()))
-}
-
-/// The same, with options that are set before the socket is bound.
+/// Listens at an address of the configuration, with options that are set before the socket is bound.
 pub(super) fn listen_with(
     key: &str,
     address: &str,

@@ -2,27 +2,38 @@
 //! two turns, so that the numbers are consistent.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use gridhaul_scenario::relay::Management;
+use gridhaul_linux::Error;
 use serde_json::Value;
-use thiserror::Error;
+use socket2::Socket;
+use thiserror::Error as ThisError;
 use tiny_http::{Header, Response, Server};
 
 use super::RunError;
 use super::poll::Waker;
+use super::sockets::Sockets;
 use crate::status_page::{metrics, page};
+
+/// Key of the address.
+pub(super) const LISTENER: &str = "management.address";
 
 /// Longest time for an answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Questions of clients.
 #[derive(Debug)]
-pub(super) struct Questions(Option<Receiver<Question>>);
+pub(super) struct Questions(Option<Served>);
+
+#[derive(Debug)]
+struct Served {
+    questions: Receiver<Question>,
+    listener: Socket,
+}
 
 /// A question of a client.
 #[derive(Debug)]
@@ -43,17 +54,15 @@ impl Question {
 }
 
 impl Questions {
-    /// Serves the address, if there is one.
-    pub(super) fn serve(
-        management: Option<&Management>,
-        waker: &Arc<Waker>,
-    ) -> Result<Self, RunError> {
-        let Some(management) = management else { return Ok(Self(None)) };
-        let server = Server::http(&management.address).map_err(|error| RunError::Listen {
-            key: "management.address".to_owned(),
-            address: management.address.clone(),
-            source: std::io::Error::other(error.to_string()),
-        })?;
+    /// Serves the address of a configuration, if it has one.
+    pub(super) fn serve(sockets: &mut Sockets, waker: &Arc<Waker>) -> Result<Self, RunError> {
+        let Some(listener) = sockets.take(LISTENER) else { return Ok(Self(None)) };
+        let failed = || Error::call("serving the status page");
+        // The server accepts in a thread of its own.
+        listener.set_nonblocking(false).map_err(failed())?;
+        let copy: TcpListener = listener.try_clone().map_err(failed())?.into();
+        let server = Server::from_listener(copy, None)
+            .map_err(|error| failed()(std::io::Error::other(error.to_string())))?;
         let (sender, questions) = channel();
         let waker = Arc::clone(waker);
         thread::spawn(move || {
@@ -67,11 +76,16 @@ impl Questions {
                 let _ = request.respond(response(&path, value.as_ref()));
             }
         });
-        Ok(Self(Some(questions)))
+        Ok(Self(Some(Served { questions, listener })))
     }
 
     pub(super) fn next(&self) -> Option<Question> {
-        self.0.as_ref()?.try_recv().ok()
+        self.0.as_ref()?.questions.try_recv().ok()
+    }
+
+    /// The listening socket, for another version of the program.
+    pub(super) fn into_listener(self) -> Option<Socket> {
+        self.0.map(|served| served.listener)
     }
 }
 
@@ -93,7 +107,7 @@ fn response(path: &str, value: Option<&Value>) -> Response<std::io::Cursor<Vec<u
 }
 
 /// The daemon cannot be asked for its status.
-#[derive(Debug, Error)]
+#[derive(Debug, ThisError)]
 #[error(
     "cannot read the status of the relay at {address}: {reason}\n  help: is the relay running, with this `management.address`?"
 )]

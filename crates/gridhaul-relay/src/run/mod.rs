@@ -4,12 +4,14 @@
 //! page. A sink has a thread of its own.
 
 mod backoff;
+mod broker;
 mod certificate;
 mod collector;
 mod committer;
 mod cursor;
 mod destination;
 mod head;
+mod invocation;
 mod listener;
 mod log_folder;
 mod management;
@@ -20,19 +22,24 @@ mod resolver;
 mod servers;
 mod signals;
 mod sink;
+mod sockets;
 mod split;
 mod stream;
 mod supervisor;
 mod tls;
 mod upstream;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use gridhaul_scenario::RelayConfig;
+use gridhaul_scenario::relay::{Deliver, ServerIdentity};
+use socket2::Socket;
 use thiserror::Error;
 
-use crate::log::LogError;
+use crate::log::{Folder, LogError};
+use sockets::Sockets;
 
+pub use invocation::Invocation;
 pub use management::{StatusError, query};
 pub use tls::TlsError;
 
@@ -63,28 +70,98 @@ pub enum RunError {
         /// The kernel's error.
         source: std::io::Error,
     },
+    /// The user of the configuration.
+    #[error(
+        "user: cannot continue as {user:?}: {source}\n  help: start the relay as root, or remove `user` and let the service manager choose the user"
+    )]
+    User {
+        /// Value of the key.
+        user: String,
+        /// What the kernel has refused.
+        source: std::io::Error,
+    },
+    /// The program of an upgrade.
+    #[error("cannot start {}: {source}", program.display())]
+    Upgrade {
+        /// The program.
+        program: PathBuf,
+        /// The kernel's error.
+        source: std::io::Error,
+    },
     /// A key of the configuration that needs another program or version.
     #[error("{0}")]
     Unsupported(String),
 }
 
-/// Runs a relay until it is stopped by SIGTERM or SIGINT. Relative paths begin at `folder`. After SIGHUP, the relay
-/// calls `read` for its configuration.
+/// How the event loop of a relay has ended.
+enum End {
+    /// By SIGTERM or SIGINT.
+    Stopped,
+    /// Another version of the program continues, with these listening sockets.
+    Upgrade(Vec<Socket>),
+}
+
+/// Runs a relay until it is stopped by SIGTERM or SIGINT. After SIGHUP, the relay reads its configuration again; after
+/// SIGUSR2, it is replaced by the program that is in the file system then.
 ///
 /// # Errors
 /// The daemon cannot start, or the log has failed.
-pub fn run(
-    config: &RelayConfig,
-    folder: &Path,
-    read: &dyn Fn() -> Result<RelayConfig, String>,
-) -> Result<(), RunError> {
+pub fn run(config: &RelayConfig, invocation: &Invocation) -> Result<(), RunError> {
     gridhaul_linux::raise_open_file_limit();
-    match (&config.aggregate, &config.head, &config.split) {
-        (Some(collector), _, _) => collector::run(config, collector, folder, read),
-        (None, Some(head), _) => head::run(config, head, folder, read),
-        (None, None, Some(split)) => split::run(config, split),
-        (None, None, None) => Ok(()),
+    let sockets = open_sockets(config).map_err(|error| {
+        // A second process on the same log finds its addresses in use: the log is the better explanation.
+        locked_log(config, invocation.folder()).map_or(error, RunError::Log)
+    })?;
+    give_up_rights(config)?;
+    // From here on there may be several threads.
+    invocation.observe_input();
+    let end = match (&config.aggregate, &config.head, &config.split) {
+        (Some(collector), _, _) => collector::run(config, collector, invocation, sockets),
+        (None, Some(head), _) => head::run(config, head, invocation, sockets),
+        (None, None, Some(split)) => split::run(config, split, invocation, sockets),
+        (None, None, None) => Ok(End::Stopped),
+    }?;
+    match end {
+        End::Stopped => Ok(()),
+        End::Upgrade(sockets) => Err(invocation.replace(&sockets)),
     }
+}
+
+/// Opens all addresses at which the relay listens from the start.
+fn open_sockets(config: &RelayConfig) -> Result<Sockets, RunError> {
+    let mut sockets = Sockets::inherited()?;
+    for (name, listener) in config.aggregate.iter().flat_map(|it| &it.listener) {
+        sockets.open(&collector::listener_key(name), &listener.address)?;
+    }
+    if let Some(head) = &config.head {
+        sockets.open(head::LISTENER, &head.address)?;
+    }
+    if let Some(split) = &config.split {
+        split::open_listeners(split, &mut sockets)?;
+    }
+    if let Some(management) = &config.management {
+        sockets.open(management::LISTENER, &management.address)?;
+    }
+    sockets.close_unused();
+    Ok(sockets)
+}
+
+fn locked_log(config: &RelayConfig, folder: &Path) -> Option<LogError> {
+    let path = folder.join(&config.log.as_ref()?.folder);
+    Folder::is_locked(&path).then(|| LogError::Locked { folder: path.display().to_string() })
+}
+
+/// Continues as the user of the configuration, if there is one.
+fn give_up_rights(config: &RelayConfig) -> Result<(), RunError> {
+    let Some(user) = &config.user else { return Ok(()) };
+    let is_transparent = config.split.iter().flat_map(|it| &it.listener).any(|it| it.1.transparent);
+    let has_foreign_addresses = config.head.as_ref().is_some_and(|head| match &head.deliver {
+        Deliver::Tcp(tcp) => tcp.identity == ServerIdentity::SourceAddress,
+        Deliver::File(_) | Deliver::Mqtt(_) => false,
+    });
+    let keeps_net_admin = is_transparent || has_foreign_addresses;
+    gridhaul_linux::become_user(user, config.group.as_deref(), keeps_net_admin)
+        .map_err(|source| RunError::User { user: user.clone(), source })
 }
 
 /// Writes one line to the log of the daemon: standard error, which systemd stores with a time.

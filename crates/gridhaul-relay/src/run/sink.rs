@@ -160,7 +160,7 @@ impl Worker {
 
     fn report_once(&self, is_reported: &mut bool, error: &SinkError) {
         if !*is_reported {
-            report(Level::Error, &format!("{error}; delivery is repeated every second"));
+            report(Level::Error, &format!("delivery is repeated every second: {error}"));
             *is_reported = true;
         }
     }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io::Write;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,6 +16,9 @@ const METERS: u64 = 16;
 
 /// Kills for each tier in the tests of a change.
 const DEFAULT_CYCLES: u64 = 15;
+
+/// A test is repeated with up to so many times the kills, until enough of them were undisturbed.
+const EXTENSION: u64 = 3;
 
 /// Delay of the machine, in a sleep and a synchronisation of a file, above which a kill is not counted.
 const DELAY_MAX: Duration = Duration::from_millis(40);
@@ -64,6 +68,11 @@ struct Share {
 }
 
 impl Share {
+    /// Whether enough kills were counted, of so many that are asked for.
+    const fn is_sufficient(&self, cycles: u64) -> bool {
+        self.kills * 3 >= cycles
+    }
+
     fn percent(&self) -> f64 {
         100.0 * self.durable as f64 / self.old.max(1) as f64
     }
@@ -133,7 +142,8 @@ fn kill_repeatedly(tier: &str) {
     let mut reported: BTreeMap<ledger::Key, u64> = BTreeMap::new();
     let mut counted = Counted::default();
     let (mut all, mut undisturbed) = (Share::default(), Share::default());
-    for cycle in 0..cycles() {
+    let (wanted, mut cycle) = (cycles(), 0);
+    while cycle < wanted || cycle < EXTENSION * wanted && !undisturbed.is_sufficient(wanted) {
         let begun = Instant::now();
         thread::sleep(Duration::from_millis(120 + random.next(300)));
         let asked = Instant::now();
@@ -161,6 +171,7 @@ fn kill_repeatedly(tier: &str) {
         };
         roles.iter().for_each(|role| relays.kill(*role));
         roles.iter().rev().for_each(|role| relays.start(*role));
+        cycle += 1;
     }
     thread::sleep(Duration::from_millis(300));
     let notes = meters.stop();
@@ -169,9 +180,8 @@ fn kill_repeatedly(tier: &str) {
     relays.kill(Role::Head);
     let lost = check(&relays, &reported, &notes);
     eprintln!(
-        "tier {tier}: {} kills; {} streams confirmed by FIN, {} observed; reported-durable bytes lost: {lost}; \
+        "tier {tier}: {cycle} kills; {} streams confirmed by FIN, {} observed; reported-durable bytes lost: {lost}; \
          durable at the kill, of bytes older than 100 ms: {:.1} %; in {} kills without delays of the machine: {:.1} %",
-        cycles(),
         notes.confirmed.lock().unwrap().len(),
         reported.len(),
         all.percent(),
@@ -180,7 +190,20 @@ fn kill_repeatedly(tier: &str) {
     );
     assert_eq!(lost, 0);
     // Durability takes two times fdatasync, which a machine with other work may delay.
-    assert!(undisturbed.kills == 0 || undisturbed.percent() >= 90.0, "{undisturbed:?}");
+    if undisturbed.is_sufficient(wanted) {
+        assert!(undisturbed.percent() >= 90.0, "{undisturbed:?}");
+    } else {
+        warn(&format!(
+            "tier {tier}: THE SHARE OF DURABLE BYTES WAS NOT CHECKED: of {cycle} kills, only {} had a delay of the \
+             machine of at most {DELAY_MAX:?}; repeat the test on a machine with less other work",
+            undisturbed.kills
+        ));
+    }
+}
+
+/// Writes a line that is shown although the test passes: the test harness captures the output of macros only.
+fn warn(text: &str) {
+    std::io::stderr().write_all(format!("warning: {text}\n").as_bytes()).unwrap();
 }
 
 /// Bytes that were reported as stored and not delivered.

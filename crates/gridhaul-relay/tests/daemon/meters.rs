@@ -8,8 +8,21 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use socket2::{Domain, Socket, Type};
+
 /// Length of a message.
 const MESSAGE: usize = 200;
+
+/// Segments of the loopback device exceed small receive windows, so that the sender would wait for its persist timer.
+const ETHERNET_MSS: u32 = 1_448;
+
+/// A connection that sends segments of the size of Ethernet.
+pub(crate) fn connect_with_ethernet_mss(address: SocketAddr) -> TcpStream {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.set_tcp_mss(ETHERNET_MSS).unwrap();
+    socket.connect(&address.into()).unwrap();
+    TcpStream::from(socket)
+}
 
 /// What the meters know.
 #[derive(Debug, Default)]

@@ -139,3 +139,40 @@ fn alert_rules_and_dashboard_name_metrics_that_exist() {
         }
     }
 }
+
+#[test]
+fn compressed_records_arrive_and_need_fewer_bytes() {
+    let mut relays = Relays::new("local", "compression = \"lz4\"");
+    relays.start(Role::Head);
+    relays.start(Role::Collector);
+    let reading = |number: u64| {
+        // Readings of 15 minutes, of which the energy and the voltage change.
+        let (hour, minute) = (number / 4 % 24, number % 4 * 15);
+        let (energy, voltage) = (number * 2_654_435 % 9_999_991, 2_250 + number * 7_919 % 100);
+        format!(
+            "{{\"meter\":\"1EMH00{:06}\",\"time\":\"2026-01-01T{hour:02}:{minute:02}:00Z\",\
+             \"1-0:1.8.0\":{}.{:03},\"1-0:32.7.0\":{}.{}}}\n",
+            number * 7_919 % 999_983,
+            energy / 1_000,
+            energy % 1_000,
+            voltage / 10,
+            voltage % 10
+        )
+    };
+    let sent: String = (0..2_000).map(reading).collect();
+    let mut socket = connect(&relays);
+    for piece in sent.as_bytes().chunks(1_000) {
+        socket.write_all(piece).unwrap();
+    }
+    socket.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(socket.read(&mut [0; 1]).unwrap(), 0);
+    relays.wait_until_delivered();
+    let mut text = String::new();
+    ledger::read(&relays.messages(), |_, _, piece| text += piece);
+    assert!(text == sent);
+    let status = relays.ask(Role::Collector, "/status").unwrap();
+    let bytes = |key: &str| status[key].as_u64().unwrap() as f64;
+    let share = bytes("upstream_compressed_byte") / bytes("upstream_batches_byte");
+    println!("compressed batches have {:.0} % of their bytes", 100.0 * share);
+    assert!(share < 0.7, "{status}");
+}

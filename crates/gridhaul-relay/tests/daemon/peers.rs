@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 
 use gridhaul_linux::TcpInfo;
 use rustix::process::Signal;
-use socket2::{Domain, SockRef, Socket, Type};
+use socket2::SockRef;
 
 use crate::ledger;
-use crate::meters::message;
+use crate::meters::{connect_with_ethernet_mss, message};
 use crate::relays::{Relays, Role, free_address};
 
 /// Connections for each kill, and bytes that each offers.
@@ -25,9 +25,6 @@ const OFFERED: u64 = 20_000_000;
 
 /// Messages between two pauses of 2 ms: at most 1 MB/s for each connection.
 const BURST: u64 = 10;
-
-/// Segments of the loopback device exceed small receive windows, so that the sender would wait for its persist timer.
-const ETHERNET_MSS: u32 = 1_448;
 
 /// Receive buffer of the server, so that bytes wait in the relay.
 const SERVER_BUFFER: usize = 8 * 1024;
@@ -55,10 +52,7 @@ impl Lost {
 /// acknowledged when the connection has failed.
 fn send_until_killed(address: SocketAddr) -> Vec<JoinHandle<(u64, u64)>> {
     let play = move |stream| {
-        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
-        socket.set_tcp_mss(ETHERNET_MSS).unwrap();
-        socket.connect(&address.into()).unwrap();
-        let mut socket = TcpStream::from(socket);
+        let mut socket = connect_with_ethernet_mss(address);
         let (mut sent, mut number) = (0, 0);
         while sent < OFFERED {
             let text = message(stream, number);

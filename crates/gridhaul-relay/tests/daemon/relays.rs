@@ -25,6 +25,8 @@ pub(crate) struct Relays {
     logs: [Arc<Mutex<String>>; 2],
     /// Variables of the environment of relays that are started.
     pub environment: Vec<(String, String)>,
+    /// Program and arguments by which relays are started, for example in a namespace.
+    pub wrapper: Vec<String>,
 }
 
 /// One of the two relays.
@@ -77,6 +79,7 @@ impl Relays {
             running: [None, None],
             logs: Default::default(),
             environment: Vec::new(),
+            wrapper: Vec::new(),
         }
     }
 
@@ -90,8 +93,9 @@ impl Relays {
 
     /// The program with arguments, in the folder.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(PROGRAM);
-        command.args(arguments).current_dir(self.folder.path());
+        let mut words = self.wrapper.iter().map(String::as_str).chain([PROGRAM]);
+        let mut command = Command::new(words.next().expect("there is a program"));
+        command.args(words).args(arguments).current_dir(self.folder.path());
         command
     }
 
@@ -111,6 +115,7 @@ impl Relays {
         }
         // The pipe must not fill.
         let log = Arc::clone(&self.logs[role as usize]);
+        *log.lock().unwrap() += &seen;
         thread::spawn(move || {
             for line in lines.map_while(Result::ok) {
                 *log.lock().unwrap() += &format!("{line}\n");

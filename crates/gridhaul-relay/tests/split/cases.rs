@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use gridhaul_relay::run::query;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::matrix::{self, CASES, Case};
@@ -283,4 +284,55 @@ fn the_example_is_that_of_the_guide() {
         let done = done.unwrap();
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     }
+}
+
+#[test]
+fn an_upgrade_serves_open_clients_first_and_refuses_none() {
+    let (proxy, server) = start("");
+    let mut first = connect(&proxy);
+    let (mut to_first, _) = server.accept().unwrap();
+    let process = Pid::from_child(&proxy.child);
+    kill_process(process, Signal::USR2).unwrap();
+    thread::sleep(Duration::from_millis(300));
+    // This client waits in the queue of the listener.
+    let mut second = connect(&proxy);
+    second.write_all(b"second").unwrap();
+    first.write_all(b"first").unwrap();
+    let mut text = [0; 5];
+    to_first.read_exact(&mut text).unwrap();
+    assert_eq!(&text, b"first", "open clients are served");
+    drop((first, to_first));
+    let (mut to_second, _) = server.accept().unwrap();
+    let mut text = [0; 6];
+    to_second.read_exact(&mut text).unwrap();
+    assert_eq!(&text, b"second");
+    drop((second, to_second));
+    wait_until("the new program has its own counters", || {
+        let answer = query(&proxy.management.to_string(), "/status");
+        let status = answer.ok().and_then(|text| serde_json::from_str::<Value>(&text).ok());
+        status.is_some_and(|status| status["accepted_count"].as_u64() < Some(2))
+    });
+}
+
+#[test]
+fn a_reload_changes_the_server_of_later_clients() {
+    let (proxy, server) = start("");
+    let mut first = connect(&proxy);
+    let (mut to_first, _) = server.accept().unwrap();
+    let other = listen();
+    let addresses = [&server, &other].map(|it| it.local_addr().unwrap().to_string());
+    proxy.reload("[split]", "[split]\nconnectionz = 5");
+    proxy.wait_for_report("the present configuration stays in use");
+    proxy.reload("connectionz = 5", "connections = 5");
+    proxy.reload(&addresses[0], &addresses[1]);
+    proxy.wait_for_report("the configuration was read again");
+    wait_until("the limit has changed", || status(&proxy)["connections_max_count"] == 5);
+    let mut second = connect(&proxy);
+    let (mut to_second, _) = other.accept().unwrap();
+    let mut text = [0; 3];
+    second.write_all(b"two").unwrap();
+    to_second.read_exact(&mut text).unwrap();
+    first.write_all(b"one").unwrap();
+    to_first.read_exact(&mut text).unwrap();
+    assert_eq!(&text, b"one", "open sessions continue");
 }

@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 /// A program that forwards each connection over a connection of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -69,7 +71,7 @@ pub(crate) struct Proxy {
     pub clients: SocketAddr,
     pub management: SocketAddr,
     pub child: Child,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 impl Proxy {
@@ -126,7 +128,7 @@ impl Proxy {
         // A group of its own, because some peers have processes of their own.
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr).process_group(0);
         let child = command.spawn().unwrap();
-        let mut proxy = Self { clients, management, child, _folder: folder };
+        let mut proxy = Self { clients, management, child, folder };
         let begun = Instant::now();
         while !listener.contains("connect_first") && !is_listening(clients) {
             let ended = proxy.child.try_wait().unwrap();
@@ -137,6 +139,23 @@ impl Proxy {
             thread::sleep(Duration::from_millis(5));
         }
         proxy
+    }
+}
+
+impl Proxy {
+    /// Replaces a text in the configuration and lets the proxy read it again.
+    pub(crate) fn reload(&self, old: &str, new: &str) {
+        let file = self.folder.path().join("config");
+        let text = fs::read_to_string(&file).unwrap();
+        assert!(text.contains(old), "{text}");
+        fs::write(&file, text.replace(old, new)).unwrap();
+        kill_process(Pid::from_child(&self.child), Signal::HUP).unwrap();
+    }
+
+    /// Waits until the proxy has reported a text.
+    pub(crate) fn wait_for_report(&self, text: &str) {
+        let errors = self.folder.path().join("errors");
+        wait_until(text, || fs::read_to_string(&errors).unwrap().contains(text));
     }
 }
 

@@ -12,6 +12,9 @@ const SHARDS_MAX: u16 = 64;
 /// Largest frame that the relay writes: smaller windows or limits would never admit it.
 const FRAME: u64 = 1 << 20;
 
+/// Smallest port that any user may use (ip(7), `ip_unprivileged_port_start`).
+const FREE_PORTS: u16 = 1_024;
+
 /// Bytes that a collector reads from a meter at once.
 const READ: u64 = 16_000;
 
@@ -46,6 +49,22 @@ pub(super) fn diagnostics(config: &RelayConfig) -> Vec<Diagnostic> {
     }
     if let Some(split) = &config.split {
         super::split::check(split, &mut found);
+    }
+    if config.group.is_some() && config.user.is_none() {
+        let remedy = "add user, or remove group";
+        found.push(Diagnostic::new("group", "a group needs a user", remedy));
+    }
+    if let Some(split) = config.split.as_ref().filter(|_| config.user.is_some()) {
+        for (name, listener) in split.listener.iter().filter(|(_, it)| it.connect_first) {
+            let address: Option<SocketAddr> = listener.address.parse().ok();
+            if address.is_some_and(|address| address.port() < FREE_PORTS) {
+                found.push(Diagnostic::new(
+                    format!("split.listener.{name}.connect_first"),
+                    "the listener is opened when the relay runs as `user`, which may not use ports below 1024",
+                    "remove connect_first, or use another port",
+                ));
+            }
+        }
     }
     if let Some(management) = &config.management {
         let key = "management.address";
@@ -221,7 +240,7 @@ fn check_head(head: &HeadEnd, config: &RelayConfig, found: &mut Vec<Diagnostic>)
         let message = format!("{} is less than {}", head.window, Bytes::new(2 * FRAME));
         found.push(Diagnostic::new("head.window", message, ""));
     }
-    found.extend(super::deliver::check(&head.deliver, has_port));
+    found.extend(super::deliver::check(&head.deliver, config.insecure));
 }
 
 /// Address and length of an IP prefix; an address alone is a prefix of its full length.
@@ -247,7 +266,7 @@ pub(super) fn has_port(text: &str) -> bool {
     })
 }
 
-fn is_local(text: &str) -> bool {
+pub(super) fn is_local(text: &str) -> bool {
     let host = text.rsplit_once(':').map_or(text, |(host, _)| host);
     let host = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())

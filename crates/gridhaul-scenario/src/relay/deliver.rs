@@ -1,8 +1,9 @@
-//! Destinations of a head: a file, or a TCP server.
+//! Destinations of a head: a file, a TCP server, or an MQTT broker.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::check::{has_port, is_local};
 use crate::scenario::Diagnostic;
 
 /// Destination of records.
@@ -14,6 +15,8 @@ pub enum Deliver {
     File(String),
     /// A TCP server, with one connection per meter.
     Tcp(TcpDelivery),
+    /// A broker of MQTT 3.1.1, with a message per record (QoS 1).
+    Mqtt(MqttDelivery),
 }
 
 /// Delivery to a TCP server: the head restores the connection of each meter.
@@ -42,6 +45,58 @@ pub enum ServerIdentity {
     None,
 }
 
+/// Delivery to an MQTT broker. A record is delivered when the broker has acknowledged its message (PUBACK).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MqttDelivery {
+    /// Address of the broker, such as `"127.0.0.1:1883"`. The connection has no TLS: another machine needs `insecure = true` and a
+    /// protected path.
+    pub broker: String,
+    /// Topic of the messages. `{collector}`, `{listener}`, `{meter}`, `{certificate}` and `{peer}` are replaced by the names of
+    /// collector and listener, the number of the meter's connection with the epoch of the collector, the name in the meter's
+    /// certificate, and its IP address. A value that is not known is replaced by `unknown`.
+    #[serde(default = "meters_topic")]
+    pub topic: String,
+    /// Content of the messages.
+    #[serde(default)]
+    pub payload: MqttPayload,
+    /// Name of the relay at the broker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_name: Option<String>,
+    /// File with the password, with `user_name`. A relative path begins at the folder of the configuration file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub password_file: Option<String>,
+    /// Largest number of messages that the broker has not acknowledged. They are kept in memory.
+    #[serde(default = "one_hundred")]
+    pub in_flight: u16,
+}
+
+/// Content of MQTT messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MqttPayload {
+    /// A record as a JSON object, as in the file of `deliver.file`. Collector, epoch, shard and sequence number identify
+    /// duplicates.
+    #[default]
+    Json,
+    /// The bytes of a meter. Other records are not published.
+    Data,
+}
+
+impl MqttDelivery {
+    /// Fields that a topic may have.
+    pub const TOPIC_FIELDS: [&'static str; 5] =
+        ["collector", "listener", "meter", "certificate", "peer"];
+}
+
+fn meters_topic() -> String {
+    "meters/{collector}/{meter}".to_owned()
+}
+
+const fn one_hundred() -> u16 {
+    100
+}
+
 impl Deliver {
     /// Whether data can return to the meters.
     #[must_use]
@@ -50,7 +105,7 @@ impl Deliver {
     }
 }
 
-pub(super) fn check(deliver: &Deliver, has_port: impl Fn(&str) -> bool) -> Vec<Diagnostic> {
+pub(super) fn check(deliver: &Deliver, insecure: bool) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let mut at = |key: &str, message: String, remedy: &str| {
         found.push(Diagnostic::new(format!("head.deliver.{key}"), message, remedy));
@@ -67,6 +122,46 @@ pub(super) fn check(deliver: &Deliver, has_port: impl Fn(&str) -> bool) -> Vec<D
                 at("tcp.server", port(&tcp.server), "write for example \"headend.example:4059\"");
             }
         }
+        Deliver::Mqtt(mqtt) => {
+            if !has_port(&mqtt.broker) {
+                at("mqtt.broker", port(&mqtt.broker), "write for example \"127.0.0.1:1883\"");
+            } else if !insecure && !is_local(&mqtt.broker) {
+                at(
+                    "mqtt.broker",
+                    "the connection to the broker leaves this machine, and has no TLS".to_owned(),
+                    "use a broker on this machine; or protect the path, for example by IPsec, and set insecure = true",
+                );
+            }
+            if let Some(error) = topic_error(&mqtt.topic) {
+                let remedy = "write for example \"meters/{collector}/{meter}\"; the fields are {collector}, {listener}, \
+                              {meter}, {certificate} and {peer}";
+                at("mqtt.topic", error, remedy);
+            }
+            if mqtt.in_flight == 0 {
+                let remedy = "a usual value is 100";
+                at("mqtt.in_flight", "no message could be sent".to_owned(), remedy);
+            }
+            if mqtt.password_file.is_some() && mqtt.user_name.is_none() {
+                let remedy = "add user_name, or remove password_file";
+                at("mqtt.password_file", "a password needs a user name".to_owned(), remedy);
+            }
+        }
     }
     found
+}
+
+/// What is wrong with a template of a topic (MQTT 3.1.1, section 4.7).
+fn topic_error(topic: &str) -> Option<String> {
+    if topic.is_empty() || topic.starts_with('$') || topic.contains(['+', '#', '\0']) {
+        return Some(format!("{topic:?} is not a topic to which a message can be published"));
+    }
+    let mut rest = topic;
+    while let Some((_, field)) = rest.split_once('{') {
+        let (name, after) = field.split_once('}').unwrap_or((field, ""));
+        if !MqttDelivery::TOPIC_FIELDS.contains(&name) {
+            return Some(format!("there is no field {{{name}}}"));
+        }
+        rest = after;
+    }
+    None
 }

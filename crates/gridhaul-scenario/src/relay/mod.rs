@@ -15,7 +15,7 @@ use std::path::Path;
 use crate::scenario::{Diagnostic, ScenarioError, read_file, read_text};
 use crate::units::{Bytes, Duration};
 
-pub use deliver::{Deliver, ServerIdentity, TcpDelivery};
+pub use deliver::{Deliver, MqttDelivery, MqttPayload, ServerIdentity, TcpDelivery};
 pub use split::{SplitLeg, SplitListener, SplitProxy};
 pub use tls::{HeadTls, MeterTls, UpstreamTls};
 
@@ -44,6 +44,16 @@ pub struct RelayConfig {
     /// Status page, metrics and JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub management: Option<Management>,
+    /// User, by name or number, as which the relay continues when its addresses are open. It must be started as root, and the
+    /// log and other files must belong to this user. Absent: the relay does not change its user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// Group, by name or number, with `user`. Absent: the group of the user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Longest time for which an upgrade (SIGUSR2) waits until open connections have ended. Connections that remain are reset.
+    #[serde(default = "five_seconds")]
+    pub drain_limit: Duration,
 }
 
 /// The record log.
@@ -83,6 +93,9 @@ pub struct Collector {
     /// Number of upstream connections. Meters are assigned to them evenly.
     #[serde(default = "one_shard")]
     pub shards: u16,
+    /// Compression of records on the upstream connections.
+    #[serde(default)]
+    pub compression: Compression,
     /// Congestion control of the upstream connections, by its name in the kernel. Absent: the default of the system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion_control: Option<String>,
@@ -130,6 +143,17 @@ pub enum WhenFull {
     Block,
     /// They are reset, so that the meter can try another collector.
     RefuseNew,
+}
+
+/// Compression of records between collector and head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Compression {
+    /// None.
+    #[default]
+    None,
+    /// LZ4: much of the redundancy of text, for little computation. Each batch is compressed by itself.
+    Lz4,
 }
 
 /// Tier of durability.
@@ -298,6 +322,9 @@ const fn five_hundred() -> u32 {
 }
 const fn ten_seconds() -> Duration {
     Duration::from_secs(10)
+}
+const fn five_seconds() -> Duration {
+    Duration::from_secs(5)
 }
 const fn two_milliseconds() -> Duration {
     Duration::from_millis(2)

@@ -116,3 +116,22 @@ fn one_meter_does_not_fill_the_backlog() {
     world.settle();
     world.check();
 }
+
+#[test]
+fn a_meter_that_sends_much_leaves_space_for_meters_that_connect_later() {
+    let mut world = World::new(Tier::Local);
+    world.open_meter();
+    for _ in 0..500 {
+        world.send(0, 2_000);
+        world.commit_collector();
+    }
+    for meter in 1..8 {
+        world.open_meter();
+        world.send(meter, 1_000);
+        world.commit_collector();
+    }
+    let served = world.known.values().filter(|known| known.durable >= 1_000).count();
+    assert_eq!(served, 8, "all are served although the head is unreachable");
+    world.settle();
+    world.check();
+}

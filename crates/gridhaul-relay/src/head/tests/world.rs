@@ -62,6 +62,7 @@ fn settings(tier: Tier) -> Settings {
         backlog: 60_000,
         segment: 4_000,
         replies: false,
+        compression: tier == Tier::Server,
     }
 }
 

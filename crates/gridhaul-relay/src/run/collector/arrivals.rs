@@ -137,7 +137,8 @@ impl Loop {
         let listener = &self.listeners[index];
         let is_encrypted = listener.tls.is_some();
         let arrives = is_encrypted || listener.config.proxy_protocol;
-        self.aggregate.meter_count() + self.arrivals.len() < self.meters_max
+        self.drain_until.is_none()
+            && self.aggregate.meter_count() + self.arrivals.len() < self.meters_max
             && (!arrives || self.arrivals.len() < ARRIVALS_MAX)
             && (!is_encrypted || self.handshakes.is_available())
     }

@@ -1,6 +1,7 @@
 //! The collector's thread for all connections.
 
 mod arrivals;
+mod drain;
 mod meters;
 mod reload;
 mod setup;
@@ -8,7 +9,7 @@ mod sources;
 mod status;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use gridhaul_linux::Clock;
@@ -19,14 +20,16 @@ use rustls::ServerConfig;
 use socket2::Socket;
 
 use super::committer::Committer;
+use super::invocation::Invocation;
 use super::management::Questions;
 use super::meter_socket::MeterSocket;
 use super::poll::{Poll, Token, Waker};
 use super::reports::Reports;
 use super::signals::Signals;
+use super::sockets::Sockets;
 use super::supervisor::{self, Watchdog};
 use super::upstream::Upstream;
-use super::{Level, RunError, report};
+use super::{End, Level, RunError, report};
 use crate::aggregate::{Aggregate, MeterId};
 use crate::log::Folder;
 use crate::protocol::ResetCause;
@@ -70,6 +73,8 @@ struct Loop {
     reports: Reports,
     watchdog: Watchdog,
     questions: Questions,
+    /// Until when the relay waits for its meters before another version of the program continues.
+    drain_until: Option<Instant>,
 }
 
 struct MeterAddress {
@@ -104,29 +109,43 @@ impl Counters {
     }
 }
 
-/// Runs a collector until it is stopped.
+/// Key of the address of a listener.
+pub(super) fn listener_key(name: &str) -> String {
+    format!("aggregate.listener.{name}.address")
+}
+
+/// Runs a collector until it is stopped or replaced.
 pub(super) fn run(
     config: &RelayConfig,
     collector: &Collector,
-    folder: &Path,
-    read: &dyn Fn() -> Result<RelayConfig, String>,
-) -> Result<(), RunError> {
+    invocation: &Invocation,
+    sockets: Sockets,
+) -> Result<End, RunError> {
     let waker = Arc::new(Waker::new()?);
     let signals = Signals::install(Arc::clone(&waker))?;
-    let mut event_loop = Loop::new(config, collector, folder, waker)?;
+    let mut event_loop = Loop::new(config, collector, invocation.folder(), waker, sockets)?;
     report(Level::Notice, &format!("collector {} is ready", config.name));
     supervisor::ready();
     while !signals.is_stopped() {
         event_loop.turn()?;
         if signals.take_reload() {
             supervisor::reloading();
-            event_loop.reload(read());
+            event_loop.reload(invocation.read());
             supervisor::ready();
+        }
+        if signals.take_upgrade() && invocation.can_be_replaced() {
+            supervisor::reloading();
+            event_loop.begin_drain();
+        }
+        if event_loop.is_drained() {
+            event_loop.stop();
+            return Ok(End::Upgrade(event_loop.into_listeners()));
         }
     }
     supervisor::stopping();
     event_loop.stop();
-    Ok(())
+    report(Level::Notice, "stopped; connections of meters are reset");
+    Ok(End::Stopped)
 }
 
 impl Loop {
@@ -184,6 +203,7 @@ impl Loop {
             .min(gap)
             .min(arrivals)
             .min(self.watchdog.deadline())
+            .min(self.drain_until.unwrap_or(Instant::NEVER))
     }
 
     /// Whether something can be done without waiting for an event.
@@ -253,7 +273,6 @@ impl Loop {
                 }
             }
         }
-        report(Level::Notice, "stopped; connections of meters are reset");
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use gridhaul_linux::Clock;
 use gridhaul_scenario::RelayConfig;
-use gridhaul_scenario::relay::{Collector, DurabilityTier};
+use gridhaul_scenario::relay::{Collector, Compression, DurabilityTier};
 use gridhaul_scenario::units::{Duration, Instant};
 use rustix::event::epoll::EventFlags;
 
@@ -15,13 +15,14 @@ use super::super::log_folder::{open_log, random};
 use super::super::management::Questions;
 use super::super::poll::{Poll, Token, Waker};
 use super::super::reports::Reports;
+use super::super::sockets::Sockets;
 use super::super::supervisor::Watchdog;
 use super::super::upstream::Upstream;
-use super::super::{Level, RunError, listener, report, tls};
+use super::super::{Level, RunError, report, tls};
 use super::arrivals::{Arrivals, RateLimit};
 use super::meters::QUANTUM;
 use super::sources::Sources;
-use super::{Counters, Loop, MeterAddress};
+use super::{Counters, Loop, MeterAddress, listener_key};
 use crate::aggregate::{Aggregate, CollectorState, Settings, Tier, recover};
 use crate::config::framing_of;
 
@@ -34,6 +35,7 @@ impl Loop {
         collector: &Collector,
         folder: &Path,
         waker: Arc<Waker>,
+        mut sockets: Sockets,
     ) -> Result<Self, RunError> {
         let settings = settings(config, collector);
         let poll = Poll::new()?;
@@ -55,8 +57,7 @@ impl Loop {
         };
         let mut listeners = Vec::new();
         for (name, address) in &collector.listener {
-            let key = format!("aggregate.listener.{name}.address");
-            let socket = listener::listen(&key, &address.address)?;
+            let socket = sockets.take(&listener_key(name)).expect("all listeners are open");
             let token = Token::Listener(listeners.len() as u32);
             poll.add(&socket, token, EventFlags::IN | EventFlags::ET)
                 .map_err(gridhaul_linux::Error::call("watching a listener"))?;
@@ -67,8 +68,7 @@ impl Loop {
             let is_ready = false;
             listeners.push(MeterAddress { name, socket, config, tls, framing, idle_gap, is_ready });
         }
-        // The lock of the log has excluded a second process, whose address would be in use.
-        let questions = Questions::serve(config.management.as_ref(), &waker)?;
+        let questions = Questions::serve(&mut sockets, &waker)?;
         let upstream_tls = tls::upstream(collector, folder)?;
         let upstream = |shard| Upstream::new(shard, collector, upstream_tls.clone());
         let upstreams = (0..aggregate.shard_count()).map(upstream).collect();
@@ -102,6 +102,7 @@ impl Loop {
             reports: Reports::default(),
             watchdog: Watchdog::from_environment(),
             questions,
+            drain_until: None,
         };
         event_loop.set_limits(collector);
         Ok(event_loop)
@@ -144,5 +145,6 @@ fn settings(config: &RelayConfig, collector: &Collector) -> Settings {
         backlog,
         segment,
         replies: collector.replies,
+        compression: collector.compression == Compression::Lz4,
     }
 }

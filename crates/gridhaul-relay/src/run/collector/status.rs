@@ -63,6 +63,7 @@ impl Loop {
         let reconnections: u64 = self.upstreams.iter().map(|upstream| upstream.reconnections).sum();
         let tcp: Vec<TcpInfo> = self.upstreams.iter().filter_map(Upstream::tcp_info).collect();
         let round_trip = tcp.iter().map(|it| it.srtt).max();
+        let (batches, compressed) = aggregate.upstream_bytes();
         json!({
             "role": "collector",
             "name": aggregate.settings().name,
@@ -82,6 +83,8 @@ impl Loop {
             "upstreams_count": self.upstreams.len(),
             "upstreams_connected_count": connected,
             "upstream_failures_count": reconnections,
+            "upstream_batches_byte": batches,
+            "upstream_compressed_byte": compressed,
             "upstream_round_trip_s": round_trip.map(Duration::as_secs_f64),
             "upstream_congestion_window_count": tcp.iter().map(|it| it.cwnd).min(),
             "upstream_retransmissions_count": tcp.iter().map(|it| it.retransmissions).sum::<u32>(),

@@ -11,6 +11,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use super::super::listener::listen_with;
 use super::super::poll::{Poll, Token, Waker};
 use super::super::resolver::Resolution;
+use super::super::sockets::Sockets;
 use super::super::{Level, RunError, report};
 
 /// Time between two attempts to resolve a name, or to reach a server that is down.
@@ -26,6 +27,7 @@ pub(super) struct ClientAddress {
     /// Whether connections wait to be accepted.
     pub is_ready: bool,
     pub target: Target,
+    upstream: Option<String>,
     options: LegOptions,
     probe: Option<Probe>,
 }
@@ -56,41 +58,57 @@ enum Probe {
 
 impl ClientAddress {
     pub(super) fn new(name: &str, index: u32, config: &SplitListener, options: LegOptions) -> Self {
-        let target = match &config.upstream {
-            None => Target::Transparent,
-            Some(upstream) => match upstream.parse() {
-                Ok(address) => Target::Address(address),
-                Err(_) => Target::Name {
-                    name: upstream.clone(),
-                    address: None,
-                    resolution: None,
-                    retry_at: Instant::ZERO,
-                },
-            },
-        };
+        let target = Target::new(config.upstream.as_deref());
         let probe = config.connect_first.then_some(Probe::Waiting(Instant::ZERO));
-        let (name, address) = (name.to_owned(), config.address.clone());
-        Self { name, index, address, socket: None, is_ready: false, target, options, probe }
+        Self {
+            name: name.to_owned(),
+            index,
+            address: config.address.clone(),
+            socket: None,
+            is_ready: false,
+            target,
+            upstream: config.upstream.clone(),
+            options,
+            probe,
+        }
     }
 
-    /// Opens the listener unless the server must be reached first.
-    pub(super) fn start(&mut self, poll: &Poll) -> Result<(), RunError> {
-        if self.probe.is_some() { Ok(()) } else { self.listen(poll) }
+    /// Watches the listener, unless the server must be reached first: then it is not open.
+    pub(super) fn start(&mut self, poll: &Poll, sockets: &mut Sockets) -> Result<(), RunError> {
+        match sockets.take(&listener_key(&self.name)) {
+            Some(socket) => self.watch(poll, socket),
+            None => Ok(()),
+        }
     }
 
     fn listen(&mut self, poll: &Poll) -> Result<(), RunError> {
-        let key = format!("split.listener.{}.address", self.name);
         let transparent = matches!(self.target, Target::Transparent);
         let options = &self.options;
-        // Accepted sockets inherit the options. Buffers and MSS take part in the handshake.
-        let socket = listen_with(&key, &self.address, |socket, address| {
-            configure_leg(socket, options)?;
-            if transparent { set_transparent(socket, address) } else { Ok(()) }
+        let socket = listen_with(&listener_key(&self.name), &self.address, |socket, address| {
+            configure_listener(socket, address, options, transparent)
         })?;
+        self.watch(poll, socket)
+    }
+
+    fn watch(&mut self, poll: &Poll, socket: Socket) -> Result<(), RunError> {
         poll.add(&socket, Token::Listener(self.index), EventFlags::IN | EventFlags::ET)
             .map_err(gridhaul_linux::Error::call("watching a listener"))?;
         self.socket = Some(socket);
         Ok(())
+    }
+
+    /// Applies a configuration that was read again to later sessions.
+    pub(super) fn reload(&mut self, config: &SplitListener, options: LegOptions) {
+        if let Some(socket) = &self.socket {
+            // Without a changed option, later clients are served with the earlier one.
+            let _ = configure_leg(socket, &options);
+        }
+        self.options = options;
+        if self.upstream != config.upstream && self.upstream.is_some() && config.upstream.is_some()
+        {
+            self.upstream.clone_from(&config.upstream);
+            self.target = Target::new(config.upstream.as_deref());
+        }
     }
 
     /// The address of the server; `None` while it is not known.
@@ -192,6 +210,37 @@ impl ClientAddress {
             _ => resolution,
         }
     }
+}
+
+impl Target {
+    fn new(upstream: Option<&str>) -> Self {
+        let Some(upstream) = upstream else { return Self::Transparent };
+        match upstream.parse() {
+            Ok(address) => Self::Address(address),
+            Err(_) => Self::Name {
+                name: upstream.to_owned(),
+                address: None,
+                resolution: None,
+                retry_at: Instant::ZERO,
+            },
+        }
+    }
+}
+
+/// Key of the address of a listener.
+pub(super) fn listener_key(name: &str) -> String {
+    format!("split.listener.{name}.address")
+}
+
+/// Sets the options of a listener. Accepted sockets inherit them; buffers and MSS take part in the handshake.
+pub(super) fn configure_listener(
+    socket: &Socket,
+    address: SocketAddr,
+    options: &LegOptions,
+    transparent: bool,
+) -> Result<(), gridhaul_linux::Error> {
+    configure_leg(socket, options)?;
+    if transparent { set_transparent(socket, address) } else { Ok(()) }
 }
 
 /// Begins a connection that is closed once it is established.

@@ -3,6 +3,7 @@
 mod connection;
 mod listeners;
 mod pipes;
+mod reload;
 mod sessions;
 mod setup;
 mod status;
@@ -15,21 +16,27 @@ use gridhaul_linux::{Clock, LegOptions};
 use gridhaul_scenario::RelayConfig;
 use gridhaul_scenario::relay::SplitProxy;
 use gridhaul_scenario::units::{Duration, Instant};
+use socket2::Socket;
 
+use super::invocation::Invocation;
 use super::management::Questions;
 use super::poll::{Poll, Token, Waker};
 use super::signals::Signals;
-use super::{Level, RunError, report};
+use super::sockets::Sockets;
+use super::supervisor::{self, Watchdog};
+use super::{End, Level, RunError, report};
 use crate::split::{SessionEnd, SplitTimeouts};
 use connection::Connection;
 use listeners::ClientAddress;
 use transfer::Shared;
 
+pub(super) use setup::open_listeners;
+
 struct Loop {
     clock: Clock,
     poll: Poll,
     waker: Arc<Waker>,
-    name: String,
+    config: RelayConfig,
     timeouts: SplitTimeouts,
     /// Options of connections to servers; those of clients are inherited from the listener.
     server_options: LegOptions,
@@ -52,6 +59,9 @@ struct Loop {
     next_report: Instant,
     counters: Counters,
     questions: Questions,
+    watchdog: Watchdog,
+    /// Until when the relay waits for its clients before another version of the program continues.
+    drain_until: Option<Instant>,
 }
 
 #[derive(Default)]
@@ -63,21 +73,40 @@ struct Counters {
     resets: [u64; SessionEnd::ALL.len()],
 }
 
-/// Runs a split proxy until it is stopped.
-pub(super) fn run(config: &RelayConfig, split: &SplitProxy) -> Result<(), RunError> {
+/// Runs a split proxy until it is stopped or replaced.
+pub(super) fn run(
+    config: &RelayConfig,
+    split: &SplitProxy,
+    invocation: &Invocation,
+    sockets: Sockets,
+) -> Result<End, RunError> {
     let waker = Arc::new(Waker::new()?);
     let signals = Signals::install(Arc::clone(&waker))?;
-    let mut event_loop = Loop::new(config, split, waker)?;
+    let mut event_loop = Loop::new(config, split, waker, sockets)?;
     let message = format!(
         "split proxy {} is ready: at most {} connections of clients",
         config.name, event_loop.open_max
     );
     report(Level::Notice, &message);
+    supervisor::ready();
     while !signals.is_stopped() {
         event_loop.turn()?;
+        if signals.take_reload() {
+            supervisor::reloading();
+            event_loop.reload(invocation.read());
+            supervisor::ready();
+        }
+        if signals.take_upgrade() && invocation.can_be_replaced() {
+            supervisor::reloading();
+            event_loop.begin_drain(config.drain_limit);
+        }
+        if event_loop.is_drained() {
+            return Ok(End::Upgrade(event_loop.into_listeners()));
+        }
     }
+    supervisor::stopping();
     report(Level::Notice, "stopped; connections are reset");
-    Ok(())
+    Ok(End::Stopped)
 }
 
 impl Loop {
@@ -85,6 +114,7 @@ impl Loop {
     fn turn(&mut self) -> Result<(), RunError> {
         let mut events = Vec::new();
         self.poll.wait(self.clock.until(self.deadline()), &mut events)?;
+        self.watchdog.report(&self.clock);
         let now = self.clock.now();
         for (token, flags) in events {
             match token {
@@ -116,11 +146,32 @@ impl Loop {
             return Instant::ZERO;
         }
         let mut deadline = self.timers.first().map_or(Instant::NEVER, |(at, _)| *at);
-        if self.open < self.open_max && self.listeners.iter().any(ClientAddress::can_accept) {
+        let accepts = self.open < self.open_max && self.drain_until.is_none();
+        if accepts && self.listeners.iter().any(ClientAddress::can_accept) {
             deadline = deadline.min(self.accept_at);
         }
         let listeners = self.listeners.iter().map(ClientAddress::deadline);
-        deadline.min(self.sweep_at).min(listeners.min().unwrap_or(Instant::NEVER))
+        let others = self.sweep_at.min(self.watchdog.deadline());
+        let drain = self.drain_until.unwrap_or(Instant::NEVER);
+        deadline.min(others).min(drain).min(listeners.min().unwrap_or(Instant::NEVER))
+    }
+
+    /// Lets open connections end, while new ones wait in the queues of the listeners for the next version of the program.
+    fn begin_drain(&mut self, limit: Duration) {
+        let text = format!("upgrade: open connections may end within {limit}, new ones wait");
+        report(Level::Notice, &text);
+        self.drain_until = self.drain_until.or(Some(self.clock.now() + limit));
+    }
+
+    /// Whether another version of the program can continue.
+    fn is_drained(&self) -> bool {
+        self.drain_until.is_some_and(|until| self.open == 0 || until <= self.clock.now())
+    }
+
+    /// The listening sockets.
+    fn into_listeners(self) -> Vec<Socket> {
+        let clients = self.listeners.into_iter().filter_map(|listener| listener.socket);
+        clients.chain(self.questions.into_listener()).collect()
     }
 
     /// Resets sessions whose time limit has passed.

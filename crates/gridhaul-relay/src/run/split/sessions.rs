@@ -28,6 +28,9 @@ const REPORT_INTERVAL: Duration = Duration::from_secs(10);
 
 impl Loop {
     pub(super) fn accept(&mut self, now: Instant) {
+        if self.drain_until.is_some() {
+            return;
+        }
         let mut budget = ACCEPT_BUDGET;
         for index in 0..self.listeners.len() {
             while self.listeners[index].can_accept() && budget > 0 && self.accept_at <= now {

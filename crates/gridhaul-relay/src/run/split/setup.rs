@@ -1,17 +1,21 @@
 //! Start of a split proxy.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use gridhaul_linux::{Clock, EventFlags, LegOptions, require_congestion_control};
 use gridhaul_scenario::RelayConfig;
 use gridhaul_scenario::relay::{SplitLeg, SplitProxy};
 use gridhaul_scenario::units::{Bytes, Duration, Instant};
+use socket2::Socket;
 
 use super::super::management::Questions;
 use super::super::poll::{Poll, Token, Waker};
+use super::super::sockets::Sockets;
+use super::super::supervisor::Watchdog;
 use super::super::{Level, RunError, report};
-use super::listeners::ClientAddress;
+use super::listeners::{ClientAddress, configure_listener, listener_key};
 use super::pipes::PipePool;
 use super::transfer::Shared;
 use super::{Counters, Loop};
@@ -27,11 +31,27 @@ const PIPE_FILES: u64 = 2;
 /// Share of the limit of open files that pipes may have.
 const PIPE_SHARE: u64 = 8;
 
+/// Opens the listeners, except for those that wait until their server accepts connections.
+pub(in super::super) fn open_listeners(
+    split: &SplitProxy,
+    sockets: &mut Sockets,
+) -> Result<(), RunError> {
+    let options = leg_options(&split.client)?;
+    for (name, listener) in split.listener.iter().filter(|(_, it)| !it.connect_first) {
+        let configure = |socket: &Socket, address: SocketAddr| {
+            configure_listener(socket, address, &options, listener.transparent)
+        };
+        sockets.open_with(&listener_key(name), &listener.address, configure)?;
+    }
+    Ok(())
+}
+
 impl Loop {
     pub(super) fn new(
         config: &RelayConfig,
         split: &SplitProxy,
         waker: Arc<Waker>,
+        mut sockets: Sockets,
     ) -> Result<Self, RunError> {
         let poll = Poll::new()?;
         poll.add(&*waker, Token::Wake, EventFlags::IN)
@@ -45,9 +65,9 @@ impl Loop {
             })
             .collect();
         for listener in &mut listeners {
-            listener.start(&poll)?;
+            listener.start(&poll, &mut sockets)?;
         }
-        let questions = Questions::serve(config.management.as_ref(), &waker)?;
+        let questions = Questions::serve(&mut sockets, &waker)?;
         let immediate = |leg: &SplitLeg| leg.delayed_ack.is_some_and(Duration::is_zero);
         let pipes = PipePool::new(pipes_max, split.pipe_size.get() as usize);
         let immediate_acks = [immediate(&split.client), immediate(&split.server)];
@@ -55,12 +75,8 @@ impl Loop {
             clock: Clock::starts_in(Duration::ZERO),
             poll,
             waker,
-            name: config.name.clone(),
-            timeouts: SplitTimeouts {
-                connect: split.connect_timeout,
-                half_close: split.half_close_timeout,
-                idle: split.idle_timeout,
-            },
+            config: config.clone(),
+            timeouts: timeouts(split),
             server_options: leg_options(&split.server)?,
             listeners,
             connections: Vec::new(),
@@ -76,12 +92,22 @@ impl Loop {
             next_report: Instant::ZERO,
             counters: Counters::default(),
             questions,
+            watchdog: Watchdog::from_environment(),
+            drain_until: None,
         })
     }
 }
 
+pub(super) const fn timeouts(split: &SplitProxy) -> SplitTimeouts {
+    SplitTimeouts {
+        connect: split.connect_timeout,
+        half_close: split.half_close_timeout,
+        idle: split.idle_timeout,
+    }
+}
+
 /// Sessions and pipes that the limit of open files permits.
-fn file_limits(split: &SplitProxy) -> (usize, u32) {
+pub(super) fn file_limits(split: &SplitProxy) -> (usize, u32) {
     let limit = gridhaul_linux::raise_open_file_limit();
     let pipes = u64::from(split.pipes).min(limit / PIPE_SHARE / PIPE_FILES);
     let sessions = limit.saturating_sub(RESERVED_FILES + pipes * PIPE_FILES) / SESSION_FILES;
@@ -98,7 +124,7 @@ fn file_limits(split: &SplitProxy) -> (usize, u32) {
 }
 
 /// The options of a leg, whose congestion control the kernel must have.
-fn leg_options(leg: &SplitLeg) -> Result<LegOptions, RunError> {
+pub(super) fn leg_options(leg: &SplitLeg) -> Result<LegOptions, RunError> {
     if let Some(name) = &leg.congestion_control {
         require_congestion_control(name)?;
     }

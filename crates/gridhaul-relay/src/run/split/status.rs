@@ -24,7 +24,7 @@ impl Loop {
         let listening = self.listeners.iter().filter(|listener| listener.socket.is_some()).count();
         json!({
             "role": "split proxy",
-            "name": self.name,
+            "name": self.config.name,
             "connections_count": self.open,
             "connections_max_count": self.open_max,
             "connecting_count": connecting,

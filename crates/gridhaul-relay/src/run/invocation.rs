@@ -1,0 +1,92 @@
+//! How the program was started, for reading the configuration again and for replacing the program by another version.
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use gridhaul_scenario::RelayConfig;
+use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::process::{Signal, getpid, kill_process};
+use socket2::Socket;
+
+use super::sockets::environment;
+use super::{Level, RunError, report};
+
+/// A relay as it was started.
+#[derive(Debug, Clone)]
+pub struct Invocation {
+    /// The configuration file.
+    pub file: PathBuf,
+    /// Stop when standard input ends.
+    pub until_input_ends: bool,
+    /// The program, which another version may replace in the file system.
+    program: PathBuf,
+}
+
+impl Invocation {
+    /// A relay with this configuration file.
+    ///
+    /// # Errors
+    /// The kernel does not tell which program this process runs.
+    pub fn new(file: &Path, until_input_ends: bool) -> io::Result<Self> {
+        let program = std::env::current_exe()?;
+        Ok(Self { file: file.to_owned(), until_input_ends, program })
+    }
+
+    /// The folder at which relative paths of the configuration begin.
+    pub(super) fn folder(&self) -> &Path {
+        self.file.parent().unwrap_or(Path::new(""))
+    }
+
+    /// Reads the configuration again.
+    pub(super) fn read(&self) -> Result<RelayConfig, String> {
+        RelayConfig::load(&self.file).map_err(|error| error.to_string())
+    }
+
+    /// Stops this process as SIGTERM does when standard input ends, if this was asked for.
+    pub(super) fn observe_input(&self) {
+        if !self.until_input_ends {
+            return;
+        }
+        std::thread::spawn(|| {
+            let _ = io::copy(&mut io::stdin(), &mut io::sink());
+            let _ = kill_process(getpid(), Signal::TERM);
+        });
+    }
+
+    /// Whether the program in the file system accepts the configuration. Otherwise the error is reported.
+    pub(super) fn can_be_replaced(&self) -> bool {
+        let done = Command::new(&self.program).arg("check").arg(&self.file).output();
+        let reason = match done {
+            Ok(output) if output.status.success() => return true,
+            Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
+            Err(error) => error.to_string(),
+        };
+        let text = format!(
+            "no upgrade: {} check {}: {reason}\nthe present program continues",
+            self.program.display(),
+            self.file.display()
+        );
+        report(Level::Error, &text);
+        false
+    }
+
+    /// Replaces this process by the program in the file system, which takes over the sockets. Its other files are closed,
+    /// so that the lock of the log is free. Returns only if this fails.
+    pub(super) fn replace(&self, sockets: &[Socket]) -> RunError {
+        let failed = |source| RunError::Upgrade { program: self.program.clone(), source };
+        for socket in sockets {
+            if let Err(error) = fcntl_setfd(socket, FdFlags::empty()) {
+                return failed(error.into());
+            }
+        }
+        let ((name, value), removed) = environment(sockets);
+        let mut command = Command::new(&self.program);
+        command.args(std::env::args_os().skip(1)).env(name, value);
+        for name in removed {
+            command.env_remove(name);
+        }
+        failed(command.exec())
+    }
+}

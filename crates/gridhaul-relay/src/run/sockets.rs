@@ -1,0 +1,96 @@
+//! Listening sockets: opened before rights are given up, or taken over from a service manager (socket activation) or from
+//! the version of the program that this one replaces (upgrade).
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, RawFd};
+
+use gridhaul_linux::{Error, take_inherited_listeners};
+use socket2::Socket;
+
+use super::{Level, RunError, listener, report};
+
+/// Variable of the environment with the files that a replaced program has left open, separated by commas.
+const REPLACED: &str = "GRIDHAUL_RELAY_LISTENERS";
+
+/// Number of the first file of a service manager (sd_listen_fds(3)).
+const ACTIVATED: RawFd = 3;
+
+/// The listening sockets of a configuration, by key.
+#[derive(Debug)]
+pub(super) struct Sockets {
+    open: BTreeMap<String, Socket>,
+    inherited: Vec<Socket>,
+}
+
+impl Sockets {
+    /// Takes over the sockets that were passed to this process.
+    pub(super) fn inherited() -> Result<Self, RunError> {
+        let files = take_inherited_listeners(&inherited_numbers())
+            .map_err(Error::call("taking over the sockets of LISTEN_FDS"))?;
+        Ok(Self { open: BTreeMap::new(), inherited: files.into_iter().map(Socket::from).collect() })
+    }
+
+    /// Opens the address of a key.
+    pub(super) fn open(&mut self, key: &str, address: &str) -> Result<(), RunError> {
+        self.open_with(key, address, |_, _| Ok(()))
+    }
+
+    /// The same, with options that are set before the socket is bound.
+    pub(super) fn open_with(
+        &mut self,
+        key: &str,
+        address: &str,
+        configure: impl FnOnce(&Socket, SocketAddr) -> Result<(), Error>,
+    ) -> Result<(), RunError> {
+        let wanted: Option<SocketAddr> = address.parse().ok();
+        let bound = |socket: &Socket| socket.local_addr().ok().and_then(|it| it.as_socket());
+        let row = self.inherited.iter().position(|it| wanted.is_some() && bound(it) == wanted);
+        let socket = match row.zip(wanted) {
+            None => listener::listen_with(key, address, configure)?,
+            Some((row, address)) => {
+                let socket = self.inherited.remove(row);
+                socket.set_nonblocking(true).map_err(Error::call("configuring a listener"))?;
+                configure(&socket, address)?;
+                socket
+            }
+        };
+        self.open.insert(key.to_owned(), socket);
+        Ok(())
+    }
+
+    /// Closes sockets that were passed to this process and that no key names: connections there would wait for ever.
+    pub(super) fn close_unused(&mut self) {
+        for socket in self.inherited.drain(..) {
+            let address = socket.local_addr().ok().and_then(|it| it.as_socket());
+            let address = address.map_or("an unknown address".to_owned(), |it| it.to_string());
+            let text = format!(
+                "a socket of the service manager at {address} is closed: no key of the configuration names this address"
+            );
+            report(Level::Warning, &text);
+        }
+    }
+
+    /// The socket of a key, if it was opened.
+    pub(super) fn take(&mut self, key: &str) -> Option<Socket> {
+        self.open.remove(key)
+    }
+}
+
+/// Numbers of the sockets that were passed to this process.
+fn inherited_numbers() -> Vec<RawFd> {
+    let variable = |name: &str| std::env::var(name).ok();
+    if let Some(list) = variable(REPLACED) {
+        return list.split(',').filter_map(|number| number.parse().ok()).collect();
+    }
+    let number = |name: &str| variable(name)?.parse::<RawFd>().ok();
+    let is_addressed = number("LISTEN_PID") == i32::try_from(std::process::id()).ok();
+    let count = number("LISTEN_FDS").filter(|_| is_addressed).unwrap_or(0);
+    (ACTIVATED..ACTIVATED.saturating_add(count)).collect()
+}
+
+/// Variables of the environment by which a program that replaces this one finds the sockets, and variables to remove.
+pub(super) fn environment(sockets: &[Socket]) -> ((&'static str, String), [&'static str; 2]) {
+    let numbers: Vec<_> = sockets.iter().map(|it| it.as_raw_fd().to_string()).collect();
+    ((REPLACED, numbers.join(",")), ["LISTEN_FDS", "LISTEN_PID"])
+}

@@ -1,0 +1,161 @@
+//! Faults of the disk, the name service and the clock: each is reported with a remedy, and nothing is lost.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr};
+use std::process::Command;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::ledger;
+use crate::meters::connect_with_ethernet_mss;
+use crate::mounts::{clock_ahead, mounts};
+use crate::relays::{Relays, Role};
+
+/// Lines of 1,000 bytes, which begin with their number.
+fn line(number: u64) -> String {
+    format!("{number:<999}\n")
+}
+
+/// Sends lines in a thread, which waits until FIN is answered.
+fn send(address: SocketAddr, lines: u64) -> JoinHandle<()> {
+    thread::spawn(move || {
+        let mut socket = connect_with_ethernet_mss(address);
+        for number in 0..lines {
+            socket.write_all(line(number).as_bytes()).unwrap();
+        }
+        socket.shutdown(Shutdown::Write).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        assert_eq!(socket.read(&mut [0; 1]).unwrap(), 0, "everything is stored");
+    })
+}
+
+/// Everything that was delivered, as text.
+fn text_of(messages: &std::path::Path) -> String {
+    let mut text = String::new();
+    ledger::read(messages, |_, _, piece| text += piece);
+    text
+}
+
+fn check(messages: &std::path::Path, lines: u64) {
+    let expected: String = (0..lines).map(line).collect();
+    assert!(text_of(messages) == expected, "lines are missing, repeated or out of order");
+}
+
+#[test]
+fn a_log_that_fills_its_disk_continues_when_the_head_is_back() {
+    let mut relays = Relays::new("local", "");
+    let script = "mkdir collector-log && mount -t tmpfs -o size=5m tmpfs collector-log";
+    let Some(_holder) = mounts(&mut relays, script) else { return };
+    relays.start(Role::Collector);
+    let meter = send(relays.meters, 10_000);
+    relays.wait_for_report(Role::Collector, "reading from peers stops until space is free");
+    let log = relays.log(Role::Collector);
+    assert!(log.contains("No space left on device"), "{log}");
+    assert!(log.contains("help: free space on the file system of `log.folder`"), "{log}");
+    // Nobody removes anything: the segments that the head confirms are the space.
+    relays.start(Role::Head);
+    meter.join().unwrap();
+    relays.wait_until_delivered();
+    check(&relays.messages(), 10_000);
+}
+
+#[test]
+fn a_full_disk_of_the_head_delays_delivery() {
+    let mut relays = Relays::with_delivery("server", "", "deliver.file = \"sink/messages.jsonl\"");
+    let script = "mkdir head-log sink && mount -t tmpfs -o size=4m tmpfs head-log && \
+                  mount -t tmpfs -o size=1m tmpfs sink";
+    let Some(holder) = mounts(&mut relays, script) else { return };
+    let ballast = holder.path(&relays.path("head-log/ballast"));
+    fs::write(&ballast, vec![0; 3_900_000]).unwrap();
+    relays.start(Role::Head);
+    relays.start(Role::Collector);
+    let meter = send(relays.meters, 2_000);
+    relays.wait_for_report(Role::Head, "reading from peers stops until space is free");
+    assert!(!meter.is_finished(), "FIN is answered only when the head has everything");
+    fs::remove_file(ballast).unwrap();
+    meter.join().unwrap();
+    // The lines need more space than the sink has.
+    relays.wait_for_report(Role::Head, "delivery is repeated every second");
+    let log = relays.log(Role::Head);
+    assert!(log.contains("free space on the file system of `head.deliver.file`"), "{log}");
+    let mut words = relays.wrapper.iter();
+    let mut command = Command::new(words.next().unwrap());
+    let words = words.map(String::as_str);
+    command.args(words.chain(["mount", "-o", "remount,size=20m", "sink"]));
+    assert!(command.status().unwrap().success());
+    relays.wait_until_delivered();
+    check(&holder.path(&relays.path("sink/messages.jsonl")), 2_000);
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_refused_with_a_remedy() {
+    let mut relays = Relays::new("local", "");
+    let script = "mkdir collector-log sink && mount -t tmpfs -o ro tmpfs collector-log && \
+                  mount -t tmpfs -o ro tmpfs sink";
+    let Some(_holder) = mounts(&mut relays, script) else { return };
+    let done = relays.command(&["run", "collector.toml"]).output().unwrap();
+    let error = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(1), "{error}");
+    assert!(error.contains("collector-log: Read-only file system"), "{error}");
+    assert!(error.contains("mount the file system for writing, or change `log.folder`"), "{error}");
+    let path = relays.path("head.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("\"messages.jsonl\"", "\"sink/messages.jsonl\"")).unwrap();
+    let done = relays.command(&["run", "head.toml"]).output().unwrap();
+    let error = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(1), "{error}");
+    assert!(error.contains("sink/messages.jsonl of the sink: Read-only file system"), "{error}");
+    assert!(error.contains("or change `head.deliver.file`"), "{error}");
+}
+
+#[test]
+fn data_waits_until_the_name_of_the_head_is_known() {
+    let mut relays = Relays::new("local", "");
+    let hosts = relays.path("hosts");
+    fs::write(&hosts, "127.0.0.1 localhost\n").unwrap();
+    let Some(_holder) = mounts(&mut relays, "mount --bind hosts /etc/hosts") else { return };
+    let path = relays.path("collector.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    let upstream = text.lines().find_map(|line| line.strip_prefix("upstream = ")).unwrap();
+    let address: SocketAddr = upstream.trim_matches('"').parse().unwrap();
+    let name = format!("\"head.invalid:{}\"", address.port());
+    fs::write(&path, format!("insecure = true\n{}", text.replace(upstream, &name))).unwrap();
+    relays.start(Role::Head);
+    relays.start(Role::Collector);
+    send(relays.meters, 100).join().unwrap();
+    relays.wait_for_report(Role::Collector, "cannot resolve head.invalid");
+    // The same file: it is mounted by its inode.
+    fs::write(&hosts, format!("{} head.invalid\n", address.ip())).unwrap();
+    relays.wait_until_delivered();
+    check(&relays.messages(), 100);
+}
+
+#[test]
+fn a_step_of_the_clock_between_two_runs_loses_nothing() {
+    let mut relays = Relays::new("local", "");
+    let Some(_holder) = clock_ahead(&mut relays, 100 * 86_400) else { return };
+    relays.start(Role::Collector);
+    send(relays.meters, 100).join().unwrap();
+    relays.kill(Role::Collector);
+    // As after a restart of the machine: the monotonic clock begins anew.
+    relays.wrapper.clear();
+    relays.start(Role::Collector);
+    let status = relays.ask(Role::Collector, "/status").unwrap();
+    assert!(status["oldest_record_age_s"].as_f64().unwrap() < 60.0, "{status}");
+    relays.start(Role::Head);
+    relays.wait_until_delivered();
+    check(&relays.messages(), 100);
+}
+
+#[test]
+fn one_meter_that_sends_much_cannot_fill_the_memory() {
+    let mut relays = Relays::new("memory", "memory = \"2 MB\"");
+    relays.start(Role::Collector);
+    let mut chatty = connect_with_ethernet_mss(relays.meters);
+    chatty.set_write_timeout(Some(Duration::from_millis(300))).unwrap();
+    while chatty.write(line(0).as_bytes()).is_ok() {}
+    // The head is unreachable, and the meter above still wants to send.
+    let quiet: Vec<_> = (0..20).map(|_| send(relays.meters, 2)).collect();
+    quiet.into_iter().for_each(|meter| meter.join().unwrap());
+}

@@ -1,0 +1,75 @@
+//! How long logs are kept, and logs of other versions of the relay.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::path::PathBuf;
+
+use crate::ledger;
+use crate::meters::connect_with_ethernet_mss;
+use crate::relays::{Relays, Role};
+
+/// Segment files of a log, oldest first.
+fn segments(relays: &Relays, folder: &str) -> Vec<PathBuf> {
+    let files = fs::read_dir(relays.path(folder)).unwrap().map(|entry| entry.unwrap().path());
+    let mut segments: Vec<_> =
+        files.filter(|path| path.extension().is_some_and(|it| it == "segment")).collect();
+    segments.sort();
+    segments
+}
+
+fn store(relays: &Relays, bytes: &[u8]) {
+    let mut socket = connect_with_ethernet_mss(relays.meters);
+    socket.write_all(bytes).unwrap();
+    socket.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(socket.read(&mut [0; 1]).unwrap(), 0);
+}
+
+#[test]
+fn delivered_segments_are_removed() {
+    let mut relays = Relays::new("local", "");
+    relays.start(Role::Collector);
+    let line = [&[b'x'; 999][..], b"\n"].concat();
+    store(&relays, &line.repeat(9_000));
+    assert!(segments(&relays, "collector-log").len() > 3, "nothing is removed before its delivery");
+    relays.start(Role::Head);
+    relays.wait_until_delivered();
+    for folder in ["collector-log", "head-log"] {
+        relays.wait_until("the segments are removed", |relays| {
+            (1..=2).contains(&segments(relays, folder).len())
+        });
+    }
+}
+
+#[test]
+fn a_log_of_another_version_is_refused_and_not_changed() {
+    let mut relays = Relays::new("local", "");
+    relays.start(Role::Collector);
+    store(&relays, b"reading 42\n");
+    relays.kill(Role::Collector);
+    let path = segments(&relays, "collector-log").remove(0);
+    let original = fs::read(&path).unwrap();
+    let mut newer = original.clone();
+    // The version is after the magic of six bytes.
+    newer[6] += 1;
+    fs::write(&path, &newer).unwrap();
+    for arguments in [
+        &["run", "collector.toml"][..],
+        &["log", "verify", "collector.toml"],
+        &["log", "repair", "collector.toml"],
+    ] {
+        let done = relays.command(arguments).output().unwrap();
+        let error = String::from_utf8_lossy(&done.stderr);
+        assert_eq!(done.status.code(), Some(1), "{arguments:?}: {error}");
+        assert!(error.contains("has format version 2; this relay reads version 1"), "{error}");
+        assert!(error.contains("gridhaul relay drain"), "{error}");
+        assert_eq!(fs::read(&path).unwrap(), newer, "{arguments:?}: the log is not changed");
+    }
+    fs::write(&path, original).unwrap();
+    relays.start(Role::Head);
+    relays.start(Role::Collector);
+    relays.wait_until_delivered();
+    let mut text = String::new();
+    ledger::read(&relays.messages(), |_, _, piece| text += piece);
+    assert_eq!(text, "reading 42\n");
+}
