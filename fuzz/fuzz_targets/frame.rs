@@ -1,9 +1,11 @@
 //! Arbitrary bytes as a frame of Sampled Values or GOOSE: decoding never panics, and a decoded frame is encoded and decoded
 //! to the same value. The same bytes as input of each protocol over TCP, before and after its handshake: no end panics, and none
-//! keeps more than it may.
+//! keeps more than it may. The same bytes as input of an agent: nothing is started before its token was compared.
 
 #![no_main]
 
+use gridhaul_measure::agent::framing::write_preface;
+use gridhaul_measure::agent::session::{Action, Session};
 use gridhaul_measure::endpoint::Endpoint;
 use gridhaul_measure::endpoint::dnp3;
 use gridhaul_measure::endpoint::iec104::{self, Station};
@@ -40,8 +42,24 @@ fn open(ends: &mut [Box<dyn Endpoint>; 2]) {
     }
 }
 
+/// An agent handles bytes before and after its token was compared.
+fn serve(bytes: &[u8], is_authenticated: bool) {
+    let mut session = Session::new(Instant::ZERO);
+    let mut input = Vec::new();
+    write_preface(&mut input);
+    session.handle_input(&input, Instant::ZERO);
+    if is_authenticated {
+        session.handle_authenticated(Ok(()), Instant::ZERO);
+    }
+    session.handle_input(bytes, Instant::ZERO);
+    while let Some(action) = session.poll_action() {
+        assert!(is_authenticated || matches!(action, Action::Authenticate(_)), "{action:?}");
+    }
+}
+
 fuzz_target!(|bytes: &[u8]| {
     let [first, ..] = *bytes else { return };
+    serve(&bytes[1..], first & 2 == 0);
     for mut ends in endpoints() {
         if first & 1 == 0 {
             open(&mut ends);

@@ -1,5 +1,6 @@
 //! Arguments of the program.
 
+mod agent;
 mod connection;
 mod value_parsers;
 
@@ -10,6 +11,7 @@ use gridhaul_scenario::units::Duration;
 
 use value_parsers::{duration, message_bytes, ppm, rate, share, signed_nanos, values};
 
+pub(crate) use agent::{AgentArgs, RemoteArgs};
 pub(crate) use connection::ConnectionArgs;
 
 /// Measure power-grid protocols message by message
@@ -30,18 +32,20 @@ pub(crate) struct Cli {
 /// The measurements.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Receive the messages of runs on two machines, and send them back
+    Agent(AgentArgs),
     /// Print what becomes of bit errors above and below checksums: rejected, without effect, or silently wrong
     Corruption(CorruptionArgs),
     /// Print the bytes of a message by layer: Table 5 of RESERVE D4.6 beside formulas, and other protocols
     Efficiency(EfficiencyArgs),
     /// Measure the latency of messages at a constant rate
-    Latency(RunArgs),
+    Latency(PathArgs),
     /// Interrupt all links of a scenario for a time, and measure the recovery
     Outage(OutageArgs),
     /// Search the highest rate that a protocol sustains, and verify it
     Rate(RateArgs),
     /// Count lost, duplicated, reordered and corrupt messages at a constant rate
-    Reliability(RunArgs),
+    Reliability(PathArgs),
     /// Measure the figures of RESERVE D4.6 on emulated systems, and check its statements; about 20 minutes
     Reserve(ReserveArgs),
     /// Estimate offset, drift and a step of a clock that are injected, over a network
@@ -52,10 +56,10 @@ impl Command {
     /// Whether the command makes network namespaces.
     pub(crate) const fn needs_namespaces(&self) -> bool {
         match self {
-            Self::Latency(args) | Self::Reliability(args) => args.common.place.is_emulated(),
+            Self::Latency(args) | Self::Reliability(args) => args.run.common.place.is_emulated(),
             Self::Rate(args) => args.common.place.is_emulated(),
             Self::Sync(args) => args.place.is_emulated(),
-            Self::Corruption(_) | Self::Efficiency(_) => false,
+            Self::Agent(_) | Self::Corruption(_) | Self::Efficiency(_) => false,
             Self::Outage(_) | Self::Reserve(_) => true,
         }
     }
@@ -226,6 +230,18 @@ pub(crate) struct RunArgs {
     /// Settings that a run shares with `rate`.
     #[command(flatten)]
     pub(crate) common: ProtocolArgs,
+}
+
+/// A run on one machine or on two.
+#[derive(Debug, Args)]
+pub(crate) struct PathArgs {
+    /// The run.
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+
+    /// The other machine.
+    #[command(flatten)]
+    pub(crate) remote: RemoteArgs,
 }
 
 /// Arguments of an outage.

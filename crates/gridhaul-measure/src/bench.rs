@@ -16,16 +16,16 @@ use crate::network::Sites;
 use crate::protocol::{Protocol, ProtocolError, Publisher, Received, Subscriber};
 
 /// Events between the threads of a run. A full queue delays the generator, whose lateness is in the result.
-const QUEUE: usize = 1 << 16;
+pub(crate) const QUEUE: usize = 1 << 16;
 
 /// Time between the connection and the first message.
-const LEAD: Duration = Duration::from_millis(100);
+pub(crate) const LEAD: Duration = Duration::from_millis(100);
 
 /// Time after the last arrival in which duplicates are still expected.
 const SETTLE: Duration = Duration::from_millis(200);
 
 /// Longest time between two checks of the accounting thread.
-const CHECK: time::Duration = time::Duration::from_millis(20);
+pub(crate) const CHECK: time::Duration = time::Duration::from_millis(20);
 
 /// Settings of a run that do not depend on the protocol.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -110,7 +110,7 @@ pub fn measure(
 }
 
 /// What the threads report.
-enum RunEvent {
+pub(crate) enum RunEvent {
     Sent(u64, Instant),
     Refused(String),
     Generated,
@@ -122,17 +122,17 @@ enum RunEvent {
 }
 
 /// The thread that sends.
-struct Generator<'a> {
-    plan: &'a Plan,
-    clock: Clock,
-    start: Instant,
-    scheduled: &'a AtomicU64,
+pub(crate) struct Generator<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) clock: Clock,
+    pub(crate) start: Instant,
+    pub(crate) scheduled: &'a AtomicU64,
     /// The run was interrupted, or has ended with a fault.
-    stops: [&'a AtomicBool; 2],
+    pub(crate) stops: [&'a AtomicBool; 2],
 }
 
 impl Generator<'_> {
-    fn run(&self, publisher: &mut dyn Publisher, events: &SyncSender<RunEvent>) {
+    pub(crate) fn run(&self, publisher: &mut dyn Publisher, events: &SyncSender<RunEvent>) {
         request_realtime_priority();
         self.plan.processor.into_iter().for_each(pin_to_processor);
         let mut budget = SleepBudget::default();
@@ -166,7 +166,7 @@ fn payload(bytes: usize) -> Vec<u8> {
 }
 
 /// The thread that receives.
-fn receive(
+pub(crate) fn receive(
     subscriber: &mut dyn Subscriber,
     run: u32,
     events: &SyncSender<RunEvent>,

@@ -21,6 +21,7 @@ fn main() -> ExitCode {
         let _ = gridhaul_linux::become_root();
     }
     let done = match &command {
+        Command::Agent(args) => command::agent::run(args),
         Command::Corruption(args) => command::corruption::run(args),
         Command::Efficiency(args) => command::efficiency::run(args),
         Command::Latency(args) => command::latency::run(args),

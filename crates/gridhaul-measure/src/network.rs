@@ -81,6 +81,12 @@ impl<'a> Sites<'a> {
 }
 
 impl Site<'_> {
+    /// An end with this address on the network of this machine, whose other end is another machine.
+    #[must_use]
+    pub const fn at(address: IpAddr) -> Self {
+        Self { address, device: None, node: None }
+    }
+
     /// Runs `work` where its sockets, threads and child processes belong to this end.
     ///
     /// # Errors

@@ -194,9 +194,17 @@ fn frames_pass_the_loopback_device_with_a_vlan_tag() {
 #[test]
 fn help_texts() {
     let desk = tempfile::tempdir().unwrap();
-    for command in
-        ["", "corruption", "efficiency", "latency", "outage", "rate", "reliability", "sync"]
-    {
+    for command in [
+        "",
+        "agent",
+        "corruption",
+        "efficiency",
+        "latency",
+        "outage",
+        "rate",
+        "reliability",
+        "sync",
+    ] {
         let done = run(desk.path(), format!("{command} --help").trim());
         let name = format!("help__measure_{command}_long").replace("__long", "_long");
         insta::assert_snapshot!(name, String::from_utf8(done.stdout).unwrap());

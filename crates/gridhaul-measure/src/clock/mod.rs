@@ -3,12 +3,16 @@
 //! [`segments`] needs no assumption about the delays but that they are positive: its bounds hold for any asymmetry of the path.
 //! The middle of the bounds is the estimate for a symmetric path. The machine has no clock; times are arguments.
 
+mod conversion;
 mod injected;
 mod line;
+mod quality;
 mod segments;
 
+pub use conversion::{LocalTime, RemoteClock};
 pub use injected::InjectedClock;
 pub use line::{Bounds, ClockLine, DRIFT_MAX};
+pub use quality::{ClockQuality, Unsupported};
 pub use segments::{Segment, Synchronisation, segments};
 
 /// The four times of an exchange in nanoseconds, each on the clock of its end.

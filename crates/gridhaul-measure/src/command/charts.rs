@@ -42,18 +42,21 @@ pub(super) fn charts(run: &Run) -> Vec<(&'static str, Chart)> {
 
 /// Cumulative distribution of the latency.
 fn cumulative(run: &Run) -> LineChart {
-    let summary = &run.outcome.summary;
     let series = |name: &str, distribution: &Distribution| {
         let points = distribution.cumulative().map(|(value, share)| (value.as_secs_f64(), share));
         LineSeries::new(name, points).stroke(Stroke::Step)
     };
-    let mut chart = LineChart::new(
+    let chart = LineChart::new(
         title(run),
         Axis::new("latency", "s").log(),
         Axis::new("share of the messages", "").including(0.0),
-    )
-    .with(series("from the schedule", &summary.from_schedule))
-    .with(series("from the send time", &summary.from_send));
+    );
+    // The lateness has a box plot; here it would stretch the axis.
+    let latencies = run
+        .distributions()
+        .into_iter()
+        .filter(|(name, it)| *name != "generator lateness" && it.count() > 0);
+    let mut chart = latencies.fold(chart, |chart, (name, it)| chart.with(series(name, it)));
     if let Some(floor) = run.floor.as_ref().filter(|floor| floor.count() > 0) {
         chart = chart.with(series("floor (null protocol)", floor));
     }
@@ -62,12 +65,7 @@ fn cumulative(run: &Run) -> LineChart {
 
 /// Box plots of the latency, of the lateness of the generator, and of the floor.
 fn boxes(run: &Run) -> BoxPlot {
-    let summary = &run.outcome.summary;
-    let mut groups = vec![
-        ("from the schedule", &summary.from_schedule),
-        ("from the send time", &summary.from_send),
-        ("generator lateness", &summary.lateness),
-    ];
+    let mut groups = run.distributions();
     groups.extend(run.network_alone.as_ref().map(|it| ("network alone", &it.from_send)));
     groups.extend(run.floor.as_ref().map(|floor| ("floor", floor)));
     let names = groups.iter().map(|(name, _)| *name);
@@ -89,10 +87,16 @@ fn over_time(run: &Run) -> LineChart {
         });
         LineSeries::new(name, points).stroke(Stroke::Curve)
     };
+    let (title, latency) = match run.unsupported() {
+        None => ("Latency over time: a gap is a time without an arrival", "latency"),
+        Some(_) => {
+            ("Round-trip time over time: a gap is a time without an arrival", "round-trip time")
+        }
+    };
     let chart = LineChart::new(
-        "Latency over time: a gap is a time without an arrival",
+        title,
         Axis::new("time of the schedule", "s"),
-        Axis::new("latency", "s").log(),
+        Axis::new(latency, "s").log(),
     )
     .with(series("mean", |point| point.mean))
     .with(series("largest", |point| point.max));

@@ -5,16 +5,21 @@ use std::process::ExitCode;
 use gridhaul_measure::method::Distribution;
 use gridhaul_report::TextTable;
 
+use super::remote;
 use super::report::{SHARES, create, judge_and_publish, millis, title};
 use super::run::{Run, execute};
 use super::verdicts::classes;
-use crate::args::RunArgs;
+use crate::args::PathArgs;
 
 /// Measures the latency of messages.
-pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: &PathArgs) -> anyhow::Result<ExitCode> {
+    let PathArgs { run: args, remote: other } = args;
     args.out.as_deref().map_or(Ok(()), create)?;
     classes(args.class.as_deref())?;
-    let run = execute(args, |_| {})?;
+    let run = match other.agent {
+        Some(agent) => remote::execute(args, other, agent)?,
+        None => execute(args, |_| {})?,
+    };
     judge_and_publish(args, "latency", &run, table(&run))
 }
 
@@ -22,11 +27,8 @@ fn table(run: &Run) -> TextTable {
     let summary = &run.outcome.summary;
     let headers =
         ["ms", "messages", "p2", "p25", "p50", "p75", "p98", "p98 at most", "p99.9", "max", "mean"];
-    let mut rows = vec![
-        row("from the schedule", &summary.from_schedule),
-        row("from the send time", &summary.from_send),
-        row("generator lateness", &summary.lateness),
-    ];
+    let measured = run.distributions();
+    let mut rows: Vec<_> = measured.into_iter().map(|(name, it)| row(name, it)).collect();
     rows.extend(run.floor.as_ref().map(|floor| row("floor (null protocol)", floor)));
     let counts = summary.counts;
     let note = format!(

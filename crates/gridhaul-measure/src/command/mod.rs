@@ -1,5 +1,6 @@
 //! The commands.
 
+pub(crate) mod agent;
 mod charts;
 pub(crate) mod corruption;
 pub(crate) mod efficiency;
@@ -10,6 +11,8 @@ mod place;
 mod protocols;
 pub(crate) mod rate;
 pub(crate) mod reliability;
+mod remote;
+mod remote_report;
 mod report;
 pub(crate) mod reserve;
 mod run;

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::charts::charts;
 use super::page::{Section, page};
+use super::remote_report::{remote_notes, two_machines};
 use super::run::{Run, write};
 use super::verdicts::Verdicts;
 use super::{FAULT, INTERRUPTED, NOT_MET};
@@ -101,7 +102,8 @@ pub(super) fn millis(duration: Option<Duration>) -> String {
 /// What limits the result.
 fn notes(run: &Run) -> Vec<String> {
     let outcome = &run.outcome;
-    let mut notes: Vec<_> = findings(&outcome.summary).iter().map(ToString::to_string).collect();
+    let mut notes: Vec<_> = findings(run.checked()).iter().map(ToString::to_string).collect();
+    notes.extend(remote_notes(run));
     let measured = outcome.summary.from_send.count();
     for share in [0.98, 0.999] {
         let needed = messages_needed(share);
@@ -135,6 +137,8 @@ fn json(command: &str, run: &Run) -> Value {
     let gap = summary.longest_gap().map(|[start, end]| {
         json!({ "start_s": start.as_secs_f64(), "duration_s": end.since(start).as_secs_f64() })
     });
+    // An unknown value is null.
+    let is_one_way = run.unsupported().is_none();
     json!({
         "gridhaul": env!("CARGO_PKG_VERSION"),
         "command": command,
@@ -156,23 +160,24 @@ fn json(command: &str, run: &Run) -> Value {
         "unidentified": outcome.arrivals.unidentified,
         "foreign": outcome.arrivals.foreign,
         "loss": proportion(summary.loss()),
-        "latency_from_send": distribution(&summary.from_send),
-        "latency_from_schedule": distribution(&summary.from_schedule),
+        "latency_from_send": is_one_way.then(|| distribution(&summary.from_send)),
+        "latency_from_schedule": is_one_way.then(|| distribution(&summary.from_schedule)),
         "lateness": distribution(&summary.lateness),
         "floor": run.floor.as_ref().map(distribution),
         "reconnections_s": reconnections,
         "longest_gap": gap,
-        "invalid": findings(summary).iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "two_machines": run.remote.as_ref().map(two_machines),
+        "invalid": findings(run.checked()).iter().map(ToString::to_string).collect::<Vec<_>>(),
         "fault": outcome.fault,
     })
 }
 
-fn proportion(proportion: Proportion) -> Value {
+pub(super) fn proportion(proportion: Proportion) -> Value {
     let [low, high] = proportion.bounds(CONFIDENCE);
     json!({ "count": proportion.count, "of": proportion.of, "share": proportion.share(), "low95": low, "high95": high })
 }
 
-fn distribution(distribution: &Distribution) -> Value {
+pub(super) fn distribution(distribution: &Distribution) -> Value {
     let seconds = |duration: Option<Duration>| duration.map(Duration::as_secs_f64);
     let quantile = |share| {
         let quantile = distribution.quantile(share)?;

@@ -7,6 +7,7 @@ use std::time;
 
 use anyhow::Context;
 use gridhaul_measure::bench::{Outcome, Plan, measure};
+use gridhaul_measure::clock::Unsupported;
 use gridhaul_measure::log::MessageLog;
 use gridhaul_measure::method::{Distribution, Message, Schedule, Summary, TimeProfile};
 use gridhaul_measure::network::{Carrier, Sites};
@@ -17,6 +18,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::place::{Interrupt, Place};
 use super::protocols::{sampled_values, settings, start};
+use super::remote::Remote;
 use crate::args::{ProtocolName, RunArgs, SubscriberEnd};
 
 /// A run and its settings.
@@ -42,6 +44,48 @@ pub(super) struct Run {
     pub(super) outages: Vec<[f64; 2]>,
     /// Whether the user ended the run.
     pub(super) interrupted: bool,
+    /// What a run on two machines has in addition.
+    pub(super) remote: Option<Remote>,
+}
+
+impl Run {
+    /// Why latencies are not reported as one-way latencies, if this is so.
+    pub(super) fn unsupported(&self) -> Option<(&Remote, Unsupported)> {
+        let remote = self.remote.as_ref()?;
+        remote.one_way.err().map(|reason| (remote, reason))
+    }
+
+    /// The distributions that the run supports, with their names.
+    pub(super) fn distributions(&self) -> Vec<(&'static str, &Distribution)> {
+        let summary = &self.outcome.summary;
+        let mut rows = match self.unsupported() {
+            None => vec![
+                ("from the schedule", &summary.from_schedule),
+                ("from the send time", &summary.from_send),
+            ],
+            Some((remote, _)) => vec![
+                ("one way, at least", &remote.bounds.from_send),
+                ("one way, at most", &remote.bounds.from_schedule),
+            ],
+        };
+        let returned = self.remote.as_ref().and_then(|remote| remote.round_trip.as_ref());
+        rows.extend(returned.map(|returned| ("round trip", &returned.from_send)));
+        rows.push(("generator lateness", &summary.lateness));
+        rows
+    }
+
+    /// The messages for verdicts: with the clock of another machine, those with the bounds of their latencies.
+    pub(super) fn judged(&self) -> &Summary {
+        self.remote.as_ref().map_or(&self.outcome.summary, |remote| &remote.bounds)
+    }
+
+    /// The messages whose latency is compared with the lateness of the generator.
+    pub(super) fn checked(&self) -> &Summary {
+        let returned = self
+            .unsupported()
+            .map(|(remote, _)| remote.round_trip.as_ref().unwrap_or(&remote.bounds));
+        returned.unwrap_or(&self.outcome.summary)
+    }
 }
 
 /// Rate and number of the messages that measure the floor, in about a second with the warm-up.
@@ -103,7 +147,7 @@ fn network_alone(args: &RunArgs, sites: &Sites<'_>, stop: &AtomicBool) -> anyhow
 }
 
 /// The messages as the arguments request them.
-fn plan(args: &RunArgs) -> Plan {
+pub(super) fn plan(args: &RunArgs) -> Plan {
     Plan {
         schedule: Schedule::new(args.rate, args.messages),
         bytes: args.common.bytes,
@@ -114,7 +158,7 @@ fn plan(args: &RunArgs) -> Plan {
 }
 
 /// The latency of the null protocol, which no result can fall below.
-fn floor(stop: &AtomicBool) -> anyhow::Result<Distribution> {
+pub(super) fn floor(stop: &AtomicBool) -> anyhow::Result<Distribution> {
     let plan = Plan {
         schedule: Schedule::new(FLOOR.0, FLOOR.1),
         bytes: 0,
@@ -135,7 +179,7 @@ fn at_sites(
     let (protocol, broker) = start(&args.common, sites)?;
     let plan = plan(args);
     let settings = settings(&args.common, &*protocol, broker.as_deref());
-    let mut log = open_log(args, protocol.name(), &settings)?;
+    let mut log = open_log(args, "messages", protocol.name(), &settings)?;
     let mut profile = TimeProfile::new(&plan.schedule);
     let mut push = |message: &Message| {
         profile.add(message);
@@ -163,11 +207,14 @@ fn at_sites(
         profile,
         outages: Vec::new(),
         interrupted: false,
+        remote: None,
     })
 }
 
-fn open_log(
+/// Creates the log of the messages in a folder of the results, if results are kept.
+pub(super) fn open_log(
     args: &RunArgs,
+    name: &str,
     protocol: &str,
     settings: &[(String, String)],
 ) -> anyhow::Result<Option<MessageLog>> {
@@ -179,7 +226,7 @@ fn open_log(
     ];
     let run = run.map(|(key, value)| (key.to_owned(), value));
     let properties = run.into_iter().chain(settings.iter().cloned()).collect();
-    Ok(Some(MessageLog::create(&folder.join("messages"), properties)?))
+    Ok(Some(MessageLog::create(&folder.join(name), properties)?))
 }
 
 /// Writes a file of the results.
@@ -187,7 +234,7 @@ pub(super) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-fn progress(args: &RunArgs, messages: u64) -> ProgressBar {
+pub(super) fn progress(args: &RunArgs, messages: u64) -> ProgressBar {
     let target = if args.common.quiet {
         ProgressDrawTarget::hidden()
     } else {

@@ -58,7 +58,7 @@ impl Verdicts {
         let mut judgements = Vec::new();
         for class in classes(class)? {
             for (path, summary) in [
-                (Path::Applications, Some(&run.outcome.summary)),
+                (Path::Applications, Some(run.judged())),
                 (Path::Network, run.network_alone.as_ref()),
             ] {
                 let Some(limit) = class.limit(path) else { continue };

@@ -23,7 +23,8 @@ pub struct Message {
     pub intended: Instant,
     /// Time directly before the message was handed to the protocol; `None` if the protocol refused it.
     pub sent: Option<Instant>,
-    /// Time directly after the first intact copy was read; `None` if none arrived within the horizon.
+    /// Time directly after the first intact copy was read; `None` if none arrived within the horizon, or at a time that is unknown
+    /// next to a step of the other machine's clock.
     pub received: Option<Instant>,
     /// Number of intact copies that arrived.
     pub copies: u32,

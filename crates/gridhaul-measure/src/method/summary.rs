@@ -72,6 +72,7 @@ impl Summary {
         counts.messages += 1;
         match (message.sent, message.received) {
             (None, None) => counts.refused += 1,
+            (_, None) if message.copies > 0 => {}
             (_, None) if message.corrupt_copies > 0 => counts.corrupt += 1,
             (_, None) => counts.lost += 1,
             _ => {}
@@ -174,6 +175,14 @@ mod tests {
         assert_eq!(summary.from_send.count(), 2);
         let [start, end] = summary.longest_gap().unwrap();
         assert_eq!(end.since(start), Duration::from_millis(50));
+    }
+
+    #[test]
+    fn a_message_that_arrived_at_an_unknown_time_is_not_lost() {
+        let mut summary = Summary::new(&Schedule::new(100.0, 5));
+        summary.add(&Message { copies: 1, ..message(0, None) });
+        assert_eq!((summary.missing(), summary.counts.messages), (0, 1));
+        assert_eq!((summary.from_send.count(), summary.lateness.count()), (0, 1));
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod sampled_values;
 mod stream;
 mod udp;
 mod udp_echo;
+mod udp_ends;
 
 use std::fmt;
 

@@ -95,17 +95,41 @@ impl Protocol for Mqtt {
         } else {
             self.client(sites, "publisher", false)?.session
         };
-        let publisher = MqttPublisher {
-            session: publishing,
-            topic: self.topic.clone(),
-            qos: self.qos,
-            queue: self.reconnect.queue,
-        };
+        let publisher = self.sending(publishing);
         Ok(Connected { publisher: Box::new(publisher), subscriber: Box::new(subscriber) })
     }
 }
 
 impl Mqtt {
+    /// The sending end alone, on a machine that does not subscribe.
+    ///
+    /// # Errors
+    /// The broker does not answer, or refuses the client.
+    pub fn publisher(&self, sites: &Sites<'_>) -> Result<Box<dyn Publisher>, ProtocolError> {
+        Ok(Box::new(self.sending(self.client(sites, "publisher", false)?.session)))
+    }
+
+    /// A receiving end alone. `role` is part of the identifier of the client, which no other client of the broker has.
+    ///
+    /// # Errors
+    /// The broker does not answer, or refuses the client.
+    pub fn subscriber(
+        &self,
+        sites: &Sites<'_>,
+        role: &str,
+    ) -> Result<Box<dyn Subscriber>, ProtocolError> {
+        Ok(Box::new(self.client(sites, role, true)?))
+    }
+
+    fn sending(&self, session: Arc<Session>) -> MqttPublisher {
+        MqttPublisher {
+            session,
+            topic: self.topic.clone(),
+            qos: self.qos,
+            queue: self.reconnect.queue,
+        }
+    }
+
     /// Starts a client at its end and waits until it is connected and, if it subscribes, subscribed.
     fn client(
         &self,

@@ -1,0 +1,317 @@
+//! A run on two machines: one thread sends on schedule, one receives what comes back, one exchanges times with the agent, and the
+//! calling thread accounts for the messages.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::thread;
+use std::time;
+
+use gridhaul_linux::Clock;
+use gridhaul_scenario::units::{Duration, Instant};
+
+use super::accounting::{Accounting, Converted, Quality};
+use super::controller::{ControlEvent, Controller};
+use super::message::{ReceiverProtocol, ReceiverSpec, Started};
+use super::receiver::mqtt;
+use crate::bench::{CHECK, Generator, LEAD, Outcome, Plan, QUEUE, RunEvent, receive};
+use crate::broker::{BrokerAddress, Credentials};
+use crate::clock::{ClockQuality, RemoteClock};
+use crate::log::LogError;
+use crate::method::{Message, Summary};
+use crate::network::Sites;
+use crate::protocol::{Mqtt, Protocol, ProtocolError, Publisher, ReconnectPolicy, Subscriber, Udp};
+
+/// Time between two exchanges.
+const INTERVAL: Duration = Duration::from_millis(50);
+
+/// Exchanges before the first message.
+const FIRST_EXCHANGES: usize = 20;
+
+/// Longest time for them.
+const FIRST_EXCHANGES_WITHIN: time::Duration = time::Duration::from_secs(20);
+
+/// Events of the control channel that wait for the calling thread.
+const CONTROL_QUEUE: usize = 1 << 12;
+
+/// The ends of a run on this machine.
+#[derive(Debug)]
+pub struct Ends {
+    /// The end that sends.
+    pub publisher: Box<dyn Publisher>,
+    /// The end that receives what comes back; `None` if nothing does.
+    pub returns: Option<Box<dyn Subscriber>>,
+    /// Name of the protocol.
+    pub protocol: &'static str,
+    /// Every setting of the protocol that influences the result.
+    pub settings: Vec<(&'static str, String)>,
+}
+
+/// Where the rows of a run are written when they are known.
+pub struct RemoteLogs<'a> {
+    /// Messages to the agent, with the estimated times of arrival.
+    pub one_way: &'a mut dyn FnMut(&Message) -> Result<(), LogError>,
+    /// Messages that came back.
+    pub round_trip: &'a mut dyn FnMut(&Message) -> Result<(), LogError>,
+}
+
+/// Result of a run on two machines.
+#[derive(Debug)]
+pub struct RemoteOutcome {
+    /// Counts of the messages to the agent, and latencies from the estimated times of arrival.
+    pub outcome: Outcome,
+    /// The same messages: latencies from the schedule to the latest and from the send time to the earliest times of arrival that the
+    /// exchanges permit.
+    pub bounds: Summary,
+    /// Messages that came back; `None` if the other end does not send them back.
+    pub round_trip: Option<Summary>,
+    /// What the exchanges show; `None` of no exchange.
+    pub clock: Option<ClockQuality>,
+    /// Messages that were sent and whose fate is unknown, because the agent is gone.
+    pub unknown_fate: u64,
+}
+
+/// Connects the ends of this machine to a receiver that an agent has started. `is_returned` if messages are to come back;
+/// `reconnect` is the behaviour of this machine without a connection.
+///
+/// # Errors
+/// A socket cannot be opened, or the broker refuses a client.
+pub fn connect_ends(
+    spec: &ReceiverSpec,
+    started: &Started,
+    clock: Clock,
+    (is_returned, reconnect): (bool, ReconnectPolicy),
+) -> Result<Ends, ProtocolError> {
+    match &spec.protocol {
+        ReceiverProtocol::Udp { .. } => {
+            let (publisher, returns) = Udp.sender(started.address, clock)?;
+            let returns = is_returned.then_some(returns);
+            Ok(Ends { publisher, returns, protocol: Udp.name(), settings: Udp.settings() })
+        }
+        ReceiverProtocol::Mqtt(mqtt_spec) => {
+            let named = mqtt_spec.broker.as_ref().and_then(|broker| broker.credentials.clone());
+            let credentials = named.map(|(user, password)| Credentials { user, password });
+            let broker = BrokerAddress { address: started.address, credentials };
+            let client = Mqtt { reconnect, ..mqtt(mqtt_spec, broker) };
+            let sites = Sites { clock, ..Sites::loopback() };
+            let returns = is_returned.then(|| client.subscriber(&sites, "returns")).transpose()?;
+            let publisher = client.publisher(&sites)?;
+            Ok(Ends { publisher, returns, protocol: client.name(), settings: client.settings() })
+        }
+    }
+}
+
+/// Sends the messages of a plan to a receiver at an agent. `observe` is called with the number of messages that the schedule has
+/// reached. The run ends early when `stop` becomes `true`, or when the agent is gone: rows until then are written, and the
+/// outcome has a fault.
+pub fn measure_with_agent(
+    plan: &Plan,
+    (controller, ends): (Controller, Ends),
+    clock: Clock,
+    logs: RemoteLogs<'_>,
+    observe: &dyn Fn(u64),
+    stop: &AtomicBool,
+) -> RemoteOutcome {
+    let (control, replies) = sync_channel(CONTROL_QUEUE);
+    let (events, queue) = sync_channel(QUEUE);
+    let (done, scheduled) = (AtomicBool::new(false), AtomicU64::new(0));
+    // Both ends live until the last message has arrived.
+    let Ends { mut publisher, mut returns, .. } = ends;
+    let (publisher, returns) = (&mut *publisher, returns.as_deref_mut());
+    let is_returned = returns.is_some();
+    thread::scope(|scope| {
+        let (done, scheduled) = (&done, &scheduled);
+        let quick = FIRST_EXCHANGES as u64;
+        scope.spawn(move || controller.run(clock, (INTERVAL, quick), &control, done));
+        let (remote, fault) = first_exchanges(&replies);
+        let start = clock.now() + LEAD;
+        let target = (plan.schedule, plan.horizon);
+        let accounting = Accounting::new(target, start, remote, is_returned);
+        let mut run = Run::new((plan, clock, start), accounting, is_returned, (logs, fault));
+        if run.fault.is_none() {
+            let departures = events.clone();
+            let stops = [stop, done];
+            scope.spawn(move || {
+                let generator = Generator { plan, clock, start, scheduled, stops };
+                generator.run(publisher, &departures);
+            });
+            if let Some(returns) = returns {
+                scope.spawn(move || receive(returns, plan.run, &events, done));
+            }
+            run.account(&queue, &replies, scheduled, observe);
+        }
+        done.store(true, Ordering::Relaxed);
+        // The threads do not block on queues without a reader.
+        drop((queue, replies));
+        run.finish(scheduled.load(Ordering::Relaxed), stop)
+    })
+}
+
+/// The exchanges before the first message, or why there are none.
+fn first_exchanges(replies: &Receiver<ControlEvent>) -> (RemoteClock, Option<String>) {
+    let mut clock = RemoteClock::default();
+    while clock.exchanges().len() < FIRST_EXCHANGES {
+        match replies.recv_timeout(FIRST_EXCHANGES_WITHIN) {
+            Ok(ControlEvent::Exchange(exchange)) => clock.push(exchange),
+            Ok(ControlEvent::Report(_)) => {}
+            Ok(ControlEvent::Lost(reason)) => return (clock, Some(reason)),
+            Err(_) => return (clock, Some("the agent does not answer".into())),
+        }
+    }
+    (clock, None)
+}
+
+/// The calling thread.
+struct Run<'a> {
+    clock: Clock,
+    start: Instant,
+    accounting: Accounting,
+    logs: RemoteLogs<'a>,
+    estimate: Summary,
+    earliest: Summary,
+    latest: Summary,
+    round_trip: Option<Summary>,
+    generated: bool,
+    fault: Option<String>,
+    refusal: Option<String>,
+}
+
+impl<'a> Run<'a> {
+    fn new(
+        (plan, clock, start): (&Plan, Clock, Instant),
+        accounting: Accounting,
+        is_returned: bool,
+        (logs, fault): (RemoteLogs<'a>, Option<String>),
+    ) -> Self {
+        let empty = || Summary::new(&plan.schedule);
+        Self {
+            clock,
+            start,
+            accounting,
+            logs,
+            estimate: empty(),
+            earliest: empty(),
+            latest: empty(),
+            round_trip: is_returned.then(empty),
+            generated: false,
+            fault,
+            refusal: None,
+        }
+    }
+
+    fn account(
+        &mut self,
+        queue: &Receiver<RunEvent>,
+        replies: &Receiver<ControlEvent>,
+        scheduled: &AtomicU64,
+        observe: &dyn Fn(u64),
+    ) {
+        loop {
+            match queue.recv_timeout(CHECK) {
+                Ok(event) => self.handle(event),
+                Err(RecvTimeoutError::Timeout) => {}
+                // The generator is over and nothing comes back: reports are still awaited.
+                Err(RecvTimeoutError::Disconnected) => self.await_reply(replies),
+            }
+            queue.try_iter().take(QUEUE).for_each(|event| self.handle(event));
+            replies.try_iter().take(CONTROL_QUEUE).for_each(|event| self.handle_control(event));
+            while let Some(message) = self.accounting.poll_one_way() {
+                self.add(&message);
+            }
+            while let Some(message) = self.accounting.poll_round_trip() {
+                self.add_round_trip(&message);
+            }
+            let sent = scheduled.load(Ordering::Relaxed);
+            observe(sent);
+            if self.fault.is_some() || self.generated && self.accounting.is_complete(sent) {
+                break;
+            }
+        }
+    }
+
+    fn await_reply(&mut self, replies: &Receiver<ControlEvent>) {
+        if let Ok(event) = replies.recv_timeout(CHECK) {
+            self.handle_control(event);
+        }
+    }
+
+    fn handle(&mut self, event: RunEvent) {
+        match event {
+            RunEvent::Sent(sequence, at) => self.accounting.handle_sent(sequence, at),
+            RunEvent::Refused(reason) => self.refusal = Some(reason),
+            RunEvent::Generated => self.generated = true,
+            RunEvent::Arrived(sequence, at) => self.accounting.handle_returned(sequence, at),
+            RunEvent::Corrupt(sequence) => {
+                self.accounting.returns().into_iter().for_each(|it| it.handle_corrupt(sequence));
+            }
+            RunEvent::Foreign => {
+                self.accounting.returns().into_iter().for_each(|it| it.handle_foreign());
+            }
+            RunEvent::Reconnected(at) => self.accounting.handle_reconnection(at),
+            RunEvent::Failed(error) => {
+                self.fault.get_or_insert_with(|| error.to_string());
+            }
+        }
+    }
+
+    fn handle_control(&mut self, event: ControlEvent) {
+        match event {
+            ControlEvent::Exchange(exchange) => self.accounting.handle_exchange(exchange),
+            ControlEvent::Report(report) => {
+                self.accounting.handle_report(&report, self.clock.now());
+            }
+            ControlEvent::Lost(reason) => {
+                self.fault.get_or_insert(reason);
+            }
+        }
+    }
+
+    /// Adds a message to the summaries and the log. When the log fails, the run ends; the summaries stay complete.
+    fn add(&mut self, message: &Converted) {
+        self.estimate.add(&message.estimate);
+        self.earliest.add(&message.earliest);
+        self.latest.add(&message.latest);
+        if let Err(error) = (self.logs.one_way)(&message.estimate) {
+            self.fault.get_or_insert_with(|| error.to_string());
+        }
+    }
+
+    fn add_round_trip(&mut self, message: &Message) {
+        self.round_trip.iter_mut().for_each(|summary| summary.add(message));
+        if let Err(error) = (self.logs.round_trip)(message) {
+            self.fault.get_or_insert_with(|| error.to_string());
+        }
+    }
+
+    fn finish(mut self, sent: u64, stop: &AtomicBool) -> RemoteOutcome {
+        if self.fault.is_none() {
+            self.accounting.finish(sent);
+            while let Some(message) = self.accounting.poll_round_trip_rest(sent) {
+                self.add_round_trip(&message);
+            }
+        }
+        while let Some(message) = self.accounting.poll_rest() {
+            self.add(&message);
+        }
+        if self.fault.is_none() && stop.load(Ordering::Relaxed) {
+            self.fault = Some("interrupted".into());
+        }
+        let Quality { error, unknown, impossible } = self.accounting.quality();
+        let clock = ClockQuality::new(self.accounting.exchanges(), error, [unknown, impossible]);
+        let mut bounds = self.latest;
+        bounds.from_send = self.earliest.from_send;
+        RemoteOutcome {
+            outcome: Outcome {
+                summary: self.estimate,
+                start: self.start,
+                arrivals: self.accounting.arrivals(),
+                reconnections: self.accounting.reconnections().to_vec(),
+                fault: self.fault,
+                refusal: self.refusal,
+            },
+            bounds,
+            round_trip: self.round_trip,
+            clock,
+            unknown_fate: sent.saturating_sub(self.accounting.closed()),
+        }
+    }
+}

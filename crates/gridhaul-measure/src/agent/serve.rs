@@ -1,0 +1,207 @@
+//! An agent: listens, authenticates controllers, and runs one receiver at a time.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time;
+
+use gridhaul_linux::request_realtime_priority;
+use rustls::ServerConfig;
+use socket2::SockRef;
+use thiserror::Error;
+
+use super::channel::{Channel, server_config};
+use super::receiver::{AgentClock, Receiver, plain_ip};
+use super::secret::{AgentKey, Fingerprint, SecretError, Token};
+use super::session::{Action, Session};
+
+/// Connections at the same time; further ones are closed.
+const CONNECTIONS: usize = 8;
+
+/// Longest time between two checks of deadlines and of the end of the program.
+const CHECK: time::Duration = time::Duration::from_millis(100);
+
+/// Time after a wrong token before the reply: it limits how many tokens can be tried.
+const WRONG_TOKEN_DELAY: time::Duration = time::Duration::from_secs(1);
+
+/// Bytes of a read.
+const READ: usize = 16 * 1024;
+
+/// Why an agent cannot start.
+#[derive(Debug, Error)]
+pub enum AgentError {
+    /// The address cannot be used.
+    #[error(
+        "--listen: cannot listen at {address}: {source}\n  help: choose an address of this machine and a free port"
+    )]
+    Listen {
+        /// Address.
+        address: SocketAddr,
+        /// Cause.
+        source: io::Error,
+    },
+    /// The key cannot be used.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+}
+
+/// An agent that listens.
+#[derive(Debug)]
+pub struct Agent {
+    listener: TcpListener,
+    tls: Arc<ServerConfig>,
+    fingerprint: Fingerprint,
+    token: Token,
+    clock: AgentClock,
+    /// Whether a controller has the agent.
+    busy: AtomicBool,
+    connections: AtomicUsize,
+}
+
+impl Agent {
+    /// Listens at an address; port 0 stands for a free one.
+    ///
+    /// # Errors
+    /// The address or the key cannot be used.
+    pub fn bind(
+        address: SocketAddr,
+        token: Token,
+        key: &AgentKey,
+        clock: AgentClock,
+    ) -> Result<Self, AgentError> {
+        let listen = |source| AgentError::Listen { address, source };
+        let listener = TcpListener::bind(address).map_err(listen)?;
+        // The timeout of reads holds for `accept` as well (socket(7)).
+        SockRef::from(&listener).set_read_timeout(Some(CHECK)).map_err(listen)?;
+        let (tls, fingerprint) = server_config(key)?;
+        let (busy, connections) = (AtomicBool::new(false), AtomicUsize::new(0));
+        Ok(Self { listener, tls, fingerprint, token, clock, busy, connections })
+    }
+
+    /// Address at which the agent listens.
+    ///
+    /// # Errors
+    /// The kernel does not report the address.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Fingerprint of the key, for controllers.
+    #[must_use]
+    pub const fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
+    }
+
+    /// Serves controllers until `stop` becomes `true`. `log` receives a line for each event.
+    pub fn run(&self, stop: &AtomicBool, log: &(dyn Fn(&str) + Sync)) {
+        thread::scope(|scope| {
+            while !stop.load(Ordering::Relaxed) {
+                // Without a connection, or after an error of one that has gone, the next one is awaited.
+                let Ok((socket, peer)) = self.listener.accept() else { continue };
+                if self.connections.fetch_add(1, Ordering::Relaxed) >= CONNECTIONS {
+                    self.connections.fetch_sub(1, Ordering::Relaxed);
+                    log(&format!("{peer}: refused, {CONNECTIONS} connections are open"));
+                    continue;
+                }
+                scope.spawn(move || {
+                    let done = self.serve(socket, stop, &|text| log(&format!("{peer}: {text}")));
+                    if let Err(error) = done {
+                        log(&format!("{peer}: {error}"));
+                    }
+                    self.connections.fetch_sub(1, Ordering::Relaxed);
+                });
+            }
+        });
+    }
+
+    /// Serves a connection until its end.
+    fn serve(&self, socket: TcpStream, stop: &AtomicBool, log: &dyn Fn(&str)) -> io::Result<()> {
+        let local = plain_ip(socket.local_addr()?);
+        let mut channel = Channel::server(socket, &self.tls)?;
+        let clock = self.clock.clock;
+        let mut session = Session::new(clock.now());
+        // Both are dropped in this order: the receiver ends before the agent is free again.
+        let mut slot = None;
+        let mut receiver = None;
+        let (mut buffer, mut output) = (vec![0; READ], Vec::new());
+        while !session.is_over() && !stop.load(Ordering::Relaxed) {
+            send(&mut channel, &mut session, &mut output)?;
+            let read = channel.read(CHECK, &mut buffer)?;
+            let received = self.clock.read();
+            match read {
+                Some(length) => session.handle_input(&buffer[..length], clock.now()),
+                None => session.handle_time(clock.now()),
+            }
+            while let Some(action) = session.poll_action() {
+                match action {
+                    Action::Authenticate(token) => {
+                        let result = self.authenticate(&token, &mut slot);
+                        log(result
+                            .as_ref()
+                            .map_or_else(|reason| reason.as_str(), |()| "connected"));
+                        session.handle_authenticated(result, clock.now());
+                    }
+                    Action::Start(spec) => {
+                        let started = Receiver::start(&spec, local, clock);
+                        let started = started.map(|(started, reply)| {
+                            receiver = Some(started);
+                            // Answers are sent without waiting for programs of this machine.
+                            request_realtime_priority();
+                            reply
+                        });
+                        session.handle_started(started, clock.now());
+                    }
+                    Action::Exchange(number) => {
+                        session.handle_times(number, received, self.clock.read());
+                        // The answer leaves before the report is made.
+                        send(&mut channel, &mut session, &mut output)?;
+                        let report = receiver.as_ref().map(|it| it.report(number, &self.clock));
+                        match report {
+                            Some(Ok(report)) => session.handle_report(report),
+                            Some(Err(reason)) => session.fail(reason),
+                            None => session.fail("there is no receiver".into()),
+                        }
+                    }
+                }
+            }
+        }
+        send(&mut channel, &mut session, &mut output)?;
+        channel.close();
+        drop((receiver, slot));
+        log("disconnected");
+        Ok(())
+    }
+
+    /// Compares a token, and takes the agent if it is free.
+    #[expect(clippy::disallowed_methods, reason = "a wrong token is answered late on purpose")]
+    fn authenticate<'a>(&'a self, token: &str, slot: &mut Option<Slot<'a>>) -> Result<(), String> {
+        if !self.token.is_equal(token) {
+            thread::sleep(WRONG_TOKEN_DELAY);
+            return Err("the token is wrong".into());
+        }
+        if self.busy.swap(true, Ordering::Relaxed) {
+            return Err("the agent is busy with a run of another controller".into());
+        }
+        *slot = Some(Slot(&self.busy));
+        Ok(())
+    }
+}
+
+/// The right to use the agent, which ends when this value is dropped.
+#[derive(Debug)]
+struct Slot<'a>(&'a AtomicBool);
+
+impl Drop for Slot<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
+fn send(channel: &mut Channel, session: &mut Session, output: &mut Vec<u8>) -> io::Result<()> {
+    session.poll_output(output);
+    let sent = channel.write(output);
+    output.clear();
+    sent
+}

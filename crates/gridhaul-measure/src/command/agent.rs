@@ -1,0 +1,30 @@
+//! `gridhaul measure agent`.
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use gridhaul_linux::Clock;
+use gridhaul_measure::agent::{Agent, AgentClock, AgentKey, Token};
+use gridhaul_scenario::units::Duration;
+
+use super::place::Interrupt;
+use crate::args::AgentArgs;
+use crate::terminal::{print, say};
+
+/// Serves controllers until the program is interrupted.
+pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<ExitCode> {
+    let interrupt = Interrupt::new()?;
+    let token = Token::read(args.token_file.as_deref())?;
+    let key = args.key.as_deref().map_or_else(AgentKey::generate, AgentKey::read)?;
+    let clock = AgentClock { clock: Clock::starts_in(Duration::ZERO), injected: None };
+    let agent = Agent::bind(args.listen, token, &key, clock)?;
+    let address = agent.address().context("reading the address of the control channel")?;
+    // Both values are arguments of the controller.
+    print(&format!("--agent {address} --fingerprint {}\n", agent.fingerprint()))?;
+    agent.run(interrupt.flag(), &|line| {
+        if !args.quiet {
+            say(format_args!("{line}"));
+        }
+    });
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,188 @@
+//! A run on two machines, as the arguments request it.
+
+use std::net::SocketAddr;
+
+use anyhow::{Context, bail};
+use gridhaul_linux::Clock;
+use gridhaul_measure::agent::message::{
+    BrokerSpec, MqttSpec, ReceiverProtocol, ReceiverSpec, Started,
+};
+use gridhaul_measure::agent::{
+    AgentAddress, Controller, Ends, RemoteLogs, RemoteOutcome, Token, connect_ends,
+    measure_with_agent, random_run,
+};
+use gridhaul_measure::bench::Plan;
+use gridhaul_measure::clock::{ClockQuality, Unsupported};
+use gridhaul_measure::log::MessageLog;
+use gridhaul_measure::method::{Message, Summary, TimeProfile};
+use gridhaul_scenario::units::Duration;
+
+use super::place::Interrupt;
+use super::run::{Run, floor, open_log, plan, progress};
+use crate::args::{ProtocolName, RemoteArgs, RunArgs};
+
+/// What a run on two machines has in addition.
+#[derive(Debug)]
+pub(super) struct Remote {
+    /// Latencies from the send time to the earliest, and from the schedule to the latest times of arrival.
+    pub(super) bounds: Summary,
+    /// Messages that came back.
+    pub(super) round_trip: Option<Summary>,
+    /// Quality of the times of arrival.
+    pub(super) clock: Option<ClockQuality>,
+    /// Whether one-way latencies are reported.
+    pub(super) one_way: Result<(), Unsupported>,
+    /// Messages of unknown fate, because the agent is gone.
+    pub(super) unknown_fate: u64,
+}
+
+/// The rows of a run as they are written.
+struct Logs {
+    messages: Option<MessageLog>,
+    round_trips: Option<MessageLog>,
+}
+
+/// Measures with an agent.
+///
+/// # Errors
+/// Invalid input, or an agent that cannot be used.
+pub(super) fn execute(
+    args: &RunArgs,
+    remote: &RemoteArgs,
+    agent: SocketAddr,
+) -> anyhow::Result<Run> {
+    let interrupt = Interrupt::new()?;
+    let plan = Plan { run: random_run()?, ..plan(args) };
+    let spec = spec(args, remote, plan.run)?;
+    let fingerprint = remote.fingerprint.context("--agent needs --fingerprint")?;
+    let token = Token::read(remote.token_file.as_deref())?;
+    let mut controller = Controller::connect(&AgentAddress { address: agent, fingerprint, token })?;
+    let floor = if args.no_floor { None } else { Some(floor(interrupt.flag())?) };
+    let started = controller.start(&spec)?;
+    let clock = Clock::starts_in(Duration::ZERO);
+    let policy = (!remote.no_echo, args.common.connection.reconnect());
+    let ends = connect_ends(&spec, &started, clock, policy)?;
+    let settings = settings(args, remote, (agent, &started), &ends);
+    let protocol = ends.protocol;
+    let mut logs = Logs {
+        messages: open_log(args, "messages", protocol, &settings)?,
+        round_trips: if remote.no_echo {
+            None
+        } else {
+            open_log(args, "round_trips", protocol, &settings)?
+        },
+    };
+    let mut profiles = [0; 2].map(|_| TimeProfile::new(&plan.schedule));
+    let bar = progress(args, plan.schedule.total());
+    let mut measured = {
+        let [one_way, round_trip] = &mut profiles;
+        let mut push_one_way = |message: &Message| {
+            one_way.add(message);
+            logs.messages.as_mut().map_or(Ok(()), |log| log.push(message))
+        };
+        let mut push_round_trip = |message: &Message| {
+            round_trip.add(message);
+            logs.round_trips.as_mut().map_or(Ok(()), |log| log.push(message))
+        };
+        let logs = RemoteLogs { one_way: &mut push_one_way, round_trip: &mut push_round_trip };
+        let observe = |sent| bar.set_position(sent);
+        measure_with_agent(&plan, (controller, ends), clock, logs, &observe, interrupt.flag())
+    };
+    bar.finish_and_clear();
+    for log in [&mut logs.messages, &mut logs.round_trips].into_iter().flatten() {
+        if let Err(error) = log.flush() {
+            measured.outcome.fault.get_or_insert(error.to_string());
+        }
+    }
+    let network = format!("to the agent at {agent}");
+    let run = (protocol, settings, network, plan);
+    let mut run = with_remote(run, measured, profiles);
+    run.floor = floor;
+    run.interrupted = interrupt.is_set();
+    Ok(run)
+}
+
+/// The result, whose one-way latencies are reported if the clock error supports them.
+fn with_remote(
+    (protocol, settings, network, plan): (&'static str, Vec<(String, String)>, String, Plan),
+    measured: RemoteOutcome,
+    [one_way_profile, round_trip_profile]: [TimeProfile; 2],
+) -> Run {
+    let RemoteOutcome { outcome, bounds, round_trip, clock, unknown_fate } = measured;
+    let median = outcome.summary.from_send.quantile(0.5).map(|it| it.value);
+    let one_way =
+        clock.as_ref().map_or(Err(Unsupported::NoTimes), |clock| clock.supports_one_way(median));
+    let profile = if one_way.is_ok() { one_way_profile } else { round_trip_profile };
+    Run {
+        protocol,
+        settings,
+        network,
+        plan,
+        outcome,
+        floor: None,
+        network_alone: None,
+        profile,
+        outages: Vec::new(),
+        interrupted: false,
+        remote: Some(Remote { bounds, round_trip, clock, one_way, unknown_fate }),
+    }
+}
+
+/// The receiver that the arguments request.
+fn spec(args: &RunArgs, remote: &RemoteArgs, run: u32) -> anyhow::Result<ReceiverSpec> {
+    let connection = &args.common.connection;
+    let version = match args.common.protocol {
+        ProtocolName::Mqtt => 3,
+        ProtocolName::Mqtt5 => 5,
+        ProtocolName::Udp => {
+            let protocol = ReceiverProtocol::Udp { echo: !remote.no_echo };
+            return Ok(ReceiverSpec { run, address: remote.agent_address, protocol });
+        }
+        _ => bail!(
+            "--agent: the protocol is not available on two machines\n  help: choose from: udp, mqtt, mqtt5"
+        ),
+    };
+    let broker = connection.broker.as_ref().map(|broker| BrokerSpec {
+        address: broker.address,
+        credentials: broker.credentials.clone().map(|it| (it.user, it.password)),
+    });
+    let protocol = ReceiverProtocol::Mqtt(MqttSpec {
+        version,
+        qos: connection.qos,
+        topic: format!("gridhaul-{run}"),
+        nodelay: connection.client_nodelay(),
+        keep_alive_ms: connection.keep_alive.as_nanos() / 1_000_000,
+        broker,
+        broker_nodelay: connection.broker_nodelay(),
+    });
+    let spec = ReceiverSpec { run, address: remote.agent_address, protocol };
+    spec.check().map_err(anyhow::Error::msg)?;
+    Ok(spec)
+}
+
+/// Every setting that influences the result.
+fn settings(
+    args: &RunArgs,
+    remote: &RemoteArgs,
+    (agent, started): (SocketAddr, &Started),
+    ends: &Ends,
+) -> Vec<(String, String)> {
+    let mut settings = ends.settings.clone();
+    if ends.protocol.starts_with("mqtt") {
+        let nodelay = args.common.connection.broker_nodelay().to_string();
+        let (program, nodelay) = match &started.broker {
+            Some(program) => (program.clone(), nodelay),
+            // The setting of a broker that another program has started is unknown.
+            None => ("given".into(), "unknown".into()),
+        };
+        settings.extend([("broker_program", program), ("broker_nodelay", nodelay)]);
+    }
+    settings.extend([
+        ("agent", agent.to_string()),
+        ("receiver", started.address.to_string()),
+        ("echo", (!remote.no_echo).to_string()),
+        // Times in the log that the agent has read are converted to the clock of this machine.
+        ("received_ns", "estimate".into()),
+    ]);
+    settings.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+}

@@ -1,0 +1,127 @@
+//! Both ends of UDP on two machines: datagrams to the other machine, which may send them back.
+
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+
+use gridhaul_linux::Clock;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::udp::{DATAGRAM_MAX, Udp, UdpPublisher, UdpSubscriber, open};
+use super::{ProtocolError, Publisher, RECEIVE_WAIT, Received, Subscriber};
+use crate::method::Header;
+use crate::network::Site;
+
+/// Receiving end on the other machine, and its address.
+type Receiver = (Box<dyn Subscriber>, SocketAddr);
+
+/// Sending end, and the end that receives what is sent back.
+type Sender = (Box<dyn Publisher>, Box<dyn Subscriber>);
+
+impl Udp {
+    /// The receiving end. With `echo`, it sends each intact message of this run back to its sender: as many bytes as have
+    /// arrived, so that forged addresses gain nothing.
+    ///
+    /// # Errors
+    /// The socket cannot be opened at this address.
+    pub fn receiver(
+        self,
+        address: IpAddr,
+        clock: Clock,
+        echo: Option<u32>,
+    ) -> Result<Receiver, ProtocolError> {
+        let subscriber = UdpSubscriber::new(open(&Site::at(address))?, clock)?;
+        let local = subscriber.socket().local_addr();
+        let local = local.map_err(ProtocolError::socket("reading an address"))?;
+        Ok(match echo {
+            None => (Box::new(subscriber), local),
+            Some(run) => {
+                let reflector = Reflector { socket: clone(subscriber.socket())?, clock, run };
+                (Box::new(reflector), local)
+            }
+        })
+    }
+
+    /// The sending end, to a receiver on another machine.
+    ///
+    /// # Errors
+    /// The socket cannot be opened, or there is no route to the receiver.
+    pub fn sender(self, receiver: SocketAddr, clock: Clock) -> Result<Sender, ProtocolError> {
+        let any: IpAddr = match receiver {
+            SocketAddr::V4(_) => std::net::Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => std::net::Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let socket = open(&Site::at(any))?;
+        let returns = Returns { socket: clone(&socket)?, clock };
+        Ok((Box::new(UdpPublisher::new(socket, receiver)?), Box::new(returns)))
+    }
+}
+
+fn clone(socket: &UdpSocket) -> Result<UdpSocket, ProtocolError> {
+    socket.try_clone().map_err(ProtocolError::socket("sharing a socket"))
+}
+
+/// Receives, and sends intact messages back.
+#[derive(Debug)]
+struct Reflector {
+    socket: UdpSocket,
+    clock: Clock,
+    run: u32,
+}
+
+impl Subscriber for Reflector {
+    fn receive(&mut self, message: &mut Vec<u8>) -> Result<Received, ProtocolError> {
+        message.resize(DATAGRAM_MAX, 0);
+        match self.socket.recv_from(message) {
+            Ok((length, sender)) => {
+                let at = self.clock.now();
+                message.truncate(length);
+                if Header::read(message, self.run).is_ok() {
+                    // A datagram that cannot be sent counts as lost on its return.
+                    let _ = self.socket.send_to(message, sender);
+                }
+                Ok(Received::Message(at))
+            }
+            Err(error) => nothing(error),
+        }
+    }
+}
+
+/// Receives from the socket of a publisher, which does not block.
+#[derive(Debug)]
+struct Returns {
+    socket: UdpSocket,
+    clock: Clock,
+}
+
+impl Subscriber for Returns {
+    fn receive(&mut self, message: &mut Vec<u8>) -> Result<Received, ProtocolError> {
+        // The buffer is ready before the wait, so that its preparation is no part of the latency.
+        message.resize(DATAGRAM_MAX, 0);
+        let wait = Timespec { tv_sec: 0, tv_nsec: RECEIVE_WAIT.as_nanos() as i64 };
+        let mut ready = [PollFd::new(&self.socket, PollFlags::IN)];
+        if let Err(error) = poll(&mut ready, Some(&wait)) {
+            return nothing(error.into());
+        }
+        match self.socket.recv(message) {
+            Ok(length) => {
+                let at = self.clock.now();
+                message.truncate(length);
+                Ok(Received::Message(at))
+            }
+            Err(error) => nothing(error),
+        }
+    }
+}
+
+/// An error after which a socket of UDP still receives: nothing has arrived, or an ICMP message reports a closed port.
+fn nothing(error: io::Error) -> Result<Received, ProtocolError> {
+    match error.kind() {
+        ErrorKind::WouldBlock
+        | ErrorKind::TimedOut
+        | ErrorKind::Interrupted
+        | ErrorKind::ConnectionRefused
+        | ErrorKind::HostUnreachable
+        | ErrorKind::NetworkUnreachable => Ok(Received::Nothing),
+        _ => Err(ProtocolError::socket("receiving a datagram")(error)),
+    }
+}

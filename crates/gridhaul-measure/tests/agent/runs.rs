@@ -1,0 +1,93 @@
+//! Complete runs, and runs whose agent goes away.
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use std::thread;
+use std::time;
+
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use serde_json::Value;
+
+use crate::{Agent, await_folder, error, turn};
+
+fn rows(folder: &Path) -> i64 {
+    let parts = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let rows = |path| {
+        let part = SerializedFileReader::new(fs::File::open(path).unwrap()).unwrap();
+        part.metadata().file_metadata().num_rows()
+    };
+    parts.map(rows).sum()
+}
+
+#[test]
+fn messages_pass_to_the_agent_and_back() {
+    let _turn = turn();
+    let agent = Agent::start();
+    let done = agent.run("latency udp --rate 500 --messages 1000 --json --out results");
+    assert!(done.status.success(), "{}", error(&done));
+    let summary: Value = serde_json::from_slice(&done.stdout).unwrap();
+    assert_eq!((&summary["messages"], &summary["lost"]), (&1_000.into(), &0.into()), "{summary}");
+    let both = &summary["two_machines"];
+    assert_eq!(both["round_trip"]["messages"], 1_000);
+    assert!(both["clock"]["exchanges"].as_u64().unwrap() >= 50, "{both}");
+    let quantile = |value: &Value| value["quantiles"][2]["value_s"].as_f64().unwrap();
+    let [low, high, both_ways] =
+        ["latency_from_send_at_least", "latency_from_schedule_at_most", "round_trip"]
+            .map(|key| quantile(&both[key]));
+    assert!(low <= high && low <= both_ways, "{low} {high} {both_ways}");
+    // Whether one-way latencies are reported depends on the machine; the answer says so in either case.
+    assert_eq!(both["one_way"].as_bool().unwrap(), !summary["latency_from_send"].is_null());
+    assert_eq!(both["reason"].is_null(), both["one_way"].as_bool().unwrap());
+    for log in ["messages", "round_trips"] {
+        assert_eq!(rows(&agent.desk.path().join("results").join(log)), 1_500, "{log}");
+    }
+    // The agent serves the next controller.
+    let done = agent.run("reliability udp --rate 500 --messages 200 --no-echo");
+    assert!(done.status.success(), "{}", error(&done));
+    let text = String::from_utf8(done.stdout).unwrap();
+    assert!(text.contains("clock of the agent") && !text.contains("come back"), "{text}");
+}
+
+#[test]
+fn a_broker_at_the_agent_serves_both_ends() {
+    if !Path::new("/usr/sbin/mosquitto").is_file() {
+        assert!(std::env::var_os("GRIDHAUL_REQUIRE_TOOLS").is_none(), "mosquitto is missing");
+        return;
+    }
+    let _turn = turn();
+    let agent = Agent::start();
+    for protocol in ["mqtt", "mqtt5 --qos 1"] {
+        let done = agent.run(&format!("latency {protocol} --rate 200 --messages 200 --json"));
+        assert!(done.status.success(), "{}", error(&done));
+        let summary: Value = serde_json::from_slice(&done.stdout).unwrap();
+        assert_eq!((&summary["messages"], &summary["lost"]), (&200.into(), &0.into()), "{summary}");
+        assert_eq!(summary["two_machines"]["round_trip"]["messages"], 200);
+        assert_eq!(summary["settings"]["broker_program"], "mosquitto");
+    }
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the agent ends in the middle of a run in real time")]
+fn an_agent_that_goes_away_ends_the_run_and_its_rows_are_kept() {
+    let _turn = turn();
+    let mut agent = Agent::start();
+    let arguments = "latency udp --rate 200 --messages 100000 --horizon 500ms --json --out results";
+    let mut controller = agent.controller(arguments);
+    controller.args(["--token-file", "token"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let controller = controller.spawn().unwrap();
+    // The log is created before the first message.
+    await_folder(&agent.desk.path().join("results/messages"));
+    thread::sleep(time::Duration::from_secs(4));
+    agent.process.kill().unwrap();
+    let done = controller.wait_with_output().unwrap();
+    assert_eq!(done.status.code(), Some(1), "{}", error(&done));
+    assert!(error(&done).contains("is gone"), "{}", error(&done));
+    let summary: Value = serde_json::from_slice(&done.stdout).unwrap();
+    assert_eq!(summary["lost"], 0, "what is not reported is not lost: {summary}");
+    assert!(summary["fault"].as_str().unwrap().contains("is gone"), "{summary}");
+    assert!(summary["two_machines"]["unknown_fate"].as_u64().unwrap() > 0, "{summary}");
+    let logged = rows(&agent.desk.path().join("results/messages"));
+    assert_eq!(summary["messages"].as_i64().unwrap() + 200, logged, "with the warm-up");
+    assert!(logged > 200, "{logged}");
+}
