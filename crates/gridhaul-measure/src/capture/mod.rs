@@ -10,6 +10,8 @@ mod recording;
 mod scanner;
 mod stream;
 mod tap;
+#[cfg(test)]
+mod tap_tests;
 
 pub use recording::{CaptureReport, Recording};
 pub use scanner::MessageScanner;

@@ -140,7 +140,7 @@ mod tests {
         let mut scanner = MessageScanner::new(RUN, 1_000, BYTES);
         let mut found = Vec::new();
         scanner.handle_bytes(&message(1)[..30], Instant::ZERO, &mut |sequence, _| {
-            found.push(sequence)
+            found.push(sequence);
         });
         scanner.handle_gap();
         scanner.handle_bytes(&message(2), Instant::ZERO, &mut |sequence, _| found.push(sequence));

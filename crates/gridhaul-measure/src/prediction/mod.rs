@@ -4,19 +4,20 @@
 //! time that the broker took in the measurement. The simulator knows nothing of programs: what it predicts is the share of
 //! network and TCP.
 
-use std::collections::{HashMap, VecDeque};
-use std::fmt::Write;
-use std::fs;
+mod messages;
+
+use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 
 use gridhaul::Engine;
-use gridhaul::scenario::answer::{Answer, Column, ColumnData};
 use gridhaul::scenario::backend::NoProgress;
 use gridhaul_scenario::scenario::{Flow, Load, Record, Scenario, Stack, Trace, Transport};
 use gridhaul_scenario::units::{Duration, Instant};
 use thiserror::Error;
 
 use crate::method::{CapturePoint, Distribution, Message, Phase, Schedule};
+
+use messages::{delays, write_trace};
 
 /// Most messages of a prediction: the simulator records the delays of a million messages, those of both legs together.
 const MESSAGES_MAX: u64 = 400_000;
@@ -115,7 +116,7 @@ pub fn predict(request: &Request<'_>) -> Result<PathLatencies, PredictionError> 
     let sent: Vec<_> = (0..total as usize).map(|index| (intended(index), index)).collect();
     let (bytes, _) = request.bytes();
     let mut scenario = request.network(folder.path());
-    scenario.flow.insert(TO_BROKER.into(), request.to_broker());
+    scenario.flow.insert(TO_BROKER.into(), request.first_leg());
     write_trace(folder.path(), TO_BROKER, &sent, bytes)?;
     let arrivals = request.simulate(&scenario, TO_BROKER, &sent)?;
     let Some(broker) = request.broker else {
@@ -132,7 +133,7 @@ pub fn predict(request: &Request<'_>) -> Result<PathLatencies, PredictionError> 
         .filter_map(|(index, arrival)| Some(((*arrival)? + broker.service, index)))
         .collect();
     forwarded.sort_unstable();
-    scenario.flow.insert(FROM_BROKER.into(), request.from_broker());
+    scenario.flow.insert(FROM_BROKER.into(), request.second_leg());
     write_trace(folder.path(), FROM_BROKER, &forwarded, broker.bytes)?;
     let delivered = request.simulate(&scenario, FROM_BROKER, &forwarded)?;
     Ok(latencies(request, |index| (arrivals[index], delivered.get(index).copied().flatten())))
@@ -184,7 +185,13 @@ impl Request<'_> {
 
     /// The network without flows, for a run that records the delay of each message.
     fn network(&self, folder: &Path) -> Scenario {
-        let nagle = |nodelay: bool| Stack { nagle: Some(!nodelay), ..Stack::default() };
+        // Linux acknowledges when the program has read all data, unless the connection carries data in both directions
+        // (`tcp_cleanup_rbuf` in net/ipv4/tcp.c): clients and brokers read at once, so that no acknowledgement is delayed.
+        let stack = |nodelay: bool| Stack {
+            nagle: Some(!nodelay),
+            delayed_ack: Some(Duration::ZERO),
+            ..Stack::default()
+        };
         let (_, client) = self.bytes();
         let broker = self.broker.map_or(client, |broker| broker.nodelay);
         let last = self.schedule.intended(self.schedule.total().min(MESSAGES_MAX));
@@ -199,7 +206,7 @@ impl Request<'_> {
             stack: match self.carriage {
                 // Datagrams have no stack.
                 Carriage::Datagram { .. } => [].into(),
-                Carriage::Tcp { .. } => [("client", nagle(client)), ("broker", nagle(broker))]
+                Carriage::Tcp { .. } => [("client", stack(client)), ("broker", stack(broker))]
                     .map(|(name, stack)| (name.to_owned(), stack))
                     .into(),
             },
@@ -210,11 +217,11 @@ impl Request<'_> {
         }
     }
 
-    fn to_broker(&self) -> Flow {
+    fn first_leg(&self) -> Flow {
         self.messages(self.scenario.flow[self.flow].clone(), TO_BROKER, ["client", "broker"])
     }
 
-    fn from_broker(&self) -> Flow {
+    fn second_leg(&self) -> Flow {
         let flow = self.scenario.flow[self.flow].clone();
         let reversed = Flow {
             from: flow.to.clone(),
@@ -254,7 +261,7 @@ impl Request<'_> {
         due: &[(Instant, usize)],
     ) -> Result<Vec<Option<Instant>>, PredictionError> {
         let answers = gridhaul::run(scenario, &Engine::default(), "prediction", &NoProgress)?;
-        let mut waiting: HashMap<u64, VecDeque<usize>> = HashMap::new();
+        let mut waiting: BTreeMap<u64, VecDeque<usize>> = BTreeMap::new();
         for (at, index) in due {
             waiting.entry(at.as_nanos()).or_default().push_back(*index);
         }
@@ -270,45 +277,6 @@ impl Request<'_> {
         }
         Ok(arrivals)
     }
-}
-
-/// Writes messages as a trace, in the order of time.
-fn write_trace(
-    folder: &Path,
-    flow: &str,
-    due: &[(Instant, usize)],
-    bytes: u64,
-) -> Result<(), PredictionError> {
-    let mut text = String::from("time_ns,bytes\n");
-    for (at, _) in due {
-        // Writing to a `String` cannot fail.
-        let _ = writeln!(text, "{},{bytes}", at.as_nanos());
-    }
-    let path = folder.join(format!("{flow}.csv"));
-    let failed = |source| PredictionError::Trace { path: path.display().to_string(), source };
-    fs::write(&path, text).map_err(failed)
-}
-
-/// Times at which the messages of a flow were due, and their delays, in the order of arrival.
-fn delays(answer: &Answer, flow: &str) -> Vec<(Instant, Duration)> {
-    let Some(series) = answer.series.iter().find(|series| series.name == "delays") else {
-        return Vec::new();
-    };
-    let column = |name: &str| series.columns.iter().find(|column| column.name == name);
-    let columns = (column("time_s"), column("flow"), column("delay_s"));
-    let (
-        Some(Column { data: ColumnData::Real(due), .. }),
-        Some(Column { data: ColumnData::Text { words, rows }, .. }),
-        Some(Column { data: ColumnData::Real(delays), .. }),
-    ) = columns
-    else {
-        return Vec::new();
-    };
-    let messages = due.iter().zip(rows).zip(delays);
-    let of_flow = messages.filter(|((_, row), _)| words[**row as usize] == flow);
-    of_flow
-        .map(|((due, _), delay)| (Instant::from_secs_f64(*due), Duration::from_secs_f64(*delay)))
-        .collect()
 }
 
 #[cfg(test)]
