@@ -5,8 +5,9 @@
 //! * TCP sockets: [`configure_socket`], [`configure_leg`], [`SocketOption`], [`TcpInfo`], [`Established`] (`TCP_REPAIR`).
 //! * Capabilities: [`check_tun_in_namespace`], [`require_congestion_control`], [`kernel_tick`], the
 //!   ranges of TCP parameters such as [`TCP_RTO_MAX_RANGE`].
-//! * Time: [`Clock`] reads the monotonic clock, [`Poll`] waits for files and deadlines with a precision of
-//!   some ten microseconds, [`SleepBudget`] keeps this within the CPU time of real-time threads.
+//! * Time: [`Clock`] reads the monotonic clock, [`SystemTime`] converts receive times of the kernel to it, [`Poll`] waits for
+//!   files and deadlines with a precision of some ten microseconds, [`SleepBudget`] keeps this within the CPU time of
+//!   real-time threads.
 //! * Rights and files of this process: [`become_user`], [`take_inherited_listeners`], [`raise_open_file_limit`].
 //! * Programs in the kernel: [`bpf`]. Child processes: [`kill_with_parent_thread`].
 //!
@@ -20,6 +21,7 @@ mod child;
 mod clock;
 mod congestion_control;
 mod error;
+mod frame_batch;
 mod htb;
 mod inherited;
 mod ip_commands;
@@ -34,10 +36,12 @@ mod packet_socket;
 mod poll;
 mod priority;
 mod privileges;
+mod receive_time;
 mod sleep;
 mod socket;
 mod socket_option;
 mod sysctl;
+mod system_time;
 mod tcp_info;
 mod tcp_limits;
 mod tcp_repair;
@@ -56,6 +60,7 @@ pub use congestion_control::{
     set_congestion_control,
 };
 pub use error::Error;
+pub use frame_batch::{FrameBatch, ReceivedFrame, VlanTag};
 pub use htb::{Htb, HtbClass};
 pub use inherited::take_inherited_listeners;
 pub use ip_commands::{DeviceAttributes, IpCommands, Route, RouteMetrics};
@@ -68,10 +73,11 @@ pub use limits::{kernel_tick, raise_open_file_limit};
 pub use namespace::Namespace;
 pub use namespace_names::{NAMESPACE_NAME_MAX, NamespaceNames, remove_stale_namespaces};
 pub use offload::{Offload, disable_offloads, interface_index, set_offload};
-pub use packet_socket::{FrameBatch, PacketSocket, ReceivedFrame, VlanTag};
+pub use packet_socket::PacketSocket;
 pub use poll::{Event, EventFlags, Poll};
 pub use priority::{pin_to_processor, request_realtime_priority};
 pub use privileges::become_user;
+pub use receive_time::{enable_receive_times, receive_with_time};
 pub use sleep::SleepBudget;
 pub use socket::{begin_connect, bind_free, set_receive_buffer, set_send_buffer};
 pub use socket_option::{SocketOption, set_option};
@@ -79,6 +85,7 @@ pub use sysctl::{
     TcpSysctls, disable_ipv6_autoconfiguration, enable_forwarding, set_sysctl,
     set_tcp_buffer_limits,
 };
+pub use system_time::SystemTime;
 pub use tcp_info::TcpInfo;
 pub use tcp_limits::{
     TCP_DELACK_MAX, TCP_MAX_SEGMENT_RANGE, TCP_REORDERING_MAX, TCP_RTO_MAX_RANGE, TCP_RTO_MIN,

@@ -143,6 +143,66 @@ fn checksums_are_complete_without_transmit_offload() {
     });
 }
 
+/// Packets of a capture to this UDP port: whether the namespace sends them, and their bytes.
+fn datagrams(capture: &PacketSocket, port: u16, count: usize) -> Vec<(bool, Vec<u8>)> {
+    let mut batch = FrameBatch::new(8, 2_048);
+    let mut found = Vec::new();
+    let begun = Instant::now();
+    while found.len() < count && begun.elapsed() < LIMIT {
+        capture.receive(&mut batch).unwrap();
+        let packets = batch.frames().filter(|frame| frame.ether_type == 0x0800);
+        // A header of IPv4 without options has 20 bytes; the destination port of UDP follows two bytes later.
+        let datagrams =
+            packets.filter(|frame| frame.bytes.get(22..24) == Some(&port.to_be_bytes()));
+        found.extend(datagrams.map(|frame| {
+            assert!(frame.received_at.is_some(), "the kernel stamps each packet");
+            (frame.outgoing, frame.bytes[28..].to_vec())
+        }));
+    }
+    found
+}
+
+#[test]
+fn a_capture_has_the_packets_of_all_devices_from_the_network_header_on() {
+    let namespace = Namespace::new().expect("the kernel tests run as root");
+    let inside = || {
+        let lines = "link set lo up\nlink add left type veth peer name right\nlink set left up\n\
+                     link set right up\naddress add 10.9.0.1/24 dev left\n\
+                     neigh add 10.9.0.2 lladdr 02:00:00:00:00:02 dev left\n";
+        run_batch("ip", lines, "test").unwrap();
+        wait_until_up(["left", "right"]);
+        let capture = PacketSocket::capture(1 << 20).unwrap();
+        let socket = std::net::UdpSocket::bind("0.0.0.0:0").unwrap();
+        socket.send_to(b"local", "127.0.0.1:4059").unwrap();
+        // The loopback device sends and receives.
+        let expected = [true, false].map(|outgoing| (outgoing, b"local".to_vec()));
+        assert_eq!(datagrams(&capture, 4059, 2), expected);
+        // One device of the pair sends, the other one receives.
+        socket.send_to(b"remote", "10.9.0.2:4060").unwrap();
+        let expected = [true, false].map(|outgoing| (outgoing, b"remote".to_vec()));
+        assert_eq!(datagrams(&capture, 4060, 2), expected);
+        assert_eq!(capture.dropped().unwrap(), 0);
+    };
+    namespace.enter(inside).unwrap();
+}
+
+#[test]
+fn packets_that_do_not_fit_into_the_buffer_of_a_capture_are_counted() {
+    let namespace = Namespace::new().expect("the kernel tests run as root");
+    let inside = || {
+        run_batch("ip", "link set lo up\n", "test").unwrap();
+        let capture = PacketSocket::capture(4_096).unwrap();
+        let receiver = std::net::UdpSocket::bind("127.0.0.1:4059").unwrap();
+        for _ in 0..100 {
+            receiver.send_to(&[0; 1_000], "127.0.0.1:4059").unwrap();
+        }
+        let dropped = capture.dropped().unwrap();
+        assert!((100..200).contains(&dropped), "{dropped} of 200");
+        assert_eq!(capture.dropped().unwrap(), 0, "since the last call");
+    };
+    namespace.enter(inside).unwrap();
+}
+
 #[test]
 fn a_device_that_does_not_exist_is_named() {
     let error = PacketSocket::open("absent0", SAMPLED_VALUES).unwrap_err().to_string();

@@ -2,6 +2,7 @@
 
 mod agent;
 mod connection;
+mod frames;
 mod value_parsers;
 
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ use value_parsers::{duration, message_bytes, ppm, rate, share, signed_nanos, val
 
 pub(crate) use agent::{AgentArgs, RemoteArgs};
 pub(crate) use connection::ConnectionArgs;
+pub(crate) use frames::FrameArgs;
 
 /// Measure power-grid protocols message by message
 #[derive(Debug, Parser)]
@@ -227,6 +229,18 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) network_share: bool,
 
+    /// Capture packets at both ends of the network: the time of each leg and of the broker, and the place of losses; needs root
+    #[arg(long)]
+    pub(crate) capture: bool,
+
+    /// Simulate the same messages over the same emulated network, beside the measurement; includes --capture
+    #[arg(long)]
+    pub(crate) predict: bool,
+
+    /// Record the time at which the kernel received each message as well: udp, sv and goose
+    #[arg(long)]
+    pub(crate) kernel_times: bool,
+
     /// Settings that a run shares with `rate`.
     #[command(flatten)]
     pub(crate) common: ProtocolArgs,
@@ -366,29 +380,4 @@ pub(crate) struct SyncArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// Settings of Sampled Values and GOOSE.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Sampled Values and GOOSE")]
-pub(crate) struct FrameArgs {
-    /// VLAN identifier of the frames; without it they have no tag
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(0..=4_094))]
-    pub(crate) vlan: Option<u16>,
-
-    /// Priority in the VLAN tag
-    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(0..=7))]
-    pub(crate) vlan_priority: u8,
-
-    /// Time from an event of GOOSE to its first retransmission; each further interval is twice as long
-    #[arg(long, default_value = "4 ms", value_parser = duration)]
-    pub(crate) retransmit_after: Duration,
-
-    /// Longest interval between retransmissions of GOOSE
-    #[arg(long, default_value = "1 s", value_parser = duration)]
-    pub(crate) retransmit_every: Duration,
-
-    /// No retransmissions of GOOSE
-    #[arg(long)]
-    pub(crate) no_retransmission: bool,
 }

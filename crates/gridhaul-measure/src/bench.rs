@@ -8,9 +8,11 @@ use std::time;
 use gridhaul_linux::{Clock, SleepBudget, pin_to_processor, request_realtime_priority};
 use gridhaul_scenario::units::{Duration, Instant};
 
+use crate::capture::{CaptureReport, MessageScanner, Recording, Route, Sighting};
 use crate::log::LogError;
 use crate::method::{
-    Arrivals, HEADER_BYTES, Header, HeaderError, Ledger, Message, Schedule, Summary, sleep_until,
+    Arrivals, HEADER_BYTES, Header, HeaderError, Ledger, Message, ReceiveTimes, Schedule, Summary,
+    sleep_until,
 };
 use crate::network::Sites;
 use crate::protocol::{Protocol, ProtocolError, Publisher, Received, Subscriber};
@@ -23,6 +25,9 @@ pub(crate) const LEAD: Duration = Duration::from_millis(100);
 
 /// Time after the last arrival in which duplicates are still expected.
 const SETTLE: Duration = Duration::from_millis(200);
+
+/// Longest time for which the end of a run waits for the thread that reads captured packets.
+const CAPTURE_END: Duration = Duration::from_secs(5);
 
 /// Longest time between two checks of the accounting thread.
 pub(crate) const CHECK: time::Duration = time::Duration::from_millis(20);
@@ -40,6 +45,16 @@ pub struct Plan {
     pub processor: Option<usize>,
     /// Number of the run, by which its messages are recognised.
     pub run: u32,
+    /// Route on which packets are captured; `None` without captures.
+    pub capture: Option<Route>,
+}
+
+impl Plan {
+    /// Opens the captures, if there are any.
+    fn recording(&self, sites: &Sites<'_>) -> Result<Option<Recording>, ProtocolError> {
+        let scanner = MessageScanner::new(self.run, self.schedule.total(), self.bytes);
+        self.capture.map(|route| Recording::open(sites, route, &scanner)).transpose()
+    }
 }
 
 /// Result of a run.
@@ -57,13 +72,15 @@ pub struct Outcome {
     pub fault: Option<String>,
     /// Last reason for which the protocol refused a message.
     pub refusal: Option<String>,
+    /// How complete the captures are; `None` without captures.
+    pub capture: Option<CaptureReport>,
 }
 
 /// Connects a protocol, sends the messages of a plan, and passes each message to `log` when it is closed. `observe` is called
 /// with the number of messages that the schedule has reached. The run ends early when `stop` becomes `true`.
 ///
 /// # Errors
-/// The protocol cannot connect. Later errors are in [`Outcome::fault`].
+/// The protocol cannot connect, or packets cannot be captured. Later errors are in [`Outcome::fault`].
 pub fn measure(
     plan: &Plan,
     protocol: &dyn Protocol,
@@ -73,6 +90,8 @@ pub fn measure(
     stop: &AtomicBool,
 ) -> Result<Outcome, ProtocolError> {
     let clock = sites.clock;
+    // The captures must see the connections begin.
+    let recording = plan.recording(sites)?;
     let connected = protocol.connect(sites)?;
     let start = clock.now() + LEAD;
     let (events, queue) = sync_channel(QUEUE);
@@ -89,16 +108,25 @@ pub fn measure(
         summary: Summary::new(&plan.schedule),
         log,
         generated: false,
+        captured: recording.is_none(),
+        capture: None,
         last_arrival: Instant::ZERO,
         fault: None,
         refusal: None,
     };
+    let has_ended = AtomicBool::new(false);
     thread::scope(|scope| {
         let departures = events.clone();
-        let done = &done;
+        let (done, has_ended) = (&done, &has_ended);
+        if let Some(recording) = recording {
+            let sightings = events.clone();
+            scope.spawn(move || capture(recording, &sightings, has_ended));
+        }
         scope.spawn(move || generator.run(publisher, &departures));
         scope.spawn(move || receive(subscriber, plan.run, &events, done));
         accounting.run(plan, &queue, &scheduled, observe);
+        has_ended.store(true, Ordering::Relaxed);
+        accounting.finish(&queue, &scheduled);
         done.store(true, Ordering::Relaxed);
         // The threads do not block on a queue without a reader.
         drop(queue);
@@ -114,7 +142,9 @@ pub(crate) enum RunEvent {
     Sent(u64, Instant),
     Refused(String),
     Generated,
-    Arrived(u64, Instant),
+    Arrived(u64, ReceiveTimes),
+    Seen(Sighting),
+    Captured(CaptureReport),
     Corrupt(Option<u64>),
     Foreign,
     Reconnected(Instant),
@@ -195,6 +225,15 @@ pub(crate) fn receive(
     }
 }
 
+/// The thread that reads captured packets.
+fn capture(recording: Recording, events: &SyncSender<RunEvent>, has_ended: &AtomicBool) {
+    let report = recording.run(has_ended, |sighting| {
+        // The reader of the queue goes only after the report.
+        let _ = events.send(RunEvent::Seen(sighting));
+    });
+    let _ = events.send(RunEvent::Captured(report));
+}
+
 /// The calling thread.
 struct Accounting<'a> {
     clock: Clock,
@@ -203,6 +242,9 @@ struct Accounting<'a> {
     summary: Summary,
     log: &'a mut dyn FnMut(&Message) -> Result<(), LogError>,
     generated: bool,
+    /// All captured packets have been read.
+    captured: bool,
+    capture: Option<CaptureReport>,
     last_arrival: Instant,
     fault: Option<String>,
     refusal: Option<String>,
@@ -233,6 +275,14 @@ impl Accounting<'_> {
                 break;
             }
         }
+    }
+
+    /// Awaits the rest of the captures, and closes the remaining messages.
+    fn finish(&mut self, queue: &Receiver<RunEvent>, scheduled: &AtomicU64) {
+        let until = self.clock.now() + CAPTURE_END;
+        while !self.captured && self.clock.now() < until {
+            queue.recv_timeout(CHECK).into_iter().for_each(|event| self.handle(event));
+        }
         let sent = scheduled.load(Ordering::Relaxed);
         while let Some(message) = self.ledger.poll_rest(sent) {
             self.close(&message);
@@ -253,8 +303,17 @@ impl Accounting<'_> {
             RunEvent::Refused(reason) => self.refusal = Some(reason),
             RunEvent::Generated => self.generated = true,
             RunEvent::Arrived(sequence, at) => {
-                self.last_arrival = self.since_start(at);
-                self.ledger.handle_arrival(sequence, self.last_arrival);
+                self.last_arrival = self.since_start(at.read);
+                let kernel = at.kernel.map(|at| self.since_start(at));
+                let times = ReceiveTimes { read: self.last_arrival, kernel };
+                self.ledger.handle_arrival(sequence, times);
+            }
+            RunEvent::Seen(Sighting { sequence, point, at }) => {
+                self.ledger.handle_capture(sequence, point, self.since_start(at));
+            }
+            RunEvent::Captured(report) => {
+                self.captured = true;
+                self.capture = Some(report);
             }
             RunEvent::Corrupt(sequence) => self.ledger.handle_corrupt(sequence),
             RunEvent::Foreign => self.ledger.handle_foreign(),
@@ -284,6 +343,7 @@ impl Accounting<'_> {
             summary: self.summary,
             fault: self.fault,
             refusal: self.refusal,
+            capture: self.capture,
         }
     }
 }

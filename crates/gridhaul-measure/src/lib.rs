@@ -24,6 +24,8 @@ pub mod bench;
 #[cfg(feature = "bench")]
 pub mod broker;
 #[cfg(feature = "bench")]
+pub mod capture;
+#[cfg(feature = "bench")]
 pub mod clock;
 #[cfg(feature = "bench")]
 pub mod corruption;
@@ -39,6 +41,8 @@ pub mod network;
 pub mod overhead;
 #[cfg(feature = "bench")]
 pub mod payload;
+#[cfg(feature = "bench")]
+pub mod prediction;
 #[cfg(feature = "bench")]
 pub mod protocol;
 #[cfg(feature = "bench")]

@@ -33,6 +33,8 @@ pub struct Sites<'a> {
     pub subscriber: Site<'a>,
     /// Clock of the network: the outages of a scenario follow it.
     pub clock: Clock,
+    /// Whether sockets for datagrams and frames record the time at which the kernel received each.
+    pub kernel_times: bool,
 }
 
 /// What the links of an emulated network carry.
@@ -55,7 +57,7 @@ impl Sites<'_> {
         let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
         let site = Site { address, device: Some("lo"), node: None };
         let clock = Clock::starts_in(Duration::ZERO);
-        Self { from: site, to: site, subscriber: site, clock }
+        Self { from: site, to: site, subscriber: site, clock, kernel_times: false }
     }
 
     /// The same ends with the subscriber at the end of the broker: messages pass the network once.
@@ -63,9 +65,25 @@ impl Sites<'_> {
     pub const fn subscribing_at_broker(self) -> Self {
         Self { subscriber: self.to, ..self }
     }
+
+    /// The same ends, whose sockets record the receive times of the kernel where the protocol permits.
+    #[must_use]
+    pub const fn with_kernel_times(self) -> Self {
+        Self { kernel_times: true, ..self }
+    }
 }
 
 impl<'a> Sites<'a> {
+    /// The ends in different namespaces, each once.
+    pub(crate) fn namespaces(&self) -> Vec<Site<'a>> {
+        let node = |site: &Site<'_>| site.node.map(|(_, node)| node.to_owned());
+        let mut sites = vec![self.from];
+        if node(&self.to) != node(&self.from) {
+            sites.push(self.to);
+        }
+        sites
+    }
+
     /// The ends of a flow of an emulated network, whose links follow `clock`.
     fn of_flow(network: &'a StandaloneNetwork, flow: &str, clock: Clock) -> Result<Self, RunError> {
         let ends = network.ends(flow);
@@ -76,7 +94,7 @@ impl<'a> Sites<'a> {
             let device = devices.map(|devices| devices[end]);
             Site { address, device, node: Some((network, node)) }
         });
-        Ok(Self { from, to, subscriber: from, clock })
+        Ok(Self { from, to, subscriber: from, clock, kernel_times: false })
     }
 }
 

@@ -79,6 +79,9 @@ fn invalid_arguments_name_what_is_expected() {
         ("latency udp --scenario missing.toml --no-floor", "missing.toml"),
         ("latency udp --system 6g --no-floor", "ethernet, 5g-ready"),
         ("outage udp", "--system NAME"),
+        ("latency mqtt --kernel-times", "choose udp, sv or goose"),
+        ("latency udp --predict", "--system NAME"),
+        ("latency sv --system ethernet --predict", "choose udp, mqtt"),
         ("sync --offset 5", "5"),
     ] {
         let done = run(desk.path(), arguments);
@@ -126,6 +129,38 @@ fn a_report_is_one_file_with_all_charts_and_verdicts() {
     for chart in ["latency", "boxes", "time"] {
         assert!(desk.path().join(format!("results/{chart}.svg")).is_file(), "{chart}");
     }
+}
+
+#[test]
+fn a_prediction_and_the_legs_are_beside_the_measurement() {
+    let desk = tempfile::tempdir().unwrap();
+    let arguments = "latency udp --system 5g-prototype --rate 400 --messages 400 --predict --no-floor -q --json --out results";
+    let summary = summary(desk.path(), arguments);
+    let (path, prediction) = (&summary["path"], &summary["prediction"]);
+    assert_eq!(path["captured_messages"], 400, "{path}");
+    assert_eq!(path["stages"]["between_clients"]["messages"], 400, "{path}");
+    assert!(path["stages"]["leg_1"].is_null(), "there is no broker: {path}");
+    for source in ["measured", "predicted"] {
+        assert_eq!(prediction[source]["whole"]["messages"], 400, "{prediction}");
+    }
+    // The uplink of the system takes 2.5 ms, and the transmission of a packet.
+    let least = &prediction["predicted"]["whole"]["quantiles"][0]["value_s"];
+    assert!((0.0025..0.003).contains(&least.as_f64().unwrap()), "{prediction}");
+    let page = fs::read_to_string(desk.path().join("results/report.html")).unwrap();
+    for text in ["Prediction beside measurement", "Path of the messages", "the network explains"] {
+        assert!(page.contains(text), "{text}");
+    }
+    for chart in ["path", "prediction"] {
+        assert!(desk.path().join(format!("results/{chart}.svg")).is_file(), "{chart}");
+    }
+    let part = fs::File::open(desk.path().join("results/messages/part-00000.parquet")).unwrap();
+    let reader = SerializedFileReader::new(part).unwrap();
+    let row = reader.get_row_iter(None).unwrap().nth(500).unwrap().unwrap().to_string();
+    let is_known = |column: &str| {
+        row.contains(&format!("{column}: ")) && !row.contains(&format!("{column}: null"))
+    };
+    assert!(is_known("publisher_departure_ns") && is_known("subscriber_arrival_ns"), "{row}");
+    assert!(!is_known("broker_arrival_ns") && !is_known("kernel_received_ns"), "{row}");
 }
 
 #[test]

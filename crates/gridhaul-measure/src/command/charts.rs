@@ -8,6 +8,7 @@ use gridhaul_report::chart::{
 };
 use gridhaul_scenario::units::Duration;
 
+use super::path::stages;
 use super::report::title;
 use super::run::Run;
 
@@ -36,6 +37,8 @@ pub(super) fn charts(run: &Run) -> Vec<(&'static str, Chart)> {
         ("boxes", boxes(run).into()),
         ("time", over_time(run).into()),
     ];
+    charts.extend(legs(run).map(|chart| ("path", chart.into())));
+    charts.extend(run.prediction.as_ref().map(|it| ("prediction", it.chart().into())));
     charts.extend(layers(run).map(|chart| ("bytes", chart.into())));
     charts
 }
@@ -76,6 +79,15 @@ fn boxes(run: &Run) -> BoxPlot {
         names,
     )
     .with("", boxes)
+}
+
+/// Box plots of the parts of the path, if packets were captured.
+fn legs(run: &Run) -> Option<BoxPlot> {
+    let path = run.outcome.summary.path.as_deref()?;
+    let (names, boxes): (Vec<_>, Vec<_>) =
+        stages(path).map(|(name, distribution)| (name, statistics(distribution))).unzip();
+    let axis = Axis::new("time", "s").log();
+    Some(BoxPlot::new("Path of the messages, from captured packets", axis, names).with("", boxes))
 }
 
 /// Latency over time, with outages shaded.

@@ -2,11 +2,11 @@
 
 use std::process::ExitCode;
 
-use gridhaul_measure::method::Distribution;
 use gridhaul_report::TextTable;
 
+use super::path::kernel_rows;
 use super::remote;
-use super::report::{SHARES, create, judge_and_publish, millis, title};
+use super::report::{LATENCY_HEADERS, create, distribution_row as row, judge_and_publish, title};
 use super::run::{Run, execute};
 use super::verdicts::classes;
 use crate::args::PathArgs;
@@ -25,10 +25,9 @@ pub(crate) fn run(args: &PathArgs) -> anyhow::Result<ExitCode> {
 
 fn table(run: &Run) -> TextTable {
     let summary = &run.outcome.summary;
-    let headers =
-        ["ms", "messages", "p2", "p25", "p50", "p75", "p98", "p98 at most", "p99.9", "max", "mean"];
     let measured = run.distributions();
     let mut rows: Vec<_> = measured.into_iter().map(|(name, it)| row(name, it)).collect();
+    rows.extend(summary.kernel.as_deref().into_iter().flat_map(kernel_rows));
     rows.extend(run.floor.as_ref().map(|floor| row("floor (null protocol)", floor)));
     let counts = summary.counts;
     let note = format!(
@@ -37,22 +36,9 @@ fn table(run: &Run) -> TextTable {
     );
     TextTable {
         title: title(run),
-        headers: headers.map(String::from).to_vec(),
+        headers: LATENCY_HEADERS.map(String::from).to_vec(),
         rows,
         key_columns: 1,
         note: Some(note),
     }
-}
-
-fn row(name: &str, distribution: &Distribution) -> Vec<String> {
-    let mut cells = vec![name.to_owned(), distribution.count().to_string()];
-    for share in SHARES {
-        let quantile = distribution.quantile(share);
-        cells.push(millis(quantile.map(|quantile| quantile.value)));
-        if share == 0.98 {
-            cells.push(millis(quantile.and_then(|quantile| quantile.high)));
-        }
-    }
-    cells.extend([millis(distribution.max()), millis(distribution.mean())]);
-    cells
 }

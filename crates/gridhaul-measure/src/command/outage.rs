@@ -9,6 +9,7 @@ use gridhaul_scenario::scenario::{Outage, OutageMode, Scenario};
 use gridhaul_scenario::units::{Duration, Instant};
 use serde_json::json;
 
+use super::path;
 use super::report::{create, publish, title};
 use super::run::{Run, execute};
 use crate::args::OutageArgs;
@@ -27,7 +28,8 @@ pub(crate) fn run(args: &OutageArgs) -> anyhow::Result<ExitCode> {
         "first_arrival_after_end_s": recovery.as_ref().map(|it| it.first_after.as_secs_f64()),
     });
     let table = table(&run, args, recovery.as_ref());
-    publish(&args.run, "outage", &run, vec![table], [("outage", outage)])
+    let tables = std::iter::once(table).chain(path::table(&run)).collect();
+    publish(&args.run, "outage", &run, tables, [("outage", outage)])
 }
 
 /// What the messages show of the outage.

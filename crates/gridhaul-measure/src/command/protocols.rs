@@ -149,7 +149,7 @@ fn identity(args: &FrameArgs, application: u16) -> FrameIdentity {
 }
 
 /// A name for topics and queues that no other run uses.
-fn name() -> String {
+pub(super) fn name() -> String {
     format!("gridhaul-{}", std::process::id())
 }
 

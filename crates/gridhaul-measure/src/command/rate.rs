@@ -111,6 +111,7 @@ fn trial(
         processor: args.common.processor,
         // Messages of a trial that arrive in the next one are foreign there.
         run: std::process::id().wrapping_add(number << 22),
+        capture: None,
     };
     let middle = plan.schedule.total() - messages / 2;
     let halves = RefCell::new([Distribution::default(), Distribution::default()]);

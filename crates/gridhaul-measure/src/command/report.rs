@@ -10,6 +10,8 @@ use serde_json::{Map, Value, json};
 
 use super::charts::charts;
 use super::page::{Section, page};
+use super::path;
+use super::prediction::Prediction;
 use super::remote_report::{remote_notes, two_machines};
 use super::run::{Run, write};
 use super::verdicts::Verdicts;
@@ -19,6 +21,10 @@ use crate::terminal::{print, say, text};
 
 /// Shares of the quantiles: those of a box plot with whiskers at the 2nd and 98th percentile, and the tail.
 pub(super) const SHARES: [f64; 6] = [0.02, 0.25, 0.5, 0.75, 0.98, 0.999];
+
+/// Headings of a table of latencies, over rows of [`distribution_row`].
+pub(super) const LATENCY_HEADERS: [&str; 11] =
+    ["ms", "messages", "p2", "p25", "p50", "p75", "p98", "p98 at most", "p99.9", "max", "mean"];
 
 /// Confidence of each bound.
 const CONFIDENCE: f64 = 0.95;
@@ -75,7 +81,10 @@ pub(super) fn judge_and_publish(
     table: TextTable,
 ) -> anyhow::Result<ExitCode> {
     let verdicts = Verdicts::new(run, args.class.as_deref())?;
-    let tables = vec![table, verdicts.table()];
+    let mut tables = vec![table];
+    tables.extend(run.prediction.as_ref().map(Prediction::table));
+    tables.extend(path::table(run));
+    tables.push(verdicts.table());
     let code = publish(args, command, run, tables, [("classes", verdicts.json())])?;
     let is_complete = run.outcome.fault.is_none() && !run.interrupted;
     let not_met = is_complete && verdicts.is_chosen_class_not_met();
@@ -97,6 +106,20 @@ pub(super) fn title(run: &Run) -> String {
 /// A duration as milliseconds, with three digits after the point.
 pub(super) fn millis(duration: Option<Duration>) -> String {
     duration.map_or_else(|| format::UNKNOWN.into(), |it| format!("{:.3}", it.as_secs_f64() * 1e3))
+}
+
+/// A row of quantiles in milliseconds, under the headings of the table of `latency`.
+pub(super) fn distribution_row(name: &str, distribution: &Distribution) -> Vec<String> {
+    let mut cells = vec![name.to_owned(), distribution.count().to_string()];
+    for share in SHARES {
+        let quantile = distribution.quantile(share);
+        cells.push(millis(quantile.map(|quantile| quantile.value)));
+        if share == 0.98 {
+            cells.push(millis(quantile.and_then(|quantile| quantile.high)));
+        }
+    }
+    cells.extend([millis(distribution.max()), millis(distribution.mean())]);
+    cells
 }
 
 /// What limits the result.
@@ -163,6 +186,9 @@ fn json(command: &str, run: &Run) -> Value {
         "latency_from_send": is_one_way.then(|| distribution(&summary.from_send)),
         "latency_from_schedule": is_one_way.then(|| distribution(&summary.from_schedule)),
         "lateness": distribution(&summary.lateness),
+        "kernel": summary.kernel.as_deref().map(path::kernel_json),
+        "path": path::json(run),
+        "prediction": run.prediction.as_ref().map(Prediction::json),
         "floor": run.floor.as_ref().map(distribution),
         "reconnections_s": reconnections,
         "longest_gap": gap,

@@ -5,18 +5,22 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use gridhaul_measure::bench::{Outcome, Plan, measure};
+use gridhaul_measure::broker::Broker;
+use gridhaul_measure::capture::Route;
 use gridhaul_measure::clock::Unsupported;
 use gridhaul_measure::log::MessageLog;
 use gridhaul_measure::method::{Distribution, Message, Schedule, Summary, TimeProfile};
 use gridhaul_measure::network::{Carrier, Sites};
+use gridhaul_measure::prediction::PathLatencies;
 use gridhaul_measure::protocol::{Null, Protocol, Udp, UdpEcho};
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_scenario::units::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::place::{Interrupt, Place};
+use super::prediction::{self, Prediction};
 use super::protocols::{sampled_values, settings, start};
 use super::remote::Remote;
 use crate::args::{ProtocolName, RunArgs, SubscriberEnd};
@@ -38,6 +42,8 @@ pub(super) struct Run {
     pub(super) floor: Option<Distribution>,
     /// Summary of the network alone, if requested.
     pub(super) network_alone: Option<Summary>,
+    /// The path of the messages in captures and in the simulator, if requested.
+    pub(super) prediction: Option<Prediction>,
     /// Latency over time.
     pub(super) profile: TimeProfile,
     /// Outages of the links between the ends, in seconds since the start of the schedule.
@@ -109,15 +115,23 @@ pub(super) fn execute_until(
     if let Some((scenario, _)) = &mut place.network {
         change(scenario);
     }
+    check_kernel_times(args)?;
+    if args.predict {
+        prediction::check(args)?;
+    }
     let stop = interrupt.flag();
     let floor = if args.no_floor { None } else { Some(floor(stop)?) };
-    let mut run = place.enter(carrier(args.common.protocol), |sites| {
-        let mut run = at_sites(args, sites, place.name.clone(), stop)?;
+    let (mut run, measured) = place.enter(carrier(args.common.protocol), |sites| {
+        let sites = &if args.kernel_times { sites.with_kernel_times() } else { *sites };
+        let (mut run, measured) = at_sites(args, sites, place.name.clone(), stop)?;
         if args.network_share && !interrupt.is_set() {
             run.network_alone = Some(network_alone(args, sites, stop)?);
         }
-        Ok(run)
+        Ok((run, measured))
     })?;
+    if args.predict && !interrupt.is_set() {
+        run.prediction = Some(Prediction::new(args, &place, &run, measured)?);
+    }
     run.floor = floor;
     run.outages = place.outages(run.outcome.start);
     run.interrupted = interrupt.is_set();
@@ -142,8 +156,31 @@ fn network_alone(args: &RunArgs, sites: &Sites<'_>, stop: &AtomicBool) -> anyhow
     };
     let plan = plan(args);
     // Datagrams of this run differ from the messages before.
-    let plan = Plan { run: !plan.run, ..plan };
+    let plan = Plan { run: !plan.run, capture: None, ..plan };
     Ok(measure(&plan, &*protocol, sites, &mut |_| Ok(()), &|_| {}, stop)?.summary)
+}
+
+/// The route of the messages in captured packets.
+fn route(args: &RunArgs, broker: Option<&dyn Broker>) -> Route {
+    let own = || broker.map(Broker::address);
+    let address = args.common.connection.broker.clone().or_else(own);
+    match address.filter(|_| args.common.protocol.has_broker()) {
+        Some(broker) => Route::Broker(broker.address),
+        None => Route::Direct,
+    }
+}
+
+/// Whether the kernel can record the receive times of messages.
+fn check_kernel_times(args: &RunArgs) -> anyhow::Result<()> {
+    let is_possible =
+        matches!(args.common.protocol, ProtocolName::Udp | ProtocolName::Sv | ProtocolName::Goose);
+    if args.kernel_times && !is_possible {
+        bail!(
+            "--kernel-times: the kernel records receive times of datagrams and frames only\n  help: choose udp, sv or goose; --capture \
+             shows when the packets of the other protocols arrive"
+        );
+    }
+    Ok(())
 }
 
 /// The messages as the arguments request them.
@@ -154,6 +191,7 @@ pub(super) fn plan(args: &RunArgs) -> Plan {
         horizon: args.common.horizon,
         processor: args.common.processor,
         run: std::process::id(),
+        capture: None,
     }
 }
 
@@ -165,6 +203,7 @@ pub(super) fn floor(stop: &AtomicBool) -> anyhow::Result<Distribution> {
         horizon: Duration::from_secs(1),
         processor: None,
         run: std::process::id(),
+        capture: None,
     };
     let outcome = measure(&plan, &Null, &Sites::loopback(), &mut |_| Ok(()), &|_| {}, stop)?;
     Ok(outcome.summary.from_send)
@@ -175,14 +214,19 @@ fn at_sites(
     sites: &Sites<'_>,
     network: String,
     stop: &AtomicBool,
-) -> anyhow::Result<Run> {
+) -> anyhow::Result<(Run, PathLatencies)> {
     let (protocol, broker) = start(&args.common, sites)?;
-    let plan = plan(args);
+    let plan = Plan {
+        capture: (args.capture || args.predict).then(|| route(args, broker.as_deref())),
+        ..plan(args)
+    };
     let settings = settings(&args.common, &*protocol, broker.as_deref());
     let mut log = open_log(args, "messages", protocol.name(), &settings)?;
     let mut profile = TimeProfile::new(&plan.schedule);
+    let mut path = PathLatencies::default();
     let mut push = |message: &Message| {
         profile.add(message);
+        path.add(message);
         log.as_mut().map_or(Ok(()), |log| log.push(message))
     };
     let bar = progress(args, plan.schedule.total());
@@ -196,7 +240,7 @@ fn at_sites(
     if let Some(Err(error)) = log.as_mut().map(MessageLog::flush) {
         outcome.fault.get_or_insert(error.to_string());
     }
-    Ok(Run {
+    let run = Run {
         protocol: protocol.name(),
         settings,
         network,
@@ -204,11 +248,13 @@ fn at_sites(
         outcome,
         floor: None,
         network_alone: None,
+        prediction: None,
         profile,
         outages: Vec::new(),
         interrupted: false,
         remote: None,
-    })
+    };
+    Ok((run, path))
 }
 
 /// Creates the log of the messages in a folder of the results, if results are kept.

@@ -113,3 +113,132 @@ impl MessageLog {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Output};
+
+    use ::parquet::file::reader::{FileReader, SerializedFileReader};
+
+    use super::*;
+    use crate::method::{Ledger, Schedule, Summary};
+
+    /// Number of messages of [`messages_of_a_long_run`].
+    const MESSAGES: &str = "GRIDHAUL_MESSAGES";
+
+    /// Folder for its log.
+    const FOLDER: &str = "GRIDHAUL_LOG_FOLDER";
+
+    /// Most memory of a process that logs a run of any length.
+    const MEMORY_MAX_KB: u64 = 150_000;
+
+    /// Most memory that this process has had (proc(5)).
+    fn peak_memory_kb() -> u64 {
+        let status = fs::read_to_string("/proc/self/status").unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        peak.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+
+    /// Numbers of rows of the parts of a log, in their order.
+    fn rows(folder: &Path) -> Vec<i64> {
+        let mut parts: Vec<_> =
+            fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        parts.sort();
+        let rows = |part: &PathBuf| {
+            let reader = SerializedFileReader::new(File::open(part).unwrap()).unwrap();
+            reader.metadata().file_metadata().num_rows()
+        };
+        parts.iter().map(rows).collect()
+    }
+
+    /// Accounts for messages at 100,000/s, without waiting, and logs them until the log fails.
+    fn account(messages: u64, log: &mut MessageLog) -> Result<Summary, LogError> {
+        let schedule = Schedule::new(100_000.0, messages);
+        let mut ledger = Ledger::new(schedule, Duration::from_secs(1));
+        let mut summary = Summary::new(&schedule);
+        for sequence in 0..schedule.total() {
+            let sent = schedule.intended(sequence);
+            ledger.handle_sent(sequence, sent);
+            let latency = Duration::from_nanos(500_000 + sequence.wrapping_mul(7_919) % 300_000);
+            ledger.handle_arrival(sequence, sent + latency);
+            while let Some(message) = ledger.poll_closed(sent) {
+                summary.add(&message);
+                log.push(&message)?;
+            }
+        }
+        while let Some(message) = ledger.poll_rest(schedule.total()) {
+            summary.add(&message);
+            log.push(&message)?;
+        }
+        log.flush()?;
+        Ok(summary)
+    }
+
+    /// Runs [`messages_of_a_long_run`] in a process of its own, whose memory is that of the log, after commands of a shell.
+    fn in_own_process(messages: u64, folder: &Path, before: &str) -> Output {
+        let program = std::env::current_exe().unwrap();
+        let test = "log::tests::messages_of_a_long_run";
+        let script = format!("{before} exec \"$0\" --exact {test} --ignored --nocapture");
+        let mut shell = Command::new(if before.is_empty() { "sh" } else { "unshare" });
+        if !before.is_empty() {
+            shell.args(["--mount", "sh"]);
+        }
+        shell.args(["-c", &script]).arg(program);
+        shell.env(MESSAGES, messages.to_string()).env(FOLDER, folder).output().unwrap()
+    }
+
+    /// Not a test on its own: other tests of this process would add to the memory. With 10,000,000 messages:
+    /// `GRIDHAUL_MESSAGES=10000000 cargo test --workspace --lib messages_of_a_long_run -- --ignored --nocapture`
+    #[test]
+    #[ignore = "a process of its own, which other tests start"]
+    fn messages_of_a_long_run() {
+        let messages = std::env::var(MESSAGES).map_or(1_000_000, |text| text.parse().unwrap());
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = std::env::var_os(FOLDER).map_or_else(
+            || temporary.path().join("messages"),
+            |folder| Path::new(&folder).join("messages"),
+        );
+        let mut log = MessageLog::create(&folder, Vec::new()).unwrap();
+        let done = account(messages, &mut log);
+        let parts = rows(&folder);
+        println!(
+            "{} rows in {} parts, {} kB of memory at most",
+            parts.iter().sum::<i64>(),
+            parts.len(),
+            peak_memory_kb()
+        );
+        match done {
+            Ok(summary) => assert_eq!(summary.counts.messages, messages),
+            Err(error) => println!("the log ended: {error}"),
+        }
+        assert!(peak_memory_kb() < MEMORY_MAX_KB, "{} kB", peak_memory_kb());
+    }
+
+    #[test]
+    fn the_memory_of_a_log_does_not_grow_with_the_run() {
+        let desk = tempfile::tempdir().unwrap();
+        let done = in_own_process(300_000, desk.path(), "");
+        let text = String::from_utf8_lossy(&done.stdout);
+        assert!(done.status.success(), "{text}{}", String::from_utf8_lossy(&done.stderr));
+        // With the messages of the warm-up, the first second.
+        assert!(text.contains("400000 rows in 4 parts"), "{text}");
+    }
+
+    /// The parts that were written before the disk was full are complete.
+    #[test]
+    fn rows_are_kept_when_the_disk_is_full() {
+        let desk = tempfile::tempdir().unwrap();
+        let mount = "mount -t tmpfs -o size=4m none \"$GRIDHAUL_LOG_FOLDER\" || exit 77;";
+        let done = in_own_process(1_000_000, desk.path(), mount);
+        let text = String::from_utf8_lossy(&done.stdout);
+        let required = std::env::var_os("GRIDHAUL_REQUIRE_TOOLS").is_some();
+        if !done.status.success() && !required && !text.contains("rows") {
+            return; // This machine does not permit a mount.
+        }
+        assert!(done.status.success(), "{text}{}", String::from_utf8_lossy(&done.stderr));
+        let kept = text.split(" rows in").next().and_then(|it| it.rsplit('\n').next());
+        let kept: usize = kept.unwrap().trim().parse().unwrap();
+        assert!(kept > 0 && kept.is_multiple_of(ROWS_PER_PART) && kept < 1_000_000, "{text}");
+        assert!(text.contains("cannot write") && text.contains("No space left"), "{text}");
+    }
+}

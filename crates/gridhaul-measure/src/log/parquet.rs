@@ -12,7 +12,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 
-use crate::method::{Message, Phase};
+use crate::method::{CapturePoint, Message, Phase};
 
 /// A column and how it is read from a row.
 enum Column {
@@ -23,7 +23,7 @@ enum Column {
 }
 
 /// Times are nanoseconds since the start of the run.
-const COLUMNS: [(&str, Column); 9] = [
+const COLUMNS: [(&str, Column); 14] = [
     ("sequence", Column::Whole(|row| row.sequence as i64)),
     ("intended_ns", Column::Whole(|row| nanos(row.intended))),
     ("sent_ns", Column::Optional(|row| row.sent.map(nanos))),
@@ -33,6 +33,23 @@ const COLUMNS: [(&str, Column); 9] = [
     ("reordered", Column::Flag(|row| row.reordered)),
     ("warm_up", Column::Flag(|row| row.phase == Phase::WarmUp)),
     ("after_reconnection", Column::Flag(|row| row.phase == Phase::AfterReconnection)),
+    ("kernel_received_ns", Column::Optional(|row| row.kernel_received.map(nanos))),
+    (
+        "publisher_departure_ns",
+        Column::Optional(|row| row.captured.at(CapturePoint::PublisherDeparture).map(nanos)),
+    ),
+    (
+        "broker_arrival_ns",
+        Column::Optional(|row| row.captured.at(CapturePoint::BrokerArrival).map(nanos)),
+    ),
+    (
+        "broker_departure_ns",
+        Column::Optional(|row| row.captured.at(CapturePoint::BrokerDeparture).map(nanos)),
+    ),
+    (
+        "subscriber_arrival_ns",
+        Column::Optional(|row| row.captured.at(CapturePoint::SubscriberArrival).map(nanos)),
+    ),
 ];
 
 const fn nanos(at: Instant) -> i64 {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::message::{Message, Phase};
+use super::message::{Message, Phase, ReceiveTimes};
+use super::path::{CapturePoint, CaptureTimes};
 use super::schedule::Schedule;
 
 /// Messages that may still arrive, and counts of arrivals that belong to none of them.
@@ -42,6 +43,8 @@ struct Open {
     copies: u32,
     corrupt_copies: u32,
     reordered: bool,
+    kernel_received: Option<Instant>,
+    captured: CaptureTimes,
 }
 
 impl Ledger {
@@ -66,8 +69,9 @@ impl Ledger {
         }
     }
 
-    /// An intact message was read at `at`.
-    pub fn handle_arrival(&mut self, sequence: u64, at: Instant) {
+    /// An intact message was read.
+    pub fn handle_arrival(&mut self, sequence: u64, at: impl Into<ReceiveTimes>) {
+        let at = at.into();
         let overtaken = self.newest.is_some_and(|newest| sequence < newest);
         let Some(open) = self.open(sequence) else {
             self.arrivals.after_horizon += u64::from(sequence < self.first_open);
@@ -75,10 +79,18 @@ impl Ledger {
         };
         open.copies += 1;
         if open.received.is_none() {
-            open.received = Some(at);
+            open.received = Some(at.read);
+            open.kernel_received = at.kernel;
             open.reordered = overtaken;
         }
         self.newest = self.newest.max(Some(sequence));
+    }
+
+    /// A capture saw a message at `at`.
+    pub fn handle_capture(&mut self, sequence: u64, point: CapturePoint, at: Instant) {
+        if let Some(open) = self.open(sequence) {
+            open.captured.record(point, at);
+        }
     }
 
     /// A corrupt message was read, with this sequence number, which may itself be corrupt.
@@ -151,6 +163,8 @@ impl Ledger {
             corrupt_copies: open.corrupt_copies,
             reordered: open.reordered,
             phase: self.phase(sequence, intended),
+            kernel_received: open.kernel_received,
+            captured: open.captured,
         }
     }
 

@@ -2,6 +2,8 @@
 
 use gridhaul_scenario::units::{Duration, Instant};
 
+use super::path::CaptureTimes;
+
 /// The part of a run to which a message belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Phase {
@@ -15,7 +17,7 @@ pub enum Phase {
 }
 
 /// A message after its last possible arrival.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Message {
     /// Sequence number, from 0.
     pub sequence: u64,
@@ -34,6 +36,25 @@ pub struct Message {
     pub reordered: bool,
     /// Part of the run.
     pub phase: Phase,
+    /// Time at which the kernel received the first intact copy; `None` if it was not recorded.
+    pub kernel_received: Option<Instant>,
+    /// Times at which captures saw the message.
+    pub captured: CaptureTimes,
+}
+
+/// When a message was received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReceiveTimes {
+    /// Time directly after it was read.
+    pub read: Instant,
+    /// Time at which the kernel received it; `None` if it was not recorded.
+    pub kernel: Option<Instant>,
+}
+
+impl From<Instant> for ReceiveTimes {
+    fn from(read: Instant) -> Self {
+        Self { read, kernel: None }
+    }
 }
 
 impl Message {

@@ -4,6 +4,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 use super::distribution::Distribution;
 use super::message::{Message, Phase};
+use super::path::PathSummary;
 use super::proportion::Proportion;
 use super::schedule::Schedule;
 
@@ -39,7 +40,20 @@ pub struct Summary {
     pub from_send: Distribution,
     /// Lateness of the generator.
     pub lateness: Distribution,
+    /// The path of the messages; `None` if no capture saw a message.
+    pub path: Option<Box<PathSummary>>,
+    /// Receive times of the kernel; `None` if they were not recorded.
+    pub kernel: Option<Box<KernelSummary>>,
     gaps: Gaps,
+}
+
+/// Receive times of the kernel beside those of the program.
+#[derive(Debug, Clone, Default)]
+pub struct KernelSummary {
+    /// Latency from the actual send time to the time at which the kernel received the message.
+    pub from_send: Distribution,
+    /// From the time at which the kernel received the message to the time directly after it was read.
+    pub to_program: Distribution,
 }
 
 /// Times without an arrival.
@@ -59,12 +73,17 @@ impl Summary {
             from_schedule: Distribution::default(),
             from_send: Distribution::default(),
             lateness: Distribution::default(),
+            path: None,
+            kernel: None,
             gaps: Gaps::default(),
         }
     }
 
     /// Adds a closed message, in the order of sequence numbers.
     pub fn add(&mut self, message: &Message) {
+        if self.path.is_some() || message.captured.last().is_some() {
+            self.path.get_or_insert_default().add(message);
+        }
         if message.phase == Phase::WarmUp {
             return;
         }
@@ -93,6 +112,11 @@ impl Summary {
         ];
         for (distribution, duration) in pairs {
             duration.into_iter().for_each(|duration| distribution.record(duration));
+        }
+        if let (Some(received), Some(kernel)) = (message.received, message.kernel_received) {
+            let times = self.kernel.get_or_insert_default();
+            message.sent.into_iter().for_each(|sent| times.from_send.record(kernel.since(sent)));
+            times.to_program.record(received.since(kernel));
         }
     }
 
@@ -149,6 +173,7 @@ mod tests {
             corrupt_copies: 0,
             reordered: false,
             phase: Phase::Measured,
+            ..Message::default()
         }
     }
 

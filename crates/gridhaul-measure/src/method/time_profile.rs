@@ -103,6 +103,7 @@ mod tests {
                 corrupt_copies: 0,
                 reordered: false,
                 phase: if sequence < 1_000 { Phase::WarmUp } else { Phase::Measured },
+                ..Message::default()
             });
         }
         let points: Vec<_> = profile.points().collect();

@@ -86,6 +86,7 @@ mod tests {
             corrupt_copies: 0,
             reordered: false,
             phase: crate::method::Phase::Measured,
+            ..Message::default()
         });
         findings(&summary)
     }

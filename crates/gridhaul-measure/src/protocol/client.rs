@@ -267,7 +267,7 @@ impl Subscriber for ClientSubscriber {
         match self.queue.recv_timeout(time::Duration::from_nanos(RECEIVE_WAIT.as_nanos())) {
             Ok(Arrival::Message(at, received)) => {
                 *message = received;
-                Ok(Received::Message(at))
+                Ok(Received::Message(at.into()))
             }
             Ok(Arrival::Reconnected(at)) => Ok(Received::Reconnected(at)),
             Err(RecvTimeoutError::Timeout) => Ok(Received::Nothing),

@@ -37,7 +37,7 @@ pub enum ProtocolError {
 
 impl ProtocolError {
     /// Adds the operation to an error of a socket.
-    pub(super) fn socket(operation: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn socket(operation: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Socket { operation: operation.into(), source }
     }
 }

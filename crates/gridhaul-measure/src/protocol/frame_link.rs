@@ -4,12 +4,13 @@ use std::io;
 use std::time;
 
 use gridhaul_core::wire::VlanTag;
-use gridhaul_linux::{Clock, EventFlags, FrameBatch, PacketSocket, Poll};
+use gridhaul_linux::{Clock, EventFlags, FrameBatch, PacketSocket, Poll, SystemTime};
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::units::Instant;
 
 use super::{ProtocolError, RECEIVE_WAIT, Refused};
-use crate::network::Site;
+use crate::method::ReceiveTimes;
+use crate::network::{Site, Sites};
 
 /// Longest frame with a VLAN tag (IEEE 802.1Q), without frame check sequence.
 const FRAME_MAX: usize = 1_518;
@@ -36,13 +37,15 @@ pub(super) struct FrameReceiver {
     poll: Poll,
     batch: FrameBatch,
     clock: Clock,
+    /// Converts the receive times of the kernel, if they are recorded.
+    kernel_times: Option<SystemTime>,
 }
 
 /// A received frame.
 #[derive(Debug)]
 pub(super) struct ReceivedFrame<'a> {
-    /// Time directly after the frame was read.
-    pub(super) at: Instant,
+    /// When the frame was received.
+    pub(super) times: ReceiveTimes,
     /// Its bytes, without the VLAN tag.
     pub(super) bytes: &'a [u8],
     /// The VLAN tag, which the kernel has removed.
@@ -59,17 +62,16 @@ impl FrameIdentity {
     }
 }
 
-/// Opens both ends of the link between two sites.
-pub(super) fn open(
-    [from, to]: [&Site<'_>; 2],
-    clock: Clock,
-) -> Result<(FrameSender, FrameReceiver), ProtocolError> {
-    let receiver = socket(to)?;
+/// Opens both ends of the link between publisher and subscriber.
+pub(super) fn open(sites: &Sites<'_>) -> Result<(FrameSender, FrameReceiver), ProtocolError> {
+    let receiver = socket(&sites.to)?;
     let poll = Poll::new().map_err(failed("waiting for frames"))?;
     poll.watch(&receiver, 0, EventFlags::IN).map_err(failed("waiting for frames"))?;
     let batch = FrameBatch::new(1, FRAME_MAX);
-    let receiver = FrameReceiver { socket: receiver, poll, batch, clock };
-    Ok((FrameSender { socket: socket(from)? }, receiver))
+    let kernel_times = sites.kernel_times.then(|| SystemTime::new(sites.clock));
+    let receiver =
+        FrameReceiver { socket: receiver, poll, batch, clock: sites.clock, kernel_times };
+    Ok((FrameSender { socket: socket(&sites.from)? }, receiver))
 }
 
 /// A packet socket at an end. The kernel reports the VLAN tag to sockets of all protocols only.
@@ -119,10 +121,16 @@ impl FrameReceiver {
             let _events = self.poll.wait::<1>(wait).map_err(failed("waiting for frames"))?;
             count = self.read()?;
         }
-        let at = self.clock.now();
+        let read = self.clock.now();
         let frame = self.batch.frames().next().filter(|_| count > 0);
+        let received_at = frame.and_then(|frame| frame.received_at);
+        let kernel = self.kernel_times.as_mut().zip(received_at).map(|(times, at)| {
+            // Somebody may have set the system's clock.
+            times.update();
+            times.instant(at)
+        });
         Ok(frame.map(|frame| ReceivedFrame {
-            at,
+            times: ReceiveTimes { read, kernel },
             bytes: frame.bytes,
             vlan: frame.vlan.map(|tag| VlanTag {
                 id: tag.control & 0xfff,

@@ -47,7 +47,7 @@ impl Protocol for GooseControlBlock {
     }
 
     fn connect(&self, sites: &Sites<'_>) -> Result<Connected, ProtocolError> {
-        let (sender, receiver) = frame_link::open([&sites.from, &sites.to], sites.clock)?;
+        let (sender, receiver) = frame_link::open(sites)?;
         let shared = Arc::new(Shared {
             event: Mutex::new(Event::default()),
             changed: Condvar::new(),
@@ -229,7 +229,7 @@ impl Subscriber for GooseEventSubscriber {
             if ether_type(received.bytes) != Some(GOOSE) {
                 continue;
             }
-            let (at, vlan) = (received.at, received.vlan);
+            let (times, vlan) = (received.times, received.vlan);
             let pdu = match Frame::decode(received.bytes) {
                 Ok(Frame { application, .. }) if application.id != self.identity.application => {
                     continue;
@@ -241,7 +241,7 @@ impl Subscriber for GooseEventSubscriber {
             };
             message.clear();
             match pdu {
-                Some(pdu) if !self.is_message(&pdu, at) => continue,
+                Some(pdu) if !self.is_message(&pdu, times.read) => continue,
                 Some(pdu) => {
                     if let [Data::OctetString(bytes)] = &pdu.values[..] {
                         message.extend_from_slice(bytes);
@@ -249,7 +249,7 @@ impl Subscriber for GooseEventSubscriber {
                 }
                 None => {}
             }
-            return Ok(Received::Message(at));
+            return Ok(Received::Message(times));
         }
         Ok(Received::Nothing)
     }

@@ -20,6 +20,7 @@ use std::fmt;
 
 use gridhaul_scenario::units::{Duration, Instant};
 
+use crate::method::ReceiveTimes;
 use crate::network::Sites;
 
 pub use amqp_0_9_1::Amqp091;
@@ -83,8 +84,8 @@ pub trait Subscriber: Send + fmt::Debug {
 /// Result of [`Subscriber::receive`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Received {
-    /// A message, read at this time.
-    Message(Instant),
+    /// A message, and when it was received.
+    Message(ReceiveTimes),
     /// The connection was lost and is back since this time.
     Reconnected(Instant),
     /// No message for [`RECEIVE_WAIT`].

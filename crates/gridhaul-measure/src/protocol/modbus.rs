@@ -218,7 +218,7 @@ impl Subscriber for ModbusSubscriber {
         match self.server.arrivals.recv_timeout(wait) {
             Ok((at, arrived)) => {
                 *message = arrived;
-                Ok(Received::Message(at))
+                Ok(Received::Message(at.into()))
             }
             Err(RecvTimeoutError::Timeout) => Ok(Received::Nothing),
             Err(RecvTimeoutError::Disconnected) => Err(ProtocolError::Closed),

@@ -61,7 +61,7 @@ impl Subscriber for NullSubscriber {
         match self.queue.recv_timeout(time::Duration::from_nanos(RECEIVE_WAIT.as_nanos())) {
             Ok(received) => {
                 *message = received;
-                Ok(Received::Message(self.clock.now()))
+                Ok(Received::Message(self.clock.now().into()))
             }
             Err(RecvTimeoutError::Timeout) => Ok(Received::Nothing),
             Err(RecvTimeoutError::Disconnected) => Err(ProtocolError::Closed),

@@ -31,7 +31,7 @@ impl Protocol for SampledValueStream {
     }
 
     fn connect(&self, sites: &Sites<'_>) -> Result<Connected, ProtocolError> {
-        let (sender, receiver) = frame_link::open([&sites.from, &sites.to], sites.clock)?;
+        let (sender, receiver) = frame_link::open(sites)?;
         let publisher = SampledValuePublisher {
             sender,
             identity: self.identity,
@@ -103,14 +103,14 @@ impl Subscriber for SampledValueSubscriber {
                 {
                     message.clear();
                     pdu.asdus.iter().for_each(|asdu| message.extend_from_slice(&asdu.samples));
-                    return Ok(Received::Message(received.at));
+                    return Ok(Received::Message(received.times));
                 }
                 // A frame that cannot be parsed, or has another tag, is a corrupt message: its check sum is wrong.
                 Ok(_)
                 | Err(FrameError::Truncated { .. } | FrameError::Tag { .. })
                 | Err(FrameError::Trailing { .. } | FrameError::Value { .. }) => {
                     message.clear();
-                    return Ok(Received::Message(received.at));
+                    return Ok(Received::Message(received.times));
                 }
                 Err(FrameError::Ethernet(_) | FrameError::EtherType(_)) => {}
             }

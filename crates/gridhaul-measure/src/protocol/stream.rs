@@ -338,7 +338,7 @@ impl Subscriber for End {
         match self.arrivals.recv_timeout(time::Duration::from_nanos(RECEIVE_WAIT.as_nanos())) {
             Ok(Arrival::Message(at, arrived)) => {
                 *message = arrived;
-                Ok(Received::Message(at))
+                Ok(Received::Message(at.into()))
             }
             Ok(Arrival::Reconnected(at)) => Ok(Received::Reconnected(at)),
             Err(RecvTimeoutError::Timeout) => Ok(Received::Nothing),

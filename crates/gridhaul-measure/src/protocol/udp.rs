@@ -1,15 +1,18 @@
 //! UDP: one datagram for each message, without a broker.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, UdpSocket};
 use std::time;
 
-use gridhaul_linux::{Clock, set_receive_buffer};
+use gridhaul_linux::{
+    Clock, SystemTime, enable_receive_times, receive_with_time, set_receive_buffer,
+};
 use socket2::{Domain, Socket, Type};
 
 use super::{
     Connected, Protocol, ProtocolError, Publisher, RECEIVE_WAIT, Received, Refused, Subscriber,
 };
+use crate::method::ReceiveTimes;
 use crate::network::{Site, Sites};
 
 /// Receive buffer, so that a burst does not overflow it while the receiver does not run.
@@ -32,7 +35,7 @@ impl Protocol for Udp {
     }
 
     fn connect(&self, sites: &Sites<'_>) -> Result<Connected, ProtocolError> {
-        let receiver = UdpSubscriber::new(open(&sites.to)?, sites.clock)?;
+        let receiver = UdpSubscriber::new(open(&sites.to)?, sites)?;
         let address =
             receiver.socket.local_addr().map_err(ProtocolError::socket("reading an address"))?;
         let publisher = UdpPublisher::new(open(&sites.from)?, address)?;
@@ -62,6 +65,8 @@ pub(super) struct UdpPublisher {
 pub(super) struct UdpSubscriber {
     socket: UdpSocket,
     clock: Clock,
+    /// Converts the receive times of the kernel, if they are recorded.
+    kernel_times: Option<SystemTime>,
 }
 
 impl UdpPublisher {
@@ -75,11 +80,16 @@ impl UdpPublisher {
 }
 
 impl UdpSubscriber {
-    /// Receives from this socket, with times of this clock.
-    pub(super) fn new(socket: UdpSocket, clock: Clock) -> Result<Self, ProtocolError> {
+    /// Receives from this socket, with times of the clock of `sites`.
+    pub(super) fn new(socket: UdpSocket, sites: &Sites<'_>) -> Result<Self, ProtocolError> {
         let wait = time::Duration::from_nanos(RECEIVE_WAIT.as_nanos());
         socket.set_read_timeout(Some(wait)).map_err(ProtocolError::socket("setting a timeout"))?;
-        Ok(Self { socket, clock })
+        let kernel_times = sites.kernel_times.then(|| SystemTime::new(sites.clock));
+        if kernel_times.is_some() {
+            let enabled = enable_receive_times(&socket).map_err(io::Error::other);
+            enabled.map_err(ProtocolError::socket("--kernel-times"))?;
+        }
+        Ok(Self { socket, clock: sites.clock, kernel_times })
     }
 
     /// The socket, whose reads end after [`RECEIVE_WAIT`].
@@ -98,11 +108,16 @@ impl Publisher for UdpPublisher {
 impl Subscriber for UdpSubscriber {
     fn receive(&mut self, message: &mut Vec<u8>) -> Result<Received, ProtocolError> {
         message.resize(DATAGRAM_MAX, 0);
-        match self.socket.recv(message) {
-            Ok(length) => {
-                let at = self.clock.now();
+        match receive_with_time(&self.socket, message) {
+            Ok((length, received_at)) => {
+                let read = self.clock.now();
+                let kernel = self.kernel_times.as_mut().zip(received_at).map(|(times, at)| {
+                    // Somebody may have set the system's clock.
+                    times.update();
+                    times.instant(at)
+                });
                 message.truncate(length);
-                Ok(Received::Message(at))
+                Ok(Received::Message(ReceiveTimes { read, kernel }))
             }
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
                 Ok(Received::Nothing)

@@ -29,9 +29,9 @@ impl Protocol for UdpEcho {
         let address = |socket: &UdpSocket| {
             socket.local_addr().map_err(ProtocolError::socket("reading an address"))
         };
-        let subscriber = UdpSubscriber::new(open(&sites.subscriber)?, sites.clock)?;
+        let subscriber = UdpSubscriber::new(open(&sites.subscriber)?, sites)?;
         let destination = address(subscriber.socket())?;
-        let reflector = UdpSubscriber::new(open(&sites.to)?, sites.clock)?;
+        let reflector = UdpSubscriber::new(open(&sites.to)?, sites)?;
         let publisher = UdpPublisher::new(open(&sites.from)?, address(reflector.socket())?)?;
         let is_over = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&is_over);

@@ -64,6 +64,7 @@ mod tests {
                 corrupt_copies: 0,
                 reordered: false,
                 phase: Phase::Measured,
+                ..Message::default()
             });
         }
         summary

@@ -2,6 +2,7 @@
 //!
 //! They run in real time. A run whose generator was late is repeated, because a busy machine explains its result.
 
+mod capture;
 mod frames;
 mod mqtt;
 mod systems;
@@ -39,6 +40,7 @@ fn plan(rate: f64, measured: u64) -> Plan {
         horizon: Duration::from_secs(2),
         processor: None,
         run: 0x6d65_6173,
+        capture: None,
     }
 }
 

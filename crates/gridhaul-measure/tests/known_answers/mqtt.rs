@@ -13,7 +13,7 @@ use std::{thread, time};
 
 use crate::{millis, plan, run, scenario, turn, undisturbed};
 
-fn mqtt(broker: &Mosquitto, nodelay: bool) -> Mqtt {
+pub(crate) fn mqtt(broker: &Mosquitto, nodelay: bool) -> Mqtt {
     Mqtt {
         version: Version::V3,
         broker: broker.address(),

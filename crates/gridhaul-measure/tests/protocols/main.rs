@@ -27,6 +27,7 @@ fn plan(rate: f64, measured: u64) -> Plan {
         horizon: Duration::from_secs(5),
         processor: None,
         run: RUN,
+        capture: None,
     }
 }
 

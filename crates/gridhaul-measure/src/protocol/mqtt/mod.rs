@@ -295,7 +295,7 @@ impl Subscriber for MqttSubscriber {
             Ok(Arrival::Message(at, arrived)) => {
                 message.clear();
                 message.extend_from_slice(&arrived);
-                Ok(Received::Message(at))
+                Ok(Received::Message(at.into()))
             }
             Ok(Arrival::Reconnected(at)) => Ok(Received::Reconnected(at)),
             Err(RecvTimeoutError::Timeout) => Ok(Received::Nothing),

@@ -1,0 +1,212 @@
+//! Prediction beside measurement: what the network explains, and what the broker adds.
+
+use anyhow::{Context, bail};
+use gridhaul_measure::method::{Distribution, Stage};
+use gridhaul_measure::overhead::amqp_0_9_1::Names;
+use gridhaul_measure::overhead::direct::{nanomsg, synchrophasor, zeromq};
+use gridhaul_measure::overhead::mqtt::Publish;
+use gridhaul_measure::prediction::{Carriage, PathLatencies, Request, SimulatedBroker, predict};
+use gridhaul_report::TextTable;
+use gridhaul_report::chart::{Axis, LineChart, LineSeries, Stroke};
+use gridhaul_scenario::units::{Duration, Instant};
+use serde_json::{Value, json};
+
+use super::place::Place;
+use super::protocols::name;
+use super::report::{LATENCY_HEADERS, distribution, distribution_row, millis};
+use super::run::Run;
+use crate::args::{ProtocolName, RunArgs, SubscriberEnd};
+
+/// A measured path and its prediction.
+#[derive(Debug)]
+pub(super) struct Prediction {
+    measured: PathLatencies,
+    predicted: PathLatencies,
+    /// Service time of the simulated broker.
+    service: Option<Duration>,
+    /// Quantile of the measured times that is the service time.
+    basis: &'static str,
+}
+
+/// Whether a prediction is possible.
+///
+/// # Errors
+/// The network is not emulated, or the protocol cannot be simulated.
+pub(super) fn check(args: &RunArgs) -> anyhow::Result<()> {
+    if !args.common.place.is_emulated() {
+        bail!("--predict: the network is unknown\n  help: add --scenario FILE or --system NAME");
+    }
+    carriage(args).map(drop)
+}
+
+impl Prediction {
+    /// Simulates the messages of a run. The simulated broker takes the median of the time that the broker took. With
+    /// Nagle's algorithm this time contains waits for acknowledgements, which the simulator adds: then its 2nd percentile.
+    ///
+    /// # Errors
+    /// The simulator does not support a key of the scenario.
+    pub(super) fn new(
+        args: &RunArgs,
+        place: &Place,
+        run: &Run,
+        measured: PathLatencies,
+    ) -> anyhow::Result<Self> {
+        let (scenario, flow) = place.network.as_ref().context("the network is unknown")?;
+        let (carriage, delivered_bytes) = carriage(args)?;
+        let nodelay = args.common.connection.broker_nodelay();
+        let (share, basis) = if nodelay { (0.5, "median") } else { (0.02, "2nd percentile") };
+        let path = run.outcome.summary.path.as_deref();
+        let service = path.and_then(|path| path.stage(Stage::Broker).quantile(share));
+        let service = service.map(|quantile| quantile.value);
+        let has_broker = args.common.protocol.has_broker();
+        if has_broker && service.is_none() {
+            bail!(
+                "--predict: the time of the broker is unknown, because the captures do not contain its messages\n  help: let this \
+                 program start the broker, or choose one at the address of the flow"
+            );
+        }
+        let broker = service.filter(|_| has_broker).map(|service| SimulatedBroker {
+            service,
+            bytes: delivered_bytes,
+            nodelay,
+            is_at_subscriber: args.common.place.subscriber == SubscriberEnd::To,
+        });
+        let request = Request {
+            scenario,
+            flow,
+            start: run.outcome.start.since(Instant::ZERO),
+            schedule: run.plan.schedule,
+            horizon: run.plan.horizon,
+            carriage,
+            broker,
+        };
+        let predicted = predict(&request)?;
+        Ok(Self { measured, predicted, service: broker.map(|it| it.service), basis })
+    }
+
+    /// The table.
+    pub(super) fn table(&self) -> TextTable {
+        let rows = self.parts().into_iter().flat_map(|(part, measured, predicted)| {
+            [("measured", measured), ("predicted", predicted)].map(|(source, distribution)| {
+                distribution_row(&format!("{part}, {source}"), distribution)
+            })
+        });
+        TextTable {
+            title: "Prediction beside measurement".into(),
+            headers: LATENCY_HEADERS.map(String::from).to_vec(),
+            rows: rows.collect(),
+            key_columns: 1,
+            note: Some(self.note()),
+        }
+    }
+
+    /// Both as JSON.
+    pub(super) fn json(&self) -> Value {
+        let path = |path: &PathLatencies| {
+            json!({
+                "to_broker": self.service.map(|_| distribution(&path.to_broker)),
+                "from_broker": self.service.map(|_| distribution(&path.from_broker)),
+                "whole": distribution(&path.whole),
+                "lost": path.lost,
+            })
+        };
+        json!({
+            "service_s": self.service.map(Duration::as_secs_f64),
+            "measured": path(&self.measured),
+            "predicted": path(&self.predicted),
+        })
+    }
+
+    /// Cumulative distributions of both.
+    pub(super) fn chart(&self) -> LineChart {
+        let chart = LineChart::new(
+            "Publisher to subscriber: prediction beside measurement",
+            Axis::new("latency", "s").log(),
+            Axis::new("share of the messages", "").including(0.0),
+        );
+        let series = |name: &str, distribution: &Distribution| {
+            let points = distribution.cumulative().map(|(it, share)| (it.as_secs_f64(), share));
+            LineSeries::new(name, points).stroke(Stroke::Step)
+        };
+        [("measured", &self.measured.whole), ("predicted", &self.predicted.whole)]
+            .into_iter()
+            .filter(|(_, distribution)| distribution.count() > 0)
+            .fold(chart, |chart, (name, distribution)| chart.with(series(name, distribution)))
+    }
+
+    /// The parts that both know.
+    fn parts(&self) -> Vec<(&'static str, &Distribution, &Distribution)> {
+        let Self { measured, predicted, service, .. } = self;
+        let mut parts = Vec::new();
+        if service.is_some() {
+            parts.push(("publisher to broker", &measured.to_broker, &predicted.to_broker));
+            parts.push(("broker to subscriber", &measured.from_broker, &predicted.from_broker));
+        }
+        parts.push(("publisher to subscriber", &measured.whole, &predicted.whole));
+        parts
+    }
+
+    /// How much of the latency the network explains.
+    fn note(&self) -> String {
+        let mut note = String::from(
+            "from the hand-over to the protocol to the arrival at the subscriber; predicted by the simulator with TCP of profile linux",
+        );
+        if let Some(service) = self.service {
+            note += &format!(
+                "\nthe simulated broker takes {} ms for each message, the {} of the measurement",
+                millis(Some(service)),
+                self.basis
+            );
+        }
+        let service = self.service.unwrap_or(Duration::ZERO);
+        for (share, name) in [(0.5, "median"), (0.98, "98th percentile")] {
+            let at = |distribution: &Distribution| {
+                distribution.quantile(share).map(|it| it.value.as_secs_f64() * 1e3)
+            };
+            let both = at(&self.measured.whole).zip(at(&self.predicted.whole));
+            let Some((measured, predicted)) = both else { continue };
+            let broker = service.as_secs_f64() * 1e3;
+            note += &format!(
+                "\n{name} of {measured:.3} ms: the network explains {:.3} ms, the service of the broker {broker:.3} ms; {:+.3} ms remain",
+                predicted - broker,
+                measured - predicted
+            );
+        }
+        if self.measured.lost + self.predicted.lost > 0 {
+            note += &format!(
+                "\nmessages without an arrival: {} measured, {} predicted",
+                self.measured.lost, self.predicted.lost
+            );
+        }
+        note
+    }
+}
+
+/// How a protocol carries a message, and the bytes of a message from the broker.
+fn carriage(args: &RunArgs) -> anyhow::Result<(Carriage, u64)> {
+    let payload = args.common.bytes as u64;
+    let connection = &args.common.connection;
+    let topic = name().len() as u64;
+    let (published, delivered) = match args.common.protocol {
+        ProtocolName::Udp => return Ok((Carriage::Datagram { bytes: payload }, 0)),
+        version @ (ProtocolName::Mqtt | ProtocolName::Mqtt5) => {
+            let version_5 = version == ProtocolName::Mqtt5;
+            let publish = Publish { topic, version_5, identified: connection.qos > 0 };
+            let bytes = payload + publish.overhead(payload);
+            (bytes, bytes)
+        }
+        ProtocolName::Amqp091 => {
+            // RabbitMQ assigns a consumer tag of 31 characters.
+            let names = Names { exchange: 0, routing_key: topic, consumer_tag: 31 };
+            (payload + names.publish_overhead(), payload + names.deliver_overhead())
+        }
+        ProtocolName::Zeromq | ProtocolName::ZeromqPubSub => (payload + zeromq(payload), 0),
+        ProtocolName::Nanomsg => (payload + nanomsg(payload), 0),
+        ProtocolName::C37118 => (payload + synchrophasor(payload), 0),
+        _ => bail!(
+            "--predict: messages of this protocol cannot be simulated\n  help: choose udp, mqtt, mqtt5, amqp-0-9-1, zeromq, \
+             zeromq-pub-sub, nanomsg or c37.118"
+        ),
+    };
+    Ok((Carriage::Tcp { bytes: published, nodelay: connection.client_nodelay() }, delivered))
+}
