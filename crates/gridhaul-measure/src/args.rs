@@ -90,6 +90,8 @@ pub(crate) enum ProtocolName {
     /// AMQP 1.0 through a broker
     #[value(name = "amqp-1.0")]
     Amqp10,
+    /// XMPP through a server, with a payload in XML Encoding Rules (XER)
+    Xmpp,
     /// Modbus/TCP: a client writes registers of a server
     ModbusTcp,
     /// IEC 60870-5-104: spontaneous measured values with time tag
@@ -115,7 +117,7 @@ pub(crate) enum ProtocolName {
 impl ProtocolName {
     /// Whether messages pass through a broker.
     pub(crate) const fn has_broker(self) -> bool {
-        matches!(self, Self::Mqtt | Self::Mqtt5 | Self::Amqp091 | Self::Amqp10)
+        matches!(self, Self::Mqtt | Self::Mqtt5 | Self::Amqp091 | Self::Amqp10 | Self::Xmpp)
     }
 }
 

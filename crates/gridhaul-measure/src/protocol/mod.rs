@@ -14,6 +14,7 @@ mod sampled_values;
 mod stream;
 mod udp;
 mod udp_echo;
+mod xmpp;
 
 use std::fmt;
 
@@ -33,6 +34,7 @@ pub use null::Null;
 pub use sampled_values::SampledValueStream;
 pub use udp::Udp;
 pub use udp_echo::UdpEcho;
+pub use xmpp::Xmpp;
 
 /// Longest time for which [`Subscriber::receive`] waits.
 pub const RECEIVE_WAIT: Duration = Duration::from_millis(50);
