@@ -1,6 +1,7 @@
 //! Arguments of the program.
 
 mod connection;
+mod place;
 mod value_parsers;
 
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use gridhaul_scenario::units::Duration;
 use value_parsers::{duration, message_bytes, ppm, rate, share, signed_nanos, values};
 
 pub(crate) use connection::ConnectionArgs;
+pub(crate) use place::{CrossTrafficArgs, PlaceArgs, SubscriberEnd};
 
 /// Measure power-grid protocols message by message
 #[derive(Debug, Parser)]
@@ -35,13 +37,13 @@ pub(crate) enum Command {
     /// Print the bytes of a message by layer: Table 5 of RESERVE D4.6 beside formulas, and other protocols
     Efficiency(EfficiencyArgs),
     /// Measure the latency of messages at a constant rate
-    Latency(RunArgs),
+    Latency(RepeatedArgs),
     /// Interrupt all links of a scenario for a time, and measure the recovery
     Outage(OutageArgs),
     /// Search the highest rate that a protocol sustains, and verify it
     Rate(RateArgs),
     /// Count lost, duplicated, reordered and corrupt messages at a constant rate
-    Reliability(RunArgs),
+    Reliability(RepeatedArgs),
     /// Measure the figures of RESERVE D4.6 on emulated systems, and check its statements; about 20 minutes
     Reserve(ReserveArgs),
     /// Estimate offset, drift and a step of a clock that are injected, over a network
@@ -52,7 +54,7 @@ impl Command {
     /// Whether the command makes network namespaces.
     pub(crate) const fn needs_namespaces(&self) -> bool {
         match self {
-            Self::Latency(args) | Self::Reliability(args) => args.common.place.is_emulated(),
+            Self::Latency(args) | Self::Reliability(args) => args.run.common.place.is_emulated(),
             Self::Rate(args) => args.common.place.is_emulated(),
             Self::Sync(args) => args.place.is_emulated(),
             Self::Corruption(_) | Self::Efficiency(_) => false,
@@ -121,45 +123,8 @@ impl ProtocolName {
     }
 }
 
-/// An end of the network.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SubscriberEnd {
-    /// The end of the publisher: messages pass the network twice
-    From,
-    /// The end of the broker: messages pass the network once
-    To,
-}
-
-/// The network of a measurement.
-#[derive(Debug, Args)]
-pub(crate) struct PlaceArgs {
-    /// Scenario file whose network is emulated; without it the messages stay on this machine
-    #[arg(long, value_name = "FILE", conflicts_with = "system")]
-    pub(crate) scenario: Option<PathBuf>,
-
-    /// Emulated network by name: ethernet, 5g-ready, 5g-prototype, private-lte, gprs, plc-narrowband or plc-broadband
-    #[arg(long, value_name = "NAME")]
-    pub(crate) system: Option<String>,
-
-    /// Flow of the scenario between whose ends the messages pass; the first one by default. A broker is at its `to` end,
-    /// publisher and subscriber are at its `from` end
-    #[arg(long, value_name = "NAME", requires = "scenario")]
-    pub(crate) flow: Option<String>,
-
-    /// End of the subscriber of a protocol with a broker
-    #[arg(long, value_enum, default_value = "from")]
-    pub(crate) subscriber: SubscriberEnd,
-}
-
-impl PlaceArgs {
-    /// Whether the network is emulated.
-    pub(crate) const fn is_emulated(&self) -> bool {
-        self.scenario.is_some() || self.system.is_some()
-    }
-}
-
 /// A protocol, its network and its messages.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct ProtocolArgs {
     /// Protocol under test
     #[arg(value_enum)]
@@ -199,7 +164,7 @@ pub(crate) struct ProtocolArgs {
 }
 
 /// Arguments of a run at a constant rate.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct RunArgs {
     /// Messages per second
     #[arg(long, default_value_t = 100.0, value_parser = rate)]
@@ -228,15 +193,27 @@ pub(crate) struct RunArgs {
     /// Settings that a run shares with `rate`.
     #[command(flatten)]
     pub(crate) common: ProtocolArgs,
+
+    /// The background load.
+    #[command(flatten)]
+    pub(crate) cross_traffic: CrossTrafficArgs,
+}
+
+/// Arguments of a run that may be repeated.
+#[derive(Debug, Args)]
+pub(crate) struct RepeatedArgs {
+    /// Number of runs, each with connections, a broker and a network of its own; the spread between them is reported
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) repetitions: u32,
+
+    /// The run.
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
 }
 
 /// Arguments of an outage.
 #[derive(Debug, Args)]
 pub(crate) struct OutageArgs {
-    /// The run.
-    #[command(flatten)]
-    pub(crate) run: RunArgs,
-
     /// Length of the outage
     #[arg(long, default_value = "10 s", value_parser = duration)]
     pub(crate) length: Duration,
@@ -244,6 +221,10 @@ pub(crate) struct OutageArgs {
     /// Start of the outage, after the start of the network
     #[arg(long, default_value = "5 s", value_parser = duration)]
     pub(crate) start: Duration,
+
+    /// The run.
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
 }
 
 /// Arguments of `corruption`.
@@ -355,7 +336,7 @@ pub(crate) struct SyncArgs {
 }
 
 /// Settings of Sampled Values and GOOSE.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Sampled Values and GOOSE")]
 pub(crate) struct FrameArgs {
     /// VLAN identifier of the frames; without it they have no tag

@@ -5,17 +5,14 @@ use std::process::ExitCode;
 use gridhaul_measure::method::Distribution;
 use gridhaul_report::TextTable;
 
-use super::report::{SHARES, create, judge_and_publish, millis, title};
-use super::run::{Run, execute};
-use super::verdicts::classes;
-use crate::args::RunArgs;
+use super::repetitions;
+use super::report::{SHARES, millis, title};
+use super::run::Run;
+use crate::args::RepeatedArgs;
 
 /// Measures the latency of messages.
-pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
-    args.out.as_deref().map_or(Ok(()), create)?;
-    classes(args.class.as_deref())?;
-    let run = execute(args, |_| {})?;
-    judge_and_publish(args, "latency", &run, table(&run))
+pub(crate) fn run(args: &RepeatedArgs) -> anyhow::Result<ExitCode> {
+    repetitions::run(args, "latency", table)
 }
 
 fn table(run: &Run) -> TextTable {

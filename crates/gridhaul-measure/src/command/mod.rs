@@ -10,6 +10,7 @@ mod place;
 mod protocols;
 pub(crate) mod rate;
 pub(crate) mod reliability;
+mod repetitions;
 mod report;
 pub(crate) mod reserve;
 mod run;

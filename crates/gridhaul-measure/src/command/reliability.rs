@@ -5,17 +5,14 @@ use std::process::ExitCode;
 use gridhaul_measure::method::Proportion;
 use gridhaul_report::TextTable;
 
-use super::report::{create, judge_and_publish, title};
-use super::run::{Run, execute};
-use super::verdicts::classes;
-use crate::args::RunArgs;
+use super::repetitions;
+use super::report::title;
+use super::run::Run;
+use crate::args::RepeatedArgs;
 
 /// Counts what became of the messages.
-pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
-    args.out.as_deref().map_or(Ok(()), create)?;
-    classes(args.class.as_deref())?;
-    let run = execute(args, |_| {})?;
-    judge_and_publish(args, "reliability", &run, table(&run))
+pub(crate) fn run(args: &RepeatedArgs) -> anyhow::Result<ExitCode> {
+    repetitions::run(args, "reliability", table)
 }
 
 fn table(run: &Run) -> TextTable {

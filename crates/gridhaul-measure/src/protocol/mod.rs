@@ -3,6 +3,7 @@
 mod amqp_0_9_1;
 mod amqp_1_0;
 mod client;
+mod cross_traffic;
 mod direct;
 mod error;
 mod frame_link;
@@ -24,6 +25,7 @@ use crate::network::Sites;
 
 pub use amqp_0_9_1::Amqp091;
 pub use amqp_1_0::Amqp10;
+pub use cross_traffic::{CrossTraffic, CrossTrafficCounts, Direction};
 pub use direct::{Direct, DirectKind, Pattern};
 pub use error::{ProtocolError, Refused};
 pub use frame_link::FrameIdentity;

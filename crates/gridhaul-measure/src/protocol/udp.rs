@@ -1,6 +1,6 @@
 //! UDP: one datagram for each message, without a broker.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, UdpSocket};
 use std::time;
 
@@ -74,6 +74,18 @@ impl UdpPublisher {
     }
 }
 
+impl UdpPublisher {
+    /// Sends a datagram.
+    pub(super) fn send(&self, datagram: &[u8]) -> io::Result<usize> {
+        self.socket.send(datagram)
+    }
+
+    /// Whether the datagrams have headers of IPv6.
+    pub(super) fn is_ipv6(&self) -> bool {
+        self.socket.local_addr().is_ok_and(|address| address.is_ipv6())
+    }
+}
+
 impl UdpSubscriber {
     /// Receives from this socket, with times of this clock.
     pub(super) fn new(socket: UdpSocket, clock: Clock) -> Result<Self, ProtocolError> {
@@ -90,7 +102,7 @@ impl UdpSubscriber {
 
 impl Publisher for UdpPublisher {
     fn publish(&mut self, message: &[u8]) -> Result<(), Refused> {
-        self.socket.send(message)?;
+        self.send(message)?;
         Ok(())
     }
 }

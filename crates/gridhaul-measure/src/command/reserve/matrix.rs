@@ -178,7 +178,7 @@ fn run(command: &str, interrupt: &Interrupt) -> anyhow::Result<Option<CellResult
     let words = command.strip_prefix("gridhaul ").unwrap_or(command).split(' ');
     let parsed = Cli::try_parse_from(words.chain(["--no-floor", "--quiet"]))?;
     let Command::Latency(args) = parsed.command else { return Ok(None) };
-    let run = execute_until(&args, interrupt, |_| {})?;
+    let run = execute_until(&args.run, interrupt, |_| {})?;
     let summary = &run.outcome.summary;
     let result = statistics(&summary.from_send).map(|it| CellResult {
         messages: summary.counts.messages,
@@ -237,7 +237,7 @@ fn outage(protocol: &'static str, length: Duration, interrupted: &Interrupt) -> 
     let measured = || -> anyhow::Result<OutageCell> {
         let parsed = Cli::try_parse_from(command.split(' '))?;
         let Command::Latency(args) = parsed.command else { return Ok(empty.clone()) };
-        let run = execute_until(&args, interrupted, |scenario| interrupt(scenario, start, length))
+        let run = execute_until(&args.run, interrupted, |scenario| interrupt(scenario, start, length))
             .context("measuring an outage")?;
         let recovery = Recovery::new(&run, start, length);
         let counts = run.outcome.summary.counts;
