@@ -1,6 +1,6 @@
 //! Arbitrary bytes as a frame of Sampled Values or GOOSE: decoding never panics, and a decoded frame is encoded and decoded
-//! to the same value. The same bytes as input of each protocol over TCP, before and after its handshake: no end panics, and none
-//! keeps more than it may. The same bytes as input of an agent: nothing is started before its token was compared.
+//! to the same value. The same bytes as input of each protocol over TCP, before and after its handshake: no end panics, and no
+//! message is longer than the input. The same bytes as input of an agent: nothing is started before its token was compared.
 
 #![no_main]
 
@@ -11,9 +11,10 @@ use gridhaul_measure::endpoint::dnp3;
 use gridhaul_measure::endpoint::iec104::{self, Station};
 use gridhaul_measure::endpoint::scalability::{self, Pipeline};
 use gridhaul_measure::endpoint::synchrophasor::{self, Synchrophasor};
+use gridhaul_measure::endpoint::xmpp::{Client, Settings};
 use gridhaul_measure::endpoint::zmtp::{Socket, SocketType};
 use gridhaul_measure::frame::Frame;
-use gridhaul_scenario::units::Instant;
+use gridhaul_scenario::units::{Duration, Instant};
 use libfuzzer_sys::fuzz_target;
 
 /// Both ends of each protocol.
@@ -57,6 +58,39 @@ fn serve(bytes: &[u8], is_authenticated: bool) {
     }
 }
 
+/// What a server of XMPP sends until messages can pass.
+const SERVER: &str = "<?xml version='1.0'?><stream:stream xmlns:stream='http://etherx.jabber.org/streams' version='1.0'>\
+    <stream:features><mechanisms><mechanism>PLAIN</mechanism></mechanisms></stream:features><success/>\
+    <stream:stream xmlns:stream='http://etherx.jabber.org/streams' version='1.0'><stream:features><bind/></stream:features>\
+    <iq type='result' id='bind'><bind><jid>user@host/fuzz</jid></bind></iq>";
+
+/// A client of XMPP, whose peer is a server, before or after the negotiation of the stream.
+fn xmpp_client(is_bound: bool) -> Client {
+    let mut client = Client::new(Settings {
+        user: "user".into(),
+        domain: "host".into(),
+        password: "password".into(),
+        resource: "fuzz".into(),
+        destination: None,
+        keep_alive: Duration::from_secs(60),
+    });
+    client.open(Instant::ZERO);
+    if is_bound {
+        client.handle_input(SERVER.as_bytes(), Instant::ZERO).expect("the negotiation is valid");
+        assert!(client.is_ready());
+    }
+    client
+}
+
+/// Passes the input to an end, in pieces of the length that its first byte gives.
+fn check(end: &mut dyn Endpoint, first: u8, bytes: &[u8]) {
+    let mut pieces = bytes.chunks(1 + usize::from(first));
+    let _ = pieces.try_for_each(|piece| end.handle_input(piece, Instant::ZERO));
+    while let Some(message) = end.poll_message() {
+        assert!(message.len() <= bytes.len() + 1, "a message of {} B", message.len());
+    }
+}
+
 fuzz_target!(|bytes: &[u8]| {
     let [first, ..] = *bytes else { return };
     serve(&bytes[1..], first & 2 == 0);
@@ -65,13 +99,10 @@ fuzz_target!(|bytes: &[u8]| {
             open(&mut ends);
         }
         for end in &mut ends {
-            let mut pieces = bytes[1..].chunks(1 + usize::from(first));
-            let _ = pieces.try_for_each(|piece| end.handle_input(piece, Instant::ZERO));
-            while let Some(message) = end.poll_message() {
-                assert!(message.len() <= bytes.len(), "a message of {} B", message.len());
-            }
+            check(&mut **end, first, &bytes[1..]);
         }
     }
+    check(&mut xmpp_client(first & 1 == 0), first, &bytes[1..]);
     let Ok(frame) = Frame::decode(bytes) else { return };
     let mut written = Vec::new();
     if let Err(error) = frame.encode(&mut written) {

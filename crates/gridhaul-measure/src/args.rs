@@ -3,6 +3,7 @@
 mod agent;
 mod connection;
 mod frames;
+mod place;
 mod value_parsers;
 
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use value_parsers::{duration, message_bytes, ppm, rate, share, signed_nanos, val
 pub(crate) use agent::{AgentArgs, RemoteArgs};
 pub(crate) use connection::ConnectionArgs;
 pub(crate) use frames::FrameArgs;
+pub(crate) use place::{CrossTrafficArgs, PlaceArgs, SubscriberEnd};
 
 /// Measure power-grid protocols message by message
 #[derive(Debug, Parser)]
@@ -96,6 +98,8 @@ pub(crate) enum ProtocolName {
     /// AMQP 1.0 through a broker
     #[value(name = "amqp-1.0")]
     Amqp10,
+    /// XMPP through a server, with a payload in XML Encoding Rules (XER)
+    Xmpp,
     /// Modbus/TCP: a client writes registers of a server
     ModbusTcp,
     /// IEC 60870-5-104: spontaneous measured values with time tag
@@ -121,49 +125,12 @@ pub(crate) enum ProtocolName {
 impl ProtocolName {
     /// Whether messages pass through a broker.
     pub(crate) const fn has_broker(self) -> bool {
-        matches!(self, Self::Mqtt | Self::Mqtt5 | Self::Amqp091 | Self::Amqp10)
-    }
-}
-
-/// An end of the network.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SubscriberEnd {
-    /// The end of the publisher: messages pass the network twice
-    From,
-    /// The end of the broker: messages pass the network once
-    To,
-}
-
-/// The network of a measurement.
-#[derive(Debug, Args)]
-pub(crate) struct PlaceArgs {
-    /// Scenario file whose network is emulated; without it the messages stay on this machine
-    #[arg(long, value_name = "FILE", conflicts_with = "system")]
-    pub(crate) scenario: Option<PathBuf>,
-
-    /// Emulated network by name: ethernet, 5g-ready, 5g-prototype, private-lte, gprs, plc-narrowband or plc-broadband
-    #[arg(long, value_name = "NAME")]
-    pub(crate) system: Option<String>,
-
-    /// Flow of the scenario between whose ends the messages pass; the first one by default. A broker is at its `to` end,
-    /// publisher and subscriber are at its `from` end
-    #[arg(long, value_name = "NAME", requires = "scenario")]
-    pub(crate) flow: Option<String>,
-
-    /// End of the subscriber of a protocol with a broker
-    #[arg(long, value_enum, default_value = "from")]
-    pub(crate) subscriber: SubscriberEnd,
-}
-
-impl PlaceArgs {
-    /// Whether the network is emulated.
-    pub(crate) const fn is_emulated(&self) -> bool {
-        self.scenario.is_some() || self.system.is_some()
+        matches!(self, Self::Mqtt | Self::Mqtt5 | Self::Amqp091 | Self::Amqp10 | Self::Xmpp)
     }
 }
 
 /// A protocol, its network and its messages.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct ProtocolArgs {
     /// Protocol under test
     #[arg(value_enum)]
@@ -203,7 +170,7 @@ pub(crate) struct ProtocolArgs {
 }
 
 /// Arguments of a run at a constant rate.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct RunArgs {
     /// Messages per second
     #[arg(long, default_value_t = 100.0, value_parser = rate)]
@@ -244,11 +211,25 @@ pub(crate) struct RunArgs {
     /// Settings that a run shares with `rate`.
     #[command(flatten)]
     pub(crate) common: ProtocolArgs,
+
+    /// The background load.
+    #[command(flatten)]
+    pub(crate) cross_traffic: CrossTrafficArgs,
 }
 
-/// A run on one machine or on two.
+/// Arguments of runs on one machine, which may be repeated, or of a run on two.
 #[derive(Debug, Args)]
 pub(crate) struct PathArgs {
+    /// Number of runs, each with connections, a broker and a network of its own; the spread between them is reported
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=1_000),
+        conflicts_with = "agent"
+    )]
+    pub(crate) repetitions: u32,
+
     /// The run.
     #[command(flatten)]
     pub(crate) run: RunArgs,
@@ -261,10 +242,6 @@ pub(crate) struct PathArgs {
 /// Arguments of an outage.
 #[derive(Debug, Args)]
 pub(crate) struct OutageArgs {
-    /// The run.
-    #[command(flatten)]
-    pub(crate) run: RunArgs,
-
     /// Length of the outage
     #[arg(long, default_value = "10 s", value_parser = duration)]
     pub(crate) length: Duration,
@@ -272,6 +249,10 @@ pub(crate) struct OutageArgs {
     /// Start of the outage, after the start of the network
     #[arg(long, default_value = "5 s", value_parser = duration)]
     pub(crate) start: Duration,
+
+    /// The run.
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
 }
 
 /// Arguments of `corruption`.

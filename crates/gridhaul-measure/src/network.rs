@@ -159,8 +159,8 @@ pub fn on_links<T>(
     })
 }
 
-/// Ends the forwarding thread, also when `work` panics: the scope waits for the thread.
-struct StopOnDrop<'a>(&'a AtomicBool);
+/// Ends threads that run beside `work`, also when `work` panics: the scope waits for the threads.
+pub(crate) struct StopOnDrop<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {

@@ -82,6 +82,12 @@ fn invalid_arguments_name_what_is_expected() {
         ("latency mqtt --kernel-times", "choose udp, sv or goose"),
         ("latency udp --predict", "--system NAME"),
         ("latency sv --system ethernet --predict", "choose udp, mqtt"),
+        (
+            "latency udp --cross-traffic 1Mbit/s --no-floor",
+            "cross traffic needs an emulated network",
+        ),
+        ("latency udp --cross-traffic 0bit/s", "expected a rate above 0"),
+        ("outage udp --repetitions 2", "--repetitions"),
         ("sync --offset 5", "5"),
     ] {
         let done = run(desk.path(), arguments);
@@ -224,6 +230,48 @@ fn frames_pass_the_loopback_device_with_a_vlan_tag() {
         assert_eq!((&summary["messages"], &summary["lost"]), (&200.into(), &0.into()), "{summary}");
         assert_eq!(summary["settings"]["vlan"], "5, priority 4");
     }
+}
+
+#[test]
+fn repetitions_are_runs_of_their_own_with_a_spread() {
+    let desk = tempfile::tempdir().unwrap();
+    let arguments = "latency udp --rate 1000 --messages 200 --no-floor -q --json --repetitions 3 --out results --class TT1";
+    let document = summary(desk.path(), arguments);
+    let runs = document["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 3, "{document}");
+    let medians = runs.iter().map(|it| &it["latency_from_send"]["quantiles"][2]["value_s"]);
+    let mut medians: Vec<_> = medians.map(|it| it.as_f64().unwrap()).collect();
+    medians.sort_by(f64::total_cmp);
+    let spread = &document["between_runs"]["p50_s"];
+    let found = ["least", "median", "largest"].map(|key| spread[key].as_f64().unwrap());
+    assert_eq!(found[..], medians[..], "{spread}");
+    assert!(spread["median_low95"].is_null(), "three runs are too few: {spread}");
+    let class = &document["classes"][0];
+    assert_eq!((&class["class"], &class["pass"]), (&"TT1".into(), &3.into()), "{class}");
+    for number in 1..=3 {
+        let folder = desk.path().join(format!("results/run-{number}"));
+        let text = fs::read_to_string(folder.join("summary.json")).unwrap();
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), runs[number - 1]);
+        assert!(folder.join("messages/part-00000.parquet").is_file());
+    }
+    let done = run(desk.path(), "latency null --messages 10 --no-floor -q --repetitions 2");
+    let text = String::from_utf8(done.stdout).unwrap();
+    assert!(text.contains("median of the medians") && text.contains("2 runs"), "{text}");
+}
+
+#[test]
+fn cross_traffic_is_reported_with_its_losses() {
+    let desk = tempfile::tempdir().unwrap();
+    if !Path::new("/dev/net/tun").exists() {
+        assert!(std::env::var_os("GRIDHAUL_REQUIRE_TOOLS").is_none(), "/dev/net/tun is missing");
+        return;
+    }
+    let arguments = "latency udp --system plc-broadband --messages 100 --no-floor -q --json --cross-traffic 1Mbit/s";
+    let document = summary(desk.path(), arguments);
+    let loads = document["cross_traffic"].as_array().unwrap();
+    let [load] = &loads[..] else { panic!("{document}") };
+    assert_eq!((&load["direction"], &load["packet_bytes"]), (&"forward".into(), &1_200.into()));
+    assert!(load["sent"].as_u64().unwrap() > 100 && load["offered_bit_per_s"].is_f64(), "{load}");
 }
 
 #[test]

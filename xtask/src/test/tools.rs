@@ -13,7 +13,7 @@ pub(super) struct Tool {
     works: &'static [&'static str],
 }
 
-const TOOLS: [Tool; 10] = [
+const TOOLS: [Tool; 11] = [
     Tool { program: "ns", package: "ns2", used_for: "the comparison with ns-2", works: &[] },
     Tool {
         program: "tshark",
@@ -58,6 +58,7 @@ const TOOLS: [Tool; 10] = [
         used_for: "measurements of AMQP",
         works: &[],
     },
+    Tool { program: "prosody", package: "prosody", used_for: "measurements of XMPP", works: &[] },
     Tool {
         program: "nft",
         package: "nftables",

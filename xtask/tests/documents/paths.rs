@@ -11,7 +11,7 @@ const ENDINGS: [&str; 13] = [
 ];
 
 /// Files and folders that are written by a run, belong to another program or are examples.
-const ELSEWHERE: [&str; 23] = [
+const ELSEWHERE: [&str; 24] = [
     "answer.json",
     "answer-model.json",
     "answer.csv",
@@ -25,6 +25,7 @@ const ELSEWHERE: [&str; 23] = [
     "paper.json",
     "comparison.json",
     "summary.json",
+    "repetitions.json",
     "messages/",
     "answer-*.json",
     "kernel/time/timer.c",

@@ -21,11 +21,11 @@ pub(crate) enum Nodelay {
 }
 
 /// Settings of brokers and connections. Each protocol uses those that it has.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Brokers and connections")]
 pub(crate) struct ConnectionArgs {
-    /// Running broker, such as 127.0.0.1:1883 or amqp://user:password@127.0.0.1:5672; without it, the protocol's broker is
-    /// started
+    /// Running broker, such as 127.0.0.1:1883, amqp://user:password@127.0.0.1:5672 or
+    /// xmpp://user@example.org:password@127.0.0.1:5222; without it, the protocol's broker is started
     #[arg(long, value_name = "URL", value_parser = broker)]
     pub(crate) broker: Option<BrokerAddress>,
 
@@ -66,7 +66,8 @@ pub(crate) struct ConnectionArgs {
     #[arg(long, value_name = "INTERVAL", value_parser = duration)]
     pub(crate) poll: Option<Duration>,
 
-    /// Interval of keep-alive packets (MQTT), heartbeats (AMQP 0-9-1, in whole seconds) or the idle timeout (AMQP 1.0)
+    /// Interval of keep-alive packets (MQTT), heartbeats (AMQP 0-9-1, in whole seconds) or white space (XMPP), or the idle
+    /// timeout (AMQP 1.0)
     #[arg(long, default_value = "60 s", value_parser = duration)]
     pub(crate) keep_alive: Duration,
 

@@ -1,7 +1,7 @@
 //! Parsers of the values of arguments.
 
 use gridhaul_measure::method::HEADER_BYTES;
-use gridhaul_scenario::units::Duration;
+use gridhaul_scenario::units::{BitRate, Duration};
 
 pub(super) fn rate(text: &str) -> Result<f64, String> {
     let rate = text.parse().ok().filter(|rate: &f64| (0.01..=1e6).contains(rate));
@@ -41,4 +41,13 @@ pub(super) fn message_bytes(text: &str) -> Result<usize, String> {
 
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
     text.parse().map_err(|error: gridhaul_scenario::units::UnitError| error.to_string())
+}
+
+pub(super) fn bit_rate(text: &str) -> Result<BitRate, String> {
+    let rate: BitRate =
+        text.parse().map_err(|error: gridhaul_scenario::units::UnitError| error.to_string())?;
+    if rate.as_bits_per_sec() == 0 {
+        return Err("expected a rate above 0, such as \"3 Mbit/s\"".into());
+    }
+    Ok(rate)
 }

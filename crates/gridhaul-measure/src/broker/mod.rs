@@ -6,6 +6,7 @@ mod address;
 mod error;
 mod mosquitto;
 mod process;
+mod prosody;
 mod rabbitmq;
 
 use std::fmt;
@@ -14,6 +15,7 @@ use std::net::SocketAddr;
 pub use address::{BrokerAddress, Credentials};
 pub use error::BrokerError;
 pub use mosquitto::Mosquitto;
+pub use prosody::Prosody;
 pub use rabbitmq::RabbitMq;
 
 /// A broker that this program has started.

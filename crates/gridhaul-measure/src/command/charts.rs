@@ -124,6 +124,7 @@ fn layers(run: &Run) -> Option<StackedChart> {
         "udp" => "UDP",
         "mqtt" => "MQTT",
         "sv" => "Sampled Values",
+        "xmpp" => "XMPP",
         _ => return None,
     };
     let all = messages(run.plan.bytes as u64);

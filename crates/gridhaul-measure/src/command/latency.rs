@@ -5,22 +5,14 @@ use std::process::ExitCode;
 use gridhaul_report::TextTable;
 
 use super::path::kernel_rows;
-use super::remote;
-use super::report::{LATENCY_HEADERS, create, distribution_row as row, judge_and_publish, title};
-use super::run::{Run, execute};
-use super::verdicts::classes;
+use super::repetitions;
+use super::report::{LATENCY_HEADERS, distribution_row as row, title};
+use super::run::Run;
 use crate::args::PathArgs;
 
 /// Measures the latency of messages.
 pub(crate) fn run(args: &PathArgs) -> anyhow::Result<ExitCode> {
-    let PathArgs { run: args, remote: other } = args;
-    args.out.as_deref().map_or(Ok(()), create)?;
-    classes(args.class.as_deref())?;
-    let run = match other.agent {
-        Some(agent) => remote::execute(args, other, agent)?,
-        None => execute(args, |_| {})?,
-    };
-    judge_and_publish(args, "latency", &run, table(&run))
+    repetitions::run(args, "latency", table)
 }
 
 fn table(run: &Run) -> TextTable {

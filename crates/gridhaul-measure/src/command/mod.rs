@@ -15,6 +15,7 @@ pub(crate) mod rate;
 pub(crate) mod reliability;
 mod remote;
 mod remote_report;
+mod repetitions;
 mod report;
 pub(crate) mod reserve;
 mod run;

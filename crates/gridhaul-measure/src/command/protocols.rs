@@ -1,12 +1,12 @@
 //! The protocol under test and its broker, as the arguments request them.
 
 use gridhaul_core::wire::VlanTag;
-use gridhaul_measure::broker::{Broker, BrokerAddress, BrokerError, Mosquitto, RabbitMq};
+use gridhaul_measure::broker::{Broker, BrokerAddress, BrokerError, Mosquitto, Prosody, RabbitMq};
 use gridhaul_measure::frame::goose::RetransmissionSchedule;
 use gridhaul_measure::network::{Site, Sites};
 use gridhaul_measure::protocol::{
     Amqp10, Amqp091, Direct, DirectKind, FrameIdentity, GooseControlBlock, Modbus, Mqtt, Null,
-    Pattern, Protocol, QualityOfService, SampledValueStream, Udp, Version,
+    Pattern, Protocol, QualityOfService, SampledValueStream, Udp, Version, Xmpp,
 };
 
 use crate::args::{ConnectionArgs, FrameArgs, ProtocolArgs, ProtocolName};
@@ -39,6 +39,10 @@ pub(super) fn start(args: &ProtocolArgs, sites: &Sites<'_>) -> anyhow::Result<St
         ProtocolName::Amqp10 => {
             let (broker, own) = broker(connection, &sites.to, RabbitMq::start)?;
             (Box::new(amqp_1_0(connection, broker)), own)
+        }
+        ProtocolName::Xmpp => {
+            let (server, own) = broker(connection, &sites.to, Prosody::start)?;
+            (Box::new(xmpp(connection, server)), own)
         }
         ProtocolName::ModbusTcp => {
             let protocol = Modbus {
@@ -121,6 +125,17 @@ fn amqp_1_0(args: &ConnectionArgs, broker: BrokerAddress) -> Amqp10 {
         reconnect: args.reconnect(),
         // A node of the exchange amq.topic, with a queue of the receiver's own that ends with it.
         node: args.node.clone().unwrap_or_else(|| format!("/topic/{}", name())),
+    }
+}
+
+fn xmpp(args: &ConnectionArgs, broker: BrokerAddress) -> Xmpp {
+    Xmpp {
+        broker,
+        nodelay: args.client_nodelay(),
+        one_connection: args.connections == 1,
+        keep_alive: args.keep_alive,
+        reconnect: args.reconnect(),
+        resource: name(),
     }
 }
 

@@ -5,22 +5,14 @@ use std::process::ExitCode;
 use gridhaul_measure::method::Proportion;
 use gridhaul_report::TextTable;
 
-use super::remote;
-use super::report::{create, judge_and_publish, title};
-use super::run::{Run, execute};
-use super::verdicts::classes;
+use super::repetitions;
+use super::report::title;
+use super::run::Run;
 use crate::args::PathArgs;
 
 /// Counts what became of the messages.
 pub(crate) fn run(args: &PathArgs) -> anyhow::Result<ExitCode> {
-    let PathArgs { run: args, remote: other } = args;
-    args.out.as_deref().map_or(Ok(()), create)?;
-    classes(args.class.as_deref())?;
-    let run = match other.agent {
-        Some(agent) => remote::execute(args, other, agent)?,
-        None => execute(args, |_| {})?,
-    };
-    judge_and_publish(args, "reliability", &run, table(&run))
+    repetitions::run(args, "reliability", table)
 }
 
 fn table(run: &Run) -> TextTable {

@@ -48,10 +48,9 @@ struct Logs {
 /// Invalid input, or an agent that cannot be used.
 pub(super) fn execute(
     args: &RunArgs,
-    remote: &RemoteArgs,
-    agent: SocketAddr,
+    (remote, agent): (&RemoteArgs, SocketAddr),
+    interrupt: &Interrupt,
 ) -> anyhow::Result<Run> {
-    let interrupt = Interrupt::new()?;
     let plan = Plan { run: random_run()?, ..plan(args) };
     let spec = spec(args, remote, plan.run)?;
     let fingerprint = remote.fingerprint.context("--agent needs --fingerprint")?;
@@ -121,6 +120,8 @@ fn with_remote(
         outcome,
         floor: None,
         network_alone: None,
+        prediction: None,
+        cross_traffic: Vec::new(),
         profile,
         outages: Vec::new(),
         interrupted: false,

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use gridhaul_measure::method::{Distribution, Proportion, findings, messages_needed};
+use gridhaul_measure::protocol::CrossTrafficCounts;
 use gridhaul_report::{TextTable, format};
 use gridhaul_scenario::units::Duration;
 use serde_json::{Map, Value, json};
@@ -37,27 +38,11 @@ pub(super) fn publish(
     mut tables: Vec<TextTable>,
     additional: impl IntoIterator<Item = (&'static str, Value)>,
 ) -> anyhow::Result<ExitCode> {
-    let mut summary = json(command, run);
-    for (key, value) in additional {
-        summary[key] = value;
-    }
-    let pretty = serde_json::to_string_pretty(&summary)? + "\n";
-    if let Some(table) = tables.first_mut() {
-        notes(run).iter().for_each(|note| table.add_note(note));
-    }
+    let summary = keep(args.out.as_deref(), command, run, &mut tables, additional)?;
     if let Some(folder) = &args.out {
-        write(&folder.join("summary.json"), &pretty)?;
-        let charts = charts(run);
-        for (name, chart) in &charts {
-            write(&folder.join(format!("{name}.svg")), &chart.to_svg())?;
-        }
-        let charts = charts.into_iter().map(|(_, chart)| chart).collect();
-        let mut sections: Vec<_> = tables.iter().map(Section::Table).collect();
-        sections.insert(1.min(sections.len()), Section::Charts("Charts", charts));
-        let meta = format!("gridhaul {}, measure {command}", env!("CARGO_PKG_VERSION"));
-        write(&folder.join("report.html"), &page(&title(run), &meta, &sections))?;
         say(format_args!("results in {}", folder.display()));
     }
+    let pretty = serde_json::to_string_pretty(&summary)? + "\n";
     let texts = || tables.iter().map(text).collect::<Vec<_>>().join("\n");
     print(&if args.common.json { pretty } else { texts() })?;
     Ok(match &run.outcome.fault {
@@ -68,6 +53,37 @@ pub(super) fn publish(
         }
         None => ExitCode::SUCCESS,
     })
+}
+
+/// Adds what limits the result to the first table, writes the files of a run, and returns its JSON document.
+pub(super) fn keep(
+    folder: Option<&Path>,
+    command: &str,
+    run: &Run,
+    tables: &mut [TextTable],
+    additional: impl IntoIterator<Item = (&'static str, Value)>,
+) -> anyhow::Result<Value> {
+    let mut summary = json(command, run);
+    for (key, value) in additional {
+        summary[key] = value;
+    }
+    if let Some(table) = tables.first_mut() {
+        notes(run).iter().for_each(|note| table.add_note(note));
+    }
+    if let Some(folder) = folder {
+        let pretty = serde_json::to_string_pretty(&summary)? + "\n";
+        write(&folder.join("summary.json"), &pretty)?;
+        let charts = charts(run);
+        for (name, chart) in &charts {
+            write(&folder.join(format!("{name}.svg")), &chart.to_svg())?;
+        }
+        let charts = charts.into_iter().map(|(_, chart)| chart).collect();
+        let mut sections: Vec<_> = tables.iter().map(Section::Table).collect();
+        sections.insert(1.min(sections.len()), Section::Charts("Charts", charts));
+        let meta = format!("gridhaul {}, measure {command}", env!("CARGO_PKG_VERSION"));
+        write(&folder.join("report.html"), &page(&title(run), &meta, &sections))?;
+    }
+    Ok(summary)
 }
 
 /// Judges a run for the application classes, and publishes both.
@@ -137,6 +153,7 @@ fn notes(run: &Run) -> Vec<String> {
             ));
         }
     }
+    notes.extend(run.cross_traffic.iter().map(cross_traffic_note));
     if let Some(refusal) = &outcome.refusal {
         notes.push(format!("{} messages were refused: {refusal}", outcome.summary.counts.refused));
     }
@@ -149,6 +166,29 @@ fn notes(run: &Run) -> Vec<String> {
         notes.push(settings.join(", "));
     }
     notes
+}
+
+fn cross_traffic_note(counts: &CrossTrafficCounts) -> String {
+    let CrossTrafficCounts { load, sent, delivered, .. } = counts;
+    let lost = Proportion { count: sent.saturating_sub(*delivered), of: *sent };
+    format!(
+        "cross traffic, {}: {:.3} Mbit/s of packets of {} B, of which {:.2} % were lost",
+        load.direction,
+        counts.offered() / 1e6,
+        load.packet,
+        lost.share().unwrap_or(0.0) * 100.0
+    )
+}
+
+fn cross_traffic(counts: &CrossTrafficCounts) -> Value {
+    json!({
+        "direction": counts.load.direction.to_string(),
+        "intended_bit_per_s": counts.load.rate.as_bits_per_sec(),
+        "offered_bit_per_s": counts.offered(),
+        "packet_bytes": counts.load.packet,
+        "sent": counts.sent,
+        "delivered": counts.delivered,
+    })
 }
 
 fn json(command: &str, run: &Run) -> Value {
@@ -170,6 +210,7 @@ fn json(command: &str, run: &Run) -> Value {
         "network": run.network,
         "rate_per_s": run.plan.schedule.rate(),
         "message_bytes": run.plan.bytes,
+        "cross_traffic": run.cross_traffic.iter().map(cross_traffic).collect::<Vec<_>>(),
         "horizon_s": run.plan.horizon.as_secs_f64(),
         "warm_up_messages": run.plan.schedule.warm_up_messages(),
         "messages": counts.messages,

@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use gridhaul_measure::bench::{Outcome, Plan, measure};
 use gridhaul_measure::broker::Broker;
 use gridhaul_measure::capture::Route;
@@ -14,7 +14,7 @@ use gridhaul_measure::log::MessageLog;
 use gridhaul_measure::method::{Distribution, Message, Schedule, Summary, TimeProfile};
 use gridhaul_measure::network::{Carrier, Sites};
 use gridhaul_measure::prediction::PathLatencies;
-use gridhaul_measure::protocol::{Null, Protocol, Udp, UdpEcho};
+use gridhaul_measure::protocol::{CrossTraffic, CrossTrafficCounts, Null, Protocol, Udp, UdpEcho};
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_scenario::units::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -44,6 +44,8 @@ pub(super) struct Run {
     pub(super) network_alone: Option<Summary>,
     /// The path of the messages in captures and in the simulator, if requested.
     pub(super) prediction: Option<Prediction>,
+    /// The background load.
+    pub(super) cross_traffic: Vec<CrossTrafficCounts>,
     /// Latency over time.
     pub(super) profile: TimeProfile,
     /// Outages of the links between the ends, in seconds since the start of the schedule.
@@ -112,6 +114,10 @@ pub(super) fn execute_until(
     change: impl FnOnce(&mut Scenario),
 ) -> anyhow::Result<Run> {
     let mut place = Place::new(&args.common.place)?;
+    ensure!(
+        place.network.is_some() || args.cross_traffic.loads().is_empty(),
+        "cross traffic needs an emulated network\n  help: add --scenario FILE or --system NAME"
+    );
     if let Some((scenario, _)) = &mut place.network {
         change(scenario);
     }
@@ -157,7 +163,9 @@ fn network_alone(args: &RunArgs, sites: &Sites<'_>, stop: &AtomicBool) -> anyhow
     let plan = plan(args);
     // Datagrams of this run differ from the messages before.
     let plan = Plan { run: !plan.run, capture: None, ..plan };
-    Ok(measure(&plan, &*protocol, sites, &mut |_| Ok(()), &|_| {}, stop)?.summary)
+    let work = || measure(&plan, &*protocol, sites, &mut |_| Ok(()), &|_| {}, stop);
+    let (outcome, _) = CrossTraffic::beside(&args.cross_traffic.loads(), sites, work)?;
+    Ok(outcome?.summary)
 }
 
 /// The route of the messages in captured packets.
@@ -190,9 +198,16 @@ pub(super) fn plan(args: &RunArgs) -> Plan {
         bytes: args.common.bytes,
         horizon: args.common.horizon,
         processor: args.common.processor,
-        run: std::process::id(),
+        run: run_number(),
         capture: None,
     }
+}
+
+/// A number that differs between the runs of this program, so that late messages of one do not count in the next, and from
+/// those of other programs: a process identifier has at most 22 bits (`proc(5)`, `pid_max`).
+fn run_number() -> u32 {
+    static RUNS: AtomicU32 = AtomicU32::new(0);
+    std::process::id() | RUNS.fetch_add(1, Ordering::Relaxed) << 22
 }
 
 /// The latency of the null protocol, which no result can fall below.
@@ -202,14 +217,15 @@ pub(super) fn floor(stop: &AtomicBool) -> anyhow::Result<Distribution> {
         bytes: 0,
         horizon: Duration::from_secs(1),
         processor: None,
-        run: std::process::id(),
+        run: run_number(),
         capture: None,
     };
     let outcome = measure(&plan, &Null, &Sites::loopback(), &mut |_| Ok(()), &|_| {}, stop)?;
     Ok(outcome.summary.from_send)
 }
 
-fn at_sites(
+/// Measures between these ends of a network. A broker is started unless one is given.
+pub(super) fn at_sites(
     args: &RunArgs,
     sites: &Sites<'_>,
     network: String,
@@ -231,12 +247,14 @@ fn at_sites(
     };
     let bar = progress(args, plan.schedule.total());
     let observe = |sent| bar.set_position(sent);
-    let measured = measure(&plan, &*protocol, sites, &mut push, &observe, stop);
+    let work = || measure(&plan, &*protocol, sites, &mut push, &observe, stop);
+    let measured = CrossTraffic::beside(&args.cross_traffic.loads(), sites, work);
     bar.finish_and_clear();
     if let (Some(folder), Some(broker)) = (&args.out, &broker) {
         write(&folder.join("broker.log"), &broker.log())?;
     }
-    let mut outcome = measured?;
+    let (outcome, cross_traffic) = measured?;
+    let mut outcome = outcome?;
     if let Some(Err(error)) = log.as_mut().map(MessageLog::flush) {
         outcome.fault.get_or_insert(error.to_string());
     }
@@ -249,6 +267,7 @@ fn at_sites(
         floor: None,
         network_alone: None,
         prediction: None,
+        cross_traffic,
         profile,
         outages: Vec::new(),
         interrupted: false,

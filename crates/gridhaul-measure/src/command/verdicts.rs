@@ -92,10 +92,7 @@ impl Verdicts {
             let first = &pair[0];
             let class = &first.class;
             let unchecked = if class.checked { "" } else { " *" };
-            let path = match first.path {
-                Path::Applications => "applications",
-                Path::Network => "network",
-            };
+            let path = path_name(first.path);
             let unsuccessful = first.judged.and_then(|(it, _)| it.unsuccessful.upper);
             let cells = [
                 format!("{}{unchecked}", class.name),
@@ -146,6 +143,81 @@ impl Verdicts {
     }
 }
 
+/// How many runs pass and fail, for each class, part of the path and quantile. All runs were judged for the same classes.
+struct Tally<'a> {
+    judgement: &'a Judgement,
+    pass: usize,
+    fail: usize,
+    not_decidable: usize,
+    not_measured: usize,
+}
+
+fn tallies<'a>(runs: &[&'a Verdicts]) -> Vec<Tally<'a>> {
+    let Some((first, _)) = runs.split_first() else { return Vec::new() };
+    let tally = |(place, judgement): (usize, &'a Judgement)| {
+        let mut tally = Tally { judgement, pass: 0, fail: 0, not_decidable: 0, not_measured: 0 };
+        for run in runs {
+            let count = match run.judgements[place].judged {
+                None => &mut tally.not_measured,
+                Some((_, Verdict::Pass)) => &mut tally.pass,
+                Some((_, Verdict::Fail { .. })) => &mut tally.fail,
+                Some((_, Verdict::NotDecidable { .. })) => &mut tally.not_decidable,
+            };
+            *count += 1;
+        }
+        tally
+    };
+    first.judgements.iter().enumerate().map(tally).collect()
+}
+
+/// A row for each class and part of the path that was measured.
+pub(super) fn tally(runs: &[&Verdicts]) -> TextTable {
+    let tallies = tallies(runs);
+    let measured = tallies.chunks(SHARES.len()).filter(|pair| pair[0].not_measured == 0);
+    let rows = measured.map(|pair| {
+        let class = &pair[0].judgement.class;
+        let cells = [
+            class.name.clone(),
+            path_name(pair[0].judgement.path).to_owned(),
+            millis(Some(pair[0].judgement.limit)),
+        ];
+        let counts =
+            pair.iter().map(|it| format!("{} / {} / {}", it.pass, it.fail, it.not_decidable));
+        cells.into_iter().chain(counts).collect()
+    });
+    TextTable {
+        title: "Application classes: runs that pass / fail / do not decide".into(),
+        headers: ["class", "path", "limit (ms)", "p98", "p99.9"].map(String::from).to_vec(),
+        rows: rows.collect(),
+        key_columns: 3,
+        note: None,
+    }
+}
+
+/// The same as JSON.
+pub(super) fn tally_json(runs: &[&Verdicts]) -> Value {
+    let json = |it: &Tally<'_>| {
+        json!({
+            "class": it.judgement.class.name,
+            "path": path_name(it.judgement.path),
+            "quantile": it.judgement.share,
+            "limit_s": it.judgement.limit.as_secs_f64(),
+            "pass": it.pass,
+            "fail": it.fail,
+            "not_decidable": it.not_decidable,
+            "not_measured": it.not_measured,
+        })
+    };
+    tallies(runs).iter().map(json).collect()
+}
+
+const fn path_name(path: Path) -> &'static str {
+    match path {
+        Path::Applications => "applications",
+        Path::Network => "network",
+    }
+}
+
 fn decide(
     class: &ApplicationClass,
     path: Path,
@@ -182,7 +254,7 @@ fn judgement(it: &Judgement) -> Value {
         "application": it.class.application,
         "source": it.class.source,
         "checked": it.class.checked,
-        "path": match it.path { Path::Applications => "applications", Path::Network => "network" },
+        "path": path_name(it.path),
         "limit_s": it.limit.as_secs_f64(),
         "quantile": it.share,
     });

@@ -1,4 +1,4 @@
-//! Both ends of protocols over TCP without a broker, as machines without input or output.
+//! Both ends of protocols over TCP without a broker, and the client of XMPP, as machines without input or output.
 //!
 //! Each machine reads bytes of its peer, in pieces of any length, and writes bytes for it. Time is an argument. The threads
 //! and sockets are in [`crate::protocol`].
@@ -8,6 +8,7 @@ pub mod iec104;
 mod queues;
 pub mod scalability;
 pub mod synchrophasor;
+pub mod xmpp;
 pub mod zmtp;
 
 use std::fmt;

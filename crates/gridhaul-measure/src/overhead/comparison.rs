@@ -1,10 +1,13 @@
 //! One message in each protocol, on the publisher's leg.
 
-use super::{LayerBytes, LowerLayers, amqp_1_0, direct, mqtt};
+use super::{LayerBytes, LowerLayers, amqp_1_0, direct, mqtt, xmpp};
 use crate::reserve::{AMQP_NAMES, MQTT_PUBLISH, SAMPLED_VALUES_NAMES};
 
 /// Longest message in a request of Modbus, after a register for its length.
 const MODBUS_MAX: u64 = 244;
+
+/// Address of a receiver of XMPP: `gridhaul@localhost/subscriber`. One that only sends does not appear in its stanzas.
+const STANZA: xmpp::Stanza = xmpp::Stanza { to: 29, from: 28, language: 2 };
 
 /// A message of this payload in each protocol: one packet without acknowledgement, with the names of
 /// [`crate::reserve`], and for AMQP 1.0 link 0 and delivery numbers above 255 with a tag of 4 bytes.
@@ -25,6 +28,7 @@ pub fn messages(payload: u64) -> Vec<(&'static str, LayerBytes)> {
         ("C37.118.2", tcp, direct::synchrophasor(payload)),
         ("ZeroMQ", tcp, direct::zeromq(payload)),
         ("nanomsg", tcp, direct::nanomsg(payload)),
+        ("XMPP, XER", tcp, STANZA.publish_overhead(payload)),
     ];
     // Modbus has no requests for longer messages.
     let modbus = (payload <= MODBUS_MAX).then(|| ("Modbus/TCP", tcp, direct::modbus(payload)));

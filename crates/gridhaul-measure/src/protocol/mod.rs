@@ -3,6 +3,7 @@
 mod amqp_0_9_1;
 mod amqp_1_0;
 mod client;
+mod cross_traffic;
 mod direct;
 mod error;
 mod frame_link;
@@ -15,6 +16,7 @@ mod stream;
 mod udp;
 mod udp_echo;
 mod udp_ends;
+mod xmpp;
 
 use std::fmt;
 
@@ -25,6 +27,7 @@ use crate::network::Sites;
 
 pub use amqp_0_9_1::Amqp091;
 pub use amqp_1_0::Amqp10;
+pub use cross_traffic::{CrossTraffic, CrossTrafficCounts, Direction};
 pub use direct::{Direct, DirectKind, Pattern};
 pub use error::{ProtocolError, Refused};
 pub use frame_link::FrameIdentity;
@@ -35,6 +38,7 @@ pub use null::Null;
 pub use sampled_values::SampledValueStream;
 pub use udp::Udp;
 pub use udp_echo::UdpEcho;
+pub use xmpp::Xmpp;
 
 /// Longest time for which [`Subscriber::receive`] waits.
 pub const RECEIVE_WAIT: Duration = Duration::from_millis(50);

@@ -79,6 +79,18 @@ impl UdpPublisher {
     }
 }
 
+impl UdpPublisher {
+    /// Sends a datagram.
+    pub(super) fn send(&self, datagram: &[u8]) -> io::Result<usize> {
+        self.socket.send(datagram)
+    }
+
+    /// Whether the datagrams have headers of IPv6.
+    pub(super) fn is_ipv6(&self) -> bool {
+        self.socket.local_addr().is_ok_and(|address| address.is_ipv6())
+    }
+}
+
 impl UdpSubscriber {
     /// Receives from this socket, with times of the clock of `sites`.
     pub(super) fn new(socket: UdpSocket, sites: &Sites<'_>) -> Result<Self, ProtocolError> {
@@ -100,7 +112,7 @@ impl UdpSubscriber {
 
 impl Publisher for UdpPublisher {
     fn publish(&mut self, message: &[u8]) -> Result<(), Refused> {
-        self.socket.send(message)?;
+        self.send(message)?;
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 //! They run in real time. A run whose generator was late is repeated, because a busy machine explains its result.
 
 mod capture;
+mod cross_traffic;
 mod frames;
 mod mqtt;
 mod systems;

@@ -7,6 +7,7 @@ mod killed;
 mod peers;
 mod recorder;
 mod wire;
+mod xmpp;
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -133,6 +133,48 @@ def nanomsg_pull(port, _):
             report(socket.recv())
 
 
+def xmpp(port, receiver):
+    """Exchanges the messages through a server: sends them to the address of a subscriber, then to itself, and prints what
+    arrives. An account and its password are the same word."""
+    import asyncio
+    from xml.etree import ElementTree
+
+    import slixmpp
+
+    name = "{urn:gridhaul:measure}Octets"
+    user = receiver.split("@")[0]
+    domain = receiver.split("@")[1].split("/")[0]
+    client = slixmpp.ClientXMPP(f"{user}@{domain}/slixmpp", user)
+    client.enable_direct_tls = client.enable_starttls = False
+    client.enable_plaintext = True
+    client.plugin["feature_mechanisms"].unencrypted_plain = True
+    done = asyncio.get_event_loop().create_future()
+    received = []
+
+    def started(_):
+        for address in [receiver, client.boundjid.full]:
+            for message in MESSAGES:
+                element = ElementTree.Element(name)
+                element.text = message.hex()
+                stanza = client.make_message(mto=address)
+                stanza.append(element)
+                stanza.send()
+
+    def arrived(stanza):
+        received.append(bytes.fromhex(stanza.xml.find(name).text))
+        if len(received) == len(MESSAGES):
+            done.set_result(None)
+
+    client.add_event_handler("session_start", started)
+    handler = slixmpp.xmlstream.handler.Callback
+    client.register_handler(handler("octets", slixmpp.xmlstream.matcher.MatchXPath("{jabber:client}message/" + name), arrived))
+    client.connect("127.0.0.1", port)
+    client.loop.run_until_complete(asyncio.wait_for(done, 20))
+    for message in received:
+        report(message)
+    client.loop.run_until_complete(client.disconnect())
+
+
 def iec104(port, _):
     """A controlling station: prints the values of the objects in the order of their addresses."""
     import c104

@@ -1,4 +1,4 @@
-//! Other implementations at the other end, in Python: pika, qpid-proton, paho, pymodbus, pyzmq, pynng, c104.
+//! Other implementations at the other end, in Python: pika, qpid-proton, paho, pymodbus, pyzmq, pynng, c104, slixmpp.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -86,6 +86,12 @@ fn features() -> Vec<Feature> {
             "`gridhaul measure`: AMQP 0-9-1 and 1.0",
             "apt-get install rabbitmq-server",
         ),
+        Feature::new(
+            "prosody",
+            is_program("prosody"),
+            "`gridhaul measure`: XMPP",
+            "apt-get install prosody",
+        ),
     ];
     #[cfg(feature = "emulation")]
     features.extend(kernel::features());
