@@ -43,9 +43,15 @@ transparent = true
 const BROKER: &str = r#"
 name = "head"
 log.folder = "log"
+drain_limit = "2 s"
 user = "gridhaul"
 group = "gridhaul"
-drain_limit = "2 s"
+management.address = "127.0.0.1:9181"
+[management.tls]
+address = "0.0.0.0:9443"
+certificate = "head.pem"
+key = "head.key"
+client_authorities = "operators.pem"
 [head]
 address = "127.0.0.1:7070"
 [head.deliver.mqtt]

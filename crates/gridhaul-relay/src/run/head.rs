@@ -114,7 +114,7 @@ impl Loop {
         let (storage, epoch) = (writer.storage().clone(), writer.epoch());
         let (start, end) = (writer.start(), writer.end());
         let state = HeadState::recover(storage.clone(), epoch, &snapshot, (start, end))?;
-        let questions = Questions::serve(&mut sockets, &waker)?;
+        let questions = Questions::serve(config, folder, &mut sockets, &waker)?;
         let log_start = LogStart { storage, epoch, snapshot, start, end };
         let ends = (head, log);
         let destination =
@@ -153,7 +153,7 @@ impl Loop {
 
     /// The listening sockets.
     fn into_listeners(self) -> Vec<Socket> {
-        std::iter::once(self.listener).chain(self.questions.into_listener()).collect()
+        std::iter::once(self.listener).chain(self.questions.into_listeners()).collect()
     }
 
     fn turn(&mut self) -> Result<(), RunError> {

@@ -1,38 +1,37 @@
-//! Status page, JSON and metrics, in a thread of their own. The thread of the connections answers questions between
+//! Status page, JSON and metrics, in threads of their own. The thread of the connections answers questions between
 //! two turns, so that the numbers are consistent.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread;
 use std::time::Duration;
 
 use gridhaul_linux::Error;
+use gridhaul_scenario::RelayConfig;
 use serde_json::Value;
 use socket2::Socket;
 use thiserror::Error as ThisError;
-use tiny_http::{Header, Response, Server};
 
-use super::RunError;
+use super::http::{self, Document};
 use super::poll::Waker;
 use super::sockets::Sockets;
+use super::{RunError, tls};
 use crate::status_page::{metrics, page};
 
-/// Key of the address.
+/// Keys of the addresses.
 pub(super) const LISTENER: &str = "management.address";
+pub(super) const TLS_LISTENER: &str = "management.tls.address";
 
 /// Longest time for an answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Questions of clients.
 #[derive(Debug)]
-pub(super) struct Questions(Option<Served>);
-
-#[derive(Debug)]
-struct Served {
+pub(super) struct Questions {
     questions: Receiver<Question>,
-    listener: Socket,
+    listeners: Vec<Socket>,
 }
 
 /// A question of a client.
@@ -54,56 +53,58 @@ impl Question {
 }
 
 impl Questions {
-    /// Serves the address of a configuration, if it has one.
-    pub(super) fn serve(sockets: &mut Sockets, waker: &Arc<Waker>) -> Result<Self, RunError> {
-        let Some(listener) = sockets.take(LISTENER) else { return Ok(Self(None)) };
-        let failed = || Error::call("serving the status page");
-        // The server accepts in a thread of its own.
-        listener.set_nonblocking(false).map_err(failed())?;
-        let copy: TcpListener = listener.try_clone().map_err(failed())?.into();
-        let server = Server::from_listener(copy, None)
-            .map_err(|error| failed()(std::io::Error::other(error.to_string())))?;
+    /// Serves the addresses of a configuration, if it has any.
+    pub(super) fn serve(
+        config: &RelayConfig,
+        folder: &Path,
+        sockets: &mut Sockets,
+        waker: &Arc<Waker>,
+    ) -> Result<Self, RunError> {
         let (sender, questions) = channel();
-        let waker = Arc::clone(waker);
-        thread::spawn(move || {
-            for request in server.incoming_requests() {
-                let path = request.url().split('?').next().unwrap_or("/").to_owned();
-                let (answer, answers) = channel();
-                let asked = sender.send(Question { path: path.clone(), answer });
-                waker.wake();
-                let value = asked.ok().and_then(|()| answers.recv_timeout(TIMEOUT).ok());
-                // The client may have closed the connection.
-                let _ = request.respond(response(&path, value.as_ref()));
-            }
-        });
-        Ok(Self(Some(Served { questions, listener })))
+        let mut listeners = Vec::new();
+        let encrypted = config.management.as_ref().and_then(|it| it.tls.as_ref());
+        let encryption = encrypted.map(|it| tls::management(it, folder)).transpose()?;
+        for (key, tls) in [(LISTENER, None), (TLS_LISTENER, encryption)] {
+            let Some(listener) = sockets.take(key) else { continue };
+            let failed = || Error::call("serving the status page");
+            // Requests are accepted in a thread of their own.
+            listener.set_nonblocking(false).map_err(failed())?;
+            let copy = listener.try_clone().map_err(failed())?;
+            let (sender, waker) = (sender.clone(), Arc::clone(waker));
+            http::serve(copy.into(), tls, move |path| document(path, &sender, &waker));
+            listeners.push(listener);
+        }
+        Ok(Self { questions, listeners })
     }
 
     pub(super) fn next(&self) -> Option<Question> {
-        self.0.as_ref()?.questions.try_recv().ok()
+        self.questions.try_recv().ok()
     }
 
-    /// The listening socket, for another version of the program.
-    pub(super) fn into_listener(self) -> Option<Socket> {
-        self.0.map(|served| served.listener)
+    /// The listening sockets, for another version of the program.
+    pub(super) fn into_listeners(self) -> Vec<Socket> {
+        self.listeners
     }
 }
 
-fn response(path: &str, value: Option<&Value>) -> Response<std::io::Cursor<Vec<u8>>> {
-    let Some(value) = value else {
-        return Response::from_string("the relay does not answer").with_status_code(503);
+/// The document of a path, from the thread of the connections.
+fn document(path: &str, sender: &Sender<Question>, waker: &Waker) -> Document {
+    if !["/", "/status", "/meters", "/metrics"].contains(&path) {
+        let text = "there are /, /status, /meters and /metrics";
+        return Document::explanation("404 Not Found", text);
+    }
+    let (answer, answers) = channel();
+    let asked = sender.send(Question { path: path.to_owned(), answer });
+    waker.wake();
+    let Some(value) = asked.ok().and_then(|()| answers.recv_timeout(TIMEOUT).ok()) else {
+        return Document::explanation("503 Service Unavailable", "the relay does not answer");
     };
     let (text, kind) = match path {
-        "/" => (page(value), "text/html; charset=utf-8"),
-        "/metrics" => (metrics(value), "text/plain; version=0.0.4"),
-        "/status" | "/meters" => (value.to_string(), "application/json"),
-        _ => {
-            let text = "there are /, /status, /meters and /metrics";
-            return Response::from_string(text).with_status_code(404);
-        }
+        "/" => (page(&value), "text/html; charset=utf-8"),
+        "/metrics" => (metrics(&value), "text/plain; version=0.0.4"),
+        _ => (value.to_string(), "application/json"),
     };
-    let header = Header::from_bytes("Content-Type", kind).expect("the header is valid");
-    Response::from_string(text).with_header(header)
+    Document { status: "200 OK", kind, text }
 }
 
 /// The daemon cannot be asked for its status.

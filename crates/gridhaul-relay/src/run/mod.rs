@@ -11,6 +11,7 @@ mod committer;
 mod cursor;
 mod destination;
 mod head;
+mod http;
 mod invocation;
 mod listener;
 mod log_folder;
@@ -141,6 +142,9 @@ fn open_sockets(config: &RelayConfig) -> Result<Sockets, RunError> {
     }
     if let Some(management) = &config.management {
         sockets.open(management::LISTENER, &management.address)?;
+        if let Some(tls) = &management.tls {
+            sockets.open(management::TLS_LISTENER, &tls.address)?;
+        }
     }
     sockets.close_unused();
     Ok(sockets)

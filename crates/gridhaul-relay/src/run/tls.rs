@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use gridhaul_scenario::relay::{Collector, HeadTls, MeterTls};
+use gridhaul_scenario::relay::{Collector, HeadTls, ManagementTls, MeterTls};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
@@ -50,6 +50,16 @@ pub(super) fn meters(
 pub(super) fn head(tls: &HeadTls, folder: &Path) -> Result<Arc<ServerConfig>, TlsError> {
     let files = Files { key: "head.tls", folder };
     let authorities = files.authorities("authorities", &tls.authorities)?;
+    files.server(&tls.certificate, &tls.key, Some(authorities), false)
+}
+
+/// TLS of the status page with clients on other machines, which must have certificates.
+pub(super) fn management(
+    tls: &ManagementTls,
+    folder: &Path,
+) -> Result<Arc<ServerConfig>, TlsError> {
+    let files = Files { key: "management.tls", folder };
+    let authorities = files.authorities("client_authorities", &tls.client_authorities)?;
     files.server(&tls.certificate, &tls.key, Some(authorities), false)
 }
 

@@ -10,6 +10,7 @@ use gridhaul_relay::protocol::ProxyHeader;
 
 use crate::cases::connect;
 use crate::ledger;
+use crate::meters::connect_with_ethernet_mss;
 use crate::relays::{Relays, Role};
 
 fn refused(relays: &Relays, cause: &str) -> u64 {
@@ -86,7 +87,8 @@ fn a_full_log_refuses_new_meters() {
     let mut relays = Relays::new("memory", "memory = \"2 MB\"\nwhen_full = \"refuse_new\"");
     relays.start(Role::Collector);
     // Several meters, each of which has a share of the second half.
-    let sockets: Vec<TcpStream> = (0..8).map(|_| connect(&relays)).collect();
+    let sockets: Vec<TcpStream> =
+        (0..8).map(|_| connect_with_ethernet_mss(relays.meters)).collect();
     for socket in &sockets {
         socket.set_write_timeout(Some(Duration::from_millis(100))).unwrap();
         let mut socket = socket;

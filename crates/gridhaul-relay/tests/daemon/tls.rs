@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 use crate::certificates::Authority;
 use crate::ledger;
-use crate::relays::{Relays, Role};
+use crate::relays::{Relays, Role, free_address};
 
 const METER_TLS: &str = "tls.certificate = \"collector.pem\"\ntls.key = \"collector.key\"";
 const CLIENTS: &str = "tls.client_authorities = \"authority.pem\"";
@@ -45,6 +45,15 @@ fn connect(
     authority: &str,
     own: Option<&str>,
 ) -> StreamOwned<ClientConnection, TcpStream> {
+    connect_to(relays.meters, relays, authority, own)
+}
+
+fn connect_to(
+    address: SocketAddr,
+    relays: &Relays,
+    authority: &str,
+    own: Option<&str>,
+) -> StreamOwned<ClientConnection, TcpStream> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(certificates(&relays.path(authority)));
@@ -60,7 +69,7 @@ fn connect(
             builder.with_client_auth_cert(chain, key).unwrap()
         }
     };
-    let socket = TcpStream::connect(relays.meters).unwrap();
+    let socket = TcpStream::connect(address).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     let name = "127.0.0.1".try_into().unwrap();
     StreamOwned::new(ClientConnection::new(Arc::new(config), name).unwrap(), socket)
@@ -249,6 +258,42 @@ fn a_missing_file_is_an_error_with_key_and_remedy() {
     for part in ["aggregate.listener.meters.tls.key", "collector.key", "No such file", "help:"] {
         assert!(error.contains(part), "{part}: {error}");
     }
+}
+
+#[test]
+fn other_machines_read_the_status_with_a_certificate() {
+    let mut relays = Relays::new("local", "");
+    let authority = Authority::new(relays.folder.path(), "authority");
+    authority.issue("collector", "collector");
+    authority.issue("operator", "operator");
+    let address = free_address();
+    let path = relays.path("collector.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    let keys = "management.tls.certificate = \"collector.pem\"\nmanagement.tls.key = \"collector.key\"\n\
+                management.tls.client_authorities = \"authority.pem\"";
+    fs::write(&path, format!("management.tls.address = \"{address}\"\n{keys}\n{text}")).unwrap();
+    relays.start(Role::Collector);
+    let ask = |own: Option<&str>| {
+        let mut client = connect_to(address, &relays, "authority.pem", own);
+        client.write_all(b"GET /status HTTP/1.1\r\nHost: relay\r\n\r\n")?;
+        let mut text = String::new();
+        client.read_to_string(&mut text)?;
+        Ok::<_, std::io::Error>(text)
+    };
+    let answer = ask(Some("operator")).unwrap();
+    assert!(answer.starts_with("HTTP/1.0 200 OK\r\n"), "{answer}");
+    assert!(answer.contains("\"role\":\"collector\""), "{answer}");
+    assert!(ask(None).is_err(), "a client without a certificate");
+    let mut plain = TcpStream::connect(address).unwrap();
+    plain.write_all(b"GET /status HTTP/1.0\r\n\r\n").unwrap();
+    let mut bytes = Vec::new();
+    let _ = plain.read_to_end(&mut bytes);
+    assert!(!String::from_utf8_lossy(&bytes).contains("collector"));
+    // The upgraded program serves both addresses.
+    relays.signal(Role::Collector, Signal::USR2);
+    relays.wait_for_report(Role::Collector, "is ready");
+    assert!(ask(Some("operator")).unwrap().contains("\"role\":\"collector\""));
+    assert!(relays.ask(Role::Collector, "/status").is_some());
 }
 
 /// Anonymous memory of a process in bytes (`Pss_Anon`, proc(5)). The program itself is shared with other processes, which

@@ -12,7 +12,7 @@ const SHARDS_MAX: u16 = 64;
 /// Largest frame that the relay writes: smaller windows or limits would never admit it.
 const FRAME: u64 = 1 << 20;
 
-/// Smallest port that any user may use (ip(7), `ip_unprivileged_port_start`).
+/// Smallest port that any user may use (ip(7): the first port that needs no capability).
 const FREE_PORTS: u16 = 1_024;
 
 /// Bytes that a collector reads from a meter at once.
@@ -67,6 +67,9 @@ pub(super) fn diagnostics(config: &RelayConfig) -> Vec<Diagnostic> {
         }
     }
     if let Some(management) = &config.management {
+        if let Some(tls) = &management.tls {
+            address("management.tls.address", &tls.address, &mut found);
+        }
         let key = "management.address";
         if let Some(address) = address(key, &management.address, &mut found)
             && !address.ip().is_loopback()
@@ -74,7 +77,7 @@ pub(super) fn diagnostics(config: &RelayConfig) -> Vec<Diagnostic> {
             found.push(Diagnostic::new(
                 key,
                 format!("{} is not a loopback address", address.ip()),
-                "the status page has no authentication: use 127.0.0.1, and a reverse proxy with TLS for other machines",
+                "the status page has no authentication there: use 127.0.0.1, and [management.tls] for other machines",
             ));
         }
     }

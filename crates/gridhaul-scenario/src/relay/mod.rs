@@ -17,7 +17,7 @@ use crate::units::{Bytes, Duration};
 
 pub use deliver::{Deliver, MqttDelivery, MqttPayload, ServerIdentity, TcpDelivery};
 pub use split::{SplitLeg, SplitListener, SplitProxy};
-pub use tls::{HeadTls, MeterTls, UpstreamTls};
+pub use tls::{HeadTls, ManagementTls, MeterTls, UpstreamTls};
 
 /// Configuration of a relay: a collector (`aggregate`), a head (`head`) or a split proxy (`split`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -258,6 +258,9 @@ pub struct HeadEnd {
 pub struct Management {
     /// Loopback address and port, such as `"127.0.0.1:9180"`.
     pub address: String,
+    /// A further address with mutual TLS, for other machines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<ManagementTls>,
 }
 
 impl MeterListener {

@@ -19,6 +19,21 @@ pub struct MeterTls {
     pub client_certificate_optional: bool,
 }
 
+/// Mutual TLS 1.3 for the status page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ManagementTls {
+    /// Address and port for other machines, such as `"0.0.0.0:9443"`.
+    pub address: String,
+    /// Certificate of the relay, followed by intermediate certificates.
+    pub certificate: String,
+    /// Private key of the certificate.
+    pub key: String,
+    /// Certificates of the authorities that sign the certificates of clients. Each client with such a certificate may read
+    /// everything.
+    pub client_authorities: String,
+}
+
 /// Mutual TLS 1.3 of a collector with its head.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

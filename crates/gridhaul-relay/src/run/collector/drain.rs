@@ -51,6 +51,6 @@ impl Loop {
     /// The listening sockets.
     pub(super) fn into_listeners(self) -> Vec<Socket> {
         let meters = self.listeners.into_iter().map(|listener| listener.socket);
-        meters.chain(self.questions.into_listener()).collect()
+        meters.chain(self.questions.into_listeners()).collect()
     }
 }

@@ -68,7 +68,7 @@ impl Loop {
             let is_ready = false;
             listeners.push(MeterAddress { name, socket, config, tls, framing, idle_gap, is_ready });
         }
-        let questions = Questions::serve(&mut sockets, &waker)?;
+        let questions = Questions::serve(config, folder, &mut sockets, &waker)?;
         let upstream_tls = tls::upstream(collector, folder)?;
         let upstream = |shard| Upstream::new(shard, collector, upstream_tls.clone());
         let upstreams = (0..aggregate.shard_count()).map(upstream).collect();

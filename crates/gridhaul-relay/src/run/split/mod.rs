@@ -82,7 +82,7 @@ pub(super) fn run(
 ) -> Result<End, RunError> {
     let waker = Arc::new(Waker::new()?);
     let signals = Signals::install(Arc::clone(&waker))?;
-    let mut event_loop = Loop::new(config, split, waker, sockets)?;
+    let mut event_loop = Loop::new(config, split, invocation.folder(), waker, sockets)?;
     let message = format!(
         "split proxy {} is ready: at most {} connections of clients",
         config.name, event_loop.open_max
@@ -171,7 +171,7 @@ impl Loop {
     /// The listening sockets.
     fn into_listeners(self) -> Vec<Socket> {
         let clients = self.listeners.into_iter().filter_map(|listener| listener.socket);
-        clients.chain(self.questions.into_listener()).collect()
+        clients.chain(self.questions.into_listeners()).collect()
     }
 
     /// Resets sessions whose time limit has passed.

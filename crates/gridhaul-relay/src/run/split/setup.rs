@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 
 use gridhaul_linux::{Clock, EventFlags, LegOptions, require_congestion_control};
@@ -50,6 +51,7 @@ impl Loop {
     pub(super) fn new(
         config: &RelayConfig,
         split: &SplitProxy,
+        folder: &Path,
         waker: Arc<Waker>,
         mut sockets: Sockets,
     ) -> Result<Self, RunError> {
@@ -67,7 +69,7 @@ impl Loop {
         for listener in &mut listeners {
             listener.start(&poll, &mut sockets)?;
         }
-        let questions = Questions::serve(&mut sockets, &waker)?;
+        let questions = Questions::serve(config, folder, &mut sockets, &waker)?;
         let immediate = |leg: &SplitLeg| leg.delayed_ack.is_some_and(Duration::is_zero);
         let pipes = PipePool::new(pipes_max, split.pipe_size.get() as usize);
         let immediate_acks = [immediate(&split.client), immediate(&split.server)];

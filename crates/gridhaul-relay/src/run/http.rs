@@ -1,0 +1,150 @@
+//! A server of short documents by HTTP/1.0 (RFC 1945), with or without TLS: a thread for each request, and a limited number of
+//! them at the same time.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use gridhaul_linux::Clock;
+use gridhaul_scenario::units::{Duration as Span, Instant};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+/// Requests that are answered at the same time. Others are closed.
+const REQUESTS_MAX: usize = 16;
+
+/// Largest head of a request.
+const HEAD_MAX: usize = 8 * 1024;
+
+/// Longest time for one read or write, and for the head of a request.
+const TIMEOUT: Duration = Duration::from_secs(5);
+const HEAD_LIMIT: Span = Span::from_secs(5);
+
+/// Pause after an error of the listener, which means that files are exhausted.
+const EXHAUSTED: Duration = Duration::from_millis(100);
+
+/// A document.
+#[derive(Debug)]
+pub(super) struct Document {
+    /// Code and reason, such as `"200 OK"`.
+    pub status: &'static str,
+    pub kind: &'static str,
+    pub text: String,
+}
+
+impl Document {
+    /// An explanation without a document.
+    pub(super) fn explanation(status: &'static str, text: &str) -> Self {
+        Self { status, kind: "text/plain; charset=utf-8", text: text.to_owned() }
+    }
+}
+
+/// Answers requests for paths in threads, until the process ends.
+pub(super) fn serve(
+    listener: TcpListener,
+    tls: Option<Arc<ServerConfig>>,
+    answer: impl Fn(&str) -> Document + Clone + Send + 'static,
+) {
+    let open = Arc::new(AtomicUsize::new(0));
+    thread::spawn(move || {
+        loop {
+            let Ok((socket, _)) = listener.accept() else {
+                pause();
+                continue;
+            };
+            if open.fetch_add(1, Ordering::AcqRel) >= REQUESTS_MAX {
+                open.fetch_sub(1, Ordering::AcqRel);
+                continue;
+            }
+            let (open, tls, answer) = (Arc::clone(&open), tls.clone(), answer.clone());
+            thread::spawn(move || {
+                // The client may have closed the connection, or have no certificate.
+                let _ = respond(socket, tls, &answer);
+                open.fetch_sub(1, Ordering::AcqRel);
+            });
+        }
+    });
+}
+
+fn respond(
+    mut socket: TcpStream,
+    tls: Option<Arc<ServerConfig>>,
+    answer: &impl Fn(&str) -> Document,
+) -> io::Result<()> {
+    socket.set_read_timeout(Some(TIMEOUT))?;
+    socket.set_write_timeout(Some(TIMEOUT))?;
+    let Some(config) = tls else { return exchange(&mut socket, answer) };
+    let connection = ServerConnection::new(config).map_err(io::Error::other)?;
+    let mut stream = StreamOwned::new(connection, socket);
+    exchange(&mut stream, answer)?;
+    stream.conn.send_close_notify();
+    stream.flush()
+}
+
+fn exchange(
+    stream: &mut (impl Read + Write),
+    answer: &impl Fn(&str) -> Document,
+) -> io::Result<()> {
+    let head = read_head(stream)?;
+    let document = match path_of(&head) {
+        Some(path) => answer(path),
+        None => Document::explanation("405 Method Not Allowed", "the only method is GET"),
+    };
+    let Document { status, kind, text } = document;
+    let length = text.len();
+    let response = format!(
+        "HTTP/1.0 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{text}"
+    );
+    stream.write_all(response.as_bytes())?;
+    stream.flush()
+}
+
+/// Reads until the empty line after the head of a request, for a limited time.
+fn read_head(stream: &mut impl Read) -> io::Result<String> {
+    let clock = Clock::starts_in(Span::ZERO);
+    let (mut head, mut buffer) = (Vec::new(), [0; 1_024]);
+    while !head.windows(4).any(|bytes| bytes == b"\r\n\r\n") {
+        if head.len() > HEAD_MAX || clock.now() > Instant::ZERO + HEAD_LIMIT {
+            return Err(ErrorKind::InvalidData.into());
+        }
+        match stream.read(&mut buffer)? {
+            0 => return Err(ErrorKind::UnexpectedEof.into()),
+            length => head.extend_from_slice(&buffer[..length]),
+        }
+    }
+    Ok(String::from_utf8_lossy(&head).into_owned())
+}
+
+/// The path of a GET request, without its query.
+fn path_of(head: &str) -> Option<&str> {
+    let mut words = head.lines().next()?.split(' ');
+    let (method, target) = (words.next()?, words.next()?);
+    (method == "GET").then(|| target.split('?').next().unwrap_or("/"))
+}
+
+#[expect(clippy::disallowed_methods, reason = "the daemon runs in real time")]
+fn pause() {
+    thread::sleep(EXHAUSTED);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_paths_of_get_requests_are_answered() {
+        assert_eq!(path_of("GET /status?x=1 HTTP/1.1\r\n\r\n"), Some("/status"));
+        assert_eq!(path_of("POST /status HTTP/1.1\r\n\r\n"), None);
+        assert_eq!(path_of("GET\r\n\r\n"), None);
+        assert_eq!(path_of(""), None);
+    }
+
+    #[test]
+    fn a_head_without_end_is_refused() {
+        assert!(read_head(&mut io::repeat(b'x')).is_err());
+        assert!(read_head(&mut &b"GET / HTTP/1.0\r\n"[..]).is_err());
+        assert!(read_head(&mut &b"GET / HTTP/1.0\r\n\r\n"[..]).is_ok());
+    }
+}
