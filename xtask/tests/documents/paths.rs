@@ -27,6 +27,7 @@ const ELSEWHERE: [&str; 24] = [
     "summary.json",
     "repetitions.json",
     "messages/",
+    "round_trips/",
     "answer-*.json",
     "kernel/time/timer.c",
     "linux/capability.h",

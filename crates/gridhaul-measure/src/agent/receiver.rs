@@ -140,7 +140,7 @@ fn receive(
             Ok(Received::Nothing) => continue,
             Ok(Received::Reconnected(_)) => Sighting::Reconnected,
             Ok(Received::Message(at)) => match Header::read(&message, run) {
-                Ok(header) => Sighting::Arrived(header.sequence, at),
+                Ok(header) => Sighting::Arrived(header.sequence, at.read),
                 Err(HeaderError::Corrupt { sequence }) => Sighting::Corrupt(Some(sequence)),
                 Err(HeaderError::Truncated(_)) => Sighting::Corrupt(None),
                 Err(HeaderError::Foreign) => Sighting::Foreign,

@@ -239,7 +239,7 @@ impl<'a> Run<'a> {
             RunEvent::Sent(sequence, at) => self.accounting.handle_sent(sequence, at),
             RunEvent::Refused(reason) => self.refusal = Some(reason),
             RunEvent::Generated => self.generated = true,
-            RunEvent::Arrived(sequence, at) => self.accounting.handle_returned(sequence, at),
+            RunEvent::Arrived(sequence, at) => self.accounting.handle_returned(sequence, at.read),
             RunEvent::Corrupt(sequence) => {
                 self.accounting.returns().into_iter().for_each(|it| it.handle_corrupt(sequence));
             }
@@ -307,6 +307,7 @@ impl<'a> Run<'a> {
                 reconnections: self.accounting.reconnections().to_vec(),
                 fault: self.fault,
                 refusal: self.refusal,
+                capture: None,
             },
             bounds,
             round_trip: self.round_trip,

@@ -27,6 +27,8 @@ struct Judgement {
 /// The verdicts of a run.
 pub(super) struct Verdicts {
     judgements: Vec<Judgement>,
+    /// Whether the network alone can be measured: not with an agent.
+    has_network_share: bool,
     /// Whether one class was chosen, and the run meets its limits.
     chosen: Option<bool>,
 }
@@ -78,7 +80,7 @@ impl Verdicts {
             None => true,
         };
         let chosen = class.map(|_| judgements.iter().filter(of_class).all(met));
-        Ok(Self { judgements, chosen })
+        Ok(Self { judgements, has_network_share: run.remote.is_none(), chosen })
     }
 
     /// Whether the class that was chosen is not met or not decidable.
@@ -115,7 +117,7 @@ impl Verdicts {
             note +=
                 "\n* limit from secondary literature, not compared with the text of the standard";
         }
-        if self.judgements.iter().any(|it| it.judged.is_none()) {
+        if self.has_network_share && self.judgements.iter().any(|it| it.judged.is_none()) {
             note += "\nThe network alone was not measured: add --network-share.";
         }
         let headers = [

@@ -127,17 +127,18 @@ impl CrossTraffic {
 
     fn open(&self, sites: &Sites<'_>) -> Result<(Sender, Receiver), ProtocolError> {
         let [from, to] = match self.direction {
-            Direction::Forward => [&sites.from, &sites.to],
-            Direction::Reverse => [&sites.to, &sites.from],
+            Direction::Forward => [sites.from, sites.to],
+            Direction::Reverse => [sites.to, sites.from],
         };
-        if from.device.is_some() {
-            let (sender, receiver) = frame_link::open([from, to], sites.clock)?;
+        let sites = &Sites { from, to, kernel_times: false, ..*sites };
+        if sites.from.device.is_some() {
+            let (sender, receiver) = frame_link::open(sites)?;
             return Ok((Sender::Frames(sender), Receiver::Frames(Box::new(receiver))));
         }
-        let receiver = UdpSubscriber::new(open(to)?, sites.clock)?;
+        let receiver = UdpSubscriber::new(open(&sites.to)?, sites)?;
         let address = receiver.socket().local_addr();
         let address = address.map_err(ProtocolError::socket("reading an address"))?;
-        let sender = UdpPublisher::new(open(from)?, address)?;
+        let sender = UdpPublisher::new(open(&sites.from)?, address)?;
         Ok((Sender::Datagrams(sender), Receiver::Datagrams(receiver)))
     }
 

@@ -274,12 +274,8 @@ impl Endpoint for Client {
         Ok(())
     }
 
-    fn poll_output(&mut self, output: &mut Vec<u8>) {
-        output.append(&mut self.queues.output);
-    }
-
-    fn poll_message(&mut self) -> Option<Vec<u8>> {
-        self.queues.messages.pop_front()
+    fn queues(&mut self) -> &mut Queues {
+        &mut self.queues
     }
 }
 
