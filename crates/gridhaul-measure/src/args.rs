@@ -44,7 +44,7 @@ pub(crate) enum Command {
     Rate(RateArgs),
     /// Count lost, duplicated, reordered and corrupt messages at a constant rate
     Reliability(RepeatedArgs),
-    /// Measure the figures of RESERVE D4.6 on emulated systems, and check its statements; about 20 minutes
+    /// Measure the figures of RESERVE D4.6 on emulated systems, and check its statements; more than 20 minutes
     Reserve(ReserveArgs),
     /// Estimate offset, drift and a step of a clock that are injected, over a network
     Sync(SyncArgs),
@@ -282,7 +282,7 @@ pub(crate) struct RateArgs {
 /// Arguments of `reserve`.
 #[derive(Debug, Args)]
 pub(crate) struct ReserveArgs {
-    /// Fewer rates, sizes and messages: less than a minute on an idle machine
+    /// Fewer rates, sizes and messages, and AMQP on one system only: about a minute
     #[arg(long)]
     pub(crate) quick: bool,
 
