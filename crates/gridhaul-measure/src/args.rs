@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use gridhaul_scenario::units::Duration;
 
-use value_parsers::{duration, message_bytes, ppm, rate, share, signed_nanos, values};
+use value_parsers::{duration, message_bytes, ppm, processor, rate, share, signed_nanos, values};
 
 pub(crate) use connection::ConnectionArgs;
 pub(crate) use place::{CrossTrafficArgs, PlaceArgs, SubscriberEnd};
@@ -142,9 +142,9 @@ pub(crate) struct ProtocolArgs {
     #[arg(long, default_value = "5 s", value_parser = duration)]
     pub(crate) horizon: Duration,
 
-    /// Processor on which the generator runs
-    #[arg(long, value_name = "NUMBER")]
-    pub(crate) processor: Option<usize>,
+    /// Processor on which the generator runs, from 0; without it, any
+    #[arg(long, value_name = "CPU", value_parser = processor)]
+    pub(crate) pin: Option<usize>,
 
     /// Print the summary as JSON
     #[arg(long)]

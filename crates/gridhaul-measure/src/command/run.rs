@@ -116,7 +116,7 @@ fn plan(args: &RunArgs) -> Plan {
         schedule: Schedule::new(args.rate, args.messages),
         bytes: args.common.bytes,
         horizon: args.common.horizon,
-        processor: args.common.processor,
+        processor: args.common.pin,
         run: run_number(),
     }
 }
