@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use gridhaul_scenario::units::Duration;
 
-use value_parsers::{duration, message_bytes, ppm, rate, share, signed_nanos, values};
+use value_parsers::{duration, message_bytes, ppm, processor, rate, share, signed_nanos, values};
 
 pub(crate) use agent::{AgentArgs, RemoteArgs};
 pub(crate) use connection::ConnectionArgs;
@@ -50,7 +50,7 @@ pub(crate) enum Command {
     Rate(RateArgs),
     /// Count lost, duplicated, reordered and corrupt messages at a constant rate
     Reliability(PathArgs),
-    /// Measure the figures of RESERVE D4.6 on emulated systems, and check its statements; about 20 minutes
+    /// Measure the figures of RESERVE D4.6 on emulated systems, and check its statements; more than 20 minutes
     Reserve(ReserveArgs),
     /// Estimate offset, drift and a step of a clock that are injected, over a network
     Sync(SyncArgs),
@@ -148,9 +148,9 @@ pub(crate) struct ProtocolArgs {
     #[arg(long, default_value = "5 s", value_parser = duration)]
     pub(crate) horizon: Duration,
 
-    /// Processor on which the generator runs
-    #[arg(long, value_name = "NUMBER")]
-    pub(crate) processor: Option<usize>,
+    /// Processor on which the generator runs, from 0; without it, any
+    #[arg(long, value_name = "CPU", value_parser = processor)]
+    pub(crate) pin: Option<usize>,
 
     /// Print the summary as JSON
     #[arg(long)]
@@ -310,7 +310,7 @@ pub(crate) struct RateArgs {
 /// Arguments of `reserve`.
 #[derive(Debug, Args)]
 pub(crate) struct ReserveArgs {
-    /// Fewer rates, sizes and messages: less than a minute on an idle machine
+    /// Fewer rates, sizes and messages, and AMQP on one system only: about a minute
     #[arg(long)]
     pub(crate) quick: bool,
 

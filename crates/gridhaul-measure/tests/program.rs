@@ -88,6 +88,7 @@ fn invalid_arguments_name_what_is_expected() {
         ),
         ("latency udp --cross-traffic 0bit/s", "expected a rate above 0"),
         ("outage udp --repetitions 2", "--repetitions"),
+        ("latency udp --pin 4000", "expected a processor of this machine: "),
         ("sync --offset 5", "5"),
     ] {
         let done = run(desk.path(), arguments);
@@ -257,6 +258,17 @@ fn repetitions_are_runs_of_their_own_with_a_spread() {
     let done = run(desk.path(), "latency null --messages 10 --no-floor -q --repetitions 2");
     let text = String::from_utf8(done.stdout).unwrap();
     assert!(text.contains("median of the medians") && text.contains("2 runs"), "{text}");
+}
+
+#[test]
+fn a_pinned_generator_is_a_setting_of_the_result() {
+    let desk = tempfile::tempdir().unwrap();
+    // A processor that this test may use.
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let usable = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+    let first = usable.trim().split([',', '-']).next().unwrap();
+    let arguments = format!("latency null --messages 10 --no-floor -q --json --pin {first}");
+    assert_eq!(summary(desk.path(), &arguments)["settings"]["generator_processor"], first);
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! `bench reserve`: the measurements of the paper `reserve`: protocols, rates and sizes on emulated systems, about 20 minutes.
-//! Needs root and mosquitto.
+//! Needs root, mosquitto and RabbitMQ.
 //!
 //! Run it on an idle machine, because other load delays the generator, the broker and the links.
 
@@ -21,7 +21,11 @@ pub(super) fn run(quick: bool) -> anyhow::Result<Vec<Measurement>> {
     let has_broker = ["/usr/sbin/mosquitto", "/usr/bin/mosquitto"]
         .iter()
         .any(|path| std::path::Path::new(path).is_file());
-    install(&[("mosquitto", has_broker || installed("mosquitto"))])?;
+    let has_rabbitmq = std::path::Path::new("/usr/lib/rabbitmq/bin/rabbitmq-server").is_file();
+    install(&[
+        ("mosquitto", has_broker || installed("mosquitto")),
+        ("rabbitmq-server", has_rabbitmq),
+    ])?;
     let folder = path_text(&target().join("bench/reserve"))?;
     let mut command = cargo();
     command.args(["run", "--release", "--quiet", "--package", "gridhaul-measure", "--", "reserve"]);

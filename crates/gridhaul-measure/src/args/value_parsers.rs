@@ -2,6 +2,7 @@
 
 use gridhaul_measure::method::HEADER_BYTES;
 use gridhaul_scenario::units::{BitRate, Duration};
+use rustix::thread::{CpuSet, sched_getaffinity};
 
 pub(super) fn rate(text: &str) -> Result<f64, String> {
     let rate = text.parse().ok().filter(|rate: &f64| (0.01..=1e6).contains(rate));
@@ -41,6 +42,16 @@ pub(super) fn message_bytes(text: &str) -> Result<usize, String> {
 
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
     text.parse().map_err(|error: gridhaul_scenario::units::UnitError| error.to_string())
+}
+
+/// A processor that this program may use.
+pub(super) fn processor(text: &str) -> Result<usize, String> {
+    let usable = sched_getaffinity(None).map_err(|error| error.to_string())?;
+    let is_usable = |number: &usize| *number < CpuSet::MAX_CPU && usable.is_set(*number);
+    text.parse().ok().filter(is_usable).ok_or_else(|| {
+        let numbers = (0..CpuSet::MAX_CPU).filter(is_usable).map(|it| it.to_string());
+        format!("expected a processor of this machine: {}", numbers.collect::<Vec<_>>().join(", "))
+    })
 }
 
 pub(super) fn bit_rate(text: &str) -> Result<BitRate, String> {

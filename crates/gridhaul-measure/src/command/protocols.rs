@@ -186,5 +186,6 @@ pub(super) fn settings(
             ),
         ]);
     }
+    settings.extend(args.pin.map(|number| ("generator_processor", number.to_string())));
     settings.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }

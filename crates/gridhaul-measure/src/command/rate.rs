@@ -108,7 +108,7 @@ fn trial(
         schedule: Schedule::new(rate, messages),
         bytes: args.common.bytes,
         horizon: args.common.horizon,
-        processor: args.common.processor,
+        processor: args.common.pin,
         // Messages of a trial that arrive in the next one are foreign there.
         run: std::process::id().wrapping_add(number << 22),
         capture: None,

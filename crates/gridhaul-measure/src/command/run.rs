@@ -197,7 +197,7 @@ pub(super) fn plan(args: &RunArgs) -> Plan {
         schedule: Schedule::new(args.rate, args.messages),
         bytes: args.common.bytes,
         horizon: args.common.horizon,
-        processor: args.common.processor,
+        processor: args.common.pin,
         run: run_number(),
         capture: None,
     }

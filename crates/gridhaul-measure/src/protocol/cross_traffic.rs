@@ -135,7 +135,7 @@ impl CrossTraffic {
             let (sender, receiver) = frame_link::open(sites)?;
             return Ok((Sender::Frames(sender), Receiver::Frames(Box::new(receiver))));
         }
-        let receiver = UdpSubscriber::new(open(&sites.to)?, sites)?;
+        let receiver = UdpSubscriber::new(open(&sites.to)?, sites.clock, false)?;
         let address = receiver.socket().local_addr();
         let address = address.map_err(ProtocolError::socket("reading an address"))?;
         let sender = UdpPublisher::new(open(&sites.from)?, address)?;

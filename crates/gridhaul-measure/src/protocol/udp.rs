@@ -35,7 +35,7 @@ impl Protocol for Udp {
     }
 
     fn connect(&self, sites: &Sites<'_>) -> Result<Connected, ProtocolError> {
-        let receiver = UdpSubscriber::new(open(&sites.to)?, sites)?;
+        let receiver = UdpSubscriber::new(open(&sites.to)?, sites.clock, sites.kernel_times)?;
         let address =
             receiver.socket.local_addr().map_err(ProtocolError::socket("reading an address"))?;
         let publisher = UdpPublisher::new(open(&sites.from)?, address)?;
@@ -92,16 +92,20 @@ impl UdpPublisher {
 }
 
 impl UdpSubscriber {
-    /// Receives from this socket, with times of the clock of `sites`.
-    pub(super) fn new(socket: UdpSocket, sites: &Sites<'_>) -> Result<Self, ProtocolError> {
+    /// Receives from this socket, with times of this clock, and those of the kernel if requested.
+    pub(super) fn new(
+        socket: UdpSocket,
+        clock: Clock,
+        kernel_times: bool,
+    ) -> Result<Self, ProtocolError> {
         let wait = time::Duration::from_nanos(RECEIVE_WAIT.as_nanos());
         socket.set_read_timeout(Some(wait)).map_err(ProtocolError::socket("setting a timeout"))?;
-        let kernel_times = sites.kernel_times.then(|| SystemTime::new(sites.clock));
+        let kernel_times = kernel_times.then(|| SystemTime::new(clock));
         if kernel_times.is_some() {
             let enabled = enable_receive_times(&socket).map_err(io::Error::other);
             enabled.map_err(ProtocolError::socket("--kernel-times"))?;
         }
-        Ok(Self { socket, clock: sites.clock, kernel_times })
+        Ok(Self { socket, clock, kernel_times })
     }
 
     /// The socket, whose reads end after [`RECEIVE_WAIT`].

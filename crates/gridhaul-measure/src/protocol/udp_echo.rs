@@ -29,9 +29,10 @@ impl Protocol for UdpEcho {
         let address = |socket: &UdpSocket| {
             socket.local_addr().map_err(ProtocolError::socket("reading an address"))
         };
-        let subscriber = UdpSubscriber::new(open(&sites.subscriber)?, sites)?;
+        let subscriber =
+            UdpSubscriber::new(open(&sites.subscriber)?, sites.clock, sites.kernel_times)?;
         let destination = address(subscriber.socket())?;
-        let reflector = UdpSubscriber::new(open(&sites.to)?, sites)?;
+        let reflector = UdpSubscriber::new(open(&sites.to)?, sites.clock, sites.kernel_times)?;
         let publisher = UdpPublisher::new(open(&sites.from)?, address(reflector.socket())?)?;
         let is_over = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&is_over);

@@ -29,7 +29,7 @@ impl Udp {
         clock: Clock,
         echo: Option<u32>,
     ) -> Result<Receiver, ProtocolError> {
-        let subscriber = UdpSubscriber::new(open(&Site::at(address))?, clock)?;
+        let subscriber = UdpSubscriber::new(open(&Site::at(address))?, clock, false)?;
         let local = subscriber.socket().local_addr();
         let local = local.map_err(ProtocolError::socket("reading an address"))?;
         Ok(match echo {
@@ -79,7 +79,7 @@ impl Subscriber for Reflector {
                     // A datagram that cannot be sent counts as lost on its return.
                     let _ = self.socket.send_to(message, sender);
                 }
-                Ok(Received::Message(at))
+                Ok(Received::Message(at.into()))
             }
             Err(error) => nothing(error),
         }
@@ -106,7 +106,7 @@ impl Subscriber for Returns {
             Ok(length) => {
                 let at = self.clock.now();
                 message.truncate(length);
-                Ok(Received::Message(at))
+                Ok(Received::Message(at.into()))
             }
             Err(error) => nothing(error),
         }

@@ -178,11 +178,15 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_read_without_panic(bytes: Vec<u8>, at in 0_usize..900, piece in 1_usize..64) {
+    fn any_bytes_are_read_without_panic(bytes: Vec<u8>, at in 0_usize..1_800, piece in 1_usize..64) {
         let server = [HEADER, MECHANISMS, SUCCESS, HEADER, FEATURES, BOUND].concat();
         let mut input = server.into_bytes();
+        let is_whole = at >= input.len();
         input.truncate(at);
+        // In about half of the cases as the contents of a stanza.
+        input.extend(is_whole.then_some(b"<message>").into_iter().flatten());
         input.extend(&bytes);
+        input.extend(is_whole.then_some(b"</message>").into_iter().flatten());
         let mut client = client();
         for piece in input.chunks(piece) {
             if client.handle_input(piece, NOW).is_err() {

@@ -1,24 +1,28 @@
 //! The measurements: systems, protocols, rates and sizes.
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::Parser;
+use gridhaul_measure::broker::{Broker, RabbitMq};
 use gridhaul_measure::method::findings;
 use gridhaul_report::chart::BoxStatistics;
 use gridhaul_scenario::units::Duration;
 use serde::Serialize;
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, Command, RunArgs};
 use crate::command::charts::statistics;
 use crate::command::outage::{Recovery, interrupt};
-use crate::command::place::Interrupt;
-use crate::command::run::execute_until;
+use crate::command::place::{Interrupt, Place};
+use crate::command::run::{Run, at_sites, carrier, execute_until};
 use crate::terminal::say;
 
 /// The test systems of the report, which the presets stand for.
 pub(super) const SYSTEMS: [&str; 3] = ["ethernet", "5g-prototype", "5g-ready"];
 
 /// The protocols of the figures.
-pub(super) const PROTOCOLS: [&str; 3] = ["udp", "sv", "mqtt"];
+pub(super) const PROTOCOLS: [&str; 4] = ["udp", "sv", "mqtt", AMQP];
+
+/// The version of AMQP in VILLASnode, by which the report measured.
+pub(super) const AMQP: &str = "amqp-0-9-1";
 
 /// A measurement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -86,7 +90,8 @@ impl Extent {
     pub(super) const fn new(quick: bool) -> Self {
         if quick {
             let outage = Duration::from_secs(1);
-            let protocols: [&[&str]; 3] = [&["udp", "mqtt"], &["udp", "mqtt"], &["sv", "mqtt"]];
+            let protocols: [&[&str]; 3] =
+                [&["udp", "mqtt"], &["udp", "mqtt"], &["sv", "mqtt", AMQP]];
             let (rates, values) = (&[100, 1_000], &[10]);
             return Self { protocols, rates, values, least: 100, time: 1, outage };
         }
@@ -97,6 +102,32 @@ impl Extent {
 
     const fn messages(&self, rate: u32) -> u32 {
         if rate * self.time > self.least { rate * self.time } else { self.least }
+    }
+
+    /// A cell without its result.
+    fn cell(
+        &self,
+        (system, protocol): (&'static str, &'static str),
+        (values, rate): (u32, u32),
+        nodelay: bool,
+    ) -> Cell {
+        let (messages, bytes) = (self.messages(rate), bytes(protocol, values));
+        let mut command = format!(
+            "gridhaul measure latency {protocol} --system {system} --subscriber to --rate {rate} --messages {messages} --bytes {bytes}"
+        );
+        if !nodelay {
+            command += " --nodelay none";
+        }
+        Cell {
+            system,
+            protocol,
+            rate_per_s: rate,
+            values,
+            nodelay,
+            command,
+            result: None,
+            error: None,
+        }
     }
 }
 
@@ -125,62 +156,92 @@ fn bytes(protocol: &str, values: u32) -> u32 {
 
 /// Measures all cells, and those with Nagle's algorithm.
 pub(super) fn measure(extent: &Extent, quiet: bool, interrupt: &Interrupt) -> Vec<Cell> {
-    let mut cells = Vec::new();
+    let mut planned = Vec::new();
     for (system, protocols) in SYSTEMS.into_iter().zip(extent.protocols) {
         for &protocol in protocols {
             for &values in extent.values {
                 for &rate in extent.rates {
-                    cells.push(((system, protocol), (values, rate), true));
+                    planned.push(extent.cell((system, protocol), (values, rate), true));
                 }
             }
         }
     }
     // The confound: MQTT with the default of most clients, on the system with the longest delay.
-    cells.extend(extent.rates.iter().map(|&rate| (("5g-ready", "mqtt"), (10, rate), false)));
-    let total = cells.len();
+    planned.extend(
+        extent.rates.iter().map(|&rate| extent.cell(("5g-ready", "mqtt"), (10, rate), false)),
+    );
+    let total = planned.len();
     let mut done = Vec::new();
-    for (number, cell) in cells.into_iter().enumerate() {
-        if interrupt.is_set() {
-            break;
+    // RabbitMQ starts slowly: cells of a system share one.
+    let shares =
+        |a: &Cell, b: &Cell| (a.system, a.protocol) == (b.system, b.protocol) && a.protocol == AMQP;
+    for cells in planned.chunk_by(shares) {
+        let mut finish = |cell: &Cell, result: anyhow::Result<Option<CellResult>>| {
+            let (result, error) = match result {
+                Ok(result) => (result, None),
+                Err(error) => (None, Some(format!("{error:#}"))),
+            };
+            done.push(Cell { result, error, ..cell.clone() });
+            if !quiet {
+                say(format_args!("{} of {total}: {}", done.len(), cell.command));
+            }
+        };
+        match cells {
+            _ if interrupt.is_set() => break,
+            [cell] if cell.protocol != AMQP => finish(cell, run(&cell.command, interrupt)),
+            cells => share_broker(cells, interrupt, &mut finish),
         }
-        let cell = self::cell(extent, cell, interrupt);
-        if !quiet {
-            say(format_args!("{} of {total}: {}", number + 1, cell.command));
-        }
-        done.push(cell);
     }
     done
 }
 
-type Coordinates = ((&'static str, &'static str), (u32, u32), bool);
-
-fn cell(
-    extent: &Extent,
-    ((system, protocol), (values, rate), nodelay): Coordinates,
+/// Measures cells with the same network and one broker.
+fn share_broker(
+    cells: &[Cell],
     interrupt: &Interrupt,
-) -> Cell {
-    let (messages, bytes) = (extent.messages(rate), bytes(protocol, values));
-    let mut command = format!(
-        "gridhaul measure latency {protocol} --system {system} --subscriber to --rate {rate} --messages {messages} --bytes {bytes}"
-    );
-    if !nodelay {
-        command += " --nodelay none";
-    }
-    let (result, error) = match run(&command, interrupt) {
-        Ok(result) => (result, None),
-        Err(error) => (None, Some(format!("{error:#}"))),
+    finish: &mut dyn FnMut(&Cell, anyhow::Result<Option<CellResult>>),
+) {
+    let mut measured = 0;
+    let mut measure = || -> anyhow::Result<()> {
+        let first = parse(&cells[0].command)?;
+        let place = Place::new(&first.common.place)?;
+        place.enter(carrier(first.common.protocol), |sites| {
+            let broker = RabbitMq::start(&sites.to, true)?;
+            for cell in cells.iter().take_while(|_| !interrupt.is_set()) {
+                let mut args = parse(&cell.command)?;
+                args.common.connection.broker = Some(broker.address());
+                let run = at_sites(&args, sites, place.name.clone(), interrupt.flag());
+                finish(cell, run.map(|run| result(&run)));
+                measured += 1;
+            }
+            Ok(())
+        })
     };
-    Cell { system, protocol, rate_per_s: rate, values, nodelay, command, result, error }
+    if let Err(error) = measure() {
+        let reason = format!("{error:#}");
+        cells[measured..]
+            .iter()
+            .for_each(|cell| finish(cell, Err(anyhow::anyhow!(reason.clone()))));
+    }
+}
+
+/// The arguments of a command `gridhaul measure latency`.
+fn parse(command: &str) -> anyhow::Result<RunArgs> {
+    let words = command.strip_prefix("gridhaul ").unwrap_or(command).split(' ');
+    match Cli::try_parse_from(words.chain(["--no-floor", "--quiet"]))?.command {
+        Command::Latency(args) => Ok(args.run),
+        other => bail!("expected a command `latency`, found {other:?}"),
+    }
 }
 
 /// Runs the command of a cell in this process.
 fn run(command: &str, interrupt: &Interrupt) -> anyhow::Result<Option<CellResult>> {
-    let words = command.strip_prefix("gridhaul ").unwrap_or(command).split(' ');
-    let parsed = Cli::try_parse_from(words.chain(["--no-floor", "--quiet"]))?;
-    let Command::Latency(args) = parsed.command else { return Ok(None) };
-    let run = execute_until(&args.run, interrupt, |_| {})?;
+    Ok(result(&execute_until(&parse(command)?, interrupt, |_| {})?))
+}
+
+fn result(run: &Run) -> Option<CellResult> {
     let summary = &run.outcome.summary;
-    let result = statistics(&summary.from_send).map(|it| CellResult {
+    statistics(&summary.from_send).map(|it| CellResult {
         messages: summary.counts.messages,
         missing: summary.missing(),
         mean_s: it.mean,
@@ -191,14 +252,13 @@ fn run(command: &str, interrupt: &Interrupt) -> anyhow::Result<Option<CellResult
         p999_s: it.tail,
         max_s: it.max,
         invalid: findings(summary).iter().map(ToString::to_string).collect(),
-    });
-    Ok(result)
+    })
 }
 
 /// Interrupts the 5G-ready system for each protocol.
 pub(super) fn outages(extent: &Extent, quiet: bool, interrupt: &Interrupt) -> Vec<OutageCell> {
     let mut cells = Vec::new();
-    for protocol in PROTOCOLS {
+    for protocol in ["udp", "sv", "mqtt"] {
         if interrupt.is_set() {
             break;
         }
@@ -231,15 +291,13 @@ fn outage(protocol: &'static str, length: Duration, interrupted: &Interrupt) -> 
     // Without retransmissions, a message that is late by more than the jitter of the link is lost.
     let horizon = if protocol == "mqtt" { "30s" } else { "2s" };
     let command = format!(
-        "measure latency {protocol} --system 5g-ready --subscriber to --rate {OUTAGE_RATE} --messages {messages} --horizon {horizon} \
-         --no-floor --quiet"
+        "measure latency {protocol} --system 5g-ready --subscriber to --rate {OUTAGE_RATE} --messages {messages} --horizon {horizon}"
     );
     let measured = || -> anyhow::Result<OutageCell> {
-        let parsed = Cli::try_parse_from(command.split(' '))?;
-        let Command::Latency(args) = parsed.command else { return Ok(empty.clone()) };
-        let run =
-            execute_until(&args.run, interrupted, |scenario| interrupt(scenario, start, length))
-                .context("measuring an outage")?;
+        let run = execute_until(&parse(&command)?, interrupted, |scenario| {
+            interrupt(scenario, start, length);
+        })
+        .context("measuring an outage")?;
         let recovery = Recovery::new(&run, start, length);
         let counts = run.outcome.summary.counts;
         Ok(OutageCell {

@@ -20,7 +20,7 @@ use super::run::write;
 use crate::args::ReserveArgs;
 use crate::terminal::{print, say, text};
 use claims::{Claim, claims};
-use matrix::{Cell, Extent, OutageCell, PROTOCOLS, SYSTEMS, measure, outages};
+use matrix::{AMQP, Cell, Extent, OutageCell, PROTOCOLS, SYSTEMS, measure, outages};
 
 /// Measures, and compares with the report.
 pub(crate) fn run(args: &ReserveArgs) -> anyhow::Result<ExitCode> {
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &ReserveArgs) -> anyhow::Result<ExitCode> {
         write(&folder.join("reserve.json"), &pretty)?;
         let charts = figures(&cells, &extent);
         let note = "Measured on emulated systems; their delays are from the report or assumed, as the files in \
-                    scenarios/systems state. AMQP of the figures is not measured.";
+                    scenarios/systems state. MQTT passes mosquitto, AMQP (0-9-1) RabbitMQ.";
         let mut sections = vec![Section::Text(note.into()), Section::Charts("Figures", charts)];
         sections.extend(tables.iter().map(Section::Table));
         let meta = "Project RESERVE, deliverable D4.6, 2018";
@@ -176,10 +176,8 @@ fn outage_table(outages: &[OutageCell]) -> TextTable {
 /// The tests without a result in the report, and the command of each.
 fn not_conducted(tables: &Tables) -> TextTable {
     let command = |number: &str| match number {
-        "1b" => {
-            "latency udp --system plc-broadband --rate 3000: the messages alone congest the link"
-        }
-        "2b" => "reliability udp --system plc-broadband --rate 3000: the queue overflows",
+        "1b" => "latency udp --system plc-broadband --cross-traffic \"2.7 Mbit/s\"",
+        "2b" => "reliability udp --system plc-broadband --cross-traffic \"4 Mbit/s\"",
         "5" => "outage --length 1s, 10s, 30s",
         "6" => "corruption; reliability with `corrupt_undetected` in the scenario",
         "7" => "sync --offset --drift --step",
@@ -221,10 +219,16 @@ fn figures(cells: &[Cell], extent: &Extent) -> Vec<Chart> {
         });
         Chart::from(plot)
     };
-    let systems = BoxPlot::new("Figure 10: MQTT in the uplink of all systems", axis(), SYSTEMS);
-    let systems = extent.rates.iter().fold(systems, |plot, &rate| {
-        plot.with(format!("{rate} messages/s"), SYSTEMS.map(|it| find(it, "mqtt", rate, true)))
-    });
+    let by_system = |title: &str, protocol: &'static str| {
+        let plot = BoxPlot::new(title, axis(), SYSTEMS);
+        let plot = extent.rates.iter().fold(plot, |plot, &rate| {
+            plot.with(
+                format!("{rate} messages/s"),
+                SYSTEMS.map(|it| find(it, protocol, rate, true)),
+            )
+        });
+        Chart::from(plot)
+    };
     let rates = extent.rates.iter().map(|rate| format!("{rate} messages/s"));
     let nagle = BoxPlot::new("MQTT on the 5G-ready system: Nagle's algorithm", axis(), rates);
     let of = |nodelay| extent.rates.iter().map(move |&rate| (rate, nodelay));
@@ -234,9 +238,10 @@ fn figures(cells: &[Cell], extent: &Extent) -> Vec<Chart> {
         nagle.with("off (TCP_NODELAY)", boxes(true)).with("on (default of clients)", boxes(false));
     vec![
         by_protocol("Figure 6: Ethernet", "ethernet", &PROTOCOLS),
-        by_protocol("Figure 7: 5G-ready, uplink", "5g-ready", &["sv", "mqtt"]),
-        by_protocol("Figure 8: 5G prototype, uplink", "5g-prototype", &["udp", "mqtt"]),
-        systems.into(),
+        by_protocol("Figure 7: 5G-ready, uplink", "5g-ready", &["sv", "mqtt", AMQP]),
+        by_protocol("Figure 8: 5G prototype, uplink", "5g-prototype", &["udp", "mqtt", AMQP]),
+        by_system("Figure 10: AMQP in the uplink of all systems", AMQP),
+        by_system("MQTT in the uplink of all systems", "mqtt"),
         nagle.into(),
     ]
 }
