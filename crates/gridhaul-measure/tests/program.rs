@@ -150,9 +150,10 @@ fn a_prediction_and_the_legs_are_beside_the_measurement() {
     for source in ["measured", "predicted"] {
         assert_eq!(prediction[source]["whole"]["messages"], 400, "{prediction}");
     }
-    // The uplink of the system takes 2.5 ms, and the transmission of a packet.
-    let least = &prediction["predicted"]["whole"]["quantiles"][0]["value_s"];
-    assert!((0.0025..0.003).contains(&least.as_f64().unwrap()), "{prediction}");
+    // The uplink of the system takes at least 2.5 ms; a busy machine adds to the measurement.
+    let least = |source: &str| prediction[source]["whole"]["quantiles"][0]["value_s"].as_f64();
+    assert!((0.0025..0.003).contains(&least("predicted").unwrap()), "{prediction}");
+    assert!((0.0025..0.5).contains(&least("measured").unwrap()), "{prediction}");
     let page = fs::read_to_string(desk.path().join("results/report.html")).unwrap();
     for text in ["Prediction beside measurement", "Path of the messages", "the network explains"] {
         assert!(page.contains(text), "{text}");

@@ -143,6 +143,7 @@ mod tests {
             found.push(sequence);
         });
         scanner.handle_gap();
+        assert!(scanner.pending.is_empty(), "the incomplete message is forgotten");
         scanner.handle_bytes(&message(2), Instant::ZERO, &mut |sequence, _| found.push(sequence));
         assert_eq!(found, [2]);
     }
