@@ -6,7 +6,7 @@ use std::thread;
 
 use gridhaul_core::random::RandomStream;
 use gridhaul_core::wire::EtherType;
-use gridhaul_linux::Clock;
+use gridhaul_linux::{Clock, SleepBudget, request_realtime_priority};
 use gridhaul_scenario::units::{BitRate, Duration};
 
 use super::frame_link::{self, FrameReceiver, FrameSender};
@@ -150,9 +150,16 @@ impl CrossTraffic {
             Duration::from_secs_f64(8.0 * self.packet as f64 / self.rate.as_bits_per_sec() as f64);
         let purpose = self.direction.to_string();
         let mut random = RandomStream::named(SEED, 0, "cross_traffic", 0, &purpose);
+        // A thread that wakes late would send packets in clumps.
+        request_realtime_priority();
+        let mut budget = SleepBudget::default();
         let start = clock.now();
         let (mut next, mut sent) = (start, 0);
         while !stop.load(Ordering::Relaxed) {
+            // With more packets than the machine can send, other threads still run.
+            if let Some(time) = budget.must_yield() {
+                thread::sleep(time);
+            }
             // The times do not depend on lateness: packets that are late are sent at once.
             let wait = clock.until(next);
             if !wait.is_zero() {

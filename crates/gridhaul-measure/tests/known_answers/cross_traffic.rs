@@ -3,12 +3,12 @@
 use gridhaul_measure::method::Summary;
 use gridhaul_measure::network::{Carrier, Sites, on_links, on_network};
 use gridhaul_measure::protocol::{
-    CrossTraffic, CrossTrafficCounts, Direction, FrameIdentity, Protocol, SampledValueStream, Udp,
+    CrossTraffic, Direction, FrameIdentity, Protocol, SampledValueStream, Udp,
 };
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_scenario::units::{BitRate, Duration};
 
-use crate::{millis, plan, run, turn, undisturbed};
+use crate::{ATTEMPTS, millis, plan, run, turn, undisturbed};
 
 /// Bytes of a packet of the cross traffic: 2.4 ms of the link.
 const PACKET: usize = 1_200;
@@ -60,30 +60,31 @@ fn messages_wait_in_the_queue_as_queueing_theory_says() {
 fn a_full_queue_loses_messages_and_cross_traffic_alike() {
     let Some(_turn) = turn(&[]) else { return };
     let loads = [load(Direction::Forward, 80)];
-    let is_offered = |counts: &CrossTrafficCounts| (7e6..9e6).contains(&counts.offered());
-    for attempt in 0.. {
-        let measured = |sites: &Sites<'_>| {
-            let work = || run(&plan(100.0, 200), &Udp, sites);
-            CrossTraffic::beside(&loads, sites, work).unwrap()
-        };
+    let measured = |sites: &Sites<'_>| {
+        let work = || run(&plan(100.0, 200), &Udp, sites);
+        CrossTraffic::beside(&loads, sites, work).unwrap()
+    };
+    let mut found = Vec::new();
+    // A busy machine sends less than the intended rate, or in clumps, of which more are lost than of single packets.
+    for _ in 0..ATTEMPTS {
         let ((run, counts), links) =
             on_links(&link("20 packets"), "test", Carrier::Packets, measured).unwrap();
-        let summary = run.0.summary;
-        // A busy machine sends less than the intended rate.
-        if !is_offered(&counts[0]) && attempt < 4 {
-            continue;
-        }
-        assert!(is_offered(&counts[0]), "{counts:?}");
-        // Half of the load finds a free place in the queue.
-        let share = counts[0].delivered as f64 / counts[0].sent as f64;
-        assert!((0.42..0.58).contains(&share), "{counts:?}");
-        let lost = summary.loss().share().unwrap();
-        assert!((0.3..0.7).contains(&lost), "{:?}", summary.counts);
         let missing = run.1.iter().filter(|message| message.received.is_none()).count() as u64;
         let missing = missing + counts[0].sent - counts[0].delivered;
-        assert_eq!(links[0].1.dropped_queue, missing, "the queue has lost what is missing");
-        return;
+        let dropped = links[0].1.dropped_queue;
+        assert!(dropped > 0 && dropped <= missing, "{dropped} dropped, {missing} missing");
+        let lost = run.0.summary.loss().share().unwrap();
+        let passed = counts[0].delivered as f64 / counts[0].sent as f64;
+        // Half of the load finds a free place in the queue.
+        let is_expected = (7e6..9e6).contains(&counts[0].offered())
+            && (0.42..0.58).contains(&passed)
+            && (0.3..0.7).contains(&lost);
+        if is_expected && dropped == missing {
+            return;
+        }
+        found.push((counts[0], lost, dropped, missing));
     }
+    panic!("{found:?}");
 }
 
 #[test]
