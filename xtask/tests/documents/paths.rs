@@ -11,7 +11,7 @@ const ENDINGS: [&str; 13] = [
 ];
 
 /// Files and folders that are written by a run, belong to another program or are examples.
-const ELSEWHERE: [&str; 24] = [
+const ELSEWHERE: [&str; 25] = [
     "answer.json",
     "answer-model.json",
     "answer.csv",

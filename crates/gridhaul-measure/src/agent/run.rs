@@ -250,6 +250,8 @@ impl<'a> Run<'a> {
             RunEvent::Failed(error) => {
                 self.fault.get_or_insert_with(|| error.to_string());
             }
+            // A run on two machines opens no captures.
+            RunEvent::Seen(_) | RunEvent::Captured(_) => {}
         }
     }
 

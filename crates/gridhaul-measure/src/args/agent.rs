@@ -38,7 +38,10 @@ pub(crate) struct RemoteArgs {
         value_name = "ADDRESS",
         value_parser = address,
         requires = "fingerprint",
-        conflicts_with_all = ["scenario", "system", "network_share"]
+        conflicts_with_all = [
+            "scenario", "system", "network_share", "capture", "kernel_times", "predict", "cross_traffic",
+            "cross_traffic_reverse"
+        ]
     )]
     pub(crate) agent: Option<SocketAddr>,
 

@@ -6,7 +6,7 @@ use gridhaul_scenario::units::Duration;
 use super::value_parsers::duration;
 
 /// Settings of Sampled Values and GOOSE.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Sampled Values and GOOSE")]
 pub(crate) struct FrameArgs {
     /// VLAN identifier of the frames; without it they have no tag

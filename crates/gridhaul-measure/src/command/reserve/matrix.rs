@@ -211,7 +211,7 @@ fn share_broker(
                 let mut args = parse(&cell.command)?;
                 args.common.connection.broker = Some(broker.address());
                 let run = at_sites(&args, sites, place.name.clone(), interrupt.flag());
-                finish(cell, run.map(|run| result(&run)));
+                finish(cell, run.map(|(run, _)| result(&run)));
                 measured += 1;
             }
             Ok(())
