@@ -72,6 +72,7 @@ fn run(network: &StandaloneNetwork, control: &str) -> RemoteOutcome {
         horizon: Duration::from_secs(1),
         processor: None,
         run: RUN,
+        capture: None,
     };
     let measure = || {
         let mut controller = Controller::connect(&agent_address).unwrap();

@@ -13,6 +13,7 @@ mod load;
 mod messages;
 mod process;
 #[path = "../../tests/split/proxies.rs"]
+#[expect(dead_code, reason = "tests also reload proxies")]
 mod proxies;
 
 use std::path::PathBuf;
