@@ -1,11 +1,13 @@
 //! The tests of all crates. Test executables run in three lanes at once: tests on the kernel, and those of relays and
-//! measurements, mostly wait for packets, so that the third lane has the processor time that they leave idle.
+//! measurements, mostly wait for packets, so that the third lane has the processor time that they leave idle. A lane
+//! that has finished helps the third.
 
 use std::collections::BTreeSet;
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
 
@@ -22,12 +24,18 @@ type Name = (&'static str, &'static str);
 
 /// Test executables in real time, in two lanes: those that measure the kernel, and those that check what arrives.
 const REAL_TIME: [&[Name]; 2] = [
-    &[("gridhaul-emu", "kernel"), ("gridhaul-cc", "kernel"), ("conformance", "kernel")],
+    &[
+        ("gridhaul-emu", "kernel"),
+        ("gridhaul-cc", "kernel"),
+        ("conformance", "kernel"),
+        ("gridhaul-measure", "documents"),
+    ],
     &[
         ("gridhaul-measure", "protocols"),
         ("gridhaul-relay", "daemon"),
         ("gridhaul-relay", "split"),
         ("gridhaul-measure", "reserve"),
+        ("gridhaul-measure", "agent"),
         ("gridhaul-measure", "frames"),
         ("gridhaul-measure", "known_answers"),
     ],
@@ -65,26 +73,33 @@ pub(super) fn run() -> anyhow::Result<()> {
     }
     suites.sort_by_key(|suite| !suite.is(LONGEST));
     let failed = Mutex::new(Vec::new());
+    let next = AtomicUsize::new(0);
+    let help = || {
+        while let Some(suite) = suites.get(next.fetch_add(1, Ordering::Relaxed)) {
+            // Real-time tests have the processor first.
+            run_suite(suite, 5, &failed);
+        }
+    };
     thread::scope(|scope| {
         for lane in &lanes {
-            scope.spawn(|| run_lane(lane, 0, &failed));
+            scope.spawn(|| {
+                lane.iter().for_each(|suite| run_suite(suite, 0, &failed));
+                help();
+            });
         }
-        // Real-time tests have the processor first.
-        run_lane(&suites, 5, &failed);
+        help();
     });
     let failed = failed.into_inner().unwrap_or_default();
     ensure!(failed.is_empty(), "failed: {}", failed.join("; "));
     process::run(with_settings(cargo().args(["test", "--workspace", "--locked", "--doc"])))
 }
 
-/// Runs the suites one after the other at a nice value, and appends the names of those that fail.
-fn run_lane(suites: &[Suite], nice: u32, failed: &Mutex<Vec<String>>) {
-    for suite in suites {
-        if let Err(error) = suite.run(nice) {
-            println!("{error:#}");
-            if let Ok(mut failed) = failed.lock() {
-                failed.push(suite.to_string());
-            }
+/// Runs a suite at a nice value, and appends its name to those of the failed ones if it fails.
+fn run_suite(suite: &Suite, nice: u32, failed: &Mutex<Vec<String>>) {
+    if let Err(error) = suite.run(nice) {
+        println!("{error:#}");
+        if let Ok(mut failed) = failed.lock() {
+            failed.push(suite.to_string());
         }
     }
 }

@@ -1,8 +1,10 @@
 //! AMQP 0-9-1 and 1.0 through RabbitMQ. One broker serves all checks: its start takes most of the time.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::{thread, time};
 
+use gridhaul_measure::bench::{Plan, measure};
 use gridhaul_measure::broker::{Broker, BrokerAddress, Credentials, RabbitMq};
 use gridhaul_measure::network::Sites;
 use gridhaul_measure::overhead::amqp_0_9_1;
@@ -133,15 +135,18 @@ fn other_clients_exchange_messages(broker: &RabbitMq) {
 #[expect(clippy::disallowed_methods, reason = "a fault in the middle of a run in real time")]
 fn a_killed_broker_is_a_marked_gap(broker: &mut RabbitMq) {
     let protocol = amqp_0_9_1(broker.address());
+    let plan = Plan { horizon: Duration::from_secs(1), ..plan(100.0, 200) };
+    let (sites, stop, sent) = (Sites::loopback(), AtomicBool::new(false), AtomicU64::new(0));
     let outcome = thread::scope(|scope| {
         scope.spawn(|| {
-            thread::sleep(time::Duration::from_millis(2_000));
+            // The first hundred messages are warm-up.
+            while sent.load(Ordering::Relaxed) < 200 {
+                thread::sleep(time::Duration::from_millis(10));
+            }
             broker.kill().unwrap();
         });
-        run(
-            &gridhaul_measure::bench::Plan { horizon: Duration::from_secs(1), ..plan(100.0, 200) },
-            &protocol,
-        )
+        let observe = |number| sent.store(number, Ordering::Relaxed);
+        measure(&plan, &protocol, &sites, &mut |_| Ok(()), &observe, &stop).unwrap()
     });
     let counts = outcome.summary.counts;
     assert_eq!((outcome.fault, counts.messages), (None, 200));
