@@ -8,7 +8,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 use self::delayed_ack_timer::DelayedAckTimer;
 use self::reassembly::ReassemblyQueue;
 use super::params::StackParams;
-use super::segment::SackBlocks;
+use super::segment::{Flags, SackBlocks};
 
 /// The receiving half of a connection. Positions are 64-bit stream positions: 0 is SYN.
 #[derive(Debug, Clone)]
@@ -24,15 +24,28 @@ pub struct Receiver {
     unread: u32,
     /// The adaptive delayed-ACK timer of Linux.
     delayed_ack_timer: DelayedAckTimer,
-    unacknowledged: u16,
+    unacknowledged: u8,
     quick_acks_left: u16,
-    /// Whether the application reads all data at once.
-    reads_at_once: bool,
+    application: ReadingApplication,
+    /// Data is answered with data ("pingpong mode" of Linux): acknowledgements wait for the answer.
+    interactive: bool,
     ack_now: bool,
     /// FIN and everything before it has arrived.
     finished: bool,
     /// Window scale of offered windows where segments are encoded; stored here to use a byte of padding.
     pub(super) window_shift: u8,
+}
+
+/// How the application reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ReadingApplication {
+    /// All data when it arrives.
+    ReadsAtOnce,
+    /// By [`Receiver::consume`].
+    ReadsOnDemand {
+        /// Data with PSH is not acknowledged yet.
+        pushed: bool,
+    },
 }
 
 impl Receiver {
@@ -49,22 +62,24 @@ impl Receiver {
             delayed_ack_timer: DelayedAckTimer::default(),
             unacknowledged: 0,
             quick_acks_left: initial_quick_acks(params),
-            reads_at_once: true,
+            application: ReadingApplication::ReadsAtOnce,
+            interactive: false,
             ack_now: false,
             finished: false,
         }
     }
 
-    /// Handles a segment that covers `start..end` of the stream. Returns whether data or FIN advanced the
-    /// cumulative acknowledgement.
+    /// Handles a segment that covers `start..end` of the stream. Of its flags, FIN and PSH count. Returns
+    /// whether data or FIN advanced the cumulative acknowledgement.
     pub fn handle_data(
         &mut self,
         now: Instant,
         start: u64,
         end: u64,
-        fin: bool,
+        flags: Flags,
         params: &StackParams,
     ) -> bool {
+        let fin = flags.has(Flags::FIN);
         if end <= self.next || self.finished {
             // RFC 9293, 3.10.7.4: an old segment is acknowledged at once. Data after FIN is ignored: "Ignore
             // the segment text."
@@ -76,6 +91,7 @@ impl Receiver {
             }
             self.ack_now = true;
             if params.policy.adaptive_delayed_ack {
+                self.interactive = false;
                 self.enter_quick_ack_mode(params);
             }
             return false;
@@ -95,12 +111,13 @@ impl Receiver {
         } else if filled {
             self.absorb();
         }
-        if !self.reads_at_once {
+        if self.application != ReadingApplication::ReadsAtOnce {
             let received = u32::try_from(self.next - before).unwrap_or(u32::MAX);
             self.unread = self.unread.saturating_add(received);
         }
+        let is_read = self.note_push(flags, params);
         // RFC 5681, section 4.2: a segment that fills all or part of a gap is acknowledged at once.
-        self.schedule_ack(now, filled || fin, params);
+        self.schedule_ack(now, filled || fin || is_read, params);
         true
     }
 
@@ -111,14 +128,15 @@ impl Receiver {
 
     /// From now on the application reads data only by [`Self::consume`].
     pub fn read_on_demand(&mut self) {
-        self.reads_at_once = false;
+        self.application = ReadingApplication::ReadsOnDemand { pushed: false };
     }
 
     /// The application reads `bytes`. Returns whether the window has opened far enough for a window update.
     pub fn consume(&mut self, bytes: u64, params: &StackParams) -> bool {
         self.unread = u64::from(self.unread).saturating_sub(bytes) as u32;
         let sends_update = self.edge(params) > self.offered;
-        self.ack_now |= sends_update;
+        let owes_ack = self.application == ReadingApplication::ReadsOnDemand { pushed: true };
+        self.ack_now |= sends_update || owes_ack && self.unread == 0 && !self.interactive;
         sends_update
     }
 
@@ -222,12 +240,24 @@ impl Receiver {
     #[inline]
     pub fn on_ack_sent(&mut self, now: Instant, params: &StackParams) {
         if self.ack_at <= now && !self.ack_now {
-            self.delayed_ack_timer.on_expired();
+            self.delayed_ack_timer.on_expired(self.interactive);
+            self.interactive = false;
         }
         self.offered = self.edge(params);
         self.ack_now = false;
+        if let ReadingApplication::ReadsOnDemand { pushed } = &mut self.application {
+            *pushed = false;
+        }
         self.unacknowledged = 0;
         self.ack_at = Instant::NEVER;
+    }
+
+    /// A segment with data is sent, before [`Self::on_ack_sent`].
+    #[inline]
+    pub(crate) fn on_data_sent(&mut self, now: Instant, params: &StackParams) {
+        if params.policy.acknowledges_when_read {
+            self.interactive |= self.delayed_ack_timer.is_answer(now);
+        }
     }
 
     /// Ranges for the SACK option as sequence numbers, most recent first.
@@ -246,10 +276,10 @@ impl Receiver {
         if params.policy.adaptive_delayed_ack && self.delayed_ack_timer.on_data(now) {
             self.enter_quick_ack_mode(params);
         }
-        let initial_quick_acks = self.quick_acks_left > 0;
+        let quick_ack = self.quick_acks_left > 0 && !self.interactive;
         self.quick_acks_left = self.quick_acks_left.saturating_sub(1);
         if at_once
-            || initial_quick_acks
+            || quick_ack
             || u32::from(self.unacknowledged) >= params.ack_every
             || params.delayed_ack.is_zero()
         {
@@ -261,6 +291,22 @@ impl Receiver {
                 params.delayed_ack
             };
             self.ack_at = now + wait;
+        }
+    }
+
+    /// Linux acknowledges pushed data when the application has read everything, unless the connection is
+    /// interactive (`__tcp_cleanup_rbuf`). Returns whether the application has read this data already.
+    #[inline]
+    fn note_push(&mut self, flags: Flags, params: &StackParams) -> bool {
+        if !flags.has(Flags::PSH) || !params.policy.acknowledges_when_read {
+            return false;
+        }
+        match &mut self.application {
+            ReadingApplication::ReadsAtOnce => !self.interactive,
+            ReadingApplication::ReadsOnDemand { pushed } => {
+                *pushed = true;
+                false
+            }
         }
     }
 
@@ -306,81 +352,4 @@ fn initial_quick_acks(params: &StackParams) -> u16 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use gridhaul_scenario::scenario::Stack;
-
-    fn receiver() -> (Receiver, StackParams) {
-        let params = StackParams::resolve(&Stack::default());
-        let mut receiver = Receiver::new(&params);
-        receiver.handle_syn();
-        (receiver, params)
-    }
-
-    fn data(receiver: &mut Receiver, params: &StackParams, start: u64, end: u64) -> bool {
-        receiver.handle_data(Instant::ZERO, start, end, false, params)
-    }
-
-    #[test]
-    fn the_first_sack_block_contains_the_segment_received_last() {
-        // RFC 2018, section 4: the first block MUST contain the segment that triggered the ACK.
-        let (mut receiver, params) = receiver();
-        data(&mut receiver, &params, 101, 201);
-        data(&mut receiver, &params, 301, 401);
-        data(&mut receiver, &params, 501, 601);
-        data(&mut receiver, &params, 201, 211);
-        let blocks = receiver.sack_blocks(0, 3);
-        assert_eq!(blocks.as_slice(), [(101, 211), (501, 601), (301, 401)]);
-    }
-
-    #[test]
-    fn an_updated_range_displaces_no_other_sack_block() {
-        // RFC 2018, section 4: the blocks that were reported most recently are repeated.
-        let (mut receiver, params) = receiver();
-        for start in [101, 301, 501, 701] {
-            data(&mut receiver, &params, start, start + 100);
-        }
-        data(&mut receiver, &params, 601, 611);
-        let blocks = receiver.sack_blocks(0, 4);
-        assert_eq!(blocks.as_slice(), [(501, 611), (701, 801), (301, 401), (101, 201)]);
-    }
-
-    #[test]
-    fn a_buffer_below_one_segment_is_offered_in_halves() {
-        // RFC 9293, 3.8.6.2.2: min(Fr * RCV.BUFF, Eff.snd.MSS), with Fr of a half.
-        let (mut receiver, params) = receiver();
-        let params = StackParams { mss: 1_000, receive_window: 600, ..params };
-        receiver.read_on_demand();
-        receiver.on_ack_sent(Instant::ZERO, &params);
-        data(&mut receiver, &params, 1, 601);
-        assert_eq!((receiver.window(&params), receiver.consume(299, &params)), (0, false));
-        assert!(receiver.consume(1, &params));
-        assert_eq!(receiver.window(&params), 300);
-    }
-
-    #[test]
-    fn data_after_fin_is_ignored() {
-        let (mut receiver, params) = receiver();
-        data(&mut receiver, &params, 301, 401);
-        receiver.handle_data(Instant::ZERO, 101, 201, true, &params);
-        data(&mut receiver, &params, 201, 301);
-        data(&mut receiver, &params, 1, 101);
-        data(&mut receiver, &params, 401, 501);
-        // FIN occupies the last position.
-        assert!(receiver.finished());
-        assert_eq!((receiver.next(), receiver.delivered()), (201, 199));
-        assert!(receiver.sack_blocks(0, 4).is_empty());
-    }
-
-    #[test]
-    fn adjacent_ranges_merge_and_are_delivered_in_order() {
-        let (mut receiver, params) = receiver();
-        data(&mut receiver, &params, 101, 201);
-        data(&mut receiver, &params, 301, 401);
-        data(&mut receiver, &params, 201, 301);
-        assert_eq!(receiver.sack_blocks(0, 4).as_slice(), [(101, 401)]);
-        assert!(data(&mut receiver, &params, 1, 101));
-        assert_eq!((receiver.next(), receiver.delivered()), (401, 400));
-        assert!(receiver.sack_blocks(0, 4).is_empty());
-    }
-}
+mod tests;

@@ -219,6 +219,7 @@ pub(crate) const MEANING: &[(&str, &str, &str)] = &[
     ("MSS too large", "congestion_control = \"reno\"", "mss = \"64 KiB\""),
     ("dupthresh of zero", "congestion_control = \"reno\"", "dupthresh = 0"),
     ("ack_every of zero", "congestion_control = \"reno\"", "ack_every = 0"),
+    ("ack_every too large", "congestion_control = \"reno\"", "ack_every = 256"),
     ("rto_min > rto_max", "congestion_control = \"reno\"", "rto_min = \"2 s\"\nrto_max = \"1 s\""),
     ("Vegas alpha > beta", "congestion_control = \"reno\"", "vegas_alpha = 4\nvegas_beta = 2.5"),
     ("Vegas alpha above beta of profile linux", "congestion_control = \"reno\"", "vegas_alpha = 5"),

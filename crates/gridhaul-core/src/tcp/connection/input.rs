@@ -70,13 +70,13 @@ impl Connection {
             return;
         };
         let mut end = start + u64::from(segment.sequence_len());
-        let mut fin = segment.flags.has(Flags::FIN);
+        let mut flags = segment.flags;
         if !self.receiver.has_offered(end) {
             let Some(cut) = self.trim_to_window(segment, start, end) else {
                 self.receiver.request_ack();
                 return;
             };
-            (end, fin) = cut;
+            (end, flags) = cut;
         }
         if let Some((value, _)) = segment.timestamps {
             self.note_timestamps(now, segment.clock, value, start);
@@ -85,23 +85,25 @@ impl Connection {
             // RFC 9293, 3.10.7.4, eighth: a retransmitted FIN restarts the TIME-WAIT timer.
             self.time_wait(now);
         }
-        self.receiver.handle_data(now, start, end, fin, &self.params);
+        self.receiver.handle_data(now, start, end, flags, &self.params);
         if self.receiver.finished() {
             self.on_peer_finished(now);
         }
     }
 
-    /// RFC 9293, 3.10.7.4: trims a segment to the window. Returns the end of the remaining range, and whether
-    /// FIN belongs to it; `None` if no part is within the window. A FIN without data needs no buffer space.
-    fn trim_to_window(&self, segment: &Segment, start: u64, end: u64) -> Option<(u64, bool)> {
+    /// RFC 9293, 3.10.7.4: trims a segment to the window. Returns the end of the remaining range and its flags,
+    /// without FIN and PSH if the end was cut off; `None` if no part is within the window. A FIN without data
+    /// needs no buffer space.
+    fn trim_to_window(&self, segment: &Segment, start: u64, end: u64) -> Option<(u64, Flags)> {
         let next = self.receiver.next();
         let limit = next + u64::from(self.receiver.window(&self.params));
         let fin = segment.flags.has(Flags::FIN);
         let bare_fin = fin && segment.len == 0 && start == next;
         if end <= limit || bare_fin {
-            return Some((end, fin));
+            return Some((end, segment.flags));
         }
-        (start < limit).then_some((limit, false))
+        let cut_off = Flags::FIN.with(Flags::PSH);
+        (start < limit).then(|| (limit, segment.flags.without(cut_off)))
     }
 
     /// Updates the timestamp or delay of the next acknowledgement with a segment that begins at `start`.

@@ -61,8 +61,21 @@ impl Connection {
         !self.timestamps && !self.receiver.has_gap() && self.sending.fin_position().is_none()
     }
 
+    /// Flags of a segment behind SYN and before FIN. The last data written so far is pushed (RFC 9293,
+    /// 3.9.1.2: "MUST set the PSH bit in the last buffered segment").
+    #[inline(always)]
+    fn note_data(&mut self, now: Instant, range: SendRange) -> Flags {
+        if range.len == 0 {
+            return Flags::ACK;
+        }
+        self.receiver.on_data_sent(now, &self.params);
+        let is_last = range.start + u64::from(range.len) == self.sending.data_end();
+        if is_last { Flags::ACK.with(Flags::PSH) } else { Flags::ACK }
+    }
+
     #[inline(always)]
     fn write_without_options(&mut self, now: Instant, range: SendRange, target: &mut Segment) {
+        let flags = self.note_data(now, range);
         let params = &*self.params;
         let next = self.receiver.next();
         self.receiver.on_ack_sent(now, params);
@@ -76,13 +89,13 @@ impl Connection {
         target.sack.clear();
         target.sack_permitted = false;
         target.clock = clock_option(params);
-        target.flags = Flags::ACK;
+        target.flags = flags;
         target.header = params.header.min(255) as u8;
     }
 
     #[inline(never)]
     fn write_with_options(&mut self, now: Instant, range: SendRange, target: &mut Segment) {
-        let (len, flags, syn) = self.flags_of(range);
+        let (len, flags, syn) = self.flags_of(now, range);
         let params = &*self.params;
         let clock = clock_option(params);
         let timestamps = self.timestamps.then(|| match clock {
@@ -119,7 +132,7 @@ impl Connection {
     }
 
     /// Payload and flags of the segment that carries a range, and whether it is SYN.
-    fn flags_of(&self, range: SendRange) -> (u32, Flags, bool) {
+    fn flags_of(&mut self, now: Instant, range: SendRange) -> (u32, Flags, bool) {
         if range.start == 0 && range.len > 0 {
             let is_active_open = self.state == State::SynSent;
             let flags = if is_active_open { Flags::SYN } else { Flags::SYN.with(Flags::ACK) };
@@ -131,7 +144,7 @@ impl Connection {
         {
             return (range.len - 1, Flags::ACK.with(Flags::FIN), false);
         }
-        (range.len, Flags::ACK, false)
+        (range.len, self.note_data(now, range), false)
     }
 }
 

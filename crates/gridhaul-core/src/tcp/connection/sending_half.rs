@@ -92,6 +92,12 @@ impl SendingHalf {
         self.sender().and_then(Sender::fin_position)
     }
 
+    /// See [`Sender::data_end`]; without data to send, no segment ends there.
+    #[inline]
+    pub(super) fn data_end(&self) -> u64 {
+        self.sender().map_or(0, Sender::data_end)
+    }
+
     pub(super) fn fin_acknowledged(&self) -> bool {
         self.sender().is_some_and(Sender::fin_acknowledged)
     }

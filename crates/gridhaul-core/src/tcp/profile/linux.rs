@@ -12,6 +12,7 @@ use crate::tcp::params::StackParams;
 const POLICY: Policy = Policy {
     bare_handshake_ack: true,
     adaptive_delayed_ack: true,
+    acknowledges_when_read: true,
     nagle_by_minshall: true,
     fills_super_segments: true,
     paces_bursts: true,

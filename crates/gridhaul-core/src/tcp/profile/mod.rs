@@ -4,8 +4,6 @@
 //! Parameters with a key in the scenario are fields of [`StackParams`]. Behaviour without a key is a
 //! [`Policy`]; algorithms that Linux implements differently from their specification have separate tables.
 //! The code that implements a policy cites the source again.
-//! [`Policy`]; algorithms that Linux implements unlike their specification have tables of their own. The
-//! code that follows a policy cites the source again where it acts.
 
 mod algorithms;
 mod linux;
@@ -91,6 +89,10 @@ pub struct Policy {
     /// The delayed-ACK timer adapts to the interval between data segments, and acknowledgements are sent at
     /// once after a pause or an old segment (Linux, `tcp_event_data_recv`, `tcp_enter_quickack_mode`).
     pub adaptive_delayed_ack: bool,
+    /// Pushed data is acknowledged when the application has read all data, unless the connection is
+    /// interactive: then acknowledgements wait for the answer (Linux, `__tcp_cleanup_rbuf`,
+    /// `tcp_event_data_sent`).
+    pub acknowledges_when_read: bool,
     /// A retransmission of the last segment in order is acknowledged with delay (ns-2, `DelAckSink::recv`).
     pub delays_ack_of_last_duplicate: bool,
 

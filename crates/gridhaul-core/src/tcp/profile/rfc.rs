@@ -14,6 +14,7 @@ pub(super) const POLICY: Policy = Policy {
     syn_counts_as_data: false,
     bare_handshake_ack: false,
     adaptive_delayed_ack: false,
+    acknowledges_when_read: false,
     delays_ack_of_last_duplicate: false,
     nagle_by_minshall: false,
     fills_super_segments: false,

@@ -32,9 +32,8 @@ impl DelayedAckTimer {
     /// restarted with a small window, for which acknowledgements must not be delayed.
     pub(super) fn on_data(&mut self, now: Instant) -> bool {
         let timeout = self.timeout();
-        let now = (now.as_nanos() / TICK.as_nanos()) as u16;
-        let since = now.wrapping_sub(self.last);
-        self.last = now;
+        let since = self.since_last(now);
+        self.last = ticks(now);
         if self.wait == 0 {
             self.wait = ATO_MIN;
             return false;
@@ -48,9 +47,16 @@ impl DelayedAckTimer {
         since > timeout
     }
 
-    /// The timer has expired before more data arrived: doubles the delay.
-    pub(super) fn on_expired(&mut self) {
-        self.wait = self.wait.saturating_mul(2);
+    /// The timer has expired before more data arrived or was sent: doubles the delay. If an answer was
+    /// expected, the delay becomes the minimum.
+    pub(super) fn on_expired(&mut self, is_interactive: bool) {
+        self.wait = if is_interactive { ATO_MIN } else { self.wait.saturating_mul(2) };
+    }
+
+    /// Whether data that is sent now answers received data (`tcp_event_data_sent`).
+    #[inline]
+    pub(super) fn is_answer(self, now: Instant) -> bool {
+        self.since_last(now) < u16::from(self.wait)
     }
 
     /// The current delay; `max` is set by the stack.
@@ -67,6 +73,18 @@ impl DelayedAckTimer {
             rtt => u16::from(rtt) + (2 * u16::from(rtt)).max(TIMEOUT_FLOOR),
         }
     }
+
+    /// Ticks since the last data segment.
+    #[inline]
+    fn since_last(self, now: Instant) -> u16 {
+        ticks(now).wrapping_sub(self.last)
+    }
+}
+
+/// Low bits of the time in ticks.
+#[inline]
+const fn ticks(now: Instant) -> u16 {
+    (now.as_nanos() / TICK.as_nanos()) as u16
 }
 
 #[cfg(test)]
@@ -85,9 +103,9 @@ mod tests {
         let mut delayed_ack_timer = DelayedAckTimer::default();
         assert_eq!(after(&mut delayed_ack_timer, 0), 40);
         // A segment each 100 ms: the timer expires and doubles until it is long enough.
-        delayed_ack_timer.on_expired();
+        delayed_ack_timer.on_expired(false);
         assert_eq!(after(&mut delayed_ack_timer, 100), 80);
-        delayed_ack_timer.on_expired();
+        delayed_ack_timer.on_expired(false);
         // 160 / 2 + 100.
         assert_eq!(after(&mut delayed_ack_timer, 200), 180);
         assert_eq!(after(&mut delayed_ack_timer, 300), 188);
@@ -106,6 +124,16 @@ mod tests {
         assert_eq!(delayed_ack_timer.wait(MOST), Duration::from_millis(52));
         delayed_ack_timer.note_handshake_rtt(Duration::from_millis(5));
         assert_eq!(delayed_ack_timer.wait(MOST), Duration::from_millis(40));
+    }
+
+    #[test]
+    fn data_sent_within_the_delay_is_an_answer() {
+        let mut delayed_ack_timer = DelayedAckTimer::default();
+        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+        assert!(!delayed_ack_timer.is_answer(at(0)), "nothing was received");
+        delayed_ack_timer.on_data(at(100));
+        assert!(delayed_ack_timer.is_answer(at(136)));
+        assert!(!delayed_ack_timer.is_answer(at(140)));
     }
 
     #[test]

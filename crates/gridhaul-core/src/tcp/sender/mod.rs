@@ -257,6 +257,11 @@ impl Sender {
     pub const fn fin_acknowledged(&self) -> bool {
         self.closed && self.una > self.written
     }
+    /// Position after the data that the application has written.
+    #[inline]
+    pub(crate) const fn data_end(&self) -> u64 {
+        self.written
+    }
     /// Position of FIN, once the application has closed.
     #[inline]
     #[must_use]

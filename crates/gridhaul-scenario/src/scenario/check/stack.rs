@@ -7,6 +7,9 @@ use crate::units::WindowSize;
 /// IP and TCP headers without options: the largest packet minus these headers is the largest MSS.
 const HEADERS: u64 = 40;
 
+/// Largest number of segments for each acknowledgement, which a receiver counts in a byte.
+const ACK_EVERY_MAX: u32 = 255;
+
 impl Report<'_> {
     pub(super) fn stacks(&mut self) {
         for (name, stack) in &self.scenario.stack {
@@ -79,6 +82,13 @@ impl Report<'_> {
                     format!("the usual value is {usual}"),
                 );
             }
+        }
+        if stack.ack_every.is_some_and(|count| count > ACK_EVERY_MAX) {
+            self.refuse(
+                format!("{key}.ack_every"),
+                format!("this must be at most {ACK_EVERY_MAX}"),
+                "the usual value is 2",
+            );
         }
         for (name, time) in [("rto_initial", stack.rto_initial), ("rto_max", stack.rto_max)] {
             if time.is_some_and(|time| time.is_zero()) {

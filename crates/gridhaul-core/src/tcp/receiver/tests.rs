@@ -1,0 +1,131 @@
+//! Reassembly, windows, selective acknowledgements and acknowledgements when data is read.
+
+use gridhaul_scenario::scenario::{Profile, Stack};
+
+use super::*;
+
+fn receiver() -> (Receiver, StackParams) {
+    let params = StackParams::resolve(&Stack::default());
+    let mut receiver = Receiver::new(&params);
+    receiver.handle_syn();
+    (receiver, params)
+}
+
+fn data(receiver: &mut Receiver, params: &StackParams, start: u64, end: u64) -> bool {
+    receiver.handle_data(Instant::ZERO, start, end, Flags::ACK, params)
+}
+
+#[test]
+fn the_first_sack_block_contains_the_segment_received_last() {
+    // RFC 2018, section 4: the first block MUST contain the segment that triggered the ACK.
+    let (mut receiver, params) = receiver();
+    data(&mut receiver, &params, 101, 201);
+    data(&mut receiver, &params, 301, 401);
+    data(&mut receiver, &params, 501, 601);
+    data(&mut receiver, &params, 201, 211);
+    let blocks = receiver.sack_blocks(0, 3);
+    assert_eq!(blocks.as_slice(), [(101, 211), (501, 601), (301, 401)]);
+}
+
+#[test]
+fn an_updated_range_displaces_no_other_sack_block() {
+    // RFC 2018, section 4: the blocks that were reported most recently are repeated.
+    let (mut receiver, params) = receiver();
+    for start in [101, 301, 501, 701] {
+        data(&mut receiver, &params, start, start + 100);
+    }
+    data(&mut receiver, &params, 601, 611);
+    let blocks = receiver.sack_blocks(0, 4);
+    assert_eq!(blocks.as_slice(), [(501, 611), (701, 801), (301, 401), (101, 201)]);
+}
+
+#[test]
+fn a_buffer_below_one_segment_is_offered_in_halves() {
+    // RFC 9293, 3.8.6.2.2: min(Fr * RCV.BUFF, Eff.snd.MSS), with Fr of a half.
+    let (mut receiver, params) = receiver();
+    let params = StackParams { mss: 1_000, receive_window: 600, ..params };
+    receiver.read_on_demand();
+    receiver.on_ack_sent(Instant::ZERO, &params);
+    data(&mut receiver, &params, 1, 601);
+    assert_eq!((receiver.window(&params), receiver.consume(299, &params)), (0, false));
+    assert!(receiver.consume(1, &params));
+    assert_eq!(receiver.window(&params), 300);
+}
+
+#[test]
+fn data_after_fin_is_ignored() {
+    let (mut receiver, params) = receiver();
+    data(&mut receiver, &params, 301, 401);
+    receiver.handle_data(Instant::ZERO, 101, 201, Flags::FIN, &params);
+    data(&mut receiver, &params, 201, 301);
+    data(&mut receiver, &params, 1, 101);
+    data(&mut receiver, &params, 401, 501);
+    // FIN occupies the last position.
+    assert!(receiver.finished());
+    assert_eq!((receiver.next(), receiver.delivered()), (201, 199));
+    assert!(receiver.sack_blocks(0, 4).is_empty());
+}
+
+#[test]
+fn adjacent_ranges_merge_and_are_delivered_in_order() {
+    let (mut receiver, params) = receiver();
+    data(&mut receiver, &params, 101, 201);
+    data(&mut receiver, &params, 301, 401);
+    data(&mut receiver, &params, 201, 301);
+    assert_eq!(receiver.sack_blocks(0, 4).as_slice(), [(101, 401)]);
+    assert!(data(&mut receiver, &params, 1, 101));
+    assert_eq!((receiver.next(), receiver.delivered()), (401, 400));
+    assert!(receiver.sack_blocks(0, 4).is_empty());
+}
+
+fn linux() -> (Receiver, StackParams) {
+    let stack = Stack { profile: Profile::Linux, ..Stack::default() };
+    let params = StackParams { quick_ack: 0, ..StackParams::resolve(&stack) };
+    let mut receiver = Receiver::new(&params);
+    receiver.handle_syn();
+    (receiver, params)
+}
+
+fn at(ms: u64) -> Instant {
+    Instant::ZERO + Duration::from_millis(ms)
+}
+
+fn pushed(receiver: &mut Receiver, params: &StackParams, ms: u64) {
+    let start = receiver.next();
+    receiver.handle_data(at(ms), start, start + 100, Flags::ACK.with(Flags::PSH), params);
+}
+
+#[test]
+fn linux_acknowledges_pushed_data_when_all_of_it_is_read() {
+    let (mut receiver, params) = linux();
+    receiver.on_ack_sent(at(0), &params);
+    receiver.handle_data(at(10), 1, 101, Flags::ACK, &params);
+    assert!(!receiver.ack_due(at(10)), "without PSH the second segment is acknowledged");
+    receiver.on_ack_sent(at(20), &params);
+    pushed(&mut receiver, &params, 30);
+    assert!(receiver.ack_due(at(30)));
+
+    let (mut receiver, params) = linux();
+    receiver.read_on_demand();
+    receiver.on_ack_sent(at(0), &params);
+    pushed(&mut receiver, &params, 10);
+    receiver.consume(99, &params);
+    assert!(!receiver.ack_due(at(11)));
+    receiver.consume(1, &params);
+    assert!(receiver.ack_due(at(11)));
+}
+
+#[test]
+fn the_acknowledgements_of_an_interactive_connection_wait_for_the_answer() {
+    let (mut receiver, params) = linux();
+    pushed(&mut receiver, &params, 0);
+    receiver.on_data_sent(at(20), &params);
+    receiver.on_ack_sent(at(20), &params);
+    pushed(&mut receiver, &params, 100);
+    assert!(!receiver.ack_due(at(139)));
+    assert!(receiver.ack_due(at(140)));
+    // There was no answer: the next data is acknowledged when it is read.
+    receiver.on_ack_sent(at(140), &params);
+    pushed(&mut receiver, &params, 200);
+    assert!(receiver.ack_due(at(200)));
+}
