@@ -164,8 +164,8 @@ fn outline(heading: &str, charts: &[NamedChart]) -> String {
                 chart.series.iter().map(|series| series.name.as_str()).collect(),
             ),
             Chart::Stacked(chart) => (
-                format!("stacked bars of {}", chart.groups.join(" | ")),
-                chart.series.iter().map(|series| series.name.as_str()).collect(),
+                format!("stacked bars of {}", chart.0.groups.join(" | ")),
+                chart.0.series.iter().map(|series| series.name.as_str()).collect(),
             ),
             Chart::Region(chart) => (
                 format!("region of {}", chart.value.label),

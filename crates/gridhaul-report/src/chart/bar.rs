@@ -3,16 +3,14 @@
 use gridhaul_scenario::answer::Estimate;
 use svg::node::element::{Group, Path, Rectangle};
 
-use super::axis_layout::{self, Fit};
+use super::Scale;
+use super::axis_layout;
 use super::drawing::Drawing;
 use super::frame::Frame;
-use super::legend::Sample;
+use super::grouped::{GroupedChart, Named};
 use super::line::whiskers;
 use super::style::{GROUND, INK, SERIES_MAX};
-use super::svg_primitives::{
-    FONT, coloured, path_to, px, role, shortened, text, tooltip, width, wrapped,
-};
-use super::{Axis, Scale};
+use super::svg_primitives::{coloured, path_to, px, role, text, tooltip, width};
 use crate::format::{self, UNKNOWN};
 
 /// A bar: a value with its confidence interval.
@@ -34,19 +32,7 @@ pub struct BarSeries {
 }
 
 /// Groups of bars side by side.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct BarChart {
-    /// Heading.
-    pub title: String,
-    /// Label of the groups; may be empty.
-    pub group_label: String,
-    /// Axis of the values.
-    pub y: Axis,
-    /// Names of the groups, left to right.
-    pub groups: Vec<String>,
-    /// Series, distinguished by colour, hatching and order; up to eight.
-    pub series: Vec<BarSeries>,
-}
+pub type BarChart = GroupedChart<BarSeries>;
 
 impl From<f64> for Bar {
     fn from(value: f64) -> Self {
@@ -73,17 +59,13 @@ impl BarSeries {
     }
 }
 
-impl BarChart {
-    /// A chart with these groups, without bars.
-    pub fn new<G: Into<String>>(
-        title: impl Into<String>,
-        y: Axis,
-        groups: impl IntoIterator<Item = G>,
-    ) -> Self {
-        let groups = groups.into_iter().map(Into::into).collect();
-        Self { title: title.into(), y, groups, ..Self::default() }
+impl Named for BarSeries {
+    fn name(&self) -> &str {
+        &self.name
     }
+}
 
+impl BarChart {
     /// Adds a series.
     #[must_use]
     pub fn with(mut self, series: BarSeries) -> Self {
@@ -92,15 +74,9 @@ impl BarChart {
     }
 
     pub(super) fn drawing(&self) -> Drawing {
-        let series = &self.series[..self.series.len().min(SERIES_MAX)];
-        let names: Vec<_> = series
-            .iter()
-            .enumerate()
-            .map(|(place, series)| (series.name.as_str(), Sample::Bar, place))
-            .collect();
+        let series = self.drawn_series();
         let values = self.values(series);
-        let fit = if self.y.scale == Scale::Log { Fit::Loose } else { Fit::Zero };
-        let frame = Frame::new(&self.title, &names, &self.y, &values, fit);
+        let frame = self.frame(&values, self.fit_from_zero());
         let mut parts = vec![frame.vertical()];
         if values.is_empty() {
             parts.push(frame.no_data());
@@ -109,16 +85,7 @@ impl BarChart {
                 parts.push(self.bars(index, series, &frame));
             }
         }
-        parts.push(frame.base());
-        let (labels, mut below) = group_labels(&self.groups, &frame);
-        parts.push(labels);
-        if !self.group_label.is_empty() {
-            parts.push(frame.horizontal_name(&self.group_label, below + 14.0));
-            below += 18.0;
-        }
-        let about =
-            format!("{}, {} groups of {} bars", frame.y.title, self.groups.len(), series.len());
-        frame.finish(parts, below + 8.0, &about)
+        self.finish(&frame, parts, "bars")
     }
 
     fn values(&self, series: &[BarSeries]) -> Vec<f64> {
@@ -129,7 +96,7 @@ impl BarChart {
     }
 
     fn bars(&self, index: usize, series: &BarSeries, frame: &Frame) -> Group {
-        let band = (frame.right - frame.left) / self.groups.len().max(1) as f64;
+        let band = self.band(frame);
         let count = self.series.len().clamp(1, SERIES_MAX) as f64;
         // Limits the width of few bars.
         let wide = (band * 0.78 / count).min(64.0);
@@ -143,9 +110,7 @@ impl BarChart {
         let mut group = coloured(index);
         let mut labels = role("ink", INK).set("font-size", 10.5);
         for (place, name) in self.groups.iter().enumerate() {
-            let middle = frame.left
-                + band * (place as f64 + 0.5)
-                + wide * (index as f64 - (count - 1.0) / 2.0);
+            let middle = self.middle(frame, place) + wide * (index as f64 - (count - 1.0) / 2.0);
             let bar = series.bars.get(place).copied().unwrap_or_default();
             let Some(value) = bar.value.and_then(|value| frame.y.shown(value)) else {
                 labels = labels
@@ -250,41 +215,4 @@ fn hatching(index: usize, (x, y, wide, high): (f64, f64, f64, f64)) -> String {
         steps(wide, vertical).for_each(|at| stroke((at, 0.0), (at, high)));
     }
     data
-}
-
-/// Group labels: horizontal if they fit, wrapped, else rotated. Also returns their height.
-pub(super) fn group_labels(groups: &[String], frame: &Frame) -> (Group, f64) {
-    let band = (frame.right - frame.left) / groups.len().max(1) as f64;
-    let middle = |place: usize| frame.left + band * (place as f64 + 0.5);
-    let mut labels = role("ink", INK).set("fill", "currentColor");
-    let label_width = band - 6.0;
-    let rows: Vec<_> = groups.iter().map(|name| wrapped(name, FONT, label_width, 4)).collect();
-    let whole = |(name, rows): (&String, &Vec<String>)| {
-        rows.iter().map(String::len).sum::<usize>() + rows.len() > name.trim().len()
-            && !rows.concat().contains('…')
-    };
-    if groups.iter().zip(&rows).all(whole) {
-        for (place, rows) in rows.iter().enumerate() {
-            for (row, content) in rows.iter().enumerate() {
-                let y = frame.bottom + 17.0 + row as f64 * 14.0;
-                labels = labels.add(text(middle(place), y, "middle", content));
-            }
-        }
-        let deepest = rows.iter().map(Vec::len).max().unwrap_or(0);
-        return (labels, 9.0 + deepest as f64 * 14.0);
-    }
-    // Rotated labels extend to the left, where the first one has only the margin; of dense labels
-    // only every n-th is shown.
-    let stride = (15.0 / band).ceil().max(1.0) as usize;
-    let mut deepest: f64 = 0.0;
-    for (place, name) in groups.iter().enumerate().step_by(stride) {
-        let (x, y) = (middle(place) + 4.0, frame.bottom + 14.0);
-        let shown = shortened(name, FONT, 150.0_f64.min((x - 4.0) / 0.82));
-        deepest = deepest.max(width(&shown, FONT) * 0.574);
-        let slope = format!("rotate(-35 {} {})", px(x), px(y));
-        let label =
-            Group::new().add(tooltip(name)).add(text(x, y, "end", &shown).set("transform", slope));
-        labels = labels.add(label);
-    }
-    (labels, 20.0 + deepest)
 }

@@ -2,14 +2,13 @@
 
 use svg::node::element::{Group, Rectangle};
 
-use super::axis_layout::{self, Fit};
-use super::bar::group_labels;
+use super::axis_layout;
 use super::drawing::Drawing;
 use super::frame::Frame;
-use super::legend::{Sample, marker};
+use super::grouped::{GroupedChart, Named};
+use super::legend::marker;
 use super::style::SERIES_MAX;
 use super::svg_primitives::{coloured, line, px, tooltip};
-use super::{Axis, Scale};
 use crate::format;
 
 /// The numbers of a box.
@@ -37,34 +36,18 @@ pub struct BoxSeries {
 }
 
 /// Groups of boxes side by side.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct BoxPlot {
-    /// Heading.
-    pub title: String,
-    /// Label of the groups; may be empty.
-    pub group_label: String,
-    /// Axis of the values.
-    pub y: Axis,
-    /// Names of the groups, left to right.
-    pub groups: Vec<String>,
-    /// Series, distinguished by colour and order; up to eight.
-    pub series: Vec<BoxSeries>,
-}
+pub type BoxPlot = GroupedChart<BoxSeries>;
 
 /// Widest box in pixels.
 const WIDEST: f64 = 34.0;
 
-impl BoxPlot {
-    /// A chart with these groups, without boxes.
-    pub fn new<G: Into<String>>(
-        title: impl Into<String>,
-        y: Axis,
-        groups: impl IntoIterator<Item = G>,
-    ) -> Self {
-        let groups = groups.into_iter().map(Into::into).collect();
-        Self { title: title.into(), y, groups, ..Self::default() }
+impl Named for BoxSeries {
+    fn name(&self) -> &str {
+        &self.name
     }
+}
 
+impl BoxPlot {
     /// Adds a series.
     #[must_use]
     pub fn with(
@@ -77,44 +60,30 @@ impl BoxPlot {
     }
 
     pub(super) fn drawing(&self) -> Drawing {
-        let series = &self.series[..self.series.len().min(SERIES_MAX)];
-        let named = series.iter().enumerate();
-        let names: Vec<_> = named.map(|(at, it)| (it.name.as_str(), Sample::Bar, at)).collect();
+        let series = self.drawn_series();
         let shown =
             |series: &BoxSeries| series.boxes[..series.boxes.len().min(self.groups.len())].to_vec();
         let values = series.iter().flat_map(shown).flatten().flat_map(|it| it.values());
         let values: Vec<_> =
             values.filter_map(|value| axis_layout::shown(value, self.y.scale)).collect();
-        let fit = if self.y.scale == Scale::Log { Fit::Loose } else { Fit::Zero };
-        let frame = Frame::new(&self.title, &names, &self.y, &values, fit);
+        let frame = self.frame(&values, self.fit_from_zero());
         let mut parts = vec![frame.vertical()];
         if values.is_empty() {
             parts.push(frame.no_data());
         }
         parts.extend(series.iter().enumerate().map(|(at, it)| self.boxes(at, it, &frame)));
-        parts.push(frame.base());
-        let (labels, mut below) = group_labels(&self.groups, &frame);
-        parts.push(labels);
-        if !self.group_label.is_empty() {
-            parts.push(frame.horizontal_name(&self.group_label, below + 14.0));
-            below += 18.0;
-        }
-        let (groups, count) = (self.groups.len(), series.len());
-        let about = format!("{}, {groups} groups of {count} boxes", frame.y.title);
-        frame.finish(parts, below + 8.0, &about)
+        self.finish(&frame, parts, "boxes")
     }
 
     fn boxes(&self, index: usize, series: &BoxSeries, frame: &Frame) -> Group {
-        let band = (frame.right - frame.left) / self.groups.len().max(1) as f64;
+        let band = self.band(frame);
         let count = self.series.len().clamp(1, SERIES_MAX) as f64;
         let step = (band * 0.82 / count).min(WIDEST + 6.0);
         let wide = (step - 4.0).clamp(1.5, WIDEST);
         let mut group = coloured(index);
         for (place, (name, known)) in self.groups.iter().zip(&series.boxes).enumerate() {
             let Some(statistics) = known else { continue };
-            let middle = frame.left
-                + band * (place as f64 + 0.5)
-                + step * (index as f64 - (count - 1.0) / 2.0);
+            let middle = self.middle(frame, place) + step * (index as f64 - (count - 1.0) / 2.0);
             let about = format!("{name}, {}: {}", series.name, self.about(statistics));
             let one = Group::new().add(tooltip(&about));
             group = group.add(drawn(one, index, statistics, (middle, wide), frame));

@@ -31,6 +31,7 @@ mod box_plot;
 mod decimate;
 mod drawing;
 mod frame;
+mod grouped;
 mod legend;
 mod line;
 mod panels;
@@ -43,6 +44,7 @@ mod svg_primitives;
 pub use axis::{Axis, Scale};
 pub use bar::{Bar, BarChart, BarSeries};
 pub use box_plot::{BoxPlot, BoxSeries, BoxStatistics};
+pub use grouped::GroupedChart;
 pub use line::{DataPoint, LineChart, LineSeries, Stroke, Uncertainty};
 pub use panels::Panels;
 pub use reference::Reference;
@@ -94,7 +96,7 @@ impl Chart {
             Self::Line(chart) => &chart.title,
             Self::Bar(chart) => &chart.title,
             Self::Box(chart) => &chart.title,
-            Self::Stacked(chart) => &chart.title,
+            Self::Stacked(chart) => &chart.0.title,
             Self::Region(chart) => &chart.title,
         }
     }
