@@ -4,5 +4,6 @@
 #![forbid(unsafe_code)]
 
 pub mod pcapng;
+#[cfg(feature = "parquet")]
 pub mod series;
 pub mod trace;

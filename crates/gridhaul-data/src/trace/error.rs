@@ -35,6 +35,7 @@ pub(super) enum Unit {
     /// Lines of a text.
     Line,
     /// Rows of a table.
+    #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "only Parquet has rows"))]
     Row,
 }
 

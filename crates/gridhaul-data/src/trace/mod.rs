@@ -6,6 +6,7 @@
 
 mod csv;
 mod error;
+#[cfg(feature = "parquet")]
 mod parquet;
 mod playback;
 mod scenario;
@@ -51,9 +52,11 @@ pub struct TraceReader {
     latest: Duration,
 }
 
+/// Rows of a file.
 #[derive(Debug)]
 enum Rows {
     Csv(Box<csv::CsvRows>),
+    #[cfg(feature = "parquet")]
     Parquet(Box<parquet::ParquetRows>),
 }
 
@@ -122,7 +125,7 @@ impl TraceReader {
         let mut magic = Vec::new();
         (&file).take(PARQUET_MAGIC.len() as u64).read_to_end(&mut magic).map_err(unreadable)?;
         if magic == PARQUET_MAGIC {
-            return Ok(Rows::Parquet(Box::new(parquet::ParquetRows::new(file)?)));
+            return Rows::of_parquet(file);
         }
         file.rewind().map_err(unreadable)?;
         Ok(Rows::Csv(Box::new(csv::CsvRows::new(Box::new(BufReader::new(file)))?)))
@@ -141,12 +144,14 @@ impl TraceReader {
     fn read(&mut self) -> Result<Option<TraceRow>, TraceError> {
         let raw = match &mut self.rows {
             Rows::Csv(rows) => rows.next_row(),
+            #[cfg(feature = "parquet")]
             Rows::Parquet(rows) => rows.next_row(),
         };
         let checked = raw.and_then(|raw| {
             let checked = raw.map(|raw| self.checked(raw)).transpose();
             checked.map_err(|wrong| match &self.rows {
                 Rows::Csv(rows) => rows.pointed(wrong),
+                #[cfg(feature = "parquet")]
                 Rows::Parquet(_) => wrong,
             })
         });
@@ -158,6 +163,7 @@ impl TraceReader {
         let wrong = |column: &str, message: String, remedy: &str| {
             let unit = match self.rows {
                 Rows::Csv(_) => error::Unit::Line,
+                #[cfg(feature = "parquet")]
                 Rows::Parquet(_) => error::Unit::Row,
             };
             Err(error::of_cell(unit, place, column, message, remedy))
@@ -189,6 +195,18 @@ impl TraceReader {
         }
         self.latest = at;
         Ok(TraceRow { at, bytes, member })
+    }
+}
+
+impl Rows {
+    #[cfg(feature = "parquet")]
+    fn of_parquet(file: File) -> Result<Self, Wrong> {
+        Ok(Self::Parquet(Box::new(parquet::ParquetRows::new(file)?)))
+    }
+
+    #[cfg(not(feature = "parquet"))]
+    fn of_parquet(_: File) -> Result<Self, Wrong> {
+        Err(error::of_file("this program reads no Parquet", "convert the trace to CSV"))
     }
 }
 

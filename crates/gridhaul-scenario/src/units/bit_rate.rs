@@ -40,16 +40,19 @@ quantity_text!(BitRate, r"^\s*[0-9][0-9_.eE+-]*\s*(Gbit/s|Mbit/s|kbit/s|bit/s)\s
 
 impl BitRate {
     /// From bits per second.
+    #[inline]
     #[must_use]
     pub const fn from_bits_per_sec(bits: u64) -> Self {
         Self(bits)
     }
     /// In bits per second.
+    #[inline]
     #[must_use]
     pub const fn as_bits_per_sec(self) -> u64 {
         self.0
     }
     /// Mean rate of `bytes` over `time`, in bits per second; 0 over no time.
+    #[inline]
     #[must_use]
     pub fn mean(bytes: Bytes, time: Duration) -> f64 {
         if time.is_zero() { 0.0 } else { bytes.bits() as f64 / time.as_secs_f64() }

@@ -37,16 +37,19 @@ quantity_text!(Bytes, r"^\s*[0-9][0-9_.eE+-]*\s*(GiB|GB|MiB|MB|KiB|kB|B)\s*$");
 
 impl Bytes {
     /// From a number of bytes.
+    #[inline]
     #[must_use]
     pub const fn new(bytes: u64) -> Self {
         Self(bytes)
     }
     /// As a number of bytes.
+    #[inline]
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0
     }
     /// As a number of bits.
+    #[inline]
     #[must_use]
     pub const fn bits(self) -> u64 {
         self.0 * 8
@@ -55,11 +58,13 @@ impl Bytes {
 
 impl Add for Bytes {
     type Output = Self;
+    #[inline]
     fn add(self, other: Self) -> Self {
         Self(self.0 + other.0)
     }
 }
 impl AddAssign for Bytes {
+    #[inline]
     fn add_assign(&mut self, other: Self) {
         self.0 += other.0;
     }

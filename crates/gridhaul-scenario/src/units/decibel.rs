@@ -24,6 +24,7 @@ impl Decibel {
     pub const MAX: Self = Self(1_000_000);
 
     /// From thousandths of a decibel, limited to ±[`Decibel::MAX`].
+    #[inline]
     #[must_use]
     pub const fn from_thousandths(thousandths: i32) -> Self {
         let limit = Self::MAX.0;
@@ -36,16 +37,19 @@ impl Decibel {
         })
     }
     /// From decibels.
+    #[inline]
     #[must_use]
     pub const fn new(decibels: i32) -> Self {
         Self::from_thousandths(decibels.saturating_mul(1_000))
     }
     /// In thousandths of a decibel.
+    #[inline]
     #[must_use]
     pub const fn as_thousandths(self) -> i32 {
         self.0
     }
     /// In decibels.
+    #[inline]
     #[must_use]
     pub fn as_decibels(self) -> f64 {
         f64::from(self.0) / 1e3
@@ -54,12 +58,14 @@ impl Decibel {
 
 impl Add for Decibel {
     type Output = Self;
+    #[inline]
     fn add(self, other: Self) -> Self {
         Self::from_thousandths(self.0 + other.0)
     }
 }
 impl Sub for Decibel {
     type Output = Self;
+    #[inline]
     fn sub(self, other: Self) -> Self {
         Self::from_thousandths(self.0 - other.0)
     }

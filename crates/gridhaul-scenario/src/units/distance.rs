@@ -28,26 +28,31 @@ quantity_text!(Distance, r"^\s*[0-9][0-9_.eE+-]*\s*(km|m|mm)\s*$");
 
 impl Distance {
     /// From millimetres.
+    #[inline]
     #[must_use]
     pub const fn from_millimetres(millimetres: u64) -> Self {
         Self(millimetres)
     }
     /// From metres.
+    #[inline]
     #[must_use]
     pub const fn from_metres(metres: u64) -> Self {
         Self(metres * 1_000)
     }
     /// In millimetres.
+    #[inline]
     #[must_use]
     pub const fn as_millimetres(self) -> u64 {
         self.0
     }
     /// In kilometres.
+    #[inline]
     #[must_use]
     pub fn as_kilometres(self) -> f64 {
         self.0 as f64 / 1e6
     }
     /// True for no distance at all.
+    #[inline]
     #[must_use]
     pub const fn is_zero(self) -> bool {
         self.0 == 0

@@ -23,11 +23,13 @@ impl Probability {
     pub const ONE: Self = Self(1.0);
 
     /// From a ratio; `None` outside 0 to 1.
+    #[inline]
     #[must_use]
     pub fn new(ratio: f64) -> Option<Self> {
         (0.0..=1.0).contains(&ratio).then_some(Self(ratio))
     }
     /// As a ratio from 0 to 1.
+    #[inline]
     #[must_use]
     pub const fn ratio(self) -> f64 {
         self.0

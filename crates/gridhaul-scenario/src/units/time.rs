@@ -48,51 +48,61 @@ impl Duration {
     pub const MAX: Self = Self(u64::MAX >> 1);
 
     /// From nanoseconds.
+    #[inline]
     #[must_use]
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
     /// From microseconds.
+    #[inline]
     #[must_use]
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros * 1_000)
     }
     /// From milliseconds.
+    #[inline]
     #[must_use]
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis * 1_000_000)
     }
     /// From seconds.
+    #[inline]
     #[must_use]
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs * 1_000_000_000)
     }
     /// From seconds, rounded to the nearest nanosecond; negative or NaN becomes zero.
+    #[inline]
     #[must_use]
     pub fn from_secs_f64(secs: f64) -> Self {
         Self((secs * 1e9).round().clamp(0.0, Self::MAX.0 as f64) as u64)
     }
     /// In nanoseconds.
+    #[inline]
     #[must_use]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
     /// In seconds.
+    #[inline]
     #[must_use]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
     /// True for no time at all.
+    #[inline]
     #[must_use]
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
     /// The difference, or zero where `other` is longer.
+    #[inline]
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
     /// Scaled by a factor, rounded to the nearest nanosecond.
+    #[inline]
     #[must_use]
     pub fn mul_f64(self, factor: f64) -> Self {
         Self::from_secs_f64(self.as_secs_f64() * factor)
@@ -101,29 +111,34 @@ impl Duration {
 
 impl Add for Duration {
     type Output = Self;
+    #[inline]
     fn add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 }
 impl Sub for Duration {
     type Output = Self;
+    #[inline]
     fn sub(self, other: Self) -> Self {
         Self(self.0 - other.0)
     }
 }
 impl Mul<u64> for Duration {
     type Output = Self;
+    #[inline]
     fn mul(self, factor: u64) -> Self {
         Self(self.0.saturating_mul(factor))
     }
 }
 impl Div<u64> for Duration {
     type Output = Self;
+    #[inline]
     fn div(self, divisor: u64) -> Self {
         Self(self.0 / divisor)
     }
 }
 impl AddAssign for Duration {
+    #[inline]
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
     }
@@ -136,26 +151,31 @@ impl Instant {
     pub const NEVER: Self = Self(u64::MAX);
 
     /// From nanoseconds since the run began.
+    #[inline]
     #[must_use]
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
     /// From seconds since the run began.
+    #[inline]
     #[must_use]
     pub fn from_secs_f64(secs: f64) -> Self {
         Self(Duration::from_secs_f64(secs).0)
     }
     /// Nanoseconds since the run began.
+    #[inline]
     #[must_use]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
     /// Seconds since the run began.
+    #[inline]
     #[must_use]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
     /// Time since `earlier`, or zero where `earlier` is later.
+    #[inline]
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
@@ -164,17 +184,20 @@ impl Instant {
 
 impl Add<Duration> for Instant {
     type Output = Self;
+    #[inline]
     fn add(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(duration.0))
     }
 }
 impl AddAssign<Duration> for Instant {
+    #[inline]
     fn add_assign(&mut self, duration: Duration) {
         *self = *self + duration;
     }
 }
 impl Sub<Duration> for Instant {
     type Output = Self;
+    #[inline]
     fn sub(self, duration: Duration) -> Self {
         Self(self.0.saturating_sub(duration.0))
     }

@@ -56,6 +56,7 @@ text_serde!(WindowSize, r"^\s*[0-9][0-9_.eE+-]*\s*(segments|GiB|GB|MiB|MB|KiB|kB
 
 impl WindowSize {
     /// In bytes, for segments of `mss` bytes.
+    #[inline]
     #[must_use]
     pub fn in_bytes(self, mss: u32) -> u64 {
         match self {
