@@ -94,11 +94,30 @@ fn a_broker_that_is_killed_and_restarted_is_a_marked_gap_and_no_error() {
     });
     assert_eq!(rows.len(), 500, "every message has a row");
     let counts = outcome.summary.counts;
-    assert!(!outcome.reconnections.is_empty() && counts.refused > 10, "{counts:?}");
+    // Publisher and subscriber have connections of their own.
+    assert!(outcome.reconnections.len() >= 2 && counts.refused > 10, "{counts:?}");
     assert!(outcome.refusal.is_some_and(|reason| reason.contains("no connection")));
     assert!(counts.after_reconnection > 0 && outcome.summary.from_send.count() > 0, "{counts:?}");
     let [start, end] = outcome.summary.longest_gap().unwrap();
     assert!(millis(end.since(start)) >= 450.0);
+}
+
+/// What does not fit into the send buffer waits in the client, longer than the client library would by default.
+#[test]
+fn an_outage_that_fills_the_send_buffer_loses_no_message() {
+    let Some(_turn) = turn(&["mosquitto"]) else { return };
+    let outage = "delay = \"5 ms\", outage = [{ start = \"2 s\", length = \"7 s\" }]";
+    let scenario = scenario(outage, outage);
+    let measured = |sites: &Sites<'_>| {
+        let broker = Mosquitto::start(&sites.to, true).unwrap();
+        run(&plan(400.0, 3_600), &mqtt(&broker, true), sites)
+    };
+    let outcome = on_network(&scenario, "test", measured).unwrap().0;
+    let counts = outcome.summary.counts;
+    assert_eq!((counts.lost, counts.refused), (0, 0), "{counts:?}");
+    assert!(outcome.reconnections.is_empty(), "{:?}", outcome.reconnections);
+    let [start, end] = outcome.summary.longest_gap().unwrap();
+    assert!(millis(end.since(start)) >= 6_900.0);
 }
 
 #[test]

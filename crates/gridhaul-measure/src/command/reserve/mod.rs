@@ -57,6 +57,10 @@ pub(crate) fn run(args: &ReserveArgs) -> anyhow::Result<ExitCode> {
     if let Some(folder) = &args.out {
         write(&folder.join("reserve.json"), &pretty)?;
         let charts = figures(&cells, &extent);
+        for (name, chart) in &charts {
+            write(&folder.join(format!("{name}.svg")), &chart.to_svg())?;
+        }
+        let charts = charts.into_iter().map(|(_, chart)| chart).collect();
         let note = "Measured on emulated systems; their delays are from the report or assumed, as the files in \
                     scenarios/systems state. MQTT passes mosquitto, AMQP (0-9-1) RabbitMQ.";
         let mut sections = vec![Section::Text(note.into()), Section::Charts("Figures", charts)];
@@ -198,8 +202,8 @@ fn not_conducted(tables: &Tables) -> TextTable {
     }
 }
 
-/// Figures 6, 7, 8 and 10, and the effect of Nagle's algorithm.
-fn figures(cells: &[Cell], extent: &Extent) -> Vec<Chart> {
+/// Figures 6, 7, 8 and 10, and the effect of Nagle's algorithm, with the names of their files.
+fn figures(cells: &[Cell], extent: &Extent) -> Vec<(&'static str, Chart)> {
     let values = extent.values[0];
     let find = |system: &str, protocol: &str, rate: u32, nodelay: bool| {
         let found = cells.iter().find(|it| {
@@ -237,11 +241,17 @@ fn figures(cells: &[Cell], extent: &Extent) -> Vec<Chart> {
     let nagle =
         nagle.with("off (TCP_NODELAY)", boxes(true)).with("on (default of clients)", boxes(false));
     vec![
-        by_protocol("Figure 6: Ethernet", "ethernet", &PROTOCOLS),
-        by_protocol("Figure 7: 5G-ready, uplink", "5g-ready", &["sv", "mqtt", AMQP]),
-        by_protocol("Figure 8: 5G prototype, uplink", "5g-prototype", &["udp", "mqtt", AMQP]),
-        by_system("Figure 10: AMQP in the uplink of all systems", AMQP),
-        by_system("MQTT in the uplink of all systems", "mqtt"),
-        nagle.into(),
+        ("figure-6-ethernet", by_protocol("Figure 6: Ethernet", "ethernet", &PROTOCOLS)),
+        (
+            "figure-7-5g-ready",
+            by_protocol("Figure 7: 5G-ready, uplink", "5g-ready", &["sv", "mqtt", AMQP]),
+        ),
+        (
+            "figure-8-5g-prototype",
+            by_protocol("Figure 8: 5G prototype, uplink", "5g-prototype", &["udp", "mqtt", AMQP]),
+        ),
+        ("figure-10-amqp", by_system("Figure 10: AMQP in the uplink of all systems", AMQP)),
+        ("systems-mqtt", by_system("MQTT in the uplink of all systems", "mqtt")),
+        ("nagle-mqtt", nagle.into()),
     ]
 }

@@ -89,14 +89,19 @@ impl Protocol for Mqtt {
     }
 
     fn connect(&self, sites: &Sites<'_>) -> Result<Connected, ProtocolError> {
-        let subscriber = self.client(sites, "subscriber", true)?;
+        let (events, queue) = sync_channel(QUEUE);
+        let session = self.client(sites, "subscriber", true, events.clone())?;
         let publishing = if self.one_connection {
-            subscriber.session.clone()
+            session.clone()
         } else {
-            self.client(sites, "publisher", false)?.session
+            // The subscriber also reports the reconnections of the publisher.
+            self.client(sites, "publisher", false, events)?
         };
-        let publisher = self.sending(publishing);
-        Ok(Connected { publisher: Box::new(publisher), subscriber: Box::new(subscriber) })
+        let subscriber = MqttSubscriber { queue, session };
+        Ok(Connected {
+            publisher: Box::new(self.sending(publishing)),
+            subscriber: Box::new(subscriber),
+        })
     }
 }
 
@@ -106,7 +111,8 @@ impl Mqtt {
     /// # Errors
     /// The broker does not answer, or refuses the client.
     pub fn publisher(&self, sites: &Sites<'_>) -> Result<Box<dyn Publisher>, ProtocolError> {
-        Ok(Box::new(self.sending(self.client(sites, "publisher", false)?.session)))
+        let (events, _) = sync_channel(QUEUE);
+        Ok(Box::new(self.sending(self.client(sites, "publisher", false, events)?)))
     }
 
     /// A receiving end alone. `role` is part of the identifier of the client, which no other client of the broker has.
@@ -118,7 +124,9 @@ impl Mqtt {
         sites: &Sites<'_>,
         role: &str,
     ) -> Result<Box<dyn Subscriber>, ProtocolError> {
-        Ok(Box::new(self.client(sites, role, true)?))
+        let (events, queue) = sync_channel(QUEUE);
+        let session = self.client(sites, role, true, events)?;
+        Ok(Box::new(MqttSubscriber { queue, session }))
     }
 
     fn sending(&self, session: Arc<Session>) -> MqttPublisher {
@@ -130,15 +138,16 @@ impl Mqtt {
         }
     }
 
-    /// Starts a client at its end and waits until it is connected and, if it subscribes, subscribed.
+    /// Starts a client at its end and waits until it is connected and, if it subscribes, subscribed. It reports
+    /// messages and reconnections as `events`.
     fn client(
         &self,
         sites: &Sites<'_>,
         role: &str,
         subscribes: bool,
-    ) -> Result<MqttSubscriber, ProtocolError> {
+        events: SyncSender<Arrival>,
+    ) -> Result<Arc<Session>, ProtocolError> {
         let (client, events_of_client) = version::client(self, role);
-        let (events, queue) = sync_channel(QUEUE);
         let (ready, outcome) = sync_channel(1);
         let status = Arc::new(Status::default());
         let driver = Driver {
@@ -157,7 +166,7 @@ impl Mqtt {
         let (protocol, address) = (self.name(), self.broker.address);
         let refused = |reason| ProtocolError::Connect { protocol, address, reason };
         match outcome.recv_timeout(CONNECT_WITHIN) {
-            Ok(Ok(())) => Ok(MqttSubscriber { queue, session }),
+            Ok(Ok(())) => Ok(session),
             Ok(Err(reason)) => Err(refused(reason)),
             Err(_) => Err(refused(format!("no answer within {} s", CONNECT_WITHIN.as_secs()))),
         }

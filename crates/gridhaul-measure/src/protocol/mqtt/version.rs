@@ -9,6 +9,11 @@ use rumqttc::{Client, Connection, Event, MqttOptions, NetworkOptions, Packet, Qo
 
 use super::{Mqtt, QualityOfService, Version};
 
+const NANOS_PER_SECOND: u64 = 1_000_000_000;
+
+/// Least time for which a client waits for a connection, and for space in its send buffer.
+const WRITE_WITHIN_SECONDS: u64 = 10;
+
 /// Messages that a client queues.
 const QUEUE: usize = 100_000;
 
@@ -51,6 +56,10 @@ pub(super) fn client(settings: &Mqtt, role: &str) -> (Handle, EventLoop) {
     let keep_alive = time::Duration::from_nanos(settings.keep_alive.as_nanos());
     let mut network = NetworkOptions::new();
     network.set_tcp_nodelay(settings.nodelay);
+    // rumqttc closes a connection on which it cannot write for this long, and its default of 5 s would lose what TCP
+    // delivers after an outage. A broker waits for one and a half keep-alive intervals (MQTT 3.1.1, section 3.1.2.10).
+    let patience = settings.keep_alive.mul_f64(1.5).as_nanos().div_ceil(NANOS_PER_SECOND);
+    network.set_connection_timeout(patience.max(WRITE_WITHIN_SECONDS));
     let credentials = settings.broker.credentials.as_ref();
     match settings.version {
         Version::V3 => {
