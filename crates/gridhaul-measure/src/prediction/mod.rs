@@ -185,13 +185,7 @@ impl Request<'_> {
 
     /// The network without flows, for a run that records the delay of each message.
     fn network(&self, folder: &Path) -> Scenario {
-        // Linux acknowledges when the program has read all data, unless the connection carries data in both directions
-        // (`tcp_cleanup_rbuf` in net/ipv4/tcp.c): clients and brokers read at once, so that no acknowledgement is delayed.
-        let stack = |nodelay: bool| Stack {
-            nagle: Some(!nodelay),
-            delayed_ack: Some(Duration::ZERO),
-            ..Stack::default()
-        };
+        let stack = |nodelay: bool| Stack { nagle: Some(!nodelay), ..Stack::default() };
         let (_, client) = self.bytes();
         let broker = self.broker.map_or(client, |broker| broker.nodelay);
         let last = self.schedule.intended(self.schedule.total().min(MESSAGES_MAX));

@@ -97,7 +97,7 @@ impl Protocol for Mqtt {
             // The subscriber also reports the reconnections of the publisher.
             self.client(sites, "publisher", false, events)?
         };
-        let subscriber = MqttSubscriber { queue, session };
+        let subscriber = MqttSubscriber { queue, _session: session };
         Ok(Connected {
             publisher: Box::new(self.sending(publishing)),
             subscriber: Box::new(subscriber),
@@ -126,7 +126,7 @@ impl Mqtt {
     ) -> Result<Box<dyn Subscriber>, ProtocolError> {
         let (events, queue) = sync_channel(QUEUE);
         let session = self.client(sites, role, true, events)?;
-        Ok(Box::new(MqttSubscriber { queue, session }))
+        Ok(Box::new(MqttSubscriber { queue, _session: session }))
     }
 
     fn sending(&self, session: Arc<Session>) -> MqttPublisher {
@@ -286,7 +286,8 @@ struct MqttPublisher {
 #[derive(Debug)]
 struct MqttSubscriber {
     queue: Receiver<Arrival>,
-    session: Arc<Session>,
+    /// Its client runs as long as the subscriber.
+    _session: Arc<Session>,
 }
 
 impl Publisher for MqttPublisher {
