@@ -1,20 +1,28 @@
 //! Measurements of the relay beside comparable programs, on loopback: `cargo xtask bench relay`.
 //!
-//! The only argument is a list of measurements. Tables go to standard error, results with a limit to standard
-//! output: one JSON array with `line` and `passed`. The program of the relay is in the environment variable
-//! `GRIDHAUL_RELAY`.
+//! The only argument is a list of measurements, separated by commas; `sustained` takes its duration in seconds (`sustained=600`).
+//! Tables go to standard error, results with a limit to standard output: one JSON array with `line` and `passed`. The program of
+//! the relay is in the environment variable `GRIDHAUL_RELAY`.
 
 #![expect(clippy::disallowed_methods, reason = "programs are measured in real time")]
 
 mod aggregation;
 mod bulk;
+#[path = "../../tests/daemon/certificates.rs"]
+#[expect(dead_code, reason = "tests also issue certificates that have expired")]
+mod certificates;
 mod idle;
+mod idle_tls;
+mod kernel;
 mod load;
 mod messages;
 mod process;
 #[path = "../../tests/split/proxies.rs"]
 #[expect(dead_code, reason = "tests also reload proxies")]
 mod proxies;
+
+mod storm;
+mod sustained;
 
 use std::path::PathBuf;
 
@@ -47,13 +55,17 @@ fn main() {
     gridhaul_linux::raise_open_file_limit();
     let wanted = std::env::args().nth(1).unwrap_or_default();
     let mut results = Vec::new();
-    for name in wanted.split(',') {
+    for measurement in wanted.split(',') {
+        let (name, seconds) = measurement.split_once('=').unwrap_or((measurement, ""));
         results.extend(match name {
             "idle" => idle::run(),
+            "idle-tls" => idle_tls::run(),
             "messages" => messages::run(),
             "bulk" => bulk::run(),
             "load" => load::run(),
-            _ => panic!("there is no measurement {name:?}: idle, messages, bulk, load"),
+            "storm" => vec![storm::run()],
+            "sustained" => sustained::run(seconds.parse().expect("a duration in seconds")),
+            _ => panic!("there is no measurement {name:?}"),
         });
     }
     let results: Vec<Value> = results

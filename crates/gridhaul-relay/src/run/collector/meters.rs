@@ -26,9 +26,7 @@ impl Loop {
                 budget -= 1;
                 match listener::accept(&self.listeners[index].socket) {
                     Ok(None) => self.listeners[index].is_ready = false,
-                    Ok(Some((socket, address))) => {
-                        self.admit(now, index, socket, address.as_socket());
-                    }
+                    Ok(Some((socket, peer))) => self.admit(now, index, socket, peer),
                     Err(error) => {
                         self.refuse(now, "system", &format!("cannot accept a meter: {error}"));
                         self.listeners[index].is_ready = false;

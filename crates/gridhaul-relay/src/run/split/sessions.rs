@@ -186,6 +186,9 @@ impl Loop {
                         }
                         is_closing |= transfer.is_closing;
                         connection.is_queued |= transfer.is_unfinished;
+                        if let Some(at) = connection.schedule_check(now, leg) {
+                            self.checks.add(at, row, connection.number, leg);
+                        }
                     }
                     Err(cause) => failure = failure.or(Some(cause)),
                 }
@@ -236,7 +239,9 @@ impl Loop {
     /// Removes a session, whose sockets the caller drops.
     fn remove(&mut self, row: u32) -> Option<Box<Connection>> {
         let mut connection = self.connections.get_mut(row as usize)?.take()?;
-        connection.release(&mut self.shared);
+        for leg in Leg::BOTH {
+            connection.drop_carry(leg, &mut self.shared);
+        }
         self.timers.remove(&(connection.timer, row));
         self.free.push(row);
         self.open -= 1;
