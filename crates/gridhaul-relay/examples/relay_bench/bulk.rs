@@ -5,7 +5,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Instant;
 
-use gridhaul_linux::{SocketOption, set_option};
+use gridhaul_linux::{SocketOption, available_congestion_control, set_option};
 use rustix::net::{RecvFlags, recv};
 use rustix::pipe::{SpliceFlags, fcntl_setpipe_size, pipe, splice};
 
@@ -57,6 +57,9 @@ pub(crate) fn run() -> Vec<Result> {
         Subject::Loop(1),
         Subject::Loop(256 << 10),
     ];
+    if available_congestion_control().iter().any(|name| name == "bbr") {
+        subjects.push(Subject::Proxy(Kind::Split, "server.congestion_control = \"bbr\""));
+    }
     subjects.extend(peers().into_iter().map(|kind| Subject::Proxy(kind, "")));
     let mut rounds = vec![Vec::new(); subjects.len()];
     for _ in 0..ROUNDS {
@@ -76,7 +79,7 @@ pub(crate) fn run() -> Vec<Result> {
         let rate = BYTES as f64 * 8e-9 / round.seconds;
         let kilobytes = BYTES as f64 / 1e3 / round.wake_ups.max(1) as f64;
         eprintln!(
-            "  {:<28}{cpu:>8.3} s/GB ({low:.3} to {high:.3}) {rate:>6.1} Gbit/s {kilobytes:>7.0} kB  {:.1} times split",
+            "  {:<38}{cpu:>8.3} s/GB ({low:.3} to {high:.3}) {rate:>6.1} Gbit/s {kilobytes:>7.0} kB  {:.1} times split",
             subject.name(),
             cpu / split
         );
@@ -87,7 +90,8 @@ pub(crate) fn run() -> Vec<Result> {
 impl Subject {
     fn name(self) -> String {
         match self {
-            Self::Proxy(kind, keys) => format!("{} {keys}", kind.name()),
+            Self::Proxy(kind, "") => kind.name().to_owned(),
+            Self::Proxy(kind, keys) => format!("{}, {}", kind.name(), keys.replace('"', "")),
             Self::Loop(1) => "loop of splice(2)".to_owned(),
             Self::Loop(bytes) => format!("loop, SO_RCVLOWAT {} KiB", bytes >> 10),
         }
@@ -151,7 +155,7 @@ fn move_all(clients: &TcpListener, server: SocketAddr, low_water: u32) -> (f64, 
     let server = TcpStream::connect(server).unwrap();
     let (read, write) = pipe().unwrap();
     fcntl_setpipe_size(&write, PIPE).unwrap();
-    let mut move_some = || {
+    let move_some = || {
         let length = splice(&client, None, &write, None, PIPE, SpliceFlags::MOVE).unwrap();
         let mut rest = length;
         while rest > 0 {

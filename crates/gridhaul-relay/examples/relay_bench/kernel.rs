@@ -1,4 +1,4 @@
-//! Counters of TCP in this network namespace, from `/proc/net/netstat`.
+//! Counters of TCP in this network namespace, from its file `net/netstat` in `/proc`.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ pub(crate) struct Counters([u64; NAMES.len()]);
 
 impl Counters {
     pub(crate) fn read() -> Self {
-        let text = fs::read_to_string("/proc/net/netstat").unwrap();
+        let text = fs::read_to_string("/proc/thread-self/net/netstat").unwrap();
         // A line of names is followed by a line of values.
         let lines: Vec<Vec<&str>> = text
             .lines()

@@ -9,13 +9,13 @@
 mod aggregation;
 mod bulk;
 #[path = "../../tests/daemon/certificates.rs"]
-#[expect(dead_code, reason = "tests also issue certificates that have expired")]
 mod certificates;
 mod idle;
 mod idle_tls;
 mod kernel;
 mod load;
 mod messages;
+mod network;
 mod process;
 #[path = "../../tests/split/proxies.rs"]
 #[expect(dead_code, reason = "tests also reload proxies")]
@@ -54,20 +54,7 @@ pub(crate) fn peers() -> Vec<Kind> {
 fn main() {
     gridhaul_linux::raise_open_file_limit();
     let wanted = std::env::args().nth(1).unwrap_or_default();
-    let mut results = Vec::new();
-    for measurement in wanted.split(',') {
-        let (name, seconds) = measurement.split_once('=').unwrap_or((measurement, ""));
-        results.extend(match name {
-            "idle" => idle::run(),
-            "idle-tls" => idle_tls::run(),
-            "messages" => messages::run(),
-            "bulk" => bulk::run(),
-            "load" => load::run(),
-            "storm" => vec![storm::run()],
-            "sustained" => sustained::run(seconds.parse().expect("a duration in seconds")),
-            _ => panic!("there is no measurement {name:?}"),
-        });
-    }
+    let results = network::run(|| wanted.split(',').flat_map(measure).collect::<Vec<_>>());
     let results: Vec<Value> = results
         .iter()
         .map(|result| {
@@ -77,4 +64,19 @@ fn main() {
         })
         .collect();
     println!("{}", Value::from(results));
+}
+
+/// Makes a measurement. `sustained` has its duration in seconds after `=`.
+fn measure(measurement: &str) -> Vec<Result> {
+    let (name, seconds) = measurement.split_once('=').unwrap_or((measurement, ""));
+    match name {
+        "idle" => idle::run(),
+        "idle-tls" => idle_tls::run(),
+        "messages" => messages::run(),
+        "bulk" => bulk::run(),
+        "load" => load::run(),
+        "storm" => vec![storm::run()],
+        "sustained" => sustained::run(seconds.parse().expect("a duration in seconds")),
+        _ => panic!("there is no measurement {name:?}"),
+    }
 }

@@ -12,6 +12,10 @@ use super::RunError;
 /// Length of the queue of connections that are not accepted yet; the kernel limits it to `net.core.somaxconn`.
 const BACKLOG: i32 = 65_535;
 
+/// Connections that are accepted before open ones are served again. Many, because a full queue costs a meter the second until its
+/// SYN is retransmitted, and accepting takes microseconds.
+pub(super) const ACCEPT_BUDGET: usize = 512;
+
 /// Listens at an address of the configuration, with options that are set before the socket is bound.
 pub(super) fn listen_with(
     key: &str,

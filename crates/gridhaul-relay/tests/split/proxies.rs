@@ -175,7 +175,7 @@ pub(crate) fn is_listening(address: SocketAddr) -> bool {
     let IpAddr::V4(ip) = address.ip() else { return false };
     // Network byte order, read as a number of this machine.
     let local = format!("{:08X}:{:04X}", u32::from_ne_bytes(ip.octets()), address.port());
-    let sockets = fs::read_to_string("/proc/net/tcp").unwrap();
+    let sockets = fs::read_to_string("/proc/thread-self/net/tcp").unwrap();
     sockets.lines().any(|line| {
         let fields: Vec<_> = line.split_whitespace().collect();
         fields.len() > 3 && fields[1] == local && fields[3] == LISTEN

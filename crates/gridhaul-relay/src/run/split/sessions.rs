@@ -10,15 +10,13 @@ use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with};
 use socket2::{Domain, Protocol, Socket, Type};
 
+use super::super::listener::ACCEPT_BUDGET;
 use super::super::poll::Token;
 use super::super::{Level, report};
 use super::Loop;
 use super::connection::Connection;
 use super::listeners::Target;
 use crate::split::{Leg, SessionEnd};
-
-/// Connections that are accepted before sessions are served again.
-const ACCEPT_BUDGET: usize = 64;
 
 /// Time without accepting after files or memory of the kernel were exhausted.
 const EXHAUSTED: Duration = Duration::from_millis(100);
