@@ -135,6 +135,27 @@ fn bulk_data_uses_pipes_and_returns_them() {
 }
 
 #[test]
+fn the_rest_of_a_burst_does_not_wait_for_more_data() {
+    // The kernel reports bulk data in large pieces: these bursts end within one, and without FIN.
+    let (proxy, server) = start("");
+    let mut client = connect(&proxy);
+    let (mut accepted, _) = server.accept().unwrap();
+    accepted.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    for burst in 0..8 {
+        let bytes: Vec<u8> = (0..3_000_000 + burst).map(|index| (index / 251) as u8).collect();
+        let expected = bytes.clone();
+        let mut copy = client.try_clone().unwrap();
+        let writer = thread::spawn(move || copy.write_all(&bytes).unwrap());
+        let mut found = vec![0; expected.len()];
+        accepted.read_exact(&mut found).unwrap();
+        assert!(found == expected, "the data of burst {burst} has changed");
+        writer.join().unwrap();
+        client.write_all(b"?").unwrap();
+        accepted.read_exact(&mut [0]).unwrap();
+    }
+}
+
+#[test]
 fn a_half_closed_connection_has_a_time_limit() {
     let (proxy, server) = start("half_close_timeout = \"300 ms\"");
     let mut client = connect(&proxy);
