@@ -14,6 +14,8 @@ mod idle;
 mod idle_tls;
 mod kernel;
 mod load;
+#[path = "../../tests/daemon/machine.rs"]
+mod machine;
 mod messages;
 mod network;
 mod process;

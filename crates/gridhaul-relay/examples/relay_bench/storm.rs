@@ -1,6 +1,7 @@
 //! A reconnect storm: many meters connect within a second, as after an outage of the network.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -12,6 +13,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use crate::Result;
 use crate::aggregation::{Aggregation, Options};
 use crate::kernel::Counters;
+use crate::machine::Machine;
 use crate::process::cpu_s;
 
 const METERS: usize = 10_000;
@@ -45,8 +47,10 @@ pub(crate) fn run() -> Result {
     for _ in 0..ROUNDS {
         let relay = Aggregation::start("local", Options::default());
         let process = relay.collector.id();
-        let (cpu, counters) = (cpu_s(process), Counters::read());
+        let machine = Machine::observe(File::create(relay.folder.path().join("machine")).unwrap());
+        let (cpu, counters, begun) = (cpu_s(process), Counters::read(), Instant::now());
         let mut storm = connect_all(relay.meters);
+        let delay = machine.delay_since(begun).as_secs_f64();
         storm.served_s.sort_by(f64::total_cmp);
         let (served, failed) = (storm.served_s.len(), storm.failed);
         eprintln!(
@@ -65,8 +69,9 @@ pub(crate) fn run() -> Result {
             );
         }
         eprintln!(
-            "  the collector used {:.2} s of CPU time; kernel: {}",
+            "  the collector used {:.2} s of CPU time; the machine delayed a sleep and fdatasync of another file by at most {:.0} ms; kernel: {}",
             cpu_s(process) - cpu,
+            delay * 1e3,
             Counters::read().since(&counters)
         );
         longest = longest.max(if failed == 0 { storm.seconds } else { f64::INFINITY });
