@@ -5,7 +5,7 @@ mod meters;
 mod model;
 mod pep;
 mod plan;
-mod relay;
+pub(crate) mod relay;
 mod reserve;
 mod sim;
 mod three;
@@ -44,7 +44,7 @@ struct Bench {
 }
 
 /// A measured value and its limit.
-struct Measurement {
+pub(crate) struct Measurement {
     /// `NAME: VALUE (limit LIMIT)`.
     line: String,
     /// Whether the value is within the limit.
@@ -87,9 +87,17 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     for bench in BENCHES.iter().filter(chosen) {
         measurements.extend((bench.run)(options)?);
     }
+    check(&measurements)
+}
+
+/// Prints measurements with their limits.
+///
+/// # Errors
+/// A measured value is not within its limit.
+pub(crate) fn check(measurements: &[Measurement]) -> anyhow::Result<()> {
     println!();
-    for measurement in &measurements {
-        println!("{}", measurement.line);
+    for Measurement { line, passed } in measurements {
+        println!("{line}: {}", if *passed { "reached" } else { "NOT REACHED" });
     }
     let failed: Vec<_> = measurements.iter().filter(|measurement| !measurement.passed).collect();
     let failed: Vec<_> =

@@ -28,12 +28,16 @@ pub(super) fn run(is_load: bool, is_matrix: bool) -> anyhow::Result<Vec<Measurem
         process::run(cargo().args(test).arg("--nocapture"))?;
         return Ok(Vec::new());
     }
+    measure(if is_load { "load" } else { "idle,idle-tls,messages,bulk" })
+}
+
+/// Makes measurements of the example `relay_bench`, and prints their tables.
+pub(crate) fn measure(names: &str) -> anyhow::Result<Vec<Measurement>> {
     let build = ["build", "--release", "--package", "gridhaul-relay", "--bin", "gridhaul-relay"];
     process::run(cargo().args(build).args(["--example", "relay_bench"]))?;
     let folder = target().join("release");
     let mut bench = program(&folder.join("examples/relay_bench").display().to_string());
-    bench.arg(if is_load { "load" } else { "idle,messages,bulk" });
-    let printed = output(bench.env("GRIDHAUL_RELAY", folder.join("gridhaul-relay")))?;
+    let printed = output(bench.arg(names).env("GRIDHAUL_RELAY", folder.join("gridhaul-relay")))?;
     let results: Vec<Value> = serde_json::from_str(&printed).context("the results are not JSON")?;
     let measurement = |result: &Value| {
         let line = result["line"].as_str().context("a result has no line")?.to_owned();

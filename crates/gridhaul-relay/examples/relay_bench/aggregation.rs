@@ -14,23 +14,37 @@ pub(crate) struct Aggregation {
     pub meters: SocketAddr,
     management: SocketAddr,
     pub collector: Child,
-    head: Option<Child>,
-    _folder: tempfile::TempDir,
+    pub head: Option<Child>,
+    pub folder: tempfile::TempDir,
+}
+
+/// Differences from the usual configuration.
+#[derive(Default)]
+pub(crate) struct Options<'a> {
+    /// Further keys of the collector.
+    pub keys: &'a str,
+    /// Further keys of its listener.
+    pub listener: &'a str,
+    /// Destination of the head instead of a file.
+    pub deliver: Option<&'a str>,
+    /// Whether the head is unreachable.
+    pub without_head: bool,
 }
 
 impl Aggregation {
-    /// Starts a collector and, unless the head is to be unreachable, a head. `keys` are further keys of the collector.
-    pub(crate) fn start(tier: &str, keys: &str, has_head: bool) -> Self {
+    /// Starts a collector and, unless the head is to be unreachable, a head.
+    pub(crate) fn start(tier: &str, options: Options<'_>) -> Self {
+        let Options { keys, listener, deliver, without_head } = options;
         let folder = tempfile::tempdir().unwrap();
         let [meters, upstream, management] = [(); 3].map(|()| free_address());
         let log = if tier == "local" { "log.folder = \"collector-log\"" } else { "" };
         let collector = format!(
             "name = \"collector\"\nmanagement.address = \"{management}\"\n{log}\n[aggregate]\ntier = \"{tier}\"\n\
-             upstream = \"{upstream}\"\n{keys}\n[aggregate.listener.meters]\naddress = \"{meters}\"\n"
+             upstream = \"{upstream}\"\n{keys}\n[aggregate.listener.meters]\naddress = \"{meters}\"\n{listener}\n"
         );
+        let deliver = deliver.unwrap_or("deliver.file = \"messages.jsonl\"");
         let head = format!(
-            "name = \"head\"\nlog.folder = \"head-log\"\n[head]\naddress = \"{upstream}\"\n\
-             deliver.file = \"messages.jsonl\"\n"
+            "name = \"head\"\nlog.folder = \"head-log\"\n[head]\naddress = \"{upstream}\"\n{deliver}\n"
         );
         let start = |name: &str, text: String, address| {
             let file = folder.path().join(name);
@@ -41,10 +55,10 @@ impl Aggregation {
             wait_until("a relay listens", || is_listening(address));
             child
         };
-        let head = has_head.then(|| start("head.toml", head, upstream));
+        let head = (!without_head).then(|| start("head.toml", head, upstream));
         let collector = start("collector.toml", collector, meters);
-        let aggregation = Self { meters, management, collector, head, _folder: folder };
-        if has_head {
+        let aggregation = Self { meters, management, collector, head, folder };
+        if !without_head {
             aggregation.wait("upstreams_connected_count", 1);
         }
         aggregation

@@ -4,7 +4,8 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use crate::Result;
-use crate::aggregation::Aggregation;
+use crate::aggregation::{Aggregation, Options};
+use crate::messages::MESSAGE;
 use crate::process::{pss_byte, with_children};
 use crate::proxies::{Kind, Proxy, listen};
 use crate::{peers, relay};
@@ -13,8 +14,6 @@ const CONNECTIONS: usize = 4_000;
 
 /// socat has a process for each connection.
 const SOCAT_CONNECTIONS: usize = 100;
-
-const MESSAGE: [u8; 200] = [b'x'; 200];
 
 pub(crate) fn run() -> Vec<Result> {
     eprintln!("\nuser-space memory of an idle connection, after a message of 200 bytes");
@@ -41,7 +40,7 @@ fn limited(name: &str, value: f64) -> Result {
 }
 
 fn aggregate(tier: &str) -> f64 {
-    let relay = Aggregation::start(tier, "", true);
+    let relay = Aggregation::start(tier, Options::default());
     let mut one = TcpStream::connect(relay.meters).unwrap();
     one.write_all(&MESSAGE).unwrap();
     relay.wait("received_byte", 200);

@@ -1,26 +1,21 @@
-//! Many connections: as many meters as a process can have, a reconnect storm, and meters that write while nothing
-//! can be delivered.
+//! Many connections: as many meters as a process can have, and meters that write while nothing can be delivered.
 
-use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use gridhaul_linux::{EventFlags, Poll, begin_connect};
 use gridhaul_relay::run::query;
-use rustix::net::{Shutdown, shutdown};
 use serde_json::Value;
-use socket2::{Domain, Protocol, SockRef, Socket, Type};
+use socket2::SockRef;
 
 use crate::Result;
-use crate::aggregation::Aggregation;
+use crate::aggregation::{Aggregation, Options};
 use crate::process::pss_byte;
 use crate::proxies::{Kind, Proxy, listen, wait_until};
-use crate::relay;
+use crate::{relay, storm};
 
 const METERS: usize = 19_000;
-const STORM: usize = 10_000;
 const STALLED: usize = 10_000;
 
 /// Sessions of a split proxy with their two ends in this process.
@@ -34,7 +29,7 @@ const MEMORY: f64 = 32e6;
 const AT_RISK: f64 = 8e6;
 
 pub(crate) fn run() -> Vec<Result> {
-    let mut results = vec![many(), storm()];
+    let mut results = vec![many(), storm::run()];
     results.push(stalled_aggregate());
     results.push(stalled_split());
     results
@@ -45,7 +40,7 @@ fn connect(address: SocketAddr) -> TcpStream {
 }
 
 fn many() -> Result {
-    let relay = Aggregation::start("local", "", true);
+    let relay = Aggregation::start("local", Options::default());
     let before = pss_byte(relay.collector.id());
     let mut meters: Vec<_> = (0..METERS).map(|_| connect(relay.meters)).collect();
     for meter in &mut meters {
@@ -58,52 +53,6 @@ fn many() -> Result {
     eprintln!("\n{connected} meters of one collector: {memory:.1} MB in user space");
     let missing = METERS as f64 - connected;
     Result { name: "load-missing-meters".to_owned(), value: missing, unit: "", limit: 0.0 }
-}
-
-/// New connections within a second, each with a message and FIN. Returns the time until the last FIN is answered.
-fn storm() -> Result {
-    let relay = Aggregation::start("local", "", true);
-    let mut poll = Poll::new().unwrap();
-    let mut sockets = BTreeMap::new();
-    let begun = Instant::now();
-    let (mut next, mut served, mut failed) = (0, 0, 0);
-    while served + failed < STORM {
-        let due = (begun.elapsed().as_secs_f64() * STORM as f64) as usize;
-        while next < STORM.min(due + 1) {
-            let socket =
-                Socket::new(Domain::IPV4, Type::STREAM.nonblocking(), Some(Protocol::TCP)).unwrap();
-            begin_connect(&socket, relay.meters).unwrap();
-            poll.watch(&socket, next as u64, EventFlags::OUT | EventFlags::IN | EventFlags::ET)
-                .unwrap();
-            sockets.insert(next, (socket, false));
-            next += 1;
-        }
-        for event in poll.wait::<256>(Duration::from_millis(1)).unwrap() {
-            let (data, flags) = (event.data, event.flags);
-            let index = data.u64() as usize;
-            let Some((socket, is_sent)) = sockets.get_mut(&index) else { continue };
-            if !*is_sent && flags.contains(EventFlags::OUT) {
-                *is_sent = true;
-                let sent = socket.write(&[b'x'; 200]).is_ok();
-                let _ = shutdown(&*socket, Shutdown::Write);
-                if sent {
-                    continue;
-                }
-            }
-            match socket.read(&mut [0]) {
-                Ok(0) => served += 1,
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => continue,
-                _ => failed += 1,
-            }
-            sockets.remove(&index);
-        }
-    }
-    let seconds = begun.elapsed().as_secs_f64();
-    eprintln!(
-        "{STORM} connections within 1 s: {served} stored and answered, {failed} failed, after {seconds:.2} s"
-    );
-    let value = if failed == 0 { seconds } else { f64::INFINITY };
-    Result { name: "load-reconnect-storm".to_owned(), value, unit: "s", limit: 3.0 }
 }
 
 /// Writes to all sockets in turn until nothing moves for a while, or for some time: send buffers grow for long.
@@ -129,7 +78,8 @@ fn fill(sockets: &mut [TcpStream]) -> u64 {
 
 fn stalled_aggregate() -> Result {
     let keys = "memory = \"32 MB\"\nbytes_at_risk = \"8 MB\"\nbytes_at_risk_per_meter = \"64 kB\"";
-    let relay = Aggregation::start("memory", keys, false);
+    let relay =
+        Aggregation::start("memory", Options { keys, without_head: true, ..Options::default() });
     let mut meters: Vec<_> = (0..STALLED).map(|_| connect(relay.meters)).collect();
     relay.wait("meters_count", STALLED as u64);
     let before = pss_byte(relay.collector.id());

@@ -1,20 +1,30 @@
 //! Measurements of the relay beside comparable programs, on loopback: `cargo xtask bench relay`.
 //!
-//! The only argument is a list of measurements. Tables go to standard error, results with a limit to standard
-//! output: one JSON array with `line` and `passed`. The program of the relay is in the environment variable
-//! `GRIDHAUL_RELAY`.
+//! The only argument is a list of measurements, separated by commas; `sustained` takes its duration in seconds (`sustained=600`).
+//! Tables go to standard error, results with a limit to standard output: one JSON array with `line` and `passed`. The program of
+//! the relay is in the environment variable `GRIDHAUL_RELAY`.
 
 #![expect(clippy::disallowed_methods, reason = "programs are measured in real time")]
 
 mod aggregation;
 mod bulk;
+#[path = "../../tests/daemon/certificates.rs"]
+mod certificates;
 mod idle;
+mod idle_tls;
+mod kernel;
 mod load;
+#[path = "../../tests/daemon/machine.rs"]
+mod machine;
 mod messages;
+mod network;
 mod process;
 #[path = "../../tests/split/proxies.rs"]
 #[expect(dead_code, reason = "tests also reload proxies")]
 mod proxies;
+
+mod storm;
+mod sustained;
 
 use std::path::PathBuf;
 
@@ -46,16 +56,7 @@ pub(crate) fn peers() -> Vec<Kind> {
 fn main() {
     gridhaul_linux::raise_open_file_limit();
     let wanted = std::env::args().nth(1).unwrap_or_default();
-    let mut results = Vec::new();
-    for name in wanted.split(',') {
-        results.extend(match name {
-            "idle" => idle::run(),
-            "messages" => messages::run(),
-            "bulk" => bulk::run(),
-            "load" => load::run(),
-            _ => panic!("there is no measurement {name:?}: idle, messages, bulk, load"),
-        });
-    }
+    let results = network::run(|| wanted.split(',').flat_map(measure).collect::<Vec<_>>());
     let results: Vec<Value> = results
         .iter()
         .map(|result| {
@@ -65,4 +66,19 @@ fn main() {
         })
         .collect();
     println!("{}", Value::from(results));
+}
+
+/// Makes a measurement. `sustained` has its duration in seconds after `=`.
+fn measure(measurement: &str) -> Vec<Result> {
+    let (name, seconds) = measurement.split_once('=').unwrap_or((measurement, ""));
+    match name {
+        "idle" => idle::run(),
+        "idle-tls" => idle_tls::run(),
+        "messages" => messages::run(),
+        "bulk" => bulk::run(),
+        "load" => load::run(),
+        "storm" => vec![storm::run()],
+        "sustained" => sustained::run(seconds.parse().expect("a duration in seconds")),
+        _ => panic!("there is no measurement {name:?}"),
+    }
 }

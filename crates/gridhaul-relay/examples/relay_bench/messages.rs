@@ -11,15 +11,15 @@ use gridhaul_linux::{EventFlags, Poll};
 use rustix::net::{RecvFlags, recv};
 
 use crate::Result;
-use crate::aggregation::Aggregation;
+use crate::aggregation::{Aggregation, Options};
 use crate::process::cpu_s;
 use crate::proxies::{Kind, Proxy, listen, wait_until};
 use crate::{peers, relay};
 
-const METERS: usize = 4_000;
-const RATE: u64 = 20_000;
+pub(crate) const METERS: usize = 4_000;
+pub(crate) const RATE: u64 = 20_000;
 const MESSAGES: u64 = 100_000;
-const MESSAGE: [u8; 200] = [b'x'; 200];
+pub(crate) const MESSAGE: [u8; 200] = [b'x'; 200];
 
 /// Messages of each meter before the measurement.
 const WARM_UP: u64 = 2;
@@ -61,14 +61,14 @@ pub(crate) fn run() -> Vec<Result> {
     ]
 }
 
-fn connect(address: SocketAddr) -> TcpStream {
+pub(crate) fn connect(address: SocketAddr) -> TcpStream {
     let meter = TcpStream::connect(address).unwrap();
     meter.set_nodelay(true).unwrap();
     meter
 }
 
 /// Sends messages of all meters in turn, on schedule.
-fn send(meters: &mut [TcpStream], count: u64, rate: u64) {
+pub(crate) fn send(meters: &mut [TcpStream], count: u64, rate: u64) {
     let begun = Instant::now();
     for number in 0..count {
         let due = Duration::from_nanos(number * 1_000_000_000 / rate);
@@ -81,7 +81,7 @@ fn send(meters: &mut [TcpStream], count: u64, rate: u64) {
 }
 
 fn aggregate(tier: &str) -> Tier {
-    let relay = Aggregation::start(tier, "", true);
+    let relay = Aggregation::start(tier, Options::default());
     let mut meters: Vec<_> = (0..METERS).map(|_| connect(relay.meters)).collect();
     let warm_up = WARM_UP * METERS as u64;
     send(&mut meters, warm_up, RATE);
@@ -147,7 +147,7 @@ fn forward(kind: Kind) -> (f64, f64) {
 }
 
 /// Receives and discards until all bytes have arrived.
-fn receive(sockets: &[TcpStream], count: &AtomicU64, bytes: u64) {
+pub(crate) fn receive(sockets: &[TcpStream], count: &AtomicU64, bytes: u64) {
     let mut poll = Poll::new().unwrap();
     for (index, socket) in sockets.iter().enumerate() {
         socket.set_nonblocking(true).unwrap();

@@ -3,12 +3,18 @@
 use std::io;
 use std::net::SocketAddr;
 
-use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use rustix::io::Errno;
+use rustix::net::{SocketFlags, acceptfrom_with};
+use socket2::{Domain, Protocol, Socket, Type};
 
 use super::RunError;
 
 /// Length of the queue of connections that are not accepted yet; the kernel limits it to `net.core.somaxconn`.
 const BACKLOG: i32 = 65_535;
+
+/// Connections that are accepted before open ones are served again. Many, because a full queue costs a meter the second until its
+/// SYN is retransmitted, and accepting takes microseconds.
+pub(super) const ACCEPT_BUDGET: usize = 512;
 
 /// Listens at an address of the configuration, with options that are set before the socket is bound.
 pub(super) fn listen_with(
@@ -34,22 +40,19 @@ pub(super) fn listen_with(
     Ok(socket)
 }
 
-/// The next connection; `None` if there is none.
-pub(super) fn accept(listener: &Socket) -> io::Result<Option<(Socket, SockAddr)>> {
-    match listener.accept() {
-        Ok((socket, address)) => {
-            socket.set_nonblocking(true)?;
-            Ok(Some((socket, address)))
+/// The next connection, which does not block, and its peer; `None` if there is none.
+pub(super) fn accept(listener: &Socket) -> io::Result<Option<(Socket, Option<SocketAddr>)>> {
+    loop {
+        // One system call: in a reconnect storm, connections must leave the queue as fast as they arrive.
+        match acceptfrom_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+            Ok((socket, peer)) => {
+                let peer = peer.and_then(|address| SocketAddr::try_from(address).ok());
+                return Ok(Some((socket.into(), peer)));
+            }
+            Err(Errno::AGAIN) => return Ok(None),
+            // The peer has already ended the connection (accept(2)); others may wait.
+            Err(Errno::INTR | Errno::CONNABORTED) => {}
+            Err(error) => return Err(error.into()),
         }
-        Err(error) if is_temporary(&error) => Ok(None),
-        Err(error) => Err(error),
     }
-}
-
-/// Nothing to do now, or the peer has already ended the connection (accept(2)).
-fn is_temporary(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted
-    )
 }

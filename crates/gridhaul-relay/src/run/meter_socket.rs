@@ -40,10 +40,11 @@ const KEEPALIVE: Duration = Duration::from_secs(60);
 /// Time for which sent data may stay unacknowledged (`TCP_USER_TIMEOUT`, RFC 5482).
 const USER_TIMEOUT: Duration = Duration::from_secs(180);
 
-/// Sets the options of an accepted socket. Until [`allow_fin`], the end of the process resets the connection: a FIN
-/// would state that all data is stored.
+/// Sets the options of a listener. Accepted sockets inherit them, without a system call for each; the receive buffer limits the
+/// window from the handshake on. Until [`allow_fin`], the end of the process resets the connections: a FIN would state that all
+/// data is stored.
 pub(super) fn configure(socket: &Socket, receive_buffer: u32) -> Result<(), Error> {
-    let failed = || Error::call("configuring the socket of a meter");
+    let failed = || Error::call("configuring a listener for meters");
     socket.set_linger(Some(Duration::ZERO)).map_err(failed())?;
     socket.set_tcp_nodelay(true).map_err(failed())?;
     let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE);

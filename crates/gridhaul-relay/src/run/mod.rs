@@ -131,8 +131,8 @@ pub fn run(config: &RelayConfig, invocation: &Invocation) -> Result<(), RunError
 /// Opens all addresses at which the relay listens from the start.
 fn open_sockets(config: &RelayConfig) -> Result<Sockets, RunError> {
     let mut sockets = Sockets::inherited()?;
-    for (name, listener) in config.aggregate.iter().flat_map(|it| &it.listener) {
-        sockets.open(&collector::listener_key(name), &listener.address)?;
+    if let Some(collector) = &config.aggregate {
+        collector::open_listeners(collector, &mut sockets)?;
     }
     if let Some(head) = &config.head {
         sockets.open(head::LISTENER, &head.address)?;

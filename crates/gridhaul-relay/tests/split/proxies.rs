@@ -78,10 +78,12 @@ impl Proxy {
     /// Starts a proxy to `server`, and waits until it listens. `relay` is the program of the relay, `keys` are
     /// further keys of the table `split`.
     pub(crate) fn start(kind: Kind, relay: &Path, server: SocketAddr, keys: &str) -> Self {
-        Self::start_with(kind, relay, &format!("upstream = \"{server}\""), server, keys)
+        let upstream = format!("upstream = \"{server}\"");
+        let listener = if kind == Kind::Split { &upstream } else { "" };
+        Self::start_with(kind, relay, listener, server, keys)
     }
 
-    /// The same with the keys of the listener.
+    /// The same with the keys of the listener or, in the configuration of a peer, the options of its address.
     pub(crate) fn start_with(
         kind: Kind,
         relay: &Path,
@@ -100,13 +102,13 @@ impl Proxy {
             ),
             Kind::Haproxy => format!(
                 "global\n maxconn 9000\ndefaults\n mode tcp\n timeout connect 5s\n timeout client 60s\n \
-                 timeout server 60s\n maxconn 9000\nlisten meters\n bind {clients}\n server upstream {server}\n"
+                 timeout server 60s\n maxconn 9000\nlisten meters\n bind {clients} {listener}\n server upstream {server}\n"
             ),
             Kind::Nginx | Kind::NginxHalfClose => format!(
                 "load_module /usr/lib/nginx/modules/ngx_stream_module.so;\ndaemon off;\nmaster_process off;\n\
                  pid {0}/pid;\nerror_log {0}/error crit;\nworker_rlimit_nofile 20000;\n\
                  events {{ worker_connections 19900; }}\n\
-                 stream {{ server {{ listen {clients} backlog=4096; proxy_pass {server}; {half_close} }} }}\n",
+                 stream {{ server {{ listen {clients} backlog=4096 {listener}; proxy_pass {server}; {half_close} }} }}\n",
                 folder.path().display()
             ),
             Kind::Socat => String::new(),
@@ -173,7 +175,7 @@ pub(crate) fn is_listening(address: SocketAddr) -> bool {
     let IpAddr::V4(ip) = address.ip() else { return false };
     // Network byte order, read as a number of this machine.
     let local = format!("{:08X}:{:04X}", u32::from_ne_bytes(ip.octets()), address.port());
-    let sockets = fs::read_to_string("/proc/net/tcp").unwrap();
+    let sockets = fs::read_to_string("/proc/thread-self/net/tcp").unwrap();
     sockets.lines().any(|line| {
         let fields: Vec<_> = line.split_whitespace().collect();
         fields.len() > 3 && fields[1] == local && fields[3] == LISTEN

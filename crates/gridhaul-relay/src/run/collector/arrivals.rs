@@ -12,7 +12,7 @@ use socket2::Socket;
 
 use super::super::poll::Token;
 use super::super::stream::Stream;
-use super::super::{Level, certificate, meter_socket};
+use super::super::{Level, certificate};
 use super::Loop;
 use super::sources::NO_SOURCE;
 use crate::protocol::ProxyHeader;
@@ -161,10 +161,6 @@ impl Loop {
         socket: Socket,
         peer: Option<SocketAddr>,
     ) {
-        if let Err(error) = meter_socket::configure(&socket, self.receive_buffer) {
-            self.refuse(now, "system", &error.to_string());
-            return;
-        }
         let listener = &self.listeners[index];
         if peer.is_some_and(|peer| !listener.config.is_allowed(peer.ip())) {
             self.refuse(now, "allow_list", &format!("{} is not in `allow`", shown(peer)));
@@ -189,7 +185,8 @@ impl Loop {
                 return;
             }
         };
-        let local = stream.socket().local_addr().ok().and_then(|address| address.as_socket());
+        let local = || stream.socket().local_addr().ok()?.as_socket();
+        let local = listener.local.or_else(local);
         let addresses = Addresses { peer, local };
         let mut admitted =
             Admitted { stream, listener: index as u16, source: NO_SOURCE, addresses };

@@ -15,20 +15,15 @@ use crate::protocol::{Identity, ResetCause};
 /// Bytes that are read from a meter before the next one is served (deficit round robin with equal shares).
 pub(super) const QUANTUM: usize = 16 * 1024;
 
-/// Connections that are accepted before meters are served again.
-const ACCEPT_BUDGET: usize = 64;
-
 impl Loop {
     pub(super) fn accept(&mut self, now: Instant) {
-        let mut budget = ACCEPT_BUDGET;
+        let mut budget = listener::ACCEPT_BUDGET;
         for index in 0..self.listeners.len() {
             while self.listeners[index].is_ready && budget > 0 && self.may_accept(index) {
                 budget -= 1;
                 match listener::accept(&self.listeners[index].socket) {
                     Ok(None) => self.listeners[index].is_ready = false,
-                    Ok(Some((socket, address))) => {
-                        self.admit(now, index, socket, address.as_socket());
-                    }
+                    Ok(Some((socket, peer))) => self.admit(now, index, socket, peer),
                     Err(error) => {
                         self.refuse(now, "system", &format!("cannot accept a meter: {error}"));
                         self.listeners[index].is_ready = false;

@@ -9,6 +9,7 @@ mod sources;
 mod status;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -36,6 +37,7 @@ use crate::protocol::ResetCause;
 use crate::protocol::framing::MessageFraming;
 
 use arrivals::{Arrivals, RateLimit};
+pub(super) use setup::open_listeners;
 use sources::Sources;
 
 struct Loop {
@@ -80,6 +82,8 @@ struct Loop {
 struct MeterAddress {
     name: String,
     socket: Socket,
+    /// Where the socket listens, unless it accepts connections to several addresses.
+    local: Option<SocketAddr>,
     /// The configuration, of which a reload replaces a part.
     config: MeterListener,
     tls: Option<Arc<ServerConfig>>,
@@ -110,7 +114,7 @@ impl Counters {
 }
 
 /// Key of the address of a listener.
-pub(super) fn listener_key(name: &str) -> String {
+fn listener_key(name: &str) -> String {
     format!("aggregate.listener.{name}.address")
 }
 

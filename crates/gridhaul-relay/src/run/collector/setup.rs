@@ -1,6 +1,7 @@
 //! Start of a collector.
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use gridhaul_scenario::RelayConfig;
 use gridhaul_scenario::relay::{Collector, Compression, DurabilityTier};
 use gridhaul_scenario::units::{Duration, Instant};
 use rustix::event::epoll::EventFlags;
+use socket2::Socket;
 
 use super::super::committer::Committer;
 use super::super::log_folder::{open_log, random};
@@ -18,7 +20,7 @@ use super::super::reports::Reports;
 use super::super::sockets::Sockets;
 use super::super::supervisor::Watchdog;
 use super::super::upstream::Upstream;
-use super::super::{Level, RunError, report, tls};
+use super::super::{Level, RunError, meter_socket, report, tls};
 use super::arrivals::{Arrivals, RateLimit};
 use super::meters::QUANTUM;
 use super::sources::Sources;
@@ -28,6 +30,20 @@ use crate::config::framing_of;
 
 /// Files that are not connections of meters: log, upstreams, listeners, status page.
 const RESERVED_FILES: u64 = 256;
+
+/// Opens the listeners.
+pub(in super::super) fn open_listeners(
+    collector: &Collector,
+    sockets: &mut Sockets,
+) -> Result<(), RunError> {
+    let receive_buffer = receive_buffer(collector);
+    for (name, listener) in &collector.listener {
+        let configure =
+            |socket: &Socket, _: SocketAddr| meter_socket::configure(socket, receive_buffer);
+        sockets.open_with(&listener_key(name), &listener.address, configure)?;
+    }
+    Ok(())
+}
 
 impl Loop {
     pub(super) fn new(
@@ -64,9 +80,16 @@ impl Loop {
             let (framing, idle_gap) = framing_of(&address.framing);
             let key = format!("aggregate.listener.{name}.tls");
             let tls = address.tls.as_ref().map(|it| tls::meters(&key, it, folder)).transpose()?;
-            let (name, config) = (name.clone(), address.clone());
-            let is_ready = false;
-            listeners.push(MeterAddress { name, socket, config, tls, framing, idle_gap, is_ready });
+            listeners.push(MeterAddress {
+                name: name.clone(),
+                local: specific_address(&socket),
+                socket,
+                config: address.clone(),
+                tls,
+                framing,
+                idle_gap,
+                is_ready: false,
+            });
         }
         let questions = Questions::serve(config, folder, &mut sockets, &waker)?;
         let upstream_tls = tls::upstream(collector, folder)?;
@@ -82,7 +105,7 @@ impl Loop {
             upstreams,
             sockets: Vec::new(),
             ready: VecDeque::new(),
-            receive_buffer: collector.receive_buffer.get() as u32,
+            receive_buffer: receive_buffer(collector),
             meters_max: 0,
             arrivals: Arrivals::default(),
             sources: Sources::default(),
@@ -124,6 +147,16 @@ impl Loop {
         self.handshake_limit = collector.handshake_limit;
         self.when_full = collector.when_full;
     }
+}
+
+fn receive_buffer(collector: &Collector) -> u32 {
+    u32::try_from(collector.receive_buffer.get()).unwrap_or(u32::MAX)
+}
+
+/// Where a socket listens, if it accepts connections to a single address.
+fn specific_address(socket: &Socket) -> Option<SocketAddr> {
+    let address = socket.local_addr().ok()?.as_socket()?;
+    (!address.ip().is_unspecified()).then_some(address)
 }
 
 fn settings(config: &RelayConfig, collector: &Collector) -> Settings {

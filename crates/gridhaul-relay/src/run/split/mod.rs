@@ -1,5 +1,7 @@
 //! The thread of a split proxy for all connections.
 
+mod bulk;
+mod checks;
 mod connection;
 mod listeners;
 mod pipes;
@@ -26,6 +28,7 @@ use super::sockets::Sockets;
 use super::supervisor::{self, Watchdog};
 use super::{End, Level, RunError, report};
 use crate::split::{SessionEnd, SplitTimeouts};
+use checks::Checks;
 use connection::Connection;
 use listeners::ClientAddress;
 use transfer::Shared;
@@ -51,6 +54,8 @@ struct Loop {
     ready: VecDeque<u32>,
     /// Rows of sessions with a time limit, by the time at which it is checked.
     timers: BTreeSet<(Instant, u32)>,
+    /// Sources of bulk data that are read in large pieces.
+    checks: Checks,
     shared: Shared,
     /// When pipes of sessions without traffic are returned.
     sweep_at: Instant,
@@ -132,6 +137,7 @@ impl Loop {
         }
         self.accept(now);
         self.serve_ready(now);
+        self.check_slow_sources(now);
         self.check_timers(now);
         self.sweep_pipes(now);
         while let Some(question) = self.questions.next() {
@@ -151,7 +157,7 @@ impl Loop {
             deadline = deadline.min(self.accept_at);
         }
         let listeners = self.listeners.iter().map(ClientAddress::deadline);
-        let others = self.sweep_at.min(self.watchdog.deadline());
+        let others = self.sweep_at.min(self.watchdog.deadline()).min(self.checks.deadline());
         let drain = self.drain_until.unwrap_or(Instant::NEVER);
         deadline.min(others).min(drain).min(listeners.min().unwrap_or(Instant::NEVER))
     }

@@ -10,15 +10,13 @@ use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with};
 use socket2::{Domain, Protocol, Socket, Type};
 
+use super::super::listener::ACCEPT_BUDGET;
 use super::super::poll::Token;
 use super::super::{Level, report};
 use super::Loop;
 use super::connection::Connection;
 use super::listeners::Target;
 use crate::split::{Leg, SessionEnd};
-
-/// Connections that are accepted before sessions are served again.
-const ACCEPT_BUDGET: usize = 64;
 
 /// Time without accepting after files or memory of the kernel were exhausted.
 const EXHAUSTED: Duration = Duration::from_millis(100);
@@ -186,6 +184,9 @@ impl Loop {
                         }
                         is_closing |= transfer.is_closing;
                         connection.is_queued |= transfer.is_unfinished;
+                        if let Some(at) = connection.schedule_check(now, leg) {
+                            self.checks.add(at, row, connection.number, leg);
+                        }
                     }
                     Err(cause) => failure = failure.or(Some(cause)),
                 }
@@ -236,7 +237,9 @@ impl Loop {
     /// Removes a session, whose sockets the caller drops.
     fn remove(&mut self, row: u32) -> Option<Box<Connection>> {
         let mut connection = self.connections.get_mut(row as usize)?.take()?;
-        connection.release(&mut self.shared);
+        for leg in Leg::BOTH {
+            connection.drop_carry(leg, &mut self.shared);
+        }
         self.timers.remove(&(connection.timer, row));
         self.free.push(row);
         self.open -= 1;
