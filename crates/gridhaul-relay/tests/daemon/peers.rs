@@ -23,8 +23,8 @@ use crate::relays::{Relays, Role, free_address};
 const STREAMS: u64 = 16;
 const OFFERED: u64 = 20_000_000;
 
-/// Messages between two pauses of 2 ms: at most 3 MB/s for each connection.
-const BURST: u64 = 30;
+/// Messages between two pauses of 2 ms: at most 1 MB/s for each connection.
+const BURST: u64 = 10;
 
 /// Receive buffer of the server, so that bytes wait in the relay.
 const SERVER_BUFFER: usize = 8 * 1024;
@@ -131,9 +131,8 @@ impl Server {
 /// Starts a program that listens at the first address and connects to the second.
 type Start = fn(SocketAddr, SocketAddr) -> Child;
 
-/// Time in which the buffers between a meter and a server that does not read become full. The kernel has up to 4 MiB for each
-/// connection of a relay (`net.ipv4.tcp_wmem`), which it sends even after the end of the relay.
-const FILL: Duration = Duration::from_secs(4);
+/// Time in which the buffers between a meter and a server that does not read become full.
+const FILL: Duration = Duration::from_secs(2);
 
 fn kill_peer(start: impl Fn(SocketAddr, SocketAddr) -> Child) -> (u64, u64) {
     let server = Server::start();
