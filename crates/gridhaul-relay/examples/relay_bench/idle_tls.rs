@@ -100,7 +100,10 @@ fn proxy(kind: Kind, tls: &Tls) -> f64 {
     let Tls { certificate, key, both, .. } = tls;
     let listener = match kind {
         Kind::Haproxy => format!("ssl crt {both}"),
-        _ => format!("ssl; ssl_certificate {certificate}; ssl_certificate_key {key}"),
+        // Debian's nginx permits TLS 1.2 at most, unless it is told otherwise.
+        _ => format!(
+            "ssl; ssl_protocols TLSv1.3; ssl_certificate {certificate}; ssl_certificate_key {key}"
+        ),
     };
     let server = listen();
     let proxy = Proxy::start_with(kind, &relay(), &listener, server.local_addr().unwrap(), "");
