@@ -143,15 +143,15 @@ fn flow_row(chain: &ConnectionChain<'_>) -> Row {
         set(Metric::ReverseThroughput, acks * path.ack_bytes * 8.0 * (1.0 - path.ack_loss()));
         set(Metric::OfferedLoad, sent * segment_bits);
     }
-    if let Load::Transfer(transfer) = &demand.flow.load {
-        if let Some(time) = completion(chain, transfer.size) {
-            let is_single = demand.connections == 1;
-            if is_single || demand.flow.start_spread.is_some_and(Duration::is_zero) {
-                set(Metric::Goodput, connections * transfer.size.get() as f64 * 8.0 / time);
-            }
-            set(Metric::CompletionTime, time);
-            set(Metric::TransferRate, transfer.size.get() as f64 * 8.0 / time);
+    if let Load::Transfer(transfer) = &demand.flow.load
+        && let Some(time) = completion(chain, transfer.size)
+    {
+        let is_single = demand.connections == 1;
+        if is_single || demand.flow.start_spread.is_some_and(Duration::is_zero) {
+            set(Metric::Goodput, connections * transfer.size.get() as f64 * 8.0 / time);
         }
+        set(Metric::CompletionTime, time);
+        set(Metric::TransferRate, transfer.size.get() as f64 * 8.0 / time);
     }
     if let Some(rtt_s) = demand.rtt_s.filter(|_| is_bulk) {
         set(Metric::RttMean, rtt_s);

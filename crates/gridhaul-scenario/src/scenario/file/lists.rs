@@ -29,7 +29,7 @@ fn compare(written: &DeValue<'_>, read: &Value, path: &str, found: &mut Vec<Diag
             found.push(Diagnostic::new(path, "expected a table of keys, found a list", remedy));
         }
         (DeValue::Table(written), Value::Table(read)) => {
-            for (key, value) in written.iter() {
+            for (key, value) in written {
                 let Some(read) = read.get(key.get_ref().as_ref()) else { continue };
                 let mut path = path.to_owned();
                 push_key(&mut path, key.get_ref());
