@@ -1,6 +1,7 @@
 //! Arguments of the program.
 
 mod agent;
+mod applicable;
 mod connection;
 mod frames;
 mod place;
@@ -11,7 +12,10 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use gridhaul_scenario::units::Duration;
 
-use value_parsers::{duration, message_bytes, ppm, processor, rate, share, signed_nanos, values};
+use value_parsers::{
+    duration, message_bytes, packet_interval, positive_duration, ppm, processor, rate, resolution,
+    share, signed_nanos, values,
+};
 
 pub(crate) use agent::{AgentArgs, RemoteArgs};
 pub(crate) use connection::ConnectionArgs;
@@ -145,7 +149,7 @@ pub(crate) struct ProtocolArgs {
     pub(crate) bytes: usize,
 
     /// Time after which a message is lost, such as "500 ms"
-    #[arg(long, default_value = "5 s", value_parser = duration)]
+    #[arg(long, default_value = "5 s", value_parser = positive_duration)]
     pub(crate) horizon: Duration,
 
     /// Processor on which the generator runs, from 0; without it, any
@@ -169,6 +173,9 @@ pub(crate) struct ProtocolArgs {
     pub(crate) frames: FrameArgs,
 }
 
+/// Largest number of messages of a run: with fewer than 2^40, sums of their numbers do not overflow.
+const MESSAGES_MAX: u64 = 1_000_000_000_000;
+
 /// Arguments of a run at a constant rate.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RunArgs {
@@ -177,7 +184,7 @@ pub(crate) struct RunArgs {
     pub(crate) rate: f64,
 
     /// Messages after the warm-up, which is one second or 100 messages, whichever is longer
-    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=MESSAGES_MAX))]
     pub(crate) messages: u64,
 
     /// Folder for the log of the messages (Parquet), the summary (JSON), the chart and the log of the broker
@@ -291,15 +298,15 @@ pub(crate) struct RateArgs {
     pub(crate) most: f64,
 
     /// Ratio between the result and the lowest rate that failed, less 1
-    #[arg(long, default_value_t = 0.05, value_parser = share)]
+    #[arg(long, default_value_t = 0.05, value_parser = resolution)]
     pub(crate) resolution: f64,
 
-    /// Share of messages that may be lost, corrupt or refused
+    /// Share of messages that may be lost, corrupt or refused, such as 0.01 or "1 %"
     #[arg(long, default_value_t = 0.0, value_parser = share)]
     pub(crate) loss: f64,
 
     /// Time of a trial after its warm-up
-    #[arg(long, default_value = "2 s", value_parser = duration)]
+    #[arg(long, default_value = "2 s", value_parser = positive_duration)]
     pub(crate) trial: Duration,
 
     /// Further trials that must confirm the result
@@ -339,7 +346,7 @@ pub(crate) struct SyncArgs {
     pub(crate) exchanges: u32,
 
     /// Time between two exchanges
-    #[arg(long, default_value = "20 ms", value_parser = duration)]
+    #[arg(long, default_value = "20 ms", value_parser = packet_interval)]
     pub(crate) every: Duration,
 
     /// Offset of the injected clock, such as "3 ms" or "-3 ms"

@@ -10,17 +10,32 @@ mod terminal;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 
 use args::{Cli, Command};
 
 fn main() -> ExitCode {
-    let command = Cli::parse().command;
+    let matches = Cli::command().get_matches();
+    let command = match Cli::from_arg_matches(&matches) {
+        Ok(cli) => cli.command,
+        Err(error) => error.exit(),
+    };
     if command.needs_namespaces() {
         // If this fails, the run reports the missing permission and the remedy.
         let _ = gridhaul_linux::become_root();
     }
-    let done = match &command {
+    let done = command.check_options(&matches).and_then(|()| run(&command));
+    match done {
+        Ok(code) => code,
+        Err(error) => {
+            terminal::say(format_args!("error: {error:#}"));
+            ExitCode::from(command::INVALID_INPUT)
+        }
+    }
+}
+
+fn run(command: &Command) -> anyhow::Result<ExitCode> {
+    match command {
         Command::Agent(args) => command::agent::run(args),
         Command::Corruption(args) => command::corruption::run(args),
         Command::Efficiency(args) => command::efficiency::run(args),
@@ -30,12 +45,5 @@ fn main() -> ExitCode {
         Command::Reliability(args) => command::reliability::run(args),
         Command::Reserve(args) => command::reserve::run(args),
         Command::Sync(args) => command::sync::run(args),
-    };
-    match done {
-        Ok(code) => code,
-        Err(error) => {
-            terminal::say(format_args!("error: {error:#}"));
-            ExitCode::from(command::INVALID_INPUT)
-        }
     }
 }

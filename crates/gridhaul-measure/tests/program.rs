@@ -90,6 +90,14 @@ fn invalid_arguments_name_what_is_expected() {
         ("outage udp --repetitions 2", "--repetitions"),
         ("latency udp --pin 4000", "expected a processor of this machine: "),
         ("sync --offset 5", "5"),
+        ("latency udp --horizon 0s", "expected a time above 0"),
+        ("latency goose --retransmit-after 0s", "at least 100 us"),
+        ("rate udp --resolution 0", "expected a resolution between 0.001 and 1"),
+        ("rate udp --loss 101%", "from 0 % to 100 %"),
+        ("latency udp --messages 18446744073709551615", "1000000000000"),
+        ("latency amqp-0-9-1 --qos 1", "--qos has no effect with amqp-0-9-1"),
+        ("latency udp --nodelay none", "it is an option of mqtt, mqtt5, amqp-0-9-1"),
+        ("reliability sv --no-retransmission", "it is an option of goose"),
     ] {
         let done = run(desk.path(), arguments);
         let error = String::from_utf8(done.stderr).unwrap();

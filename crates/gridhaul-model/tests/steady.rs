@@ -61,6 +61,19 @@ fn unsupported_keys(scenario: &Scenario) -> Vec<String> {
 }
 
 #[test]
+fn the_completion_of_short_transfers_by_hand() {
+    let time = |size: &str| {
+        let load = format!("load.transfer = {{ size = \"{size}\" }}");
+        let answer = solve(&scenario(&[("1 %", "0 %"), ("load = \"bulk\"", &load)]));
+        mean(&answer, Metric::CompletionTime).unwrap()
+    };
+    // SYN and SYN-ACK of 40 B: 0.32 + 44 + 0.32 + 43.68 = 88.32 ms. Then 140 B: 1.12 + 44 ms.
+    assert!((time("100 B") - 0.133_44).abs() < 1e-9, "{}", time("100 B"));
+    // 1500 B and 140 B follow each other: 12 + 1.12 + 44 ms.
+    assert!((time("1560 B") - 0.145_44).abs() < 1e-9, "{}", time("1560 B"));
+}
+
+#[test]
 fn a_window_limited_rate_by_hand() {
     // 1500 B at 1 Mbit/s: 12 ms; 40 B: 0.32 ms. Round trip: 12 + 44 + 0.32 + 43.68 = 100 ms.
     let none = ("1 %", "0 %");

@@ -126,9 +126,14 @@ pub fn number(value: f64) -> String {
     if value == 0.0 {
         return "0".into();
     }
-    let exponent = exponent(value);
+    let mut exponent = exponent(value);
     if !(-4..15).contains(&exponent) {
         let mut digits = trimmed(value / 10f64.powi(exponent), 3);
+        // 9.9996 is rounded to 10.
+        if digits.ends_with("10") {
+            digits.pop();
+            exponent += 1;
+        }
         // Powers of ten below 1e-308 are not representable: use Rust's formatting.
         if exponent < -300 {
             digits = format!("{value:.0e}").split('e').next().unwrap_or("1").replace('-', "−");
@@ -297,6 +302,13 @@ fn trimmed(value: f64, decimals: usize) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_mantissa_is_below_ten() {
+        assert_eq!(number(9.999_99e-10), "1×10⁻⁹");
+        assert_eq!(number(-9.999_99e-10), "−1×10⁻⁹");
+        assert_eq!(number(9.999e-10), "9.999×10⁻¹⁰");
+    }
 
     #[test]
     fn numbers_are_rounded_and_prefixed() {

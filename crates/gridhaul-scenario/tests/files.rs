@@ -26,8 +26,8 @@ fn other_files_are_refused_with_a_remedy() {
     let file = folder.path().join("grid.toml");
     assert_eq!(
         refused(folder.path()),
-        "FILE: this is a directory, not a scenario file\n  \
-         help: name a TOML file, such as `scenarios/feeder.toml`"
+        "FILE: this is a directory, not a file\n  \
+         help: name a TOML file"
     );
     assert_eq!(
         refused(&file),
@@ -43,10 +43,10 @@ fn other_files_are_refused_with_a_remedy() {
     assert_eq!(
         refused(Path::new("/dev/zero")),
         "FILE: this is not a regular file\n  \
-         help: name a TOML file, such as `scenarios/feeder.toml`"
+         help: name a TOML file"
     );
     fs::write(&file, b"").unwrap();
-    assert!(refused(&file).starts_with("FILE: the scenario lacks the required key `title`"));
+    assert!(refused(&file).starts_with("FILE: the file lacks the required key `title`"));
 }
 
 #[test]

@@ -64,6 +64,15 @@ mod tests {
     }
 
     #[test]
+    fn the_percentile_of_equal_times_is_their_mean() {
+        let mut openings = HandshakeTimes::default();
+        openings.on_opened(Duration::from_micros(20_832));
+        let mut metrics = Vec::new();
+        openings.metrics(&mut metrics);
+        assert_eq!(metrics[3].1, 0.020_832, "{metrics:?}");
+    }
+
+    #[test]
     fn without_an_established_connection_there_is_no_handshake_time() {
         let expected = [(Metric::ConnectionsOpened, 0.0), (Metric::ConnectionsFailed, 2.0)];
         assert_eq!(metrics(0, 2), expected);

@@ -77,8 +77,10 @@ impl MessageDelays {
             return None;
         }
         let micros = self.histogram.value_at_quantile(q);
+        // The histogram returns the upper bound of a bucket, which may exceed the largest delay.
+        let seconds = |micros: u64| (micros as f64 / 1e6).min(self.max.as_secs_f64());
         if longer(Duration::from_micros(micros)) == 0 {
-            return Some(micros as f64 / 1e6);
+            return Some(seconds(micros));
         }
         let mut arrived = 0;
         for step in self.histogram.iter_recorded() {
@@ -86,7 +88,7 @@ impl MessageDelays {
             let micros = self.histogram.highest_equivalent(step.value_iterated_to());
             let all = count + longer(Duration::from_micros(micros));
             if arrived as f64 >= q * all as f64 {
-                return Some(micros as f64 / 1e6);
+                return Some(seconds(micros));
             }
         }
         None
@@ -98,15 +100,13 @@ impl MessageDelays {
         into.push((Metric::Messages, self.count() as f64));
         let Some(mean) = self.mean() else { return };
         into.push((Metric::DelayMean, mean));
-        let max = self.max.as_secs_f64();
         let mut waiting = waiting.to_vec();
         waiting.sort_unstable();
         let longer = |than| (waiting.len() - waiting.partition_point(|&age| age <= than)) as u64;
         for (metric, q) in [(Metric::DelayMedian, 0.5), (Metric::DelayP98, 0.98)] {
-            // The histogram returns the upper bound of a bucket, which may exceed the maximum delay.
-            into.extend(self.quantile_with(q, longer).map(|value| (metric, value.min(max))));
+            into.extend(self.quantile_with(q, longer).map(|value| (metric, value)));
         }
-        into.push((Metric::DelayMax, max));
+        into.push((Metric::DelayMax, self.max.as_secs_f64()));
     }
 }
 

@@ -5,7 +5,7 @@ use gridhaul_measure::broker::BrokerAddress;
 use gridhaul_measure::protocol::ReconnectPolicy;
 use gridhaul_scenario::units::Duration;
 
-use super::value_parsers::duration;
+use super::value_parsers::{duration, positive_duration};
 
 /// Whether Nagle's algorithm is off, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -68,11 +68,11 @@ pub(crate) struct ConnectionArgs {
 
     /// Interval of keep-alive packets (MQTT), heartbeats (AMQP 0-9-1, in whole seconds) or white space (XMPP), or the idle
     /// timeout (AMQP 1.0)
-    #[arg(long, default_value = "60 s", value_parser = duration)]
+    #[arg(long, default_value = "60 s", value_parser = positive_duration)]
     pub(crate) keep_alive: Duration,
 
     /// Time between a failed connection and the next attempt
-    #[arg(long, default_value = "100 ms", value_parser = duration)]
+    #[arg(long, default_value = "100 ms", value_parser = positive_duration)]
     pub(crate) reconnect_after: Duration,
 
     /// Queue messages without a connection, and do not refuse them

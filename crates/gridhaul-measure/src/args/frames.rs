@@ -3,7 +3,7 @@
 use clap::Args;
 use gridhaul_scenario::units::Duration;
 
-use super::value_parsers::duration;
+use super::value_parsers::packet_interval;
 
 /// Settings of Sampled Values and GOOSE.
 #[derive(Debug, Clone, Args)]
@@ -18,11 +18,11 @@ pub(crate) struct FrameArgs {
     pub(crate) vlan_priority: u8,
 
     /// Time from an event of GOOSE to its first retransmission; each further interval is twice as long
-    #[arg(long, default_value = "4 ms", value_parser = duration)]
+    #[arg(long, default_value = "4 ms", value_parser = packet_interval)]
     pub(crate) retransmit_after: Duration,
 
     /// Longest interval between retransmissions of GOOSE
-    #[arg(long, default_value = "1 s", value_parser = duration)]
+    #[arg(long, default_value = "1 s", value_parser = packet_interval)]
     pub(crate) retransmit_every: Duration,
 
     /// No retransmissions of GOOSE

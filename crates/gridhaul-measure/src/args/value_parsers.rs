@@ -1,7 +1,7 @@
 //! Parsers of the values of arguments.
 
 use gridhaul_measure::method::HEADER_BYTES;
-use gridhaul_scenario::units::{BitRate, Duration};
+use gridhaul_scenario::units::{BitRate, Duration, Probability, UnitError};
 use rustix::thread::{CpuSet, sched_getaffinity};
 
 pub(super) fn rate(text: &str) -> Result<f64, String> {
@@ -10,8 +10,23 @@ pub(super) fn rate(text: &str) -> Result<f64, String> {
 }
 
 pub(super) fn share(text: &str) -> Result<f64, String> {
+    if text.contains('%') {
+        let share: Result<Probability, UnitError> = text.parse();
+        return share.map(Probability::ratio).map_err(|error| error.to_string());
+    }
     let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
-    share.ok_or_else(|| "expected a number between 0 and 1".into())
+    share.ok_or_else(|| "expected a number between 0 and 1, or a percentage such as \"1 %\"".into())
+}
+
+/// The resolution of a search. Below the smallest one, the next rate could be equal to the last, and the search would
+/// not end.
+pub(super) fn resolution(text: &str) -> Result<f64, String> {
+    const SMALLEST: f64 = 0.001;
+    let found = share(text)?;
+    if found < SMALLEST {
+        return Err(format!("expected a resolution between {SMALLEST} and 1"));
+    }
+    Ok(found)
 }
 
 pub(super) fn ppm(text: &str) -> Result<f64, String> {
@@ -41,7 +56,26 @@ pub(super) fn message_bytes(text: &str) -> Result<usize, String> {
 }
 
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    text.parse().map_err(|error: gridhaul_scenario::units::UnitError| error.to_string())
+    text.parse().map_err(|error: UnitError| error.to_string())
+}
+
+/// A duration that is not zero.
+pub(super) fn positive_duration(text: &str) -> Result<Duration, String> {
+    let found = duration(text)?;
+    if found.is_zero() {
+        return Err("expected a time above 0, such as \"5 s\"".into());
+    }
+    Ok(found)
+}
+
+/// An interval between two packets. Without a least value, the sender would send packets without an end.
+pub(super) fn packet_interval(text: &str) -> Result<Duration, String> {
+    const LEAST: Duration = Duration::from_micros(100);
+    let found = duration(text)?;
+    if found < LEAST {
+        return Err(format!("expected an interval of at least {LEAST}"));
+    }
+    Ok(found)
 }
 
 /// A processor that this program may use.
@@ -55,8 +89,7 @@ pub(super) fn processor(text: &str) -> Result<usize, String> {
 }
 
 pub(super) fn bit_rate(text: &str) -> Result<BitRate, String> {
-    let rate: BitRate =
-        text.parse().map_err(|error: gridhaul_scenario::units::UnitError| error.to_string())?;
+    let rate: BitRate = text.parse().map_err(|error: UnitError| error.to_string())?;
     if rate.as_bits_per_sec() == 0 {
         return Err("expected a rate above 0, such as \"3 Mbit/s\"".into());
     }

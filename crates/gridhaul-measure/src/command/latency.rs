@@ -22,8 +22,11 @@ fn table(run: &Run) -> TextTable {
     rows.extend(summary.kernel.as_deref().into_iter().flat_map(kernel_rows));
     rows.extend(run.floor.as_ref().map(|floor| row("floor (null protocol)", floor)));
     let counts = summary.counts;
+    let other = [("refused by the protocol", counts.refused), ("corrupt", counts.corrupt)];
+    let other = other.iter().filter(|(_, count)| *count > 0);
+    let other: String = other.map(|(fate, count)| format!(", {count} {fate}")).collect();
     let note = format!(
-        "{} messages after the warm-up, of which {} were lost",
+        "{} messages after the warm-up, of which {} were lost{other}",
         counts.messages, counts.lost
     );
     TextTable {

@@ -184,12 +184,20 @@ fn table(search: &RateSearch, trials: &[Trial], title: &str, args: &RateArgs) ->
             millis(trial.lateness_p98_s),
         ]
     });
+    let sustained = known(search.sustained().map(f64::round));
+    let result = match search.next_rate() {
+        None => format!(
+            "highest sustained rate: {sustained} messages/s in {} trials of {} s",
+            args.confirmations + 1,
+            args.trial.as_secs_f64()
+        ),
+        Some(_) => format!(
+            "interrupted: the highest rate that was sustained until then is {sustained} messages/s, without confirmation"
+        ),
+    };
     let note = format!(
-        "highest sustained rate: {} messages/s in {} trials of {} s; lowest rate that failed: {} messages/s",
-        known(search.sustained().map(f64::round)),
-        args.confirmations + 1,
-        args.trial.as_secs_f64(),
-        known(search.failed().map(f64::round)),
+        "{result}; lowest rate that failed: {} messages/s",
+        known(search.failed().map(f64::round))
     );
     let headers = [
         "trial",

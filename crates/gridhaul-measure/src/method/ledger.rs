@@ -73,8 +73,11 @@ impl Ledger {
     pub fn handle_arrival(&mut self, sequence: u64, at: impl Into<ReceiveTimes>) {
         let at = at.into();
         let overtaken = self.newest.is_some_and(|newest| sequence < newest);
-        let Some(open) = self.open(sequence) else {
-            self.arrivals.after_horizon += u64::from(sequence < self.first_open);
+        // A message is closed some time after its horizon, when the ledger is polled.
+        let is_late = sequence < self.schedule.total()
+            && at.read > self.schedule.intended(sequence) + self.horizon;
+        let Some(open) = self.open(sequence).filter(|_| !is_late) else {
+            self.arrivals.after_horizon += u64::from(is_late || sequence < self.first_open);
             return;
         };
         open.copies += 1;
@@ -235,6 +238,11 @@ mod tests {
         assert_eq!((lost.sequence, lost.received), (0, None));
         ledger.handle_arrival(0, millis(1_001));
         assert_eq!(ledger.arrivals().after_horizon, 1);
+        // The ledger has not been polled since the horizon of this one.
+        ledger.handle_sent(1, millis(1));
+        ledger.handle_arrival(1, millis(1_002));
+        assert_eq!(ledger.arrivals().after_horizon, 2);
+        assert_eq!(ledger.poll_closed(millis(1_002)).unwrap().received, None);
     }
 
     #[test]

@@ -145,6 +145,27 @@ impl Path {
         self.forward_s + self.reverse_s
     }
 
+    /// Round-trip time of segments without payload, such as those of a handshake, in seconds.
+    pub(super) fn rtt_without_payload_s(&self) -> f64 {
+        self.rtt_s() - self.transmission_s(self.segment_bytes - self.ack_bytes)
+    }
+
+    /// One-way delay of the last of `segments` segments, with this payload, in seconds. A single segment is shorter on
+    /// every link, the last of several follows full segments at the slowest link.
+    pub(super) fn last_segment_s(&self, segments: f64, payload: f64) -> f64 {
+        let missing = self.segment_bytes - self.ack_bytes - payload;
+        let saved = match segments > 1.0 {
+            true => self.slowest_s * missing / self.segment_bytes,
+            false => self.transmission_s(missing),
+        };
+        self.forward_s - saved
+    }
+
+    /// Time to transmit this many bytes on each link of the data direction, in seconds.
+    fn transmission_s(&self, bytes: f64) -> f64 {
+        self.forward.iter().map(|hop| bytes * 8.0 / hop.bits_per_s).sum()
+    }
+
     /// Share of the data segments that are lost: one minus the product over the links.
     pub(super) fn loss(&self) -> f64 {
         1.0 - self.forward.iter().map(|hop| 1.0 - hop.loss).product::<f64>()

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use gridhaul_scenario::answer::{Estimate, Metric, Row, Scope};
 use gridhaul_scenario::backend::Unsupported;
 use gridhaul_scenario::scenario::{Hop, Load, Scenario};
-use gridhaul_scenario::units::Duration;
+use gridhaul_scenario::units::{Bytes, Duration};
 
 use super::connection_chain::ConnectionChain;
 use super::demand::{Bottleneck, Demand};
 use super::path::direction;
-use super::slow_start::{TransferTime, transfer_time};
+use super::slow_start::{Handshake, TransferTime, transfer_time};
 use super::throughput_law::ThroughputLaw;
 use crate::model_rules::ModelRules;
 
@@ -143,16 +143,15 @@ fn flow_row(chain: &ConnectionChain<'_>) -> Row {
         set(Metric::ReverseThroughput, acks * path.ack_bytes * 8.0 * (1.0 - path.ack_loss()));
         set(Metric::OfferedLoad, sent * segment_bits);
     }
-    if let Load::Transfer(transfer) = &demand.flow.load {
-        let segments = transfer.size.get().div_ceil(u64::from(demand.stack.mss)).max(1) as f64;
-        if let Some(time) = completion(chain, segments) {
-            let is_single = demand.connections == 1;
-            if is_single || demand.flow.start_spread.is_some_and(Duration::is_zero) {
-                set(Metric::Goodput, connections * transfer.size.get() as f64 * 8.0 / time);
-            }
-            set(Metric::CompletionTime, time);
-            set(Metric::TransferRate, transfer.size.get() as f64 * 8.0 / time);
+    if let Load::Transfer(transfer) = &demand.flow.load
+        && let Some(time) = completion(chain, transfer.size)
+    {
+        let is_single = demand.connections == 1;
+        if is_single || demand.flow.start_spread.is_some_and(Duration::is_zero) {
+            set(Metric::Goodput, connections * transfer.size.get() as f64 * 8.0 / time);
         }
+        set(Metric::CompletionTime, time);
+        set(Metric::TransferRate, transfer.size.get() as f64 * 8.0 / time);
     }
     if let Some(rtt_s) = demand.rtt_s.filter(|_| is_bulk) {
         set(Metric::RttMean, rtt_s);
@@ -181,8 +180,12 @@ fn flow_row(chain: &ConnectionChain<'_>) -> Row {
 
 /// Completion time of a transfer. Through proxies: the time over the slowest connection plus the
 /// one-way delay of the others, which work in parallel.
-fn completion(chain: &ConnectionChain<'_>, segments: f64) -> Option<f64> {
+fn completion(chain: &ConnectionChain<'_>, size: Bytes) -> Option<f64> {
     let demand = &chain.split_connections[chain.slowest];
+    let mss = u64::from(demand.stack.mss);
+    let segments = size.get().div_ceil(mss).max(1);
+    let last = size.get() - (segments - 1) * mss;
+    let segments = segments as f64;
     if demand.law == ThroughputLaw::SquareRoot {
         // The paper assumes steady-state throughput from the first segment on.
         return Some(segments / chain.arriving());
@@ -193,16 +196,20 @@ fn completion(chain: &ConnectionChain<'_>, segments: f64) -> Option<f64> {
         initial_window: f64::from(stack.initial_window) / f64::from(stack.mss),
         link: demand.path.bottleneck().map_or(f64::INFINITY, |(rate, _)| rate),
         steady: demand.arriving(),
-        forward_s: demand.path.forward_s,
+        forward_s: demand.path.last_segment_s(segments, last as f64),
         ack_loss: demand.path.ack_loss(),
-        handshake_s: stack.handshake.then(|| stack.rto_initial.as_secs_f64()),
+        handshake: stack.handshake.then(|| Handshake {
+            rtt_s: demand.path.rtt_without_payload_s(),
+            timeout_s: stack.rto_initial.as_secs_f64(),
+        }),
     };
     let others =
         chain.split_connections.iter().enumerate().filter(|(index, _)| *index != chain.slowest);
     let handshakes = if stack.handshake { 1.0 } else { 0.0 };
     let path_s: f64 = others
         .map(|(_, split_connection)| {
-            split_connection.path.forward_s + handshakes * split_connection.path.rtt_s()
+            split_connection.path.forward_s
+                + handshakes * split_connection.path.rtt_without_payload_s()
         })
         .sum();
     Some(transfer_time(&demand.connection, &transfer)? + path_s)

@@ -16,13 +16,21 @@ pub struct TransferTime {
     pub link: f64,
     /// Segments per second that arrive in the steady state.
     pub steady: f64,
-    /// One-way delay of the data, in seconds.
+    /// One-way delay of the last segment, in seconds.
     pub forward_s: f64,
     /// Loss ratio of the acknowledgements; affects the handshake only.
     pub ack_loss: f64,
-    /// Initial timeout of the handshake in seconds; `None` if the connection is already
-    /// established.
-    pub handshake_s: Option<f64>,
+    /// The handshake; `None` if the connection is already established.
+    pub handshake: Option<Handshake>,
+}
+
+/// The parameters of a handshake, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Handshake {
+    /// Round-trip time of its segments, which have no payload: on a link of low rate much shorter than that of data.
+    pub rtt_s: f64,
+    /// Initial timeout.
+    pub timeout_s: f64,
 }
 
 /// Mean seconds from the start to the arrival of the last segment. `None` for a loss of 50 % or
@@ -74,10 +82,9 @@ fn slow_start_time(
 
 /// Mean time of the handshake (section 2.1), whose timeout doubles with each loss.
 fn handshake_time(connection: &Connection, transfer: &TransferTime) -> f64 {
-    let Some(timer) = transfer.handshake_s else { return 0.0 };
+    let Some(Handshake { rtt_s, timeout_s }) = transfer.handshake else { return 0.0 };
     let retransmissions = |p: f64| (1.0 - p) / (1.0 - 2.0 * p) - 1.0;
-    connection.rtt_s
-        + timer * (retransmissions(connection.loss) + retransmissions(transfer.ack_loss))
+    rtt_s + timeout_s * (retransmissions(connection.loss) + retransmissions(transfer.ack_loss))
 }
 
 #[cfg(test)]
@@ -93,7 +100,7 @@ mod tests {
         steady: 1e6,
         forward_s: 0.05,
         ack_loss: 0.0,
-        handshake_s: None,
+        handshake: None,
     };
 
     #[test]
@@ -101,7 +108,8 @@ mod tests {
         // 2 + 4 + 8 = 14 segments: three rounds; the last one arrives half a round trip earlier.
         assert!((transfer_time(&PATH, &OPEN).unwrap() - 0.25).abs() < 1e-4);
         // With a handshake, one round trip more.
-        let opened = TransferTime { handshake_s: Some(1.0), ..OPEN };
+        let handshake = Some(Handshake { rtt_s: 0.1, timeout_s: 1.0 });
+        let opened = TransferTime { handshake, ..OPEN };
         assert!((transfer_time(&PATH, &opened).unwrap() - 0.35).abs() < 1e-4);
         // A window of four: 2 + 4, then two rounds of four.
         let narrow = Connection { window: 4.0, ..PATH };
@@ -115,7 +123,8 @@ mod tests {
     fn the_handshake_under_loss_by_hand() {
         // p = 0.1 each path: 0.9 / 0.8 - 1 = 0.125 twice, times 3 s, and the round trip.
         let path = Connection { loss: 0.1, ..PATH };
-        let transfer = TransferTime { handshake_s: Some(3.0), ack_loss: 0.1, ..OPEN };
+        let handshake = Some(Handshake { rtt_s: 0.1, timeout_s: 3.0 });
+        let transfer = TransferTime { handshake, ack_loss: 0.1, ..OPEN };
         assert!((handshake_time(&path, &transfer) - 0.85).abs() < 1e-12);
         assert_eq!(transfer_time(&Connection { loss: 0.5, ..PATH }, &transfer), None);
     }

@@ -57,6 +57,10 @@ pub trait Quantity: Sized {
                 format!("the unit is missing; use one of {}", names::<Self>()).into(),
             ));
         }
+        if unit.starts_with(',') {
+            let point = text.replacen(',', ".", 1);
+            return Err(fail(format!("write a decimal point, not a comma: {point:?}").into()));
+        }
         let Some(scale) = scale::<Self>(unit) else {
             let mistake = Self::MISTAKES.iter().find(|(name, _)| *name == unit);
             let remedy = match mistake {
@@ -80,18 +84,20 @@ pub trait Quantity: Sized {
     }
 
     /// Writes a number of base units in the largest unit that needs at most three decimals, so
-    /// that it reads back exactly.
+    /// that it reads back exactly. Binary units are used for whole numbers only: 64000 B is
+    /// `64 kB`, not `62.5 KiB`.
     fn write_base(base: u64, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if let (0, Some(text)) = (base, Self::ZERO_TEXT) {
             return f.write_str(text);
         }
         let smallest = Self::UNITS[Self::UNITS.len() - 1];
-        let thousandths = |scale: f64| {
+        let thousandths = |unit: &str, scale: f64| {
             let (base, scale) = (u128::from(base) * 1_000, scale as u128);
-            (base >= scale * 1_000 && base % scale == 0).then(|| base / scale)
+            let step = if unit.ends_with("iB") { scale * 1_000 } else { scale };
+            (base >= scale * 1_000 && base % step == 0).then(|| base / scale)
         };
         let found =
-            Self::UNITS.iter().find_map(|(unit, scale)| Some((*unit, thousandths(*scale)?)));
+            Self::UNITS.iter().find_map(|(unit, scale)| Some((*unit, thousandths(unit, *scale)?)));
         let (unit, value) = found.unwrap_or((smallest.0, u128::from(base) * 1_000));
         write!(f, "{}", value / 1_000)?;
         if value % 1_000 > 0 {

@@ -30,9 +30,13 @@ impl Quantity for Duration {
         ("\u{3bc}s", "write \"us\""),
         ("msec", "write \"ms\""),
         ("sec", "write \"s\""),
+        ("second", "write \"s\""),
         ("seconds", "write \"s\""),
+        ("minute", "write \"min\""),
         ("minutes", "write \"min\""),
+        ("hour", "write \"h\""),
         ("hours", "write \"h\""),
+        ("day", "write \"d\""),
         ("days", "write \"d\""),
     ];
     fn from_base(base: u64) -> Self {

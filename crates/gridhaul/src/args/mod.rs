@@ -22,7 +22,7 @@ pub(crate) use emu::EmuUpArgs;
 pub(crate) use model::{
     ChainArgs, ChainCongestionControl, ChainFormat, ChainNode, ChainRules, ModelCommand,
 };
-pub(crate) use options::{BackendArg, ChangeOptions, OutputOptions, PrintOptions};
+pub(crate) use options::{BackendArg, OutputOptions, PrintOptions};
 pub(crate) use run::{CompareArgs, PaperArgs, PlanArgs, RunArgs, SweepArgs, Verify};
 
 /// Predict TCP performance on the narrow, lossy, asymmetric links of power grids

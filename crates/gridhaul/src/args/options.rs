@@ -1,6 +1,7 @@
 //! Options that several commands share.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 use gridhaul::{BackendName, Setting};
@@ -12,16 +13,22 @@ use gridhaul_scenario::units::Duration;
 #[command(next_help_heading = "Changes to the scenario")]
 pub(crate) struct ChangeOptions {
     /// Random seed; the same seed gives the same results
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>, allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
     /// Number of replications; with two or more, means are reported with a 95 % confidence interval
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>, allow_negative_numbers = true)]
     pub(crate) replications: Option<u32>,
     /// Set a key, such as 'link.uplink.forward.rate=3 Mbit/s'; repeatable
     ///
     /// If the file sweeps the key, this value replaces that sweep.
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<Setting>,
+}
+
+/// Recordings of a run.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Changes to the scenario")]
+pub(crate) struct RecordOptions {
     /// Record time series (windows, queues, ...) with this sampling interval, such as '100 ms'
     #[arg(long, value_name = "INTERVAL")]
     pub(crate) series: Option<Duration>,
@@ -37,9 +44,15 @@ impl ChangeOptions {
             seed: self.seed,
             replications: self.replications,
             set: self.set.clone(),
-            series: self.series,
-            pcap: self.pcap.clone(),
+            ..gridhaul::Changes::default()
         }
+    }
+}
+
+impl RecordOptions {
+    /// The changes with these recordings.
+    pub(crate) fn added_to(&self, changes: gridhaul::Changes) -> gridhaul::Changes {
+        gridhaul::Changes { series: self.series, pcap: self.pcap.clone(), ..changes }
     }
 }
 
@@ -47,7 +60,10 @@ impl ChangeOptions {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputOptions {
-    /// Results folder [default: results/<name of the scenario file>]
+    /// Results folder [default: in 'results', named after the scenario file or paper]
+    ///
+    /// 'run' writes to results/<name of the scenario file>; 'sweep' adds '-sweep' to the name, and 'plan'
+    /// '-plan'. 'paper' writes to results/paper-<name>.
     ///
     /// The folder is created only after all files have been written. An earlier results folder of
     /// gridhaul is replaced.
@@ -104,10 +120,12 @@ pub(crate) struct EngineOptions {
     #[arg(long, value_name = "BACKEND", value_enum, value_delimiter = ',', default_value = "sim")]
     pub(crate) on: Vec<BackendArg>,
     /// Threads for replications and sweep points; 0: one per core
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::<usize>)]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) threads: usize,
     /// Backend 'emu': concurrent runs; use more than one only if a run needs little CPU time
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<usize>)]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) concurrent_runs: usize,
     /// Start even if the run is estimated to exceed the free memory or 24 hours
     ///
@@ -127,6 +145,11 @@ impl EngineOptions {
             ignore_estimate: self.ignore_estimate,
         }
     }
+}
+
+/// Reads a whole number that is not negative. The error states what is expected; that of the standard library does not.
+pub(crate) fn whole<N: FromStr>(text: &str) -> Result<N, String> {
+    text.parse().map_err(|_| "expected a whole number, not negative, such as 3".into())
 }
 
 /// A backend, as named on the command line.

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use gridhaul::Vary;
 
-use super::options::{ChangeOptions, CommonOutput, EngineOptions, OutputOptions, PrintOptions};
+use super::options::{
+    ChangeOptions, CommonOutput, EngineOptions, OutputOptions, PrintOptions, RecordOptions, whole,
+};
 use crate::command::error::EXIT_CODES;
 
 /// Arguments of `run`, which `sweep` has as well.
@@ -16,6 +18,8 @@ pub(crate) struct RunArgs {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) changes: ChangeOptions,
+    #[command(flatten)]
+    pub(crate) record: RecordOptions,
     #[command(flatten)]
     pub(crate) output: OutputOptions,
     #[command(flatten)]
@@ -55,7 +59,7 @@ pub(crate) struct CompareArgs {
     #[arg(long)]
     pub(crate) must_agree: bool,
     /// Number of replications of each scenario; two or more allow a test of significance
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>, allow_negative_numbers = true)]
     pub(crate) replications: Option<u32>,
     /// Write report.html and comparison.json into this folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]
@@ -91,6 +95,7 @@ pub(crate) struct PlanArgs {
     pub(crate) output: OutputOptions,
     /// Threads for the simulations; 0: one per core. The result does not depend on this number
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Execution")]
+    #[arg(value_parser = whole::<usize>, allow_negative_numbers = true)]
     pub(crate) threads: usize,
     /// Simulate even if a run is estimated to exceed the free memory or 24 hours
     #[arg(long, help_heading = "Execution")]

@@ -28,6 +28,12 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), CommandError> {
         let help = "give a second file, or several backends: --on sim,model";
         return Err(anyhow!("compare needs at least two answers, found one\n  help: {help}").into());
     }
+    if args.replications.is_some() && compared.iter().all(|one| one.scenario.is_none()) {
+        let help = "give scenario files, or leave the option out";
+        return Err(
+            anyhow!("--replications: stored answers are not run again\n  help: {help}").into()
+        );
+    }
     make_labels_unique(&mut compared);
     let answers: Vec<_> = compared.iter().map(|one| (one.label.clone(), &one.answer)).collect();
     let comparison = compare(&answers, &args.print.only)?;

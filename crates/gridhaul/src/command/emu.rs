@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
-use gridhaul::ensure_memory;
+use gridhaul::{Changes, ensure_memory};
 use gridhaul_emu::{FlowEndpoints, StandaloneNetwork};
 use gridhaul_linux::{Clock, remove_stale_namespaces};
 use gridhaul_report::TextTable;
@@ -12,7 +12,7 @@ use gridhaul_scenario::units::Duration;
 
 use super::error::CommandError;
 use super::run::load;
-use crate::args::{ChangeOptions, EmuCommand, EmuUpArgs};
+use crate::args::{EmuCommand, EmuUpArgs};
 use crate::terminal::{print, print_tables, say};
 
 /// Runs one of the commands.
@@ -24,8 +24,7 @@ pub(crate) fn run(command: &EmuCommand) -> Result<(), CommandError> {
 }
 
 fn up(args: &EmuUpArgs) -> Result<(), CommandError> {
-    let changes =
-        ChangeOptions { seed: args.seed, set: args.set.clone(), ..ChangeOptions::default() };
+    let changes = Changes { seed: args.seed, set: args.set.clone(), ..Changes::default() };
     let scenario = load(&args.file, &changes, &[], false)?;
     let point = scenario.points()?.swap_remove(0);
     ensure_memory(&point.scenario)?;

@@ -39,8 +39,20 @@ pub(crate) fn run(args: &PaperArgs) -> Result<(), CommandError> {
     let Some(name) = &args.name else { return list(&Paper::all()?) };
     match MEASURED.iter().find(|paper| paper.name == name) {
         Some(paper) => measure(paper, args),
-        None => check(Paper::named(name)?, args),
+        None => check(named(name)?, args),
     }
+}
+
+/// The paper of this name that has scenarios.
+fn named(name: &str) -> Result<Paper, CommandError> {
+    let mut papers = Paper::all()?;
+    if let Some(place) = papers.iter().position(|paper| paper.name == name) {
+        return Ok(papers.swap_remove(place));
+    }
+    let measured = MEASURED.iter().map(|paper| paper.name);
+    let names: Vec<_> = papers.iter().map(|paper| paper.name).chain(measured).collect();
+    let known = names.join(", ");
+    Err(CommandError::Input(anyhow!("unknown paper {name:?}\n  help: choose one of: {known}")))
 }
 
 /// Starts the program of a measured paper, which prints its results.
@@ -72,7 +84,7 @@ fn list(papers: &[Paper]) -> Result<(), CommandError> {
         vec![paper.name.into(), paper.figures.to_string(), paper.title.into(), paper.source.into()]
     };
     let table = TextTable {
-        headers: ["name", "figures", "title", "source"].map(String::from).to_vec(),
+        headers: ["name", "values and figures", "title", "source"].map(String::from).to_vec(),
         rows: papers.iter().map(row).chain(MEASURED.iter().map(measured)).collect(),
         key_columns: 4,
         ..TextTable::default()

@@ -15,7 +15,7 @@ use crate::terminal::{Terminal, print, say, texts};
 
 /// Plans, writes the results folder and prints the result. If no candidate meets the limits, the check has failed.
 pub(crate) fn run(args: &PlanArgs) -> Result<(), CommandError> {
-    let scenario = load(&args.file, &args.changes, &[], args.output.common.quiet)?;
+    let scenario = load(&args.file, &args.changes.to_changes(), &[], args.output.common.quiet)?;
     gridhaul::plan::check(&scenario, &args.file.display().to_string())?;
     let destination = Destination::new(&target(args), args.output.common.force)?;
     let request = PlanRequest {

@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use gridhaul::{Comparison, Vary, compare};
+use gridhaul::{Changes, Comparison, Vary, compare};
 use gridhaul_data::series;
 use gridhaul_report::{Detail, Report, TextTable};
 use gridhaul_scenario::answer::{Answer, Metric};
 use gridhaul_scenario::scenario::Scenario;
 
 use super::error::CommandError;
-use crate::args::{ChangeOptions, RunArgs, SweepArgs};
+use crate::args::{RunArgs, SweepArgs};
 use crate::interrupt::Graceful;
 use crate::results_folder::Destination;
 use crate::terminal::{Terminal, print, print_tables, say};
@@ -34,9 +34,10 @@ struct Job<'a> {
 
 impl Job<'_> {
     fn run(&self) -> Result<(), CommandError> {
-        let RunArgs { file, changes, output, print, engine } = self.args;
+        let RunArgs { file, changes, record, output, print, engine } = self.args;
         print.check(output.common.json)?;
-        let scenario = load(file, changes, self.vary, output.common.quiet)?;
+        let changes = record.added_to(changes.to_changes());
+        let scenario = load(file, &changes, self.vary, output.common.quiet)?;
         let destination = Destination::new(&self.target(), output.common.force)?;
         let label = stem(file);
         let graceful = Graceful::begin();
@@ -116,11 +117,11 @@ fn tables(answer: &Answer, only: &[Metric]) -> Vec<TextTable> {
 /// are replaced.
 pub(crate) fn load(
     file: &Path,
-    changes: &ChangeOptions,
+    changes: &Changes,
     vary: &[Vary],
     quiet: bool,
 ) -> Result<Scenario, CommandError> {
-    let (scenario, notes) = gridhaul::load(file, &changes.to_changes(), vary)?;
+    let (scenario, notes) = gridhaul::load(file, changes, vary)?;
     for note in notes.iter().filter(|_| !quiet) {
         say(format_args!("note: {note}"));
     }

@@ -3,11 +3,14 @@
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{anyhow, bail};
 use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::scenario::in_toml_terms;
 
 use crate::error::Error;
+
+/// The remedy for a file that is not an answer.
+const EXPECTED: &str = "give a results folder, an answer.json or a scenario";
 
 /// Reads `answer.json` of a results folder.
 ///
@@ -19,9 +22,8 @@ pub fn read_answer(path: &Path) -> Result<Answer, Error> {
 
 fn read(path: &Path) -> anyhow::Result<Answer> {
     let shown = path.display();
-    let text = fs::read(path).with_context(|| {
-        format!("cannot read {shown}\n  help: give a results folder, an answer.json or a scenario")
-    })?;
+    let text = fs::read(path)
+        .map_err(|error| anyhow!("cannot read {shown}: {error}\n  help: {EXPECTED}"))?;
     let answer: Answer = serde_json::from_slice(&text).map_err(|error| {
         let (line, column) = (error.line(), error.column());
         // serde_json appends the position, which the message names already.
@@ -30,12 +32,13 @@ fn read(path: &Path) -> anyhow::Result<Answer> {
         let (reason, _) = in_toml_terms(message);
         anyhow!(
             "{shown}:{line}:{column}: this is not an answer of gridhaul: {reason}\n  \
-             help: give a results folder, an answer.json or a scenario"
+             help: {EXPECTED}"
         )
     })?;
     if answer.schema != Answer::SCHEMA {
         bail!(
-            "{shown}: unknown schema version {}; this version of gridhaul reads {}",
+            "{shown}: unknown schema version {}; this version of gridhaul reads {}\n  \
+             help: run the scenario again with this version",
             answer.schema,
             Answer::SCHEMA
         );

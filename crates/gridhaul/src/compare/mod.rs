@@ -1,6 +1,7 @@
 //! Comparison of answers: differences, their statistical significance, and likely reasons.
 
 mod answer_file;
+mod common;
 mod reason;
 mod significance;
 
@@ -21,6 +22,9 @@ pub struct Comparison {
     pub labels: Vec<String>,
     /// One entry for each compared metric, row and point.
     pub rows: Vec<ComparedMetric>,
+    /// Points or rows that are not compared because an answer lacks them, as sentences.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_compared: Vec<String>,
 }
 
 /// One metric of one row of one point.
@@ -96,8 +100,7 @@ fn compared(
         })
         .collect();
     is_shown(&first, &others).then(|| {
-        let parameters = point.parameters.iter().map(|(key, value)| format!("{key} = {value}"));
-        let point = parameters.collect::<Vec<_>>().join(", ");
+        let point = common::point_name(point);
         ComparedMetric { point, row: row.name.clone(), metric, first, others }
     })
 }
@@ -135,6 +138,15 @@ impl Comparison {
         let alone = answers.iter().all(|(_, answer)| answer.points.len() == 1);
         let by_default = compared_by_default();
         let metrics = if only.is_empty() { &by_default[..] } else { only };
+        let not_compared = common::missing(first, others);
+        if !alone && !common::has_common_point(first.1, others) {
+            let labels = labels.join(" and ");
+            let reason = not_compared.join("; ");
+            return Err(Error::Input(anyhow!(
+                "{labels} have no point of a sweep in common: {reason}\n  \
+                 help: compare answers to the same sweep, or to scenarios without a sweep"
+            )));
+        }
         let mut rows = Vec::new();
         for point in &first.1.points {
             let same = |other: &&Point| alone || other.parameters == point.parameters;
@@ -152,7 +164,7 @@ impl Comparison {
             let labels = labels.join(" and ");
             return Err(Error::Input(anyhow!("{labels} have no metric in common")));
         }
-        Ok(Self { gridhaul: env!("CARGO_PKG_VERSION"), labels, rows })
+        Ok(Self { gridhaul: env!("CARGO_PKG_VERSION"), labels, rows, not_compared })
     }
 
     /// One table of the first metric over all points of a sweep.
@@ -205,7 +217,7 @@ impl Comparison {
 
     /// Notes on undetermined and deterministic results, and on likely reasons of differences.
     fn note(&self) -> Option<String> {
-        let mut lines = Vec::new();
+        let mut lines = self.not_compared.clone();
         let has = |result| self.rows.iter().flat_map(|it| &it.others).any(|it| it.result == result);
         if has(Significance::Unknown) {
             lines.push(UNKNOWN.to_owned());
@@ -251,6 +263,8 @@ impl ComparedMetric {
         for (other, text) in self.others.iter().zip(values) {
             texts.push(text);
             texts.push(match other.difference {
+                // A difference that is rounded to zero has no direction.
+                Some(difference) if difference.abs() < 0.0005 => "0.0 %".into(),
                 Some(difference) => format!("{:+.1} %", difference * 100.0),
                 None => "–".into(),
             });

@@ -80,6 +80,30 @@ fn files_that_are_no_scenarios_are_refused() {
 }
 
 #[test]
+fn compare_refuses_answers_that_it_cannot_compare() {
+    let desk = Desk::new().file("small.toml", SMALL);
+    let run = |line: &str| assert_eq!(desk.run(line).code, Some(0), "{line}");
+    run("run small.toml -q");
+    run("sweep small.toml --vary seed=1,2 -q");
+    run("sweep small.toml --vary seed=2,3 -q --out results/other");
+    refused(
+        &desk,
+        "compare results/small results/small-sweep --must-agree",
+        &["no point", "only in small-sweep: seed = 1; seed = 2", "help:"],
+    );
+    refused(
+        &desk,
+        "compare results/small results/small --replications 3",
+        &["--replications", "stored", "help:"],
+    );
+    let done = desk.run("compare results/small-sweep results/other");
+    assert_eq!(done.code, Some(0), "{done:?}");
+    for note in ["only in small-sweep: seed = 1", "only in other: seed = 3"] {
+        assert!(done.out.contains(note), "{}", done.out);
+    }
+}
+
+#[test]
 fn invalid_arguments_are_refused_with_the_option_and_the_expectation() {
     let desk = Desk::new().file("small.toml", SMALL).file("mine.txt", "mine");
     let run = |changes: &str, pieces: &[&str]| {
@@ -91,6 +115,9 @@ fn invalid_arguments_are_refused_with_the_option_and_the_expectation() {
     run("--set link.wire.both.rate='3 km'", &["--set link.wire.both.rate", "3 km"]);
     run("--set sweep=1", &["sweep"]);
     run("--replications 0", &["replications"]);
+    run("--replications -1", &["'-1'", "--replications", "expected a whole number"]);
+    run("--seed abc", &["'abc'", "--seed", "expected a whole number"]);
+    run("--set node.a=[]", &["--set node.a", "expected a table of keys, found a list"]);
     run("--pcap nowhere", &["nowhere"]);
     run("--out mine.txt", &["mine.txt", "folder", "--out"]);
     run("--out .", &["current folder", "--out"]);

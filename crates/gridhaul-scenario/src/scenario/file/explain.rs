@@ -44,7 +44,7 @@ pub(in crate::scenario) fn in_toml_terms(message: &str, key: &str) -> (String, S
         return (format!("unknown value `{name}`"), suggest::remedy(name, &known));
     }
     if let Some(name) = message.strip_prefix("missing field ") {
-        let table = if key.is_empty() { "the scenario" } else { "this table" };
+        let table = if key.is_empty() { "the file" } else { "this table" };
         return (format!("{table} lacks the required key {name}"), added(name));
     }
     if message.starts_with("wanted exactly 1 element") || message == "wanted string or table" {
@@ -70,6 +70,9 @@ pub(in crate::scenario) fn in_toml_terms(message: &str, key: &str) -> (String, S
     if let Some((found, expected)) = wrong.and_then(|wrong| wrong.rsplit_once(", expected ")) {
         let remedy = match found.starts_with("integer") || found.starts_with("floating") {
             true if expected.contains(" such as \"") => "write the unit, and quotes around both",
+            false if found.starts_with("string") && is_number(expected) => {
+                "write the number without quotes"
+            }
             _ => "",
         };
         return (
@@ -142,8 +145,15 @@ fn plain(expected: &str) -> &str {
     }
 }
 
+/// Whether a Rust type is a number.
+fn is_number(expected: &str) -> bool {
+    matches!(expected, "u32" | "u64" | "f64")
+}
+
 /// Description of a TOML value.
 fn found(found: &str) -> String {
+    // serde names the type of a number that is too large for 64 bits.
+    let found = found.trim_end_matches(" as i128").trim_end_matches(" as u128");
     match found.split_once(' ') {
         Some(("integer" | "boolean", value)) => value.to_owned(),
         Some(("floating", value)) => value.trim_start_matches("point ").to_owned(),

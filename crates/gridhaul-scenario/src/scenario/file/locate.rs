@@ -25,6 +25,11 @@ impl<'t> Document<'t> {
         Self { text, root: DeValue::Table(table.into_inner()) }
     }
 
+    /// The whole document, a table.
+    pub(super) fn root(&self) -> &DeValue<'t> {
+        &self.root
+    }
+
     /// Location of a key such as `link.a.both.outage[0].length`, or of the closest parent key that the
     /// text contains (a default value has no location).
     pub(super) fn location(&self, path: &str) -> Option<SourceLocation> {
@@ -133,7 +138,8 @@ fn descend(value: &DeValue<'_>, condition: Condition<'_>, path: &mut String) -> 
     }
 }
 
-fn push_key(path: &mut String, key: &str) {
+/// Appends a key to a path, in quotes if it is not a bare key.
+pub(super) fn push_key(path: &mut String, key: &str) {
     if !path.is_empty() {
         path.push('.');
     }

@@ -2,6 +2,7 @@
 
 pub(super) mod explain;
 mod folder;
+mod lists;
 mod locate;
 
 use std::fs::File;
@@ -9,7 +10,8 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::path::Path;
 
-use serde::Deserialize;
+use serde::Serialize;
+use serde::de::{Deserialize, DeserializeOwned};
 use sha2::{Digest, Sha256};
 use toml::de::DeTable;
 
@@ -45,14 +47,7 @@ impl Scenario {
 
     /// Reads a scenario; `folder` is the folder of its file, if any.
     fn read(text: &str, file: &str, folder: Option<&Path>) -> Result<Self, ScenarioError> {
-        let fail = |diagnostic| ScenarioError::one(file, diagnostic);
-        if text.len() as u64 > SIZE_MAX {
-            return Err(fail(too_large()));
-        }
-        let table = DeTable::parse(text).map_err(|error| fail(explain::syntax(&error, text)))?;
-        let document = Document::new(text, table.clone());
-        let mut scenario = Self::deserialize(toml::Deserializer::from(table))
-            .map_err(|error| fail(explain::types(&error, &document)))?;
+        let (mut scenario, document) = parse::<Self>(text, file)?;
         let mut diagnostics = check::diagnostics(&scenario);
         if diagnostics.is_empty() {
             diagnostics = points::diagnostics(&scenario);
@@ -155,25 +150,18 @@ impl ScenarioFile {
 }
 
 /// Reads a file of another format than a scenario with the same error messages; `check` finds inconsistent values.
-pub(crate) fn read_text<T: serde::de::DeserializeOwned>(
+pub(crate) fn read_text<T: DeserializeOwned + Serialize>(
     text: &str,
     file: &str,
     check: impl FnOnce(&T) -> Vec<Diagnostic>,
 ) -> Result<T, ScenarioError> {
-    let fail = |diagnostic| ScenarioError::one(file, diagnostic);
-    if text.len() as u64 > SIZE_MAX {
-        return Err(fail(too_large()));
-    }
-    let table = DeTable::parse(text).map_err(|error| fail(explain::syntax(&error, text)))?;
-    let document = Document::new(text, table.clone());
-    let read = T::deserialize(toml::Deserializer::from(table))
-        .map_err(|error| fail(explain::types(&error, &document)))?;
+    let (read, document) = parse(text, file)?;
     let diagnostics = check(&read);
     if diagnostics.is_empty() { Ok(read) } else { Err(located(file, &document, diagnostics)) }
 }
 
 /// Reads a file as [`read_text`] does.
-pub(crate) fn read_file<T: serde::de::DeserializeOwned>(
+pub(crate) fn read_file<T: DeserializeOwned + Serialize>(
     path: &Path,
     check: impl FnOnce(&T) -> Vec<Diagnostic>,
 ) -> Result<T, ScenarioError> {
@@ -196,6 +184,16 @@ pub(super) fn why_unreadable(tree: &serde_json::Value) -> Option<Diagnostic> {
     let document = Document::new(&text, table.clone());
     let error = Scenario::deserialize(toml::Deserializer::from(table)).err()?;
     Some(explain::types(&error, &document))
+}
+
+/// The first list of a tree of keys that was read as a table of the scenario.
+pub(super) fn list_read_as_table(
+    tree: &serde_json::Value,
+    scenario: &Scenario,
+) -> Option<Diagnostic> {
+    let text = toml::to_string(&without_null(tree)?).ok()?;
+    let document = Document::new(&text, DeTable::parse(&text).ok()?);
+    lists::diagnostics(&document, scenario).into_iter().next()
 }
 
 /// The tree as TOML, which has no null: keys without a value are left out.
@@ -241,6 +239,23 @@ impl SourceLocation {
     }
 }
 
+/// Reads a text of TOML as a `T`, without checking whether its values are consistent.
+fn parse<'t, T: DeserializeOwned + Serialize>(
+    text: &'t str,
+    file: &str,
+) -> Result<(T, Document<'t>), ScenarioError> {
+    let fail = |diagnostic| ScenarioError::one(file, diagnostic);
+    if text.len() as u64 > SIZE_MAX {
+        return Err(fail(too_large()));
+    }
+    let table = DeTable::parse(text).map_err(|error| fail(explain::syntax(&error, text)))?;
+    let document = Document::new(text, table.clone());
+    let read = T::deserialize(toml::Deserializer::from(table))
+        .map_err(|error| fail(explain::types(&error, &document)))?;
+    let lists = lists::diagnostics(&document, &read);
+    if lists.is_empty() { Ok((read, document)) } else { Err(located(file, &document, lists)) }
+}
+
 /// An error with located diagnostics, in the order of the file.
 fn located(file: &str, document: &Document<'_>, mut diagnostics: Vec<Diagnostic>) -> ScenarioError {
     for diagnostic in &mut diagnostics {
@@ -270,7 +285,7 @@ fn text_of(path: &Path) -> Result<String, Diagnostic> {
     }
     let metadata = path.metadata().map_err(|error| unreadable(&error))?;
     if metadata.is_dir() {
-        return Err(Diagnostic::new("", "this is a directory, not a scenario file", NAME_A_FILE));
+        return Err(Diagnostic::new("", "this is a directory, not a file", NAME_A_FILE));
     }
     // Devices and pipes have no size to check, and reading one may never end.
     if !metadata.is_file() {
@@ -300,7 +315,7 @@ fn text_from(source: impl Read) -> Result<String, Diagnostic> {
     })
 }
 
-const NAME_A_FILE: &str = "name a TOML file, such as `scenarios/feeder.toml`";
+const NAME_A_FILE: &str = "name a TOML file";
 
 fn unreadable(error: &io::Error) -> Diagnostic {
     let remedy = match error.kind() {
@@ -314,7 +329,7 @@ fn unreadable(error: &io::Error) -> Diagnostic {
 fn too_large() -> Diagnostic {
     Diagnostic::new(
         "",
-        "this is larger than 4 MB, the limit for a scenario file",
+        "this is larger than 4 MB, the limit for a file",
         "check the file name; describe many equal nodes as a group with `count`",
     )
 }

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 
 use super::error::{Diagnostic, ScenarioError};
-use super::file::explain;
+use super::file::{self, explain};
 use super::{Scenario, check, power_line};
 use axis::{Axis, axes};
 use setting::Setting;
@@ -156,7 +156,9 @@ fn with(base: &Json, settings: &[Setting<'_>]) -> Result<Scenario, Diagnostic> {
         setting.apply(&mut tree)?;
     }
     let scenario = Scenario::deserialize(&tree).map_err(|error| blame(base, settings, &error))?;
-    if let Some(diagnostic) = check::diagnostics(&scenario).into_iter().next() {
+    let has_list = settings.iter().any(|setting| setting::has_list(setting.value));
+    let list = if has_list { file::list_read_as_table(&tree, &scenario) } else { None };
+    if let Some(diagnostic) = list.or_else(|| check::diagnostics(&scenario).into_iter().next()) {
         let named = settings.iter().find(|setting| diagnostic.key.starts_with(setting.key));
         return Err(match named.or(settings.first()) {
             Some(setting) => {

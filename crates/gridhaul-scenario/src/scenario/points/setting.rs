@@ -70,6 +70,15 @@ impl Setting<'_> {
     }
 }
 
+/// Whether a value is, or contains, a list.
+pub(super) fn has_list(value: &Json) -> bool {
+    match value {
+        Json::Array(_) => true,
+        Json::Object(table) => table.values().any(has_list),
+        _ => false,
+    }
+}
+
 /// The part of `path` after `key`, such as `.periodic.size`.
 fn below(path: &str, key: &str) -> String {
     let own: Vec<_> = steps(key).collect();
