@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gridhaul_linux::Clock;
 use gridhaul_scenario::RelayConfig;
-use gridhaul_scenario::relay::HeadEnd;
+use gridhaul_scenario::relay::{Deliver, HeadEnd};
 use gridhaul_scenario::units::{Duration, Instant};
 use rustix::event::epoll::EventFlags;
 use rustls::ServerConfig;
@@ -14,15 +14,15 @@ use socket2::Socket;
 
 use super::committer::Committer;
 use super::destination::Destination;
+use super::event_loop::{self, EventLoop};
 use super::invocation::Invocation;
 use super::log_folder::{open_log, random};
-use super::management::Questions;
+use super::management::{Question, Questions};
 use super::poll::{Poll, Token, Waker};
-use super::signals::Signals;
 use super::sink::LogStart;
 use super::sockets::Sockets;
 use super::stream::Stream;
-use super::supervisor::{self, Watchdog};
+use super::supervisor::Watchdog;
 use super::{End, Level, RunError, certificate, listener, report, tls};
 use crate::head::{Head, HeadSettings, HeadState};
 use crate::protocol::{Frame, FrameReader, Refusal};
@@ -34,6 +34,7 @@ pub(super) const LISTENER: &str = "head.address";
 const SILENCE: Duration = Duration::from_secs(60);
 
 struct Loop {
+    config: RelayConfig,
     clock: Clock,
     poll: Poll,
     waker: Arc<Waker>,
@@ -44,12 +45,15 @@ struct Loop {
     links: Vec<Option<Link>>,
     segment: u64,
     log_end: u64,
+    delivered: u64,
     trimmed: u64,
     next_check: Instant,
     buffer: Vec<u8>,
     questions: Questions,
     tls: Option<Arc<ServerConfig>>,
     watchdog: Watchdog,
+    /// Another version of the program continues after this turn.
+    is_replaced: bool,
 }
 
 struct Link {
@@ -68,28 +72,9 @@ pub(super) fn run(
     invocation: &Invocation,
     sockets: Sockets,
 ) -> Result<End, RunError> {
-    let waker = Arc::new(Waker::new()?);
-    let signals = Signals::install(Arc::clone(&waker))?;
-    let folder = invocation.folder();
-    let mut event_loop = Loop::new(config, head, folder, waker, sockets)?;
-    report(Level::Notice, &format!("head {} is ready at {}", config.name, head.address));
-    supervisor::ready();
-    while !signals.is_stopped() {
-        event_loop.turn()?;
-        if signals.take_reload() {
-            supervisor::reloading();
-            event_loop.reload(invocation.read(), folder);
-            supervisor::ready();
-        }
-        if signals.take_upgrade() && invocation.can_be_replaced() {
-            supervisor::reloading();
-            report(Level::Notice, "upgrade: collectors connect again");
-            return Ok(End::Upgrade(event_loop.into_listeners()));
-        }
-    }
-    supervisor::stopping();
-    report(Level::Notice, "stopped");
-    Ok(End::Stopped)
+    event_loop::run(invocation, |waker| {
+        Loop::new(config, head, invocation.folder(), waker, sockets)
+    })
 }
 
 impl Loop {
@@ -132,6 +117,7 @@ impl Loop {
         poll.add(&listener, Token::Listener(0), EventFlags::IN)
             .map_err(gridhaul_linux::Error::call("watching the listener"))?;
         Ok(Self {
+            config: config.clone(),
             clock: Clock::starts_in(Duration::ZERO),
             poll,
             committer: Committer::start(writer, Arc::clone(&waker)),
@@ -142,18 +128,25 @@ impl Loop {
             links: Vec::new(),
             segment: log.segment.get(),
             log_end: end,
+            delivered: start,
             trimmed: start,
             next_check: Instant::ZERO,
             buffer: vec![0; 256 * 1024],
             questions,
             tls,
             watchdog: Watchdog::from_environment(),
+            is_replaced: false,
         })
     }
+}
 
-    /// The listening sockets.
-    fn into_listeners(self) -> Vec<Socket> {
-        std::iter::once(self.listener).chain(self.questions.into_listeners()).collect()
+impl EventLoop for Loop {
+    const RELOADED: &'static str = "TLS";
+    const STOPPED: &'static str = "stopped";
+
+    fn ready(&self) -> String {
+        let address = self.config.head.as_ref().map_or("", |head| &head.address);
+        format!("head {} is ready at {address}", self.config.name)
     }
 
     fn turn(&mut self) -> Result<(), RunError> {
@@ -178,7 +171,8 @@ impl Loop {
         if let Some(group) = self.head.poll_group() {
             self.committer.write(group);
         }
-        let delivered = self.destination.delivered()?;
+        let delivered = self.destination.progress().delivered()?;
+        self.delivered = delivered;
         self.head.handle_delivered(delivered);
         self.destination.exchange(&mut self.head);
         if delivered >= self.trimmed + self.segment {
@@ -195,13 +189,57 @@ impl Loop {
             self.transmit(index);
         }
         self.close_silent(now);
-        while let Some(question) = self.questions.next() {
-            let answer = self.status(delivered);
-            question.answer(answer);
-        }
         Ok(())
     }
 
+    fn questions(&self) -> &Questions {
+        &self.questions
+    }
+
+    fn answer(&self, _: &Question) -> Value {
+        self.status()
+    }
+
+    fn config(&self) -> &RelayConfig {
+        &self.config
+    }
+
+    fn apply(&mut self, config: RelayConfig, folder: &Path) -> Result<(), String> {
+        let head = config.head.as_ref().ok_or("there is no [head]")?;
+        let own = head.tls.as_ref().map(|it| tls::head(it, folder)).transpose();
+        let broker = tls::broker(head, folder).map_err(|error| error.to_string())?;
+        self.tls = own.map_err(|error| error.to_string())?;
+        self.destination.replace_certificates(broker);
+        self.config = config;
+        Ok(())
+    }
+
+    fn copy_reloaded(from: &RelayConfig, to: &mut RelayConfig) {
+        if let (Some(to), Some(from)) = (&mut to.head, &from.head) {
+            to.tls.clone_from(&from.tls);
+            if let (Deliver::Mqtt(to), Deliver::Mqtt(from)) = (&mut to.deliver, &from.deliver)
+                && let (Some(to), Some(from)) = (&mut to.tls, &from.tls)
+            {
+                to.clone_from(from);
+            }
+        }
+    }
+
+    fn begin_drain(&mut self) {
+        report(Level::Notice, "upgrade: collectors connect again");
+        self.is_replaced = true;
+    }
+
+    fn is_drained(&mut self) -> bool {
+        self.is_replaced
+    }
+
+    fn into_listeners(self) -> Vec<Socket> {
+        std::iter::once(self.listener).chain(self.questions.into_listeners()).collect()
+    }
+}
+
+impl Loop {
     fn accept(&mut self, now: Instant) {
         loop {
             let socket = match listener::accept(&self.listener) {
@@ -309,36 +347,16 @@ impl Loop {
         }
     }
 
-    /// Applies a configuration that was read again: TLS for later connections. With an error, the present one stays.
-    fn reload(&mut self, read: Result<RelayConfig, String>, folder: &Path) {
-        let apply = |config: RelayConfig| {
-            let head = config.head.as_ref().ok_or("there is no [head]")?;
-            head.tls
-                .as_ref()
-                .map(|it| tls::head(it, folder))
-                .transpose()
-                .map_err(|it| it.to_string())
-        };
-        match read.and_then(apply) {
-            Ok(tls) => {
-                self.tls = tls;
-                let text = "the keys of TLS were read again; others are applied by a restart";
-                report(Level::Notice, text);
-            }
-            Err(error) => {
-                report(Level::Error, &format!("{error}\nthe present configuration stays in use"));
-            }
-        }
-    }
-
-    fn status(&self, delivered: u64) -> Value {
+    fn status(&self) -> Value {
         json!({
             "role": "head",
+            "name": self.config.name,
             "collectors_connected_count": self.links.iter().flatten().count(),
             "meters_count": self.head.state().meter_count(),
             "log_end_byte": self.log_end,
-            "delivered_byte": delivered,
-            "backlog_byte": self.log_end - delivered.min(self.log_end),
+            "delivered_byte": self.delivered,
+            "delivery_error": self.destination.progress().trouble(),
+            "backlog_byte": self.log_end - self.delivered.min(self.log_end),
         })
     }
 }

@@ -289,6 +289,22 @@ fn other_machines_read_the_status_with_a_certificate() {
     let mut bytes = Vec::new();
     let _ = plain.read_to_end(&mut bytes);
     assert!(!String::from_utf8_lossy(&bytes).contains("collector"));
+    // A certificate that was renewed is read again; one that cannot be read changes nothing.
+    let renewed = Authority::new(relays.folder.path(), "second");
+    fs::write(relays.path("collector.pem"), "damaged").unwrap();
+    relays.signal(Role::Collector, Signal::HUP);
+    relays.wait_for_report(Role::Collector, "management.tls.certificate: collector.pem");
+    assert!(ask(Some("operator")).is_ok());
+    renewed.issue("collector", "collector");
+    relays.signal(Role::Collector, Signal::HUP);
+    relays.wait_for_report(Role::Collector, "was read again");
+    assert!(ask(Some("operator")).is_err(), "the client trusts the first authority only");
+    authority.issue("collector", "collector");
+    relays.signal(Role::Collector, Signal::HUP);
+    relays.wait_until("the first authority's certificate is in use", |_| {
+        ask(Some("operator")).is_ok_and(|answer| answer.contains("200 OK"))
+    });
+    assert!(!relays.log(Role::Collector).contains("have changed"), "nothing waits for a restart");
     // The upgraded program serves both addresses.
     relays.signal(Role::Collector, Signal::USR2);
     relays.wait_for_report(Role::Collector, "is ready");

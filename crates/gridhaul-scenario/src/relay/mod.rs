@@ -17,7 +17,7 @@ use crate::units::{Bytes, Duration};
 
 pub use deliver::{Deliver, MqttDelivery, MqttPayload, ServerIdentity, TcpDelivery};
 pub use split::{SplitLeg, SplitListener, SplitProxy};
-pub use tls::{HeadTls, ManagementTls, MeterTls, UpstreamTls};
+pub use tls::{BrokerTls, HeadTls, ManagementTls, MeterTls, UpstreamTls};
 
 /// Configuration of a relay: a collector (`aggregate`), a head (`head`) or a split proxy (`split`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

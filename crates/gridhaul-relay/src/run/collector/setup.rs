@@ -11,6 +11,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 use rustix::event::epoll::EventFlags;
 
 use super::super::committer::Committer;
+use super::super::event_loop::Drain;
 use super::super::log_folder::{open_log, random};
 use super::super::management::Questions;
 use super::super::poll::{Poll, Token, Waker};
@@ -88,7 +89,6 @@ impl Loop {
             sources: Sources::default(),
             handshakes: RateLimit::new(collector.handshakes_per_second),
             config: config.clone(),
-            folder: folder.to_owned(),
             source_limit: None,
             handshake_limit: collector.handshake_limit,
             when_full: collector.when_full,
@@ -102,7 +102,7 @@ impl Loop {
             reports: Reports::default(),
             watchdog: Watchdog::from_environment(),
             questions,
-            drain_until: None,
+            drain: Drain::default(),
         };
         event_loop.set_limits(collector);
         Ok(event_loop)
