@@ -7,8 +7,8 @@ use std::sync::Arc;
 use gridhaul_scenario::RelayConfig;
 use gridhaul_scenario::units::{Duration, Instant};
 use serde_json::Value;
-use socket2::Socket;
 
+use super::handover::Handover;
 use super::invocation::Invocation;
 use super::management::{Question, Questions};
 use super::poll::Waker;
@@ -49,8 +49,8 @@ pub(super) trait EventLoop: Sized {
     /// Whether the next version of the program can continue.
     fn is_drained(&mut self) -> bool;
 
-    /// The listening sockets, for the next version of the program.
-    fn into_listeners(self) -> Vec<Socket>;
+    /// The sockets for the next version of the program.
+    fn into_handover(self) -> Handover;
 
     /// Prepares the end of the process.
     fn stop(&mut self) {}
@@ -83,7 +83,7 @@ pub(super) fn run<L: EventLoop>(
         }
         if event_loop.is_drained() {
             event_loop.stop();
-            return Ok(End::Upgrade(event_loop.into_listeners()));
+            return Ok(End::Upgrade(event_loop.into_handover()));
         }
     }
     supervisor::stopping();

@@ -15,6 +15,7 @@ use socket2::Socket;
 use super::committer::Committer;
 use super::destination::Destination;
 use super::event_loop::{self, EventLoop};
+use super::handover::Handover;
 use super::invocation::Invocation;
 use super::log_folder::{open_log, random};
 use super::management::{Question, Questions};
@@ -234,8 +235,9 @@ impl EventLoop for Loop {
         self.is_replaced
     }
 
-    fn into_listeners(self) -> Vec<Socket> {
-        std::iter::once(self.listener).chain(self.questions.into_listeners()).collect()
+    fn into_handover(self) -> Handover {
+        let listeners = std::iter::once(self.listener).chain(self.questions.into_listeners());
+        Handover { listeners: listeners.collect(), ..Handover::default() }
     }
 }
 

@@ -42,6 +42,11 @@ impl Stream {
         Ok(Self { socket, tls: Some(Box::new(connection.into())) })
     }
 
+    /// The socket; with TLS, the connection cannot be continued.
+    pub(super) fn into_socket(self) -> Socket {
+        self.socket
+    }
+
     pub(super) const fn socket(&self) -> &Socket {
         &self.socket
     }

@@ -22,3 +22,4 @@ mod retention;
 mod servers;
 mod service;
 mod tls;
+mod upgrade;

@@ -16,6 +16,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use crate::certificates::Authority;
 use crate::ledger;
 use crate::relays::{Relays, Role, free_address};
+use crate::upgrade::upgrade;
 
 const METER_TLS: &str = "tls.certificate = \"collector.pem\"\ntls.key = \"collector.key\"";
 const CLIENTS: &str = "tls.client_authorities = \"authority.pem\"";
@@ -246,6 +247,27 @@ fn certificates_are_replaced_without_ending_connections() {
     meter.write_all(b"after\n").unwrap();
     assert_eq!(close(&mut meter).unwrap(), 0, "the connection has survived");
     assert!(connect(&relays, "authority.pem", None).write_all(b"old\n").is_err());
+}
+
+#[test]
+fn an_upgrade_resets_meters_with_tls_and_records_it() {
+    let (mut relays, _authority) = relays_with_tls("");
+    let path = relays.path("collector.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, format!("drain_limit = \"300 ms\"\n{text}")).unwrap();
+    relays.start(Role::Head);
+    relays.start(Role::Collector);
+    let mut meter = connect(&relays, "authority.pem", None);
+    meter.write_all(b"before\n").unwrap();
+    meter.flush().unwrap();
+    relays.wait_until("the data has arrived", |relays| {
+        relays.ask(Role::Collector, "/status").unwrap()["received_byte"] == 7
+    });
+    upgrade(&relays);
+    assert!(meter.read(&mut [0; 1]).is_err(), "RST");
+    relays.wait_until_delivered();
+    let lines = fs::read_to_string(relays.messages()).unwrap();
+    assert!(lines.contains("before") && lines.contains("\"event\":\"reset\""), "{lines}");
 }
 
 #[test]

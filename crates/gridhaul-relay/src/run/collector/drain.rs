@@ -1,9 +1,15 @@
-//! Draining before an upgrade: no connection is accepted, so that connections wait in the queues of the listeners for the next
-//! version of the program, and open ones may end.
+//! Preparation of an upgrade: no connection is accepted, so that connections wait in the queues of the listeners for the next
+//! version of the program. Those that it cannot take over may end; then no meter is read until all records are stored.
 
+use gridhaul_scenario::units::Duration;
+
+use super::super::upstream::Upstream;
 use super::super::{Level, report, supervisor};
 use super::Loop;
 use crate::aggregate::Tier;
+
+/// Time for which the relay waits until everything that was read is stored, after connections had time to end.
+const SETTLE: Duration = Duration::from_secs(1);
 
 impl Loop {
     /// Whether another version of the program can continue.
@@ -11,19 +17,22 @@ impl Loop {
         if !self.drain.has_begun() {
             return false;
         }
-        // Without a log, records are lost with this process.
-        let rest = match self.aggregate.settings().tier {
-            Tier::Local => 0,
-            Tier::Memory | Tier::Server => self.aggregate.backlog_size(),
-        };
-        let is_empty = self.aggregate.meter_count() == 0 && self.arrivals.len() == 0;
-        if is_empty && self.aggregate.bytes_at_risk() == 0 && rest == 0 {
-            return true;
+        let (now, deadline) = (self.clock.now(), self.drain.deadline());
+        let tier = self.aggregate.settings().tier;
+        let ending = self.open_sockets.saturating_sub(self.aggregate.meter_count());
+        let others = self.arrivals.len() + self.encrypted_sockets + ending;
+        // While the head is unreachable, meters must not wait for it longer than without an upgrade.
+        let can_settle = tier == Tier::Local || self.upstreams.iter().all(Upstream::is_connected);
+        self.is_frozen = now >= deadline || others == 0 && can_settle;
+        if !self.is_frozen || self.aggregate.is_settled() {
+            return self.is_frozen;
         }
-        if self.clock.now() < self.drain.deadline() {
+        if now < deadline + SETTLE {
             return false;
         }
-        if self.aggregate.settings().tier == Tier::Memory && rest > 0 {
+        let rest = self.aggregate.backlog_size();
+        if tier == Tier::Memory && rest > 0 {
+            // Without a log, records are lost with this process.
             let text = format!(
                 "no upgrade: the head has not confirmed {rest} bytes, which are in memory only; the present program continues\n  \
                  help: repeat the upgrade when the head is reachable, or increase `drain_limit`"
@@ -31,6 +40,7 @@ impl Loop {
             report(Level::Error, &text);
             supervisor::ready();
             self.drain.cancel();
+            self.is_frozen = false;
             return false;
         }
         true

@@ -2,6 +2,7 @@
 
 mod arrivals;
 mod drain;
+mod handover;
 mod meters;
 mod reload;
 mod setup;
@@ -22,6 +23,7 @@ use socket2::Socket;
 
 use super::committer::Committer;
 use super::event_loop::{self, Drain, EventLoop};
+use super::handover::Handover;
 use super::invocation::Invocation;
 use super::management::{Question, Questions};
 use super::meter_socket::MeterSocket;
@@ -73,6 +75,11 @@ struct Loop {
     watchdog: Watchdog,
     questions: Questions,
     drain: Drain,
+    /// No meter is read any more: what was read becomes durable before an upgrade.
+    is_frozen: bool,
+    /// Number of sockets of meters, and of those with TLS.
+    open_sockets: usize,
+    encrypted_sockets: usize,
 }
 
 struct MeterAddress {
@@ -197,9 +204,8 @@ impl EventLoop for Loop {
         self.check_drain()
     }
 
-    fn into_listeners(self) -> Vec<Socket> {
-        let meters = self.listeners.into_iter().map(|listener| listener.socket);
-        meters.chain(self.questions.into_listeners()).collect()
+    fn into_handover(self) -> Handover {
+        self.hand_over()
     }
 
     fn stop(&mut self) {
@@ -229,7 +235,12 @@ impl Loop {
     fn has_work(&self) -> bool {
         let mut listeners = 0..self.listeners.len();
         listeners.any(|index| self.listeners[index].is_ready && self.may_accept(index))
-            || self.ready.iter().take(READY_CHECKED).any(|id| self.aggregate.acceptable(*id) > 0)
+            || !self.is_frozen
+                && self
+                    .ready
+                    .iter()
+                    .take(READY_CHECKED)
+                    .any(|id| self.aggregate.acceptable(*id) > 0)
     }
 
     /// Passes records to the log or, without one, to the backlog.

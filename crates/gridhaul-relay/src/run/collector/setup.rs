@@ -21,6 +21,7 @@ use super::super::supervisor::Watchdog;
 use super::super::upstream::Upstream;
 use super::super::{Level, RunError, report, tls};
 use super::arrivals::{Arrivals, RateLimit};
+use super::handover::Continued;
 use super::meters::QUANTUM;
 use super::sources::Sources;
 use super::{Counters, Loop, MeterAddress, listener_key};
@@ -42,19 +43,33 @@ impl Loop {
         let poll = Poll::new()?;
         poll.add(&*waker, Token::Wake, EventFlags::IN)
             .map_err(gridhaul_linux::Error::call("watching the threads"))?;
+        let mut continued = Continued::read(sockets.take_connections());
         let (aggregate, committer) = match &config.log {
             Some(log) => {
                 let opened = open_log(log, folder)?;
                 let writer = opened.writer;
                 let storage = writer.storage().clone();
                 let (epoch, range) = (writer.epoch(), (writer.start(), writer.end()));
-                let state =
-                    recover(storage.clone(), epoch, &opened.snapshot, range, collector.shards)?;
+                let state = recover(storage.clone(), epoch, &opened.snapshot, range)?;
+                continued = continued.filter(|it| it.continuation.is_end_of(epoch, &state));
                 let log = Some((storage, range.0, range.1));
-                let aggregate = Aggregate::new(settings, epoch, &state, log);
+                let aggregate = match &continued {
+                    Some(it) => Aggregate::resume(settings, &it.continuation, log),
+                    None => {
+                        let state = state.after_restart(collector.shards);
+                        Aggregate::new(settings, epoch, &state, log)
+                    }
+                };
                 (aggregate, Some(Committer::start(writer, Arc::clone(&waker))))
             }
-            None => (Aggregate::new(settings, random(), &CollectorState::default(), None), None),
+            None => {
+                continued = continued.filter(|it| it.tier == settings.tier.name());
+                let aggregate = match &continued {
+                    Some(it) => Aggregate::resume(settings, &it.continuation, None),
+                    None => Aggregate::new(settings, random(), &CollectorState::default(), None),
+                };
+                (aggregate, None)
+            }
         };
         let mut listeners = Vec::new();
         for (name, address) in &collector.listener {
@@ -103,8 +118,14 @@ impl Loop {
             watchdog: Watchdog::from_environment(),
             questions,
             drain: Drain::default(),
+            is_frozen: false,
+            open_sockets: 0,
+            encrypted_sockets: 0,
         };
         event_loop.set_limits(collector);
+        if let Some(continued) = continued {
+            event_loop.take_over(continued);
+        }
         Ok(event_loop)
     }
 

@@ -18,9 +18,9 @@ use gridhaul_scenario::RelayConfig;
 use gridhaul_scenario::relay::SplitProxy;
 use gridhaul_scenario::units::{Duration, Instant};
 use serde_json::Value;
-use socket2::Socket;
 
 use super::event_loop::{self, Drain, EventLoop};
+use super::handover::Handover;
 use super::invocation::Invocation;
 use super::management::{Question, Questions};
 use super::poll::{Poll, Token, Waker};
@@ -151,9 +151,10 @@ impl EventLoop for Loop {
         self.drain.has_begun() && is_over
     }
 
-    fn into_listeners(self) -> Vec<Socket> {
+    fn into_handover(self) -> Handover {
         let clients = self.listeners.into_iter().filter_map(|listener| listener.socket);
-        clients.chain(self.questions.into_listeners()).collect()
+        let listeners = clients.chain(self.questions.into_listeners()).collect();
+        Handover { listeners, ..Handover::default() }
     }
 }
 
