@@ -5,7 +5,9 @@ use serde_json::Value;
 /// One page without scripts, readable on a phone.
 pub(crate) fn page(status: &Value) -> String {
     let mut rows = String::new();
-    for Row { name, value, is_error } in rows_of("", status) {
+    let (errors, others): (Vec<_>, Vec<_>) =
+        rows_of("", status).into_iter().partition(|row| row.is_error);
+    for Row { name, value, is_error } in errors.into_iter().chain(others) {
         let class = if is_error { " class=\"error\"" } else { "" };
         let (name, value) = (escaped(&name), escaped(&value));
         rows += &format!("<tr{class}><th scope=\"row\">{name}</th><td>{value}</td></tr>\n");
@@ -24,15 +26,16 @@ pub(crate) fn page(status: &Value) -> String {
     )
 }
 
-/// Long names and messages are wrapped, so that a narrow screen needs no horizontal scrolling.
+/// Long messages are wrapped, so that a narrow screen needs no horizontal scrolling.
 const STYLE: &str = "\
 :root{color-scheme:light dark}\
 body{font:1rem/1.4 system-ui,sans-serif;margin:0 auto;padding:1rem;max-width:40rem}\
 h1{font-size:1.5rem;margin:0;overflow-wrap:anywhere}p{margin:0 0 1rem;opacity:.75}\
 table{width:100%;border-collapse:collapse}th,td{padding:.3rem 0;border-bottom:1px solid #8885}\
-th{text-align:left;font-weight:normal;padding-right:1rem}\
-td{text-align:right;font-variant-numeric:tabular-nums;overflow-wrap:anywhere}\
-.error{color:#b00020}@media(prefers-color-scheme:dark){.error{color:#ff8a80}}\
+th{text-align:left;font-weight:normal;padding-right:.5rem;overflow-wrap:anywhere}.error{color:#b00020}\
+td{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}\
+.error td{white-space:normal;overflow-wrap:anywhere}\
+@media(prefers-color-scheme:dark){.error{color:#ff8a80}}\
 nav a{display:inline-block;padding:.75rem 1rem .75rem 0}";
 
 /// A line of the page.
@@ -80,8 +83,8 @@ fn grouped(number: &str) -> String {
         }
         text.push(digit);
     }
-    // Milliseconds suffice.
-    text + &fraction[..fraction.len().min(4)]
+    // Microseconds suffice.
+    text + &fraction[..fraction.len().min(7)]
 }
 
 /// Metrics in the text format of Prometheus. Their number does not depend on the number of meters.
@@ -161,13 +164,13 @@ mod tests {
     fn the_page_has_words_and_units() {
         let html = page(&json!({
             "role": "collector", "name": "<script>", "received_byte": 1_234_567, "meters_count": 19_000,
-            "oldest_record_age_s": 0.123_456, "refused_count": { "allow_list": 999 },
+            "oldest_record_age_s": 0.123_456_7, "refused_count": { "allow_list": 999 },
             "upstream_round_trip_s": null, "upstream_error": "no answer", "delivery_error": null,
         }));
         for (name, value) in [
             ("received", "1,234,567 bytes"),
             ("meters", "19,000"),
-            ("oldest record age", "0.123 s"),
+            ("oldest record age", "0.123456 s"),
             ("refused: allow list", "999"),
             ("upstream round trip", "none"),
             ("delivery error", "none"),
@@ -177,7 +180,7 @@ mod tests {
         }
         let error =
             "<tr class=\"error\"><th scope=\"row\">upstream error</th><td>no answer</td></tr>";
-        assert!(html.contains(error), "{html}");
+        assert!(html.contains(&format!("<table>\n{error}")), "errors are first: {html}");
         assert!(html.contains("<h1>&lt;script&gt;</h1>") && !html.contains("<script"), "{html}");
     }
 }

@@ -186,6 +186,8 @@ fn clients_wait_until_the_name_of_their_server_is_known() {
     let error =
         |relays: &Relays| relays.ask(Role::Collector, "/status").unwrap()["upstream_error"].clone();
     assert!(error(&relays).as_str().unwrap().contains("cannot resolve server.invalid"));
+    // Time for further attempts, which are not reported again.
+    thread::sleep(Duration::from_millis(2_500));
     fs::write(&hosts, format!("127.0.0.1 localhost\n{} server.invalid\n", address.ip())).unwrap();
     let mut accepted = server.accept().unwrap().0;
     let mut bytes = [0; 5];

@@ -271,6 +271,7 @@ fn broker_and_head_identify_each_other() {
     broker.stop();
     broker.start();
     store(&relays, 100..150);
+    wait_until_the_head_has_the_records(&relays);
     relays.wait_for_report(Role::Head, "received fatal alert");
     assert!(backlog(&relays) > 0);
     authority.issue("head", "head");

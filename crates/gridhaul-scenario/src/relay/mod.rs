@@ -250,6 +250,9 @@ pub struct HeadEnd {
     /// Bytes that each upstream connection may have in transit before they are durable.
     #[serde(default = "four_megabytes")]
     pub window: Bytes,
+    /// Time within which a collector must complete its TLS handshake and state its name.
+    #[serde(default = "ten_seconds")]
+    pub handshake_limit: Duration,
 }
 
 /// Status page and metrics.

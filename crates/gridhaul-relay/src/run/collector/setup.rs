@@ -27,6 +27,7 @@ use super::sources::Sources;
 use super::{Counters, Loop, MeterAddress, listener_key};
 use crate::aggregate::{Aggregate, CollectorState, Settings, Tier, recover};
 use crate::config::framing_of;
+use crate::log::Folder;
 
 /// Files that are not connections of meters: log, upstreams, listeners, status page.
 const RESERVED_FILES: u64 = 256;
@@ -39,38 +40,12 @@ impl Loop {
         waker: Arc<Waker>,
         mut sockets: Sockets,
     ) -> Result<Self, RunError> {
-        let settings = settings(config, collector);
         let poll = Poll::new()?;
         poll.add(&*waker, Token::Wake, EventFlags::IN)
             .map_err(gridhaul_linux::Error::call("watching the threads"))?;
-        let mut continued = Continued::read(sockets.take_connections());
-        let (aggregate, committer) = match &config.log {
-            Some(log) => {
-                let opened = open_log(log, folder)?;
-                let writer = opened.writer;
-                let storage = writer.storage().clone();
-                let (epoch, range) = (writer.epoch(), (writer.start(), writer.end()));
-                let state = recover(storage.clone(), epoch, &opened.snapshot, range)?;
-                continued = continued.filter(|it| it.continuation.is_end_of(epoch, &state));
-                let log = Some((storage, range.0, range.1));
-                let aggregate = match &continued {
-                    Some(it) => Aggregate::resume(settings, &it.continuation, log),
-                    None => {
-                        let state = state.after_restart(collector.shards);
-                        Aggregate::new(settings, epoch, &state, log)
-                    }
-                };
-                (aggregate, Some(Committer::start(writer, Arc::clone(&waker))))
-            }
-            None => {
-                continued = continued.filter(|it| it.tier == settings.tier.name());
-                let aggregate = match &continued {
-                    Some(it) => Aggregate::resume(settings, &it.continuation, None),
-                    None => Aggregate::new(settings, random(), &CollectorState::default(), None),
-                };
-                (aggregate, None)
-            }
-        };
+        let continued = Continued::read(sockets.take_connections());
+        let Records { aggregate, committer, continued } =
+            open_records((config, collector), folder, continued, &waker)?;
         let mut listeners = Vec::new();
         for (name, address) in &collector.listener {
             let socket = sockets.take(&listener_key(name)).expect("all listeners are open");
@@ -145,6 +120,47 @@ impl Loop {
         self.handshake_limit = collector.handshake_limit;
         self.when_full = collector.when_full;
     }
+}
+
+/// The state machine with the records of its log, the thread that writes the log if there is one, and the meters that
+/// continue.
+struct Records {
+    aggregate: Aggregate<Folder>,
+    committer: Option<Committer>,
+    continued: Option<Continued>,
+}
+
+fn open_records(
+    (config, collector): (&RelayConfig, &Collector),
+    folder: &Path,
+    continued: Option<Continued>,
+    waker: &Arc<Waker>,
+) -> Result<Records, RunError> {
+    let settings = settings(config, collector);
+    let Some(log) = &config.log else {
+        let continued = continued.filter(|it| it.tier == settings.tier.name());
+        let aggregate = match &continued {
+            Some(it) => Aggregate::resume(settings, &it.continuation, None),
+            None => Aggregate::new(settings, random(), &CollectorState::default(), None),
+        };
+        return Ok(Records { aggregate, committer: None, continued });
+    };
+    let opened = open_log(log, folder)?;
+    let writer = opened.writer;
+    let storage = writer.storage().clone();
+    let (epoch, range) = (writer.epoch(), (writer.start(), writer.end()));
+    let state = recover(storage.clone(), epoch, &opened.snapshot, range)?;
+    let continued = continued.filter(|it| it.continuation.is_end_of(epoch, &state));
+    let log = Some((storage, range.0, range.1));
+    let aggregate = match &continued {
+        Some(it) => Aggregate::resume(settings, &it.continuation, log),
+        None => {
+            let state = state.after_restart(collector.shards);
+            Aggregate::new(settings, epoch, &state, log)
+        }
+    };
+    let committer = Some(Committer::start(writer, Arc::clone(waker)));
+    Ok(Records { aggregate, committer, continued })
 }
 
 fn settings(config: &RelayConfig, collector: &Collector) -> Settings {

@@ -1,5 +1,7 @@
 //! The head's thread for all connections.
 
+mod links;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -20,19 +22,16 @@ use super::invocation::Invocation;
 use super::log_folder::{open_log, random};
 use super::management::{Question, Questions};
 use super::poll::{Poll, Token, Waker};
+use super::reports::Reports;
 use super::sink::LogStart;
 use super::sockets::Sockets;
-use super::stream::Stream;
 use super::supervisor::Watchdog;
-use super::{End, Level, RunError, certificate, listener, report, tls};
+use super::{End, Level, RunError, report, tls};
 use crate::head::{Head, HeadSettings, HeadState};
-use crate::protocol::{Frame, FrameReader, Refusal};
+use links::Link;
 
 /// Key of the address at which collectors connect.
 pub(super) const LISTENER: &str = "head.address";
-
-/// Time after which a connection without any byte is closed: collectors probe every 10 s.
-const SILENCE: Duration = Duration::from_secs(60);
 
 struct Loop {
     config: RelayConfig,
@@ -43,6 +42,11 @@ struct Loop {
     committer: Committer,
     destination: Destination,
     listener: Socket,
+    /// Whether connections wait to be accepted.
+    is_ready: bool,
+    /// Collectors are not accepted before this time, after files were exhausted.
+    accept_at: Instant,
+    reports: Reports,
     links: Vec<Option<Link>>,
     segment: u64,
     log_end: u64,
@@ -55,15 +59,6 @@ struct Loop {
     watchdog: Watchdog,
     /// Another version of the program continues after this turn.
     is_replaced: bool,
-}
-
-struct Link {
-    stream: Stream,
-    frames: FrameReader,
-    out: Vec<u8>,
-    heard: Instant,
-    /// Close the connection after the output was sent.
-    is_ended: bool,
 }
 
 /// Runs a head until it is stopped.
@@ -115,7 +110,7 @@ impl Loop {
         let mut machine = Head::new(settings, random(), state, end);
         machine.handle_delivered(start);
         let listener = sockets.take(LISTENER).expect("the listener is open");
-        poll.add(&listener, Token::Listener(0), EventFlags::IN)
+        poll.add(&listener, Token::Listener(0), EventFlags::IN | EventFlags::ET)
             .map_err(gridhaul_linux::Error::call("watching the listener"))?;
         Ok(Self {
             config: config.clone(),
@@ -126,6 +121,9 @@ impl Loop {
             head: machine,
             destination,
             listener,
+            is_ready: false,
+            accept_at: Instant::ZERO,
+            reports: Reports::default(),
             links: Vec::new(),
             segment: log.segment.get(),
             log_end: end,
@@ -142,7 +140,7 @@ impl Loop {
 }
 
 impl EventLoop for Loop {
-    const RELOADED: &'static str = "TLS";
+    const RELOADED: &'static str = "TLS, `handshake_limit`";
     const STOPPED: &'static str = "stopped";
 
     fn ready(&self) -> String {
@@ -153,17 +151,19 @@ impl EventLoop for Loop {
     fn turn(&mut self) -> Result<(), RunError> {
         let mut events = Vec::new();
         self.watchdog.report(&self.clock);
-        let deadline = self.next_check.min(self.watchdog.deadline());
+        let accept = if self.is_ready { self.accept_at } else { Instant::NEVER };
+        let deadline = self.next_check.min(self.watchdog.deadline()).min(accept);
         self.poll.wait(self.clock.until(deadline), &mut events)?;
         let now = self.clock.now();
         for (token, _) in events {
             match token {
-                Token::Listener(_) => self.accept(now),
+                Token::Listener(_) => self.is_ready = true,
                 Token::Collector(index) => self.handle_link(now, index),
                 Token::Wake => self.waker.clear(),
                 Token::Meter(..) | Token::Upstream(_) | Token::Arrival(..) | Token::Leg(..) => {}
             }
         }
+        self.accept(now);
         while let Some(end) = self.committer.poll()? {
             self.log_end = end;
             self.head.handle_written(end);
@@ -218,6 +218,7 @@ impl EventLoop for Loop {
     fn copy_reloaded(from: &RelayConfig, to: &mut RelayConfig) {
         if let (Some(to), Some(from)) = (&mut to.head, &from.head) {
             to.tls.clone_from(&from.tls);
+            to.handshake_limit = from.handshake_limit;
             if let (Deliver::Mqtt(to), Deliver::Mqtt(from)) = (&mut to.deliver, &from.deliver)
                 && let (Some(to), Some(from)) = (&mut to.tls, &from.tls)
             {
@@ -242,113 +243,6 @@ impl EventLoop for Loop {
 }
 
 impl Loop {
-    fn accept(&mut self, now: Instant) {
-        loop {
-            let socket = match listener::accept(&self.listener) {
-                Ok(Some((socket, _))) => socket,
-                Ok(None) => return,
-                Err(error) => {
-                    report(Level::Error, &format!("cannot accept a collector: {error}"));
-                    return;
-                }
-            };
-            let _ = socket.set_tcp_nodelay(true);
-            let free = self.links.iter().position(Option::is_none);
-            let index = free.unwrap_or_else(|| {
-                self.links.push(None);
-                self.links.len() - 1
-            });
-            let stream = match &self.tls {
-                None => Ok(Stream::plain(socket)),
-                Some(config) => Stream::server(socket, config),
-            };
-            let Ok(stream) = stream else { continue };
-            let flags = EventFlags::IN | EventFlags::OUT | EventFlags::ET;
-            if self.poll.add(&stream, Token::Collector(index as u32), flags).is_err() {
-                continue;
-            }
-            let (frames, out) = (FrameReader::default(), Vec::new());
-            self.links[index] = Some(Link { stream, frames, out, heard: now, is_ended: false });
-            self.head.handle_connected(index as u32);
-        }
-    }
-
-    fn handle_link(&mut self, now: Instant, index: u32) {
-        match self.receive(now, index) {
-            Ok(()) => {}
-            Err(message) => {
-                if !message.is_empty() {
-                    report(Level::Warning, &format!("collector: {message}"));
-                }
-                while let Some((other, bytes)) = self.head.poll_output() {
-                    if let Some(Some(link)) = self.links.get_mut(other as usize) {
-                        link.out.extend_from_slice(&bytes);
-                    }
-                    self.transmit(other);
-                }
-                self.close(index);
-                return;
-            }
-        }
-        self.transmit(index);
-    }
-
-    fn receive(&mut self, now: Instant, index: u32) -> Result<(), String> {
-        let Some(Some(link)) = self.links.get_mut(index as usize) else { return Ok(()) };
-        loop {
-            let length = match link.stream.read(&mut self.buffer) {
-                Ok(Some(0)) => return Err(String::new()),
-                Ok(Some(length)) => length,
-                Ok(None) => return Ok(()),
-                Err(error) => return Err(error.to_string()),
-            };
-            link.heard = now;
-            link.frames.push(&self.buffer[..length]);
-            while let Some(frame) = link.frames.next_frame().map_err(|error| error.to_string())? {
-                if let Frame::Hello(hello) = &frame
-                    && let Err(reason) = check_name(&link.stream, hello.collector)
-                {
-                    Frame::Refused(Refusal { reason: &reason }).write(&mut link.out);
-                    let _ = link.stream.write(&link.out);
-                    return Err(reason);
-                }
-                self.head.handle_frame(index, &frame).map_err(|error| error.to_string())?;
-            }
-        }
-    }
-
-    fn transmit(&mut self, index: u32) {
-        let Some(Some(link)) = self.links.get_mut(index as usize) else { return };
-        match link.stream.write(&link.out) {
-            Ok(written) => {
-                link.out.drain(..written);
-                if link.out.is_empty() && link.is_ended {
-                    self.close(index);
-                }
-            }
-            Err(_) => self.close(index),
-        }
-    }
-
-    fn close(&mut self, index: u32) {
-        if let Some(slot) = self.links.get_mut(index as usize) {
-            *slot = None;
-        }
-        self.head.handle_disconnected(index);
-    }
-
-    fn close_silent(&mut self, now: Instant) {
-        if now < self.next_check {
-            return;
-        }
-        self.next_check = now + SILENCE / 4;
-        for index in 0..self.links.len() {
-            if self.links[index].as_ref().is_some_and(|link| now.since(link.heard) > SILENCE) {
-                self.close(index as u32);
-            }
-        }
-    }
-
     fn status(&self) -> Value {
         json!({
             "role": "head",
@@ -361,14 +255,4 @@ impl Loop {
             "backlog_byte": self.log_end - self.delivered.min(self.log_end),
         })
     }
-}
-
-/// With TLS, a collector has the name that its certificate states.
-fn check_name(stream: &Stream, collector: &str) -> Result<(), String> {
-    let Some(certificate) = stream.certificate() else { return Ok(()) };
-    let names = certificate::names(certificate);
-    if names.iter().any(|name| name == collector) {
-        return Ok(());
-    }
-    Err(format!("collector {collector:?} has a certificate for {}", names.join(", ")))
 }
