@@ -1,9 +1,10 @@
-//! Arbitrary bytes as frames, batches, records, PROXY headers, streams of meters and a segment of a record log: parsing
-//! never panics and always ends, and what is read is within its limits.
+//! Arbitrary bytes as frames, batches, records, PROXY headers, streams of meters, answers of an MQTT broker and a segment
+//! of a record log: parsing never panics and always ends, and what is read is within its limits.
 
 #![no_main]
 
 use gridhaul_core::pep::aggregation::Framing;
+use gridhaul_relay::head::mqtt::AnswerReader;
 use gridhaul_relay::protocol::framing::{DlmsWrapper, Iec104, MessageFraming};
 use gridhaul_relay::protocol::{
     Batch, FRAME_MAX, Frame, FrameReader, ProxyHeader, batches, decompress,
@@ -22,6 +23,7 @@ fuzz_target!(|bytes: &[u8]| {
         assert_eq!(ProxyHeader::read(&written), Ok(Some((header, written.len()))));
     }
     streams(bytes);
+    answers(bytes);
     if let Ok(findings) = gridhaul_relay::log::verify_segment(bytes) {
         assert!(findings.start <= findings.end);
     }
@@ -49,6 +51,18 @@ fn frames(bytes: &[u8]) {
             assert_eq!(again.next_frame(), Ok(Some(frame)));
         }
     }
+}
+
+fn answers(bytes: &[u8]) {
+    let mut reader = AnswerReader::default();
+    let mut count = 0;
+    for piece in bytes.chunks(3) {
+        reader.push(piece);
+        while let Ok(Some(_)) = reader.next_answer() {
+            count += 1;
+        }
+    }
+    assert!(count <= bytes.len() / 2, "an answer has at least two bytes");
 }
 
 fn check(batch: &Batch<'_>) {

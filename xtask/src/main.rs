@@ -1,8 +1,10 @@
-//! Development tasks of the repository: `cargo xtask test`, `cargo xtask bench`, `cargo xtask soak`, `cargo xtask docs`.
+//! Development tasks of the repository: `cargo xtask test`, `cargo xtask bench`, `cargo xtask soak`,
+//! `cargo xtask browser`, `cargo xtask docs`.
 
 #![forbid(unsafe_code)]
 
 mod bench;
+mod browser;
 mod docs;
 mod process;
 mod soak;
@@ -27,6 +29,8 @@ enum Task {
     Bench(bench::Options),
     /// Run tests that take long: kills of the relay
     Soak(soak::Options),
+    /// Check the status page of the relay in headless Chromium
+    Browser,
     /// Regenerate the generated pages and golden files
     Docs,
 }
@@ -36,6 +40,7 @@ fn main() -> ExitCode {
         Task::Test(options) => test::run(&options),
         Task::Bench(options) => bench::run(&options),
         Task::Soak(options) => soak::run(&options),
+        Task::Browser => browser::run(),
         Task::Docs => docs::run(),
     };
     match result {

@@ -62,7 +62,7 @@ pub use congestion_control::{
 pub use error::Error;
 pub use frame_batch::{FrameBatch, ReceivedFrame, VlanTag};
 pub use htb::{Htb, HtbClass};
-pub use inherited::take_inherited_listeners;
+pub use inherited::{take_inherited_connection, take_inherited_listeners, take_inherited_memory};
 pub use ip_commands::{DeviceAttributes, IpCommands, Route, RouteMetrics};
 pub use ip_prefix::IpPrefix;
 pub use iproute::run_batch;

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use socket2::Socket;
 
-use crate::Error;
+use crate::{Error, set_transparent};
 
 /// Bytes of a connection that the peer has not acknowledged (`SIOCOUTQ`, tcp(7)); a FIN that was sent counts as one.
 ///
@@ -26,34 +26,13 @@ pub fn unacknowledged_bytes(socket: impl AsFd) -> io::Result<u64> {
 /// # Errors
 /// The process lacks the capability `CAP_NET_ADMIN`.
 pub fn bind_foreign(socket: &Socket, address: SocketAddr) -> Result<(), Error> {
-    set_transparent(socket, address)
-        .map_err(Error::call("setting IP_TRANSPARENT, which needs the capability CAP_NET_ADMIN"))?;
+    set_transparent(socket, address)?;
     socket.set_reuse_address(true).map_err(Error::call("setting SO_REUSEADDR"))?;
     let any_port = SocketAddr::new(address.ip(), 0);
     socket
         .bind(&address.into())
         .or_else(|_| socket.bind(&any_port.into()))
         .map_err(Error::call(format!("binding to {}", address.ip())))
-}
-
-#[expect(unsafe_code, reason = "socket2 has no option for IPv6")]
-fn set_transparent(socket: &Socket, address: SocketAddr) -> io::Result<()> {
-    let (level, option) = match address {
-        SocketAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_TRANSPARENT),
-        SocketAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_TRANSPARENT),
-    };
-    let on: libc::c_int = 1;
-    // SAFETY: the kernel reads an int from `on`, which outlives the call.
-    let done = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            level,
-            option,
-            (&raw const on).cast(),
-            size_of::<libc::c_int>() as libc::socklen_t,
-        )
-    };
-    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 #[cfg(test)]

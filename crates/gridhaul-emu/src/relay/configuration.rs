@@ -22,7 +22,7 @@ const HEAD_LOG: Bytes = Bytes::new(1 << 32);
 /// Longest time for which records wait for others, if the upstream connection could send.
 const BATCH_DELAY: Duration = Duration::from_millis(1);
 
-/// Not used: the connections of a run have neither TLS nor a PROXY header.
+/// Sufficient: the connections of a run have neither TLS nor a PROXY header.
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 
 /// The head beside the server of a flow: it restores the connections of the members with their addresses.
@@ -43,6 +43,7 @@ pub(super) fn head(plan: &NetworkPlan, relay: &RelayLayout, index: usize) -> Str
             }),
             collectors: Vec::new(),
             window: Bytes::new(1 << 24),
+            handshake_limit: HANDSHAKE_LIMIT,
             tls: None,
         }),
         ..relay_config("head")

@@ -32,7 +32,7 @@ pub struct Aggregate<S: Storage> {
     pub(super) segment_used: u64,
     pub(super) at_risk: u64,
     /// Counts how often the backlog fell below half of its limit.
-    share_round: u32,
+    pub(super) share_round: u32,
     is_over_half: bool,
 }
 
@@ -63,6 +63,21 @@ impl<S: Storage + Clone> Aggregate<S> {
         state: &CollectorState,
         log: Option<(S, u64, u64)>,
     ) -> Self {
+        let mut aggregate = Self::without_meters(settings, epoch, state, log);
+        if state.next_meter > 0 {
+            for shard in &mut aggregate.shards {
+                shard.push(&Record::Restart { first_meter: state.next_meter });
+            }
+        }
+        aggregate
+    }
+
+    pub(super) fn without_meters(
+        settings: Settings,
+        epoch: u64,
+        state: &CollectorState,
+        log: Option<(S, u64, u64)>,
+    ) -> Self {
         let number = |shard: u16| state.next.get(usize::from(shard)).copied().unwrap_or(0);
         let backlog = |shard| match &log {
             Some((storage, start, end)) => {
@@ -75,7 +90,7 @@ impl<S: Storage + Clone> Aggregate<S> {
         let shards = (0..count)
             .map(|shard| Shard::new(epoch, shard, number(shard), backlog(shard)))
             .collect();
-        let mut aggregate = Self {
+        Self {
             epoch,
             meters: MeterTable::default(),
             shards,
@@ -89,13 +104,7 @@ impl<S: Storage + Clone> Aggregate<S> {
             share_round: 0,
             is_over_half: false,
             settings,
-        };
-        if state.next_meter > 0 {
-            for shard in &mut aggregate.shards {
-                shard.push(&Record::Restart { first_meter: state.next_meter });
-            }
         }
-        aggregate
     }
 
     /// A meter has connected.

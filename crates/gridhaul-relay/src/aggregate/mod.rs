@@ -7,6 +7,7 @@
 
 mod backlog;
 mod durability;
+mod handover;
 mod machine;
 mod meter;
 mod recovery;
@@ -15,6 +16,7 @@ mod settings;
 mod shard;
 
 pub use durability::Group;
+pub use handover::{Continuation, MeterState};
 pub use machine::{Aggregate, Event};
 pub use meter::{MeterId, MeterStatus};
 pub use recovery::{CollectorState, recover};

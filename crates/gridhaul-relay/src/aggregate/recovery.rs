@@ -40,6 +40,18 @@ impl CollectorState {
         read().unwrap_or_default()
     }
 
+    /// The numbers with which a collector with `shards` shards continues after a restart.
+    #[must_use]
+    pub fn after_restart(mut self, shards: u16) -> Self {
+        // The end of the log may have been lost together with the numbers of its meters.
+        self.next_meter = next_multiple(self.next_meter, 1 << 24);
+        self.next.resize(self.next.len().max(usize::from(shards)), 0);
+        for next in &mut self.next {
+            *next = next_multiple(*next, RESTART_STEP);
+        }
+        self
+    }
+
     fn observe(&mut self, shard: u16, next: u64) {
         if self.next.len() <= usize::from(shard) {
             self.next.resize(usize::from(shard) + 1, 0);
@@ -49,8 +61,7 @@ impl CollectorState {
     }
 }
 
-/// Reads a log from `start` to `end`, beginning with a snapshot, and returns the numbers with which a collector with
-/// `shards` shards continues.
+/// Reads a log from `start` to `end`, beginning with a snapshot, and returns the numbers after its last records.
 ///
 /// # Errors
 /// The disk has failed.
@@ -59,7 +70,6 @@ pub fn recover<S: Storage>(
     epoch: u64,
     snapshot: &[u8],
     (start, end): (u64, u64),
-    shards: u16,
 ) -> Result<CollectorState, LogError> {
     let mut state = CollectorState::from_bytes(snapshot);
     let mut reader = LogReader::new(storage, epoch, start);
@@ -72,12 +82,6 @@ pub fn recover<S: Storage>(
                 }
             }
         }
-    }
-    // The end of the log may have been lost together with the numbers of its meters.
-    state.next_meter = next_multiple(state.next_meter, 1 << 24);
-    state.next.resize(state.next.len().max(usize::from(shards)), 0);
-    for next in &mut state.next {
-        *next = next_multiple(*next, RESTART_STEP);
     }
     Ok(state)
 }

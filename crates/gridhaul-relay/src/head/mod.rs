@@ -4,7 +4,7 @@
 //!   groups to write to the head's log.
 //! * [`Deliveries`] reads the durable part of the log in order, for a sink.
 //! * [`ServerStreams`] are the connections to a TCP server, one for each meter.
-//! * [`Publications`] are the messages for a broker until it has acknowledged them.
+//! * [`Publications`] are the messages for a broker until it has acknowledged them, [`mqtt`] are its packets.
 //! * [`JsonLines`] is a sink: a file with one line per record, each exactly once.
 
 mod delivery;
@@ -12,6 +12,7 @@ mod down;
 mod item;
 mod json_lines;
 mod machine;
+pub mod mqtt;
 mod publications;
 #[cfg(feature = "daemon")]
 mod servers;

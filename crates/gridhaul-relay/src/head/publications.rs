@@ -24,6 +24,7 @@ pub struct Publications {
     pending: VecDeque<Publication>,
     /// How many of them were published on the present connection.
     published: usize,
+    last_packet: u16,
     /// Position in the log before which every record is acknowledged.
     position: u64,
 }
@@ -44,7 +45,7 @@ impl Publications {
     #[must_use]
     pub fn new(topic: &str, content: Content, position: u64) -> Self {
         let (topic, pending) = (topic.to_owned(), VecDeque::new());
-        Self { topic, content, pending, published: 0, position }
+        Self { topic, content, pending, published: 0, last_packet: 0, position }
     }
 
     /// Adds the message of a record, if it has one.
@@ -90,23 +91,17 @@ impl Publications {
         self.published < in_flight
     }
 
-    /// Topic and payload of the next message to publish on this connection.
-    pub fn poll_publish(&mut self) -> Option<(&str, &[u8])> {
+    /// Packet identifier, topic and payload of the next message to publish on this connection.
+    pub fn poll_publish(&mut self) -> Option<(u16, &str, &[u8])> {
         while self.pending.get(self.published)?.is_acknowledged {
             self.published += 1;
         }
+        // 0 is not an identifier (section 2.3.1). Fewer than 65,535 messages are in flight, so that none is used twice.
+        self.last_packet = self.last_packet.checked_add(1).unwrap_or(1);
+        let message = &mut self.pending[self.published];
         self.published += 1;
-        let message = &self.pending[self.published - 1];
-        Some((&message.topic, &message.payload))
-    }
-
-    /// The next of the published messages was sent with this packet identifier.
-    pub fn handle_sent(&mut self, packet: u16) {
-        let published = self.pending.iter_mut().take(self.published);
-        let mut unsent = published.filter(|it| it.packet.is_none() && !it.is_acknowledged);
-        if let Some(message) = unsent.next() {
-            message.packet = Some(packet);
-        }
+        message.packet = Some(self.last_packet);
+        Some((self.last_packet, &message.topic, &message.payload))
     }
 
     /// PUBACK has arrived. Brokers acknowledge in order, but need not.
@@ -196,7 +191,7 @@ mod tests {
     /// Payloads that are published now.
     fn published(all: &mut Publications) -> Vec<String> {
         std::iter::from_fn(|| {
-            all.poll_publish().map(|(_, payload)| String::from_utf8_lossy(payload).into_owned())
+            all.poll_publish().map(|(_, _, payload)| String::from_utf8_lossy(payload).into_owned())
         })
         .collect()
     }
@@ -213,14 +208,13 @@ mod tests {
     fn the_position_follows_the_oldest_message_without_acknowledgement() {
         let mut all = publications(Content::Data, &["one", "two", "three"]);
         assert_eq!(published(&mut all), ["one", "two", "three"]);
-        [7, 8, 9].into_iter().for_each(|packet| all.handle_sent(packet));
-        all.handle_acknowledged(8);
+        all.handle_acknowledged(2);
         assert_eq!((all.position(), all.len()), (100, 3), "the first is not acknowledged");
-        all.handle_acknowledged(7);
+        all.handle_acknowledged(1);
         assert_eq!((all.position(), all.len()), (120, 1));
-        all.handle_acknowledged(7);
+        all.handle_acknowledged(1);
         assert_eq!(all.position(), 120, "an acknowledgement of nothing");
-        all.handle_acknowledged(9);
+        all.handle_acknowledged(3);
         assert_eq!((all.position(), all.is_empty()), (130, true));
         all.end_entry(140);
         assert_eq!(all.position(), 140, "an entry without messages");
@@ -230,14 +224,12 @@ mod tests {
     fn messages_without_acknowledgement_are_published_again() {
         let mut all = publications(Content::Data, &["one", "two", "three"]);
         published(&mut all);
-        [1, 2].into_iter().for_each(|packet| all.handle_sent(packet));
         all.handle_acknowledged(2);
         all.handle_disconnected();
         assert_eq!(published(&mut all), ["one", "three"]);
-        [1, 2].into_iter().for_each(|packet| all.handle_sent(packet));
-        all.handle_acknowledged(1);
+        all.handle_acknowledged(4);
         assert_eq!(all.position(), 120);
-        all.handle_acknowledged(2);
+        all.handle_acknowledged(5);
         assert_eq!(all.position(), 130);
     }
 

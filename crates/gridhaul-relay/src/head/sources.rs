@@ -205,15 +205,7 @@ impl Source {
                     state.received = offset + bytes.len() as u64;
                 }
             }
-            Record::Eof { meter, .. } => {
-                return self
-                    .meters
-                    .remove(&meter)
-                    .map(|state| (meter, state))
-                    .into_iter()
-                    .collect();
-            }
-            Record::Reset { meter, .. } => {
+            Record::Eof { meter, .. } | Record::Reset { meter, .. } => {
                 return self
                     .meters
                     .remove(&meter)

@@ -30,7 +30,9 @@ pub enum LogError {
     /// A segment was written by another version.
     #[error(
         "record log: {name} has format version {found}; this relay reads version {expected}\n  \
-         help: drain the log with the relay that wrote it (`gridhaul relay drain`), then upgrade"
+         help: start the {} relay that wrote the log, deliver its records (`gridhaul relay drain`), and stop it; then move the \
+         folder of the log aside and start this relay",
+        if found > expected { "newer" } else { "older" }
     )]
     Version {
         /// File name of the segment.

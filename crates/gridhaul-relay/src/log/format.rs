@@ -14,8 +14,25 @@
 //! region, and its CRC32C covers only its header. The CRC32C of an entry begins with the epoch, a random number: a
 //! search for the next entry after a damaged region must not find one that a meter has put into its data.
 
-/// Version of the format.
-pub(super) const VERSION: u16 = 1;
+/// A version of the format.
+#[derive(Debug, Clone, Copy)]
+pub struct FormatVersion {
+    /// Number in the headers of segments.
+    pub number: u16,
+    /// Versions of what entries and snapshots contain.
+    pub content: &'static str,
+}
+
+/// All versions, oldest first; the last one is written, and all are read. A change of anything that is stored (headers,
+/// entries, snapshots, batches, records, items) is a new version, with a line here and a log in `tests/log_versions`,
+/// which a test reads. Magic, version, lengths and checksum of a segment header stay where they are in all versions.
+pub const VERSIONS: [FormatVersion; 1] = [FormatVersion {
+    number: 1,
+    content: "batches of version 1, snapshots and items without a version",
+}];
+
+/// The version that is written.
+pub(super) const VERSION: u16 = VERSIONS[VERSIONS.len() - 1].number;
 
 /// Bytes of a segment header without its snapshot.
 pub(super) const SEGMENT_HEADER: usize = 32;
@@ -41,7 +58,7 @@ pub(super) struct SegmentHeader {
     pub snapshot: Vec<u8>,
 }
 
-/// Why a segment header cannot be read.
+/// Why a segment header cannot be read. A header with another version is intact: its checksum is correct.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BadHeader {
     Damaged,
@@ -84,10 +101,6 @@ impl SegmentHeader {
         if header.len() < SEGMENT_HEADER || !header.starts_with(SEGMENT_MAGIC) {
             return Err(BadHeader::Damaged);
         }
-        let version = u16::from_le_bytes([header[6], header[7]]);
-        if version != VERSION {
-            return Err(BadHeader::Version(version));
-        }
         let length = u32_at(header, 24) as usize;
         if length > SNAPSHOT_MAX { Err(BadHeader::Damaged) } else { Ok(length) }
     }
@@ -100,6 +113,10 @@ impl SegmentHeader {
         let crc = crc32c::crc32c_append(crc32c::crc32c(&bytes[..28]), snapshot);
         if crc != u32_at(bytes, 28) {
             return Err(BadHeader::Damaged);
+        }
+        let version = u16::from_le_bytes([bytes[6], bytes[7]]);
+        if VERSIONS.iter().all(|known| known.number != version) {
+            return Err(BadHeader::Version(version));
         }
         Ok(Self {
             position: u64_at(bytes, 8),

@@ -23,7 +23,7 @@ mod writer;
 pub use error::LogError;
 pub(crate) use error::disk_remedy;
 pub use folder::Folder;
-pub use format::{PAYLOAD_MAX, SNAPSHOT_MAX};
+pub use format::{FormatVersion, PAYLOAD_MAX, SNAPSHOT_MAX, VERSIONS};
 pub use reader::{Entry, LogReader};
 pub use recovery::{Opened, open};
 pub use scan::{Damage, Findings, verify, verify_segment};

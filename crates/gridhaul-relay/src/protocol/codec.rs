@@ -40,6 +40,11 @@ impl<'a> Decoder<'a> {
         self.bytes.is_empty()
     }
 
+    /// The bytes that were not read.
+    pub(crate) const fn rest(&self) -> &'a [u8] {
+        self.bytes
+    }
+
     pub(crate) fn take(&mut self, length: usize) -> Result<&'a [u8], DecodeError> {
         let (taken, rest) =
             self.bytes.split_at_checked(length).ok_or(DecodeError::Truncated(self.subject))?;

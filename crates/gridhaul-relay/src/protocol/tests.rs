@@ -2,9 +2,10 @@
 
 use std::net::SocketAddr;
 
-use gridhaul_core::pep::aggregation::Framing;
+use gridhaul_core::pep::aggregation::{ByteOrder, Delimiter, Framing, LengthPrefix, LengthWidth};
 use proptest::prelude::*;
 
+use super::codec::Decoder;
 use super::framing::{DlmsWrapper, Iec104, MessageFraming};
 use super::*;
 
@@ -215,4 +216,56 @@ fn lengths_above_the_limits_are_refused() {
     let mut header = b"\r\n\r\n\0\r\nQUIT\n\x21\x11".to_vec();
     header.extend_from_slice(&[0xff, 0xff]);
     assert_eq!(ProxyHeader::read(&header), Err(ProxyHeaderError::TooLong(65_535)));
+}
+
+/// Ends of messages in a stream, from an offset on.
+fn ends(framing: &mut MessageFraming, stream: &[u8], from: usize) -> Vec<usize> {
+    let (mut at, mut found) = (from, Vec::new());
+    while at < stream.len() {
+        match framing.next_message_end(&stream[at..]).unwrap() {
+            Framing::End(length) => {
+                at += length;
+                found.push(at);
+            }
+            Framing::Incomplete => break,
+        }
+    }
+    found
+}
+
+#[test]
+fn framing_continues_at_every_byte_of_a_message() {
+    let prefix = LengthPrefix::new(LengthWidth::FourBytes, ByteOrder::BigEndian, 100);
+    let delimiter = Delimiter::new(b'\n', 20.try_into().unwrap());
+    let streams: [(MessageFraming, &[u8]); 4] = [
+        (MessageFraming::LengthPrefix(prefix), b"\0\0\0\x03abc\0\0\0\0\0\0\0\x01d"),
+        (MessageFraming::Delimiter(delimiter), b"reading 42\n\nreading 43\n"),
+        (
+            MessageFraming::DlmsWrapper(DlmsWrapper::new(100)),
+            b"\0\x01\0\x10\0\x01\0\x03abc\0\x01\0\x10\0\x01\0\x01d",
+        ),
+        (MessageFraming::Iec104(Iec104::default()), b"\x68\x04abcd\x68\x05abcde"),
+    ];
+    for (new, stream) in streams {
+        let expected = ends(&mut new.clone(), stream, 0);
+        assert!(expected.len() > 1 && expected.last() == Some(&stream.len()), "{new:?}");
+        for cut in 0..stream.len() {
+            let mut first = new.clone();
+            let mut found = ends(&mut first, &stream[..cut], 0);
+            let mut bytes = Vec::new();
+            first.write_progress(&mut bytes);
+            let mut decoder = Decoder::new(&bytes, "state");
+            let mut second = new.clone().resumed(&mut decoder).unwrap();
+            assert!(decoder.is_empty());
+            found.extend(ends(&mut second, stream, cut));
+            assert_eq!(found, expected, "{new:?} at {cut}");
+        }
+        // No state that the framing cannot have.
+        for bytes in [&[][..], &[9], &[255, 255, 255, 255, 255, 1]] {
+            let mut decoder = Decoder::new(bytes, "state");
+            let resumed = new.clone().resumed(&mut decoder);
+            let is_delimiter = matches!(new, MessageFraming::Delimiter(_)) && bytes == [9];
+            assert!(resumed.is_err() || is_delimiter, "{resumed:?}");
+        }
+    }
 }

@@ -1,62 +1,57 @@
 //! The thread that delivers the records of a head to an MQTT broker.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread;
-use std::time;
 
-use gridhaul_linux::Clock;
+use gridhaul_linux::{Clock, Error, EventFlags, begin_connect};
 use gridhaul_scenario::relay::{MqttDelivery, MqttPayload};
 use gridhaul_scenario::units::{Duration, Instant};
-use rumqttc::{Client, Connection, Event, MqttOptions, NetworkOptions, Outgoing, Packet, QoS};
+use socket2::{Domain, Protocol, Socket, Type};
 
-use super::backoff::Backoff;
+use super::connector::Connector;
 use super::cursor::Cursor;
-use super::log_folder::random;
-use super::poll::Waker;
+use super::poll::{Poll, Token, Waker};
+use super::progress::Progress;
 use super::sink::LogStart;
+use super::stream::Stream;
+use super::tls::TlsClient;
 use super::{Level, RunError, report};
+use crate::head::mqtt::{
+    Answer, AnswerReader, Connect, write_disconnect, write_ping, write_publish,
+};
 use crate::head::{Content, Deliveries, Publications};
 use crate::log::Folder;
 
-/// Interval in which the delivered position is saved.
-const SAVE: Duration = Duration::from_secs(1);
+/// Bytes of output above which no further message is added.
+const OUTPUT: usize = 256 * 1024;
 
-/// Longest time for which the thread waits.
-const IDLE: time::Duration = time::Duration::from_secs(3_600);
+/// Time without any byte from the broker after which it is asked for an answer, and after which the connection has failed.
+const PROBE: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(30));
 
-/// Largest packet: a record as hexadecimal digits, and its names.
-const PACKET_MAX: usize = 1 << 20;
+/// Seconds without any byte from this relay after which the broker may close the connection: probes are more frequent.
+const KEEP_ALIVE: u16 = 60;
 
-/// Interval of packets on an idle connection, after which a broker that is lost is detected.
-const KEEP_ALIVE: time::Duration = time::Duration::from_secs(10);
-
-/// Seconds within which the broker must accept a connection.
-const CONNECT_LIMIT: u64 = 5;
+/// Time within which the broker must accept a connection, after that of TCP.
+const ACCEPT: Duration = Duration::from_secs(5);
 
 /// The delivering thread.
 #[derive(Debug)]
 pub(super) struct BrokerSink {
-    inputs: Sender<Input>,
-    delivered: Arc<AtomicU64>,
-    failure: Arc<Mutex<Option<RunError>>>,
+    orders: Sender<Order>,
+    progress: Progress,
+    worker: Arc<Waker>,
 }
 
-/// What the thread waits for. Inputs of connections state their number: an earlier connection may still report.
 #[derive(Debug)]
-enum Input {
+enum Order {
     /// Records up to this position of the log are durable.
     Limit(u64),
-    Connected(u64),
-    /// Messages were sent, and acknowledged, with these packet identifiers.
-    Sent(u64, u16),
-    Acknowledged(u64, u16),
-    Failed(u64, String),
-    /// The head has ended.
-    End,
+    /// Certificates for later connections.
+    Certificates(TlsClient),
 }
 
 impl BrokerSink {
@@ -65,60 +60,53 @@ impl BrokerSink {
         name: &str,
         config: &MqttDelivery,
         (folder, log_folder): (&Path, &Path),
+        tls: Option<TlsClient>,
         log: LogStart,
         head: Arc<Waker>,
     ) -> Result<Self, RunError> {
-        let options = options(name, config, folder)?;
-        let (inputs, received) = channel();
-        let cursor = Cursor::open(log_folder, log.epoch, (log.start, log.end));
-        let sink = Self {
-            inputs: inputs.clone(),
-            delivered: Arc::new(AtomicU64::new(cursor.position())),
-            failure: Arc::new(Mutex::new(None)),
-        };
-        let (delivered, failure) = (Arc::clone(&sink.delivered), Arc::clone(&sink.failure));
+        let login = Login::read(name, config, folder)?;
+        let (orders, received) = channel();
+        let worker = Arc::new(Waker::new()?);
+        let cursor = Cursor::open(log_folder, &log, head);
+        let progress = cursor.progress();
+        let sink = Self { orders, progress: progress.clone(), worker: Arc::clone(&worker) };
         let config = config.clone();
         thread::spawn(move || {
-            let channel = (inputs, received);
-            let waker = Arc::clone(&head);
-            let worker = Worker::new(&config, options, (log, cursor), channel, (delivered, waker));
-            if let Err(error) = worker.and_then(|mut worker| worker.run()) {
-                *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                head.wake();
-            }
+            let worker = Worker::new(&config, (login, tls), (log, cursor), (worker, received));
+            progress.end(worker.and_then(|mut worker| worker.run()));
         });
         Ok(sink)
     }
 
+    fn order(&self, order: Order) {
+        // If the thread has ended, its failure is reported.
+        let _ = self.orders.send(order);
+        self.worker.wake();
+    }
+
     /// Records up to this position of the log are durable.
     pub(super) fn deliver(&self, limit: u64) {
-        // If the thread has ended, its failure is reported.
-        let _ = self.inputs.send(Input::Limit(limit));
+        self.order(Order::Limit(limit));
     }
 
-    /// Position of the log before which the broker has acknowledged all records.
-    pub(super) fn delivered(&self) -> Result<u64, RunError> {
-        match self.failure.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            Some(error) => Err(error),
-            None => Ok(self.delivered.load(Ordering::Acquire)),
-        }
+    /// Later connections use these certificates.
+    pub(super) fn replace_certificates(&self, tls: TlsClient) {
+        self.order(Order::Certificates(tls));
     }
-}
 
-impl Drop for BrokerSink {
-    fn drop(&mut self) {
-        let _ = self.inputs.send(Input::End);
+    pub(super) const fn progress(&self) -> &Progress {
+        &self.progress
     }
 }
 
-fn options(name: &str, config: &MqttDelivery, folder: &Path) -> Result<MqttOptions, RunError> {
-    let (host, port) = config.broker.rsplit_once(':').unwrap_or((&config.broker, ""));
-    // The client resolves a text with a colon as an IPv6 address in brackets.
-    let mut options =
-        MqttOptions::new(format!("gridhaul-{name}"), host, port.parse().unwrap_or(1_883));
-    options.set_keep_alive(KEEP_ALIVE).set_inflight(config.in_flight);
-    options.set_max_packet_size(PACKET_MAX, PACKET_MAX);
-    if let Some(user) = &config.user_name {
+/// How the relay introduces itself.
+struct Login {
+    client: String,
+    user: Option<(String, Vec<u8>)>,
+}
+
+impl Login {
+    fn read(name: &str, config: &MqttDelivery, folder: &Path) -> Result<Self, RunError> {
         let password = match &config.password_file {
             None => String::new(),
             Some(file) => fs::read_to_string(folder.join(file)).map_err(|error| {
@@ -128,162 +116,128 @@ fn options(name: &str, config: &MqttDelivery, folder: &Path) -> Result<MqttOptio
                 ))
             })?,
         };
-        options.set_credentials(user, password.trim_end_matches(['\r', '\n']));
+        let password = password.trim_end_matches(['\r', '\n']).as_bytes().to_vec();
+        let user = config.user_name.clone().map(|user| (user, password));
+        Ok(Self { client: format!("gridhaul-{name}"), user })
     }
-    Ok(options)
+
+    fn write(&self, out: &mut Vec<u8>) {
+        let user = self.user.as_ref().map(|(name, password)| (&**name, &**password));
+        Connect { client: &self.client, keep_alive: KEEP_ALIVE, user }.write(out);
+    }
 }
 
 struct Worker {
-    broker: String,
-    options: MqttOptions,
+    login: Login,
+    tls: Option<TlsClient>,
     in_flight: usize,
     deliveries: Deliveries<Folder>,
     cursor: Cursor,
+    progress: Progress,
     /// End of the durable records.
     limit: u64,
     publications: Publications,
-    state: State,
-    /// Number of the connection.
-    number: u64,
-    backoff: Backoff,
+    connector: Connector,
+    link: Option<Link>,
     clock: Clock,
-    inputs: Receiver<Input>,
-    sender: Sender<Input>,
-    delivered: Arc<AtomicU64>,
-    head: Arc<Waker>,
-    next_save: Instant,
-    /// Message of the last failure, so that each is reported once.
-    reported: String,
+    poll: Poll,
+    waker: Arc<Waker>,
+    orders: Receiver<Order>,
+    buffer: Vec<u8>,
 }
 
-enum State {
-    Waiting(Instant),
-    Connecting(Client),
-    Connected(Client),
+/// A connection to the broker.
+struct Link {
+    stream: Stream,
+    answers: AnswerReader,
+    out: Vec<u8>,
+    begun: Instant,
+    heard: Instant,
+    is_accepted: bool,
+    is_probed: bool,
+}
+
+impl Link {
+    /// When the broker is asked for an answer, or the connection has failed.
+    fn deadline(&self) -> Instant {
+        match (self.is_accepted, self.is_probed) {
+            (false, _) => self.begun + ACCEPT,
+            (true, false) => self.heard + PROBE.0,
+            (true, true) => self.heard + PROBE.1,
+        }
+    }
 }
 
 impl Worker {
     fn new(
         config: &MqttDelivery,
-        options: MqttOptions,
+        (login, tls): (Login, Option<TlsClient>),
         (log, cursor): (LogStart, Cursor),
-        (sender, inputs): (Sender<Input>, Receiver<Input>),
-        (delivered, head): (Arc<AtomicU64>, Arc<Waker>),
+        (waker, orders): (Arc<Waker>, Receiver<Order>),
     ) -> Result<Self, RunError> {
-        let mut deliveries =
-            Deliveries::new(log.storage.clone(), log.epoch, &log.snapshot, log.start);
-        // Records that were delivered before restore the state of the meters.
-        while deliveries.position() < cursor.position()
-            && deliveries.next(cursor.position(), |_| {})?
-        {}
+        let poll = Poll::new()?;
+        poll.add(&*waker, Token::Wake, EventFlags::IN).map_err(Error::call("watching the head"))?;
+        let deliveries = log.deliveries_from(cursor.position())?;
         let content = match config.payload {
             MqttPayload::Json => Content::Json,
             MqttPayload::Data => Content::Data,
         };
         Ok(Self {
-            broker: config.broker.clone(),
-            options,
+            login,
+            tls,
             in_flight: config.in_flight.into(),
             publications: Publications::new(&config.topic, content, deliveries.position()),
             deliveries,
+            progress: cursor.progress(),
             cursor,
             limit: log.end,
-            state: State::Waiting(Instant::ZERO),
-            number: 0,
-            backoff: Backoff::new(Instant::ZERO),
+            connector: Connector::new(&config.broker),
+            link: None,
             clock: Clock::starts_in(Duration::ZERO),
-            inputs,
-            sender,
-            delivered,
-            head,
-            next_save: Instant::ZERO,
-            reported: String::new(),
+            poll,
+            waker,
+            orders,
+            buffer: vec![0; 16 * 1024],
         })
     }
 
     /// Delivers until the head has ended.
     fn run(&mut self) -> Result<(), RunError> {
         loop {
+            let mut events = Vec::new();
+            self.poll.wait(self.clock.until(self.deadline()), &mut events)?;
             let now = self.clock.now();
-            if matches!(self.state, State::Waiting(at) if at <= now) {
-                self.connect();
+            if events.iter().any(|(token, _)| *token == Token::Wake) {
+                self.waker.clear();
             }
+            if !self.take_orders() {
+                self.end();
+                return Ok(());
+            }
+            let received = self.advance(now).and_then(|()| self.receive(now));
+            // Acknowledgements make space for messages.
             self.read()?;
-            self.publish();
-            self.note_position(now);
-            let timeout = self.clock.until(self.deadline()).min(IDLE);
-            let first = match self.inputs.recv_timeout(timeout) {
-                Ok(input) => Some(input),
-                Err(RecvTimeoutError::Timeout) => None,
-                Err(RecvTimeoutError::Disconnected) => return Ok(()),
-            };
-            let rest: Vec<Input> = self.inputs.try_iter().collect();
-            for input in first.into_iter().chain(rest) {
-                if matches!(input, Input::End) {
-                    self.save();
-                    return Ok(());
-                }
-                self.handle(input);
+            if let Err(error) = received.and_then(|()| self.transmit()) {
+                self.fail(now, &error);
             }
+            self.cursor.note(now, self.publications.position());
         }
     }
 
     fn deadline(&self) -> Instant {
-        let is_saved = self.cursor.position() == self.publications.position();
-        let save = if is_saved { Instant::NEVER } else { self.next_save };
-        match self.state {
-            State::Waiting(at) => save.min(at),
-            _ => save,
-        }
+        let connection = self.link.as_ref().map_or(self.connector.deadline(), Link::deadline);
+        connection.min(self.cursor.deadline(self.publications.position()))
     }
 
-    /// Begins a connection, whose events a thread forwards.
-    fn connect(&mut self) {
-        self.number += 1;
-        let (client, mut connection) = Client::new(self.options.clone(), self.in_flight);
-        let mut network = NetworkOptions::new();
-        network.set_tcp_nodelay(true);
-        network.set_connection_timeout(CONNECT_LIMIT);
-        connection.eventloop.set_network_options(network);
-        let (number, sender) = (self.number, self.sender.clone());
-        thread::spawn(move || forward(number, &mut connection, &sender));
-        self.state = State::Connecting(client);
-    }
-
-    fn handle(&mut self, input: Input) {
-        match input {
-            Input::Limit(limit) => self.limit = limit,
-            Input::Connected(number) if number == self.number => {
-                let waiting = State::Waiting(Instant::NEVER);
-                self.state = match std::mem::replace(&mut self.state, waiting) {
-                    State::Connecting(client) => State::Connected(client),
-                    other => other,
-                };
-                self.backoff.handle_established(self.clock.now());
-                if !self.reported.is_empty() {
-                    self.reported.clear();
-                    report(Level::Notice, &format!("broker {}: connected again", self.broker));
-                }
+    /// False if the head has ended.
+    fn take_orders(&mut self) -> bool {
+        loop {
+            match self.orders.try_recv() {
+                Ok(Order::Limit(limit)) => self.limit = limit,
+                Ok(Order::Certificates(tls)) => self.tls = Some(tls),
+                Err(TryRecvError::Empty) => return true,
+                Err(TryRecvError::Disconnected) => return false,
             }
-            Input::Sent(number, packet) if number == self.number => {
-                self.publications.handle_sent(packet);
-            }
-            Input::Acknowledged(number, packet) if number == self.number => {
-                self.publications.handle_acknowledged(packet);
-            }
-            Input::Failed(number, error) if number == self.number => self.fail(&error),
-            _ => {}
-        }
-    }
-
-    fn fail(&mut self, error: &str) {
-        self.number += 1;
-        self.publications.handle_disconnected();
-        self.state = State::Waiting(self.backoff.handle_failure(self.clock.now(), random()));
-        if self.reported != error {
-            self.reported = error.to_owned();
-            let text = format!("broker {}: {error}; records stay in the log", self.broker);
-            report(Level::Warning, &text);
         }
     }
 
@@ -299,48 +253,120 @@ impl Worker {
         Ok(())
     }
 
-    fn publish(&mut self) {
-        let State::Connected(client) = &self.state else { return };
-        while self.publications.can_publish(self.in_flight)
-            && let Some((topic, payload)) = self.publications.poll_publish()
-        {
-            if let Err(error) = client.try_publish(topic, QoS::AtLeastOnce, false, payload) {
-                return self.fail(&error.to_string());
+    /// Connects if it is time, and checks whether the broker answers.
+    fn advance(&mut self, now: Instant) -> Result<(), String> {
+        let Some(link) = &mut self.link else {
+            let poll = &self.poll;
+            self.connector.advance(now, &self.waker, |address| begin(address, poll))?;
+            let Some(socket) = self.connector.poll_connected()? else { return Ok(()) };
+            return self.establish(now, socket).map_err(|error| error.to_string());
+        };
+        if now < link.deadline() {
+            return Ok(());
+        }
+        if link.is_probed || !link.is_accepted {
+            return Err("the broker does not answer".to_owned());
+        }
+        link.is_probed = true;
+        write_ping(&mut link.out);
+        Ok(())
+    }
+
+    fn establish(&mut self, now: Instant, socket: Socket) -> std::io::Result<()> {
+        let stream = match &self.tls {
+            None => Stream::plain(socket),
+            Some(tls) => Stream::client(socket, tls)?,
+        };
+        let mut out = Vec::new();
+        self.login.write(&mut out);
+        let (begun, heard) = (now, now);
+        let (answers, is_accepted, is_probed) = (AnswerReader::default(), false, false);
+        self.link = Some(Link { stream, answers, out, begun, heard, is_accepted, is_probed });
+        Ok(())
+    }
+
+    /// Sends messages as long as the socket accepts them.
+    fn transmit(&mut self) -> Result<(), String> {
+        let Self { link: Some(link), publications, in_flight, .. } = self else { return Ok(()) };
+        loop {
+            while link.is_accepted
+                && link.out.len() < OUTPUT
+                && publications.can_publish(*in_flight)
+                && let Some((packet, topic, payload)) = publications.poll_publish()
+            {
+                write_publish(&mut link.out, topic, packet, payload);
+            }
+            let length = link.out.len();
+            let sent = link.stream.write(&link.out).map_err(|error| error.to_string())?;
+            link.out.drain(..sent);
+            if sent < length || length == 0 {
+                return Ok(());
             }
         }
     }
 
-    fn note_position(&mut self, now: Instant) {
-        let position = self.publications.position();
-        if self.delivered.swap(position, Ordering::AcqRel) != position {
-            self.head.wake();
-        }
-        if now >= self.next_save {
-            self.next_save = now + SAVE;
-            self.save();
+    fn receive(&mut self, now: Instant) -> Result<(), String> {
+        let Some(link) = &mut self.link else { return Ok(()) };
+        loop {
+            let length = match link.stream.read(&mut self.buffer) {
+                Ok(Some(0)) => return Err("the broker has closed the connection".to_owned()),
+                Ok(Some(length)) => length,
+                Ok(None) => return Ok(()),
+                Err(error) => return Err(error.to_string()),
+            };
+            (link.heard, link.is_probed) = (now, false);
+            link.answers.push(&self.buffer[..length]);
+            while let Some(answer) =
+                link.answers.next_answer().map_err(|error| error.to_string())?
+            {
+                match answer {
+                    Answer::Connected => {
+                        link.is_accepted = true;
+                        self.progress.set_trouble(None);
+                        if self.connector.handle_established(now) {
+                            let target = self.connector.target();
+                            report(Level::Notice, &format!("broker {target}: connected again"));
+                        }
+                    }
+                    Answer::Acknowledged(packet) => self.publications.handle_acknowledged(packet),
+                    Answer::Pong => {}
+                }
+            }
         }
     }
 
-    fn save(&mut self) {
-        if let Err(error) = self.cursor.save(self.publications.position()) {
-            report(Level::Error, &format!("saving the delivered position: {error}"));
+    fn fail(&mut self, now: Instant, error: &str) {
+        self.link = None;
+        self.publications.handle_disconnected();
+        if self.connector.handle_failure(now, error) {
+            let target = self.connector.target();
+            let text = format!("broker {target}: {error}; records stay in the log");
+            report(Level::Warning, &text);
+            self.progress.set_trouble(Some(error));
+        }
+    }
+
+    /// Saves the position, and tells the broker that the connection ends.
+    fn end(&mut self) {
+        self.cursor.save(self.publications.position());
+        if let Some(link) = &mut self.link {
+            let mut bytes = Vec::new();
+            write_disconnect(&mut bytes);
+            // Without this packet, the broker waits until the kernel closes the connection.
+            let _ = link.stream.write(&bytes);
         }
     }
 }
 
-/// Forwards the events of a connection until it fails, or the delivering thread has ended.
-fn forward(number: u64, connection: &mut Connection, sender: &Sender<Input>) {
-    for event in connection.iter() {
-        let input = match event {
-            Ok(Event::Incoming(Packet::ConnAck(_))) => Input::Connected(number),
-            Ok(Event::Incoming(Packet::PubAck(ack))) => Input::Acknowledged(number, ack.pkid),
-            Ok(Event::Outgoing(Outgoing::Publish(packet))) => Input::Sent(number, packet),
-            Ok(_) => continue,
-            Err(error) => Input::Failed(number, error.to_string()),
-        };
-        let is_last = matches!(input, Input::Failed(..));
-        if sender.send(input).is_err() || is_last {
-            return;
-        }
-    }
+/// Begins to connect.
+fn begin(address: SocketAddr, poll: &Poll) -> Result<Socket, Error> {
+    let failed = || Error::call("connecting to the broker");
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))
+        .map_err(failed())?;
+    socket.set_nonblocking(true).map_err(failed())?;
+    socket.set_tcp_nodelay(true).map_err(failed())?;
+    begin_connect(&socket, address).map_err(failed())?;
+    let flags = EventFlags::IN | EventFlags::OUT | EventFlags::ET;
+    poll.add(&socket, Token::Upstream(0), flags).map_err(failed())?;
+    Ok(socket)
 }

@@ -5,31 +5,39 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use gridhaul_scenario::units::{Duration, Instant};
+
+use super::poll::Waker;
+use super::progress::Progress;
+use super::sink::LogStart;
+use super::{Level, report};
 
 /// Name of the file in the folder of the log.
 const NAME: &str = "delivered";
 
-/// The file.
+/// Interval in which the file is replaced.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// The file, and the report of its position to the thread of the connections.
 #[derive(Debug)]
 pub(super) struct Cursor {
     path: PathBuf,
     /// Identifies the log.
     epoch: u64,
     saved: u64,
+    next_save: Instant,
+    progress: Progress,
 }
 
 impl Cursor {
     /// Reads the file. Without one, or with that of another log, delivery begins with the log.
-    pub(super) fn open(folder: &Path, epoch: u64, (start, end): (u64, u64)) -> Self {
-        let path = folder.join(NAME);
-        let text = fs::read_to_string(&path).unwrap_or_default();
-        let read = || {
-            let (of, position) = text.trim_end().split_once(' ')?;
-            let position: u64 = position.parse().ok()?;
-            (u64::from_str_radix(of, 16).ok()? == epoch).then_some(position)
-        };
-        let saved = read().filter(|position| (start..=end).contains(position)).unwrap_or(start);
-        Self { path, epoch, saved }
+    pub(super) fn open(folder: &Path, log: &LogStart, head: Arc<Waker>) -> Self {
+        let (epoch, range) = (log.epoch, (log.start, log.end));
+        let saved = read(&folder.join(NAME), epoch, range);
+        let progress = Progress::new(saved, head);
+        Self { path: folder.join(NAME), epoch, saved, next_save: Instant::ZERO, progress }
     }
 
     /// The position in the file.
@@ -37,8 +45,34 @@ impl Cursor {
         self.saved
     }
 
+    /// The report of the position to the thread of the connections.
+    pub(super) fn progress(&self) -> Progress {
+        self.progress.clone()
+    }
+
+    /// Notes a position, and saves it if it is time.
+    pub(super) fn note(&mut self, now: Instant, position: u64) {
+        self.progress.set_delivered(position);
+        if now >= self.next_save {
+            self.next_save = now + INTERVAL;
+            self.save(position);
+        }
+    }
+
+    /// When [`Self::note`] must be called again with this position.
+    pub(super) fn deadline(&self, position: u64) -> Instant {
+        if position == self.saved { Instant::NEVER } else { self.next_save }
+    }
+
+    /// Saves a position. An error is reported: without the file, records are delivered again.
+    pub(super) fn save(&mut self, position: u64) {
+        if let Err(error) = self.replace(position) {
+            report(Level::Error, &format!("saving the delivered position: {error}"));
+        }
+    }
+
     /// Replaces the file, if the position has changed.
-    pub(super) fn save(&mut self, position: u64) -> io::Result<()> {
+    fn replace(&mut self, position: u64) -> io::Result<()> {
         if position == self.saved {
             return Ok(());
         }
@@ -52,23 +86,51 @@ impl Cursor {
     }
 }
 
+/// The position in a file; the start of the log if there is none within the log.
+fn read(path: &Path, epoch: u64, (start, end): (u64, u64)) -> u64 {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let position = || {
+        let (of, position) = text.trim_end().split_once(' ')?;
+        let position: u64 = position.parse().ok()?;
+        (u64::from_str_radix(of, 16).ok()? == epoch).then_some(position)
+    };
+    position().filter(|position| (start..=end).contains(position)).unwrap_or(start)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
+    fn a_position_is_saved_once_per_second_and_when_delivery_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(NAME);
+        let saved = || read(&path, 7, (100, 900));
+        let progress = Progress::new(100, Arc::new(Waker::new().unwrap()));
+        let next_save = Instant::ZERO;
+        let mut cursor = Cursor { path: path.clone(), epoch: 7, saved: 100, next_save, progress };
+        cursor.note(Instant::ZERO, 400);
+        cursor.note(Instant::ZERO, 500);
+        assert_eq!((cursor.progress().delivered().unwrap(), saved()), (500, 400));
+        let next = cursor.deadline(500);
+        assert_eq!(next, Instant::ZERO + INTERVAL);
+        cursor.note(next, 500);
+        assert_eq!((cursor.deadline(500), saved()), (Instant::NEVER, 500));
+        cursor.save(600);
+        assert_eq!((cursor.position(), saved()), (600, 600));
+    }
+
+    #[test]
     fn a_position_of_another_log_or_outside_of_it_is_ignored() {
         let folder = tempfile::tempdir().unwrap();
-        let mut cursor = Cursor::open(folder.path(), 7, (100, 900));
-        assert_eq!(cursor.position(), 100);
-        cursor.save(500).unwrap();
-        assert_eq!(Cursor::open(folder.path(), 7, (100, 900)).position(), 500);
-        assert_eq!(Cursor::open(folder.path(), 8, (100, 900)).position(), 100, "another log");
-        assert_eq!(Cursor::open(folder.path(), 7, (600, 900)).position(), 600, "trimmed");
-        assert_eq!(Cursor::open(folder.path(), 7, (0, 400)).position(), 0, "the log was damaged");
-        fs::write(folder.path().join(NAME), "0000000000000007 5").unwrap();
-        assert_eq!(Cursor::open(folder.path(), 7, (1, 900)).position(), 5);
-        fs::write(folder.path().join(NAME), "garbage").unwrap();
-        assert_eq!(Cursor::open(folder.path(), 7, (1, 900)).position(), 1);
+        let path = folder.path().join(NAME);
+        assert_eq!(read(&path, 7, (100, 900)), 100, "no file");
+        fs::write(&path, "0000000000000007 500\n").unwrap();
+        assert_eq!(read(&path, 7, (100, 900)), 500);
+        assert_eq!(read(&path, 8, (100, 900)), 100, "another log");
+        assert_eq!(read(&path, 7, (600, 900)), 600, "trimmed");
+        assert_eq!(read(&path, 7, (0, 400)), 0, "the log was damaged");
+        fs::write(&path, "garbage").unwrap();
+        assert_eq!(read(&path, 7, (1, 900)), 1);
     }
 }

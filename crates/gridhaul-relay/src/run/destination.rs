@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use gridhaul_scenario::relay::{Deliver, HeadEnd, RelayLog};
 
-use super::RunError;
 use super::broker::BrokerSink;
 use super::poll::Waker;
+use super::progress::Progress;
 use super::servers::ServerSink;
 use super::sink::{LogStart, Sink};
+use super::tls::TlsClient;
+use super::{RunError, tls};
 use crate::head::{Head, MeterKey};
 
 /// The thread that delivers records.
@@ -57,7 +59,8 @@ impl Destination {
             Deliver::Tcp(tcp) => Self::Servers(ServerSink::start(tcp, &log_folder, start, waker)?),
             Deliver::Mqtt(mqtt) => {
                 let folders = (folder, &*log_folder);
-                Self::Broker(BrokerSink::start(name, mqtt, folders, start, waker)?)
+                let tls = tls::broker(head, folder)?;
+                Self::Broker(BrokerSink::start(name, mqtt, folders, tls, start, waker)?)
             }
         })
     }
@@ -71,12 +74,19 @@ impl Destination {
         }
     }
 
-    /// Position of the log up to which the destination has confirmed the records.
-    pub(super) fn delivered(&self) -> Result<u64, RunError> {
+    /// Later connections to a broker use these certificates.
+    pub(super) fn replace_certificates(&self, tls: Option<TlsClient>) {
+        if let (Self::Broker(sink), Some(tls)) = (self, tls) {
+            sink.replace_certificates(tls);
+        }
+    }
+
+    /// Position of the log up to which the destination has confirmed the records, and why others wait.
+    pub(super) const fn progress(&self) -> &Progress {
         match self {
-            Self::File(sink) => sink.delivered(),
-            Self::Servers(sink) => sink.delivered(),
-            Self::Broker(sink) => sink.delivered(),
+            Self::File(sink) => sink.progress(),
+            Self::Servers(sink) => sink.progress(),
+            Self::Broker(sink) => sink.progress(),
         }
     }
 

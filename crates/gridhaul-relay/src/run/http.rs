@@ -3,8 +3,8 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -41,10 +41,29 @@ impl Document {
     }
 }
 
+/// Certificates of a server, which a reload replaces.
+#[derive(Debug, Clone)]
+pub(super) struct Certificates(Arc<Mutex<Arc<ServerConfig>>>);
+
+impl Certificates {
+    pub(super) fn new(config: Arc<ServerConfig>) -> Self {
+        Self(Arc::new(Mutex::new(config)))
+    }
+
+    /// Later connections use these certificates.
+    pub(super) fn replace(&self, config: Arc<ServerConfig>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = config;
+    }
+
+    fn present(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
 /// Answers requests for paths in threads, until the process ends.
 pub(super) fn serve(
     listener: TcpListener,
-    tls: Option<Arc<ServerConfig>>,
+    tls: Option<Certificates>,
     answer: impl Fn(&str) -> Document + Clone + Send + 'static,
 ) {
     let open = Arc::new(AtomicUsize::new(0));
@@ -58,7 +77,8 @@ pub(super) fn serve(
                 open.fetch_sub(1, Ordering::AcqRel);
                 continue;
             }
-            let (open, tls, answer) = (Arc::clone(&open), tls.clone(), answer.clone());
+            let (open, answer) = (Arc::clone(&open), answer.clone());
+            let tls = tls.as_ref().map(Certificates::present);
             thread::spawn(move || {
                 // The client may have closed the connection, or have no certificate.
                 let _ = respond(socket, tls, &answer);

@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use gridhaul_scenario::RelayConfig;
-use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Signal, getpid, kill_process};
-use socket2::Socket;
 
-use super::sockets::environment;
+use super::handover::Handover;
+use super::sockets::SERVICE_MANAGER;
 use super::{Level, RunError, report};
 
 /// A relay as it was started.
@@ -74,17 +73,16 @@ impl Invocation {
 
     /// Replaces this process by the program in the file system, which takes over the sockets. Its other files are closed,
     /// so that the lock of the log is free. Returns only if this fails.
-    pub(super) fn replace(&self, sockets: &[Socket]) -> RunError {
+    pub(super) fn replace(&self, handover: &Handover) -> RunError {
         let failed = |source| RunError::Upgrade { program: self.program.clone(), source };
-        for socket in sockets {
-            if let Err(error) = fcntl_setfd(socket, FdFlags::empty()) {
-                return failed(error.into());
-            }
-        }
-        let ((name, value), removed) = environment(sockets);
+        // The file must stay open until the next program has started.
+        let (_memory, variables) = match handover.prepare() {
+            Ok(prepared) => prepared,
+            Err(error) => return failed(error),
+        };
         let mut command = Command::new(&self.program);
-        command.args(std::env::args_os().skip(1)).env(name, value);
-        for name in removed {
+        command.args(std::env::args_os().skip(1)).envs(variables);
+        for name in SERVICE_MANAGER {
             command.env_remove(name);
         }
         failed(command.exec())

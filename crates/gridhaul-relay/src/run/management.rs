@@ -10,14 +10,16 @@ use std::time::Duration;
 
 use gridhaul_linux::Error;
 use gridhaul_scenario::RelayConfig;
+use gridhaul_scenario::relay::ManagementTls;
+use rustls::ServerConfig;
 use serde_json::Value;
 use socket2::Socket;
 use thiserror::Error as ThisError;
 
-use super::http::{self, Document};
+use super::http::{self, Certificates, Document};
 use super::poll::Waker;
 use super::sockets::Sockets;
-use super::{RunError, tls};
+use super::{RunError, TlsError, tls};
 use crate::status_page::{metrics, page};
 
 /// Keys of the addresses.
@@ -32,6 +34,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) struct Questions {
     questions: Receiver<Question>,
     listeners: Vec<Socket>,
+    certificates: Option<Certificates>,
 }
 
 /// A question of a client.
@@ -62,9 +65,8 @@ impl Questions {
     ) -> Result<Self, RunError> {
         let (sender, questions) = channel();
         let mut listeners = Vec::new();
-        let encrypted = config.management.as_ref().and_then(|it| it.tls.as_ref());
-        let encryption = encrypted.map(|it| tls::management(it, folder)).transpose()?;
-        for (key, tls) in [(LISTENER, None), (TLS_LISTENER, encryption)] {
+        let certificates = Self::certificates(config, folder)?.map(Certificates::new);
+        for (key, tls) in [(LISTENER, None), (TLS_LISTENER, certificates.clone())] {
             let Some(listener) = sockets.take(key) else { continue };
             let failed = || Error::call("serving the status page");
             // Requests are accepted in a thread of their own.
@@ -74,7 +76,33 @@ impl Questions {
             http::serve(copy.into(), tls, move |path| document(path, &sender, &waker));
             listeners.push(listener);
         }
-        Ok(Self { questions, listeners })
+        Ok(Self { questions, listeners, certificates })
+    }
+
+    /// Reads the certificates of a configuration, if it has `management.tls`.
+    pub(super) fn certificates(
+        config: &RelayConfig,
+        folder: &Path,
+    ) -> Result<Option<Arc<ServerConfig>>, TlsError> {
+        let tls = config.management.as_ref().and_then(|it| it.tls.as_ref());
+        tls.map(|it| tls::management(it, folder)).transpose()
+    }
+
+    /// Later connections use these certificates.
+    pub(super) fn replace_certificates(&self, new: Option<Arc<ServerConfig>>) {
+        if let (Some(present), Some(new)) = (&self.certificates, new) {
+            present.replace(new);
+        }
+    }
+
+    /// Replaces the values of keys that a reload applies by those of another configuration.
+    pub(super) fn copy_reloaded(from: &RelayConfig, to: &mut RelayConfig) {
+        let tls = |it: &RelayConfig| it.management.clone().and_then(|it| it.tls);
+        if let (Some(from), Some(to)) =
+            (tls(from), to.management.as_mut().and_then(|it| it.tls.as_mut()))
+        {
+            *to = ManagementTls { address: to.address.clone(), ..from };
+        }
     }
 
     pub(super) fn next(&self) -> Option<Question> {

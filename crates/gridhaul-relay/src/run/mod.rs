@@ -8,8 +8,11 @@ mod broker;
 mod certificate;
 mod collector;
 mod committer;
+mod connector;
 mod cursor;
 mod destination;
+mod event_loop;
+mod handover;
 mod head;
 mod http;
 mod invocation;
@@ -18,6 +21,7 @@ mod log_folder;
 mod management;
 mod meter_socket;
 mod poll;
+mod progress;
 mod reports;
 mod resolver;
 mod servers;
@@ -34,10 +38,10 @@ use std::path::{Path, PathBuf};
 
 use gridhaul_scenario::RelayConfig;
 use gridhaul_scenario::relay::{Deliver, ServerIdentity};
-use socket2::Socket;
 use thiserror::Error;
 
 use crate::log::{Folder, LogError};
+use handover::Handover;
 use sockets::Sockets;
 
 pub use invocation::Invocation;
@@ -98,8 +102,8 @@ pub enum RunError {
 enum End {
     /// By SIGTERM or SIGINT.
     Stopped,
-    /// Another version of the program continues, with these listening sockets.
-    Upgrade(Vec<Socket>),
+    /// Another version of the program continues.
+    Upgrade(Handover),
 }
 
 /// Runs a relay until it is stopped by SIGTERM or SIGINT. After SIGHUP, the relay reads its configuration again; after
@@ -124,7 +128,7 @@ pub fn run(config: &RelayConfig, invocation: &Invocation) -> Result<(), RunError
     }?;
     match end {
         End::Stopped => Ok(()),
-        End::Upgrade(sockets) => Err(invocation.replace(&sockets)),
+        End::Upgrade(handover) => Err(invocation.replace(&handover)),
     }
 }
 

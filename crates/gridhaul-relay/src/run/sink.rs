@@ -1,9 +1,8 @@
 //! The thread that delivers the records of a head to a file.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time;
 
@@ -11,6 +10,7 @@ use gridhaul_linux::Clock;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::poll::Waker;
+use super::progress::Progress;
 use super::{Level, RunError, report};
 use crate::head::{Deliveries, JsonLines, SinkError};
 use crate::log::Folder;
@@ -28,8 +28,7 @@ const WRITE_SIZE: usize = 256 * 1024;
 #[derive(Debug)]
 pub(super) struct Sink {
     limits: Sender<u64>,
-    delivered: Arc<AtomicU64>,
-    failure: Arc<Mutex<Option<RunError>>>,
+    progress: Progress,
 }
 
 /// Where the head's log begins.
@@ -42,24 +41,27 @@ pub(super) struct LogStart {
     pub end: u64,
 }
 
+impl LogStart {
+    /// Deliveries from a position on. Records before it restore the state of the meters.
+    pub(super) fn deliveries_from(&self, position: u64) -> Result<Deliveries<Folder>, RunError> {
+        let mut deliveries =
+            Deliveries::new(self.storage.clone(), self.epoch, &self.snapshot, self.start);
+        while deliveries.position() < position && deliveries.next(position, |_| {})? {}
+        Ok(deliveries)
+    }
+}
+
 impl Sink {
     /// Continues after the last line of the file.
     pub(super) fn start(path: &Path, log: LogStart, waker: Arc<Waker>) -> Result<Self, RunError> {
         let lines = JsonLines::open(path)?;
         let (limits, orders) = channel();
-        let sink = Self {
-            limits,
-            delivered: Arc::new(AtomicU64::new(log.start)),
-            failure: Arc::new(Mutex::new(None)),
-        };
-        let (delivered, failure) = (Arc::clone(&sink.delivered), Arc::clone(&sink.failure));
+        let progress = Progress::new(log.start, waker);
+        let sink = Self { limits, progress: progress.clone() };
         thread::spawn(move || {
             let clock = Clock::starts_in(Duration::ZERO);
-            let mut worker = Worker { log, lines, delivered, waker, clock };
-            if let Err(error) = worker.run(&orders) {
-                *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                worker.waker.wake();
-            }
+            let mut worker = Worker { log, lines, progress: progress.clone(), clock };
+            progress.end(worker.run(&orders));
         });
         Ok(sink)
     }
@@ -70,20 +72,15 @@ impl Sink {
         let _ = self.limits.send(limit);
     }
 
-    /// Position of the log up to which records are durable in the file.
-    pub(super) fn delivered(&self) -> Result<u64, RunError> {
-        match self.failure.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            Some(error) => Err(error),
-            None => Ok(self.delivered.load(Ordering::Acquire)),
-        }
+    pub(super) const fn progress(&self) -> &Progress {
+        &self.progress
     }
 }
 
 struct Worker {
     log: LogStart,
     lines: JsonLines,
-    delivered: Arc<AtomicU64>,
-    waker: Arc<Waker>,
+    progress: Progress,
     clock: Clock,
 }
 
@@ -104,8 +101,7 @@ impl Worker {
             if sync_at.is_some_and(|at| at <= self.clock.now()) {
                 self.lines.sync()?;
                 sync_at = None;
-                self.delivered.store(deliveries.position(), Ordering::Release);
-                self.waker.wake();
+                self.progress.set_delivered(deliveries.position());
             }
             let timeout = self.clock.until(sync_at.unwrap_or(Instant::NEVER));
             match orders.recv_timeout(timeout.min(IDLE)) {
@@ -156,11 +152,15 @@ impl Worker {
             self.report_once(&mut is_reported, &error);
             pause();
         }
+        if is_reported {
+            self.progress.set_trouble(None);
+        }
     }
 
     fn report_once(&self, is_reported: &mut bool, error: &SinkError) {
         if !*is_reported {
             report(Level::Error, &format!("delivery is repeated every second: {error}"));
+            self.progress.set_trouble(Some(&error.to_string()));
             *is_reported = true;
         }
     }

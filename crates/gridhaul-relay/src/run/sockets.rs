@@ -3,15 +3,16 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::RawFd;
 
 use gridhaul_linux::{Error, take_inherited_listeners};
 use socket2::Socket;
 
+use super::handover::{LISTENERS, Takeover};
 use super::{Level, RunError, listener, report};
 
-/// Variable of the environment with the files that a replaced program has left open, separated by commas.
-const REPLACED: &str = "GRIDHAUL_RELAY_LISTENERS";
+/// Variables of the environment by which a service manager passes sockets.
+pub(super) const SERVICE_MANAGER: [&str; 2] = ["LISTEN_FDS", "LISTEN_PID"];
 
 /// Number of the first file of a service manager (sd_listen_fds(3)).
 const ACTIVATED: RawFd = 3;
@@ -21,6 +22,8 @@ const ACTIVATED: RawFd = 3;
 pub(super) struct Sockets {
     open: BTreeMap<String, Socket>,
     inherited: Vec<Socket>,
+    /// Connections of meters, which a collector takes over.
+    connections: Takeover,
 }
 
 impl Sockets {
@@ -28,7 +31,11 @@ impl Sockets {
     pub(super) fn inherited() -> Result<Self, RunError> {
         let files = take_inherited_listeners(&inherited_numbers())
             .map_err(Error::call("taking over the sockets of LISTEN_FDS"))?;
-        Ok(Self { open: BTreeMap::new(), inherited: files.into_iter().map(Socket::from).collect() })
+        Ok(Self {
+            open: BTreeMap::new(),
+            inherited: files.into_iter().map(Socket::from).collect(),
+            connections: Takeover::from_environment(),
+        })
     }
 
     /// Opens the address of a key.
@@ -71,6 +78,11 @@ impl Sockets {
         }
     }
 
+    /// Connections of the previous version of the program.
+    pub(super) fn take_connections(&mut self) -> Takeover {
+        std::mem::take(&mut self.connections)
+    }
+
     /// The socket of a key, if it was opened.
     pub(super) fn take(&mut self, key: &str) -> Option<Socket> {
         self.open.remove(key)
@@ -80,17 +92,12 @@ impl Sockets {
 /// Numbers of the sockets that were passed to this process.
 fn inherited_numbers() -> Vec<RawFd> {
     let variable = |name: &str| std::env::var(name).ok();
-    if let Some(list) = variable(REPLACED) {
+    if let Some(list) = variable(LISTENERS) {
         return list.split(',').filter_map(|number| number.parse().ok()).collect();
     }
     let number = |name: &str| variable(name)?.parse::<RawFd>().ok();
-    let is_addressed = number("LISTEN_PID") == i32::try_from(std::process::id()).ok();
-    let count = number("LISTEN_FDS").filter(|_| is_addressed).unwrap_or(0);
+    let [count, process] = SERVICE_MANAGER.map(number);
+    let is_addressed = process == i32::try_from(std::process::id()).ok();
+    let count = count.filter(|_| is_addressed).unwrap_or(0);
     (ACTIVATED..ACTIVATED.saturating_add(count)).collect()
-}
-
-/// Variables of the environment by which a program that replaces this one finds the sockets, and variables to remove.
-pub(super) fn environment(sockets: &[Socket]) -> ((&'static str, String), [&'static str; 2]) {
-    let numbers: Vec<_> = sockets.iter().map(|it| it.as_raw_fd().to_string()).collect();
-    ((REPLACED, numbers.join(",")), ["LISTEN_FDS", "LISTEN_PID"])
 }

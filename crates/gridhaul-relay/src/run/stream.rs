@@ -5,11 +5,12 @@ use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, Connection, ServerConfig, ServerConnection};
+use rustls::pki_types::CertificateDer;
+use rustls::{ClientConnection, Connection, ServerConfig, ServerConnection};
 use socket2::{SockRef, Socket};
 
 use super::meter_socket;
+use super::tls::TlsClient;
 
 /// Bytes that wait for the socket inside TLS before more output is refused.
 const OUTPUT: usize = 64 * 1024;
@@ -34,14 +35,16 @@ impl Stream {
     }
 
     /// The client's end.
-    pub(super) fn client(
-        socket: Socket,
-        config: &Arc<ClientConfig>,
-        name: ServerName<'static>,
-    ) -> io::Result<Self> {
-        let mut connection = ClientConnection::new(Arc::clone(config), name).map_err(invalid)?;
+    pub(super) fn client(socket: Socket, tls: &TlsClient) -> io::Result<Self> {
+        let (config, name) = (Arc::clone(&tls.config), tls.name.clone());
+        let mut connection = ClientConnection::new(config, name).map_err(invalid)?;
         connection.set_buffer_limit(Some(OUTPUT));
         Ok(Self { socket, tls: Some(Box::new(connection.into())) })
+    }
+
+    /// The socket; with TLS, the connection cannot be continued.
+    pub(super) fn into_socket(self) -> Socket {
+        self.socket
     }
 
     pub(super) const fn socket(&self) -> &Socket {

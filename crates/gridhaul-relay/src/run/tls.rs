@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use gridhaul_scenario::relay::{Collector, HeadTls, ManagementTls, MeterTls};
+use gridhaul_scenario::relay::{Collector, Deliver, HeadEnd, HeadTls, ManagementTls, MeterTls};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
@@ -20,9 +20,9 @@ pub struct TlsError {
     remedy: &'static str,
 }
 
-/// How a collector connects to its head with TLS.
+/// How this relay connects to a server with TLS.
 #[derive(Debug, Clone)]
-pub(super) struct UpstreamTlsConfig {
+pub(super) struct TlsClient {
     pub config: Arc<ClientConfig>,
     pub name: ServerName<'static>,
 }
@@ -67,23 +67,22 @@ pub(super) fn management(
 pub(super) fn upstream(
     collector: &Collector,
     folder: &Path,
-) -> Result<Option<UpstreamTlsConfig>, TlsError> {
+) -> Result<Option<TlsClient>, TlsError> {
     let Some(tls) = &collector.tls else { return Ok(None) };
     let files = Files { key: "aggregate.tls", folder };
-    let host = collector.upstream.rsplit_once(':').map_or("", |(host, _)| host);
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    let name = tls.server_name.as_deref().unwrap_or(host);
-    let name = ServerName::try_from(name.to_owned()).map_err(|error| {
-        files.error("server_name", name, error, "write the name in the certificate of the head")
-    })?;
-    let (chain, key) = files.own(&tls.certificate, &tls.key)?;
-    let config = ClientConfig::builder_with_provider(provider())
-        .with_protocol_versions(&[&rustls::version::TLS13])
-        .map_err(|error| files.error("key", &tls.key, error, INVALID))?
-        .with_root_certificates(files.authorities("authorities", &tls.authorities)?)
-        .with_client_auth_cert(chain, key)
-        .map_err(|error| files.error("key", &tls.key, error, MISMATCH))?;
-    Ok(Some(UpstreamTlsConfig { config: Arc::new(config), name }))
+    let own = Some((&*tls.certificate, &*tls.key));
+    let server = (&*collector.upstream, tls.server_name.as_deref());
+    files.client(server, &tls.authorities, own).map(Some)
+}
+
+/// TLS of a head with an MQTT broker, if the configuration has it.
+pub(super) fn broker(head: &HeadEnd, folder: &Path) -> Result<Option<TlsClient>, TlsError> {
+    let Deliver::Mqtt(mqtt) = &head.deliver else { return Ok(None) };
+    let Some(tls) = &mqtt.tls else { return Ok(None) };
+    let files = Files { key: "head.deliver.mqtt.tls", folder };
+    let own = tls.certificate.as_deref().zip(tls.key.as_deref());
+    let server = (&*mqtt.broker, tls.server_name.as_deref());
+    files.client(server, &tls.authorities, own).map(Some)
 }
 
 const UNREADABLE: &str =
@@ -144,6 +143,40 @@ impl Files<'_> {
             store.add(certificate).map_err(|error| self.error(key, file, error, INVALID))?;
         }
         Ok(store)
+    }
+
+    /// TLS with the server at an address, whose certificate has the host of the address or another name. `own` are the
+    /// certificate and key of this relay.
+    fn client(
+        &self,
+        (address, name): (&str, Option<&str>),
+        authorities: &str,
+        own: Option<(&str, &str)>,
+    ) -> Result<TlsClient, TlsError> {
+        let host = address.rsplit_once(':').map_or("", |(host, _)| host);
+        let name = name.unwrap_or(host.trim_start_matches('[').trim_end_matches(']'));
+        let name = ServerName::try_from(name.to_owned()).map_err(|error| {
+            self.error(
+                "server_name",
+                name,
+                error,
+                "write the name in the certificate of the server",
+            )
+        })?;
+        let builder = ClientConfig::builder_with_provider(provider())
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .map_err(|error| self.error("authorities", authorities, error, INVALID))?
+            .with_root_certificates(self.authorities("authorities", authorities)?);
+        let config = match own {
+            None => builder.with_no_client_auth(),
+            Some((certificate, key)) => {
+                let (chain, private) = self.own(certificate, key)?;
+                builder
+                    .with_client_auth_cert(chain, private)
+                    .map_err(|error| self.error("key", key, error, MISMATCH))?
+            }
+        };
+        Ok(TlsClient { config: Arc::new(config), name })
     }
 
     fn server(

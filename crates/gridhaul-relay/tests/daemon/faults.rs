@@ -2,15 +2,16 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr};
+use std::net::{Shutdown, SocketAddr, TcpListener};
 use std::process::Command;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use crate::cases::connect;
 use crate::ledger;
 use crate::meters::connect_with_ethernet_mss;
 use crate::mounts::{clock_ahead, mounts};
-use crate::relays::{Relays, Role};
+use crate::relays::{Relays, Role, free_address};
 
 /// Lines of 1,000 bytes, which begin with their number.
 fn line(number: u64) -> String {
@@ -158,4 +159,43 @@ fn one_meter_that_sends_much_cannot_fill_the_memory() {
     // The head is unreachable, and the meter above still wants to send.
     let quiet: Vec<_> = (0..20).map(|_| send(relays.meters, 2)).collect();
     quiet.into_iter().for_each(|meter| meter.join().unwrap());
+}
+
+#[test]
+fn clients_wait_until_the_name_of_their_server_is_known() {
+    let mut relays = Relays::new("local", "");
+    let hosts = relays.path("hosts");
+    fs::write(&hosts, "127.0.0.1 localhost\n").unwrap();
+    let Some(_holder) = mounts(&mut relays, "mount --bind hosts /etc/hosts") else { return };
+    let server = TcpListener::bind(free_address()).unwrap();
+    let address = server.local_addr().unwrap();
+    let path = relays.path("collector.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    let management = text.lines().find(|line| line.starts_with("management")).unwrap();
+    let split = format!(
+        "name = \"split\"\n{management}\n[split.listener.meters]\naddress = \"{}\"\n\
+         upstream = \"server.invalid:{}\"\n",
+        relays.meters,
+        address.port()
+    );
+    fs::write(&path, split).unwrap();
+    relays.start(Role::Collector);
+    relays.wait_for_report(Role::Collector, "cannot resolve server.invalid");
+    let mut client = connect(&relays);
+    client.write_all(b"waits").unwrap();
+    let error =
+        |relays: &Relays| relays.ask(Role::Collector, "/status").unwrap()["upstream_error"].clone();
+    assert!(error(&relays).as_str().unwrap().contains("cannot resolve server.invalid"));
+    // Time for further attempts, which are not reported again.
+    thread::sleep(Duration::from_millis(2_500));
+    fs::write(&hosts, format!("127.0.0.1 localhost\n{} server.invalid\n", address.ip())).unwrap();
+    let mut accepted = server.accept().unwrap().0;
+    let mut bytes = [0; 5];
+    accepted.read_exact(&mut bytes).unwrap();
+    assert_eq!(&bytes, b"waits");
+    relays.wait_for_report(Role::Collector, "server.invalid:");
+    relays.wait_for_report(Role::Collector, "is resolved again");
+    assert!(error(&relays).is_null());
+    let log = relays.log(Role::Collector);
+    assert_eq!(log.matches("cannot resolve").count(), 1, "reported once: {log}");
 }

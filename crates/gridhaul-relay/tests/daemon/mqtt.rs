@@ -13,6 +13,7 @@ use rumqttc::{Client, Event, MqttOptions, Packet, QoS};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::cases::connect;
+use crate::certificates::Authority;
 use crate::relays::{Relays, Role, free_address};
 
 /// Debian installs the broker in a folder that is not in the `PATH` of users.
@@ -46,6 +47,23 @@ impl Broker {
         );
         fs::write(folder.path().join("broker.conf"), text).unwrap();
         Some(Self { program, address, folder, process: None })
+    }
+
+    /// The broker has another address with TLS, for clients with a certificate. `relays` has the files.
+    fn add_tls(&self, relays: &Relays) -> SocketAddr {
+        let (address, path) = (free_address(), self.folder.path().join("broker.conf"));
+        let file = |name: &str| relays.path(name).display().to_string();
+        let text = format!(
+            "{}listener {} {}\ncafile {}\ncertfile {}\nkeyfile {}\nrequire_certificate true\n",
+            fs::read_to_string(&path).unwrap(),
+            address.port(),
+            address.ip(),
+            file("authority.pem"),
+            file("broker.pem"),
+            file("broker.key")
+        );
+        fs::write(path, text).unwrap();
+        address
     }
 
     fn start(&mut self) {
@@ -213,4 +231,53 @@ fn records_wait_for_a_broker_that_is_stopped() {
     relays.wait_until_delivered();
     relays.wait_until("the subscriber has everything", |_| numbers(&received).len() == 210);
     assert_eq!(numbers(&received), (0..210).collect::<Vec<_>>(), "in order");
+}
+
+#[test]
+fn broker_and_head_identify_each_other() {
+    let Some(mut broker) = Broker::new() else { return };
+    // The configuration of the head is written when the address with TLS is known.
+    let mut relays = relays(broker.address, "deliver.mqtt.payload = \"data\"");
+    let authority = Authority::new(relays.folder.path(), "authority");
+    authority.issue("broker", "broker");
+    authority.issue("head", "head");
+    let encrypted = broker.add_tls(&relays);
+    let path = relays.path("head.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    let text = text.replace(&broker.address.to_string(), &encrypted.to_string());
+    let tls = "deliver.mqtt.tls.authorities = \"authority.pem\"\n\
+               deliver.mqtt.tls.certificate = \"head.pem\"\ndeliver.mqtt.tls.key = \"head.key\"\n\
+               deliver.mqtt.tls.server_name = \"relay.test\"\n";
+    fs::write(&path, text + tls).unwrap();
+    broker.start();
+    let received = subscribe(broker.address);
+    relays.start(Role::Head);
+    relays.start(Role::Collector);
+    store(&relays, 0..100);
+    relays.wait_until_delivered();
+
+    // Neither accepts a certificate of another authority. Nothing is lost meanwhile.
+    let other = Authority::new(relays.folder.path(), "other");
+    other.issue("broker", "broker");
+    broker.stop();
+    broker.start();
+    relays.wait_for_report(Role::Head, "invalid peer certificate");
+    let status = relays.ask(Role::Head, "/status").unwrap();
+    assert!(status["delivery_error"].as_str().unwrap().contains("certificate"), "{status}");
+    authority.issue("broker", "broker");
+    other.issue("head", "head");
+    relays.signal(Role::Head, Signal::HUP);
+    relays.wait_for_report(Role::Head, "was read again");
+    broker.stop();
+    broker.start();
+    store(&relays, 100..150);
+    wait_until_the_head_has_the_records(&relays);
+    relays.wait_for_report(Role::Head, "received fatal alert");
+    assert!(backlog(&relays) > 0);
+    authority.issue("head", "head");
+    relays.signal(Role::Head, Signal::HUP);
+    relays.wait_until_delivered();
+    assert!(relays.ask(Role::Head, "/status").unwrap()["delivery_error"].is_null());
+    relays.wait_until("the subscriber has everything", |_| numbers(&received).len() == 150);
+    assert_eq!(numbers(&received), (0..150).collect::<Vec<_>>(), "in order");
 }

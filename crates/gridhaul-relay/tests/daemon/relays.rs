@@ -167,15 +167,20 @@ impl Relays {
         }
     }
 
+    /// The management address of a relay.
+    pub(crate) const fn management(&self, role: Role) -> SocketAddr {
+        self.management[role as usize]
+    }
+
     /// A document of a relay's management address.
     pub(crate) fn ask(&self, role: Role, path: &str) -> Option<Value> {
-        let text = query(&self.management[role as usize].to_string(), path).ok()?;
+        let text = query(&self.management(role).to_string(), path).ok()?;
         serde_json::from_str(&text).ok()
     }
 
     /// The metrics of a relay.
     pub(crate) fn metrics(&self, role: Role) -> String {
-        query(&self.management[role as usize].to_string(), "/metrics").unwrap()
+        query(&self.management(role).to_string(), "/metrics").unwrap()
     }
 
     /// Waits until a condition holds.

@@ -50,8 +50,12 @@ fn a_log_of_another_version_is_refused_and_not_changed() {
     let path = segments(&relays, "collector-log").remove(0);
     let original = fs::read(&path).unwrap();
     let mut newer = original.clone();
-    // The version is after the magic of six bytes.
+    // The version is after the magic of six bytes; the checksum covers the first 28 bytes and the snapshot, whose length is
+    // before it.
     newer[6] += 1;
+    let snapshot = u32::from_le_bytes(newer[24..28].try_into().unwrap()) as usize;
+    let crc = crc32c::crc32c_append(crc32c::crc32c(&newer[..28]), &newer[32..32 + snapshot]);
+    newer[28..32].copy_from_slice(&crc.to_le_bytes());
     fs::write(&path, &newer).unwrap();
     for arguments in [
         &["run", "collector.toml"][..],
@@ -62,7 +66,7 @@ fn a_log_of_another_version_is_refused_and_not_changed() {
         let error = String::from_utf8_lossy(&done.stderr);
         assert_eq!(done.status.code(), Some(1), "{arguments:?}: {error}");
         assert!(error.contains("has format version 2; this relay reads version 1"), "{error}");
-        assert!(error.contains("gridhaul relay drain"), "{error}");
+        assert!(error.contains("start the newer relay that wrote the log"), "{error}");
         assert_eq!(fs::read(&path).unwrap(), newer, "{arguments:?}: the log is not changed");
     }
     fs::write(&path, original).unwrap();

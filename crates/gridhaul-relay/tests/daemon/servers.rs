@@ -10,6 +10,7 @@ use std::time::Duration;
 use gridhaul_relay::protocol::ProxyHeader;
 
 use crate::relays::{Relays, Role, free_address};
+use crate::upgrade::upgrade;
 
 /// What a server has received on one connection.
 #[derive(Debug, Clone, Default)]
@@ -111,6 +112,8 @@ fn requests_and_replies_pass_both_relays() {
             socket.write_all(b"hello\n").unwrap();
             socket.read_exact(&mut reply).unwrap();
             assert_eq!(&reply, b"HELLO\n", "{tier}");
+            // Requests and replies of a connection continue with the next program.
+            upgrade(&relays);
         }
         // Without progress, the relays wake only to probe each other, every 10 s.
         socket.set_read_timeout(Some(Duration::from_secs(8))).unwrap();

@@ -16,6 +16,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use crate::certificates::Authority;
 use crate::ledger;
 use crate::relays::{Relays, Role, free_address};
+use crate::upgrade::upgrade;
 
 const METER_TLS: &str = "tls.certificate = \"collector.pem\"\ntls.key = \"collector.key\"";
 const CLIENTS: &str = "tls.client_authorities = \"authority.pem\"";
@@ -249,6 +250,27 @@ fn certificates_are_replaced_without_ending_connections() {
 }
 
 #[test]
+fn an_upgrade_resets_meters_with_tls_and_records_it() {
+    let (mut relays, _authority) = relays_with_tls("");
+    let path = relays.path("collector.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, format!("drain_limit = \"300 ms\"\n{text}")).unwrap();
+    relays.start(Role::Head);
+    relays.start(Role::Collector);
+    let mut meter = connect(&relays, "authority.pem", None);
+    meter.write_all(b"before\n").unwrap();
+    meter.flush().unwrap();
+    relays.wait_until("the data has arrived", |relays| {
+        relays.ask(Role::Collector, "/status").unwrap()["received_byte"] == 7
+    });
+    upgrade(&relays);
+    assert!(meter.read(&mut [0; 1]).is_err(), "RST");
+    relays.wait_until_delivered();
+    let lines = fs::read_to_string(relays.messages()).unwrap();
+    assert!(lines.contains("before") && lines.contains("\"event\":\"reset\""), "{lines}");
+}
+
+#[test]
 fn a_missing_file_is_an_error_with_key_and_remedy() {
     let (relays, _authority) = relays_with_tls("");
     fs::remove_file(relays.path("collector.key")).unwrap();
@@ -289,6 +311,22 @@ fn other_machines_read_the_status_with_a_certificate() {
     let mut bytes = Vec::new();
     let _ = plain.read_to_end(&mut bytes);
     assert!(!String::from_utf8_lossy(&bytes).contains("collector"));
+    // A certificate that was renewed is read again; one that cannot be read changes nothing.
+    let renewed = Authority::new(relays.folder.path(), "second");
+    fs::write(relays.path("collector.pem"), "damaged").unwrap();
+    relays.signal(Role::Collector, Signal::HUP);
+    relays.wait_for_report(Role::Collector, "management.tls.certificate: collector.pem");
+    assert!(ask(Some("operator")).is_ok());
+    renewed.issue("collector", "collector");
+    relays.signal(Role::Collector, Signal::HUP);
+    relays.wait_for_report(Role::Collector, "was read again");
+    assert!(ask(Some("operator")).is_err(), "the client trusts the first authority only");
+    authority.issue("collector", "collector");
+    relays.signal(Role::Collector, Signal::HUP);
+    relays.wait_until("the first authority's certificate is in use", |_| {
+        ask(Some("operator")).is_ok_and(|answer| answer.contains("200 OK"))
+    });
+    assert!(!relays.log(Role::Collector).contains("have changed"), "nothing waits for a restart");
     // The upgraded program serves both addresses.
     relays.signal(Role::Collector, Signal::USR2);
     relays.wait_for_report(Role::Collector, "is ready");

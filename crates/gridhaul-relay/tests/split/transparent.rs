@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -13,11 +13,8 @@ use gridhaul_relay::run::query;
 use crate::proxies::wait_until;
 use crate::relay;
 
-const SERVER: &str = "10.2.0.2:4059";
-const CLIENT: &str = "10.1.0.2";
-
 /// Packets of connections that the relay has, and new ones to the port, are delivered to this machine.
-const RULES: &str = "table ip relay {
+const RULES: &str = "table TABLE relay {
     chain divert {
         type filter hook prerouting priority mangle;
         meta l4proto tcp socket transparent 1 meta mark set 1 accept
@@ -29,9 +26,41 @@ const RULES: &str = "table ip relay {
 const CONFIG: &str = "name = \"transparent\"
 management.address = \"127.0.0.1:9180\"
 [split.listener.meters]
-address = \"0.0.0.0:4059\"
+address = \"ANY:4059\"
 transparent = true
 ";
+
+/// A version of IP.
+struct Family {
+    /// Option of the program `ip`.
+    option: &'static str,
+    /// Family of tables of `nft`.
+    table: &'static str,
+    any: &'static str,
+    /// Address of a host in a network, and options of addresses.
+    address: fn(u8, u8) -> IpAddr,
+    prefix: &'static str,
+    forwarding: &'static str,
+}
+
+const IPV4: Family = Family {
+    option: "-4",
+    table: "ip",
+    any: "0.0.0.0",
+    address: |net, host| IpAddr::V4(Ipv4Addr::new(10, net, 0, host)),
+    prefix: "24",
+    forwarding: "/proc/sys/net/ipv4/ip_forward",
+};
+
+/// Without duplicate address detection, which delays the first packet (RFC 4862, section 5.4).
+const IPV6: Family = Family {
+    option: "-6",
+    table: "ip6",
+    any: "[::]",
+    address: |net, host| IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, net.into(), 0, 0, 0, host.into())),
+    prefix: "64 nodad",
+    forwarding: "/proc/sys/net/ipv6/conf/all/forwarding",
+};
 
 /// Runs a command in a namespace.
 fn run(namespace: &Namespace, words: &str) {
@@ -65,8 +94,9 @@ struct Network {
     server: Namespace,
 }
 
-fn network() -> Network {
+fn network(family: &Family) -> Network {
     let [client, router, server] = [(); 3].map(|()| Namespace::new().unwrap());
+    let Family { option, address, prefix, .. } = family;
     for (end, device, net) in [(&client, "c0", 1), (&server, "s0", 2)] {
         run(
             &router,
@@ -75,16 +105,17 @@ fn network() -> Network {
                 end.path().display()
             ),
         );
-        run(&router, &format!("ip addr add 10.{net}.0.1/24 dev r{net}"));
+        let (own, other) = (address(net, 1), address(net, 2));
+        run(&router, &format!("ip {option} addr add {own}/{prefix} dev r{net}"));
         run(&router, &format!("ip link set r{net} up"));
-        run(end, &format!("ip addr add 10.{net}.0.2/24 dev {device}"));
+        run(end, &format!("ip {option} addr add {other}/{prefix} dev {device}"));
         run(end, &format!("ip link set {device} up"));
-        run(end, &format!("ip route add default via 10.{net}.0.1"));
+        run(end, &format!("ip {option} route add default via {own}"));
     }
     run(&router, "ip link set lo up");
-    run(&router, "ip rule add fwmark 1 lookup 100");
-    run(&router, "ip route add local default dev lo table 100");
-    router.enter(|| fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap()).unwrap();
+    run(&router, &format!("ip {option} rule add fwmark 1 lookup 100"));
+    run(&router, &format!("ip {option} route add local default dev lo table 100"));
+    router.enter(|| fs::write(family.forwarding, "1").unwrap()).unwrap();
     Network { client, router, server }
 }
 
@@ -100,16 +131,26 @@ impl Drop for Running {
 
 #[test]
 fn both_addresses_are_kept() {
+    both_addresses_are_kept_with(&IPV4);
+}
+
+#[test]
+fn both_addresses_are_kept_with_ipv6() {
+    both_addresses_are_kept_with(&IPV6);
+}
+
+fn both_addresses_are_kept_with(family: &Family) {
     if !is_possible() {
         return;
     }
-    let network = network();
+    let network = network(family);
+    let server_address = SocketAddr::new((family.address)(2, 2), 4059);
     let folder = tempfile::tempdir().unwrap();
     let (rules, config) = (folder.path().join("rules"), folder.path().join("relay.toml"));
-    fs::write(&rules, RULES).unwrap();
-    fs::write(&config, CONFIG).unwrap();
+    fs::write(&rules, RULES.replace("TABLE", family.table)).unwrap();
+    fs::write(&config, CONFIG.replace("ANY", family.any)).unwrap();
     run(&network.router, &format!("nft -f {}", rules.display()));
-    let server = network.server.enter(|| TcpListener::bind(SERVER).unwrap()).unwrap();
+    let server = network.server.enter(|| TcpListener::bind(server_address).unwrap()).unwrap();
     let start = || {
         let mut command = Command::new(relay());
         command.arg("run").arg(&config).stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
@@ -118,12 +159,11 @@ fn both_addresses_are_kept() {
     let ask = |path: &str| network.router.enter(|| query("127.0.0.1:9180", path)).unwrap();
     wait_until("the relay runs", || ask("/status").is_ok());
 
-    let server_address: SocketAddr = SERVER.parse().unwrap();
     let connect = || TcpStream::connect_timeout(&server_address, Duration::from_secs(10)).unwrap();
     let mut client = network.client.enter(connect).unwrap();
     let (mut accepted, seen) = server.accept().unwrap();
     assert_eq!(seen, client.local_addr().unwrap(), "the server sees the client");
-    assert_eq!(seen.ip().to_string(), CLIENT);
+    assert_eq!(seen.ip(), (family.address)(1, 2));
     assert_eq!(client.peer_addr().unwrap(), server_address, "the client sees the server");
     let bytes = vec![b'x'; 300_000];
     let sent = bytes.clone();
@@ -144,7 +184,7 @@ fn both_addresses_are_kept() {
     assert!(status.contains("\"to_servers_byte\":300000"), "through the relay: {status}");
 
     // A client of the relay itself would be connected to the relay again, without end.
-    let own: SocketAddr = "10.1.0.1:4059".parse().unwrap();
+    let own = SocketAddr::new((family.address)(1, 1), 4059);
     let mut lost = network.client.enter(|| TcpStream::connect(own).unwrap()).unwrap();
     assert!(lost.read(&mut [0]).is_err());
     let status: serde_json::Value = serde_json::from_str(&ask("/status").unwrap()).unwrap();

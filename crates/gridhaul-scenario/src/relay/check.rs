@@ -243,6 +243,10 @@ fn check_head(head: &HeadEnd, config: &RelayConfig, found: &mut Vec<Diagnostic>)
         let message = format!("{} is less than {}", head.window, Bytes::new(2 * FRAME));
         found.push(Diagnostic::new("head.window", message, ""));
     }
+    if head.handshake_limit.is_zero() {
+        let remedy = "a usual value is \"10 s\"";
+        found.push(Diagnostic::new("head.handshake_limit", "the limit has no length", remedy));
+    }
     found.extend(super::deliver::check(&head.deliver, config.insecure));
 }
 

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::check::{has_port, is_local};
+use super::tls::BrokerTls;
 use crate::scenario::Diagnostic;
 
 /// Destination of records.
@@ -49,9 +50,12 @@ pub enum ServerIdentity {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MqttDelivery {
-    /// Address of the broker, such as `"127.0.0.1:1883"`. The connection has no TLS: another machine needs `insecure = true` and a
+    /// Address of the broker, such as `"127.0.0.1:1883"`. A broker on another machine needs `tls`, or `insecure = true` and a
     /// protected path.
     pub broker: String,
+    /// TLS with the broker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<BrokerTls>,
     /// Topic of the messages. `{collector}`, `{listener}`, `{meter}`, `{certificate}` and `{peer}` are replaced by the names of
     /// collector and listener, the number of the meter's connection with the epoch of the collector, the name in the meter's
     /// certificate, and its IP address. A value that is not known is replaced by `unknown`.
@@ -125,17 +129,26 @@ pub(super) fn check(deliver: &Deliver, insecure: bool) -> Vec<Diagnostic> {
         Deliver::Mqtt(mqtt) => {
             if !has_port(&mqtt.broker) {
                 at("mqtt.broker", port(&mqtt.broker), "write for example \"127.0.0.1:1883\"");
-            } else if !insecure && !is_local(&mqtt.broker) {
+            } else if mqtt.tls.is_none() && !insecure && !is_local(&mqtt.broker) {
                 at(
                     "mqtt.broker",
                     "the connection to the broker leaves this machine, and has no TLS".to_owned(),
-                    "use a broker on this machine; or protect the path, for example by IPsec, and set insecure = true",
+                    "add head.deliver.mqtt.tls; or use a broker on this machine; or protect the path, for example by IPsec, and set insecure = true",
                 );
             }
             if let Some(error) = topic_error(&mqtt.topic) {
                 let remedy = "write for example \"meters/{collector}/{meter}\"; the fields are {collector}, {listener}, \
                               {meter}, {certificate} and {peer}";
                 at("mqtt.topic", error, remedy);
+            }
+            let own = mqtt.tls.as_ref().map(|tls| (tls.certificate.is_some(), tls.key.is_some()));
+            if own.is_some_and(|(certificate, key)| certificate != key) {
+                let remedy = "write both keys, or none of them";
+                at(
+                    "mqtt.tls.certificate",
+                    "certificate and key belong together".to_owned(),
+                    remedy,
+                );
             }
             if mqtt.in_flight == 0 {
                 let remedy = "a usual value is 100";

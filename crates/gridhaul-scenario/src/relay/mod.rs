@@ -17,7 +17,7 @@ use crate::units::{Bytes, Duration};
 
 pub use deliver::{Deliver, MqttDelivery, MqttPayload, ServerIdentity, TcpDelivery};
 pub use split::{SplitLeg, SplitListener, SplitProxy};
-pub use tls::{HeadTls, ManagementTls, MeterTls, UpstreamTls};
+pub use tls::{BrokerTls, HeadTls, ManagementTls, MeterTls, UpstreamTls};
 
 /// Configuration of a relay: a collector (`aggregate`), a head (`head`) or a split proxy (`split`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -250,6 +250,9 @@ pub struct HeadEnd {
     /// Bytes that each upstream connection may have in transit before they are durable.
     #[serde(default = "four_megabytes")]
     pub window: Bytes,
+    /// Time within which a collector must complete its TLS handshake and state its name.
+    #[serde(default = "ten_seconds")]
+    pub handshake_limit: Duration,
 }
 
 /// Status page and metrics.

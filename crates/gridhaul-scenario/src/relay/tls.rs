@@ -61,3 +61,20 @@ pub struct HeadTls {
     /// name in its certificate.
     pub authorities: String,
 }
+
+/// TLS 1.3 of a head with an MQTT broker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BrokerTls {
+    /// Certificates of the authorities that sign the certificate of the broker.
+    pub authorities: String,
+    /// Certificate of this head, followed by intermediate certificates. Absent: the head sends no certificate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<String>,
+    /// Private key of the certificate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// DNS name or IP address in the certificate of the broker. Absent: the host of `broker`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_name: Option<String>,
+}

@@ -33,6 +33,6 @@ pub use by_byte::{
 pub use by_segment::{Departed, SegmentAggregator};
 pub use framer::{
     ByteOrder, Delimiter, FixedSize, Framer, Framing, FramingError, LengthPrefix, LengthWidth,
-    WholeStream,
+    PrefixProgress, WholeStream,
 };
 pub use window_share::window_share;

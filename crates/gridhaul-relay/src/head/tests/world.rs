@@ -79,7 +79,8 @@ fn start_collector(
     assert_eq!(opened.findings.damage, []);
     let writer = opened.writer;
     let (epoch, range) = (writer.epoch(), (writer.start(), writer.end()));
-    let state = recover(disk.clone(), epoch, &opened.snapshot, range, SHARDS).unwrap();
+    let state =
+        recover(disk.clone(), epoch, &opened.snapshot, range).unwrap().after_restart(SHARDS);
     let log = Some((disk.clone(), range.0, range.1));
     (Aggregate::new(settings(tier), epoch, &state, log), Some(writer))
 }

@@ -61,18 +61,6 @@ fn a_full_disk_is_not_the_end() {
 }
 
 #[test]
-fn another_format_version_is_refused_with_a_remedy() {
-    let disk = ModelDisk::default();
-    let mut writer = open(disk.clone(), 1, b"").unwrap().writer;
-    writer.append(b"one").unwrap();
-    writer.commit().unwrap();
-    let name = disk.files()[0].0.clone();
-    disk.corrupt(&name, |bytes| bytes[6] = 9);
-    let error = open(disk, 1, b"").unwrap_err().to_string();
-    assert!(error.contains("format version 9") && error.contains("relay drain"), "{error}");
-}
-
-#[test]
 fn an_entry_in_the_payload_of_a_damaged_entry_is_not_read() {
     // A meter that has the format, but not the epoch, sends an entry as data.
     let disk = ModelDisk::default();

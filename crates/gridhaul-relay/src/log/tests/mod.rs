@@ -3,3 +3,4 @@
 mod cases;
 pub(crate) mod disk;
 mod power;
+mod versions;

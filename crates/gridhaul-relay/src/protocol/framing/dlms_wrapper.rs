@@ -3,7 +3,8 @@
 
 use gridhaul_core::pep::aggregation::{Framing, FramingError};
 
-use super::{MalformedStream, PartialHeader, body};
+use super::super::codec::{DecodeError, Decoder};
+use super::{MalformedStream, PartialHeader, body, read_header_progress, write_header_progress};
 
 /// Finds the ends of wrapper protocol data units.
 #[derive(Debug, Clone, Copy)]
@@ -19,6 +20,15 @@ impl DlmsWrapper {
     #[must_use]
     pub fn new(maximum: u16) -> Self {
         Self { header: PartialHeader::default(), missing: None, maximum }
+    }
+
+    pub(super) fn write_progress(&self, bytes: &mut Vec<u8>) {
+        write_header_progress(&self.header, self.missing, bytes);
+    }
+
+    pub(super) fn resumed(self, decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let (header, missing) = read_header_progress(decoder, self.maximum.into())?;
+        Ok(Self { header, missing, ..self })
     }
 
     pub(super) fn next_message_end(&mut self, bytes: &[u8]) -> Result<Framing, MalformedStream> {

@@ -3,9 +3,13 @@
 
 use gridhaul_core::pep::aggregation::Framing;
 
-use super::{MalformedStream, PartialHeader, body};
+use super::super::codec::{DecodeError, Decoder};
+use super::{MalformedStream, PartialHeader, body, read_header_progress, write_header_progress};
 
 const START: u8 = 0x68;
+
+/// Largest value of the length field.
+const LENGTH_MAX: u8 = 253;
 
 /// Finds the ends of APDUs.
 #[derive(Debug, Clone, Copy, Default)]
@@ -16,6 +20,15 @@ pub struct Iec104 {
 }
 
 impl Iec104 {
+    pub(super) fn write_progress(&self, bytes: &mut Vec<u8>) {
+        write_header_progress(&self.header, self.missing.map(u32::from), bytes);
+    }
+
+    pub(super) fn resumed(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let (header, missing) = read_header_progress(decoder, LENGTH_MAX.into())?;
+        Ok(Self { header, missing: missing.map(|it| it as u8) })
+    }
+
     pub(super) fn next_message_end(&mut self, bytes: &[u8]) -> Result<Framing, MalformedStream> {
         let mut read = 0;
         let mut missing = match self.missing {
@@ -27,7 +40,7 @@ impl Iec104 {
                 if start != START {
                     return Err(MalformedStream::Iec104Start { found: start });
                 }
-                if !(4..=253).contains(&length) {
+                if !(4..=LENGTH_MAX).contains(&length) {
                     return Err(MalformedStream::Iec104Length { found: length });
                 }
                 u32::from(length)

@@ -7,9 +7,11 @@ mod dlms_wrapper;
 mod iec104;
 
 use gridhaul_core::pep::aggregation::{
-    Delimiter, Framer, Framing, FramingError, LengthPrefix, WholeStream,
+    Delimiter, Framer, Framing, FramingError, LengthPrefix, PrefixProgress, WholeStream,
 };
 use thiserror::Error;
+
+use super::codec::{DecodeError, Decoder, put_varint};
 
 pub use dlms_wrapper::DlmsWrapper;
 pub use iec104::Iec104;
@@ -74,6 +76,55 @@ impl MessageFraming {
     }
 }
 
+impl MessageFraming {
+    /// Appends the state within the current message.
+    pub(crate) fn write_progress(&self, bytes: &mut Vec<u8>) {
+        match self {
+            Self::Stream | Self::IdleGap => {}
+            Self::LengthPrefix(framer) => match framer.progress() {
+                PrefixProgress::Prefix { value, arrived } => {
+                    bytes.push(arrived);
+                    put_varint(bytes, value.into());
+                }
+                PrefixProgress::Body { missing } => {
+                    bytes.push(BODY);
+                    put_varint(bytes, missing.into());
+                }
+            },
+            Self::Delimiter(framer) => put_varint(bytes, framer.arrived().into()),
+            Self::DlmsWrapper(framer) => framer.write_progress(bytes),
+            Self::Iec104(framer) => framer.write_progress(bytes),
+        }
+    }
+
+    /// Continues within the message whose state [`Self::write_progress`] has written.
+    pub(crate) fn resumed(self, decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let impossible = || DecodeError::Undefined("state of a message");
+        let number = |decoder: &mut Decoder<'_>| {
+            u32::try_from(decoder.varint()?).map_err(|_| DecodeError::TooLong("message"))
+        };
+        Ok(match self {
+            Self::Stream => Self::Stream,
+            Self::IdleGap => Self::IdleGap,
+            Self::LengthPrefix(framer) => {
+                let progress = match decoder.u8()? {
+                    BODY => PrefixProgress::Body { missing: number(decoder)? },
+                    arrived => PrefixProgress::Prefix { value: number(decoder)?, arrived },
+                };
+                Self::LengthPrefix(framer.resumed(progress).ok_or_else(impossible)?)
+            }
+            Self::Delimiter(framer) => {
+                Self::Delimiter(framer.resumed(number(decoder)?).ok_or_else(impossible)?)
+            }
+            Self::DlmsWrapper(framer) => Self::DlmsWrapper(framer.resumed(decoder)?),
+            Self::Iec104(_) => Self::Iec104(Iec104::resumed(decoder)?),
+        })
+    }
+}
+
+/// Marks the state of a message whose header is complete, in place of the number of its bytes.
+const BODY: u8 = u8::MAX;
+
 /// A header of `N` bytes that arrives in pieces.
 #[derive(Debug, Clone, Copy, Default)]
 struct PartialHeader<const N: usize> {
@@ -94,6 +145,45 @@ impl<const N: usize> PartialHeader<N> {
         }
         self.arrived = 0;
         (taken, Some(self.bytes[..N].try_into().expect("N bytes")))
+    }
+}
+
+/// Appends the state of a message with a header: the bytes of the header, or the number of bytes that are missing.
+fn write_header_progress<const N: usize>(
+    header: &PartialHeader<N>,
+    missing: Option<u32>,
+    bytes: &mut Vec<u8>,
+) {
+    match missing {
+        Some(missing) => {
+            bytes.push(BODY);
+            put_varint(bytes, missing.into());
+        }
+        None => {
+            bytes.push(header.arrived);
+            bytes.extend_from_slice(&header.bytes[..usize::from(header.arrived)]);
+        }
+    }
+}
+
+/// Reads what [`write_header_progress`] has written. At most `maximum` bytes of a message can be missing.
+fn read_header_progress<const N: usize>(
+    decoder: &mut Decoder<'_>,
+    maximum: u32,
+) -> Result<(PartialHeader<N>, Option<u32>), DecodeError> {
+    let mut header = PartialHeader::default();
+    match decoder.u8()? {
+        BODY => match u32::try_from(decoder.varint()?) {
+            Ok(missing) if missing <= maximum => Ok((header, Some(missing))),
+            _ => Err(DecodeError::TooLong("message")),
+        },
+        arrived if usize::from(arrived) < N => {
+            let bytes = decoder.take(arrived.into())?;
+            header.bytes[..bytes.len()].copy_from_slice(bytes);
+            header.arrived = arrived;
+            Ok((header, None))
+        }
+        _ => Err(DecodeError::Undefined("state of a message")),
     }
 }
 

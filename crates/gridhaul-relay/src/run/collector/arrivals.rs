@@ -137,7 +137,7 @@ impl Loop {
         let listener = &self.listeners[index];
         let is_encrypted = listener.tls.is_some();
         let arrives = is_encrypted || listener.config.proxy_protocol;
-        self.drain_until.is_none()
+        !self.drain.has_begun()
             && self.aggregate.meter_count() + self.arrivals.len() < self.meters_max
             && (!arrives || self.arrivals.len() < ARRIVALS_MAX)
             && (!is_encrypted || self.handshakes.is_available())

@@ -1,56 +1,48 @@
-//! Draining before an upgrade: no connection is accepted, so that connections wait in the queues of the listeners for the next
-//! version of the program, and open ones may end.
+//! Preparation of an upgrade: no connection is accepted, so that connections wait in the queues of the listeners for the next
+//! version of the program. Those that it cannot take over may end; then no meter is read until all records are stored.
 
-use socket2::Socket;
+use gridhaul_scenario::units::Duration;
 
+use super::super::upstream::Upstream;
 use super::super::{Level, report, supervisor};
 use super::Loop;
 use crate::aggregate::Tier;
 
-impl Loop {
-    /// Begins to drain.
-    pub(super) fn begin_drain(&mut self) {
-        if self.drain_until.is_none() {
-            let limit = self.config.drain_limit;
-            report(
-                Level::Notice,
-                &format!("upgrade: open connections may end within {limit}, new ones wait"),
-            );
-            self.drain_until = Some(self.clock.now() + limit);
-        }
-    }
+/// Time for which the relay waits until everything that was read is stored, after connections had time to end.
+const SETTLE: Duration = Duration::from_secs(1);
 
+impl Loop {
     /// Whether another version of the program can continue.
-    pub(super) fn is_drained(&mut self) -> bool {
-        let Some(until) = self.drain_until else { return false };
-        // Without a log, records are lost with this process.
-        let rest = match self.aggregate.settings().tier {
-            Tier::Local => 0,
-            Tier::Memory | Tier::Server => self.aggregate.backlog_size(),
-        };
-        let is_empty = self.aggregate.meter_count() == 0 && self.arrivals.len() == 0;
-        if is_empty && self.aggregate.bytes_at_risk() == 0 && rest == 0 {
-            return true;
-        }
-        if self.clock.now() < until {
+    pub(super) fn check_drain(&mut self) -> bool {
+        if !self.drain.has_begun() {
             return false;
         }
-        if self.aggregate.settings().tier == Tier::Memory && rest > 0 {
+        let (now, deadline) = (self.clock.now(), self.drain.deadline());
+        let tier = self.aggregate.settings().tier;
+        let ending = self.open_sockets.saturating_sub(self.aggregate.meter_count());
+        let others = self.arrivals.len() + self.encrypted_sockets + ending;
+        // While the head is unreachable, meters must not wait for it longer than without an upgrade.
+        let can_settle = tier == Tier::Local || self.upstreams.iter().all(Upstream::is_connected);
+        self.is_frozen = now >= deadline || others == 0 && can_settle;
+        if !self.is_frozen || self.aggregate.is_settled() {
+            return self.is_frozen;
+        }
+        if now < deadline + SETTLE {
+            return false;
+        }
+        let rest = self.aggregate.backlog_size();
+        if tier == Tier::Memory && rest > 0 {
+            // Without a log, records are lost with this process.
             let text = format!(
                 "no upgrade: the head has not confirmed {rest} bytes, which are in memory only; the present program continues\n  \
                  help: repeat the upgrade when the head is reachable, or increase `drain_limit`"
             );
             report(Level::Error, &text);
             supervisor::ready();
-            self.drain_until = None;
+            self.drain.cancel();
+            self.is_frozen = false;
             return false;
         }
         true
-    }
-
-    /// The listening sockets.
-    pub(super) fn into_listeners(self) -> Vec<Socket> {
-        let meters = self.listeners.into_iter().map(|listener| listener.socket);
-        meters.chain(self.questions.into_listeners()).collect()
     }
 }

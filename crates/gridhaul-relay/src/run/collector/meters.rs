@@ -8,7 +8,6 @@ use super::super::poll::Token;
 use super::super::{Level, listener};
 use super::Loop;
 use super::arrivals::Admitted;
-use super::sources::NO_SOURCE;
 use crate::aggregate::{Event, MeterId};
 use crate::protocol::{Identity, ResetCause};
 
@@ -63,17 +62,23 @@ impl Loop {
             return;
         }
         self.counters.accepted += 1;
-        let row = id.index as usize;
+        // Data may be decrypted already: the socket does not show it.
+        let is_ready = stream.is_encrypted();
+        self.insert(MeterSocket { id, stream, source, listener, is_ready, output: None });
+    }
+
+    /// Adds a socket, whose row is that of its meter.
+    pub(super) fn insert(&mut self, socket: MeterSocket) {
+        let row = socket.id.index as usize;
         if self.sockets.len() <= row {
             self.sockets.resize_with(row + 1, || None);
         }
-        // Data may be decrypted already: the socket does not show it.
-        let is_ready = stream.is_encrypted();
-        if is_ready {
-            self.ready.push_back(id);
+        if socket.is_ready {
+            self.ready.push_back(socket.id);
         }
-        self.sockets[row] =
-            Some(MeterSocket { id, stream, source, listener, is_ready, output: None });
+        self.open_sockets += 1;
+        self.encrypted_sockets += usize::from(socket.stream.is_encrypted());
+        self.sockets[row] = Some(socket);
     }
 
     pub(super) fn handle_meter(&mut self, index: u32, number: u32, flags: EventFlags) {
@@ -96,6 +101,9 @@ impl Loop {
 
     /// Reads from each ready meter at most once, as long as records are accepted.
     pub(super) fn serve_ready(&mut self, now: Instant) {
+        if self.is_frozen {
+            return;
+        }
         for _ in 0..self.ready.len() {
             let Some(id) = self.ready.pop_front() else { return };
             let acceptable = self.aggregate.acceptable(id) as usize;
@@ -194,8 +202,10 @@ impl Loop {
         if let Some(slot) = self.sockets.get_mut(id.index as usize)
             && slot.as_ref().is_some_and(|meter| meter.id == id)
         {
-            let removed = slot.take();
-            self.sources.remove(removed.map_or(NO_SOURCE, |meter| meter.source));
+            let Some(removed) = slot.take() else { return };
+            self.open_sockets -= 1;
+            self.encrypted_sockets -= usize::from(removed.stream.is_encrypted());
+            self.sources.remove(removed.source);
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod arrivals;
 mod drain;
+mod handover;
 mod meters;
 mod reload;
 mod setup;
@@ -10,7 +11,7 @@ mod status;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use gridhaul_linux::Clock;
@@ -18,19 +19,21 @@ use gridhaul_scenario::RelayConfig;
 use gridhaul_scenario::relay::{Collector, MeterListener, WhenFull};
 use gridhaul_scenario::units::{Duration, Instant};
 use rustls::ServerConfig;
+use serde_json::Value;
 use socket2::Socket;
 
 use super::committer::Committer;
+use super::event_loop::{self, Drain, EventLoop};
+use super::handover::Handover;
 use super::invocation::Invocation;
-use super::management::Questions;
+use super::management::{Question, Questions};
 use super::meter_socket::MeterSocket;
 use super::poll::{Poll, Token, Waker};
 use super::reports::Reports;
-use super::signals::Signals;
 use super::sockets::Sockets;
-use super::supervisor::{self, Watchdog};
+use super::supervisor::Watchdog;
 use super::upstream::Upstream;
-use super::{End, Level, RunError, report};
+use super::{End, RunError};
 use crate::aggregate::{Aggregate, MeterId};
 use crate::log::Folder;
 use crate::protocol::ResetCause;
@@ -53,9 +56,7 @@ struct Loop {
     arrivals: Arrivals,
     sources: Sources,
     handshakes: RateLimit,
-    /// The configuration, and the folder of its file.
     config: RelayConfig,
-    folder: PathBuf,
     source_limit: Option<u32>,
     handshake_limit: Duration,
     when_full: WhenFull,
@@ -75,8 +76,12 @@ struct Loop {
     reports: Reports,
     watchdog: Watchdog,
     questions: Questions,
-    /// Until when the relay waits for its meters before another version of the program continues.
-    drain_until: Option<Instant>,
+    drain: Drain,
+    /// No meter is read any more: what was read becomes durable before an upgrade.
+    is_frozen: bool,
+    /// Number of sockets of meters, and of those with TLS.
+    open_sockets: usize,
+    encrypted_sockets: usize,
 }
 
 struct MeterAddress {
@@ -125,34 +130,20 @@ pub(super) fn run(
     invocation: &Invocation,
     sockets: Sockets,
 ) -> Result<End, RunError> {
-    let waker = Arc::new(Waker::new()?);
-    let signals = Signals::install(Arc::clone(&waker))?;
-    let mut event_loop = Loop::new(config, collector, invocation.folder(), waker, sockets)?;
-    report(Level::Notice, &format!("collector {} is ready", config.name));
-    supervisor::ready();
-    while !signals.is_stopped() {
-        event_loop.turn()?;
-        if signals.take_reload() {
-            supervisor::reloading();
-            event_loop.reload(invocation.read());
-            supervisor::ready();
-        }
-        if signals.take_upgrade() && invocation.can_be_replaced() {
-            supervisor::reloading();
-            event_loop.begin_drain();
-        }
-        if event_loop.is_drained() {
-            event_loop.stop();
-            return Ok(End::Upgrade(event_loop.into_listeners()));
-        }
-    }
-    supervisor::stopping();
-    event_loop.stop();
-    report(Level::Notice, "stopped; connections of meters are reset");
-    Ok(End::Stopped)
+    event_loop::run(invocation, |waker| {
+        Loop::new(config, collector, invocation.folder(), waker, sockets)
+    })
 }
 
-impl Loop {
+impl EventLoop for Loop {
+    const RELOADED: &'static str =
+        "TLS, limits of connections, framing, `allow`, `proxy_protocol`, `when_full`";
+    const STOPPED: &'static str = "stopped; connections of meters are reset";
+
+    fn ready(&self) -> String {
+        format!("collector {} is ready", self.config.name)
+    }
+
     /// Waits for events and handles them.
     fn turn(&mut self) -> Result<(), RunError> {
         let mut events = Vec::new();
@@ -186,13 +177,47 @@ impl Loop {
         self.observe_age(now);
         self.watchdog.report(&self.clock);
         self.trim();
-        while let Some(question) = self.questions.next() {
-            let answer = self.answer(&question);
-            question.answer(answer);
-        }
         Ok(())
     }
 
+    fn questions(&self) -> &Questions {
+        &self.questions
+    }
+
+    fn answer(&self, question: &Question) -> Value {
+        self.answer_to(question.path())
+    }
+
+    fn config(&self) -> &RelayConfig {
+        &self.config
+    }
+
+    fn apply(&mut self, config: RelayConfig, folder: &Path) -> Result<(), String> {
+        self.reload(config, folder)
+    }
+
+    fn copy_reloaded(from: &RelayConfig, to: &mut RelayConfig) {
+        reload::copy_reloaded(from, to);
+    }
+
+    fn begin_drain(&mut self) {
+        self.drain.begin(self.clock.now(), self.config.drain_limit);
+    }
+
+    fn is_drained(&mut self) -> bool {
+        self.check_drain()
+    }
+
+    fn into_handover(self) -> Handover {
+        self.hand_over()
+    }
+
+    fn stop(&mut self) {
+        self.wait_until_durable();
+    }
+}
+
+impl Loop {
     fn deadline(&self) -> Instant {
         if self.has_work() {
             return Instant::ZERO;
@@ -207,14 +232,19 @@ impl Loop {
             .min(gap)
             .min(arrivals)
             .min(self.watchdog.deadline())
-            .min(self.drain_until.unwrap_or(Instant::NEVER))
+            .min(self.drain.deadline())
     }
 
     /// Whether something can be done without waiting for an event.
     fn has_work(&self) -> bool {
         let mut listeners = 0..self.listeners.len();
         listeners.any(|index| self.listeners[index].is_ready && self.may_accept(index))
-            || self.ready.iter().take(READY_CHECKED).any(|id| self.aggregate.acceptable(*id) > 0)
+            || !self.is_frozen
+                && self
+                    .ready
+                    .iter()
+                    .take(READY_CHECKED)
+                    .any(|id| self.aggregate.acceptable(*id) > 0)
     }
 
     /// Passes records to the log or, without one, to the backlog.
@@ -264,7 +294,7 @@ impl Loop {
     }
 
     /// Waits until all accepted data is durable, so that as little as possible is retransmitted.
-    fn stop(&mut self) {
+    fn wait_until_durable(&mut self) {
         if let Some(committer) = &self.committer {
             for _ in 0..STOP_TURNS {
                 if !self.aggregate.is_writing() {

@@ -13,6 +13,7 @@ use rustix::event::epoll::EventFlags;
 use socket2::Socket;
 
 use super::super::committer::Committer;
+use super::super::event_loop::Drain;
 use super::super::log_folder::{open_log, random};
 use super::super::management::Questions;
 use super::super::poll::{Poll, Token, Waker};
@@ -22,11 +23,13 @@ use super::super::supervisor::Watchdog;
 use super::super::upstream::Upstream;
 use super::super::{Level, RunError, meter_socket, report, tls};
 use super::arrivals::{Arrivals, RateLimit};
+use super::handover::Continued;
 use super::meters::QUANTUM;
 use super::sources::Sources;
 use super::{Counters, Loop, MeterAddress, listener_key};
 use crate::aggregate::{Aggregate, CollectorState, Settings, Tier, recover};
 use crate::config::framing_of;
+use crate::log::Folder;
 
 /// Files that are not connections of meters: log, upstreams, listeners, status page.
 const RESERVED_FILES: u64 = 256;
@@ -53,24 +56,12 @@ impl Loop {
         waker: Arc<Waker>,
         mut sockets: Sockets,
     ) -> Result<Self, RunError> {
-        let settings = settings(config, collector);
         let poll = Poll::new()?;
         poll.add(&*waker, Token::Wake, EventFlags::IN)
             .map_err(gridhaul_linux::Error::call("watching the threads"))?;
-        let (aggregate, committer) = match &config.log {
-            Some(log) => {
-                let opened = open_log(log, folder)?;
-                let writer = opened.writer;
-                let storage = writer.storage().clone();
-                let (epoch, range) = (writer.epoch(), (writer.start(), writer.end()));
-                let state =
-                    recover(storage.clone(), epoch, &opened.snapshot, range, collector.shards)?;
-                let log = Some((storage, range.0, range.1));
-                let aggregate = Aggregate::new(settings, epoch, &state, log);
-                (aggregate, Some(Committer::start(writer, Arc::clone(&waker))))
-            }
-            None => (Aggregate::new(settings, random(), &CollectorState::default(), None), None),
-        };
+        let continued = Continued::read(sockets.take_connections());
+        let Records { aggregate, committer, continued } =
+            open_records((config, collector), folder, continued, &waker)?;
         let mut listeners = Vec::new();
         for (name, address) in &collector.listener {
             let socket = sockets.take(&listener_key(name)).expect("all listeners are open");
@@ -111,7 +102,6 @@ impl Loop {
             sources: Sources::default(),
             handshakes: RateLimit::new(collector.handshakes_per_second),
             config: config.clone(),
-            folder: folder.to_owned(),
             source_limit: None,
             handshake_limit: collector.handshake_limit,
             when_full: collector.when_full,
@@ -125,9 +115,15 @@ impl Loop {
             reports: Reports::default(),
             watchdog: Watchdog::from_environment(),
             questions,
-            drain_until: None,
+            drain: Drain::default(),
+            is_frozen: false,
+            open_sockets: 0,
+            encrypted_sockets: 0,
         };
         event_loop.set_limits(collector);
+        if let Some(continued) = continued {
+            event_loop.take_over(continued);
+        }
         Ok(event_loop)
     }
 
@@ -157,6 +153,47 @@ fn receive_buffer(collector: &Collector) -> u32 {
 fn specific_address(socket: &Socket) -> Option<SocketAddr> {
     let address = socket.local_addr().ok()?.as_socket()?;
     (!address.ip().is_unspecified()).then_some(address)
+}
+
+/// The state machine with the records of its log, the thread that writes the log if there is one, and the meters that
+/// continue.
+struct Records {
+    aggregate: Aggregate<Folder>,
+    committer: Option<Committer>,
+    continued: Option<Continued>,
+}
+
+fn open_records(
+    (config, collector): (&RelayConfig, &Collector),
+    folder: &Path,
+    continued: Option<Continued>,
+    waker: &Arc<Waker>,
+) -> Result<Records, RunError> {
+    let settings = settings(config, collector);
+    let Some(log) = &config.log else {
+        let continued = continued.filter(|it| it.tier == settings.tier.name());
+        let aggregate = match &continued {
+            Some(it) => Aggregate::resume(settings, &it.continuation, None),
+            None => Aggregate::new(settings, random(), &CollectorState::default(), None),
+        };
+        return Ok(Records { aggregate, committer: None, continued });
+    };
+    let opened = open_log(log, folder)?;
+    let writer = opened.writer;
+    let storage = writer.storage().clone();
+    let (epoch, range) = (writer.epoch(), (writer.start(), writer.end()));
+    let state = recover(storage.clone(), epoch, &opened.snapshot, range)?;
+    let continued = continued.filter(|it| it.continuation.is_end_of(epoch, &state));
+    let log = Some((storage, range.0, range.1));
+    let aggregate = match &continued {
+        Some(it) => Aggregate::resume(settings, &it.continuation, log),
+        None => {
+            let state = state.after_restart(collector.shards);
+            Aggregate::new(settings, epoch, &state, log)
+        }
+    };
+    let committer = Some(Committer::start(writer, Arc::clone(waker)));
+    Ok(Records { aggregate, committer, continued })
 }
 
 fn settings(config: &RelayConfig, collector: &Collector) -> Settings {

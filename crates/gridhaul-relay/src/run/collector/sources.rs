@@ -42,6 +42,11 @@ impl Sources {
         row
     }
 
+    /// The address of a row; `None` for connections that are not counted.
+    pub(super) fn address(&self, row: u32) -> Option<IpAddr> {
+        Some(self.rows.get(row as usize)?.as_ref()?.0)
+    }
+
     /// A connection has ended.
     pub(super) fn remove(&mut self, row: u32) {
         let Some(slot) = self.rows.get_mut(row as usize) else { return };

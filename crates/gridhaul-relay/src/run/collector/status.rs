@@ -5,15 +5,15 @@ use gridhaul_scenario::units::Duration;
 use serde_json::{Value, json};
 use socket2::Socket;
 
-use super::super::management::Question;
 use super::super::upstream::Upstream;
 use super::Loop;
 use crate::protocol::ResetCause;
 
 impl Loop {
-    pub(super) fn answer(&self, question: &Question) -> Value {
+    /// The document of a path.
+    pub(super) fn answer_to(&self, path: &str) -> Value {
         let aggregate = &self.aggregate;
-        match question.path() {
+        match path {
             "/meters" => {
                 let meters: Vec<Value> = aggregate
                     .meters()
@@ -83,6 +83,7 @@ impl Loop {
             "upstreams_count": self.upstreams.len(),
             "upstreams_connected_count": connected,
             "upstream_failures_count": reconnections,
+            "upstream_error": self.upstreams.iter().find_map(Upstream::error),
             "upstream_batches_byte": batches,
             "upstream_compressed_byte": compressed,
             "upstream_round_trip_s": round_trip.map(Duration::as_secs_f64),

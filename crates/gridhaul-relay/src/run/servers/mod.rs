@@ -4,9 +4,8 @@ mod connection;
 mod worker;
 
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use gridhaul_scenario::relay::TcpDelivery;
@@ -16,6 +15,7 @@ use super::RunError;
 use super::cursor::Cursor;
 use super::destination::ServerEvent;
 use super::poll::Waker;
+use super::progress::Progress;
 use super::sink::LogStart;
 use crate::head::MeterKey;
 
@@ -24,8 +24,7 @@ use crate::head::MeterKey;
 pub(super) struct ServerSink {
     orders: Sender<Order>,
     events: Receiver<ServerEvent>,
-    delivered: Arc<AtomicU64>,
-    failure: Arc<Mutex<Option<RunError>>>,
+    progress: Progress,
     worker: Arc<Waker>,
 }
 
@@ -48,23 +47,14 @@ impl ServerSink {
         let (orders, received) = channel();
         let (sender, events) = channel();
         let worker = Arc::new(Waker::new()?);
-        let cursor = Cursor::open(folder, log.epoch, (log.start, log.end));
-        let sink = Self {
-            orders,
-            events,
-            delivered: Arc::new(AtomicU64::new(cursor.position())),
-            failure: Arc::new(Mutex::new(None)),
-            worker: Arc::clone(&worker),
-        };
-        let delivered = Arc::clone(&sink.delivered);
-        let (config, failure) = (config.clone(), Arc::clone(&sink.failure));
+        let cursor = Cursor::open(folder, &log, Arc::clone(&head));
+        let progress = cursor.progress();
+        let sink = Self { orders, events, progress: progress.clone(), worker: Arc::clone(&worker) };
+        let config = config.clone();
         thread::spawn(move || {
-            let wakers = (worker, Arc::clone(&head));
-            let worker = Worker::new(&config, (log, cursor), wakers, (received, sender), delivered);
-            if let Err(error) = worker.and_then(|mut worker| worker.run()) {
-                *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                head.wake();
-            }
+            let wakers = (worker, head);
+            let worker = Worker::new(&config, (log, cursor), wakers, (received, sender));
+            progress.end(worker.and_then(|mut worker| worker.run()));
         });
         Ok(sink)
     }
@@ -87,10 +77,7 @@ impl ServerSink {
         self.events.try_recv().ok()
     }
 
-    pub(super) fn delivered(&self) -> Result<u64, RunError> {
-        match self.failure.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            Some(error) => Err(error),
-            None => Ok(self.delivered.load(Ordering::Acquire)),
-        }
+    pub(super) const fn progress(&self) -> &Progress {
+        &self.progress
     }
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 
 use gridhaul_linux::{Clock, unacknowledged_bytes};
@@ -14,6 +13,7 @@ use rustix::event::epoll::EventFlags;
 use super::super::cursor::Cursor;
 use super::super::destination::ServerEvent;
 use super::super::poll::{Poll, Token, Waker};
+use super::super::progress::Progress;
 use super::super::resolver::Resolution;
 use super::super::sink::LogStart;
 use super::super::{Level, RunError, meter_socket, report};
@@ -28,9 +28,6 @@ const MEMORY: u64 = 16 << 20;
 /// Interval in which acknowledgements of the server are read.
 const ACKNOWLEDGEMENTS: Duration = Duration::from_millis(20);
 
-/// Interval in which the delivered position is saved.
-const SAVE: Duration = Duration::from_secs(1);
-
 /// Everything that the thread has.
 pub(super) struct Worker {
     server: String,
@@ -39,6 +36,7 @@ pub(super) struct Worker {
     resolution: Option<Resolution>,
     deliveries: Deliveries<Folder>,
     cursor: Cursor,
+    progress: Progress,
     /// End of the durable records.
     limit: u64,
     streams: ServerStreams,
@@ -51,9 +49,7 @@ pub(super) struct Worker {
     head: Arc<Waker>,
     orders: Receiver<Order>,
     events: Sender<ServerEvent>,
-    delivered: Arc<AtomicU64>,
     next_check: Instant,
-    next_save: Instant,
     /// Message of the last failure, so that each is reported once.
     reported: String,
     buffer: Vec<u8>,
@@ -65,17 +61,11 @@ impl Worker {
         (log, cursor): (LogStart, Cursor),
         (waker, head): (Arc<Waker>, Arc<Waker>),
         (orders, events): (Receiver<Order>, Sender<ServerEvent>),
-        delivered: Arc<AtomicU64>,
     ) -> Result<Self, RunError> {
         let poll = Poll::new()?;
         poll.add(&*waker, Token::Wake, EventFlags::IN)
             .map_err(gridhaul_linux::Error::call("watching the head"))?;
-        let mut deliveries =
-            Deliveries::new(log.storage.clone(), log.epoch, &log.snapshot, log.start);
-        // Records that were delivered before restore the state of the meters.
-        while deliveries.position() < cursor.position()
-            && deliveries.next(cursor.position(), |_| {})?
-        {}
+        let deliveries = log.deliveries_from(cursor.position())?;
         let mut streams = ServerStreams::new(deliveries.position(), MEMORY);
         for meter in deliveries.open_meters() {
             streams.restore(Instant::ZERO, &meter);
@@ -86,6 +76,7 @@ impl Worker {
             address: None,
             resolution: None,
             deliveries,
+            progress: cursor.progress(),
             cursor,
             limit: log.end,
             streams,
@@ -97,9 +88,7 @@ impl Worker {
             head,
             orders,
             events,
-            delivered,
             next_check: Instant::ZERO,
-            next_save: Instant::ZERO,
             reported: String::new(),
             buffer: vec![0; 64 * 1024],
         })
@@ -118,7 +107,7 @@ impl Worker {
                 }
             }
             if !self.take_orders(now) {
-                self.save();
+                self.cursor.save(self.streams.position());
                 return Ok(());
             }
             while !self.streams.is_full() && self.read_entry(now)? {}
@@ -128,7 +117,7 @@ impl Worker {
             }
             self.check_acknowledgements(now);
             self.close_ended();
-            self.publish(now);
+            self.cursor.note(now, self.streams.position());
         }
     }
 
@@ -138,8 +127,7 @@ impl Worker {
             Some(_) => Instant::NEVER,
             None => self.streams.next_connect(),
         };
-        let is_saved = self.cursor.position() == self.streams.position();
-        check.min(connect).min(if is_saved { Instant::NEVER } else { self.next_save })
+        check.min(connect).min(self.cursor.deadline(self.streams.position()))
     }
 
     /// False if the head has ended.
@@ -230,6 +218,7 @@ impl Worker {
         self.address = None;
         if self.reported != message {
             self.reported = message.to_owned();
+            self.progress.set_trouble(Some(message));
             let text = format!("server {}: {message}; records stay in the log", self.server);
             report(Level::Warning, &text);
         }
@@ -263,6 +252,7 @@ impl Worker {
         }
         if !self.reported.is_empty() {
             self.reported.clear();
+            self.progress.set_trouble(None);
             report(Level::Notice, &format!("server {}: connected again", self.server));
         }
     }
@@ -371,23 +361,6 @@ impl Worker {
         while let Some((row, meter)) = self.streams.poll_closed() {
             self.drop_connection(row);
             self.send(ServerEvent::End { meter });
-        }
-    }
-
-    fn publish(&mut self, now: Instant) {
-        let position = self.streams.position();
-        if self.delivered.swap(position, Ordering::AcqRel) != position {
-            self.head.wake();
-        }
-        if now >= self.next_save {
-            self.next_save = now + SAVE;
-            self.save();
-        }
-    }
-
-    fn save(&mut self) {
-        if let Err(error) = self.cursor.save(self.streams.position()) {
-            report(Level::Error, &format!("saving the delivered position: {error}"));
         }
     }
 }

@@ -8,13 +8,15 @@ use gridhaul_scenario::relay::SplitListener;
 use gridhaul_scenario::units::{Duration, Instant};
 use socket2::{Domain, Protocol, Socket, Type};
 
+use super::super::backoff::Backoff;
 use super::super::listener::listen_with;
+use super::super::log_folder::random;
 use super::super::poll::{Poll, Token, Waker};
 use super::super::resolver::Resolution;
 use super::super::sockets::Sockets;
 use super::super::{Level, RunError, report};
 
-/// Time between two attempts to resolve a name, or to reach a server that is down.
+/// Time between two attempts to reach a server that is down, and shortest time between two resolutions of its name.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// A listener.
@@ -39,12 +41,19 @@ pub(super) enum Target {
     Transparent,
     Address(SocketAddr),
     /// A host name.
-    Name {
-        name: String,
-        address: Option<SocketAddr>,
-        resolution: Option<Resolution>,
-        retry_at: Instant,
-    },
+    Name(ServerName),
+}
+
+/// A host name, which is resolved again after failures.
+#[derive(Debug)]
+pub(super) struct ServerName {
+    name: String,
+    address: Option<SocketAddr>,
+    resolution: Option<Resolution>,
+    retry_at: Instant,
+    backoff: Backoff,
+    /// Message of the last failure, so that each is reported once.
+    error: String,
 }
 
 /// Checks whether a server accepts connections, before clients are accepted.
@@ -116,7 +125,7 @@ impl ClientAddress {
         match &self.target {
             Target::Transparent => None,
             Target::Address(address) => Some(*address),
-            Target::Name { address, .. } => *address,
+            Target::Name(name) => name.address,
         }
     }
 
@@ -129,6 +138,14 @@ impl ClientAddress {
         })
     }
 
+    /// Why the address of the server is not known.
+    pub(super) fn error(&self) -> Option<&str> {
+        match &self.target {
+            Target::Name(name) if !name.error.is_empty() => Some(&name.error),
+            _ => None,
+        }
+    }
+
     /// Whether a client can be accepted and connected.
     pub(super) fn can_accept(&self) -> bool {
         self.is_ready && (self.server().is_some() || matches!(self.target, Target::Transparent))
@@ -137,8 +154,8 @@ impl ClientAddress {
     /// A connection to the server has failed.
     pub(super) fn handle_failure(&mut self, now: Instant) {
         // The server may have moved.
-        if let Target::Name { address, .. } = &mut self.target {
-            *address = None;
+        if let Target::Name(name) = &mut self.target {
+            name.address = None;
         }
         if matches!(self.probe, Some(Probe::Up)) {
             self.probe = Some(Probe::Waiting(now + RETRY));
@@ -152,19 +169,8 @@ impl ClientAddress {
 
     /// Resolves the name and probes the server if it is time.
     pub(super) fn advance(&mut self, now: Instant, poll: &Poll, waker: &Arc<Waker>) {
-        if let Target::Name { name, address, resolution, retry_at } = &mut self.target {
-            match resolution.as_ref().map(Resolution::poll) {
-                None if address.is_none() && *retry_at <= now => {
-                    *resolution = Some(Resolution::start(name, Arc::clone(waker)));
-                    *retry_at = now + RETRY;
-                }
-                None | Some(None) => {}
-                Some(Some(Ok(found))) => (*address, *resolution) = (Some(found), None),
-                Some(Some(Err(error))) => {
-                    report(Level::Warning, &format!("{}: {error}", self.name));
-                    *resolution = None;
-                }
-            }
+        if let Target::Name(name) = &mut self.target {
+            name.advance(now, &self.name, waker);
         }
         let Some(server) = self.server() else { return };
         match &self.probe {
@@ -201,7 +207,7 @@ impl ClientAddress {
     /// When [`Self::advance`] must be called again.
     pub(super) fn deadline(&self) -> Instant {
         let resolution = match &self.target {
-            Target::Name { address: None, resolution: None, retry_at, .. } => *retry_at,
+            Target::Name(name) => name.deadline(),
             _ => Instant::NEVER,
         };
         match &self.probe {
@@ -217,13 +223,49 @@ impl Target {
         let Some(upstream) = upstream else { return Self::Transparent };
         match upstream.parse() {
             Ok(address) => Self::Address(address),
-            Err(_) => Self::Name {
+            Err(_) => Self::Name(ServerName {
                 name: upstream.to_owned(),
                 address: None,
                 resolution: None,
                 retry_at: Instant::ZERO,
-            },
+                backoff: Backoff::new(Instant::ZERO),
+                error: String::new(),
+            }),
         }
+    }
+}
+
+impl ServerName {
+    /// Resolves the name if it is time. `listener` is the name of the listener.
+    fn advance(&mut self, now: Instant, listener: &str, waker: &Arc<Waker>) {
+        match self.resolution.as_ref().map(Resolution::poll) {
+            None if self.address.is_none() && self.retry_at <= now => {
+                self.resolution = Some(Resolution::start(&self.name, Arc::clone(waker)));
+                self.retry_at = now + RETRY;
+            }
+            None | Some(None) => {}
+            Some(Some(Ok(found))) => {
+                (self.address, self.resolution) = (Some(found), None);
+                self.backoff.handle_established(now);
+                if !std::mem::take(&mut self.error).is_empty() {
+                    let text = format!("{listener}: {} is resolved again", self.name);
+                    report(Level::Notice, &text);
+                }
+            }
+            Some(Some(Err(error))) => {
+                self.resolution = None;
+                self.retry_at = self.retry_at.max(self.backoff.handle_failure(now, random()));
+                if self.error != error {
+                    report(Level::Warning, &format!("{listener}: {error}; clients wait"));
+                    self.error = error;
+                }
+            }
+        }
+    }
+
+    fn deadline(&self) -> Instant {
+        let is_due = self.address.is_none() && self.resolution.is_none();
+        if is_due { self.retry_at } else { Instant::NEVER }
     }
 }
 

@@ -12,21 +12,23 @@ mod status;
 mod transfer;
 
 use std::collections::{BTreeSet, VecDeque};
+use std::path::Path;
 use std::sync::Arc;
 
 use gridhaul_linux::{Clock, LegOptions};
 use gridhaul_scenario::RelayConfig;
 use gridhaul_scenario::relay::SplitProxy;
 use gridhaul_scenario::units::{Duration, Instant};
-use socket2::Socket;
+use serde_json::Value;
 
+use super::event_loop::{self, Drain, EventLoop};
+use super::handover::Handover;
 use super::invocation::Invocation;
-use super::management::Questions;
+use super::management::{Question, Questions};
 use super::poll::{Poll, Token, Waker};
-use super::signals::Signals;
 use super::sockets::Sockets;
-use super::supervisor::{self, Watchdog};
-use super::{End, Level, RunError, report};
+use super::supervisor::Watchdog;
+use super::{End, RunError};
 use crate::split::{SessionEnd, SplitTimeouts};
 use checks::Checks;
 use connection::Connection;
@@ -65,8 +67,7 @@ struct Loop {
     counters: Counters,
     questions: Questions,
     watchdog: Watchdog,
-    /// Until when the relay waits for its clients before another version of the program continues.
-    drain_until: Option<Instant>,
+    drain: Drain,
 }
 
 #[derive(Default)]
@@ -85,36 +86,20 @@ pub(super) fn run(
     invocation: &Invocation,
     sockets: Sockets,
 ) -> Result<End, RunError> {
-    let waker = Arc::new(Waker::new()?);
-    let signals = Signals::install(Arc::clone(&waker))?;
-    let mut event_loop = Loop::new(config, split, invocation.folder(), waker, sockets)?;
-    let message = format!(
-        "split proxy {} is ready: at most {} connections of clients",
-        config.name, event_loop.open_max
-    );
-    report(Level::Notice, &message);
-    supervisor::ready();
-    while !signals.is_stopped() {
-        event_loop.turn()?;
-        if signals.take_reload() {
-            supervisor::reloading();
-            event_loop.reload(invocation.read());
-            supervisor::ready();
-        }
-        if signals.take_upgrade() && invocation.can_be_replaced() {
-            supervisor::reloading();
-            event_loop.begin_drain(config.drain_limit);
-        }
-        if event_loop.is_drained() {
-            return Ok(End::Upgrade(event_loop.into_listeners()));
-        }
-    }
-    supervisor::stopping();
-    report(Level::Notice, "stopped; connections are reset");
-    Ok(End::Stopped)
+    event_loop::run(invocation, |waker| {
+        Loop::new(config, split, invocation.folder(), waker, sockets)
+    })
 }
 
-impl Loop {
+impl EventLoop for Loop {
+    const RELOADED: &'static str = "legs, time limits, `connections`, `memory`, `upstream`";
+    const STOPPED: &'static str = "stopped; connections are reset";
+
+    fn ready(&self) -> String {
+        let (name, open_max) = (&self.config.name, self.open_max);
+        format!("split proxy {name} is ready: at most {open_max} connections of clients")
+    }
+
     /// Waits for events and handles them.
     fn turn(&mut self) -> Result<(), RunError> {
         let mut events = Vec::new();
@@ -140,44 +125,61 @@ impl Loop {
         self.check_slow_sources(now);
         self.check_timers(now);
         self.sweep_pipes(now);
-        while let Some(question) = self.questions.next() {
-            let answer = self.answer(&question);
-            question.answer(answer);
-        }
         Ok(())
     }
 
+    fn questions(&self) -> &Questions {
+        &self.questions
+    }
+
+    fn answer(&self, question: &Question) -> Value {
+        self.answer_to(question.path())
+    }
+
+    fn config(&self) -> &RelayConfig {
+        &self.config
+    }
+
+    fn apply(&mut self, config: RelayConfig, _: &Path) -> Result<(), String> {
+        self.reload(config)
+    }
+
+    fn copy_reloaded(from: &RelayConfig, to: &mut RelayConfig) {
+        reload::copy_reloaded(from, to);
+    }
+
+    fn begin_drain(&mut self) {
+        self.drain.begin(self.clock.now(), self.config.drain_limit);
+    }
+
+    fn is_drained(&mut self) -> bool {
+        let is_over = self.open == 0 || self.drain.deadline() <= self.clock.now();
+        self.drain.has_begun() && is_over
+    }
+
+    fn into_handover(self) -> Handover {
+        let clients = self.listeners.into_iter().filter_map(|listener| listener.socket);
+        let listeners = clients.chain(self.questions.into_listeners()).collect();
+        Handover { listeners, ..Handover::default() }
+    }
+}
+
+impl Loop {
     fn deadline(&self) -> Instant {
         if !self.ready.is_empty() {
             return Instant::ZERO;
         }
         let mut deadline = self.timers.first().map_or(Instant::NEVER, |(at, _)| *at);
-        let accepts = self.open < self.open_max && self.drain_until.is_none();
+        let accepts = self.open < self.open_max && !self.drain.has_begun();
         if accepts && self.listeners.iter().any(ClientAddress::can_accept) {
             deadline = deadline.min(self.accept_at);
         }
         let listeners = self.listeners.iter().map(ClientAddress::deadline);
         let others = self.sweep_at.min(self.watchdog.deadline()).min(self.checks.deadline());
-        let drain = self.drain_until.unwrap_or(Instant::NEVER);
-        deadline.min(others).min(drain).min(listeners.min().unwrap_or(Instant::NEVER))
-    }
-
-    /// Lets open connections end, while new ones wait in the queues of the listeners for the next version of the program.
-    fn begin_drain(&mut self, limit: Duration) {
-        let text = format!("upgrade: open connections may end within {limit}, new ones wait");
-        report(Level::Notice, &text);
-        self.drain_until = self.drain_until.or(Some(self.clock.now() + limit));
-    }
-
-    /// Whether another version of the program can continue.
-    fn is_drained(&self) -> bool {
-        self.drain_until.is_some_and(|until| self.open == 0 || until <= self.clock.now())
-    }
-
-    /// The listening sockets.
-    fn into_listeners(self) -> Vec<Socket> {
-        let clients = self.listeners.into_iter().filter_map(|listener| listener.socket);
-        clients.chain(self.questions.into_listeners()).collect()
+        deadline
+            .min(others)
+            .min(self.drain.deadline())
+            .min(listeners.min().unwrap_or(Instant::NEVER))
     }
 
     /// Resets sessions whose time limit has passed.

@@ -26,7 +26,7 @@ const REPORT_INTERVAL: Duration = Duration::from_secs(10);
 
 impl Loop {
     pub(super) fn accept(&mut self, now: Instant) {
-        if self.drain_until.is_some() {
+        if self.drain.has_begun() {
             return;
         }
         let mut budget = ACCEPT_BUDGET;

@@ -11,6 +11,7 @@ use gridhaul_scenario::relay::{SplitLeg, SplitProxy};
 use gridhaul_scenario::units::{Bytes, Duration, Instant};
 use socket2::Socket;
 
+use super::super::event_loop::Drain;
 use super::super::management::Questions;
 use super::super::poll::{Poll, Token, Waker};
 use super::super::sockets::Sockets;
@@ -97,7 +98,7 @@ impl Loop {
             counters: Counters::default(),
             questions,
             watchdog: Watchdog::from_environment(),
-            drain_until: None,
+            drain: Drain::default(),
         })
     }
 }

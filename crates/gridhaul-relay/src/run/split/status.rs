@@ -2,13 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::super::management::Question;
 use super::Loop;
+use super::listeners::ClientAddress;
 use crate::split::{Leg, SessionEnd};
 
 impl Loop {
-    pub(super) fn answer(&self, question: &Question) -> Value {
-        if question.path() == "/meters" {
+    /// The document of a path.
+    pub(super) fn answer_to(&self, path: &str) -> Value {
+        if path == "/meters" {
             return json!({ "connections": self.connection_list() });
         }
         let connections = || self.connections.iter().flatten();
@@ -31,6 +32,7 @@ impl Loop {
             "half_closed_count": half_closed,
             "listeners_count": self.listeners.len(),
             "listeners_open_count": listening,
+            "upstream_error": self.listeners.iter().find_map(ClientAddress::error),
             "accepted_count": self.counters.accepted,
             "refused_count": self.counters.refused,
             "to_servers_byte": self.counters.transferred[Leg::Client as usize],

@@ -19,6 +19,18 @@ impl Delimiter {
     pub const fn new(delimiter: u8, maximum: NonZeroU32) -> Self {
         Self { delimiter, maximum, arrived: 0 }
     }
+
+    /// Bytes of the current message that have arrived.
+    #[must_use]
+    pub const fn arrived(&self) -> u32 {
+        self.arrived
+    }
+
+    /// Continues within a message of which so many bytes have arrived; `None` if the message would be too long.
+    #[must_use]
+    pub const fn resumed(self, arrived: u32) -> Option<Self> {
+        if arrived < self.maximum.get() { Some(Self { arrived, ..self }) } else { None }
+    }
 }
 
 impl Framer for Delimiter {

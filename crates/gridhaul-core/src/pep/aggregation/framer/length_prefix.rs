@@ -9,7 +9,7 @@ pub struct LengthPrefix {
     width: LengthWidth,
     order: ByteOrder,
     maximum: u32,
-    state: State,
+    state: PrefixProgress,
 }
 
 /// Size of a length field.
@@ -30,15 +30,24 @@ pub enum ByteOrder {
     LittleEndian,
 }
 
-#[derive(Debug, Clone, Copy)]
-enum State {
-    /// In the length field: its value so far, and its bytes so far.
-    Prefix { value: u32, arrived: u8 },
-    /// After the length field: bytes of the message that are missing.
-    Body { missing: u32 },
+/// State of a [`LengthPrefix`] within a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PrefixProgress {
+    /// In the length field.
+    Prefix {
+        /// Value of the field so far.
+        value: u32,
+        /// Bytes of the field so far.
+        arrived: u8,
+    },
+    /// After the length field.
+    Body {
+        /// Bytes of the message that have not arrived.
+        missing: u32,
+    },
 }
 
-impl State {
+impl PrefixProgress {
     const START: Self = Self::Prefix { value: 0, arrived: 0 };
 }
 
@@ -46,7 +55,23 @@ impl LengthPrefix {
     /// Messages whose length field has at most the value `maximum`, in bytes.
     #[must_use]
     pub const fn new(width: LengthWidth, order: ByteOrder, maximum: u32) -> Self {
-        Self { width, order, maximum, state: State::START }
+        Self { width, order, maximum, state: PrefixProgress::START }
+    }
+
+    /// The state within the current message.
+    #[must_use]
+    pub const fn progress(&self) -> PrefixProgress {
+        self.state
+    }
+
+    /// Continues within a message; `None` if no message can have this state.
+    #[must_use]
+    pub const fn resumed(self, state: PrefixProgress) -> Option<Self> {
+        let is_possible = match state {
+            PrefixProgress::Prefix { arrived, .. } => arrived <= self.prefix_bytes(),
+            PrefixProgress::Body { missing } => missing <= self.maximum,
+        };
+        if is_possible { Some(Self { state, ..self }) } else { None }
     }
 
     const fn prefix_bytes(&self) -> u8 {
@@ -68,27 +93,27 @@ impl LengthPrefix {
 impl Framer for LengthPrefix {
     fn next_message_end(&mut self, bytes: &[u8]) -> Result<Framing, FramingError> {
         let mut read = 0;
-        while let State::Prefix { value, arrived } = self.state {
+        while let PrefixProgress::Prefix { value, arrived } = self.state {
             if arrived == self.prefix_bytes() {
                 if value > self.maximum {
                     let (length, maximum) = (u64::from(value), u64::from(self.maximum));
                     return Err(FramingError::LengthExceedsMaximum { length, maximum });
                 }
-                self.state = State::Body { missing: value };
+                self.state = PrefixProgress::Body { missing: value };
                 break;
             }
             let Some(&byte) = bytes.get(read) else { return Ok(Framing::Incomplete) };
             let value = self.with_byte(value, arrived, byte);
-            self.state = State::Prefix { value, arrived: arrived + 1 };
+            self.state = PrefixProgress::Prefix { value, arrived: arrived + 1 };
             read += 1;
         }
-        let State::Body { missing } = self.state else { return Ok(Framing::Incomplete) };
+        let PrefixProgress::Body { missing } = self.state else { return Ok(Framing::Incomplete) };
         let rest = bytes.len() - read;
         if rest < missing as usize {
-            self.state = State::Body { missing: missing - rest as u32 };
+            self.state = PrefixProgress::Body { missing: missing - rest as u32 };
             return Ok(Framing::Incomplete);
         }
-        self.state = State::START;
+        self.state = PrefixProgress::START;
         Ok(Framing::End(read + missing as usize))
     }
 

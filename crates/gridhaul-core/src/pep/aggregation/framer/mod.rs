@@ -11,7 +11,7 @@ use std::fmt;
 
 pub use delimiter::Delimiter;
 pub use fixed_size::FixedSize;
-pub use length_prefix::{ByteOrder, LengthPrefix, LengthWidth};
+pub use length_prefix::{ByteOrder, LengthPrefix, LengthWidth, PrefixProgress};
 pub use whole_stream::WholeStream;
 
 /// Finds the ends of messages in the byte stream of one connection.

@@ -1,0 +1,128 @@
+//! A connection to a peer that is established again after each failure: resolution of the peer's name, a limit of time, and
+//! growing intervals between attempts.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use gridhaul_linux::Error;
+use gridhaul_scenario::units::{Duration, Instant};
+use socket2::Socket;
+
+use super::backoff::Backoff;
+use super::log_folder::random;
+use super::poll::Waker;
+use super::resolver::Resolution;
+
+/// Time after which an attempt to connect has failed. The kernel would repeat SYN at intervals of up to a minute, and
+/// notice late that the peer is reachable again.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// Establishes a connection.
+#[derive(Debug)]
+pub(super) struct Connector {
+    target: String,
+    state: State,
+    backoff: Backoff,
+    /// Message of the last failure, so that each is reported once.
+    error: String,
+}
+
+#[derive(Debug)]
+enum State {
+    Waiting(Instant),
+    Resolving(Resolution),
+    Connecting(Socket, Instant),
+    /// The owner has the connection.
+    Connected,
+}
+
+impl Connector {
+    /// `target` is an address, or a host name with a port.
+    pub(super) fn new(target: &str) -> Self {
+        Self {
+            target: target.to_owned(),
+            state: State::Waiting(Instant::ZERO),
+            backoff: Backoff::new(Instant::ZERO),
+            error: String::new(),
+        }
+    }
+
+    pub(super) fn target(&self) -> &str {
+        &self.target
+    }
+
+    /// Message of the last failure, until a connection is established.
+    pub(super) fn error(&self) -> Option<&str> {
+        (!self.error.is_empty()).then_some(&self.error)
+    }
+
+    /// When [`Self::advance`] must be called again.
+    pub(super) fn deadline(&self) -> Instant {
+        match &self.state {
+            State::Waiting(until) => *until,
+            State::Connecting(_, begun) => *begun + CONNECT,
+            State::Resolving(_) | State::Connected => Instant::NEVER,
+        }
+    }
+
+    /// Does what is due. `begin` creates a socket that connects to an address. An error is passed to
+    /// [`Self::handle_failure`] by the caller.
+    pub(super) fn advance(
+        &mut self,
+        now: Instant,
+        waker: &Arc<Waker>,
+        begin: impl FnOnce(SocketAddr) -> Result<Socket, Error>,
+    ) -> Result<(), String> {
+        let address = match &self.state {
+            State::Waiting(until) if *until <= now => match self.target.parse() {
+                Ok(address) => address,
+                Err(_) => {
+                    let resolution = Resolution::start(&self.target, Arc::clone(waker));
+                    self.state = State::Resolving(resolution);
+                    return Ok(());
+                }
+            },
+            State::Resolving(resolution) => match resolution.poll() {
+                Some(found) => found?,
+                None => return Ok(()),
+            },
+            State::Connecting(_, begun) if now >= *begun + CONNECT => {
+                return Err(format!("no answer within {CONNECT}"));
+            }
+            State::Waiting(_) | State::Connecting(..) | State::Connected => return Ok(()),
+        };
+        let socket = begin(address).map_err(|error| error.to_string())?;
+        self.state = State::Connecting(socket, now);
+        Ok(())
+    }
+
+    /// The socket is ready. Returns it if it is connected.
+    pub(super) fn poll_connected(&mut self) -> Result<Option<Socket>, String> {
+        let State::Connecting(socket, _) = &self.state else { return Ok(None) };
+        if let Some(error) = socket.take_error().map_err(|error| error.to_string())? {
+            return Err(error.to_string());
+        }
+        if socket.peer_addr().is_err() {
+            return Ok(None);
+        }
+        match std::mem::replace(&mut self.state, State::Connected) {
+            State::Connecting(socket, _) => Ok(Some(socket)),
+            _ => Ok(None),
+        }
+    }
+
+    /// The peer serves the connection. True if a failure was reported before.
+    pub(super) fn handle_established(&mut self, now: Instant) -> bool {
+        self.backoff.handle_established(now);
+        !std::mem::take(&mut self.error).is_empty()
+    }
+
+    /// The connection, or an attempt, has failed: another one follows. True if the message differs from that of the last
+    /// failure, and is to be reported.
+    pub(super) fn handle_failure(&mut self, now: Instant, message: &str) -> bool {
+        self.state = State::Waiting(self.backoff.handle_failure(now, random()));
+        let is_new = self.error != message;
+        message.clone_into(&mut self.error);
+        is_new
+    }
+}

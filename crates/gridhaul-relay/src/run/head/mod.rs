@@ -1,0 +1,258 @@
+//! The head's thread for all connections.
+
+mod links;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use gridhaul_linux::Clock;
+use gridhaul_scenario::RelayConfig;
+use gridhaul_scenario::relay::{Deliver, HeadEnd};
+use gridhaul_scenario::units::{Duration, Instant};
+use rustix::event::epoll::EventFlags;
+use rustls::ServerConfig;
+use serde_json::{Value, json};
+use socket2::Socket;
+
+use super::committer::Committer;
+use super::destination::Destination;
+use super::event_loop::{self, EventLoop};
+use super::handover::Handover;
+use super::invocation::Invocation;
+use super::log_folder::{open_log, random};
+use super::management::{Question, Questions};
+use super::poll::{Poll, Token, Waker};
+use super::reports::Reports;
+use super::sink::LogStart;
+use super::sockets::Sockets;
+use super::supervisor::Watchdog;
+use super::{End, Level, RunError, report, tls};
+use crate::head::{Head, HeadSettings, HeadState};
+use links::Link;
+
+/// Key of the address at which collectors connect.
+pub(super) const LISTENER: &str = "head.address";
+
+struct Loop {
+    config: RelayConfig,
+    clock: Clock,
+    poll: Poll,
+    waker: Arc<Waker>,
+    head: Head,
+    committer: Committer,
+    destination: Destination,
+    listener: Socket,
+    /// Whether connections wait to be accepted.
+    is_ready: bool,
+    /// Collectors are not accepted before this time, after files were exhausted.
+    accept_at: Instant,
+    reports: Reports,
+    links: Vec<Option<Link>>,
+    segment: u64,
+    log_end: u64,
+    delivered: u64,
+    trimmed: u64,
+    next_check: Instant,
+    buffer: Vec<u8>,
+    questions: Questions,
+    tls: Option<Arc<ServerConfig>>,
+    watchdog: Watchdog,
+    /// Another version of the program continues after this turn.
+    is_replaced: bool,
+}
+
+/// Runs a head until it is stopped.
+pub(super) fn run(
+    config: &RelayConfig,
+    head: &HeadEnd,
+    invocation: &Invocation,
+    sockets: Sockets,
+) -> Result<End, RunError> {
+    event_loop::run(invocation, |waker| {
+        Loop::new(config, head, invocation.folder(), waker, sockets)
+    })
+}
+
+impl Loop {
+    fn new(
+        config: &RelayConfig,
+        head: &HeadEnd,
+        folder: &Path,
+        waker: Arc<Waker>,
+        mut sockets: Sockets,
+    ) -> Result<Self, RunError> {
+        let log = config.log.as_ref().ok_or_else(|| {
+            RunError::Unsupported(
+                "log: a head needs a log\n  help: add [log] with folder".to_owned(),
+            )
+        })?;
+        let tls = head.tls.as_ref().map(|it| tls::head(it, folder)).transpose()?;
+        let poll = Poll::new()?;
+        poll.add(&*waker, Token::Wake, EventFlags::IN)
+            .map_err(gridhaul_linux::Error::call("watching the threads"))?;
+        let opened = open_log(log, folder)?;
+        let (writer, snapshot) = (opened.writer, opened.snapshot);
+        let (storage, epoch) = (writer.storage().clone(), writer.epoch());
+        let (start, end) = (writer.start(), writer.end());
+        let state = HeadState::recover(storage.clone(), epoch, &snapshot, (start, end))?;
+        let questions = Questions::serve(config, folder, &mut sockets, &waker)?;
+        let log_start = LogStart { storage, epoch, snapshot, start, end };
+        let ends = (head, log);
+        let destination =
+            Destination::start(&config.name, ends, folder, log_start, Arc::clone(&waker))?;
+        let settings = HeadSettings {
+            collectors: head.collectors.clone(),
+            window: head.window.get(),
+            backlog: log.limit.get(),
+            segment: log.segment.get(),
+            replies: head.deliver.has_replies(),
+        };
+        let mut machine = Head::new(settings, random(), state, end);
+        machine.handle_delivered(start);
+        let listener = sockets.take(LISTENER).expect("the listener is open");
+        poll.add(&listener, Token::Listener(0), EventFlags::IN | EventFlags::ET)
+            .map_err(gridhaul_linux::Error::call("watching the listener"))?;
+        Ok(Self {
+            config: config.clone(),
+            clock: Clock::starts_in(Duration::ZERO),
+            poll,
+            committer: Committer::start(writer, Arc::clone(&waker)),
+            waker,
+            head: machine,
+            destination,
+            listener,
+            is_ready: false,
+            accept_at: Instant::ZERO,
+            reports: Reports::default(),
+            links: Vec::new(),
+            segment: log.segment.get(),
+            log_end: end,
+            delivered: start,
+            trimmed: start,
+            next_check: Instant::ZERO,
+            buffer: vec![0; 256 * 1024],
+            questions,
+            tls,
+            watchdog: Watchdog::from_environment(),
+            is_replaced: false,
+        })
+    }
+}
+
+impl EventLoop for Loop {
+    const RELOADED: &'static str = "TLS, `handshake_limit`";
+    const STOPPED: &'static str = "stopped";
+
+    fn ready(&self) -> String {
+        let address = self.config.head.as_ref().map_or("", |head| &head.address);
+        format!("head {} is ready at {address}", self.config.name)
+    }
+
+    fn turn(&mut self) -> Result<(), RunError> {
+        let mut events = Vec::new();
+        self.watchdog.report(&self.clock);
+        let accept = if self.is_ready { self.accept_at } else { Instant::NEVER };
+        let deadline = self.next_check.min(self.watchdog.deadline()).min(accept);
+        self.poll.wait(self.clock.until(deadline), &mut events)?;
+        let now = self.clock.now();
+        for (token, _) in events {
+            match token {
+                Token::Listener(_) => self.is_ready = true,
+                Token::Collector(index) => self.handle_link(now, index),
+                Token::Wake => self.waker.clear(),
+                Token::Meter(..) | Token::Upstream(_) | Token::Arrival(..) | Token::Leg(..) => {}
+            }
+        }
+        self.accept(now);
+        while let Some(end) = self.committer.poll()? {
+            self.log_end = end;
+            self.head.handle_written(end);
+            self.destination.deliver(end);
+        }
+        if let Some(group) = self.head.poll_group() {
+            self.committer.write(group);
+        }
+        let delivered = self.destination.progress().delivered()?;
+        self.delivered = delivered;
+        self.head.handle_delivered(delivered);
+        self.destination.exchange(&mut self.head);
+        if delivered >= self.trimmed + self.segment {
+            self.trimmed = delivered;
+            self.committer.trim(delivered);
+        }
+        while let Some(index) = self.head.poll_superseded() {
+            self.close(index);
+        }
+        while let Some((index, bytes)) = self.head.poll_output() {
+            if let Some(Some(link)) = self.links.get_mut(index as usize) {
+                link.out.extend_from_slice(&bytes);
+            }
+            self.transmit(index);
+        }
+        self.close_silent(now);
+        Ok(())
+    }
+
+    fn questions(&self) -> &Questions {
+        &self.questions
+    }
+
+    fn answer(&self, _: &Question) -> Value {
+        self.status()
+    }
+
+    fn config(&self) -> &RelayConfig {
+        &self.config
+    }
+
+    fn apply(&mut self, config: RelayConfig, folder: &Path) -> Result<(), String> {
+        let head = config.head.as_ref().ok_or("there is no [head]")?;
+        let own = head.tls.as_ref().map(|it| tls::head(it, folder)).transpose();
+        let broker = tls::broker(head, folder).map_err(|error| error.to_string())?;
+        self.tls = own.map_err(|error| error.to_string())?;
+        self.destination.replace_certificates(broker);
+        self.config = config;
+        Ok(())
+    }
+
+    fn copy_reloaded(from: &RelayConfig, to: &mut RelayConfig) {
+        if let (Some(to), Some(from)) = (&mut to.head, &from.head) {
+            to.tls.clone_from(&from.tls);
+            to.handshake_limit = from.handshake_limit;
+            if let (Deliver::Mqtt(to), Deliver::Mqtt(from)) = (&mut to.deliver, &from.deliver)
+                && let (Some(to), Some(from)) = (&mut to.tls, &from.tls)
+            {
+                to.clone_from(from);
+            }
+        }
+    }
+
+    fn begin_drain(&mut self) {
+        report(Level::Notice, "upgrade: collectors connect again");
+        self.is_replaced = true;
+    }
+
+    fn is_drained(&mut self) -> bool {
+        self.is_replaced
+    }
+
+    fn into_handover(self) -> Handover {
+        let listeners = std::iter::once(self.listener).chain(self.questions.into_listeners());
+        Handover { listeners: listeners.collect(), ..Handover::default() }
+    }
+}
+
+impl Loop {
+    fn status(&self) -> Value {
+        json!({
+            "role": "head",
+            "name": self.config.name,
+            "collectors_connected_count": self.links.iter().flatten().count(),
+            "meters_count": self.head.state().meter_count(),
+            "log_end_byte": self.log_end,
+            "delivered_byte": self.delivered,
+            "delivery_error": self.destination.progress().trouble(),
+            "backlog_byte": self.log_end - self.delivered.min(self.log_end),
+        })
+    }
+}

@@ -1,0 +1,72 @@
+//! What a thread that delivers the records of a head reports to the thread of the connections.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::RunError;
+use super::poll::Waker;
+
+/// Shared by both threads.
+#[derive(Debug, Clone)]
+pub(super) struct Progress(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    delivered: AtomicU64,
+    state: Mutex<State>,
+    head: Arc<Waker>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Why the thread has ended.
+    failure: Option<RunError>,
+    /// Why records wait.
+    trouble: Option<String>,
+}
+
+impl Progress {
+    /// Records before `position` of the log are delivered. `head` is woken by reports.
+    pub(super) fn new(position: u64, head: Arc<Waker>) -> Self {
+        let (delivered, state) = (AtomicU64::new(position), Mutex::default());
+        Self(Arc::new(Shared { delivered, state, head }))
+    }
+
+    /// Position of the log before which all records are delivered.
+    ///
+    /// # Errors
+    /// The delivering thread has ended.
+    pub(super) fn delivered(&self) -> Result<u64, RunError> {
+        match self.state().failure.take() {
+            Some(error) => Err(error),
+            None => Ok(self.0.delivered.load(Ordering::Acquire)),
+        }
+    }
+
+    /// Why records wait, for the status.
+    pub(super) fn trouble(&self) -> Option<String> {
+        self.state().trouble.clone()
+    }
+
+    pub(super) fn set_delivered(&self, position: u64) {
+        if self.0.delivered.swap(position, Ordering::AcqRel) != position {
+            self.0.head.wake();
+        }
+    }
+
+    pub(super) fn set_trouble(&self, trouble: Option<&str>) {
+        self.state().trouble = trouble.map(str::to_owned);
+    }
+
+    /// The result of the delivering thread.
+    pub(super) fn end(&self, result: Result<(), RunError>) {
+        if let Err(error) = result {
+            self.state().failure = Some(error);
+            self.0.head.wake();
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,87 @@
+//! Connections of meters continue when another version of the program replaces the relay.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::Shutdown;
+
+use rustix::process::Signal;
+
+use crate::cases::connect;
+use crate::ledger;
+use crate::relays::{Relays, Role};
+
+/// Replaces the collector by the installed program, and waits until this is done.
+pub(crate) fn upgrade(relays: &Relays) {
+    // The report of the first start is not part of the log.
+    let count = |relays: &Relays| relays.log(Role::Collector).matches("is ready").count();
+    let before = count(relays);
+    relays.signal(Role::Collector, Signal::USR2);
+    relays.wait_until("the new program runs", |relays| count(relays) > before);
+}
+
+/// Adds a key to the top of the collector's configuration.
+fn add_key(relays: &Relays, key: &str) {
+    let path = relays.path("collector.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(path, format!("{key}\n{text}")).unwrap();
+}
+
+#[test]
+fn a_stream_continues_within_a_message() {
+    for tier in ["memory", "local", "server"] {
+        let mut relays = Relays::new(tier, "");
+        // Longer than the test waits: no connection has to end.
+        add_key(&relays, "drain_limit = \"5 min\"");
+        relays.start(Role::Head);
+        relays.start(Role::Collector);
+        let mut socket = connect(&relays);
+        let idle = connect(&relays);
+        socket.write_all(b"first\nsec").unwrap();
+        relays.wait_until("the data has arrived", |relays| {
+            let status = relays.ask(Role::Collector, "/status").unwrap();
+            (&status["received_byte"], &status["meters_count"]) == (&9.into(), &2.into())
+        });
+        upgrade(&relays);
+        upgrade(&relays);
+        let status = relays.ask(Role::Collector, "/status").unwrap();
+        assert_eq!((&status["meters_count"], &status["accepted_count"]), (&2.into(), &0.into()));
+        socket.write_all(b"ond\n").unwrap();
+        socket.shutdown(Shutdown::Write).unwrap();
+        assert_eq!(socket.read(&mut [0; 1]).unwrap(), 0, "{tier}: FIN");
+        drop(idle);
+        relays.wait_until_delivered();
+        let mut text = String::new();
+        let delivered = ledger::read(&relays.messages(), |_, _, piece| text += piece);
+        assert_eq!((text.as_str(), delivered.len()), ("first\nsecond\n", 2), "{tier}");
+        assert!(delivered.values().all(|meter| meter.is_ended), "{tier}: {delivered:?}");
+        let lines = fs::read_to_string(relays.messages()).unwrap();
+        assert_eq!(lines.matches("\"ends_message\":true").count(), 2, "{tier}: {lines}");
+    }
+}
+
+#[test]
+fn a_meter_with_another_framing_is_reset_and_this_is_recorded() {
+    let mut relays = Relays::new("local", "");
+    relays.start(Role::Head);
+    relays.start(Role::Collector);
+    let mut socket = connect(&relays);
+    socket.write_all(b"half").unwrap();
+    relays.wait_until("the data has arrived", |relays| {
+        relays.ask(Role::Collector, "/status").unwrap()["received_byte"] == 4
+    });
+    let path = relays.path("collector.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("framing.delimiter.byte = 10", "framing = \"stream\"")).unwrap();
+    upgrade(&relays);
+    assert!(socket.read(&mut [0; 1]).is_err(), "RST");
+    relays.wait_until_delivered();
+    let lines = fs::read_to_string(relays.messages()).unwrap();
+    assert!(lines.contains("\"event\":\"reset\"") && lines.contains("restart"), "{lines}");
+    // Numbers of meters continue.
+    let mut socket = connect(&relays);
+    socket.write_all(b"next\n").unwrap();
+    socket.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(socket.read(&mut [0; 1]).unwrap(), 0);
+    relays.wait_until_delivered();
+    assert_eq!(ledger::read(&relays.messages(), |_, _, _| {}).len(), 2);
+}
