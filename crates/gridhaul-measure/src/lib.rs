@@ -3,6 +3,7 @@
 //! * [`method`]: open-loop schedule, message header, accounting by identifier, confidence intervals, validity of a run.
 //! * [`protocol`]: protocols behind one trait; [`broker`]: brokers as child processes; [`endpoint`]: protocols over TCP without a
 //!   broker, as machines without input or output.
+//! * [`settings`]: settings of protocols and brokers as data.
 //! * [`network`]: the places where a measurement opens its sockets, on this machine or in an emulated network.
 //! * [`systems`]: networks of the laboratory and of the field as scenarios.
 //! * [`log`]: one row for each message, in Parquet files.
@@ -23,7 +24,6 @@ pub mod agent;
 pub mod bench;
 #[cfg(feature = "bench")]
 pub mod broker;
-#[cfg(feature = "bench")]
 pub mod capture;
 #[cfg(feature = "bench")]
 pub mod clock;
@@ -31,6 +31,7 @@ pub mod clock;
 pub mod corruption;
 pub mod endpoint;
 pub mod frame;
+mod header;
 #[cfg(feature = "bench")]
 pub mod log;
 #[cfg(feature = "bench")]
@@ -47,6 +48,7 @@ pub mod prediction;
 pub mod protocol;
 #[cfg(feature = "bench")]
 pub mod reserve;
+pub mod settings;
 #[cfg(feature = "bench")]
 pub mod systems;
 #[cfg(feature = "bench")]
