@@ -7,6 +7,7 @@
 //! * [`network`]: the places where a measurement opens its sockets, on this machine or in an emulated network.
 //! * [`systems`]: networks of the laboratory and of the field as scenarios.
 //! * [`log`]: one row for each message, in Parquet files.
+//! * [`header`]: identification of a message.
 //! * [`frame`]: frames of Sampled Values and GOOSE; [`payload`]: encodings of values;
 //!   [`overhead`]: bytes of a message by layer, by formula.
 //! * [`reserve`]: the study RESERVE D4.6, beside the formulas.
@@ -31,7 +32,7 @@ pub mod clock;
 pub mod corruption;
 pub mod endpoint;
 pub mod frame;
-mod header;
+pub mod header;
 #[cfg(feature = "bench")]
 pub mod log;
 #[cfg(feature = "bench")]
