@@ -20,6 +20,7 @@ mod capability;
 mod child;
 mod clock;
 mod congestion_control;
+mod cpu_latency;
 mod error;
 mod frame_batch;
 mod htb;
@@ -59,6 +60,7 @@ pub use congestion_control::{
     available_congestion_control, congestion_control_name, require_congestion_control,
     set_congestion_control,
 };
+pub use cpu_latency::CpuLatencyLimit;
 pub use error::Error;
 pub use frame_batch::{FrameBatch, ReceivedFrame, VlanTag};
 pub use htb::{Htb, HtbClass};

@@ -4,12 +4,14 @@ mod agent;
 mod applicable;
 mod connection;
 mod frames;
+mod outage;
 mod place;
 mod value_parsers;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use gridhaul_measure::protocol::LIGHT_EDITION_MESSAGE;
 use gridhaul_scenario::units::Duration;
 
 use value_parsers::{
@@ -19,7 +21,8 @@ use value_parsers::{
 
 pub(crate) use agent::{AgentArgs, RemoteArgs};
 pub(crate) use connection::ConnectionArgs;
-pub(crate) use frames::FrameArgs;
+pub(crate) use frames::{DataSetName, FrameArgs};
+pub(crate) use outage::{FailingPart, OutageArgs};
 pub(crate) use place::{CrossTrafficArgs, PlaceArgs, SubscriberEnd};
 
 /// Measure power-grid protocols message by message
@@ -48,7 +51,7 @@ pub(crate) enum Command {
     Efficiency(EfficiencyArgs),
     /// Measure the latency of messages at a constant rate
     Latency(PathArgs),
-    /// Interrupt all links of a scenario for a time, and measure the recovery
+    /// Interrupt all links of a scenario or kill the broker for a time, and measure the recovery
     Outage(OutageArgs),
     /// Search the highest rate that a protocol sustains, and verify it
     Rate(RateArgs),
@@ -65,10 +68,11 @@ impl Command {
     pub(crate) const fn needs_namespaces(&self) -> bool {
         match self {
             Self::Latency(args) | Self::Reliability(args) => args.run.common.place.is_emulated(),
+            Self::Outage(args) => args.run.common.place.is_emulated(),
             Self::Rate(args) => args.common.place.is_emulated(),
             Self::Sync(args) => args.place.is_emulated(),
             Self::Agent(_) | Self::Corruption(_) | Self::Efficiency(_) => false,
-            Self::Outage(_) | Self::Reserve(_) => true,
+            Self::Reserve(_) => true,
         }
     }
 }
@@ -176,6 +180,16 @@ pub(crate) struct ProtocolArgs {
 /// Largest number of messages of a run: with fewer than 2^40, sums of their numbers do not overflow.
 const MESSAGES_MAX: u64 = 1_000_000_000_000;
 
+impl ProtocolArgs {
+    /// Bytes of a message.
+    pub(crate) fn message_bytes(&self) -> usize {
+        match self.protocol {
+            ProtocolName::Sv if self.frames.data_set != DataSetName::Raw => LIGHT_EDITION_MESSAGE,
+            _ => self.bytes,
+        }
+    }
+}
+
 /// Arguments of a run at a constant rate.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RunArgs {
@@ -215,6 +229,15 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) kernel_times: bool,
 
+    /// Let the receiver of udp poll its socket instead of sleeping, so that it takes a whole processor and need not be woken up
+    #[arg(long)]
+    pub(crate) busy_poll: bool,
+
+    /// Let processors enter idle states from which they wake up late. Without this option the program keeps them awake during the
+    /// run if it may write to /dev/cpu_dma_latency, as root; the settings of the result state it
+    #[arg(long)]
+    pub(crate) allow_idle_states: bool,
+
     /// Settings that a run shares with `rate`.
     #[command(flatten)]
     pub(crate) common: ProtocolArgs,
@@ -244,22 +267,6 @@ pub(crate) struct PathArgs {
     /// The other machine.
     #[command(flatten)]
     pub(crate) remote: RemoteArgs,
-}
-
-/// Arguments of an outage.
-#[derive(Debug, Args)]
-pub(crate) struct OutageArgs {
-    /// Length of the outage
-    #[arg(long, default_value = "10 s", value_parser = duration)]
-    pub(crate) length: Duration,
-
-    /// Start of the outage, after the start of the network
-    #[arg(long, default_value = "5 s", value_parser = duration)]
-    pub(crate) start: Duration,
-
-    /// The run.
-    #[command(flatten)]
-    pub(crate) run: RunArgs,
 }
 
 /// Arguments of `corruption`.

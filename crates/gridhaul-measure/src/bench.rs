@@ -202,7 +202,9 @@ pub(crate) fn receive(
     events: &SyncSender<RunEvent>,
     done: &AtomicBool,
 ) {
-    request_realtime_priority();
+    if !subscriber.is_polling() {
+        request_realtime_priority();
+    }
     let mut message = Vec::new();
     while !done.load(Ordering::Relaxed) {
         let event = match subscriber.receive(&mut message) {

@@ -3,9 +3,11 @@
 //! * [`method`]: open-loop schedule, message header, accounting by identifier, confidence intervals, validity of a run.
 //! * [`protocol`]: protocols behind one trait; [`broker`]: brokers as child processes; [`endpoint`]: protocols over TCP without a
 //!   broker, as machines without input or output.
+//! * [`settings`]: settings of protocols and brokers as data.
 //! * [`network`]: the places where a measurement opens its sockets, on this machine or in an emulated network.
 //! * [`systems`]: networks of the laboratory and of the field as scenarios.
 //! * [`log`]: one row for each message, in Parquet files.
+//! * [`header`]: identification of a message.
 //! * [`frame`]: frames of Sampled Values and GOOSE; [`payload`]: encodings of values;
 //!   [`overhead`]: bytes of a message by layer, by formula.
 //! * [`reserve`]: the study RESERVE D4.6, beside the formulas.
@@ -23,7 +25,6 @@ pub mod agent;
 pub mod bench;
 #[cfg(feature = "bench")]
 pub mod broker;
-#[cfg(feature = "bench")]
 pub mod capture;
 #[cfg(feature = "bench")]
 pub mod clock;
@@ -31,6 +32,7 @@ pub mod clock;
 pub mod corruption;
 pub mod endpoint;
 pub mod frame;
+pub mod header;
 #[cfg(feature = "bench")]
 pub mod log;
 #[cfg(feature = "bench")]
@@ -47,6 +49,7 @@ pub mod prediction;
 pub mod protocol;
 #[cfg(feature = "bench")]
 pub mod reserve;
+pub mod settings;
 #[cfg(feature = "bench")]
 pub mod systems;
 #[cfg(feature = "bench")]

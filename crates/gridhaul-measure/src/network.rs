@@ -35,6 +35,8 @@ pub struct Sites<'a> {
     pub clock: Clock,
     /// Whether sockets for datagrams and frames record the time at which the kernel received each.
     pub kernel_times: bool,
+    /// Whether receivers of datagrams poll their sockets instead of sleeping.
+    pub busy_poll: bool,
 }
 
 /// What the links of an emulated network carry.
@@ -57,7 +59,14 @@ impl Sites<'_> {
         let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
         let site = Site { address, device: Some("lo"), node: None };
         let clock = Clock::starts_in(Duration::ZERO);
-        Self { from: site, to: site, subscriber: site, clock, kernel_times: false }
+        Self {
+            from: site,
+            to: site,
+            subscriber: site,
+            clock,
+            kernel_times: false,
+            busy_poll: false,
+        }
     }
 
     /// The same ends with the subscriber at the end of the broker: messages pass the network once.
@@ -70,6 +79,12 @@ impl Sites<'_> {
     #[must_use]
     pub const fn with_kernel_times(self) -> Self {
         Self { kernel_times: true, ..self }
+    }
+
+    /// The same ends, whose receivers of datagrams poll their sockets.
+    #[must_use]
+    pub const fn with_busy_poll(self) -> Self {
+        Self { busy_poll: true, ..self }
     }
 }
 
@@ -94,7 +109,7 @@ impl<'a> Sites<'a> {
             let device = devices.map(|devices| devices[end]);
             Site { address, device, node: Some((network, node)) }
         });
-        Ok(Self { from, to, subscriber: from, clock, kernel_times: false })
+        Ok(Self { from, to, subscriber: from, clock, kernel_times: false, busy_poll: false })
     }
 }
 
@@ -140,17 +155,34 @@ pub fn on_links<T>(
     carrier: Carrier,
     work: impl FnOnce(&Sites<'_>) -> T,
 ) -> Result<(T, LinkCounters), RunError> {
+    on_prepared_links(scenario, flow, carrier, |_| (), |sites, ()| work(sites))
+}
+
+/// As [`on_links`], and calls `prepare` before the links forward and their clock starts: programs that start slowly do not delay
+/// the messages until after the outages of the scenario. They may use the addresses of their own end only.
+///
+/// # Errors
+/// As [`on_network`].
+pub fn on_prepared_links<P, T>(
+    scenario: &Scenario,
+    flow: &str,
+    carrier: Carrier,
+    prepare: impl FnOnce(&Sites<'_>) -> P,
+    work: impl FnOnce(&Sites<'_>, P) -> T,
+) -> Result<(T, LinkCounters), RunError> {
     let network = match carrier {
         Carrier::Packets => StandaloneNetwork::unnamed(scenario)?,
         Carrier::Frames => StandaloneNetwork::ethernet(scenario, flow)?,
     };
-    let sites = Sites::of_flow(&network, flow, Clock::starts_in(Duration::ZERO))?;
+    let sites = || Sites::of_flow(&network, flow, Clock::starts_in(Duration::ZERO));
+    let prepared = prepare(&sites()?);
+    let sites = sites()?;
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let forwarding = scope.spawn(|| network.run(sites.clock, || stop.load(Ordering::Relaxed)));
         let done = {
             let _stop = StopOnDrop(&stop);
-            work(&sites)
+            work(&sites, prepared)
         };
         match forwarding.join() {
             Ok(outcome) => outcome.map(|counters| (done, counters)),
@@ -160,7 +192,8 @@ pub fn on_links<T>(
 }
 
 /// Ends threads that run beside `work`, also when `work` panics: the scope waits for the threads.
-pub(crate) struct StopOnDrop<'a>(pub(crate) &'a AtomicBool);
+#[derive(Debug)]
+pub struct StopOnDrop<'a>(pub &'a AtomicBool);
 
 impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {

@@ -88,6 +88,13 @@ fn invalid_arguments_name_what_is_expected() {
         ),
         ("latency udp --cross-traffic 0bit/s", "expected a rate above 0"),
         ("outage udp --repetitions 2", "--repetitions"),
+        ("outage udp --of broker", "--of broker: this program kills only a broker"),
+        ("outage mqtt --of broker --broker 127.0.0.1:1", "--of broker"),
+        ("latency mqtt --broker mqtts://127.0.0.1:1 --no-floor", "add --ca FILE"),
+        ("latency mqtt --ca x.pem", "--broker"),
+        ("latency mqtt --tls --broker 127.0.0.1:1", "cannot be used with"),
+        ("latency mqtt --busy-poll", "only the receiver of udp"),
+        ("latency sv --data-set 9-2le --bytes 100", "cannot be used with"),
         ("latency udp --pin 4000", "expected a processor of this machine: "),
         ("sync --offset 5", "5"),
         ("latency udp --horizon 0s", "expected a time above 0"),
@@ -313,4 +320,14 @@ fn help_texts() {
         let name = format!("help__measure_{command}_long").replace("__long", "_long");
         insta::assert_snapshot!(name, String::from_utf8(done.stdout).unwrap());
     }
+}
+
+#[test]
+fn a_polling_receiver_loses_nothing_and_the_result_says_that_it_polls() {
+    let desk = tempfile::tempdir().unwrap();
+    let arguments = "latency udp --rate 1000 --messages 200 --busy-poll --no-floor -q --json";
+    let summary = summary(desk.path(), arguments);
+    assert_eq!((&summary["messages"], &summary["lost"]), (&200.into(), &0.into()));
+    assert_eq!(summary["settings"]["busy_poll"], "true", "{summary}");
+    assert!(summary["settings"]["idle_states"].is_string(), "{summary}");
 }

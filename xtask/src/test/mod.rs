@@ -126,7 +126,8 @@ fn lints() -> anyhow::Result<()> {
 }
 
 /// Fuzz targets: one for each parser or state machine with untrusted input.
-const FUZZ_TARGETS: [&str; 6] = ["scenario", "trace", "proxies", "packet", "relay", "frame"];
+const FUZZ_TARGETS: [&str; 7] =
+    ["scenario", "trace", "proxies", "packet", "relay", "frame", "capture"];
 
 /// Random input for each fuzz target, 10 s each, two targets at a time. See fuzz/README.md.
 fn fuzz() -> anyhow::Result<()> {

@@ -20,8 +20,8 @@ use crate::clock::Exchange;
 /// Time for the connection and the token.
 const CONNECT_WITHIN: time::Duration = time::Duration::from_secs(10);
 
-/// Time for the start of a receiver and its broker.
-const START_WITHIN: time::Duration = time::Duration::from_secs(30);
+/// Time for the start of a receiver and its broker: RabbitMQ needs up to 120 s on a busy machine.
+const START_WITHIN: time::Duration = time::Duration::from_secs(150);
 
 /// Time without an answer after which the agent is gone.
 const SILENCE: Duration = Duration::from_secs(10);
@@ -139,7 +139,7 @@ impl Controller {
     /// # Errors
     /// The agent cannot start it, or is gone.
     pub fn start(&mut self, spec: &ReceiverSpec) -> Result<Started, ControllerError> {
-        self.send(&Request::Start(spec.clone())).map_err(|error| self.lost(&error))?;
+        self.send(&Request::Start(Box::new(spec.clone()))).map_err(|error| self.lost(&error))?;
         match self.reply(START_WITHIN)? {
             Reply::Started(started) => Ok(started),
             other => Err(self.unexpected(other)),

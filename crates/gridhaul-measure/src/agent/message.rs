@@ -2,16 +2,37 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use gridhaul_scenario::units::Duration;
 use serde::{Deserialize, Serialize};
 
-/// Bytes of the longest token, topic, user name or password.
+use crate::settings::{
+    BrokerAddress, BrokerProtocol, BrokerSettings, ClientSettings, Direct, DirectKind, Modbus,
+    ReconnectPolicy,
+};
+
+/// Bytes of the longest token, name, user name or password.
 const TEXT_MAX: usize = 256;
 
 /// Most arrivals in a report, so that its frame is shorter than the limit: two numbers of at most 20 digits each.
 const ARRIVALS_MAX: usize = 1_000;
 
+/// Bytes of the longest certificates, so that they fit into a frame.
+const AUTHORITIES_MAX: usize = 32 << 10;
+
+/// Longest message of a measurement: a datagram of UDP.
+const MESSAGE_MAX: usize = 65_507;
+
+/// Shortest interval of keep-alive packets.
+const KEEP_ALIVE_MIN: Duration = Duration::from_secs(1);
+
 /// Longest interval of keep-alive packets: the field of MQTT has 16 bits, in seconds.
-const KEEP_ALIVE_MAX_MS: u64 = 65_535_000;
+const KEEP_ALIVE_MAX: Duration = Duration::from_secs(65_535);
+
+/// Shortest time between two attempts to connect, so that a client does not take a whole processor.
+const RECONNECT_MIN: Duration = Duration::from_millis(1);
+
+/// Shortest interval in which a master of DNP3 polls.
+const POLL_MIN: Duration = Duration::from_millis(20);
 
 /// What a controller requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,7 +44,7 @@ pub enum Request {
         token: String,
     },
     /// Starts the receiver of a run.
-    Start(ReceiverSpec),
+    Start(Box<ReceiverSpec>),
     /// Asks for the time of the agent, and for all arrivals so far. Numbers count from 0.
     Exchange {
         /// Number of the exchange.
@@ -80,38 +101,32 @@ pub enum ReceiverProtocol {
         /// Whether the agent sends each message back.
         echo: bool,
     },
-    /// A subscription at an MQTT broker.
-    Mqtt(MqttSpec),
+    /// A server of Modbus/TCP.
+    Modbus(Modbus),
+    /// The receiving end of a protocol between two ends.
+    Direct {
+        /// The protocol.
+        settings: Direct,
+        /// Address at which the publisher listens; `None` if the receiver listens.
+        publisher: Option<SocketAddr>,
+    },
+    /// A subscriber of a broker.
+    Broker {
+        /// The clients.
+        clients: ClientSettings,
+        /// The broker.
+        broker: BrokerChoice,
+    },
 }
 
-/// A subscription at an MQTT broker.
+/// The broker of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct MqttSpec {
-    /// 3 for MQTT 3.1.1, or 5.
-    pub version: u8,
-    /// Quality of service, 0 or 1.
-    pub qos: u8,
-    /// Topic.
-    pub topic: String,
-    /// Whether the client sets `TCP_NODELAY`.
-    pub nodelay: bool,
-    /// Interval of keep-alive packets in milliseconds.
-    pub keep_alive_ms: u64,
-    /// Broker; `None` for one that the agent starts.
-    pub broker: Option<BrokerSpec>,
-    /// `TCP_NODELAY` of a broker that the agent starts.
-    pub broker_nodelay: bool,
-}
-
-/// A broker.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct BrokerSpec {
-    /// Address and port.
-    pub address: SocketAddr,
-    /// User name and password.
-    pub credentials: Option<(String, String)>,
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum BrokerChoice {
+    /// A broker that both machines reach.
+    Given(BrokerAddress),
+    /// One that the agent starts.
+    Started(BrokerSettings),
 }
 
 /// A receiver that is ready.
@@ -120,8 +135,18 @@ pub struct BrokerSpec {
 pub struct Started {
     /// Address to which messages are sent: that of the receiver, or of the broker.
     pub address: SocketAddr,
-    /// Program of the broker that the agent has started.
-    pub broker: Option<String>,
+    /// The broker that the agent has started.
+    pub broker: Option<StartedBroker>,
+}
+
+/// A broker that an agent has started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StartedBroker {
+    /// Name of the program.
+    pub program: String,
+    /// Address, credentials and certificate for clients.
+    pub address: BrokerAddress,
 }
 
 /// What has arrived since the last report.
@@ -158,27 +183,68 @@ impl ReceiverSpec {
     /// # Errors
     /// The first field that is out of range, with what is expected.
     pub fn check(&self) -> Result<(), String> {
-        let ReceiverProtocol::Mqtt(mqtt) = &self.protocol else { return Ok(()) };
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
-        let credentials = mqtt.broker.iter().flat_map(|broker| &broker.credentials);
-        let mut texts = credentials.flat_map(|(user, password)| [user, password]);
-        if !matches!(mqtt.version, 3 | 5) {
-            Err(format!("version {}: expected 3 or 5", mqtt.version))
-        } else if mqtt.qos > 1 {
-            Err(format!("qos {}: expected 0 or 1", mqtt.qos))
-        } else if mqtt.topic.is_empty()
-            || mqtt.topic.len() > TEXT_MAX
-            || !mqtt.topic.chars().all(is_plain)
-        {
-            Err(format!("topic: expected letters, digits and hyphens, at most {TEXT_MAX}"))
-        } else if !(1_000..=KEEP_ALIVE_MAX_MS).contains(&mqtt.keep_alive_ms) {
-            Err("keep_alive_ms: expected a time between 1 s and 65535 s".into())
-        } else if texts.any(|text| text.len() > TEXT_MAX) {
-            Err(format!("credentials: expected at most {TEXT_MAX} B each"))
-        } else {
-            Ok(())
+        match &self.protocol {
+            ReceiverProtocol::Udp { .. } | ReceiverProtocol::Modbus(_) => Ok(()),
+            ReceiverProtocol::Direct { settings, .. } => check_direct(settings),
+            ReceiverProtocol::Broker { clients, broker } => {
+                check_clients(clients)?;
+                match broker {
+                    BrokerChoice::Given(address) => check_broker(address),
+                    BrokerChoice::Started(_) => Ok(()),
+                }
+            }
         }
     }
+}
+
+fn check_direct(settings: &Direct) -> Result<(), String> {
+    match settings.kind {
+        DirectKind::Synchrophasor(bytes) if bytes > MESSAGE_MAX => {
+            Err(format!("synchrophasor {bytes}: expected at most {MESSAGE_MAX} B in a message"))
+        }
+        DirectKind::Dnp3 { poll: Some(poll) } if poll < POLL_MIN => {
+            Err("poll: expected an interval of at least 20 ms".into())
+        }
+        _ => check_reconnect(settings.reconnect),
+    }
+}
+
+fn check_reconnect(policy: ReconnectPolicy) -> Result<(), String> {
+    let is_possible = (RECONNECT_MIN..=KEEP_ALIVE_MAX).contains(&policy.after);
+    is_possible.then_some(()).ok_or_else(|| "reconnect: expected at least 1 ms".into())
+}
+
+fn check_clients(clients: &ClientSettings) -> Result<(), String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let node = match &clients.protocol {
+        BrokerProtocol::Amqp10(amqp) => amqp.node.as_deref().unwrap_or_default(),
+        _ => "",
+    };
+    let name = clients.name.as_str();
+    if name.is_empty() || name.len() > TEXT_MAX || !name.chars().all(is_plain) {
+        Err(format!("name: expected letters, digits and hyphens, at most {TEXT_MAX}"))
+    } else if !(KEEP_ALIVE_MIN..=KEEP_ALIVE_MAX).contains(&clients.keep_alive) {
+        Err("keep_alive: expected a time between 1 s and 65535 s".into())
+    } else if node.len() > TEXT_MAX {
+        Err(format!("node: expected at most {TEXT_MAX} B"))
+    } else {
+        check_reconnect(clients.reconnect)
+    }
+}
+
+fn check_broker(broker: &BrokerAddress) -> Result<(), String> {
+    let credentials = broker.credentials.iter();
+    let names = broker.tls.iter().map(|it| &it.name);
+    let mut texts = credentials.flat_map(|it| [&it.user, &it.password]).chain(names);
+    if texts.any(|text| text.len() > TEXT_MAX) {
+        return Err(format!("broker: expected at most {TEXT_MAX} B in user, password and name"));
+    }
+    if broker.tls.as_ref().is_some_and(|it| it.authorities.len() > AUTHORITIES_MAX) {
+        return Err(format!(
+            "broker: the certificates of authorities have more than {AUTHORITIES_MAX} B; name a file with the authority of the broker only"
+        ));
+    }
+    Ok(())
 }
 
 impl Report {
@@ -203,6 +269,7 @@ impl Report {
 mod tests {
     use super::*;
     use crate::agent::framing::{FRAME_MAX, write_message};
+    use crate::settings::{Credentials, Tls};
 
     #[test]
     fn the_longest_report_fits_into_a_frame() {
@@ -227,32 +294,50 @@ mod tests {
         assert_eq!(Report::default().split(), [Report::default()]);
     }
 
+    fn check(protocol: ReceiverProtocol) -> Result<(), String> {
+        ReceiverSpec { run: 1, address: None, protocol }.check()
+    }
+
     #[test]
-    fn fields_of_a_receiver_are_checked() {
-        let mqtt = MqttSpec {
-            version: 3,
-            qos: 0,
-            topic: "gridhaul-7".into(),
-            nodelay: true,
-            keep_alive_ms: 60_000,
-            broker: None,
-            broker_nodelay: true,
+    fn fields_of_clients_and_brokers_are_checked() {
+        let clients = ClientSettings::new(BrokerProtocol::Xmpp, "gridhaul-7");
+        let address = ([127, 0, 0, 1], 1883).into();
+        let plain = BrokerAddress { address, credentials: None, tls: None };
+        let given = |broker: &BrokerAddress| BrokerChoice::Given(broker.clone());
+        let with = |clients: &ClientSettings, broker: &BrokerAddress| {
+            let (clients, broker) = (clients.clone(), given(broker));
+            check(ReceiverProtocol::Broker { clients, broker })
         };
-        let check = |mqtt: MqttSpec| {
-            ReceiverSpec { run: 1, address: None, protocol: ReceiverProtocol::Mqtt(mqtt) }.check()
-        };
-        assert_eq!(check(mqtt.clone()), Ok(()));
-        let credentials = Some(("me".into(), "x".repeat(257)));
-        let broker = Some(BrokerSpec { address: ([127, 0, 0, 1], 1883).into(), credentials });
-        for (spec, expected) in [
-            (MqttSpec { version: 4, ..mqtt.clone() }, "version 4"),
-            (MqttSpec { qos: 2, ..mqtt.clone() }, "qos 2"),
-            (MqttSpec { topic: "a/#".into(), ..mqtt.clone() }, "topic"),
-            (MqttSpec { keep_alive_ms: 0, ..mqtt.clone() }, "keep_alive"),
-            (MqttSpec { broker, ..mqtt }, "credentials"),
+        assert_eq!(with(&clients, &plain), Ok(()));
+        let zero = ReconnectPolicy { after: Duration::ZERO, queue: false };
+        for (changed, expected) in [
+            (ClientSettings { name: "a/#".into(), ..clients.clone() }, "name"),
+            (ClientSettings { keep_alive: Duration::ZERO, ..clients.clone() }, "keep_alive"),
+            (ClientSettings { reconnect: zero, ..clients.clone() }, "reconnect"),
         ] {
-            let error = check(spec).unwrap_err();
+            let error = with(&changed, &plain).unwrap_err();
             assert!(error.contains(expected), "{error}");
         }
+        let credentials = Some(Credentials { user: "me".into(), password: "x".repeat(257) });
+        let tls = Some(Tls { name: "localhost".into(), authorities: "x".repeat(40_000) });
+        for (broker, expected) in [
+            (BrokerAddress { credentials, ..plain.clone() }, "password"),
+            (BrokerAddress { tls, ..plain }, "certificates"),
+        ] {
+            let error = with(&clients, &broker).unwrap_err();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn fields_of_protocols_without_a_broker_are_checked() {
+        let reconnect = ReconnectPolicy::default();
+        let direct = |kind| {
+            let settings = Direct { kind, port: 0, nodelay: true, reconnect };
+            check(ReceiverProtocol::Direct { settings, publisher: None })
+        };
+        assert_eq!(direct(DirectKind::Iec104), Ok(()));
+        assert!(direct(DirectKind::Synchrophasor(usize::MAX)).is_err());
+        assert!(direct(DirectKind::Dnp3 { poll: Some(Duration::ZERO) }).is_err());
     }
 }

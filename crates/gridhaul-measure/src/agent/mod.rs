@@ -1,7 +1,7 @@
 //! Runs on two machines: the sender is here, the receiver at an agent.
 //!
 //! * [`framing`], [`message`], [`session`]: the control channel, without input or output.
-//! * `secret`, `channel`: token, key and TLS; `serve`, `receiver`: the agent; `controller`, `run`: this end.
+//! * `secret`, `channel`: token, key and TLS; `serve`, `receiver`: the agent; `controller`, `ends`, `run`: this end.
 //! * `accounting`: messages and clock of a run, without input or output.
 
 pub mod framing;
@@ -14,6 +14,8 @@ mod accounting;
 mod channel;
 #[cfg(feature = "bench")]
 mod controller;
+#[cfg(feature = "bench")]
+mod ends;
 #[cfg(feature = "bench")]
 mod receiver;
 #[cfg(feature = "bench")]
@@ -28,9 +30,11 @@ pub use accounting::{Accounting, Converted, Quality};
 #[cfg(feature = "bench")]
 pub use controller::{AgentAddress, ControlEvent, Controller, ControllerError};
 #[cfg(feature = "bench")]
+pub use ends::{Ends, ListeningPublisher, connect_ends};
+#[cfg(feature = "bench")]
 pub use receiver::AgentClock;
 #[cfg(feature = "bench")]
-pub use run::{Ends, RemoteLogs, RemoteOutcome, connect_ends, measure_with_agent};
+pub use run::{RemoteLogs, RemoteOutcome, measure_with_agent};
 #[cfg(feature = "bench")]
 pub use secret::{AgentKey, Fingerprint, SecretError, TOKEN_VARIABLE, Token, random_run};
 #[cfg(feature = "bench")]

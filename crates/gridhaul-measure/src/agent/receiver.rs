@@ -7,16 +7,17 @@ use std::sync::mpsc::{Receiver as Queue, SyncSender, TrySendError, sync_channel}
 use std::thread::{self, JoinHandle};
 
 use gridhaul_linux::{Clock, request_realtime_priority};
-use gridhaul_scenario::units::{Duration, Instant};
+use gridhaul_scenario::units::Instant;
 
-use super::message::{MqttSpec, ReceiverProtocol, ReceiverSpec, Report, Started};
-use crate::broker::{Broker, BrokerAddress, Credentials, Mosquitto};
+use super::message::{
+    BrokerChoice, ReceiverProtocol, ReceiverSpec, Report, Started, StartedBroker,
+};
+use crate::broker::{Broker, BrokerError};
 use crate::clock::InjectedClock;
 use crate::method::{Header, HeaderError};
-use crate::network::{Site, Sites};
-use crate::protocol::{
-    Mqtt, ProtocolError, QualityOfService, Received, ReconnectPolicy, Subscriber, Udp, Version,
-};
+use crate::network::Site;
+use crate::protocol::{ProtocolError, Received, ReceivingEnd, Subscriber, ThroughBroker, Udp};
+use crate::settings::ClientSettings;
 
 /// Arrivals between two reports.
 const QUEUE: usize = 1 << 17;
@@ -37,7 +38,7 @@ pub(super) struct Receiver {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
     /// Ends after the client.
-    _broker: Option<Mosquitto>,
+    _broker: Option<Broker>,
 }
 
 /// What the thread reports.
@@ -73,28 +74,32 @@ impl Receiver {
         clock: Clock,
     ) -> Result<(Self, Started), String> {
         let address = spec.address.unwrap_or(local);
-        let failed = |error: ProtocolError| error.to_string();
-        let (subscriber, broker, address) = match &spec.protocol {
+        let open = |end: Result<ReceivingEnd, ProtocolError>| {
+            end.map(|end| (end, None)).map_err(|error| error.to_string())
+        };
+        let (end, broker) = match &spec.protocol {
             ReceiverProtocol::Udp { echo } => {
-                let echo = echo.then_some(spec.run);
-                let (end, address) = Udp.receiver(address, clock, echo).map_err(failed)?;
-                (end, None, address)
+                open(Udp.receiver(address, clock, echo.then_some(spec.run)))?
             }
-            ReceiverProtocol::Mqtt(mqtt) => {
-                let broker = own_broker(mqtt, address)?;
-                let mqtt = client(mqtt, broker.as_ref())?;
-                let sites = Sites { clock, ..Sites::loopback() };
-                let end = mqtt.subscriber(&sites, "receiver").map_err(failed)?;
-                (end, broker, mqtt.broker.address)
+            ReceiverProtocol::Modbus(modbus) => open(modbus.receiver(address, clock))?,
+            ReceiverProtocol::Direct { settings, publisher } => {
+                open(settings.receiver(address, clock, *publisher))?
+            }
+            ReceiverProtocol::Broker { clients, broker } => {
+                through_broker(clients, broker, address, clock)?
             }
         };
-        let name = broker.as_ref().map(|broker| broker.name().to_owned());
+        let ReceivingEnd { subscriber, address } = end;
+        let started = broker.as_ref().map(|broker| StartedBroker {
+            program: broker.name().to_owned(),
+            address: broker.address(),
+        });
         let (sender, sightings) = sync_channel(QUEUE);
         let stop = Arc::new(AtomicBool::new(false));
         let (run, flag) = (spec.run, Arc::clone(&stop));
         let thread = thread::spawn(move || receive(subscriber, run, &sender, &flag));
         let receiver = Self { sightings, stop, thread: Some(thread), _broker: broker };
-        Ok((receiver, Started { address, broker: name }))
+        Ok((receiver, Started { address, broker: started }))
     }
 
     /// What has arrived since the last call.
@@ -163,43 +168,26 @@ fn receive(
     }
 }
 
-/// The broker that the agent starts, unless the controller names one.
-fn own_broker(spec: &MqttSpec, address: IpAddr) -> Result<Option<Mosquitto>, String> {
-    if spec.broker.is_some() {
-        return Ok(None);
-    }
-    let broker = Mosquitto::start(&Site::at(address), spec.broker_nodelay);
-    broker.map(Some).map_err(|error| error.to_string())
-}
-
-/// The client, at a broker that was started or named.
-fn client(spec: &MqttSpec, broker: Option<&Mosquitto>) -> Result<Mqtt, String> {
-    let named = || {
-        let broker = spec.broker.as_ref()?;
-        let credentials = broker.credentials.clone();
-        let credentials = credentials.map(|(user, password)| Credentials { user, password });
-        Some(BrokerAddress { address: broker.address, credentials })
+/// A subscriber of a broker, which the agent starts unless the controller names one.
+fn through_broker(
+    clients: &ClientSettings,
+    choice: &BrokerChoice,
+    address: IpAddr,
+    clock: Clock,
+) -> Result<(ReceivingEnd, Option<Broker>), String> {
+    let text = |error: BrokerError| error.to_string();
+    let (broker, own) = match choice {
+        BrokerChoice::Given(broker) => (broker.clone(), None),
+        BrokerChoice::Started(settings) => {
+            let program = clients.protocol.program();
+            let own = program.start(&Site::at(address), *settings).map_err(text)?;
+            (own.address(), Some(own))
+        }
     };
-    let broker = broker.map(Broker::address).or_else(named).ok_or("there is no broker")?;
-    Ok(mqtt(spec, broker))
-}
-
-/// A client of a broker with these settings.
-pub(super) fn mqtt(spec: &MqttSpec, broker: BrokerAddress) -> Mqtt {
-    Mqtt {
-        version: if spec.version == 5 { Version::V5 } else { Version::V3 },
-        broker,
-        nodelay: spec.nodelay,
-        qos: if spec.qos == 0 {
-            QualityOfService::AtMostOnce
-        } else {
-            QualityOfService::AtLeastOnce
-        },
-        one_connection: false,
-        keep_alive: Duration::from_millis(spec.keep_alive_ms),
-        reconnect: ReconnectPolicy::default(),
-        topic: spec.topic.clone(),
-    }
+    let address = broker.address;
+    let protocol = ThroughBroker { clients: clients.clone(), broker };
+    let subscriber = protocol.subscriber(clock).map_err(|error| error.to_string())?;
+    Ok((ReceivingEnd { subscriber, address }, own))
 }
 
 /// The address of an agent on its control channel, without a mapping of IPv4 into IPv6.

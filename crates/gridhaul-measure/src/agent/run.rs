@@ -11,15 +11,12 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 use super::accounting::{Accounting, Converted, Quality};
 use super::controller::{ControlEvent, Controller};
-use super::message::{ReceiverProtocol, ReceiverSpec, Started};
-use super::receiver::mqtt;
+use super::ends::Ends;
 use crate::bench::{CHECK, Generator, LEAD, Outcome, Plan, QUEUE, RunEvent, receive};
-use crate::broker::{BrokerAddress, Credentials};
 use crate::clock::{ClockQuality, RemoteClock};
 use crate::log::LogError;
 use crate::method::{Message, Summary};
-use crate::network::Sites;
-use crate::protocol::{Mqtt, Protocol, ProtocolError, Publisher, ReconnectPolicy, Subscriber, Udp};
+use crate::protocol::SendingEnd;
 
 /// Time between two exchanges.
 const INTERVAL: Duration = Duration::from_millis(50);
@@ -32,19 +29,6 @@ const FIRST_EXCHANGES_WITHIN: time::Duration = time::Duration::from_secs(20);
 
 /// Events of the control channel that wait for the calling thread.
 const CONTROL_QUEUE: usize = 1 << 12;
-
-/// The ends of a run on this machine.
-#[derive(Debug)]
-pub struct Ends {
-    /// The end that sends.
-    pub publisher: Box<dyn Publisher>,
-    /// The end that receives what comes back; `None` if nothing does.
-    pub returns: Option<Box<dyn Subscriber>>,
-    /// Name of the protocol.
-    pub protocol: &'static str,
-    /// Every setting of the protocol that influences the result.
-    pub settings: Vec<(&'static str, String)>,
-}
 
 /// Where the rows of a run are written when they are known.
 pub struct RemoteLogs<'a> {
@@ -70,36 +54,6 @@ pub struct RemoteOutcome {
     pub unknown_fate: u64,
 }
 
-/// Connects the ends of this machine to a receiver that an agent has started. `is_returned` if messages are to come back;
-/// `reconnect` is the behaviour of this machine without a connection.
-///
-/// # Errors
-/// A socket cannot be opened, or the broker refuses a client.
-pub fn connect_ends(
-    spec: &ReceiverSpec,
-    started: &Started,
-    clock: Clock,
-    (is_returned, reconnect): (bool, ReconnectPolicy),
-) -> Result<Ends, ProtocolError> {
-    match &spec.protocol {
-        ReceiverProtocol::Udp { .. } => {
-            let (publisher, returns) = Udp.sender(started.address, clock)?;
-            let returns = is_returned.then_some(returns);
-            Ok(Ends { publisher, returns, protocol: Udp.name(), settings: Udp.settings() })
-        }
-        ReceiverProtocol::Mqtt(mqtt_spec) => {
-            let named = mqtt_spec.broker.as_ref().and_then(|broker| broker.credentials.clone());
-            let credentials = named.map(|(user, password)| Credentials { user, password });
-            let broker = BrokerAddress { address: started.address, credentials };
-            let client = Mqtt { reconnect, ..mqtt(mqtt_spec, broker) };
-            let sites = Sites { clock, ..Sites::loopback() };
-            let returns = is_returned.then(|| client.subscriber(&sites, "returns")).transpose()?;
-            let publisher = client.publisher(&sites)?;
-            Ok(Ends { publisher, returns, protocol: client.name(), settings: client.settings() })
-        }
-    }
-}
-
 /// Sends the messages of a plan to a receiver at an agent. `observe` is called with the number of messages that the schedule has
 /// reached. The run ends early when `stop` becomes `true`, or when the agent is gone: rows until then are written, and the
 /// outcome has a fault.
@@ -115,7 +69,7 @@ pub fn measure_with_agent(
     let (events, queue) = sync_channel(QUEUE);
     let (done, scheduled) = (AtomicBool::new(false), AtomicU64::new(0));
     // Both ends live until the last message has arrived.
-    let Ends { mut publisher, mut returns, .. } = ends;
+    let SendingEnd { mut publisher, mut returns } = ends.sending;
     let (publisher, returns) = (&mut *publisher, returns.as_deref_mut());
     let is_returned = returns.is_some();
     thread::scope(|scope| {

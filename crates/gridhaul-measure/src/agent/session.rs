@@ -31,7 +31,7 @@ pub enum Action {
     /// Compare the token, and call [`Session::handle_authenticated`].
     Authenticate(String),
     /// Start a receiver, and call [`Session::handle_started`].
-    Start(ReceiverSpec),
+    Start(Box<ReceiverSpec>),
     /// Call [`Session::handle_times`], send the output, and call [`Session::handle_report`].
     Exchange(u64),
 }
@@ -193,7 +193,7 @@ mod tests {
 
     fn start() -> Request {
         let protocol = ReceiverProtocol::Udp { echo: true };
-        Request::Start(ReceiverSpec { run: 7, address: None, protocol })
+        Request::Start(Box::new(ReceiverSpec { run: 7, address: None, protocol }))
     }
 
     /// The replies since the last call, without the preface.

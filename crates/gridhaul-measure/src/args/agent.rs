@@ -31,7 +31,7 @@ pub(crate) struct AgentArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Two machines")]
 pub(crate) struct RemoteArgs {
-    /// Control channel of a `gridhaul measure agent` on another machine: messages of udp, mqtt or mqtt5 are sent here and received there. The
+    /// Control channel of a `gridhaul measure agent` on another machine: messages of protocols over UDP or TCP are sent here and received there. The
     /// clocks are compared over this address
     #[arg(
         long,
@@ -40,7 +40,7 @@ pub(crate) struct RemoteArgs {
         requires = "fingerprint",
         conflicts_with_all = [
             "scenario", "system", "network_share", "capture", "kernel_times", "predict", "cross_traffic",
-            "cross_traffic_reverse"
+            "cross_traffic_reverse", "busy_poll"
         ]
     )]
     pub(crate) agent: Option<SocketAddr>,

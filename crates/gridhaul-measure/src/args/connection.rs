@@ -1,7 +1,11 @@
 //! Arguments of brokers and connections.
 
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, ensure};
 use clap::{Args, ValueEnum};
-use gridhaul_measure::broker::BrokerAddress;
+use gridhaul_measure::broker::{BrokerAddress, BrokerSettings, BrokerUrl};
 use gridhaul_measure::protocol::ReconnectPolicy;
 use gridhaul_scenario::units::Duration;
 
@@ -25,9 +29,18 @@ pub(crate) enum Nodelay {
 #[command(next_help_heading = "Brokers and connections")]
 pub(crate) struct ConnectionArgs {
     /// Running broker, such as 127.0.0.1:1883, amqp://user:password@127.0.0.1:5672 or
-    /// xmpp://user@example.org:password@127.0.0.1:5222; without it, the protocol's broker is started
-    #[arg(long, value_name = "URL", value_parser = broker)]
-    pub(crate) broker: Option<BrokerAddress>,
+    /// xmpp://user@example.org:password@127.0.0.1:5222; without it, the protocol's broker is started. mqtts://, amqps:// and xmpps://
+    /// (TLS from the first byte) need --ca
+    #[arg(long, value_name = "URL", value_parser = broker, conflicts_with = "tls")]
+    pub(crate) broker: Option<BrokerUrl>,
+
+    /// PEM file with the certificate of the authority that has signed that of the broker, or with that of the broker itself
+    #[arg(long, value_name = "FILE", requires = "broker")]
+    pub(crate) ca: Option<PathBuf>,
+
+    /// Encrypt the connections to the broker that is started, with a certificate that is made for this run
+    #[arg(long)]
+    pub(crate) tls: bool,
 
     /// Where TCP_NODELAY is set, which turns Nagle's algorithm off. Without a broker, both ends are clients
     #[arg(long, value_enum, default_value = "both")]
@@ -91,12 +104,40 @@ impl ConnectionArgs {
         matches!(self.nodelay, Nodelay::Both | Nodelay::Broker)
     }
 
+    /// Settings of a broker that this program starts.
+    pub(crate) const fn broker_settings(&self) -> BrokerSettings {
+        BrokerSettings { nodelay: self.broker_nodelay(), tls: self.tls }
+    }
+
+    /// The broker that is given.
+    ///
+    /// # Errors
+    /// The scheme and --ca do not fit, or the file cannot be read.
+    pub(crate) fn given_broker(&self) -> anyhow::Result<Option<BrokerAddress>> {
+        let Some(url) = &self.broker else { return Ok(None) };
+        let Some(file) = &self.ca else {
+            ensure!(
+                !url.requests_tls(),
+                "--broker: a scheme with TLS needs the certificate of an authority\n  help: add --ca FILE, such as \
+                 /etc/ssl/certs/ca-certificates.crt for the authorities of this system"
+            );
+            return Ok(Some(url.address("")));
+        };
+        ensure!(
+            url.requests_tls(),
+            "--ca: the scheme of --broker does not request TLS\n  help: use mqtts://, amqps:// or xmpps://"
+        );
+        let authorities = fs::read_to_string(file)
+            .with_context(|| format!("--ca: cannot read {}", file.display()))?;
+        Ok(Some(url.address(&authorities)))
+    }
+
     /// Behaviour without a connection.
     pub(crate) const fn reconnect(&self) -> ReconnectPolicy {
         ReconnectPolicy { after: self.reconnect_after, queue: self.queue }
     }
 }
 
-fn broker(text: &str) -> Result<BrokerAddress, String> {
+fn broker(text: &str) -> Result<BrokerUrl, String> {
     text.parse()
 }

@@ -1,14 +1,43 @@
 //! Arguments of Sampled Values and GOOSE.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use gridhaul_measure::protocol::DataSet;
 use gridhaul_scenario::units::Duration;
 
 use super::value_parsers::packet_interval;
+
+/// Data set of Sampled Values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DataSetName {
+    /// The bytes of the message
+    Raw,
+    /// 9-2LE with 80 samples in a cycle of 50 Hz: four currents and four voltages; messages of 32 B
+    #[value(name = "9-2le")]
+    LightEdition50,
+    /// The same with 60 Hz
+    #[value(name = "9-2le-60hz")]
+    LightEdition60,
+}
+
+impl DataSetName {
+    /// The data set.
+    pub(crate) const fn data_set(self) -> DataSet {
+        match self {
+            Self::Raw => DataSet::Raw,
+            Self::LightEdition50 => DataSet::LightEdition { per_second: 80 * 50 },
+            Self::LightEdition60 => DataSet::LightEdition { per_second: 80 * 60 },
+        }
+    }
+}
 
 /// Settings of Sampled Values and GOOSE.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Sampled Values and GOOSE")]
 pub(crate) struct FrameArgs {
+    /// Data set of Sampled Values. That of 9-2LE is sent with --rate 4000 (50 Hz) or 4800 (60 Hz)
+    #[arg(long, value_enum, default_value = "raw", conflicts_with = "bytes")]
+    pub(crate) data_set: DataSetName,
+
     /// VLAN identifier of the frames; without it they have no tag
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(0..=4_094))]
     pub(crate) vlan: Option<u16>,

@@ -33,6 +33,9 @@ pub enum BrokerError {
     /// Files or processes of the broker.
     #[error("starting the broker failed: {0}")]
     Io(#[from] io::Error),
+    /// No certificate can be made.
+    #[error("making a certificate for a broker failed: {0}")]
+    Certificate(String),
     /// The emulated network failed.
     #[error("the emulated network: {0}")]
     Network(#[from] RunError),

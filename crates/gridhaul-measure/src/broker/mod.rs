@@ -2,35 +2,91 @@
 //!
 //! A broker ends with this program, also if the program is killed ([`gridhaul_linux::kill_with_parent_thread`]).
 
-mod address;
+mod certificate;
 mod error;
+mod launch;
 mod mosquitto;
 mod process;
 mod prosody;
 mod rabbitmq;
 
-use std::fmt;
-use std::net::SocketAddr;
+use std::io;
 
-pub use address::{BrokerAddress, Credentials};
+use tempfile::TempDir;
+
+use crate::network::Site;
+use launch::{Encryption, Launch, LogFile};
+use process::Process;
+
+pub use crate::settings::{
+    BrokerAddress, BrokerProgram, BrokerSettings, BrokerUrl, Credentials, Tls,
+};
 pub use error::BrokerError;
-pub use mosquitto::Mosquitto;
-pub use prosody::Prosody;
-pub use rabbitmq::RabbitMq;
 
-/// A broker that this program has started.
-pub trait Broker: fmt::Debug {
-    /// Name of the program.
-    fn name(&self) -> &'static str;
-
-    /// Address and credentials for clients.
-    fn address(&self) -> BrokerAddress;
-
-    /// The log of the broker so far.
-    fn log(&self) -> String;
+/// A running broker, which stops when this value is dropped. Its settings, data and log are in a folder of its own.
+#[derive(Debug)]
+pub struct Broker {
+    /// Fields are dropped in this order: the programs that the broker needs end after it.
+    process: Process,
+    _needed: Vec<Process>,
+    launch: Launch,
+    log: LogFile,
+    _folder: TempDir,
 }
 
-/// The address of a broker without authentication.
-fn anonymous(address: SocketAddr) -> BrokerAddress {
-    BrokerAddress { address, credentials: None }
+impl BrokerProgram {
+    /// Starts a broker at an end of the network and waits until it accepts connections.
+    ///
+    /// # Errors
+    /// The program is not installed, or does not start; the error contains its log.
+    pub fn start(self, site: &Site<'_>, settings: BrokerSettings) -> Result<Broker, BrokerError> {
+        let folder = tempfile::tempdir()?;
+        let encryption = settings.tls.then(|| Encryption::create(&folder, site)).transpose()?;
+        let listener = (settings.nodelay, encryption.as_ref());
+        let (launch, needed) = match self {
+            Self::Mosquitto => (mosquitto::launch(site, folder.path(), listener)?, Vec::new()),
+            Self::RabbitMq => rabbitmq::launch(site, folder.path(), listener)?,
+            Self::Prosody => (prosody::launch(site, folder.path(), listener)?, Vec::new()),
+        };
+        let log = LogFile(folder.path().join("broker.log"));
+        let process = launch.start(site, &log)?;
+        Ok(Broker { process, _needed: needed, launch, log, _folder: folder })
+    }
+}
+
+impl Broker {
+    /// Name of the program.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.launch.name
+    }
+
+    /// Address and credentials for clients.
+    #[must_use]
+    pub fn address(&self) -> BrokerAddress {
+        self.launch.address.clone()
+    }
+
+    /// The log of the broker so far.
+    #[must_use]
+    pub fn log(&self) -> String {
+        self.log.read()
+    }
+
+    /// Ends the broker without its cooperation, as a crash does.
+    ///
+    /// # Errors
+    /// The process cannot be waited for.
+    pub fn kill(&mut self) -> io::Result<()> {
+        self.process.kill()
+    }
+
+    /// Starts the broker again at the same address, after it has ended.
+    ///
+    /// # Errors
+    /// As [`BrokerProgram::start`].
+    pub fn restart(&mut self, site: &Site<'_>) -> Result<(), BrokerError> {
+        self.process = self.launch.start(site, &self.log)?;
+        Ok(())
+    }
 }

@@ -1,9 +1,9 @@
 //! A child process that ends with this program.
 
-use std::fs::{self, OpenOptions};
+use std::fs::OpenOptions;
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
@@ -115,14 +115,4 @@ pub(super) fn free_ports<const N: usize>(site: &Site<'_>) -> Result<[u16; N], Br
         Ok(ports)
     };
     Ok(site.enter(open)??)
-}
-
-/// The first of these programs that is installed.
-pub(super) fn installed(candidates: &[&str]) -> Option<PathBuf> {
-    candidates.iter().map(PathBuf::from).find(|path| path.is_file())
-}
-
-/// The contents of a log, or nothing.
-pub(super) fn read_log(path: &Path) -> String {
-    fs::read_to_string(path).unwrap_or_default()
 }

@@ -1,16 +1,14 @@
-//! The broker RabbitMQ as a child process: AMQP 0-9-1, and AMQP 1.0 by its plugin.
+//! The broker RabbitMQ: AMQP 0-9-1, and AMQP 1.0 by its plugin.
 
+use std::ffi::OsString;
 use std::fs;
-use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::Command;
 use std::time;
 
-use tempfile::TempDir;
-
-use super::process::{Process, free_ports, installed, read_log};
-use super::{Broker, BrokerAddress, BrokerError, Credentials};
+use super::launch::{Encryption, Launch, LogFile, argument, client_address, required};
+use super::process::{Process, free_ports};
+use super::{BrokerError, Credentials};
 use crate::network::Site;
 
 /// The script of Debian's package that starts the broker as the current user.
@@ -22,21 +20,14 @@ const PORT_MAPPERS: [&str; 2] = ["/usr/bin/epmd", "/usr/lib/erlang/bin/epmd"];
 /// Name in messages.
 const NAME: &str = "RabbitMQ";
 
+/// Package of the broker, which brings the port mapper.
+const PACKAGE: &str = "rabbitmq-server";
+
 /// Time for the start of the broker: about 10 s on an idle machine, much more on a busy one.
 const START_WITHIN: time::Duration = time::Duration::from_secs(120);
 
 /// Time for the start of the port mapper.
 const PORT_MAPPER_WITHIN: time::Duration = time::Duration::from_secs(10);
-
-/// A running broker, which stops when this value is dropped.
-#[derive(Debug)]
-pub struct RabbitMq {
-    /// Fields are dropped in this order: the port mapper ends after the broker.
-    broker: Process,
-    _port_mapper: Process,
-    ports: Ports,
-    folder: TempDir,
-}
 
 /// The addresses at which it listens.
 #[derive(Debug, Clone, Copy)]
@@ -46,117 +37,92 @@ struct Ports {
     port_mapper: u16,
 }
 
-impl RabbitMq {
-    /// Starts a broker at an end of the network and waits until it accepts connections. Its data, log and cookie are in a folder
-    /// of its own, and its node has a name of its own: other brokers of this machine do not notice it.
-    ///
-    /// `nodelay` is the option of its sockets.
-    ///
-    /// # Errors
-    /// The program is not installed, or does not start; the error contains its log.
-    pub fn start(site: &Site<'_>, nodelay: bool) -> Result<Self, BrokerError> {
-        let missing = BrokerError::NotInstalled { name: NAME, package: "rabbitmq-server" };
-        let Some(epmd) = installed(&PORT_MAPPERS).filter(|_| Path::new(PROGRAM).is_file()) else {
-            return Err(missing);
-        };
-        let [amqp, distribution, port_mapper] = free_ports(site)?;
-        let ports = Ports { amqp: SocketAddr::new(site.address, amqp), distribution, port_mapper };
-        let folder = tempfile::tempdir()?;
-        let path = folder.path();
-        fs::write(path.join("rabbitmq.conf"), configuration(ports, nodelay))?;
-        // The plugin serves AMQP 1.0 at the same port.
-        fs::write(path.join("enabled_plugins"), "[rabbitmq_amqp1_0].\n")?;
-        let mut mapper = Command::new(epmd);
-        mapper.args(["-port", &port_mapper.to_string(), "-address", &site.address.to_string()]);
-        let mut mapper = Process::spawn(site, mapper, &path.join("epmd.log"))?;
-        let mapped = SocketAddr::new(site.address, port_mapper);
-        if !mapper.accepts_connections(site, mapped, PORT_MAPPER_WITHIN)? {
-            let log = read_log(&path.join("epmd.log"));
-            return Err(BrokerError::NotReady { name: "epmd (RabbitMQ)", address: mapped, log });
-        }
-        let broker = Process::spawn(site, command(path, ports), &path.join("broker.log"))?;
-        let mut broker = Self { broker, _port_mapper: mapper, ports, folder };
-        broker.wait(site)?;
-        Ok(broker)
-    }
-
-    /// Starts the broker again at the same address, after it has ended.
-    ///
-    /// # Errors
-    /// As [`start`](Self::start).
-    pub fn restart(&mut self, site: &Site<'_>) -> Result<(), BrokerError> {
-        let path = self.folder.path();
-        self.broker = Process::spawn(site, command(path, self.ports), &path.join("broker.log"))?;
-        self.wait(site)
-    }
-
-    /// Ends the broker without its cooperation, as a crash does.
-    ///
-    /// # Errors
-    /// The process cannot be waited for.
-    pub fn kill(&mut self) -> io::Result<()> {
-        self.broker.kill()
-    }
-
-    fn wait(&mut self, site: &Site<'_>) -> Result<(), BrokerError> {
-        let address = self.ports.amqp;
-        if self.broker.accepts_connections(site, address, START_WITHIN)? {
-            return Ok(());
-        }
-        Err(BrokerError::NotReady { name: NAME, address, log: self.log() })
-    }
+/// Writes the settings, and starts the port mapper. Data, log and cookie are in a folder of the broker's own, and its node has a
+/// name of its own: other brokers of this machine do not notice it.
+pub(super) fn launch(
+    site: &Site<'_>,
+    folder: &Path,
+    (nodelay, encryption): (bool, Option<&Encryption>),
+) -> Result<(Launch, Vec<Process>), BrokerError> {
+    let program = required(&[PROGRAM], NAME, PACKAGE)?;
+    let epmd = required(&PORT_MAPPERS, NAME, PACKAGE)?;
+    let [amqp, distribution, port_mapper] = free_ports(site)?;
+    let ports = Ports { amqp: SocketAddr::new(site.address, amqp), distribution, port_mapper };
+    fs::write(folder.join("rabbitmq.conf"), configuration(ports, nodelay, encryption))?;
+    // The plugin serves AMQP 1.0 at the same port.
+    fs::write(folder.join("enabled_plugins"), "[rabbitmq_amqp1_0].\n")?;
+    // The user of a new node, whom it admits from the loopback device; the configuration admits it from elsewhere.
+    let credentials = Credentials { user: "guest".into(), password: "guest".into() };
+    let launch = Launch {
+        name: NAME,
+        program,
+        arguments: Vec::new(),
+        environment: environment(folder, ports),
+        folder: folder.into(),
+        address: client_address(ports.amqp, Some(credentials), encryption),
+        within: START_WITHIN,
+    };
+    let mapper = Launch {
+        name: "epmd (RabbitMQ)",
+        program: epmd,
+        arguments: vec![
+            "-port".into(),
+            port_mapper.to_string().into(),
+            "-address".into(),
+            site.address.to_string().into(),
+        ],
+        environment: Vec::new(),
+        folder: folder.into(),
+        address: client_address(SocketAddr::new(site.address, port_mapper), None, None),
+        within: PORT_MAPPER_WITHIN,
+    };
+    let mapper = mapper.start(site, &LogFile(folder.join("epmd.log")))?;
+    Ok((launch, vec![mapper]))
 }
 
-impl Broker for RabbitMq {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn address(&self) -> BrokerAddress {
-        // The user of a new node, whom it admits from the loopback device; the configuration admits it from elsewhere.
-        let credentials = Credentials { user: "guest".into(), password: "guest".into() };
-        BrokerAddress { address: self.ports.amqp, credentials: Some(credentials) }
-    }
-
-    fn log(&self) -> String {
-        read_log(&self.folder.path().join("broker.log"))
-    }
-}
-
-fn command(folder: &Path, ports: Ports) -> Command {
-    let node = format!("gridhaul@{}", ports.amqp.ip());
-    let mut command = Command::new(PROGRAM);
-    command
-        .current_dir(folder)
-        .env("HOME", folder)
+fn environment(folder: &Path, ports: Ports) -> Vec<(&'static str, OsString)> {
+    let path = |name: &str| argument(&folder.join(name));
+    vec![
         // The script then becomes the broker, so that the broker is the process that is stopped or killed.
-        .env("RUNNING_UNDER_SYSTEMD", "true")
-        .env("RABBITMQ_NODENAME", node)
-        .env("RABBITMQ_USE_LONGNAME", "true")
-        .env("RABBITMQ_NODE_PORT", ports.amqp.port().to_string())
-        .env("RABBITMQ_DIST_PORT", ports.distribution.to_string())
-        .env("ERL_EPMD_ADDRESS", ports.amqp.ip().to_string())
-        .env("ERL_EPMD_PORT", ports.port_mapper.to_string())
-        .env("RABBITMQ_MNESIA_BASE", folder.join("data"))
-        .env("RABBITMQ_LOG_BASE", folder.join("log"))
-        .env("RABBITMQ_LOGS", "-")
-        .env("RABBITMQ_ENABLED_PLUGINS_FILE", folder.join("enabled_plugins"))
-        .env("RABBITMQ_CONFIG_FILE", folder.join("rabbitmq"))
-        .env("RABBITMQ_CONF_ENV_FILE", "/dev/null")
-        .env("RABBITMQ_PID_FILE", folder.join("pid"))
+        ("RUNNING_UNDER_SYSTEMD", "true".into()),
+        ("RABBITMQ_NODENAME", format!("gridhaul@{}", ports.amqp.ip()).into()),
+        ("RABBITMQ_USE_LONGNAME", "true".into()),
+        ("RABBITMQ_NODE_PORT", ports.amqp.port().to_string().into()),
+        ("RABBITMQ_DIST_PORT", ports.distribution.to_string().into()),
+        ("ERL_EPMD_ADDRESS", ports.amqp.ip().to_string().into()),
+        ("ERL_EPMD_PORT", ports.port_mapper.to_string().into()),
+        ("RABBITMQ_MNESIA_BASE", path("data")),
+        ("RABBITMQ_LOG_BASE", path("log")),
+        ("RABBITMQ_LOGS", "-".into()),
+        ("RABBITMQ_ENABLED_PLUGINS_FILE", path("enabled_plugins")),
+        ("RABBITMQ_CONFIG_FILE", path("rabbitmq")),
+        ("RABBITMQ_CONF_ENV_FILE", "/dev/null".into()),
+        ("RABBITMQ_PID_FILE", path("pid")),
         // Idle schedulers do not wait actively: they would take the processors of the generator.
-        .env(
+        (
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS",
-            "+S 2:2 +sbwt none +sbwtdcpu none +sbwtdio none",
-        );
-    command
+            "+S 2:2 +sbwt none +sbwtdcpu none +sbwtdio none".into(),
+        ),
+    ]
 }
 
-fn configuration(ports: Ports, nodelay: bool) -> String {
+fn configuration(ports: Ports, nodelay: bool, encryption: Option<&Encryption>) -> String {
+    let amqp = ports.amqp;
+    // `ssl_options` without verification of clients: they present no certificate.
+    let listener = match encryption {
+        None => format!("listeners.tcp.1 = {amqp}\ntcp_listen_options.nodelay = {nodelay}\n"),
+        Some(it) => format!(
+            "listeners.tcp = none\nlisteners.ssl.1 = {amqp}\ntcp_listen_options.nodelay = {nodelay}\n\
+             ssl_options.cacertfile = {certificate}\nssl_options.certfile = {certificate}\n\
+             ssl_options.keyfile = {key}\nssl_options.verify = verify_none\n\
+             ssl_options.versions.1 = tlsv1.3\n",
+            certificate = it.certificate.display(),
+            key = it.key.display(),
+        ),
+    };
     format!(
-        "listeners.tcp.1 = {}\nloopback_users = none\ntcp_listen_options.nodelay = {nodelay}\n\
-         disk_free_limit.absolute = 50MB\nlog.console = true\nlog.console.level = warning\nlog.file = false\n",
-        ports.amqp
+        "{listener}loopback_users = none\n\
+         disk_free_limit.absolute = 50MB\nlog.console = true\nlog.console.level = warning\nlog.file = false\n"
     )
 }
 
@@ -167,7 +133,7 @@ mod tests {
     #[test]
     fn the_settings_name_the_listener() {
         let amqp = "10.1.0.1:5671".parse().unwrap();
-        let text = configuration(Ports { amqp, distribution: 1, port_mapper: 2 }, false);
+        let text = configuration(Ports { amqp, distribution: 1, port_mapper: 2 }, false, None);
         assert!(text.contains("listeners.tcp.1 = 10.1.0.1:5671\n"), "{text}");
         assert!(text.contains("nodelay = false\n"), "{text}");
     }

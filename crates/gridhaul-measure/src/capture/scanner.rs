@@ -3,13 +3,15 @@
 use gridhaul_scenario::units::Instant;
 use memchr::memmem;
 
-use crate::method::{HEADER_BYTES, Header};
+use super::decoder::Decoder;
+use crate::header::{HEADER_BYTES, Header};
+use crate::settings::DirectKind;
 
 /// Bytes of a header up to the end of the sequence number, by which the start of a message is recognised.
 const IDENTIFIER: usize = 12;
 
-/// Finds messages in the bytes of one direction of a connection. What a protocol puts between messages is skipped; a protocol
-/// that divides messages hides them.
+/// Finds messages in the bytes of one direction of a connection. What a protocol puts between messages is skipped; the bytes of a
+/// protocol that divides or encodes messages are decoded first.
 #[derive(Debug, Clone)]
 pub struct MessageScanner {
     run: u32,
@@ -19,13 +21,20 @@ pub struct MessageScanner {
     bytes: usize,
     /// Bytes that may belong to a message that is incomplete.
     pending: Vec<u8>,
+    decoder: Option<Decoder>,
 }
 
 impl MessageScanner {
     /// Finds the messages of a run, which all have this length.
     #[must_use]
     pub fn new(run: u32, total: u64, bytes: usize) -> Self {
-        Self { run, total, bytes: bytes.max(HEADER_BYTES), pending: Vec::new() }
+        Self { run, total, bytes: bytes.max(HEADER_BYTES), pending: Vec::new(), decoder: None }
+    }
+
+    /// The same scanner for the connections of a protocol that divides or encodes messages, from their first byte on.
+    #[must_use]
+    pub fn decoding(self, kind: DirectKind) -> Self {
+        Self { decoder: Some(Decoder::new(kind)), ..self }
     }
 
     /// The next bytes of the stream, complete since `at`. Calls `found` for each message that they complete.
@@ -35,6 +44,12 @@ impl MessageScanner {
         at: Instant,
         found: &mut impl FnMut(u64, Instant),
     ) {
+        if let Some(decoder) = &mut self.decoder {
+            for message in decoder.handle_bytes(bytes, at) {
+                self.handle_datagram(&message, &mut |sequence| found(sequence, at));
+            }
+            return;
+        }
         if self.pending.is_empty() {
             let rest = self.scan(bytes, &mut |sequence| found(sequence, at));
             self.pending.extend_from_slice(&bytes[rest..]);
@@ -50,6 +65,7 @@ impl MessageScanner {
     /// Bytes of the stream are unknown: a message that has begun is not found.
     pub fn handle_gap(&mut self) {
         self.pending.clear();
+        self.decoder.iter_mut().for_each(Decoder::handle_gap);
     }
 
     /// Calls `found` for each message in the bytes of a datagram.

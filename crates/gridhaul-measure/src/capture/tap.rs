@@ -6,9 +6,10 @@ use std::net::{IpAddr, SocketAddr};
 use gridhaul_core::wire::{Addresses, IpPacket, TcpPacket, Transport};
 use gridhaul_scenario::units::Instant;
 
+use super::point::CapturePoint;
 use super::scanner::MessageScanner;
 use super::stream::{StreamDirection, StreamPart};
-use crate::method::CapturePoint;
+use crate::settings::DirectKind;
 
 /// EtherTypes of IP (IEEE 802 numbers).
 const IPV4: u16 = 0x0800;
@@ -19,6 +20,8 @@ const IPV6: u16 = 0x86dd;
 pub enum Route {
     /// From the publisher to the subscriber.
     Direct,
+    /// As [`Route::Direct`], in connections of a protocol that divides or encodes messages.
+    Decoded(DirectKind),
     /// From the publisher to the broker with this address, and from the broker to the subscriber.
     Broker(SocketAddr),
 }
@@ -90,6 +93,10 @@ impl Tap {
     /// Finds the messages that `scanner` recognises on a route.
     #[must_use]
     pub fn new(route: Route, scanner: MessageScanner) -> Self {
+        let scanner = match route {
+            Route::Decoded(kind) => scanner.decoding(kind),
+            Route::Direct | Route::Broker(_) => scanner,
+        };
         Self { route, scanner, streams: BTreeMap::new() }
     }
 
@@ -217,7 +224,7 @@ impl Route {
     /// The leg to which packets belong; `None` for other traffic of the namespace.
     fn leg(self, flow: &Flow) -> Option<Leg> {
         match self {
-            Self::Direct => Some(Leg::Only),
+            Self::Direct | Self::Decoded(_) => Some(Leg::Only),
             Self::Broker(broker) if flow.to == broker => Some(Leg::ToBroker),
             Self::Broker(broker) if flow.from == broker => Some(Leg::FromBroker),
             Self::Broker(_) => None,

@@ -8,8 +8,9 @@ use gridhaul_core::wire::{
 };
 use gridhaul_scenario::units::Instant;
 
+use super::CapturePoint;
 use super::{CapturedPacket, MessageScanner, Route, Sighting, Tap, TapCounters};
-use crate::method::{CapturePoint, Header};
+use crate::header::Header;
 
 const RUN: u32 = 0x6d65_6173;
 const PUBLISHER: [u8; 4] = [10, 0, 0, 1];

@@ -2,6 +2,7 @@
 
 use gridhaul_measure::method::{Distribution, ProfilePoint};
 use gridhaul_measure::overhead::messages;
+use gridhaul_measure::overhead::tls::RECORD_OVERHEAD;
 use gridhaul_report::chart::{
     Axis, BarSeries, BoxPlot, BoxStatistics, Chart, LineChart, LineSeries, Reference, StackedChart,
     Stroke,
@@ -129,10 +130,12 @@ fn layers(run: &Run) -> Option<StackedChart> {
     };
     let all = messages(run.plan.bytes as u64);
     let (_, bytes) = all.into_iter().find(|(known, _)| known.starts_with(name))?;
+    let is_encrypted = run.settings.iter().any(|(key, _)| key == "encryption_overhead");
     let parts = [
         ("Ethernet", bytes.ethernet),
         ("IP", bytes.ip),
         ("TCP, UDP", bytes.transport),
+        ("TLS", if is_encrypted { RECORD_OVERHEAD as f64 } else { 0.0 }),
         ("protocol", bytes.protocol),
         ("payload", bytes.payload),
     ];
@@ -140,6 +143,7 @@ fn layers(run: &Run) -> Option<StackedChart> {
     Some(
         parts
             .into_iter()
+            .filter(|(name, _)| *name != "TLS" || is_encrypted)
             .fold(chart, |chart, (name, size)| chart.with(BarSeries::new(name, [size]))),
     )
 }

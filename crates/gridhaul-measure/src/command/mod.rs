@@ -3,7 +3,9 @@
 pub(crate) mod agent;
 mod charts;
 pub(crate) mod corruption;
+mod disturbance;
 pub(crate) mod efficiency;
+mod idle_states;
 pub(crate) mod latency;
 pub(crate) mod outage;
 mod page;

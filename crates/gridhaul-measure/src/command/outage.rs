@@ -2,34 +2,40 @@
 
 use std::process::ExitCode;
 
-use anyhow::ensure;
 use gridhaul_report::TextTable;
 use gridhaul_report::format::UNKNOWN;
-use gridhaul_scenario::scenario::{Outage, OutageMode, Scenario};
 use gridhaul_scenario::units::{Duration, Instant};
 use serde_json::json;
 
+use super::disturbance::Disturbance;
 use super::path;
 use super::report::{create, publish, title};
 use super::run::{Run, execute};
-use crate::args::OutageArgs;
+use crate::args::{FailingPart, OutageArgs};
 
-/// Interrupts all links of a scenario and measures the recovery.
+/// Interrupts all links of a scenario, or kills the broker, and measures the recovery.
 pub(crate) fn run(args: &OutageArgs) -> anyhow::Result<ExitCode> {
-    let needed =
-        "an outage needs an emulated network\n  help: add --scenario FILE or --system NAME";
-    ensure!(args.run.common.place.is_emulated(), needed);
+    let OutageArgs { part, start, length, .. } = *args;
+    let disturbance = Disturbance { part, start, length };
+    disturbance.check(&args.run)?;
     args.run.out.as_deref().map_or(Ok(()), create)?;
-    let run = execute(&args.run, |scenario| interrupt(scenario, args.start, args.length))?;
-    let recovery = Recovery::new(&run, args.start, args.length);
-    let outage = json!({
-        "length_s": args.length.as_secs_f64(),
-        "without_arrival_s": recovery.as_ref().map(|it| it.gap.as_secs_f64()),
-        "first_arrival_after_end_s": recovery.as_ref().map(|it| it.first_after.as_secs_f64()),
+    let run = execute(&args.run, Some(&disturbance))?;
+    let outage = match part {
+        FailingPart::Links => Some([start, start + length].map(|at| Instant::ZERO + at)),
+        FailingPart::Broker => run.broker_outage,
+    };
+    let recovery = outage.and_then(|outage| Recovery::new(&run, outage));
+    let seconds = |duration: Option<Duration>| duration.map(Duration::as_secs_f64);
+    let document = json!({
+        "of": part.name(),
+        "length_s": length.as_secs_f64(),
+        "broker_unavailable_s": seconds(run.broker_outage.map(|[start, end]| end.since(start))),
+        "without_arrival_s": seconds(recovery.as_ref().map(|it| it.gap)),
+        "first_arrival_after_end_s": seconds(recovery.as_ref().map(|it| it.first_after)),
     });
     let table = table(&run, args, recovery.as_ref());
     let tables = std::iter::once(table).chain(path::table(&run)).collect();
-    publish(&args.run, "outage", &run, tables, [("outage", outage)])
+    publish(&args.run, "outage", &run, tables, [("outage", document)])
 }
 
 /// What the messages show of the outage.
@@ -42,25 +48,14 @@ pub(super) struct Recovery {
 }
 
 impl Recovery {
-    /// `None` if the longest time without an arrival is not that of the outage.
-    pub(super) fn new(run: &Run, start: Duration, length: Duration) -> Option<Self> {
+    /// The recovery from an outage between these times on the clock of the network; `None` if the longest time without an arrival
+    /// is not that of the outage.
+    pub(super) fn new(run: &Run, [begin, end]: [Instant; 2]) -> Option<Self> {
         let outcome = &run.outcome;
         let gap = outcome.summary.longest_gap()?;
         let [last, first] = gap.map(|at| outcome.start + at.since(Instant::ZERO));
-        let [begin, end] = [start, start + length].map(|at| Instant::ZERO + at);
         let contains = last < end && first >= end && outcome.start < begin;
         contains.then(|| Self { gap: first.since(last), first_after: first.since(end) })
-    }
-}
-
-/// Adds an outage to both directions of all links.
-pub(super) fn interrupt(scenario: &mut Scenario, start: Duration, length: Duration) {
-    for link in scenario.link.values_mut() {
-        let directions = [&mut link.both, &mut link.forward, &mut link.reverse];
-        for direction in directions.into_iter().flatten() {
-            let outage = Outage { start, length, every: None, mode: OutageMode::Drop };
-            direction.outage.push(outage);
-        }
     }
 }
 
@@ -74,8 +69,13 @@ fn table(run: &Run, args: &OutageArgs, recovery: Option<&Recovery>) -> TextTable
          later with --start (the schedule began {:.1} s after the network); if none arrived after it, send more messages.",
         run.outcome.start.as_secs_f64()
     );
-    let rows = [
-        ("length of the outage", seconds(args.length)),
+    let mut rows = vec![("length of the outage", seconds(args.length))];
+    rows.extend(
+        run.broker_outage.map(|[start, end]| {
+            ("until the broker accepted connections", seconds(end.since(start)))
+        }),
+    );
+    rows.extend([
         ("longest time without an arrival", known(gap)),
         ("first arrival after the end of the outage", known(recovery.map(|it| it.first_after))),
         ("messages after the warm-up", counts.messages.to_string()),
@@ -83,7 +83,7 @@ fn table(run: &Run, args: &OutageArgs, recovery: Option<&Recovery>) -> TextTable
         ("refused by the protocol", counts.refused.to_string()),
         ("duplicates", counts.duplicates.to_string()),
         ("reconnections", run.outcome.reconnections.len().to_string()),
-    ];
+    ]);
     TextTable {
         title: title(run),
         headers: ["outage", ""].map(String::from).to_vec(),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, bail};
 use gridhaul_data::trace::load_scenario;
-use gridhaul_measure::network::{Carrier, Sites, on_links};
+use gridhaul_measure::network::{Carrier, Sites, on_prepared_links};
 use gridhaul_measure::systems;
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_scenario::units::{Duration, Instant};
@@ -71,22 +71,29 @@ impl Place {
         found
     }
 
-    /// Runs `work` between both ends of the network, while its links forward what `carrier` says.
+    /// Runs `work` between both ends of the network, while its links forward what `carrier` says. `prepare` is called before they
+    /// do, and starts what the ends need.
     ///
     /// # Errors
-    /// The network cannot be made on this machine, or `work` failed.
-    pub(super) fn enter<T>(
+    /// The network cannot be made on this machine, or `prepare` or `work` failed.
+    pub(super) fn enter<P, T>(
         &self,
         carrier: Carrier,
-        work: impl FnOnce(&Sites<'_>) -> anyhow::Result<T>,
+        prepare: impl FnOnce(&Sites<'_>) -> anyhow::Result<P>,
+        work: impl FnOnce(&Sites<'_>, P) -> anyhow::Result<T>,
     ) -> anyhow::Result<T> {
-        let placed = |sites: &Sites<'_>| match self.subscriber {
-            SubscriberEnd::From => work(sites),
-            SubscriberEnd::To => work(&sites.subscribing_at_broker()),
+        let placed = |sites: &Sites<'_>, prepared: anyhow::Result<P>| match self.subscriber {
+            SubscriberEnd::From => work(sites, prepared?),
+            SubscriberEnd::To => work(&sites.subscribing_at_broker(), prepared?),
         };
         match &self.network {
-            None => placed(&Sites::loopback()),
-            Some((scenario, flow)) => on_links(scenario, flow, carrier, placed)?.0,
+            None => {
+                let sites = Sites::loopback();
+                placed(&sites, prepare(&sites))
+            }
+            Some((scenario, flow)) => {
+                on_prepared_links(scenario, flow, carrier, prepare, placed)?.0
+            }
         }
     }
 }

@@ -184,7 +184,7 @@ impl Prediction {
 
 /// How a protocol carries a message, and the bytes of a message from the broker.
 fn carriage(args: &RunArgs) -> anyhow::Result<(Carriage, u64)> {
-    let payload = args.common.bytes as u64;
+    let payload = args.common.message_bytes() as u64;
     let connection = &args.common.connection;
     let topic = name().len() as u64;
     let (published, delivered) = match args.common.protocol {

@@ -1,12 +1,13 @@
 //! The protocol under test and its broker, as the arguments request them.
 
 use gridhaul_core::wire::VlanTag;
-use gridhaul_measure::broker::{Broker, BrokerAddress, BrokerError, Mosquitto, Prosody, RabbitMq};
+use gridhaul_measure::broker::Broker;
 use gridhaul_measure::frame::goose::RetransmissionSchedule;
-use gridhaul_measure::network::{Site, Sites};
+use gridhaul_measure::network::Sites;
 use gridhaul_measure::protocol::{
-    Amqp10, Amqp091, Direct, DirectKind, FrameIdentity, GooseControlBlock, Modbus, Mqtt, Null,
-    Pattern, Protocol, QualityOfService, SampledValueStream, Udp, Version, Xmpp,
+    Amqp10, Amqp091, BrokerProtocol, ClientSettings, Direct, DirectKind, FrameIdentity,
+    GooseControlBlock, Modbus, Mqtt, Null, Pattern, Protocol, QualityOfService, SampledValueStream,
+    ThroughBroker, Udp, Version,
 };
 
 use crate::args::{ConnectionArgs, FrameArgs, ProtocolArgs, ProtocolName};
@@ -15,133 +16,115 @@ use crate::args::{ConnectionArgs, FrameArgs, ProtocolArgs, ProtocolName};
 const CREDIT: u32 = 1_000;
 
 /// A protocol, and its broker if this program starts it.
-type Started = (Box<dyn Protocol>, Option<Box<dyn Broker>>);
+pub(super) type Started = (Box<dyn Protocol>, Option<Broker>);
+
+/// A protocol as the arguments select it, before a broker is known.
+#[derive(Debug)]
+pub(super) enum Selection {
+    /// A protocol that has no settings here, or those of frames.
+    Local(Box<dyn Protocol>),
+    Udp,
+    Modbus(Modbus),
+    Direct(Direct),
+    Broker(ClientSettings),
+}
+
+impl Selection {
+    /// The protocol of these arguments.
+    pub(super) fn new(args: &ProtocolArgs) -> Self {
+        let connection = &args.connection;
+        let direct = |kind| Self::Direct(direct(connection, kind));
+        let broker = |protocol| Self::Broker(clients(connection, protocol));
+        match args.protocol {
+            ProtocolName::Null => Self::Local(Box::new(Null)),
+            ProtocolName::Sv => Self::Local(Box::new(sampled_values(&args.frames))),
+            ProtocolName::Goose => Self::Local(Box::new(goose(&args.frames))),
+            ProtocolName::Udp => Self::Udp,
+            ProtocolName::Mqtt => broker(mqtt(connection, Version::V3)),
+            ProtocolName::Mqtt5 => broker(mqtt(connection, Version::V5)),
+            ProtocolName::Amqp091 => broker(BrokerProtocol::Amqp091(Amqp091 {
+                prefetch: connection.prefetch,
+                persistent: connection.persistent,
+                fan_out: false,
+            })),
+            ProtocolName::Amqp10 => broker(amqp_1_0(connection)),
+            ProtocolName::Xmpp => broker(BrokerProtocol::Xmpp),
+            ProtocolName::ModbusTcp => Self::Modbus(Modbus {
+                port: connection.port,
+                nodelay: connection.client_nodelay(),
+                reconnect: connection.reconnect(),
+            }),
+            ProtocolName::Iec104 => direct(DirectKind::Iec104),
+            ProtocolName::Dnp3 => direct(DirectKind::Dnp3 { poll: connection.poll }),
+            ProtocolName::C37118 => direct(DirectKind::Synchrophasor(args.bytes)),
+            ProtocolName::Zeromq => direct(DirectKind::ZeroMq(Pattern::Pipeline)),
+            ProtocolName::ZeromqPubSub => direct(DirectKind::ZeroMq(Pattern::PublishSubscribe)),
+            ProtocolName::Nanomsg => direct(DirectKind::Nanomsg),
+        }
+    }
+}
 
 /// Starts the broker of the protocol, unless one is given or it has none.
 ///
 /// # Errors
-/// The broker cannot be started.
+/// The broker cannot be started, or the certificates of its authorities cannot be read.
 pub(super) fn start(args: &ProtocolArgs, sites: &Sites<'_>) -> anyhow::Result<Started> {
-    let connection = &args.connection;
-    Ok(match args.protocol {
-        ProtocolName::Null => (Box::new(Null), None),
-        ProtocolName::Udp => (Box::new(Udp), None),
-        ProtocolName::Mqtt | ProtocolName::Mqtt5 => {
-            let (address, broker) = broker(connection, &sites.to, Mosquitto::start)?;
-            let version =
-                if args.protocol == ProtocolName::Mqtt { Version::V3 } else { Version::V5 };
-            (Box::new(mqtt(connection, address, version)), broker)
-        }
-        ProtocolName::Amqp091 => {
-            let (broker, own) = broker(connection, &sites.to, RabbitMq::start)?;
-            (Box::new(amqp_0_9_1(connection, broker)), own)
-        }
-        ProtocolName::Amqp10 => {
-            let (broker, own) = broker(connection, &sites.to, RabbitMq::start)?;
-            (Box::new(amqp_1_0(connection, broker)), own)
-        }
-        ProtocolName::Xmpp => {
-            let (server, own) = broker(connection, &sites.to, Prosody::start)?;
-            (Box::new(xmpp(connection, server)), own)
-        }
-        ProtocolName::ModbusTcp => {
-            let protocol = Modbus {
-                port: connection.port,
-                nodelay: connection.client_nodelay(),
-                reconnect: connection.reconnect(),
+    Ok(match Selection::new(args) {
+        Selection::Local(protocol) => (protocol, None),
+        Selection::Udp => (Box::new(Udp), None),
+        Selection::Modbus(modbus) => (Box::new(modbus), None),
+        Selection::Direct(direct) => (Box::new(direct), None),
+        Selection::Broker(clients) => {
+            let (broker, own) = match args.connection.given_broker()? {
+                Some(broker) => (broker, None),
+                None => {
+                    let settings = args.connection.broker_settings();
+                    let own = clients.protocol.program().start(&sites.to, settings)?;
+                    (own.address(), Some(own))
+                }
             };
-            (Box::new(protocol), None)
+            (Box::new(ThroughBroker { clients, broker }), own)
         }
-        ProtocolName::Iec104 => direct(connection, DirectKind::Iec104),
-        ProtocolName::Dnp3 => direct(connection, DirectKind::Dnp3 { poll: connection.poll }),
-        ProtocolName::C37118 => direct(connection, DirectKind::Synchrophasor(args.bytes)),
-        ProtocolName::Zeromq => direct(connection, DirectKind::ZeroMq(Pattern::Pipeline)),
-        ProtocolName::ZeromqPubSub => {
-            direct(connection, DirectKind::ZeroMq(Pattern::PublishSubscribe))
-        }
-        ProtocolName::Nanomsg => direct(connection, DirectKind::Nanomsg),
-        ProtocolName::Sv => (Box::new(sampled_values(&args.frames)), None),
-        ProtocolName::Goose => (Box::new(goose(&args.frames)), None),
     })
 }
 
-/// A protocol between two ends of this program.
-fn direct(args: &ConnectionArgs, kind: DirectKind) -> Started {
+fn direct(args: &ConnectionArgs, kind: DirectKind) -> Direct {
     let (port, nodelay) = (args.port, args.client_nodelay());
-    (Box::new(Direct { kind, port, nodelay, reconnect: args.reconnect() }), None)
+    Direct { kind, port, nodelay, reconnect: args.reconnect() }
 }
 
-/// The broker that is given, or one that `start` starts.
-fn broker<B: Broker + 'static>(
-    args: &ConnectionArgs,
-    site: &Site<'_>,
-    start: impl FnOnce(&Site<'_>, bool) -> Result<B, BrokerError>,
-) -> Result<(BrokerAddress, Option<Box<dyn Broker>>), BrokerError> {
-    if let Some(address) = &args.broker {
-        return Ok((address.clone(), None));
-    }
-    let broker = start(site, args.broker_nodelay())?;
-    Ok((broker.address(), Some(Box::new(broker))))
-}
-
-fn mqtt(args: &ConnectionArgs, broker: BrokerAddress, version: Version) -> Mqtt {
-    Mqtt {
-        version,
-        broker,
+fn clients(args: &ConnectionArgs, protocol: BrokerProtocol) -> ClientSettings {
+    ClientSettings {
+        protocol,
+        name: name(),
         nodelay: args.client_nodelay(),
-        qos: match args.qos {
-            0 => QualityOfService::AtMostOnce,
-            _ => QualityOfService::AtLeastOnce,
-        },
         one_connection: args.connections == 1,
         keep_alive: args.keep_alive,
         reconnect: args.reconnect(),
-        topic: name(),
     }
 }
 
-fn amqp_0_9_1(args: &ConnectionArgs, broker: BrokerAddress) -> Amqp091 {
-    Amqp091 {
-        broker,
-        nodelay: args.client_nodelay(),
-        prefetch: args.prefetch,
-        persistent: args.persistent,
-        one_connection: args.connections == 1,
-        heartbeat: args.keep_alive,
-        reconnect: args.reconnect(),
-        queue: name(),
-    }
+fn mqtt(args: &ConnectionArgs, version: Version) -> BrokerProtocol {
+    let qos = match args.qos {
+        0 => QualityOfService::AtMostOnce,
+        _ => QualityOfService::AtLeastOnce,
+    };
+    BrokerProtocol::Mqtt(Mqtt { version, qos })
 }
 
-fn amqp_1_0(args: &ConnectionArgs, broker: BrokerAddress) -> Amqp10 {
+fn amqp_1_0(args: &ConnectionArgs) -> BrokerProtocol {
     let credit = u32::from(args.prefetch);
-    Amqp10 {
-        broker,
-        nodelay: args.client_nodelay(),
+    BrokerProtocol::Amqp10(Amqp10 {
         credit: if credit == 0 { CREDIT } else { credit },
         settled: !args.unsettled,
-        one_connection: args.connections == 1,
-        idle_timeout: args.keep_alive,
-        reconnect: args.reconnect(),
-        // A node of the exchange amq.topic, with a queue of the receiver's own that ends with it.
-        node: args.node.clone().unwrap_or_else(|| format!("/topic/{}", name())),
-    }
-}
-
-fn xmpp(args: &ConnectionArgs, broker: BrokerAddress) -> Xmpp {
-    Xmpp {
-        broker,
-        nodelay: args.client_nodelay(),
-        one_connection: args.connections == 1,
-        keep_alive: args.keep_alive,
-        reconnect: args.reconnect(),
-        resource: name(),
-    }
+        node: args.node.clone(),
+    })
 }
 
 /// Sampled Values with the identity that the arguments request.
 pub(super) fn sampled_values(args: &FrameArgs) -> SampledValueStream {
-    SampledValueStream { identity: identity(args, 0x4000), id: "gridhaul".into() }
+    let identity = identity(args, 0x4000);
+    SampledValueStream { identity, id: "gridhaul".into(), data_set: args.data_set.data_set() }
 }
 
 fn goose(args: &FrameArgs) -> GooseControlBlock {
@@ -172,7 +155,7 @@ pub(super) fn name() -> String {
 pub(super) fn settings(
     args: &ProtocolArgs,
     protocol: &dyn Protocol,
-    broker: Option<&dyn Broker>,
+    broker: Option<&Broker>,
 ) -> Vec<(String, String)> {
     let mut settings = protocol.settings();
     let has_broker = broker.is_some() || args.connection.broker.is_some();

@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::INTERRUPTED;
 use super::place::{Interrupt, Place};
-use super::protocols::start;
+use super::protocols::{Started, start};
 use super::run::carrier;
 use crate::args::RateArgs;
 use crate::terminal::{print, say, text};
@@ -59,8 +59,8 @@ pub(crate) fn run(args: &RateArgs) -> anyhow::Result<ExitCode> {
         resolution: args.resolution,
         confirmations: args.confirmations,
     });
-    let (trials, name) = place.enter(carrier(args.common.protocol), |sites| {
-        let (protocol, _broker) = start(&args.common, sites)?;
+    let prepare = |sites: &Sites<'_>| start(&args.common, sites);
+    let work = |sites: &Sites<'_>, (protocol, _broker): Started| {
         let mut trials = Vec::new();
         while let Some(rate) = search.next_rate().filter(|_| !interrupt.is_set()) {
             let number = trials.len() as u32;
@@ -73,7 +73,8 @@ pub(crate) fn run(args: &RateArgs) -> anyhow::Result<ExitCode> {
             trials.push(trial);
         }
         Ok((trials, protocol.name()))
-    })?;
+    };
+    let (trials, name) = place.enter(carrier(args.common.protocol), prepare, work)?;
     let table = table(&search, &trials, &format!("{name}, {}", place.name), args);
     if args.common.json {
         let summary = json!({
@@ -81,7 +82,7 @@ pub(crate) fn run(args: &RateArgs) -> anyhow::Result<ExitCode> {
             "command": "rate",
             "protocol": name,
             "network": place.name,
-            "message_bytes": args.common.bytes,
+            "message_bytes": args.common.message_bytes(),
             "sustained_per_s": search.sustained(),
             "failed_per_s": search.failed(),
             "confirmations": args.confirmations,
@@ -106,7 +107,7 @@ fn trial(
     let messages = (rate * args.trial.as_secs_f64()).ceil().max(50.0) as u64;
     let plan = Plan {
         schedule: Schedule::new(rate, messages),
-        bytes: args.common.bytes,
+        bytes: args.common.message_bytes(),
         horizon: args.common.horizon,
         processor: args.common.pin,
         // Messages of a trial that arrive in the next one are foreign there.

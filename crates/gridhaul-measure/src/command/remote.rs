@@ -4,22 +4,23 @@ use std::net::SocketAddr;
 
 use anyhow::{Context, bail};
 use gridhaul_linux::Clock;
-use gridhaul_measure::agent::message::{
-    BrokerSpec, MqttSpec, ReceiverProtocol, ReceiverSpec, Started,
-};
+use gridhaul_measure::agent::message::{BrokerChoice, ReceiverProtocol, ReceiverSpec, Started};
 use gridhaul_measure::agent::{
-    AgentAddress, Controller, Ends, RemoteLogs, RemoteOutcome, Token, connect_ends,
-    measure_with_agent, random_run,
+    AgentAddress, Controller, Ends, ListeningPublisher, RemoteLogs, RemoteOutcome, Token,
+    connect_ends, measure_with_agent, random_run,
 };
 use gridhaul_measure::bench::Plan;
 use gridhaul_measure::clock::{ClockQuality, Unsupported};
 use gridhaul_measure::log::MessageLog;
 use gridhaul_measure::method::{Message, Summary, TimeProfile};
+use gridhaul_measure::protocol::{BrokerProtocol, ClientSettings};
 use gridhaul_scenario::units::Duration;
 
+use super::idle_states::IdleStates;
 use super::place::Interrupt;
+use super::protocols::Selection;
 use super::run::{Run, floor, open_log, plan, progress};
-use crate::args::{ProtocolName, RemoteArgs, RunArgs};
+use crate::args::{RemoteArgs, RunArgs};
 
 /// What a run on two machines has in addition.
 #[derive(Debug)]
@@ -52,23 +53,28 @@ pub(super) fn execute(
     interrupt: &Interrupt,
 ) -> anyhow::Result<Run> {
     let plan = Plan { run: random_run()?, ..plan(args) };
-    let spec = spec(args, remote, plan.run)?;
+    let mut spec = spec(args, remote, plan.run)?;
     let fingerprint = remote.fingerprint.context("--agent needs --fingerprint")?;
     let token = Token::read(remote.token_file.as_deref())?;
     let mut controller = Controller::connect(&AgentAddress { address: agent, fingerprint, token })?;
     let floor = if args.no_floor { None } else { Some(floor(interrupt.flag())?) };
-    let started = controller.start(&spec)?;
     let clock = Clock::starts_in(Duration::ZERO);
+    let on_path = remote.agent_address.unwrap_or_else(|| agent.ip());
+    let listening = ListeningPublisher::open(&mut spec, on_path, clock)?;
+    let started = controller.start(&spec)?;
     let policy = (!remote.no_echo, args.common.connection.reconnect());
-    let ends = connect_ends(&spec, &started, clock, policy)?;
-    let settings = settings(args, remote, (agent, &started), &ends);
+    let ends = connect_ends(&spec, (&started, listening), clock, policy)?;
+    let is_returned = ends.sending.returns.is_some();
+    let idle_states = IdleStates::new(args);
+    let mut settings = settings(args, (agent, &started), &ends);
+    settings.push(idle_states.setting());
     let protocol = ends.protocol;
     let mut logs = Logs {
         messages: open_log(args, "messages", protocol, &settings)?,
-        round_trips: if remote.no_echo {
-            None
-        } else {
+        round_trips: if is_returned {
             open_log(args, "round_trips", protocol, &settings)?
+        } else {
+            None
         },
     };
     let mut profiles = [0; 2].map(|_| TimeProfile::new(&plan.schedule));
@@ -112,67 +118,56 @@ fn with_remote(
     let one_way =
         clock.as_ref().map_or(Err(Unsupported::NoTimes), |clock| clock.supports_one_way(median));
     let profile = if one_way.is_ok() { one_way_profile } else { round_trip_profile };
-    Run {
-        protocol,
-        settings,
-        network,
-        plan,
-        outcome,
-        floor: None,
-        network_alone: None,
-        prediction: None,
-        cross_traffic: Vec::new(),
-        profile,
-        outages: Vec::new(),
-        interrupted: false,
-        remote: Some(Remote { bounds, round_trip, clock, one_way, unknown_fate }),
-    }
+    let remote = Some(Remote { bounds, round_trip, clock, one_way, unknown_fate });
+    Run { remote, ..Run::new((protocol, settings, network), plan, outcome, profile) }
 }
 
 /// The receiver that the arguments request.
 fn spec(args: &RunArgs, remote: &RemoteArgs, run: u32) -> anyhow::Result<ReceiverSpec> {
     let connection = &args.common.connection;
-    let version = match args.common.protocol {
-        ProtocolName::Mqtt => 3,
-        ProtocolName::Mqtt5 => 5,
-        ProtocolName::Udp => {
-            let protocol = ReceiverProtocol::Udp { echo: !remote.no_echo };
-            return Ok(ReceiverSpec { run, address: remote.agent_address, protocol });
-        }
-        _ => bail!(
-            "--agent: the protocol is not available on two machines\n  help: choose from: udp, mqtt, mqtt5"
+    let protocol = match Selection::new(&args.common) {
+        Selection::Local(protocol) => bail!(
+            "--agent: {} is not available on two machines\n  help: choose a protocol over UDP or TCP",
+            protocol.name()
         ),
+        Selection::Udp => ReceiverProtocol::Udp { echo: !remote.no_echo },
+        Selection::Modbus(modbus) => ReceiverProtocol::Modbus(modbus),
+        Selection::Direct(settings) => ReceiverProtocol::Direct { settings, publisher: None },
+        Selection::Broker(clients) => {
+            let broker = match connection.given_broker()? {
+                Some(broker) => BrokerChoice::Given(broker),
+                None => BrokerChoice::Started(connection.broker_settings()),
+            };
+            let clients = ClientSettings { name: format!("gridhaul-{run}"), ..clients };
+            ReceiverProtocol::Broker { clients: with_echo(clients, !remote.no_echo), broker }
+        }
     };
-    let broker = connection.broker.as_ref().map(|broker| BrokerSpec {
-        address: broker.address,
-        credentials: broker.credentials.clone().map(|it| (it.user, it.password)),
-    });
-    let protocol = ReceiverProtocol::Mqtt(MqttSpec {
-        version,
-        qos: connection.qos,
-        topic: format!("gridhaul-{run}"),
-        nodelay: connection.client_nodelay(),
-        keep_alive_ms: connection.keep_alive.as_nanos() / 1_000_000,
-        broker,
-        broker_nodelay: connection.broker_nodelay(),
-    });
     let spec = ReceiverSpec { run, address: remote.agent_address, protocol };
     spec.check().map_err(anyhow::Error::msg)?;
     Ok(spec)
 }
 
+/// The clients, of which two receive every message if messages are to come back.
+fn with_echo(mut clients: ClientSettings, is_returned: bool) -> ClientSettings {
+    // The publisher and the subscriber are on different machines.
+    clients.one_connection = false;
+    if let BrokerProtocol::Amqp091(amqp) = &mut clients.protocol {
+        amqp.fan_out = is_returned;
+    }
+    clients
+}
+
 /// Every setting that influences the result.
 fn settings(
     args: &RunArgs,
-    remote: &RemoteArgs,
     (agent, started): (SocketAddr, &Started),
     ends: &Ends,
 ) -> Vec<(String, String)> {
     let mut settings = ends.settings.clone();
-    if ends.protocol.starts_with("mqtt") {
+    if args.common.protocol.has_broker() {
         let nodelay = args.common.connection.broker_nodelay().to_string();
         let (program, nodelay) = match &started.broker {
-            Some(program) => (program.clone(), nodelay),
+            Some(broker) => (broker.program.clone(), nodelay),
             // The setting of a broker that another program has started is unknown.
             None => ("given".into(), "unknown".into()),
         };
@@ -181,7 +176,7 @@ fn settings(
     settings.extend([
         ("agent", agent.to_string()),
         ("receiver", started.address.to_string()),
-        ("echo", (!remote.no_echo).to_string()),
+        ("echo", ends.sending.returns.is_some().to_string()),
         // Times in the log that the agent has read are converted to the clock of this machine.
         ("received_ns", "estimate".into()),
     ]);

@@ -30,7 +30,7 @@ pub(super) fn run(
     if *repetitions == 1 {
         let run = match other.agent {
             Some(agent) => remote::execute(args, (other, agent), &interrupt)?,
-            None => execute_until(args, &interrupt, |_| {})?,
+            None => execute_until(args, &interrupt, None)?,
         };
         return judge_and_publish(args, command, &run, table(&run));
     }
@@ -133,7 +133,7 @@ impl Repetition {
         let out = args.out.as_ref().map(|folder| folder.join(format!("run-{number}")));
         out.as_deref().map_or(Ok(()), create)?;
         let args = RunArgs { out, ..args.clone() };
-        let run = execute_until(&args, interrupt, |_| {})?;
+        let run = execute_until(&args, interrupt, None)?;
         let verdicts = Verdicts::new(&run, args.class.as_deref())?;
         let mut tables = [table(&run), verdicts.table()];
         let classes = [("classes", verdicts.json())];

@@ -2,28 +2,31 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time;
 
 use anyhow::{Context, bail, ensure};
 use gridhaul_measure::bench::{Outcome, Plan, measure};
-use gridhaul_measure::broker::Broker;
+use gridhaul_measure::broker::{Broker, BrokerUrl};
 use gridhaul_measure::capture::Route;
 use gridhaul_measure::clock::Unsupported;
 use gridhaul_measure::log::MessageLog;
 use gridhaul_measure::method::{Distribution, Message, Schedule, Summary, TimeProfile};
 use gridhaul_measure::network::{Carrier, Sites};
 use gridhaul_measure::prediction::PathLatencies;
-use gridhaul_measure::protocol::{CrossTraffic, CrossTrafficCounts, Null, Protocol, Udp, UdpEcho};
-use gridhaul_scenario::scenario::Scenario;
-use gridhaul_scenario::units::Duration;
+use gridhaul_measure::protocol::{
+    CrossTraffic, CrossTrafficCounts, DirectKind, Null, Protocol, Udp, UdpEcho,
+};
+use gridhaul_scenario::units::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::disturbance::Disturbance;
+use super::idle_states::IdleStates;
 use super::place::{Interrupt, Place};
 use super::prediction::{self, Prediction};
-use super::protocols::{sampled_values, settings, start};
+use super::protocols::{Started, sampled_values, settings, start};
 use super::remote::Remote;
-use crate::args::{ProtocolName, RunArgs, SubscriberEnd};
+use crate::args::{FailingPart, ProtocolName, RunArgs, SubscriberEnd};
 
 /// A run and its settings.
 #[derive(Debug)]
@@ -50,6 +53,8 @@ pub(super) struct Run {
     pub(super) profile: TimeProfile,
     /// Outages of the links between the ends, in seconds since the start of the schedule.
     pub(super) outages: Vec<[f64; 2]>,
+    /// Times on the clock of the network at which the broker was killed, and accepted connections again.
+    pub(super) broker_outage: Option<[Instant; 2]>,
     /// Whether the user ended the run.
     pub(super) interrupted: bool,
     /// What a run on two machines has in addition.
@@ -57,6 +62,31 @@ pub(super) struct Run {
 }
 
 impl Run {
+    /// A run of a protocol with its settings over a network, without what only some runs have.
+    pub(super) fn new(
+        (protocol, settings, network): (&'static str, Vec<(String, String)>, String),
+        plan: Plan,
+        outcome: Outcome,
+        profile: TimeProfile,
+    ) -> Self {
+        Self {
+            protocol,
+            settings,
+            network,
+            plan,
+            outcome,
+            floor: None,
+            network_alone: None,
+            prediction: None,
+            cross_traffic: Vec::new(),
+            profile,
+            outages: Vec::new(),
+            broker_outage: None,
+            interrupted: false,
+            remote: None,
+        }
+    }
+
     /// Why latencies are not reported as one-way latencies, if this is so.
     pub(super) fn unsupported(&self) -> Option<(&Remote, Unsupported)> {
         let remote = self.remote.as_ref()?;
@@ -99,47 +129,59 @@ impl Run {
 /// Rate and number of the messages that measure the floor, in about a second with the warm-up.
 const FLOOR: (f64, u64) = (1_000.0, 200);
 
-/// Measures as the arguments request. `change` adapts the scenario, if there is one.
+/// Measures as the arguments request, with an outage if there is one.
 ///
 /// # Errors
 /// Invalid input, a missing feature of the machine, or a protocol that cannot connect.
-pub(super) fn execute(args: &RunArgs, change: impl FnOnce(&mut Scenario)) -> anyhow::Result<Run> {
-    execute_until(args, &Interrupt::new()?, change)
+pub(super) fn execute(args: &RunArgs, outage: Option<&Disturbance>) -> anyhow::Result<Run> {
+    execute_until(args, &Interrupt::new()?, outage)
 }
 
 /// As [`execute`], in a program that has a handler of interruptions.
 pub(super) fn execute_until(
     args: &RunArgs,
     interrupt: &Interrupt,
-    change: impl FnOnce(&mut Scenario),
+    outage: Option<&Disturbance>,
 ) -> anyhow::Result<Run> {
     let mut place = Place::new(&args.common.place)?;
     ensure!(
         place.network.is_some() || args.cross_traffic.loads().is_empty(),
         "cross traffic needs an emulated network\n  help: add --scenario FILE or --system NAME"
     );
-    if let Some((scenario, _)) = &mut place.network {
-        change(scenario);
+    if let (Some((scenario, _)), Some(outage)) = (&mut place.network, outage) {
+        outage.change(scenario);
     }
     check_kernel_times(args)?;
+    ensure!(
+        !args.busy_poll || args.common.protocol == ProtocolName::Udp,
+        "--busy-poll: only the receiver of udp can poll its socket"
+    );
+    // The floor and the network alone are measured with the same idle states.
+    let _idle_states = IdleStates::new(args);
     if args.predict {
         prediction::check(args)?;
     }
     let stop = interrupt.flag();
     let floor = if args.no_floor { None } else { Some(floor(stop)?) };
-    let (mut run, measured) = place.enter(carrier(args.common.protocol), |sites| {
-        let sites = &if args.kernel_times { sites.with_kernel_times() } else { *sites };
-        let (mut run, measured) = at_sites(args, sites, place.name.clone(), stop)?;
+    let prepare = |sites: &Sites<'_>| start(&args.common, sites);
+    let work = |sites: &Sites<'_>, started: Started| {
+        let sites = if args.kernel_times { sites.with_kernel_times() } else { *sites };
+        let sites = &if args.busy_poll { sites.with_busy_poll() } else { sites };
+        let (mut run, measured) =
+            at_sites(args, (sites, started), place.name.clone(), (outage, stop))?;
         if args.network_share && !interrupt.is_set() {
             run.network_alone = Some(network_alone(args, sites, stop)?);
         }
         Ok((run, measured))
-    })?;
+    };
+    let (mut run, measured) = place.enter(carrier(args.common.protocol), prepare, work)?;
     if args.predict && !interrupt.is_set() {
         run.prediction = Some(Prediction::new(args, &place, &run, measured)?);
     }
     run.floor = floor;
     run.outages = place.outages(run.outcome.start);
+    let since_start = |at: Instant| at.as_secs_f64() - run.outcome.start.as_secs_f64();
+    run.outages.extend(run.broker_outage.map(|outage| outage.map(since_start)));
     run.interrupted = interrupt.is_set();
     Ok(run)
 }
@@ -169,12 +211,16 @@ fn network_alone(args: &RunArgs, sites: &Sites<'_>, stop: &AtomicBool) -> anyhow
 }
 
 /// The route of the messages in captured packets.
-fn route(args: &RunArgs, broker: Option<&dyn Broker>) -> Route {
-    let own = || broker.map(Broker::address);
-    let address = args.common.connection.broker.clone().or_else(own);
-    match address.filter(|_| args.common.protocol.has_broker()) {
-        Some(broker) => Route::Broker(broker.address),
-        None => Route::Direct,
+fn route(args: &RunArgs, broker: Option<&Broker>) -> Route {
+    let given = args.common.connection.broker.as_ref().map(BrokerUrl::socket_address);
+    let address = given.or_else(|| broker.map(|broker| broker.address().address));
+    match (args.common.protocol, address) {
+        (name, Some(broker)) if name.has_broker() => Route::Broker(broker),
+        (ProtocolName::Iec104, _) => Route::Decoded(DirectKind::Iec104),
+        (ProtocolName::Dnp3, _) => {
+            Route::Decoded(DirectKind::Dnp3 { poll: args.common.connection.poll })
+        }
+        _ => Route::Direct,
     }
 }
 
@@ -195,7 +241,7 @@ fn check_kernel_times(args: &RunArgs) -> anyhow::Result<()> {
 pub(super) fn plan(args: &RunArgs) -> Plan {
     Plan {
         schedule: Schedule::new(args.rate, args.messages),
-        bytes: args.common.bytes,
+        bytes: args.common.message_bytes(),
         horizon: args.common.horizon,
         processor: args.common.pin,
         run: run_number(),
@@ -224,19 +270,21 @@ pub(super) fn floor(stop: &AtomicBool) -> anyhow::Result<Distribution> {
     Ok(outcome.summary.from_send)
 }
 
-/// Measures between these ends of a network. A broker is started unless one is given.
+/// Measures a protocol between these ends of a network. The broker, if this program has started it, fails if that is requested.
 pub(super) fn at_sites(
     args: &RunArgs,
-    sites: &Sites<'_>,
+    (sites, (protocol, mut broker)): (&Sites<'_>, Started),
     network: String,
-    stop: &AtomicBool,
+    (outage, stop): (Option<&Disturbance>, &AtomicBool),
 ) -> anyhow::Result<(Run, PathLatencies)> {
-    let (protocol, broker) = start(&args.common, sites)?;
     let plan = Plan {
-        capture: (args.capture || args.predict).then(|| route(args, broker.as_deref())),
+        capture: (args.capture || args.predict).then(|| route(args, broker.as_ref())),
         ..plan(args)
     };
-    let settings = settings(&args.common, &*protocol, broker.as_deref());
+    let idle_states = IdleStates::new(args);
+    let mut settings = settings(&args.common, &*protocol, broker.as_ref());
+    settings.push(idle_states.setting());
+    settings.extend(args.busy_poll.then(|| ("busy_poll".to_owned(), "true".to_owned())));
     let mut log = open_log(args, "messages", protocol.name(), &settings)?;
     let mut profile = TimeProfile::new(&plan.schedule);
     let mut path = PathLatencies::default();
@@ -246,9 +294,18 @@ pub(super) fn at_sites(
         log.as_mut().map_or(Ok(()), |log| log.push(message))
     };
     let bar = progress(args, plan.schedule.total());
-    let observe = |sent| bar.set_position(sent);
+    let scheduled = AtomicU64::new(0);
+    let observe = |sent| {
+        bar.set_position(sent);
+        scheduled.store(sent, Ordering::Relaxed);
+    };
     let work = || measure(&plan, &*protocol, sites, &mut push, &observe, stop);
-    let measured = CrossTraffic::beside(&args.cross_traffic.loads(), sites, work);
+    let beside = || CrossTraffic::beside(&args.cross_traffic.loads(), sites, work);
+    let failing = outage.filter(|it| it.part == FailingPart::Broker).zip(broker.as_mut());
+    let (measured, broker_outage) = match failing {
+        Some((outage, broker)) => outage.beside(broker, (&plan, sites), &scheduled, beside)?,
+        None => (beside(), None),
+    };
     bar.finish_and_clear();
     if let (Some(folder), Some(broker)) = (&args.out, &broker) {
         write(&folder.join("broker.log"), &broker.log())?;
@@ -258,22 +315,8 @@ pub(super) fn at_sites(
     if let Some(Err(error)) = log.as_mut().map(MessageLog::flush) {
         outcome.fault.get_or_insert(error.to_string());
     }
-    let run = Run {
-        protocol: protocol.name(),
-        settings,
-        network,
-        plan,
-        outcome,
-        floor: None,
-        network_alone: None,
-        prediction: None,
-        cross_traffic,
-        profile,
-        outages: Vec::new(),
-        interrupted: false,
-        remote: None,
-    };
-    Ok((run, path))
+    let run = Run::new((protocol.name(), settings, network), plan, outcome, profile);
+    Ok((Run { cross_traffic, broker_outage, ..run }, path))
 }
 
 /// Creates the log of the messages in a folder of the results, if results are kept.
@@ -287,7 +330,7 @@ pub(super) fn open_log(
     let run = [
         ("protocol", protocol.to_owned()),
         ("rate_per_s", args.rate.to_string()),
-        ("message_bytes", args.common.bytes.to_string()),
+        ("message_bytes", args.common.message_bytes().to_string()),
     ];
     let run = run.map(|(key, value)| (key.to_owned(), value));
     let properties = run.into_iter().chain(settings.iter().cloned()).collect();

@@ -42,7 +42,8 @@ struct Row {
 pub(crate) fn run(args: &SyncArgs) -> anyhow::Result<ExitCode> {
     let interrupt = Interrupt::new()?;
     let place = Place::new(&args.place)?;
-    let exchanges = place.enter(Carrier::Packets, |sites| exchange(args, sites, &interrupt))?;
+    let exchanges =
+        place.enter(Carrier::Packets, |_| Ok(()), |sites, ()| exchange(args, sites, &interrupt))?;
     let found = segments(&exchanges.all);
     let found = found.context("no answer arrived\n  help: --exchanges asks for more of them")?;
     let rows = rows(&exchanges, &found);

@@ -5,6 +5,7 @@
 
 pub mod dnp3;
 pub mod iec104;
+mod kinds;
 mod queues;
 pub mod scalability;
 pub mod synchrophasor;
@@ -45,6 +46,9 @@ pub trait Endpoint: Send + fmt::Debug {
     /// # Errors
     /// The message cannot be sent now, or not at all.
     fn publish(&mut self, message: &[u8], now: Instant) -> Result<(), NotSent>;
+
+    /// Ends the connection in an orderly way, if the protocol has one.
+    fn close(&mut self) {}
 
     /// The bytes for the peer, and the messages of the peer.
     fn queues(&mut self) -> &mut Queues;

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::message::{Message, Phase, ReceiveTimes};
-use super::path::{CapturePoint, CaptureTimes};
+use super::path::CaptureTimes;
 use super::schedule::Schedule;
+use crate::capture::CapturePoint;
 
 /// Messages that may still arrive, and counts of arrivals that belong to none of them.
 ///

@@ -7,7 +7,6 @@
 
 mod binomial;
 mod distribution;
-mod header;
 mod ledger;
 mod message;
 mod pacing;
@@ -20,12 +19,13 @@ mod summary;
 mod time_profile;
 mod validity;
 
+pub use crate::capture::CapturePoint;
+pub use crate::header::{HEADER_BYTES, Header, HeaderError};
 pub use distribution::{Distribution, Quantile, messages_needed};
-pub use header::{HEADER_BYTES, Header, HeaderError};
 pub use ledger::{Arrivals, Ledger};
 pub use message::{Message, Phase, ReceiveTimes};
 pub use pacing::sleep_until;
-pub use path::{CapturePoint, CaptureTimes, PathSummary, Stage};
+pub use path::{CaptureTimes, PathSummary, Stage};
 pub use proportion::Proportion;
 pub use rate_search::{RateRange, RateSearch};
 pub use schedule::Schedule;

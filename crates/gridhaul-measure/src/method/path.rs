@@ -4,22 +4,10 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 use super::distribution::Distribution;
 use super::message::{Message, Phase};
+use crate::capture::CapturePoint;
 
 /// Largest error of the conversion between the clock of the captures and that of the run, with a margin.
 const CLOCK_ERROR: Duration = Duration::from_micros(100);
-
-/// A place at which a capture sees a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum CapturePoint {
-    /// The message leaves the end of the publisher.
-    PublisherDeparture,
-    /// The message arrives at the end of the broker.
-    BrokerArrival,
-    /// The message leaves the end of the broker.
-    BrokerDeparture,
-    /// The message arrives at the end of the subscriber.
-    SubscriberArrival,
-}
 
 /// Times at which captures saw a message for the first time, complete up to its last byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -52,16 +40,6 @@ pub struct PathSummary {
     lost_after: [u64; 5],
     /// Messages whose times contradict each other: a packet was captured before its cause.
     pub contradictory: u64,
-}
-
-impl CapturePoint {
-    /// All places, in the order in which a message passes them.
-    pub const ALL: [Self; 4] = [
-        Self::PublisherDeparture,
-        Self::BrokerArrival,
-        Self::BrokerDeparture,
-        Self::SubscriberArrival,
-    ];
 }
 
 impl CaptureTimes {

@@ -10,6 +10,7 @@ mod comparison;
 pub mod direct;
 pub mod mqtt;
 pub mod sampled_values;
+pub mod tls;
 pub mod xmpp;
 
 pub use comparison::messages;

@@ -1,92 +1,56 @@
-//! AMQP 0-9-1 with lapin: a publisher and a subscriber through a queue of the broker.
+//! AMQP 0-9-1 with lapin: a client that publishes, consumes a queue of the broker, or both.
 
-use async_compat::CompatExt;
-use futures_lite::StreamExt;
+use std::future::Future;
+use std::io::{self, Read, Write};
+use std::net::SocketAddr;
+use std::time;
+
+use async_compat::{Compat, CompatExt};
+use async_rs::traits::Reactor;
+use async_rs::util::RuntimeParts;
+use async_rs::{Runtime, Tokio};
+use futures_lite::{AsyncRead, AsyncWrite, Stream, StreamExt};
 use gridhaul_scenario::units::Duration;
 use lapin::options::{
-    BasicConsumeOptions, BasicPublishOptions, BasicQosOptions, QueueDeclareOptions,
-    QueueDeleteOptions,
+    BasicAckOptions, BasicConsumeOptions, BasicPublishOptions, BasicQosOptions, QueueBindOptions,
+    QueueDeclareOptions, QueueDeleteOptions,
 };
 use lapin::tcp::AsyncTcpStream;
 use lapin::types::FieldTable;
 use lapin::uri::{AMQPAuthority, AMQPQueryString, AMQPScheme, AMQPUri, AMQPUserInfo};
-use lapin::{BasicProperties, Channel, Connection, ConnectionProperties};
+use lapin::{BasicProperties, Channel, Connection, ConnectionProperties, Consumer};
 use tokio::net::TcpStream;
 
-use super::client::{Library, Ports, connect_to_broker};
-use super::{Connected, Protocol, ProtocolError, ReconnectPolicy};
-use crate::broker::BrokerAddress;
-use crate::network::Sites;
+use super::client::{Library, Ports, Role};
+use super::connection::{BrokerStream, Connector};
+use crate::settings::{Amqp091, ClientSettings};
+
+/// Name of the protocol.
+pub(super) const NAME: &str = "amqp-0-9-1";
 
 /// `delivery-mode` of a message that the broker stores (AMQP 0-9-1, section 1.8.2 of the reference).
 const PERSISTENT: u8 = 2;
 
-/// AMQP 0-9-1 with its settings.
-#[derive(Debug, Clone)]
-pub struct Amqp091 {
-    /// Address of the broker.
-    pub broker: BrokerAddress,
-    /// Whether the clients set `TCP_NODELAY`, which turns Nagle's algorithm (RFC 896) off.
-    pub nodelay: bool,
-    /// Messages that the broker sends ahead of their acknowledgements; 0 for delivery without acknowledgements.
-    pub prefetch: u16,
-    /// Whether the broker stores queue and messages on disk.
-    pub persistent: bool,
-    /// Whether publisher and subscriber share one connection.
-    pub one_connection: bool,
-    /// Interval of heartbeats.
-    pub heartbeat: Duration,
-    /// Behaviour without a connection.
-    pub reconnect: ReconnectPolicy,
-    /// Name of the queue, which no other client of the broker uses.
-    pub queue: String,
-}
-
-impl Protocol for Amqp091 {
-    fn name(&self) -> &'static str {
-        Client::NAME
-    }
-
-    fn settings(&self) -> Vec<(&'static str, String)> {
-        let mut settings = vec![
-            ("broker", self.broker.address.to_string()),
-            ("nodelay", self.nodelay.to_string()),
-            ("prefetch", self.prefetch.to_string()),
-            ("acknowledgements", (self.prefetch > 0).to_string()),
-            ("persistent", self.persistent.to_string()),
-            ("connections", if self.one_connection { "1" } else { "2" }.into()),
-            ("heartbeat", format!("{} s", self.heartbeat_seconds())),
-        ];
-        settings.extend(self.reconnect.settings());
-        settings
-    }
-
-    fn connect(&self, sites: &Sites<'_>) -> Result<Connected, ProtocolError> {
-        let connections = (self.one_connection, self.reconnect);
-        connect_to_broker(sites, self.broker.address, connections, |publishes, subscribes| Client {
-            settings: self.clone(),
-            publishes,
-            subscribes,
-        })
-    }
-}
-
-impl Amqp091 {
-    /// Seconds, as the protocol negotiates them; 0 would turn heartbeats off.
-    fn heartbeat_seconds(&self) -> u16 {
-        self.heartbeat.as_secs_f64().ceil().clamp(1.0, f64::from(u16::MAX)) as u16
-    }
-}
+/// The exchange that passes messages to each queue that is bound to their routing key (AMQP 0-9-1, section 3.1.3.3).
+const TOPIC: &str = "amq.topic";
 
 /// One connection.
-struct Client {
-    settings: Amqp091,
-    publishes: bool,
-    subscribes: bool,
+pub(super) struct Client {
+    pub(super) connector: Connector,
+    pub(super) settings: ClientSettings,
+    pub(super) amqp: Amqp091,
+    pub(super) role: Role,
+}
+
+/// Seconds, as the protocol negotiates heartbeats; 0 would turn them off.
+pub(super) fn heartbeat_seconds(keep_alive: Duration) -> u16 {
+    keep_alive.as_secs_f64().ceil().clamp(1.0, f64::from(u16::MAX)) as u16
 }
 
 impl Library for Client {
-    const NAME: &'static str = "amqp-0-9-1";
+    fn name(&self) -> &'static str {
+        NAME
+    }
 
     async fn session(&self, ports: &mut Ports) -> Result<(), String> {
         let connection = self.open().await.map_err(text)?;
@@ -101,13 +65,14 @@ impl Library for Client {
 
 impl Client {
     async fn open(&self) -> lapin::Result<Connection> {
-        let (broker, nodelay) = (&self.settings.broker, self.settings.nodelay);
+        let broker = self.connector.broker();
         let userinfo = broker.credentials.as_ref().map_or_else(AMQPUserInfo::default, |it| {
             AMQPUserInfo { username: it.user.clone(), password: it.password.clone() }
         });
         let address = broker.address;
-        let heartbeat = Some(self.settings.heartbeat_seconds());
+        let heartbeat = Some(heartbeat_seconds(self.settings.keep_alive));
         let uri = AMQPUri {
+            // The library sees a stream that is already encrypted where TLS is requested.
             scheme: AMQPScheme::AMQP,
             authority: AMQPAuthority {
                 userinfo,
@@ -117,35 +82,55 @@ impl Client {
             vhost: "/".into(),
             query: AMQPQueryString { heartbeat, ..AMQPQueryString::default() },
         };
-        let runtime = lapin::runtime::default_runtime()?;
+        let connector = self.connector.clone();
         let connect = async move |_, _| {
-            let stream = TcpStream::connect(address).await?;
-            stream.set_nodelay(nodelay)?;
+            let stream = connector.open().await?;
             Ok(AsyncTcpStream::Plain(stream.compat()))
         };
-        Connection::connector(uri, runtime, connect, ConnectionProperties::default()).await
+        Connection::connector(uri, runtime(), connect, ConnectionProperties::default()).await
+    }
+
+    /// The queue of this client.
+    fn queue(&self) -> String {
+        if self.amqp.fan_out {
+            format!("{}-{}", self.settings.name, self.role.name)
+        } else {
+            self.settings.name.clone()
+        }
+    }
+
+    /// Declares the queue, and consumes its messages if this client subscribes.
+    async fn consume(&self, channel: &Channel) -> lapin::Result<Option<Consumer>> {
+        let Amqp091 { prefetch, persistent, fan_out } = self.amqp;
+        // Without a subscriber, a queue of its own would keep the messages of a publisher.
+        if fan_out && !self.role.subscribes {
+            return Ok(None);
+        }
+        let queue = self.queue();
+        let declare = QueueDeclareOptions { durable: persistent, ..QueueDeclareOptions::default() };
+        channel.queue_declare(queue.as_str().into(), declare, FieldTable::default()).await?;
+        if fan_out {
+            let (key, options) = (self.settings.name.as_str().into(), QueueBindOptions::default());
+            let (queue, none) = (queue.as_str().into(), FieldTable::default());
+            channel.queue_bind(queue, TOPIC.into(), key, options, none).await?;
+        }
+        if !self.role.subscribes {
+            return Ok(None);
+        }
+        if prefetch > 0 {
+            channel.basic_qos(prefetch, BasicQosOptions::default()).await?;
+        }
+        let options =
+            BasicConsumeOptions { no_ack: prefetch == 0, ..BasicConsumeOptions::default() };
+        let none = FieldTable::default();
+        channel.basic_consume(queue.as_str().into(), "".into(), options, none).await.map(Some)
     }
 
     /// Hands messages over until the measurement ends, and then deletes the queue.
     async fn transfer(&self, channel: &Channel, ports: &mut Ports) -> lapin::Result<()> {
-        let Amqp091 { prefetch, persistent, queue, .. } = &self.settings;
-        let declare =
-            QueueDeclareOptions { durable: *persistent, ..QueueDeclareOptions::default() };
-        let none = FieldTable::default();
-        channel.queue_declare(queue.as_str().into(), declare, none.clone()).await?;
-        let mut consumer = None;
-        if self.subscribes {
-            if *prefetch > 0 {
-                channel.basic_qos(*prefetch, BasicQosOptions::default()).await?;
-            }
-            let options =
-                BasicConsumeOptions { no_ack: *prefetch == 0, ..BasicConsumeOptions::default() };
-            let name = queue.as_str().into();
-            consumer = Some(channel.basic_consume(name, "".into(), options, none).await?);
-        }
+        let mut consumer = self.consume(channel).await?;
         let (messages, report) = ports.split();
         report.established();
-        let acknowledges = *prefetch > 0;
         loop {
             let delivery = async {
                 match &mut consumer {
@@ -155,7 +140,7 @@ impl Client {
             };
             tokio::select! {
                 message = messages.recv() => match message {
-                    Some(message) if self.publishes => self.publish(channel, &message).await?,
+                    Some(message) if self.role.publishes => self.publish(channel, &message).await?,
                     Some(_) => {}
                     None => break,
                 },
@@ -163,8 +148,8 @@ impl Client {
                     Some(delivery) => {
                         let delivery = delivery?;
                         let at = report.now();
-                        if acknowledges {
-                            delivery.ack(lapin::options::BasicAckOptions::default()).await?;
+                        if self.amqp.prefetch > 0 {
+                            delivery.ack(BasicAckOptions::default()).await?;
                         }
                         report.arrived(at, delivery.data);
                     }
@@ -174,25 +159,76 @@ impl Client {
                 },
             }
         }
-        if self.subscribes {
+        if self.role.subscribes {
             let options = QueueDeleteOptions::default();
-            channel.queue_delete(queue.as_str().into(), options).await?;
+            channel.queue_delete(self.queue().as_str().into(), options).await?;
         }
         Ok(())
     }
 
     async fn publish(&self, channel: &Channel, message: &[u8]) -> lapin::Result<()> {
-        let properties = if self.settings.persistent {
+        let properties = if self.amqp.persistent {
             BasicProperties::default().with_delivery_mode(PERSISTENT)
         } else {
             BasicProperties::default()
         };
-        let key = self.settings.queue.as_str().into();
+        let key = self.settings.name.as_str().into();
         // The default exchange passes a message to the queue that its routing key names.
+        let exchange = if self.amqp.fan_out { TOPIC } else { "" };
         channel
-            .basic_publish("".into(), key, BasicPublishOptions::default(), message, properties)
+            .basic_publish(
+                exchange.into(),
+                key,
+                BasicPublishOptions::default(),
+                message,
+                properties,
+            )
             .await
             .map(drop)
+    }
+}
+
+/// The runtime of the thread of this client, with connections of this program.
+fn runtime() -> Runtime<RuntimeParts<Tokio, BrokerReactor>> {
+    Runtime::new(RuntimeParts::new(Tokio::current(), BrokerReactor(Tokio::current())))
+}
+
+/// The timers of tokio, and connections with or without TLS.
+#[derive(Debug, Clone)]
+struct BrokerReactor(Tokio);
+
+impl Reactor for BrokerReactor {
+    type TcpStream = Compat<BrokerStream>;
+    type Sleep = <Tokio as Reactor>::Sleep;
+
+    fn register<H: Read + Write + Send + 'static>(
+        &self,
+        _socket: H,
+    ) -> io::Result<impl AsyncRead + AsyncWrite + Send + Unpin + 'static> {
+        // The library opens no sockets of its own.
+        Err::<Self::TcpStream, _>(io::ErrorKind::Unsupported.into())
+    }
+
+    fn sleep(&self, duration: time::Duration) -> Self::Sleep {
+        self.0.sleep(duration)
+    }
+
+    fn interval(
+        &self,
+        duration: time::Duration,
+    ) -> impl Stream<Item = time::Instant> + Send + 'static {
+        self.0.interval(duration)
+    }
+
+    #[expect(clippy::manual_async_fn, reason = "the future must not borrow the reactor")]
+    fn tcp_connect_addr(
+        &self,
+        address: SocketAddr,
+    ) -> impl Future<Output = io::Result<Self::TcpStream>> + Send + 'static {
+        async move {
+            let stream: BrokerStream = Box::new(TcpStream::connect(address).await?);
+            Ok(stream.compat())
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! AMQP 1.0 with fe2o3-amqp: a publisher and a subscriber through a node of the broker.
+//! AMQP 1.0 with fe2o3-amqp: a client that sends to a node of the broker, receives from it, or both.
 
 use fe2o3_amqp::connection::ConnectionHandle;
 use fe2o3_amqp::link::receiver::CreditMode;
@@ -7,91 +7,51 @@ use fe2o3_amqp::types::definitions::SenderSettleMode;
 use fe2o3_amqp::types::messaging::{Data, Message};
 use fe2o3_amqp::types::primitives::Binary;
 use fe2o3_amqp::{Connection, Receiver, Sendable, Sender, Session};
-use gridhaul_scenario::units::Duration;
-use tokio::net::TcpStream;
 
-use super::client::{Library, Ports, connect_to_broker};
-use super::{Connected, Protocol, ProtocolError, ReconnectPolicy};
-use crate::broker::BrokerAddress;
-use crate::network::Sites;
+use super::client::{Library, Ports, Role};
+use super::connection::Connector;
+use crate::settings::{Amqp10, ClientSettings};
 
-/// AMQP 1.0 with its settings.
-#[derive(Debug, Clone)]
-pub struct Amqp10 {
-    /// Address of the broker.
-    pub broker: BrokerAddress,
-    /// Whether the clients set `TCP_NODELAY`, which turns Nagle's algorithm (RFC 896) off.
-    pub nodelay: bool,
-    /// Link credit of the subscriber: messages that the broker may send before the subscriber grants more.
-    pub credit: u32,
-    /// Whether messages are sent settled, without an outcome from the broker; otherwise each is acknowledged.
-    pub settled: bool,
-    /// Whether publisher and subscriber share one connection.
-    pub one_connection: bool,
-    /// Time without a frame after which the connection is considered lost.
-    pub idle_timeout: Duration,
-    /// Behaviour without a connection.
-    pub reconnect: ReconnectPolicy,
-    /// Address of the node at the broker, such as `/topic/name` at RabbitMQ.
-    pub node: String,
-}
-
-impl Protocol for Amqp10 {
-    fn name(&self) -> &'static str {
-        Client::NAME
-    }
-
-    fn settings(&self) -> Vec<(&'static str, String)> {
-        let mut settings = vec![
-            ("broker", self.broker.address.to_string()),
-            ("nodelay", self.nodelay.to_string()),
-            ("credit", self.credit.to_string()),
-            ("settled", self.settled.to_string()),
-            ("connections", if self.one_connection { "1" } else { "2" }.into()),
-            ("idle_timeout", format!("{} s", self.idle_timeout.as_secs_f64())),
-            ("node", self.node.clone()),
-        ];
-        settings.extend(self.reconnect.settings());
-        settings
-    }
-
-    fn connect(&self, sites: &Sites<'_>) -> Result<Connected, ProtocolError> {
-        let connections = (self.one_connection, self.reconnect);
-        connect_to_broker(sites, self.broker.address, connections, |publishes, subscribes| Client {
-            settings: self.clone(),
-            publishes,
-            subscribes,
-        })
-    }
-}
+/// Name of the protocol.
+pub(super) const NAME: &str = "amqp-1.0";
 
 /// One connection.
-struct Client {
-    settings: Amqp10,
-    publishes: bool,
-    subscribes: bool,
+pub(super) struct Client {
+    pub(super) connector: Connector,
+    pub(super) settings: ClientSettings,
+    pub(super) amqp: Amqp10,
+    pub(super) role: Role,
+}
+
+/// Address of the node at the broker. The default is a node of the exchange `amq.topic` of RabbitMQ, with a queue of each
+/// receiver's own that ends with the receiver.
+pub(super) fn node(settings: &ClientSettings, amqp: &Amqp10) -> String {
+    amqp.node.clone().unwrap_or_else(|| format!("/topic/{}", settings.name))
 }
 
 impl Library for Client {
-    const NAME: &'static str = "amqp-1.0";
+    fn name(&self) -> &'static str {
+        NAME
+    }
 
     async fn session(&self, ports: &mut Ports) -> Result<(), String> {
         let mut connection = self.open().await?;
         let mut session = Session::begin(&mut connection).await.map_err(text)?;
-        let node = self.settings.node.as_str();
+        let node = node(&self.settings, &self.amqp);
+        let node = node.as_str();
         let mut receiver = None;
-        if self.subscribes {
+        if self.role.subscribes {
             let attached = Receiver::builder()
                 .name(format!("{node}-receiver"))
                 .source(node)
-                .credit_mode(CreditMode::Auto(self.settings.credit))
+                .credit_mode(CreditMode::Auto(self.amqp.credit))
                 .auto_accept(true)
                 .attach(&mut session);
             receiver = Some(attached.await.map_err(text)?);
         }
         let mut sender = None;
-        if self.publishes {
-            let mode = if self.settings.settled {
+        if self.role.publishes {
+            let mode = if self.amqp.settled {
                 SenderSettleMode::Settled
             } else {
                 SenderSettleMode::Unsettled
@@ -112,20 +72,19 @@ impl Library for Client {
 
 impl Client {
     async fn open(&self) -> Result<ConnectionHandle<()>, String> {
-        let broker = &self.settings.broker;
-        let stream = TcpStream::connect(broker.address).await.map_err(text)?;
-        stream.set_nodelay(self.settings.nodelay).map_err(text)?;
+        let broker = self.connector.broker();
+        let stream = self.connector.open().await.map_err(text)?;
         let profile = broker.credentials.as_ref().map_or(SaslProfile::Anonymous, |it| {
             SaslProfile::Plain { username: it.user.clone(), password: it.password.clone() }
         });
         let host = broker.address.ip().to_string();
-        let role = if self.subscribes { "subscriber" } else { "publisher" };
         Connection::builder()
-            .container_id(format!("{}-{role}", self.settings.node))
+            .container_id(format!("{}-{}", self.settings.name, self.role.name))
+            // The library sees a stream that is already encrypted where TLS is requested.
             .scheme("amqp")
             .hostname(host.as_str())
             .sasl_profile(profile)
-            .idle_time_out(self.settings.idle_timeout.as_nanos().div_ceil(1_000_000) as u32)
+            .idle_time_out(self.settings.keep_alive.as_nanos().div_ceil(1_000_000) as u32)
             .open_with_stream(stream)
             .await
             .map_err(text)

@@ -12,17 +12,11 @@ use gridhaul_linux::{Clock, request_realtime_priority};
 use gridhaul_scenario::units::{Duration, Instant};
 use tokio::sync::{Notify, mpsc};
 
-use super::{
-    Connected, ProtocolError, Publisher, RECEIVE_WAIT, Received, ReconnectPolicy, Refused,
-    Subscriber,
-};
-use crate::network::{Site, Sites};
+use super::{ProtocolError, Publisher, RECEIVE_WAIT, Received, Refused, Subscriber};
+use crate::network::Site;
 
 /// Messages that a client queues.
 const QUEUE: usize = 100_000;
-
-/// Longest message that is handed to a broker, in bytes, so that the queues of a client stay bounded.
-const LONGEST: usize = 1 << 20;
 
 /// Time for the first connection of a client.
 const CONNECT_WITHIN: time::Duration = time::Duration::from_secs(10);
@@ -30,10 +24,29 @@ const CONNECT_WITHIN: time::Duration = time::Duration::from_secs(10);
 /// Time in which a client ends its connection in an orderly way.
 const CLOSE_WITHIN: time::Duration = time::Duration::from_secs(2);
 
+/// What a client of a broker does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Role {
+    /// Part of the identifier of the client, which no other client of the broker has.
+    pub(super) name: &'static str,
+    pub(super) publishes: bool,
+    pub(super) subscribes: bool,
+}
+
+impl Role {
+    pub(super) const PUBLISHER: Self =
+        Self { name: "publisher", publishes: true, subscribes: false };
+    pub(super) const SUBSCRIBER: Self =
+        Self { name: "subscriber", publishes: false, subscribes: true };
+    pub(super) const BOTH: Self = Self { publishes: true, ..Self::SUBSCRIBER };
+    /// A subscriber at the end of the publisher, when another one is at the other end.
+    pub(super) const RETURNS: Self = Self { name: "returns", ..Self::SUBSCRIBER };
+}
+
 /// A client of a library.
 pub(super) trait Library: Send + 'static {
     /// Name of the protocol in errors.
-    const NAME: &'static str;
+    fn name(&self) -> &'static str;
 
     /// Connects, reports [`Ports::established`], and hands messages over in both directions until [`Ports::next`] returns
     /// `None`; then it closes the connection.
@@ -137,27 +150,6 @@ pub(super) struct ClientPublisher {
     longest: usize,
 }
 
-/// Connects publisher and subscriber to a broker, with one client or with one for each end. `client` returns a client
-/// that publishes, subscribes, or both.
-pub(super) fn connect_to_broker<L: Library>(
-    sites: &Sites<'_>,
-    broker: SocketAddr,
-    (one_connection, reconnect): (bool, ReconnectPolicy),
-    client: impl Fn(bool, bool) -> L,
-) -> Result<Connected, ProtocolError> {
-    let start = |publishes, subscribes| {
-        let site = if publishes { &sites.from } else { &sites.subscriber };
-        start(client(publishes, subscribes), site, (broker, sites.clock), reconnect.after)
-    };
-    let subscriber = start(one_connection, true)?;
-    let publisher = if one_connection {
-        subscriber.publisher(reconnect.queue, LONGEST)
-    } else {
-        start(true, false)?.publisher(reconnect.queue, LONGEST)
-    };
-    Ok(Connected { publisher: Box::new(publisher), subscriber: Box::new(subscriber) })
-}
-
 /// Starts a client at an end of the network and waits until it is connected to `address`.
 pub(super) fn start<L: Library>(
     library: L,
@@ -165,6 +157,7 @@ pub(super) fn start<L: Library>(
     (address, clock): (SocketAddr, Clock),
     reconnect_after: Duration,
 ) -> Result<ClientSubscriber, ProtocolError> {
+    let protocol = library.name();
     let (arrivals, queue) = sync_channel(QUEUE);
     let (ready, outcome) = sync_channel(1);
     let (messages, receiver) = mpsc::channel(QUEUE);
@@ -176,7 +169,7 @@ pub(super) fn start<L: Library>(
     let thread = site.enter(move || thread::spawn(move || run(&library, ports, after)))?;
     let session = Session { messages: Some(messages), status, thread: Some(thread) };
     let session = Arc::new(session);
-    let refused = |reason| ProtocolError::Connect { protocol: L::NAME, address, reason };
+    let refused = |reason| ProtocolError::Connect { protocol, address, reason };
     match outcome.recv_timeout(CONNECT_WITHIN) {
         Ok(Ok(())) => Ok(ClientSubscriber { queue, session }),
         Ok(Err(reason)) => Err(refused(reason)),

@@ -1,51 +1,14 @@
 //! The protocols of [`crate::endpoint`]: both ends are of this program, without a broker.
 
-use gridhaul_scenario::units::Duration;
+use std::net::{IpAddr, SocketAddr};
 
-use super::stream::{Listener, StreamSettings, connect};
-use super::{Connected, Protocol, ProtocolError, ReconnectPolicy};
-use crate::endpoint::{Endpoint, dnp3, iec104, scalability, synchrophasor, zmtp};
-use crate::network::Sites;
+use gridhaul_linux::Clock;
 
-/// Pattern of ZeroMQ.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pattern {
-    /// PUSH and PULL.
-    Pipeline,
-    /// PUB and SUB, with a subscription of all messages.
-    PublishSubscribe,
-}
-
-/// A protocol between two ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DirectKind {
-    /// IEC 60870-5-104: the controlled station listens at the `from` end.
-    Iec104,
-    /// ZeroMQ: the receiver listens at the `to` end.
-    ZeroMq(Pattern),
-    /// Scalability Protocols of nanomsg, PUSH and PULL: the receiver listens at the `to` end.
-    Nanomsg,
-    /// Synchrophasors, in data frames for messages of this length: the measurement unit listens at the `from` end.
-    Synchrophasor(usize),
-    /// DNP3: the outstation listens at the `from` end.
-    Dnp3 {
-        /// Interval in which the master polls for events; `None` for unsolicited responses.
-        poll: Option<Duration>,
-    },
-}
-
-/// A protocol between two ends with its settings.
-#[derive(Debug, Clone, Copy)]
-pub struct Direct {
-    /// The protocol.
-    pub kind: DirectKind,
-    /// Port of the end that listens; 0 for a free one.
-    pub port: u16,
-    /// Whether both ends set `TCP_NODELAY`, which turns Nagle's algorithm (RFC 896) off.
-    pub nodelay: bool,
-    /// Behaviour of the end that connects without a connection; messages are refused.
-    pub reconnect: ReconnectPolicy,
-}
+use super::stream::{Listener, StreamSettings, Streams, connect};
+use super::{Connected, Protocol, ProtocolError, Publisher, ReceivingEnd};
+use crate::endpoint::iec104;
+use crate::network::{Site, Sites};
+use crate::settings::{Direct, DirectKind, Pattern};
 
 impl Protocol for Direct {
     fn name(&self) -> &'static str {
@@ -82,46 +45,62 @@ impl Protocol for Direct {
     }
 
     fn connect(&self, sites: &Sites<'_>) -> Result<Connected, ProtocolError> {
-        let listener = match self.kind {
-            DirectKind::Iec104 | DirectKind::Synchrophasor(_) | DirectKind::Dnp3 { .. } => {
-                Listener::Publisher
-            }
-            DirectKind::ZeroMq(_) | DirectKind::Nanomsg => Listener::Subscriber,
-        };
-        let settings = StreamSettings {
-            protocol: self.name(),
-            listener,
-            port: self.port,
-            nodelay: self.nodelay,
-            reconnect: self.reconnect,
-        };
-        connect(settings, sites, self.kind.endpoints())
+        connect(self.stream(), sites, self.kind.endpoints())
     }
 }
 
-impl DirectKind {
-    /// The ends that publish and subscribe.
+impl Direct {
+    /// Whether the end that publishes listens.
     #[must_use]
-    pub fn endpoints(self) -> [Box<dyn Endpoint>; 2] {
-        match self {
-            Self::Iec104 => [iec104::Role::Controlled, iec104::Role::Controlling]
-                .map(|role| Box::new(iec104::Station::new(role)) as _),
-            Self::ZeroMq(pattern) => {
-                let ends = match pattern {
-                    Pattern::Pipeline => [zmtp::SocketType::Push, zmtp::SocketType::Pull],
-                    Pattern::PublishSubscribe => [zmtp::SocketType::Pub, zmtp::SocketType::Sub],
-                };
-                ends.map(|kind| Box::new(zmtp::Socket::new(kind)) as _)
-            }
-            Self::Nanomsg => [scalability::Role::Push, scalability::Role::Pull]
-                .map(|role| Box::new(scalability::Pipeline::new(role)) as _),
-            Self::Synchrophasor(bytes) => {
-                use synchrophasor::Role;
-                [Role::MeasurementUnit(bytes), Role::Concentrator]
-                    .map(|role| Box::new(synchrophasor::Synchrophasor::new(role)) as _)
-            }
-            Self::Dnp3 { poll } => [dnp3::Role::Outstation, dnp3::Role::Master { poll }]
-                .map(|role| Box::new(dnp3::Station::new(role)) as _),
+    pub const fn publisher_listens(&self) -> bool {
+        matches!(
+            self.kind,
+            DirectKind::Iec104 | DirectKind::Synchrophasor(_) | DirectKind::Dnp3 { .. }
+        )
+    }
+
+    /// The end that receives, alone, at this address. It connects to `publisher`, or listens if there is none.
+    ///
+    /// # Errors
+    /// The socket cannot be opened, or the publisher does not answer.
+    pub fn receiver(
+        &self,
+        address: IpAddr,
+        clock: Clock,
+        publisher: Option<SocketAddr>,
+    ) -> Result<ReceivingEnd, ProtocolError> {
+        let [_, endpoint] = self.kind.endpoints();
+        let streams = Streams { settings: self.stream(), site: Site::at(address), clock };
+        streams.receiver(endpoint, publisher)
+    }
+
+    /// The end that sends, alone. It connects to `subscriber`, or listens at `address` if there is none; the result has the
+    /// address at which it listens.
+    ///
+    /// # Errors
+    /// The socket cannot be opened, or the subscriber does not answer.
+    pub fn publisher(
+        &self,
+        address: IpAddr,
+        clock: Clock,
+        subscriber: Option<SocketAddr>,
+    ) -> Result<(Box<dyn Publisher>, SocketAddr), ProtocolError> {
+        let [endpoint, _] = self.kind.endpoints();
+        let streams = Streams { settings: self.stream(), site: Site::at(address), clock };
+        streams.publisher(endpoint, subscriber)
+    }
+
+    fn stream(&self) -> StreamSettings {
+        StreamSettings {
+            protocol: self.name(),
+            listener: if self.publisher_listens() {
+                Listener::Publisher
+            } else {
+                Listener::Subscriber
+            },
+            port: self.port,
+            nodelay: self.nodelay,
+            reconnect: self.reconnect,
         }
     }
 }

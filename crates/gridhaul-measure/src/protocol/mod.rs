@@ -3,8 +3,10 @@
 mod amqp_0_9_1;
 mod amqp_1_0;
 mod client;
+mod connection;
 mod cross_traffic;
 mod direct;
+mod endpoint_client;
 mod error;
 mod frame_link;
 mod goose;
@@ -13,32 +15,32 @@ mod mqtt;
 mod null;
 mod sampled_values;
 mod stream;
+mod through_broker;
 mod udp;
 mod udp_echo;
 mod udp_ends;
-mod xmpp;
 
 use std::fmt;
+use std::net::SocketAddr;
 
 use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::method::ReceiveTimes;
 use crate::network::Sites;
 
-pub use amqp_0_9_1::Amqp091;
-pub use amqp_1_0::Amqp10;
+pub use crate::settings::{
+    Amqp10, Amqp091, BrokerProtocol, ClientSettings, Direct, DirectKind, Modbus, Mqtt, Pattern,
+    QualityOfService, ReconnectPolicy, Version,
+};
 pub use cross_traffic::{CrossTraffic, CrossTrafficCounts, Direction};
-pub use direct::{Direct, DirectKind, Pattern};
 pub use error::{ProtocolError, Refused};
 pub use frame_link::FrameIdentity;
 pub use goose::GooseControlBlock;
-pub use modbus::Modbus;
-pub use mqtt::{Mqtt, QualityOfService, Version};
 pub use null::Null;
-pub use sampled_values::SampledValueStream;
+pub use sampled_values::{DataSet, LIGHT_EDITION_MESSAGE, SampledValueStream};
+pub use through_broker::ThroughBroker;
 pub use udp::Udp;
 pub use udp_echo::UdpEcho;
-pub use xmpp::Xmpp;
 
 /// Longest time for which [`Subscriber::receive`] waits.
 pub const RECEIVE_WAIT: Duration = Duration::from_millis(50);
@@ -67,6 +69,24 @@ pub struct Connected {
     pub subscriber: Box<dyn Subscriber>,
 }
 
+/// The ends on the machine of the publisher, when the subscriber is on another one.
+#[derive(Debug)]
+pub struct SendingEnd {
+    /// The end that sends.
+    pub publisher: Box<dyn Publisher>,
+    /// The end that receives what comes back; `None` if nothing does.
+    pub returns: Option<Box<dyn Subscriber>>,
+}
+
+/// The end that receives, when the publisher is on another machine.
+#[derive(Debug)]
+pub struct ReceivingEnd {
+    /// The end that receives.
+    pub subscriber: Box<dyn Subscriber>,
+    /// Address to which messages are sent.
+    pub address: SocketAddr,
+}
+
 /// The end that sends messages. It must not block: a message that the protocol cannot accept now is refused.
 pub trait Publisher: Send + fmt::Debug {
     /// Hands a message to the protocol.
@@ -74,6 +94,14 @@ pub trait Publisher: Send + fmt::Debug {
     /// # Errors
     /// The protocol does not accept the message, such as without a connection.
     fn publish(&mut self, message: &[u8]) -> Result<(), Refused>;
+
+    /// Waits until messages can pass, if this end listens for its subscriber.
+    ///
+    /// # Errors
+    /// The subscriber does not connect.
+    fn await_subscriber(&mut self) -> Result<(), ProtocolError> {
+        Ok(())
+    }
 }
 
 /// The end that receives messages.
@@ -83,6 +111,11 @@ pub trait Subscriber: Send + fmt::Debug {
     /// # Errors
     /// The connection failed, and the protocol does not reconnect.
     fn receive(&mut self, message: &mut Vec<u8>) -> Result<Received, ProtocolError>;
+
+    /// Whether this end polls its socket instead of sleeping. The kernel stops real-time threads that never sleep.
+    fn is_polling(&self) -> bool {
+        false
+    }
 }
 
 /// Result of [`Subscriber::receive`].
@@ -94,30 +127,4 @@ pub enum Received {
     Reconnected(Instant),
     /// No message for [`RECEIVE_WAIT`].
     Nothing,
-}
-
-/// What a protocol with connections does without one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ReconnectPolicy {
-    /// Time between a failure and the next attempt.
-    pub after: Duration,
-    /// Whether messages are queued meanwhile, or refused.
-    pub queue: bool,
-}
-
-impl ReconnectPolicy {
-    /// The policy in a table of settings.
-    fn settings(self) -> [(&'static str, String); 2] {
-        let without = if self.queue { "queue" } else { "refuse" };
-        [
-            ("reconnect_after", format!("{} s", self.after.as_secs_f64())),
-            ("without_connection", without.into()),
-        ]
-    }
-}
-
-impl Default for ReconnectPolicy {
-    fn default() -> Self {
-        Self { after: Duration::from_millis(100), queue: false }
-    }
 }

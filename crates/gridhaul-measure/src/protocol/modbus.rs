@@ -1,7 +1,7 @@
 //! Modbus/TCP with tokio-modbus: a client that writes registers of a server.
 
 use std::future::{Ready, ready};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time;
@@ -17,9 +17,13 @@ use tokio_modbus::{ExceptionCode, Request, Response};
 
 use super::client::{ClientSubscriber, Library, Ports, start};
 use super::{
-    Connected, Protocol, ProtocolError, RECEIVE_WAIT, Received, ReconnectPolicy, Subscriber,
+    Connected, Protocol, ProtocolError, Publisher, RECEIVE_WAIT, Received, ReceivingEnd, Subscriber,
 };
 use crate::network::{Site, Sites};
+use crate::settings::Modbus;
+
+/// Name of the protocol.
+const NAME: &str = "modbus-tcp";
 
 /// Registers in one request (MODBUS Application Protocol Specification V1.1b3, section 6.12).
 const REGISTERS_MAX: usize = 123;
@@ -30,20 +34,9 @@ const LONGEST: usize = 2 * (REGISTERS_MAX - 1);
 /// Requests that have arrived and not been read.
 const QUEUE: usize = 100_000;
 
-/// Modbus/TCP with its settings.
-#[derive(Debug, Clone)]
-pub struct Modbus {
-    /// Port of the server; 0 for a free one.
-    pub port: u16,
-    /// Whether both ends set `TCP_NODELAY`, which turns Nagle's algorithm (RFC 896) off.
-    pub nodelay: bool,
-    /// Behaviour without a connection.
-    pub reconnect: ReconnectPolicy,
-}
-
 impl Protocol for Modbus {
     fn name(&self) -> &'static str {
-        Client::NAME
+        NAME
     }
 
     fn settings(&self) -> Vec<(&'static str, String)> {
@@ -57,13 +50,47 @@ impl Protocol for Modbus {
     }
 
     fn connect(&self, sites: &Sites<'_>) -> Result<Connected, ProtocolError> {
-        let subscriber = ModbusServer::start(&sites.to, (self.port, self.nodelay), sites.clock)?;
-        let address = subscriber.address;
-        let client = Client { address, nodelay: self.nodelay };
-        let client = start(client, &sites.from, (address, sites.clock), self.reconnect.after)?;
+        let server = ModbusServer::start(&sites.to, (self.port, self.nodelay), sites.clock)?;
+        let client = self.client(&sites.from, server.address, sites.clock)?;
         let publisher = client.publisher(self.reconnect.queue, LONGEST);
-        let subscriber = ModbusSubscriber { client, server: subscriber };
+        let subscriber = ModbusSubscriber { client: Some(client), server };
         Ok(Connected { publisher: Box::new(publisher), subscriber: Box::new(subscriber) })
+    }
+}
+
+impl Modbus {
+    /// The server alone, at this address.
+    ///
+    /// # Errors
+    /// The socket cannot be opened.
+    pub fn receiver(&self, address: IpAddr, clock: Clock) -> Result<ReceivingEnd, ProtocolError> {
+        let server = ModbusServer::start(&Site::at(address), (self.port, self.nodelay), clock)?;
+        let address = server.address;
+        let subscriber = Box::new(ModbusSubscriber { client: None, server });
+        Ok(ReceivingEnd { subscriber, address })
+    }
+
+    /// The client alone, of a server on another machine.
+    ///
+    /// # Errors
+    /// The server does not answer.
+    pub fn publisher(
+        &self,
+        server: SocketAddr,
+        clock: Clock,
+    ) -> Result<Box<dyn Publisher>, ProtocolError> {
+        let client = self.client(&Sites::loopback().from, server, clock)?;
+        Ok(Box::new(client.publisher(self.reconnect.queue, LONGEST)))
+    }
+
+    fn client(
+        &self,
+        site: &Site<'_>,
+        address: SocketAddr,
+        clock: Clock,
+    ) -> Result<ClientSubscriber, ProtocolError> {
+        let client = Client { address, nodelay: self.nodelay };
+        start(client, site, (address, clock), self.reconnect.after)
     }
 }
 
@@ -74,7 +101,9 @@ struct Client {
 }
 
 impl Library for Client {
-    const NAME: &'static str = "modbus-tcp";
+    fn name(&self) -> &'static str {
+        NAME
+    }
 
     async fn session(&self, ports: &mut Ports) -> Result<(), String> {
         let stream = TcpStream::connect(self.address).await.map_err(text)?;
@@ -202,16 +231,16 @@ impl Service for Registers {
     }
 }
 
-/// The server, and the client for its reconnections.
+/// The server, and the client for its reconnections if that is on the same machine.
 #[derive(Debug)]
 struct ModbusSubscriber {
-    client: ClientSubscriber,
+    client: Option<ClientSubscriber>,
     server: ModbusServer,
 }
 
 impl Subscriber for ModbusSubscriber {
     fn receive(&mut self, message: &mut Vec<u8>) -> Result<Received, ProtocolError> {
-        if let Some(at) = self.client.reconnected() {
+        if let Some(at) = self.client.as_ref().and_then(ClientSubscriber::reconnected) {
             return Ok(Received::Reconnected(at));
         }
         let wait = time::Duration::from_nanos(RECEIVE_WAIT.as_nanos());

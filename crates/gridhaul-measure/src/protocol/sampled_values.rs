@@ -6,28 +6,58 @@ use super::frame_link::{self, FrameIdentity, FrameReceiver, FrameSender};
 use super::{
     Connected, Protocol, ProtocolError, Publisher, RECEIVE_WAIT, Received, Refused, Subscriber,
 };
-use crate::frame::sampled_values::{Asdu, SampledValues, Synchronisation};
+use crate::frame::sampled_values::{
+    Asdu, LIGHT_EDITION_CHANNELS, LightEditionChannel, SampledValues, Synchronisation,
+    light_edition, write_light_edition,
+};
 use crate::frame::{
     Application, Frame, FrameAddress, FrameError, Pdu, SAMPLED_VALUES, UtcTime, ether_type,
 };
 use crate::network::Sites;
 
-/// Sampled Values with a data set of bytes, such as the raw floats that VILLASnode sends.
+/// Bytes of a message in the data set of 9-2LE: those of its values.
+pub const LIGHT_EDITION_MESSAGE: usize = 4 * LIGHT_EDITION_CHANNELS;
+
+/// What the samples of a frame are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DataSet {
+    /// The bytes of the message, such as the raw floats that VILLASnode sends.
+    #[default]
+    Raw,
+    /// The fixed data set of 9-2LE: the values of eight channels, each with its quality, which is good. The message is the
+    /// values. The sample counter restarts after each second.
+    LightEdition {
+        /// Samples per second: 80 in each cycle.
+        per_second: u16,
+    },
+}
+
+/// Sampled Values.
 #[derive(Debug, Clone)]
 pub struct SampledValueStream {
     /// VLAN and APPID.
     pub identity: FrameIdentity,
     /// Name of the stream, `svID`.
     pub id: String,
+    /// Data set.
+    pub data_set: DataSet,
 }
 
 impl Protocol for SampledValueStream {
     fn name(&self) -> &'static str {
-        "sv"
+        match self.data_set {
+            DataSet::Raw => "sv",
+            DataSet::LightEdition { .. } => "sv-9-2le",
+        }
     }
 
     fn settings(&self) -> Vec<(&'static str, String)> {
-        [self.identity.settings(), vec![("sv_id", self.id.clone())]].concat()
+        let data_set = match self.data_set {
+            DataSet::Raw => "raw".into(),
+            DataSet::LightEdition { per_second } => format!("9-2LE, {per_second} samples/s"),
+        };
+        [self.identity.settings(), vec![("sv_id", self.id.clone()), ("data_set", data_set)]]
+            .concat()
     }
 
     fn connect(&self, sites: &Sites<'_>) -> Result<Connected, ProtocolError> {
@@ -36,11 +66,52 @@ impl Protocol for SampledValueStream {
             sender,
             identity: self.identity,
             id: self.id.clone(),
+            data_set: self.data_set,
             count: 0,
             frame: Vec::new(),
         };
-        let subscriber = SampledValueSubscriber { receiver, identity: self.identity };
+        let (identity, data_set) = (self.identity, self.data_set);
+        let subscriber = SampledValueSubscriber { receiver, identity, data_set };
         Ok(Connected { publisher: Box::new(publisher), subscriber: Box::new(subscriber) })
+    }
+}
+
+impl DataSet {
+    /// The samples of a message.
+    fn samples(self, message: &[u8]) -> Result<Vec<u8>, Refused> {
+        if self == Self::Raw {
+            return Ok(message.to_vec());
+        }
+        let (values, rest) = message.as_chunks();
+        let values: Option<&[[u8; 4]; LIGHT_EDITION_CHANNELS]> = values.try_into().ok();
+        let values = values.filter(|_| rest.is_empty());
+        let values = values.ok_or(Refused::TooLong(LIGHT_EDITION_MESSAGE))?;
+        let channels = values
+            .map(|value| LightEditionChannel { value: i32::from_be_bytes(value), quality: 0 });
+        let mut samples = Vec::new();
+        write_light_edition(&mut samples, &channels);
+        Ok(samples)
+    }
+
+    /// Appends the message in samples. Samples of another data set are no message: nothing is appended, and the message counts as
+    /// corrupt.
+    fn append_message(self, samples: &[u8], message: &mut Vec<u8>) {
+        match self {
+            Self::Raw => message.extend_from_slice(samples),
+            Self::LightEdition { .. } => {
+                let channels = light_edition(samples).into_iter().flatten();
+                channels.for_each(|channel| message.extend(channel.value.to_be_bytes()));
+            }
+        }
+    }
+
+    /// The sample counter of the next frame.
+    const fn next_count(self, count: u16) -> u16 {
+        match self {
+            Self::Raw => count.wrapping_add(1),
+            Self::LightEdition { per_second } if count + 1 == per_second => 0,
+            Self::LightEdition { .. } => count + 1,
+        }
     }
 }
 
@@ -49,6 +120,7 @@ struct SampledValuePublisher {
     sender: FrameSender,
     identity: FrameIdentity,
     id: String,
+    data_set: DataSet,
     count: u16,
     /// The last frame, whose memory is used again.
     frame: Vec<u8>,
@@ -58,6 +130,7 @@ struct SampledValuePublisher {
 struct SampledValueSubscriber {
     receiver: FrameReceiver,
     identity: FrameIdentity,
+    data_set: DataSet,
 }
 
 impl Publisher for SampledValuePublisher {
@@ -67,10 +140,11 @@ impl Publisher for SampledValuePublisher {
             data_set: None,
             sample_count: self.count,
             revision: 1,
-            refresh_time: Some(utc_now()),
+            // 9-2LE leaves the optional elements out.
+            refresh_time: (self.data_set == DataSet::Raw).then(utc_now),
             synchronisation: Synchronisation::None,
             sample_rate: None,
-            samples: message.to_vec(),
+            samples: self.data_set.samples(message)?,
             sample_mode: None,
         };
         let frame = Frame {
@@ -84,7 +158,7 @@ impl Publisher for SampledValuePublisher {
         };
         self.frame.clear();
         frame.encode(&mut self.frame).map_err(std::io::Error::other)?;
-        self.count = self.count.wrapping_add(1);
+        self.count = self.data_set.next_count(self.count);
         self.sender.send(&self.frame)
     }
 }
@@ -102,7 +176,9 @@ impl Subscriber for SampledValueSubscriber {
                     if received.vlan == self.identity.vlan =>
                 {
                     message.clear();
-                    pdu.asdus.iter().for_each(|asdu| message.extend_from_slice(&asdu.samples));
+                    for asdu in &pdu.asdus {
+                        self.data_set.append_message(&asdu.samples, message);
+                    }
                     return Ok(Received::Message(received.times));
                 }
                 // A frame that cannot be parsed, or has another tag, is a corrupt message: its check sum is wrong.
@@ -127,4 +203,34 @@ pub(super) fn utc_now() -> UtcTime {
     let now = clock_gettime(ClockId::Realtime);
     let nanos = now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs();
     UtcTime::from_unix_nanos(nanos, UtcTime::UNSYNCHRONISED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_the_values_of_the_data_set() {
+        let data_set = DataSet::LightEdition { per_second: 4_000 };
+        let message: Vec<u8> = (0..32).collect();
+        let samples = data_set.samples(&message).unwrap();
+        let channels = light_edition(&samples).unwrap();
+        assert!(channels.iter().all(|channel| channel.quality == 0), "good quality");
+        let mut found = Vec::new();
+        data_set.append_message(&samples, &mut found);
+        assert_eq!(found, message);
+        for length in [0, 31, 33, 64] {
+            assert!(data_set.samples(&vec![0; length]).is_err(), "{length} B");
+        }
+        let mut none = Vec::new();
+        data_set.append_message(&samples[1..], &mut none);
+        assert!(none.is_empty(), "another data set");
+    }
+
+    #[test]
+    fn the_sample_counter_restarts_after_a_second() {
+        let data_set = DataSet::LightEdition { per_second: 4_000 };
+        assert_eq!([0, 3_998, 3_999].map(|count| data_set.next_count(count)), [1, 3_999, 0]);
+        assert_eq!(DataSet::Raw.next_count(u16::MAX), 0);
+    }
 }

@@ -1,5 +1,7 @@
 //! Protocols over TCP without a broker: an [`Endpoint`] at each end, with its socket and thread.
 
+mod ends;
+
 use std::io::{self, ErrorKind, Read};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +20,8 @@ use super::{
 };
 use crate::endpoint::{Endpoint, NotSent};
 use crate::network::{Site, Sites};
+
+pub(super) use ends::Streams;
 
 /// Longest wait for input, after which timers are handled and a blocked output is tried again.
 const WAIT: time::Duration = time::Duration::from_millis(20);
@@ -60,11 +64,7 @@ pub(super) fn connect(
         Listener::Publisher => &sites.from,
         Listener::Subscriber => &sites.to,
     };
-    let wanted = SocketAddr::new(listens_at.address, settings.port);
-    let failed = || ProtocolError::socket(format!("listening at {wanted}"));
-    let listener = listens_at.enter(|| TcpListener::bind(wanted))?.map_err(failed())?;
-    let address = listener.local_addr().map_err(failed())?;
-    listener.set_nonblocking(true).map_err(failed())?;
+    let (listener, address) = listen(listens_at, settings.port)?;
     let mut source = Some(Source::Listen(listener));
     let mut source_of = |role| match source.take_if(|_| settings.listener == role) {
         Some(listen) => listen,
@@ -77,8 +77,18 @@ pub(super) fn connect(
     for end in [&publisher, &subscriber] {
         end.await_ready(settings.protocol, address)?;
     }
-    let publisher = StreamPublisher { end: publisher };
+    let publisher = StreamPublisher { end: publisher, awaited: None };
     Ok(Connected { publisher: Box::new(publisher), subscriber: Box::new(subscriber) })
+}
+
+/// A socket that waits for connections at an end of the network, and its address.
+fn listen(site: &Site<'_>, port: u16) -> Result<(TcpListener, SocketAddr), ProtocolError> {
+    let wanted = SocketAddr::new(site.address, port);
+    let failed = || ProtocolError::socket(format!("listening at {wanted}"));
+    let listener = site.enter(|| TcpListener::bind(wanted))?.map_err(failed())?;
+    let address = listener.local_addr().map_err(failed())?;
+    listener.set_nonblocking(true).map_err(failed())?;
+    Ok((listener, address))
 }
 
 /// Where a connection comes from.
@@ -311,6 +321,8 @@ impl Reader {
 #[derive(Debug)]
 struct StreamPublisher {
     end: End,
+    /// Protocol and address, if this end listens for a subscriber that has not connected.
+    awaited: Option<(&'static str, SocketAddr)>,
 }
 
 impl Publisher for StreamPublisher {
@@ -330,6 +342,13 @@ impl Publisher for StreamPublisher {
         })?;
         // A failed socket is noticed by the thread that reads; the message is lost with the connection.
         Ok(line.flush()?)
+    }
+
+    fn await_subscriber(&mut self) -> Result<(), ProtocolError> {
+        match self.awaited.take() {
+            Some((protocol, address)) => self.end.await_ready(protocol, address),
+            None => Ok(()),
+        }
     }
 }
 

@@ -36,6 +36,7 @@ impl Protocol for Udp {
 
     fn connect(&self, sites: &Sites<'_>) -> Result<Connected, ProtocolError> {
         let receiver = UdpSubscriber::new(open(&sites.to)?, sites.clock, sites.kernel_times)?;
+        let receiver = if sites.busy_poll { receiver.polling()? } else { receiver };
         let address =
             receiver.socket.local_addr().map_err(ProtocolError::socket("reading an address"))?;
         let publisher = UdpPublisher::new(open(&sites.from)?, address)?;
@@ -67,6 +68,8 @@ pub(super) struct UdpSubscriber {
     clock: Clock,
     /// Converts the receive times of the kernel, if they are recorded.
     kernel_times: Option<SystemTime>,
+    /// Whether it polls instead of sleeping.
+    is_polling: bool,
 }
 
 impl UdpPublisher {
@@ -105,7 +108,30 @@ impl UdpSubscriber {
             let enabled = enable_receive_times(&socket).map_err(io::Error::other);
             enabled.map_err(ProtocolError::socket("--kernel-times"))?;
         }
-        Ok(Self { socket, clock, kernel_times })
+        Ok(Self { socket, clock, kernel_times, is_polling: false })
+    }
+
+    /// The same end, which polls its socket instead of sleeping.
+    fn polling(self) -> Result<Self, ProtocolError> {
+        self.socket.set_nonblocking(true).map_err(ProtocolError::socket("setting O_NONBLOCK"))?;
+        Ok(Self { is_polling: true, ..self })
+    }
+
+    /// Receives a datagram; a polling end tries until [`RECEIVE_WAIT`] is over.
+    fn receive_datagram(&self, buffer: &mut [u8]) -> io::Result<(usize, Option<time::Duration>)> {
+        let until = self.clock.now() + RECEIVE_WAIT;
+        loop {
+            match receive_with_time(&self.socket, buffer) {
+                Err(error)
+                    if self.is_polling
+                        && error.kind() == ErrorKind::WouldBlock
+                        && self.clock.now() < until =>
+                {
+                    std::hint::spin_loop();
+                }
+                received => return received,
+            }
+        }
     }
 
     /// The socket, whose reads end after [`RECEIVE_WAIT`].
@@ -124,7 +150,7 @@ impl Publisher for UdpPublisher {
 impl Subscriber for UdpSubscriber {
     fn receive(&mut self, message: &mut Vec<u8>) -> Result<Received, ProtocolError> {
         message.resize(DATAGRAM_MAX, 0);
-        match receive_with_time(&self.socket, message) {
+        match self.receive_datagram(message) {
             Ok((length, received_at)) => {
                 let read = self.clock.now();
                 let kernel = self.kernel_times.as_mut().zip(received_at).map(|(times, at)| {
@@ -140,5 +166,9 @@ impl Subscriber for UdpSubscriber {
             }
             Err(error) => Err(ProtocolError::socket("receiving a datagram")(error)),
         }
+    }
+
+    fn is_polling(&self) -> bool {
+        self.is_polling
     }
 }

@@ -7,15 +7,9 @@ use gridhaul_linux::Clock;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::udp::{DATAGRAM_MAX, Udp, UdpPublisher, UdpSubscriber, open};
-use super::{ProtocolError, Publisher, RECEIVE_WAIT, Received, Subscriber};
+use super::{ProtocolError, RECEIVE_WAIT, Received, ReceivingEnd, SendingEnd, Subscriber};
 use crate::method::Header;
 use crate::network::Site;
-
-/// Receiving end on the other machine, and its address.
-type Receiver = (Box<dyn Subscriber>, SocketAddr);
-
-/// Sending end, and the end that receives what is sent back.
-type Sender = (Box<dyn Publisher>, Box<dyn Subscriber>);
 
 impl Udp {
     /// The receiving end. With `echo`, it sends each intact message of this run back to its sender: as many bytes as have
@@ -28,31 +22,37 @@ impl Udp {
         address: IpAddr,
         clock: Clock,
         echo: Option<u32>,
-    ) -> Result<Receiver, ProtocolError> {
+    ) -> Result<ReceivingEnd, ProtocolError> {
         let subscriber = UdpSubscriber::new(open(&Site::at(address))?, clock, false)?;
         let local = subscriber.socket().local_addr();
         let local = local.map_err(ProtocolError::socket("reading an address"))?;
-        Ok(match echo {
-            None => (Box::new(subscriber), local),
-            Some(run) => {
-                let reflector = Reflector { socket: clone(subscriber.socket())?, clock, run };
-                (Box::new(reflector), local)
-            }
-        })
+        let subscriber: Box<dyn Subscriber> = match echo {
+            None => Box::new(subscriber),
+            Some(run) => Box::new(Reflector { socket: clone(subscriber.socket())?, clock, run }),
+        };
+        Ok(ReceivingEnd { subscriber, address: local })
     }
 
-    /// The sending end, to a receiver on another machine.
+    /// The sending end, to a receiver on another machine, and the end that receives what is sent back, if anything is.
     ///
     /// # Errors
     /// The socket cannot be opened, or there is no route to the receiver.
-    pub fn sender(self, receiver: SocketAddr, clock: Clock) -> Result<Sender, ProtocolError> {
+    pub fn sender(
+        self,
+        receiver: SocketAddr,
+        clock: Clock,
+        is_returned: bool,
+    ) -> Result<SendingEnd, ProtocolError> {
         let any: IpAddr = match receiver {
             SocketAddr::V4(_) => std::net::Ipv4Addr::UNSPECIFIED.into(),
             SocketAddr::V6(_) => std::net::Ipv6Addr::UNSPECIFIED.into(),
         };
         let socket = open(&Site::at(any))?;
         let returns = Returns { socket: clone(&socket)?, clock };
-        Ok((Box::new(UdpPublisher::new(socket, receiver)?), Box::new(returns)))
+        Ok(SendingEnd {
+            publisher: Box::new(UdpPublisher::new(socket, receiver)?),
+            returns: is_returned.then(|| Box::new(returns) as _),
+        })
     }
 }
 

@@ -9,8 +9,8 @@ use gridhaul_emu::StandaloneNetwork;
 use gridhaul_linux::Clock;
 use gridhaul_measure::agent::message::{ReceiverProtocol, ReceiverSpec};
 use gridhaul_measure::agent::{
-    Agent, AgentAddress, AgentClock, AgentKey, Controller, RemoteLogs, RemoteOutcome, Token,
-    connect_ends, measure_with_agent,
+    Agent, AgentAddress, AgentClock, AgentKey, Controller, ListeningPublisher, RemoteLogs,
+    RemoteOutcome, Token, connect_ends, measure_with_agent,
 };
 use gridhaul_measure::bench::Plan;
 use gridhaul_measure::clock::InjectedClock;
@@ -78,7 +78,8 @@ fn run(network: &StandaloneNetwork, control: &str) -> RemoteOutcome {
         let mut controller = Controller::connect(&agent_address).unwrap();
         let started = controller.start(&spec).unwrap();
         let policy = (true, ReconnectPolicy::default());
-        let ends = connect_ends(&spec, &started, clock, policy).unwrap();
+        let ends =
+            connect_ends(&spec, (&started, ListeningPublisher::default()), clock, policy).unwrap();
         let logs = RemoteLogs { one_way: &mut |_| Ok(()), round_trip: &mut |_| Ok(()) };
         measure_with_agent(&plan, (controller, ends), clock, logs, &|_| {}, &stop)
     };

@@ -41,7 +41,7 @@ fn a_wrong_token_and_a_wrong_fingerprint_are_refused() {
 fn invalid_arguments_name_what_is_expected() {
     let agent = Agent::start();
     for (arguments, expected) in [
-        ("latency sv", "choose from: udp, mqtt, mqtt5"),
+        ("latency sv", "choose a protocol over UDP or TCP"),
         ("latency udp --system gprs", "cannot be used with"),
         ("latency udp --agent-address 192.0.2.1", "192.0.2.1"),
         ("latency mqtt --broker 127.0.0.1:1", "127.0.0.1:1"),

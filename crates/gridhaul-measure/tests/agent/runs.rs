@@ -57,7 +57,7 @@ fn a_broker_at_the_agent_serves_both_ends() {
     }
     let _turn = turn();
     let agent = Agent::start();
-    for protocol in ["mqtt", "mqtt5 --qos 1"] {
+    for protocol in ["mqtt", "mqtt5 --qos 1", "mqtt --tls"] {
         let done = agent.run(&format!("latency {protocol} --rate 200 --messages 200 --json"));
         assert!(done.status.success(), "{}", error(&done));
         let summary: Value = serde_json::from_slice(&done.stdout).unwrap();
@@ -90,4 +90,27 @@ fn an_agent_that_goes_away_ends_the_run_and_its_rows_are_kept() {
     let logged = rows(&agent.desk.path().join("results/messages"));
     assert_eq!(summary["messages"].as_i64().unwrap() + 200, logged, "with the warm-up");
     assert!(logged > 200, "{logged}");
+}
+
+#[test]
+fn protocols_without_a_broker_pass_messages_to_the_agent() {
+    let _turn = turn();
+    let agent = Agent::start();
+    for protocol in [
+        "modbus-tcp",
+        "iec-104 --bytes 32",
+        "dnp3",
+        "c37.118",
+        "zeromq",
+        "zeromq-pub-sub",
+        "nanomsg",
+    ] {
+        let done = agent.run(&format!("latency {protocol} --rate 100 --messages 50 --json"));
+        assert!(done.status.success(), "{protocol}: {}", error(&done));
+        let summary: Value = serde_json::from_slice(&done.stdout).unwrap();
+        let counts = (&summary["messages"], &summary["lost"]);
+        assert_eq!(counts, (&50.into(), &0.into()), "{protocol}: {summary}");
+        // None of them carries messages in both directions.
+        assert!(summary["two_machines"]["round_trip"].is_null(), "{protocol}: {summary}");
+    }
 }

@@ -1,15 +1,14 @@
 //! Captures at both ends of links with known delays and losses, and receive times of the kernel.
 
 use gridhaul_measure::bench::{Outcome, Plan};
-use gridhaul_measure::broker::{Broker, Mosquitto};
 use gridhaul_measure::capture::Route;
 use gridhaul_measure::method::{CapturePoint, Message, Phase, Stage, Summary};
 use gridhaul_measure::network::{Carrier, Sites, on_links, on_network};
 use gridhaul_measure::protocol::{
-    Direct, DirectKind, FrameIdentity, Protocol, ReconnectPolicy, SampledValueStream, Udp,
+    DataSet, Direct, DirectKind, FrameIdentity, Protocol, ReconnectPolicy, SampledValueStream, Udp,
 };
 
-use crate::mqtt::mqtt;
+use crate::mqtt::{mosquitto, mqtt};
 use crate::{millis, plan, run, scenario, turn, undisturbed};
 
 fn captured(rate: f64, messages: u64, route: Route) -> Plan {
@@ -41,7 +40,7 @@ fn the_legs_have_the_delays_of_their_links_and_add_up_to_the_latency() {
     let Some(_turn) = turn(&["mosquitto"]) else { return };
     let scenario = scenario("delay = \"20 ms\"", "delay = \"30 ms\"");
     let measured = |sites: &Sites<'_>| {
-        let broker = Mosquitto::start(&sites.to, true).unwrap();
+        let broker = mosquitto(&sites.to, true);
         let plan = captured(100.0, 200, Route::Broker(broker.address().address));
         run(&plan, &mqtt(&broker, true), sites)
     };
@@ -69,10 +68,11 @@ fn the_legs_have_the_delays_of_their_links_and_add_up_to_the_latency() {
 fn on_the_loopback_device_both_legs_are_told_apart() {
     let Some(_turn) = turn(&["mosquitto"]) else { return };
     let sites = Sites::loopback();
-    let broker = Mosquitto::start(&sites.to, true).unwrap();
+    let broker = mosquitto(&sites.to, true);
     for one_connection in [false, true] {
         let plan = captured(200.0, 200, Route::Broker(broker.address().address));
-        let protocol = gridhaul_measure::protocol::Mqtt { one_connection, ..mqtt(&broker, true) };
+        let mut protocol = mqtt(&broker, true);
+        protocol.clients.one_connection = one_connection;
         let (outcome, rows) = run(&plan, &protocol, &sites);
         assert_consistent(&outcome, &rows);
         let path = outcome.summary.path.as_deref().unwrap();
@@ -111,11 +111,30 @@ fn a_lost_segment_of_tcp_is_retransmitted_on_its_leg() {
 }
 
 #[test]
+fn messages_that_a_protocol_divides_are_found_in_captures() {
+    let Some(_turn) = turn(&[]) else { return };
+    let scenario = scenario("delay = \"5 ms\"", "delay = \"5 ms\"");
+    for kind in [DirectKind::Iec104, DirectKind::Dnp3 { poll: None }] {
+        let reconnect = ReconnectPolicy::default();
+        let protocol = Direct { kind, port: 0, nodelay: true, reconnect };
+        let plan = captured(50.0, 100, Route::Decoded(kind));
+        let (outcome, rows) =
+            on_network(&scenario, "test", |sites| run(&plan, &protocol, sites)).unwrap();
+        assert_consistent(&outcome, &rows);
+        let path = outcome.summary.path.unwrap();
+        assert_eq!((path.captured, outcome.summary.counts.lost), (100, 0), "{kind:?}");
+        let link = path.stage(Stage::BetweenClients).quantile(0.5).unwrap().value;
+        assert!(millis(link) >= 5.0, "{kind:?}: {link:?}");
+    }
+}
+
+#[test]
 fn the_kernel_receives_datagrams_and_frames_before_the_program() {
     let Some(_turn) = turn(&[]) else { return };
     let scenario = scenario("delay = \"5 ms\"", "delay = \"5 ms\"");
     let identity = FrameIdentity { vlan: None, application: 0x4000 };
-    let sampled_values = SampledValueStream { identity, id: "stream".into() };
+    let sampled_values =
+        SampledValueStream { identity, id: "stream".into(), data_set: DataSet::Raw };
     let protocols: [(&dyn Protocol, Carrier); 2] =
         [(&Udp, Carrier::Packets), (&sampled_values, Carrier::Frames)];
     for (protocol, carrier) in protocols {

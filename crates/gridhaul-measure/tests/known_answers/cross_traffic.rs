@@ -3,7 +3,7 @@
 use gridhaul_measure::method::Summary;
 use gridhaul_measure::network::{Carrier, Sites, on_links, on_network};
 use gridhaul_measure::protocol::{
-    CrossTraffic, Direction, FrameIdentity, Protocol, SampledValueStream, Udp,
+    CrossTraffic, DataSet, Direction, FrameIdentity, Protocol, SampledValueStream, Udp,
 };
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_scenario::units::{BitRate, Duration};
@@ -92,7 +92,8 @@ fn frames_of_cross_traffic_pass_beside_sampled_values() {
     let Some(_turn) = turn(&[]) else { return };
     let loads = [load(Direction::Forward, 10), load(Direction::Reverse, 20)];
     let identity = FrameIdentity { vlan: None, application: 0x4000 };
-    let protocol: &dyn Protocol = &SampledValueStream { identity, id: "test".into() };
+    let protocol: &dyn Protocol =
+        &SampledValueStream { identity, id: "test".into(), data_set: DataSet::Raw };
     let measured = |sites: &Sites<'_>| {
         let work = || run(&plan(100.0, 100), protocol, sites);
         CrossTraffic::beside(&loads, sites, work).unwrap()

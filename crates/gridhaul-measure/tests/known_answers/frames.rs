@@ -4,13 +4,13 @@ use std::sync::Mutex;
 
 use gridhaul_core::link::LinkAccount;
 use gridhaul_core::wire::VlanTag;
-use gridhaul_measure::bench::Outcome;
+use gridhaul_measure::bench::{Outcome, Plan};
 use gridhaul_measure::frame::goose::RetransmissionSchedule;
 use gridhaul_measure::method::{Message, Proportion, Schedule, Summary};
 use gridhaul_measure::network::{Carrier, Sites, on_links};
 use gridhaul_measure::protocol::{
-    Connected, FrameIdentity, GooseControlBlock, Protocol, ProtocolError, Publisher, Refused,
-    SampledValueStream,
+    Connected, DataSet, FrameIdentity, GooseControlBlock, LIGHT_EDITION_MESSAGE, Protocol,
+    ProtocolError, Publisher, Refused, SampledValueStream,
 };
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_scenario::units::Duration;
@@ -23,7 +23,7 @@ fn identity(application: u16) -> FrameIdentity {
 }
 
 fn sampled_values() -> SampledValueStream {
-    SampledValueStream { identity: identity(0x4000), id: "stream".into() }
+    SampledValueStream { identity: identity(0x4000), id: "stream".into(), data_set: DataSet::Raw }
 }
 
 fn goose(retransmission: Option<RetransmissionSchedule>) -> GooseControlBlock {
@@ -59,6 +59,20 @@ fn frames_cross_a_link_with_their_tags_after_its_delay() {
         assert_eq!((counts.messages, counts.lost, counts.duplicates), (200, 0, 0), "{counts:?}");
         assert!(is_expected(&outcome.summary), "{}: {} ms", protocol.name(), p50(&outcome.summary));
     }
+}
+
+#[test]
+fn samples_of_9_2_le_pass_at_the_rate_of_the_data_set() {
+    let Some(_turn) = turn(&[]) else { return };
+    let scenario = scenario("delay = \"1 ms\"", "delay = \"1 ms\"");
+    let data_set = DataSet::LightEdition { per_second: 4_000 };
+    let protocol = SampledValueStream { data_set, ..sampled_values() };
+    // With the warm-up of a second the sample counter restarts once.
+    let plan = Plan { bytes: LIGHT_EDITION_MESSAGE, ..plan(4_000.0, 400) };
+    let work = |sites: &Sites<'_>| run(&plan, &protocol, sites);
+    let ((outcome, _), _) = on_links(&scenario, "test", Carrier::Frames, work).unwrap();
+    let counts = outcome.summary.counts;
+    assert_eq!((counts.messages, counts.lost, counts.corrupt), (400, 0, 0), "{counts:?}");
 }
 
 #[test]

@@ -1,29 +1,31 @@
 //! MQTT with the broker behind a link of 20 ms, with and without Nagle's algorithm.
 
 use gridhaul_measure::bench::Outcome;
-use gridhaul_measure::broker::{Broker, Mosquitto};
+use gridhaul_measure::broker::{Broker, BrokerProgram, BrokerSettings};
 use gridhaul_measure::method::Summary;
-use gridhaul_measure::network::{Sites, on_network};
+use gridhaul_measure::network::{Site, Sites, on_network};
 use gridhaul_measure::protocol::{
-    Mqtt, Protocol, ProtocolError, QualityOfService, ReconnectPolicy, Version,
+    BrokerProtocol, ClientSettings, Mqtt, Protocol, ProtocolError, QualityOfService, ThroughBroker,
+    Version,
 };
-use gridhaul_scenario::units::Duration;
 
 use std::{thread, time};
 
 use crate::{millis, plan, run, scenario, turn, undisturbed};
 
-pub(crate) fn mqtt(broker: &Mosquitto, nodelay: bool) -> Mqtt {
-    Mqtt {
-        version: Version::V3,
-        broker: broker.address(),
-        nodelay,
-        qos: QualityOfService::AtMostOnce,
-        one_connection: false,
-        keep_alive: Duration::from_secs(60),
-        reconnect: ReconnectPolicy::default(),
-        topic: "test-topic".into(),
-    }
+pub(crate) fn mqtt(broker: &Broker, nodelay: bool) -> ThroughBroker {
+    with_qos(broker, nodelay, QualityOfService::AtMostOnce)
+}
+
+fn with_qos(broker: &Broker, nodelay: bool, qos: QualityOfService) -> ThroughBroker {
+    let mqtt = BrokerProtocol::Mqtt(Mqtt { version: Version::V3, qos });
+    let clients = ClientSettings { nodelay, ..ClientSettings::new(mqtt, "test-topic") };
+    ThroughBroker { clients, broker: broker.address() }
+}
+
+/// mosquitto at an end of the network.
+pub(crate) fn mosquitto(site: &Site<'_>, nodelay: bool) -> Broker {
+    BrokerProgram::Mosquitto.start(site, BrokerSettings { nodelay, tls: false }).unwrap()
 }
 
 /// Mean latency in milliseconds.
@@ -35,7 +37,7 @@ fn mean(summary: &Summary) -> f64 {
 fn behind_20_ms(nodelay: bool, expected: impl Fn(&Summary) -> bool) -> Outcome {
     let scenario = scenario("delay = \"20 ms\"", "delay = \"20 ms\"");
     let measured = |sites: &Sites<'_>| {
-        let broker = Mosquitto::start(&sites.to, nodelay).unwrap();
+        let broker = mosquitto(&sites.to, nodelay);
         run(&plan(100.0, 400), &mqtt(&broker, nodelay), sites)
     };
     undisturbed(expected, || on_network(&scenario, "test", measured).unwrap()).0
@@ -64,7 +66,7 @@ fn nagle_at_clients_and_broker_more_than_doubles_the_latency() {
 fn a_missing_broker_is_an_error_with_its_address() {
     let Some(_turn) = turn(&["mosquitto"]) else { return };
     let sites = Sites::loopback();
-    let mut broker = Mosquitto::start(&sites.to, true).unwrap();
+    let mut broker = mosquitto(&sites.to, true);
     broker.kill().unwrap();
     let protocol = mqtt(&broker, true);
     let error = protocol.connect(&sites).unwrap_err();
@@ -80,7 +82,7 @@ fn a_missing_broker_is_an_error_with_its_address() {
 fn a_broker_that_is_killed_and_restarted_is_a_marked_gap_and_no_error() {
     let Some(_turn) = turn(&["mosquitto"]) else { return };
     let sites = Sites::loopback();
-    let mut broker = Mosquitto::start(&sites.to, true).unwrap();
+    let mut broker = mosquitto(&sites.to, true);
     let protocol = mqtt(&broker, true);
     let plan = plan(100.0, 400);
     let (outcome, rows) = thread::scope(|scope| {
@@ -102,14 +104,14 @@ fn a_broker_that_is_killed_and_restarted_is_a_marked_gap_and_no_error() {
     assert!(millis(end.since(start)) >= 450.0);
 }
 
-/// What does not fit into the send buffer waits in the client, longer than the client library would by default.
+/// What does not fit into the send buffer waits in the client until TCP delivers it.
 #[test]
 fn an_outage_that_fills_the_send_buffer_loses_no_message() {
     let Some(_turn) = turn(&["mosquitto"]) else { return };
     let outage = "delay = \"5 ms\", outage = [{ start = \"2 s\", length = \"7 s\" }]";
     let scenario = scenario(outage, outage);
     let measured = |sites: &Sites<'_>| {
-        let broker = Mosquitto::start(&sites.to, true).unwrap();
+        let broker = mosquitto(&sites.to, true);
         run(&plan(400.0, 3_600), &mqtt(&broker, true), sites)
     };
     let outcome = on_network(&scenario, "test", measured).unwrap().0;
@@ -125,9 +127,9 @@ fn a_message_at_least_once_is_not_lost_on_a_link_with_losses() {
     let Some(_turn) = turn(&["mosquitto"]) else { return };
     let lossy = "delay = \"5 ms\", loss = { bernoulli = \"1 %\" }";
     let measured = |sites: &Sites<'_>| {
-        let broker = Mosquitto::start(&sites.to, true).unwrap();
+        let broker = mosquitto(&sites.to, true);
         let qos = QualityOfService::AtLeastOnce;
-        run(&plan(100.0, 400), &Mqtt { qos, ..mqtt(&broker, true) }, sites)
+        run(&plan(100.0, 400), &with_qos(&broker, true, qos), sites)
     };
     let (outcome, _) = on_network(&scenario(lossy, lossy), "test", measured).unwrap();
     let summary = &outcome.summary;

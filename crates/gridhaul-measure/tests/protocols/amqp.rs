@@ -5,10 +5,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::{thread, time};
 
 use gridhaul_measure::bench::{Plan, measure};
-use gridhaul_measure::broker::{Broker, BrokerAddress, Credentials, RabbitMq};
+use gridhaul_measure::broker::{Broker, BrokerAddress, BrokerProgram, BrokerSettings, Credentials};
 use gridhaul_measure::network::Sites;
 use gridhaul_measure::overhead::amqp_0_9_1;
-use gridhaul_measure::protocol::{Amqp10, Amqp091, Protocol, ProtocolError, ReconnectPolicy};
+use gridhaul_measure::protocol::{
+    Amqp10, Amqp091, BrokerProtocol, ClientSettings, Protocol, ProtocolError, ThroughBroker,
+};
 use gridhaul_scenario::units::Duration;
 
 use crate::peers::{Peer, messages, printed, python, receive};
@@ -17,29 +19,31 @@ use crate::{assert_complete, has, plan, run, turn};
 
 const QUEUE: &str = "test-queue";
 
-fn amqp_0_9_1(broker: BrokerAddress) -> Amqp091 {
-    Amqp091 {
-        broker,
-        nodelay: true,
-        prefetch: 0,
-        persistent: false,
-        one_connection: false,
-        heartbeat: Duration::from_secs(60),
-        reconnect: ReconnectPolicy::default(),
-        queue: QUEUE.into(),
-    }
+fn amqp_0_9_1(amqp: Amqp091, broker: BrokerAddress) -> ThroughBroker {
+    ThroughBroker { clients: ClientSettings::new(BrokerProtocol::Amqp091(amqp), QUEUE), broker }
 }
 
-fn amqp_1_0(broker: BrokerAddress) -> Amqp10 {
-    Amqp10 {
-        broker,
-        nodelay: true,
-        credit: 1_000,
-        settled: true,
-        one_connection: false,
-        idle_timeout: Duration::from_secs(60),
-        reconnect: ReconnectPolicy::default(),
-        node: "/topic/test-node".into(),
+fn amqp_1_0(settled: bool, broker: BrokerAddress) -> ThroughBroker {
+    let amqp = BrokerProtocol::Amqp10(Amqp10 { settled, ..Amqp10::default() });
+    ThroughBroker { clients: ClientSettings::new(amqp, "test-node"), broker }
+}
+
+fn rabbitmq(tls: bool) -> Broker {
+    let settings = BrokerSettings { tls, ..BrokerSettings::default() };
+    BrokerProgram::RabbitMq.start(&Sites::loopback().to, settings).unwrap()
+}
+
+#[test]
+fn messages_pass_through_rabbitmq_with_tls() {
+    let _turn = turn();
+    if !has("rabbitmq-server") {
+        return;
+    }
+    let broker = rabbitmq(true);
+    let protocols =
+        [amqp_0_9_1(Amqp091::default(), broker.address()), amqp_1_0(true, broker.address())];
+    for protocol in protocols {
+        assert_complete(&run(&plan(1_000.0, 100), &protocol), 100);
     }
 }
 
@@ -49,7 +53,7 @@ fn messages_pass_through_rabbitmq() {
     if !has("rabbitmq-server") || !has("tshark") {
         return;
     }
-    let mut broker = RabbitMq::start(&Sites::loopback().to, true).unwrap();
+    let mut broker = rabbitmq(false);
     every_setting_delivers_every_message(&broker);
     wrong_credentials_are_an_error(&broker);
     let folder = tempfile::tempdir().unwrap();
@@ -58,24 +62,28 @@ fn messages_pass_through_rabbitmq() {
     a_killed_broker_is_a_marked_gap(&mut broker);
 }
 
-fn every_setting_delivers_every_message(broker: &RabbitMq) {
+fn every_setting_delivers_every_message(broker: &Broker) {
     let address = || broker.address();
-    let plain = amqp_0_9_1(address());
-    let acknowledged =
-        Amqp091 { prefetch: 10, persistent: true, one_connection: true, ..plain.clone() };
-    let settled = amqp_1_0(address());
-    let unsettled =
-        Amqp10 { settled: false, one_connection: true, nodelay: false, ..settled.clone() };
-    let protocols: [&dyn Protocol; 4] = [&plain, &acknowledged, &settled, &unsettled];
+    let plain = amqp_0_9_1(Amqp091::default(), address());
+    let acknowledging = Amqp091 { prefetch: 10, persistent: true, fan_out: false };
+    let mut acknowledged = amqp_0_9_1(acknowledging, address());
+    acknowledged.clients.one_connection = true;
+    let fan_out = Amqp091 { fan_out: true, ..Amqp091::default() };
+    let fan_out = amqp_0_9_1(fan_out, address());
+    let settled = amqp_1_0(true, address());
+    let mut unsettled = amqp_1_0(false, address());
+    (unsettled.clients.one_connection, unsettled.clients.nodelay) = (true, false);
+    let protocols: [&dyn Protocol; 5] = [&plain, &acknowledged, &fan_out, &settled, &unsettled];
     for protocol in protocols {
         assert_complete(&run(&plan(1_000.0, 100), protocol), 100);
     }
 }
 
-fn wrong_credentials_are_an_error(broker: &RabbitMq) {
+fn wrong_credentials_are_an_error(broker: &Broker) {
     let mut address = broker.address();
     address.credentials = Some(Credentials { user: "guest".into(), password: "wrong".into() });
-    let protocols: [&dyn Protocol; 2] = [&amqp_0_9_1(address.clone()), &amqp_1_0(address.clone())];
+    let protocols: [&dyn Protocol; 2] =
+        [&amqp_0_9_1(Amqp091::default(), address.clone()), &amqp_1_0(true, address.clone())];
     for protocol in protocols {
         let error = protocol.connect(&Sites::loopback()).unwrap_err();
         assert!(matches!(error, ProtocolError::Connect { .. }), "{error}");
@@ -86,14 +94,17 @@ fn wrong_credentials_are_an_error(broker: &RabbitMq) {
     }
 }
 
-fn the_bytes_are_those_of_the_formula(broker: &RabbitMq, folder: &Path) {
+fn the_bytes_are_those_of_the_formula(broker: &Broker, folder: &Path) {
     let through = |recorder: &Recorder| {
         let mut address = broker.address();
         address.address = recorder.address;
         address
     };
     let recorder = Recorder::start(broker.address().address);
-    assert_complete(&run(&plan(500.0, 50), &amqp_0_9_1(through(&recorder))), 50);
+    assert_complete(
+        &run(&plan(500.0, 50), &amqp_0_9_1(Amqp091::default(), through(&recorder))),
+        50,
+    );
     let segments = recorder.segments();
     dissect(folder, (5672, "amqp"), &segments, &[]);
     // The publisher sends nothing between its messages: segments of its connection are those of whole messages.
@@ -111,17 +122,17 @@ fn the_bytes_are_those_of_the_formula(broker: &RabbitMq, folder: &Path) {
     // A busy machine joins some messages in a segment.
     assert!(published > 75 && delivered > 75, "{published} and {delivered} of 150");
     let recorder = Recorder::start(broker.address().address);
-    assert_complete(&run(&plan(500.0, 50), &amqp_1_0(through(&recorder))), 50);
+    assert_complete(&run(&plan(500.0, 50), &amqp_1_0(true, through(&recorder))), 50);
     dissect(folder, (5672, "amqp"), &recorder.segments(), &[]);
 }
 
-fn other_clients_exchange_messages(broker: &RabbitMq) {
+fn other_clients_exchange_messages(broker: &Broker) {
     let Some(python) = python() else { return };
     let port = broker.address().address.port();
     let both = Peer::start(&python, "amqp_0_9_1", port, "queue-of-pika");
     let protocols: [(&dyn Protocol, _, _); 2] = [
-        (&amqp_0_9_1(broker.address()), "amqp_0_9_1_sender", QUEUE),
-        (&amqp_1_0(broker.address()), "amqp_1_0_sender", "/topic/test-node"),
+        (&amqp_0_9_1(Amqp091::default(), broker.address()), "amqp_0_9_1_sender", QUEUE),
+        (&amqp_1_0(true, broker.address()), "amqp_1_0_sender", "/topic/test-node"),
     ];
     for (protocol, role, name) in protocols {
         let mut connected = protocol.connect(&Sites::loopback()).unwrap();
@@ -133,8 +144,8 @@ fn other_clients_exchange_messages(broker: &RabbitMq) {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a fault in the middle of a run in real time")]
-fn a_killed_broker_is_a_marked_gap(broker: &mut RabbitMq) {
-    let protocol = amqp_0_9_1(broker.address());
+fn a_killed_broker_is_a_marked_gap(broker: &mut Broker) {
+    let protocol = amqp_0_9_1(Amqp091::default(), broker.address());
     let plan = Plan { horizon: Duration::from_secs(1), ..plan(100.0, 200) };
     let (sites, stop, sent) = (Sites::loopback(), AtomicBool::new(false), AtomicU64::new(0));
     let outcome = thread::scope(|scope| {

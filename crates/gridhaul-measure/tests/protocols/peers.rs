@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use gridhaul_measure::broker::{Broker, Mosquitto};
+use gridhaul_measure::broker::{BrokerProgram, BrokerSettings};
 use gridhaul_measure::endpoint::Endpoint;
 use gridhaul_measure::network::Sites;
 use gridhaul_measure::protocol::{
-    DirectKind, Modbus, Mqtt, Pattern, Protocol, QualityOfService, Received, ReconnectPolicy,
-    Subscriber, Version,
+    BrokerProtocol, ClientSettings, DirectKind, Modbus, Mqtt, Pattern, Protocol, QualityOfService,
+    Received, ReconnectPolicy, Subscriber, ThroughBroker, Version,
 };
 use gridhaul_scenario::units::Instant;
 
@@ -188,17 +188,11 @@ fn paho_publishes_by_mqtt_5() {
     let _turn = turn();
     let (Some(python), true) = (python(), has("mosquitto")) else { return };
     let sites = Sites::loopback();
-    let broker = Mosquitto::start(&sites.to, true).unwrap();
-    let protocol = Mqtt {
-        version: Version::V5,
-        broker: broker.address(),
-        nodelay: true,
-        qos: QualityOfService::AtLeastOnce,
-        one_connection: true,
-        keep_alive: gridhaul_scenario::units::Duration::from_secs(60),
-        reconnect: ReconnectPolicy::default(),
-        topic: "test-topic".into(),
-    };
+    let broker = BrokerProgram::Mosquitto.start(&sites.to, BrokerSettings::default()).unwrap();
+    let mqtt = Mqtt { version: Version::V5, qos: QualityOfService::AtLeastOnce };
+    let clients = ClientSettings::new(BrokerProtocol::Mqtt(mqtt), "test-topic");
+    let clients = ClientSettings { one_connection: true, ..clients };
+    let protocol = ThroughBroker { clients, broker: broker.address() };
     let mut connected = protocol.connect(&sites).unwrap();
     let peer = Peer::start(&python, "mqtt_sender", broker.address().address.port(), "test-topic");
     assert_eq!(receive(&mut *connected.subscriber, 4), messages());

@@ -2,13 +2,12 @@
 
 use std::path::Path;
 
-use gridhaul_measure::broker::{Broker, Mosquitto};
+use gridhaul_measure::broker::{BrokerProgram, BrokerSettings};
 use gridhaul_measure::network::Sites;
-use gridhaul_measure::overhead::{direct, mqtt};
+use gridhaul_measure::overhead::{direct, mqtt, tls};
 use gridhaul_measure::protocol::{
-    DirectKind, Mqtt, Pattern, QualityOfService, ReconnectPolicy, Version,
+    BrokerProtocol, ClientSettings, DirectKind, Mqtt, Pattern, ThroughBroker, Version,
 };
-use gridhaul_scenario::units::Duration;
 
 use crate::endpoints::Conversation;
 use crate::recorder::{Recorder, Segment, dissect};
@@ -80,20 +79,14 @@ fn tshark_dissects_protocols_without_a_broker() {
 
 /// Publishes by MQTT through a recorder.
 fn record_mqtt(folder: &Path, version: Version) {
-    let broker = Mosquitto::start(&Sites::loopback().to, true).unwrap();
+    let settings = BrokerSettings::default();
+    let broker = BrokerProgram::Mosquitto.start(&Sites::loopback().to, settings).unwrap();
     let recorder = Recorder::start(broker.address().address);
     let mut address = broker.address();
     address.address = recorder.address;
-    let protocol = Mqtt {
-        version,
-        broker: address,
-        nodelay: true,
-        qos: QualityOfService::AtMostOnce,
-        one_connection: false,
-        keep_alive: Duration::from_secs(60),
-        reconnect: ReconnectPolicy::default(),
-        topic: "test-topic".into(),
-    };
+    let mqtt = BrokerProtocol::Mqtt(Mqtt { version, ..Mqtt::default() });
+    let clients = ClientSettings::new(mqtt, "test-topic");
+    let protocol = ThroughBroker { clients, broker: address };
     assert_complete(&run(&plan(500.0, 50), &protocol), 50);
     let overhead =
         mqtt::Publish { topic: 10, version_5: version == Version::V5, identified: false };
@@ -117,4 +110,32 @@ fn mqtt_of_both_versions_is_dissected_and_has_the_bytes_of_the_formula() {
     for version in [Version::V3, Version::V5] {
         record_mqtt(folder.path(), version);
     }
+}
+
+#[test]
+fn tls_adds_the_bytes_of_a_record_to_each_message() {
+    let _turn = turn();
+    if !has("mosquitto") {
+        return;
+    }
+    let settings = BrokerSettings { tls: true, ..BrokerSettings::default() };
+    let broker = BrokerProgram::Mosquitto.start(&Sites::loopback().to, settings).unwrap();
+    let recorder = Recorder::start(broker.address().address);
+    let mut address = broker.address();
+    address.address = recorder.address;
+    let clients = ClientSettings::new(BrokerProtocol::Mqtt(Mqtt::default()), "test-topic");
+    let protocol = ThroughBroker { clients, broker: address };
+    assert_complete(&run(&plan(500.0, 50), &protocol), 50);
+    let publish = mqtt::Publish { topic: 10, version_5: false, identified: false };
+    let expected = 132 + publish.overhead(132) + tls::RECORD_OVERHEAD;
+    let segments = recorder.segments();
+    for from_client in [true, false] {
+        let is_it =
+            |it: &&Segment| it.from_client == from_client && it.bytes.len() as u64 == expected;
+        let found = segments.iter().filter(is_it).count();
+        // A busy machine joins some messages in a segment.
+        assert!(found > 75, "{found} of 150, from the client: {from_client}");
+    }
+    let text: Vec<u8> = segments.iter().flat_map(|it| it.bytes.clone()).collect();
+    assert!(!text.windows(10).any(|it| it == b"test-topic"), "the topic is encrypted");
 }

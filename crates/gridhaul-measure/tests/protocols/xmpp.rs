@@ -2,12 +2,14 @@
 
 use std::{thread, time};
 
-use gridhaul_measure::broker::{Broker, BrokerAddress, Credentials, Prosody};
+use gridhaul_measure::broker::{Broker, BrokerAddress, BrokerProgram, BrokerSettings, Credentials};
 use gridhaul_measure::endpoint::Endpoint;
 use gridhaul_measure::endpoint::xmpp::{Client, Settings};
 use gridhaul_measure::network::Sites;
 use gridhaul_measure::overhead::xmpp::Stanza;
-use gridhaul_measure::protocol::{Protocol, ProtocolError, ReconnectPolicy, Xmpp};
+use gridhaul_measure::protocol::{
+    BrokerProtocol, ClientSettings, Protocol, ProtocolError, ThroughBroker,
+};
 use gridhaul_scenario::units::{Duration, Instant};
 use proptest::prelude::*;
 
@@ -103,7 +105,7 @@ fn a_refusal_of_the_server_names_the_condition() {
     for (server, expected) in [
         (vec!["<html>"], "<html> is not the header"),
         (vec![&HEADER.replace("1.0' id", "2.0' id")], "version 2.0"),
-        (vec![HEADER, tls], "requires TLS"),
+        (vec![HEADER, tls], "requires STARTTLS"),
         (vec![HEADER, other], "but: EXTERNAL"),
         (vec![HEADER, MECHANISMS, failure], "refuses the credentials: not-authorized (wrong)"),
         (vec![HEADER, MECHANISMS, SUCCESS, HEADER, MECHANISMS], "does not offer to bind"),
@@ -196,14 +198,20 @@ proptest! {
     }
 }
 
-fn xmpp(broker: BrokerAddress) -> Xmpp {
-    Xmpp {
-        broker,
-        nodelay: true,
-        one_connection: false,
-        keep_alive: Duration::from_secs(60),
-        reconnect: ReconnectPolicy::default(),
-        resource: "test".into(),
+fn xmpp(broker: BrokerAddress) -> ThroughBroker {
+    ThroughBroker { clients: ClientSettings::new(BrokerProtocol::Xmpp, "test"), broker }
+}
+
+fn prosody(tls: bool) -> Broker {
+    let settings = BrokerSettings { tls, ..BrokerSettings::default() };
+    BrokerProgram::Prosody.start(&Sites::loopback().to, settings).unwrap()
+}
+
+#[test]
+fn messages_pass_through_prosody_with_tls() {
+    let _turn = turn();
+    if has("prosody") {
+        assert_complete(&run(&plan(1_000.0, 100), &xmpp(prosody(true).address())), 100);
     }
 }
 
@@ -213,9 +221,10 @@ fn messages_pass_through_prosody() {
     if !has("prosody") || !has("tshark") {
         return;
     }
-    let mut server = Prosody::start(&Sites::loopback().to, true).unwrap();
+    let mut server = prosody(false);
     let plain = xmpp(server.address());
-    let one = Xmpp { one_connection: true, nodelay: false, ..plain.clone() };
+    let mut one = plain.clone();
+    (one.clients.one_connection, one.clients.nodelay) = (true, false);
     for protocol in [&plain, &one] {
         assert_complete(&run(&plan(1_000.0, 100), protocol), 100);
     }
@@ -225,7 +234,7 @@ fn messages_pass_through_prosody() {
     a_killed_server_is_a_marked_gap(&mut server);
 }
 
-fn wrong_credentials_are_an_error(server: &Prosody) {
+fn wrong_credentials_are_an_error(server: &Broker) {
     let mut address = server.address();
     address.credentials =
         Some(Credentials { user: "gridhaul".into(), password: "wrong-password".into() });
@@ -239,7 +248,7 @@ fn wrong_credentials_are_an_error(server: &Prosody) {
     assert!(error.contains("xmpp://user@example.org"), "{error}");
 }
 
-fn the_bytes_are_those_of_the_formula(server: &Prosody) {
+fn the_bytes_are_those_of_the_formula(server: &Broker) {
     let recorder = Recorder::start(server.address().address);
     let mut address = server.address();
     address.address = recorder.address;
@@ -262,7 +271,7 @@ fn the_bytes_are_those_of_the_formula(server: &Prosody) {
     assert!(published > 75 && delivered > 75, "{published} and {delivered} of 150");
 }
 
-fn slixmpp_exchanges_messages(server: &Prosody) {
+fn slixmpp_exchanges_messages(server: &Broker) {
     let Some(python) = python() else { return };
     let port = server.address().address.port();
     let mut connected = xmpp(server.address()).connect(&Sites::loopback()).unwrap();
@@ -273,7 +282,7 @@ fn slixmpp_exchanges_messages(server: &Prosody) {
 
 /// The server is killed in the middle of a run and is back half a second later.
 #[expect(clippy::disallowed_methods, reason = "a fault in the middle of a run in real time")]
-fn a_killed_server_is_a_marked_gap(server: &mut Prosody) {
+fn a_killed_server_is_a_marked_gap(server: &mut Broker) {
     let protocol = xmpp(server.address());
     let plan =
         gridhaul_measure::bench::Plan { horizon: Duration::from_secs(1), ..plan(100.0, 300) };

@@ -1,17 +1,18 @@
 //! The measurements: systems, protocols, rates and sizes.
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::Parser;
-use gridhaul_measure::broker::{Broker, RabbitMq};
+use gridhaul_measure::broker::{BrokerAddress, BrokerProgram, BrokerSettings, BrokerUrl};
 use gridhaul_measure::method::findings;
+use gridhaul_measure::network::Sites;
 use gridhaul_report::chart::BoxStatistics;
 use gridhaul_scenario::units::Duration;
 use serde::Serialize;
 
 use crate::args::{Cli, Command, RunArgs};
 use crate::command::charts::statistics;
-use crate::command::outage::{Recovery, interrupt};
 use crate::command::place::{Interrupt, Place};
+use crate::command::protocols::start;
 use crate::command::run::{Run, at_sites, carrier, execute_until};
 use crate::terminal::say;
 
@@ -57,21 +58,6 @@ pub(super) struct CellResult {
     pub(super) invalid: Vec<String>,
 }
 
-/// An interruption of all links.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct OutageCell {
-    pub(super) protocol: &'static str,
-    pub(super) length_s: f64,
-    pub(super) interval_s: f64,
-    /// Longest time without an arrival; `None` if it does not contain the outage.
-    pub(super) without_arrival_s: Option<f64>,
-    pub(super) first_arrival_after_end_s: Option<f64>,
-    pub(super) lost: u64,
-    pub(super) refused: u64,
-    pub(super) reconnections: usize,
-    pub(super) error: Option<String>,
-}
-
 /// How much is measured.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Extent {
@@ -82,7 +68,9 @@ pub(super) struct Extent {
     /// Messages after the warm-up: at least this many, and those of this time in seconds.
     least: u32,
     time: u32,
+    /// Length of the outages, and the protocols that are interrupted.
     pub(super) outage: Duration,
+    pub(super) outage_protocols: &'static [&'static str],
 }
 
 impl Extent {
@@ -93,11 +81,29 @@ impl Extent {
             let protocols: [&[&str]; 3] =
                 [&["udp", "mqtt"], &["udp", "mqtt"], &["sv", "mqtt", AMQP]];
             let (rates, values) = (&[100, 1_000], &[10]);
-            return Self { protocols, rates, values, least: 100, time: 1, outage };
+            // RabbitMQ starts slowly.
+            let outage_protocols = &["udp", "sv", "mqtt"];
+            return Self {
+                protocols,
+                rates,
+                values,
+                least: 100,
+                time: 1,
+                outage,
+                outage_protocols,
+            };
         }
         let (rates, values) = (&[10, 100, 1_000], &[10, 100]);
         let outage = Duration::from_secs(10);
-        Self { protocols: [&PROTOCOLS; 3], rates, values, least: 200, time: 6, outage }
+        Self {
+            protocols: [&PROTOCOLS; 3],
+            rates,
+            values,
+            least: 200,
+            time: 6,
+            outage,
+            outage_protocols: &PROTOCOLS,
+        }
     }
 
     const fn messages(&self, rate: u32) -> u32 {
@@ -205,12 +211,17 @@ fn share_broker(
     let mut measure = || -> anyhow::Result<()> {
         let first = parse(&cells[0].command)?;
         let place = Place::new(&first.common.place)?;
-        place.enter(carrier(first.common.protocol), |sites| {
-            let broker = RabbitMq::start(&sites.to, true)?;
+        let prepare = |sites: &Sites<'_>| {
+            Ok(BrokerProgram::RabbitMq.start(&sites.to, BrokerSettings::default())?)
+        };
+        place.enter(carrier(first.common.protocol), prepare, |sites, broker| {
             for cell in cells.iter().take_while(|_| !interrupt.is_set()) {
                 let mut args = parse(&cell.command)?;
-                args.common.connection.broker = Some(broker.address());
-                let run = at_sites(&args, sites, place.name.clone(), interrupt.flag());
+                let BrokerAddress { address, credentials, .. } = broker.address();
+                args.common.connection.broker = Some(BrokerUrl::plain(address, credentials));
+                let run = start(&args.common, sites).and_then(|started| {
+                    at_sites(&args, (sites, started), place.name.clone(), (None, interrupt.flag()))
+                });
                 finish(cell, run.map(|(run, _)| result(&run)));
                 measured += 1;
             }
@@ -226,7 +237,7 @@ fn share_broker(
 }
 
 /// The arguments of a command `gridhaul measure latency`.
-fn parse(command: &str) -> anyhow::Result<RunArgs> {
+pub(super) fn parse(command: &str) -> anyhow::Result<RunArgs> {
     let words = command.strip_prefix("gridhaul ").unwrap_or(command).split(' ');
     match Cli::try_parse_from(words.chain(["--no-floor", "--quiet"]))?.command {
         Command::Latency(args) => Ok(args.run),
@@ -236,7 +247,7 @@ fn parse(command: &str) -> anyhow::Result<RunArgs> {
 
 /// Runs the command of a cell in this process.
 fn run(command: &str, interrupt: &Interrupt) -> anyhow::Result<Option<CellResult>> {
-    Ok(result(&execute_until(&parse(command)?, interrupt, |_| {})?))
+    Ok(result(&execute_until(&parse(command)?, interrupt, None)?))
 }
 
 fn result(run: &Run) -> Option<CellResult> {
@@ -253,62 +264,4 @@ fn result(run: &Run) -> Option<CellResult> {
         max_s: it.max,
         invalid: findings(summary).iter().map(ToString::to_string).collect(),
     })
-}
-
-/// Interrupts the 5G-ready system for each protocol.
-pub(super) fn outages(extent: &Extent, quiet: bool, interrupt: &Interrupt) -> Vec<OutageCell> {
-    let mut cells = Vec::new();
-    for protocol in ["udp", "sv", "mqtt"] {
-        if interrupt.is_set() {
-            break;
-        }
-        if !quiet {
-            say(format_args!("outage of {} s: {protocol}", extent.outage.as_secs_f64()));
-        }
-        cells.push(outage(protocol, extent.outage, interrupt));
-    }
-    cells
-}
-
-/// Messages per second during an outage.
-const OUTAGE_RATE: f64 = 100.0;
-
-fn outage(protocol: &'static str, length: Duration, interrupted: &Interrupt) -> OutageCell {
-    let empty = OutageCell {
-        protocol,
-        length_s: length.as_secs_f64(),
-        interval_s: 1.0 / OUTAGE_RATE,
-        without_arrival_s: None,
-        first_arrival_after_end_s: None,
-        lost: 0,
-        refused: 0,
-        reconnections: 0,
-        error: None,
-    };
-    let start = Duration::from_secs(3);
-    // The backlog of TCP needs up to the length of the outage after it, because its timeout has doubled meanwhile.
-    let messages = (OUTAGE_RATE * (length.as_secs_f64() * 2.0 + 3.0)) as u64;
-    // Without retransmissions, a message that is late by more than the jitter of the link is lost.
-    let horizon = if protocol == "mqtt" { "30s" } else { "2s" };
-    let command = format!(
-        "measure latency {protocol} --system 5g-ready --subscriber to --rate {OUTAGE_RATE} --messages {messages} --horizon {horizon}"
-    );
-    let measured = || -> anyhow::Result<OutageCell> {
-        let run = execute_until(&parse(&command)?, interrupted, |scenario| {
-            interrupt(scenario, start, length);
-        })
-        .context("measuring an outage")?;
-        let recovery = Recovery::new(&run, start, length);
-        let counts = run.outcome.summary.counts;
-        Ok(OutageCell {
-            without_arrival_s: recovery.as_ref().map(|it| it.gap.as_secs_f64()),
-            first_arrival_after_end_s: recovery.map(|it| it.first_after.as_secs_f64()),
-            lost: counts.lost,
-            refused: counts.refused,
-            reconnections: run.outcome.reconnections.len(),
-            ..empty.clone()
-        })
-    };
-    measured()
-        .unwrap_or_else(|error| OutageCell { error: Some(format!("{error:#}")), ..empty.clone() })
 }

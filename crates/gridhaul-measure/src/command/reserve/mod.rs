@@ -2,6 +2,7 @@
 
 mod claims;
 mod matrix;
+mod outages;
 
 use std::process::ExitCode;
 
@@ -20,7 +21,8 @@ use super::run::write;
 use crate::args::ReserveArgs;
 use crate::terminal::{print, say, text};
 use claims::{Claim, claims};
-use matrix::{AMQP, Cell, Extent, OutageCell, PROTOCOLS, SYSTEMS, measure, outages};
+use matrix::{AMQP, Cell, Extent, PROTOCOLS, SYSTEMS, measure};
+use outages::{OutageCell, outages};
 
 /// Measures, and compares with the report.
 pub(crate) fn run(args: &ReserveArgs) -> anyhow::Result<ExitCode> {

@@ -1,7 +1,8 @@
 //! The client of an XMPP server (RFC 6120 and RFC 6121): stream negotiation, SASL PLAIN, resource binding, and messages with a
 //! payload in XML Encoding Rules.
 //!
-//! The stream is not encrypted: TLS is not implemented, and the password passes in clear text.
+//! The machine does not encrypt: with TLS from the first byte (XEP-0368) its bytes pass an encrypted connection, without it
+//! the password passes in clear text. STARTTLS (RFC 6120, section 5) is not implemented.
 
 mod octets;
 mod xml;
@@ -99,11 +100,6 @@ impl Client {
         }
     }
 
-    /// Ends the stream (RFC 6120, section 4.4).
-    pub fn close(&mut self) {
-        self.write("</stream:stream>");
-    }
-
     /// Opens a stream (RFC 6120, section 4.2), also in the place of an earlier one (section 4.3.3).
     fn open_stream(&mut self, authenticated: bool) {
         self.splitter = Splitter::default();
@@ -167,14 +163,16 @@ impl Client {
     fn authenticate(&mut self, features: &Element) -> Result<(), EndpointError> {
         let requires = |it: &Element| it.child("required").is_some();
         if features.child("starttls").is_some_and(requires) {
-            return Err(invalid("the server requires TLS, which is not available"));
+            return Err(invalid(
+                "the server requires STARTTLS, which is not available: use xmpps:// and the port for TLS from the first byte",
+            ));
         }
         let mechanisms = features.child("mechanisms").map_or(&[][..], |it| &it.children);
         let names: Vec<_> = mechanisms.iter().map(|it| it.text.trim()).collect();
         if !names.contains(&"PLAIN") {
             let offered = names.join(", ");
             let reason =
-                format!("the server does not offer SASL PLAIN without TLS, but: {offered}");
+                format!("the server does not offer SASL PLAIN on this connection, but: {offered}");
             return Err(invalid(reason));
         }
         let Settings { user, password, .. } = &self.settings;
@@ -272,6 +270,11 @@ impl Endpoint for Client {
         self.write("</message>");
         self.last_output = now;
         Ok(())
+    }
+
+    /// Ends the stream (RFC 6120, section 4.4).
+    fn close(&mut self) {
+        self.write("</stream:stream>");
     }
 
     fn queues(&mut self) -> &mut Queues {

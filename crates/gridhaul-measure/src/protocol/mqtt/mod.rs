@@ -1,315 +1,215 @@
-//! MQTT 3.1.1 and 5.0 with rumqttc: a publisher and a subscriber, which are one client or two.
+//! A client of MQTT 3.1.1 and 5.0, as a machine without input or output. The packets are those of rumqttc.
 
-mod version;
+mod packet;
 
-use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::thread::{self, JoinHandle};
-use std::time;
+use std::collections::BTreeSet;
 
-use bytes::Bytes;
-use gridhaul_linux::{Clock, request_realtime_priority};
+use bytes::BytesMut;
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::{
-    Connected, Protocol, ProtocolError, Publisher, RECEIVE_WAIT, Received, ReconnectPolicy,
-    Refused, Subscriber,
-};
+use super::client::Role;
 use crate::broker::BrokerAddress;
-use crate::network::Sites;
+use crate::endpoint::{Endpoint, EndpointError, NotSent, Queues};
+use crate::settings::{ClientSettings, Mqtt, QualityOfService};
 
-use version::{EventLoop, Handle, Notice};
+use packet::{Incoming, Outgoing, PACKET_MAX, Packets};
 
-/// Messages that a client queues.
-const QUEUE: usize = 100_000;
+/// Name of the protocol in errors.
+const NAME: &str = "mqtt";
 
-/// Time for the first connection of a client.
-const CONNECT_WITHIN: time::Duration = time::Duration::from_secs(10);
+/// Messages without an acknowledgement, for QoS 1: enough for 10,000 messages per second over a round-trip time of one
+/// second, so that the window does not limit the rate.
+const IN_FLIGHT: u16 = 10_000;
 
-/// Version of the protocol.
+/// Bytes of a packet besides topic and message: the longest fixed header, lengths, identifier and an empty list of properties.
+const HEADERS_MAX: usize = 16;
+
+/// Packet identifier of the subscription. Messages have others, so that an acknowledgement is unambiguous.
+const SUBSCRIPTION: u16 = u16::MAX;
+
+/// The client. Each connection is a session of its own (clean session, MQTT 3.1.1, section 3.1.2.4): messages that are not
+/// acknowledged when it is lost are not sent again.
+#[derive(Debug)]
+pub(super) struct Client {
+    packets: Packets,
+    subscribes: bool,
+    queues: Queues,
+    input: BytesMut,
+    output: BytesMut,
+    state: State,
+    /// Packet identifiers of messages without an acknowledgement.
+    in_flight: BTreeSet<u16>,
+    window: u16,
+    last_identifier: u16,
+    last_output: Instant,
+    keep_alive: Duration,
+    /// Time of a ping that is not answered.
+    pinged: Option<Instant>,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Version {
-    /// MQTT 3.1.1.
-    V3,
-    /// MQTT 5.0.
-    V5,
+enum State {
+    Connecting,
+    Subscribing,
+    Ready,
 }
 
-/// Quality of service.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum QualityOfService {
-    /// At most once.
-    AtMostOnce,
-    /// At least once, with acknowledgements.
-    AtLeastOnce,
-}
-
-/// MQTT with its settings.
-#[derive(Debug, Clone)]
-pub struct Mqtt {
-    /// Version of the protocol.
-    pub version: Version,
-    /// Address of the broker.
-    pub broker: BrokerAddress,
-    /// Whether the clients set `TCP_NODELAY`, which turns Nagle's algorithm (RFC 896) off.
-    pub nodelay: bool,
-    /// Quality of service of publisher and subscription.
-    pub qos: QualityOfService,
-    /// Whether publisher and subscriber share one client.
-    pub one_connection: bool,
-    /// Interval of keep-alive packets.
-    pub keep_alive: Duration,
-    /// Behaviour without a connection.
-    pub reconnect: ReconnectPolicy,
-    /// Topic, which no other client of the broker uses.
-    pub topic: String,
-}
-
-impl Protocol for Mqtt {
-    fn name(&self) -> &'static str {
-        match self.version {
-            Version::V3 => "mqtt",
-            Version::V5 => "mqtt5",
+impl Client {
+    /// A client that is not connected.
+    pub(super) fn new(
+        settings: &ClientSettings,
+        mqtt: Mqtt,
+        broker: &BrokerAddress,
+        role: Role,
+    ) -> Self {
+        let seconds = settings.keep_alive.as_secs_f64().ceil();
+        Self {
+            packets: Packets {
+                version: mqtt.version,
+                qos: mqtt.qos,
+                client: format!("{}-{}", settings.name, role.name),
+                topic: settings.name.clone(),
+                // 0 would turn the detection of lost clients off.
+                keep_alive_s: seconds.clamp(1.0, f64::from(u16::MAX)) as u16,
+                credentials: broker.credentials.clone(),
+            },
+            subscribes: role.subscribes,
+            queues: Queues::default(),
+            input: BytesMut::new(),
+            output: BytesMut::new(),
+            state: State::Connecting,
+            in_flight: BTreeSet::new(),
+            window: IN_FLIGHT,
+            last_identifier: 0,
+            last_output: Instant::ZERO,
+            keep_alive: settings.keep_alive,
+            pinged: None,
         }
     }
 
-    fn settings(&self) -> Vec<(&'static str, String)> {
-        let connections = if self.one_connection { "1" } else { "2" };
-        let mut settings = vec![
-            ("broker", self.broker.address.to_string()),
-            ("nodelay", self.nodelay.to_string()),
-            ("qos", u8::from(self.qos == QualityOfService::AtLeastOnce).to_string()),
-            ("connections", connections.into()),
-            ("keep_alive", format!("{} s", self.keep_alive.as_secs_f64())),
-        ];
-        settings.extend(self.reconnect.settings());
-        settings
-    }
-
-    fn connect(&self, sites: &Sites<'_>) -> Result<Connected, ProtocolError> {
-        let (events, queue) = sync_channel(QUEUE);
-        let session = self.client(sites, "subscriber", true, events.clone())?;
-        let publishing = if self.one_connection {
-            session.clone()
-        } else {
-            // The subscriber also reports the reconnections of the publisher.
-            self.client(sites, "publisher", false, events)?
-        };
-        let subscriber = MqttSubscriber { queue, _session: session };
-        Ok(Connected {
-            publisher: Box::new(self.sending(publishing)),
-            subscriber: Box::new(subscriber),
-        })
-    }
-}
-
-impl Mqtt {
-    /// The sending end alone, on a machine that does not subscribe.
-    ///
-    /// # Errors
-    /// The broker does not answer, or refuses the client.
-    pub fn publisher(&self, sites: &Sites<'_>) -> Result<Box<dyn Publisher>, ProtocolError> {
-        let (events, _) = sync_channel(QUEUE);
-        Ok(Box::new(self.sending(self.client(sites, "publisher", false, events)?)))
-    }
-
-    /// A receiving end alone. `role` is part of the identifier of the client, which no other client of the broker has.
-    ///
-    /// # Errors
-    /// The broker does not answer, or refuses the client.
-    pub fn subscriber(
-        &self,
-        sites: &Sites<'_>,
-        role: &str,
-    ) -> Result<Box<dyn Subscriber>, ProtocolError> {
-        let (events, queue) = sync_channel(QUEUE);
-        let session = self.client(sites, role, true, events)?;
-        Ok(Box::new(MqttSubscriber { queue, _session: session }))
-    }
-
-    fn sending(&self, session: Arc<Session>) -> MqttPublisher {
-        MqttPublisher {
-            session,
-            topic: self.topic.clone(),
-            qos: self.qos,
-            queue: self.reconnect.queue,
+    fn handle(&mut self, packet: Incoming) -> Result<(), EndpointError> {
+        match (self.state, packet) {
+            (State::Connecting, Incoming::Accepted(maximum)) => {
+                self.window = IN_FLIGHT.min(maximum);
+                if self.subscribes {
+                    self.state = State::Subscribing;
+                    return self.write(Outgoing::Subscribe(SUBSCRIPTION));
+                }
+                self.state = State::Ready;
+            }
+            (State::Subscribing, Incoming::Subscribed) => self.state = State::Ready,
+            // A message may arrive before the subscription is confirmed (MQTT 3.1.1, section 3.8.4).
+            (State::Subscribing | State::Ready, Incoming::Message(identifier, message)) => {
+                self.queues.messages.push_back(message.into());
+                return match identifier {
+                    Some(identifier) => self.write(Outgoing::Acknowledge(identifier)),
+                    None => Ok(()),
+                };
+            }
+            (State::Ready, Incoming::Acknowledged(identifier)) => {
+                if !self.in_flight.remove(&identifier) {
+                    return Err(invalid(format!("{identifier} is acknowledged and was not sent")));
+                }
+            }
+            (_, Incoming::Pong) => self.pinged = None,
+            (_, Incoming::Refused(reason)) => {
+                return Err(invalid(format!("the broker has refused the {reason}")));
+            }
+            (state, packet) => {
+                return Err(invalid(format!("{packet:?} in the state {state:?}")));
+            }
         }
+        Ok(())
     }
 
-    /// Starts a client at its end and waits until it is connected and, if it subscribes, subscribed. It reports
-    /// messages and reconnections as `events`.
-    fn client(
-        &self,
-        sites: &Sites<'_>,
-        role: &str,
-        subscribes: bool,
-        events: SyncSender<Arrival>,
-    ) -> Result<Arc<Session>, ProtocolError> {
-        let (client, events_of_client) = version::client(self, role);
-        let (ready, outcome) = sync_channel(1);
-        let status = Arc::new(Status::default());
-        let driver = Driver {
-            client: events_of_client,
-            status: Arc::clone(&status),
-            subscription: subscribes.then(|| (client.clone(), self.topic.clone(), self.qos)),
-            events,
-            ready: Some(ready),
-            reconnect_after: time::Duration::from_nanos(self.reconnect.after.as_nanos()),
-            clock: sites.clock,
-        };
-        // The thread belongs to the namespace in which it is started.
-        let site = if subscribes && !self.one_connection { &sites.subscriber } else { &sites.from };
-        let thread = site.enter(move || thread::spawn(move || driver.run()))?;
-        let session = Arc::new(Session { client, status, thread: Some(thread) });
-        let (protocol, address) = (self.name(), self.broker.address);
-        let refused = |reason| ProtocolError::Connect { protocol, address, reason };
-        match outcome.recv_timeout(CONNECT_WITHIN) {
-            Ok(Ok(())) => Ok(session),
-            Ok(Err(reason)) => Err(refused(reason)),
-            Err(_) => Err(refused(format!("no answer within {} s", CONNECT_WITHIN.as_secs()))),
-        }
+    fn write(&mut self, packet: Outgoing<'_>) -> Result<(), EndpointError> {
+        self.packets.write(packet, &mut self.output).map_err(invalid)?;
+        self.queues.output.extend_from_slice(&self.output);
+        self.output.clear();
+        Ok(())
     }
-}
 
-/// State of a client that its thread reports.
-#[derive(Debug, Default)]
-struct Status {
-    connected: AtomicBool,
-    closing: AtomicBool,
-}
-
-/// A client and its thread, which ends with the last handle.
-struct Session {
-    client: Handle,
-    status: Arc<Status>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl fmt::Debug for Session {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Session").field("status", &self.status).finish_non_exhaustive()
-    }
-}
-
-impl Drop for Session {
-    fn drop(&mut self) {
-        self.status.closing.store(true, Ordering::Relaxed);
-        self.client.disconnect();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
-/// The event loop of a client.
-struct Driver {
-    client: EventLoop,
-    status: Arc<Status>,
-    subscription: Option<(Handle, String, QualityOfService)>,
-    events: SyncSender<Arrival>,
-    /// Awaits the result of the first connection.
-    ready: Option<SyncSender<Result<(), String>>>,
-    reconnect_after: time::Duration,
-    clock: Clock,
-}
-
-/// What a driver reports to the subscriber.
-enum Arrival {
-    Message(Instant, Bytes),
-    Reconnected(Instant),
-}
-
-impl Driver {
-    #[expect(clippy::disallowed_methods, reason = "waits in real time before it reconnects")]
-    fn run(mut self) {
-        request_realtime_priority();
+    /// The next packet identifier that no unacknowledged message has.
+    fn identifier(&mut self) -> u16 {
         loop {
-            let event = self.client.next();
-            let at = self.clock.now();
-            match event {
-                // All handles of the client are gone.
-                None => return,
-                Some(Ok(Notice::Connected)) => match &self.subscription {
-                    Some((client, topic, qos)) => {
-                        // The queue of a client that has just connected has free space, unless it queues messages
-                        // for its publisher; then the next attempt follows the next reconnection.
-                        let _ = client.subscribe(topic, *qos);
-                    }
-                    None => self.established(at),
-                },
-                Some(Ok(Notice::Subscribed)) => self.established(at),
-                Some(Ok(Notice::Message(message))) => {
-                    if self.events.send(Arrival::Message(at, message)).is_err() {
-                        return;
-                    }
-                }
-                Some(Ok(Notice::Other)) => {}
-                Some(Err(error)) => {
-                    self.status.connected.store(false, Ordering::Relaxed);
-                    if let Some(ready) = self.ready.take() {
-                        let _ = ready.send(Err(error));
-                        return;
-                    }
-                    if self.status.closing.load(Ordering::Relaxed) {
-                        return;
-                    }
-                    thread::sleep(self.reconnect_after);
-                }
-            }
-        }
-    }
-
-    fn established(&mut self, at: Instant) {
-        self.status.connected.store(true, Ordering::Relaxed);
-        match self.ready.take() {
-            Some(ready) => {
-                let _ = ready.send(Ok(()));
-            }
-            None => {
-                let _ = self.events.send(Arrival::Reconnected(at));
+            self.last_identifier = self.last_identifier % (SUBSCRIPTION - 1) + 1;
+            if self.in_flight.insert(self.last_identifier) {
+                return self.last_identifier;
             }
         }
     }
 }
 
-#[derive(Debug)]
-struct MqttPublisher {
-    session: Arc<Session>,
-    topic: String,
-    qos: QualityOfService,
-    /// Whether messages are queued without a connection.
-    queue: bool,
-}
-
-#[derive(Debug)]
-struct MqttSubscriber {
-    queue: Receiver<Arrival>,
-    /// Its client runs as long as the subscriber.
-    _session: Arc<Session>,
-}
-
-impl Publisher for MqttPublisher {
-    fn publish(&mut self, message: &[u8]) -> Result<(), Refused> {
-        if !self.queue && !self.session.status.connected.load(Ordering::Relaxed) {
-            return Err(Refused::NotConnected);
-        }
-        self.session.client.publish(&self.topic, self.qos, message).map_err(|_| Refused::QueueFull)
+impl Endpoint for Client {
+    fn open(&mut self, now: Instant) {
+        self.queues.clear();
+        self.input.clear();
+        self.in_flight.clear();
+        self.state = State::Connecting;
+        self.last_output = now;
+        self.pinged = None;
+        // The first packet is shorter than the limit, because names and passwords are.
+        let _ = self.write(Outgoing::Connect);
     }
-}
 
-impl Subscriber for MqttSubscriber {
-    fn receive(&mut self, message: &mut Vec<u8>) -> Result<Received, ProtocolError> {
-        match self.queue.recv_timeout(time::Duration::from_nanos(RECEIVE_WAIT.as_nanos())) {
-            Ok(Arrival::Message(at, arrived)) => {
-                message.clear();
-                message.extend_from_slice(&arrived);
-                Ok(Received::Message(at.into()))
+    fn handle_input(&mut self, bytes: &[u8], _now: Instant) -> Result<(), EndpointError> {
+        self.input.extend_from_slice(bytes);
+        while let Some(packet) = self.packets.read(&mut self.input).map_err(invalid)? {
+            self.handle(packet)?;
+        }
+        Ok(())
+    }
+
+    fn handle_time(&mut self, now: Instant) -> Result<(), EndpointError> {
+        if self.pinged.is_some_and(|at| now >= at + self.keep_alive) {
+            let within_s = self.keep_alive.as_secs_f64().ceil() as u64;
+            return Err(EndpointError::Timeout { protocol: NAME, timer: "keep alive", within_s });
+        }
+        if self.state == State::Ready && now >= self.last_output + self.keep_alive {
+            self.last_output = now;
+            self.pinged = Some(now);
+            return self.write(Outgoing::Ping);
+        }
+        Ok(())
+    }
+
+    fn is_ready(&self) -> bool {
+        self.state == State::Ready
+    }
+
+    fn publish(&mut self, message: &[u8], now: Instant) -> Result<(), NotSent> {
+        if !self.is_ready() {
+            return Err(NotSent::NotReady);
+        }
+        let most = (PACKET_MAX as usize).saturating_sub(HEADERS_MAX + self.packets.topic.len());
+        if message.len() > most {
+            return Err(NotSent::TooLong(most));
+        }
+        let identifier = match self.packets.qos {
+            QualityOfService::AtMostOnce => 0,
+            QualityOfService::AtLeastOnce if self.in_flight.len() >= usize::from(self.window) => {
+                return Err(NotSent::WindowFull);
             }
-            Ok(Arrival::Reconnected(at)) => Ok(Received::Reconnected(at)),
-            Err(RecvTimeoutError::Timeout) => Ok(Received::Nothing),
-            Err(RecvTimeoutError::Disconnected) => Err(ProtocolError::Closed),
-        }
+            QualityOfService::AtLeastOnce => self.identifier(),
+        };
+        self.last_output = now;
+        self.write(Outgoing::Publish(identifier, message)).map_err(|_| NotSent::TooLong(most))
+    }
+
+    fn queues(&mut self) -> &mut Queues {
+        &mut self.queues
+    }
+
+    fn close(&mut self) {
+        // The packet has no contents that could be too long.
+        let _ = self.write(Outgoing::Disconnect);
     }
 }
+
+fn invalid(reason: impl Into<String>) -> EndpointError {
+    EndpointError::Invalid { protocol: NAME, reason: reason.into() }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -5,7 +5,8 @@ mod results;
 
 use serde::Serialize;
 
-use super::matrix::{Cell, OutageCell};
+use super::matrix::{AMQP, Cell};
+use super::outages::{OutageCell, is_over_tcp};
 use figures::{latency, order_and_confound, worst_cases};
 use results::Results;
 
@@ -41,26 +42,28 @@ fn outage(cell: &OutageCell) -> Claim {
     let first = cell.first_arrival_after_end_s;
     // A message interval, and the delay of the link with its jitter.
     let at_once = first.map(|it| it <= interval_s + 0.05);
-    match cell.protocol {
-        "mqtt" => Claim {
+    if is_over_tcp(cell.protocol) {
+        return Claim {
             section: "4.5",
-            statement: "After an outage, MQTT resumes later than a message interval (RTO back-off of TCP), without losses",
+            statement: if cell.protocol == AMQP {
+                "After an outage, AMQP resumes later than a message interval (RTO back-off of TCP), without losses"
+            } else {
+                "After an outage, MQTT resumes later than a message interval (RTO back-off of TCP), without losses"
+            },
             measured,
             holds: at_once.map(|at_once| !at_once && *lost + *refused == 0),
+        };
+    }
+    let expected = length_s / interval_s;
+    Claim {
+        section: "4.2, 4.5",
+        statement: if cell.protocol == "sv" {
+            "After an outage, Sampled Values resume at once, and what was sent meanwhile is lost"
+        } else {
+            "After an outage, UDP resumes at once, and what was sent meanwhile is lost"
         },
-        name => {
-            let expected = length_s / interval_s;
-            Claim {
-                section: "4.2, 4.5",
-                statement: if name == "sv" {
-                    "After an outage, Sampled Values resume at once, and what was sent meanwhile is lost"
-                } else {
-                    "After an outage, UDP resumes at once, and what was sent meanwhile is lost"
-                },
-                measured,
-                holds: at_once.map(|at_once| at_once && (*lost as f64 - expected).abs() <= 4.0),
-            }
-        }
+        measured,
+        holds: at_once.map(|at_once| at_once && (*lost as f64 - expected).abs() <= 4.0),
     }
 }
 
@@ -71,7 +74,7 @@ fn seconds(value: Option<f64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::reserve::matrix::{AMQP, CellResult};
+    use crate::command::reserve::matrix::CellResult;
 
     fn cell(system: &'static str, protocol: &'static str, rate: u32, mean_s: f64) -> Cell {
         let result = CellResult {

@@ -1,0 +1,31 @@
+//! The ends of each protocol between two ends.
+
+use super::{Endpoint, dnp3, iec104, scalability, synchrophasor, zmtp};
+use crate::settings::{DirectKind, Pattern};
+
+impl DirectKind {
+    /// The ends that publish and subscribe.
+    #[must_use]
+    pub fn endpoints(self) -> [Box<dyn Endpoint>; 2] {
+        match self {
+            Self::Iec104 => [iec104::Role::Controlled, iec104::Role::Controlling]
+                .map(|role| Box::new(iec104::Station::new(role)) as _),
+            Self::ZeroMq(pattern) => {
+                let ends = match pattern {
+                    Pattern::Pipeline => [zmtp::SocketType::Push, zmtp::SocketType::Pull],
+                    Pattern::PublishSubscribe => [zmtp::SocketType::Pub, zmtp::SocketType::Sub],
+                };
+                ends.map(|kind| Box::new(zmtp::Socket::new(kind)) as _)
+            }
+            Self::Nanomsg => [scalability::Role::Push, scalability::Role::Pull]
+                .map(|role| Box::new(scalability::Pipeline::new(role)) as _),
+            Self::Synchrophasor(bytes) => {
+                use synchrophasor::Role;
+                [Role::MeasurementUnit(bytes), Role::Concentrator]
+                    .map(|role| Box::new(synchrophasor::Synchrophasor::new(role)) as _)
+            }
+            Self::Dnp3 { poll } => [dnp3::Role::Outstation, dnp3::Role::Master { poll }]
+                .map(|role| Box::new(dnp3::Station::new(role)) as _),
+        }
+    }
+}

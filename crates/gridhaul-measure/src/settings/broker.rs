@@ -1,0 +1,186 @@
+//! Brokers: programs that can be started, and addresses as a user writes them.
+
+use std::fmt;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// A broker program that this program can start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BrokerProgram {
+    /// mosquitto, for MQTT.
+    Mosquitto,
+    /// RabbitMQ, for AMQP 0-9-1, and for AMQP 1.0 by its plugin.
+    RabbitMq,
+    /// prosody, for XMPP.
+    Prosody,
+}
+
+/// Settings of a broker that this program starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BrokerSettings {
+    /// Whether its sockets set `TCP_NODELAY`, which turns Nagle's algorithm (RFC 896) off.
+    pub nodelay: bool,
+    /// Whether its connections are encrypted, with a certificate that is made for this broker.
+    pub tls: bool,
+}
+
+/// `TCP_NODELAY`, and no encryption.
+impl Default for BrokerSettings {
+    fn default() -> Self {
+        Self { nodelay: true, tls: false }
+    }
+}
+
+/// Name and password of a client.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Credentials {
+    /// Name of the user.
+    pub user: String,
+    /// Password.
+    pub password: String,
+}
+
+/// Passwords are not for logs.
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Credentials").field("user", &self.user).finish_non_exhaustive()
+    }
+}
+
+/// What a client of TLS expects of a broker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tls {
+    /// Name or IP address in the certificate of the broker.
+    pub name: String,
+    /// Certificates of the authorities that the client trusts, as PEM.
+    pub authorities: String,
+}
+
+/// Address of a broker, and what its clients need.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BrokerAddress {
+    /// Address and port.
+    pub address: SocketAddr,
+    /// Credentials; `None` for an anonymous client.
+    pub credentials: Option<Credentials>,
+    /// Encryption; `None` for plain TCP.
+    pub tls: Option<Tls>,
+}
+
+/// A broker as a user names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BrokerUrl {
+    address: SocketAddr,
+    credentials: Option<Credentials>,
+    /// Name in the certificate; `None` for a scheme without TLS.
+    tls_name: Option<String>,
+}
+
+impl BrokerUrl {
+    /// A broker without TLS.
+    #[must_use]
+    pub const fn plain(address: SocketAddr, credentials: Option<Credentials>) -> Self {
+        Self { address, credentials, tls_name: None }
+    }
+
+    /// Whether the scheme requests TLS.
+    #[must_use]
+    pub const fn requests_tls(&self) -> bool {
+        self.tls_name.is_some()
+    }
+
+    /// Address and port.
+    #[must_use]
+    pub const fn socket_address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The address for clients. `authorities` are used if the scheme requests TLS.
+    #[must_use]
+    pub fn address(&self, authorities: &str) -> BrokerAddress {
+        let tls = |name: &String| Tls { name: name.clone(), authorities: authorities.into() };
+        BrokerAddress {
+            address: self.address,
+            credentials: self.credentials.clone(),
+            tls: self.tls_name.as_ref().map(tls),
+        }
+    }
+}
+
+/// Reads `HOST:PORT`, `USER:PASSWORD@HOST:PORT`, and both after a scheme such as `amqp://`. A scheme that ends with `s`, such as
+/// `mqtts://`, requests TLS. A name of a host is resolved.
+impl FromStr for BrokerUrl {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = || {
+            format!(
+                "`{text}`: expected HOST:PORT or SCHEME://USER:PASSWORD@HOST:PORT, such as amqp://guest:guest@127.0.0.1:5672"
+            )
+        };
+        let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
+        let rest = rest.trim_end_matches('/');
+        let (credentials, host) = match rest.rsplit_once('@') {
+            None => (None, rest),
+            Some((credentials, host)) => {
+                let (user, password) = credentials.split_once(':').ok_or_else(expected)?;
+                let (user, password) = (user.to_owned(), password.to_owned());
+                (Some(Credentials { user, password }), host)
+            }
+        };
+        let mut addresses =
+            host.to_socket_addrs().map_err(|error| format!("{}: {error}", expected()))?;
+        let address = addresses.next().ok_or_else(expected)?;
+        let (name, _port) = host.rsplit_once(':').ok_or_else(expected)?;
+        let name = name.trim_start_matches('[').trim_end_matches(']');
+        let tls_name = scheme.ends_with('s').then(|| name.to_owned());
+        Ok(Self { address, credentials, tls_name })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_with_and_without_credentials() {
+        let read = |text: &str| text.parse::<BrokerUrl>();
+        let plain = read("127.0.0.1:1883").unwrap();
+        let expected =
+            BrokerAddress { address: ([127, 0, 0, 1], 1883).into(), credentials: None, tls: None };
+        assert_eq!(plain.address("unused"), expected);
+        assert_eq!(read("mqtt://127.0.0.1:1883/").unwrap(), plain);
+        let full = read("amqp://me:a@b:c@[::1]:5672").unwrap();
+        let credentials = full.credentials.unwrap();
+        assert_eq!((credentials.user.as_str(), credentials.password.as_str()), ("me", "a@b:c"));
+        assert!(full.address.is_ipv6());
+        assert!(!format!("{credentials:?}").contains("a@b"), "a password is not printed");
+        for (text, expected) in
+            [("", "HOST:PORT"), ("127.0.0.1", "HOST:PORT"), ("me@127.0.0.1:1", "USER:PASSWORD")]
+        {
+            let error = read(text).unwrap_err();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_scheme_with_s_requests_tls_for_the_host_as_it_is_written() {
+        for (text, name) in [
+            ("mqtts://localhost:8883", "localhost"),
+            ("amqps://me:secret@127.0.0.1:5671", "127.0.0.1"),
+            ("xmpps://[::1]:5223/", "::1"),
+        ] {
+            let url = text.parse::<BrokerUrl>().unwrap();
+            assert!(url.requests_tls(), "{text}");
+            let tls = url.address("PEM").tls.unwrap();
+            assert_eq!((tls.name.as_str(), tls.authorities.as_str()), (name, "PEM"), "{text}");
+        }
+    }
+}

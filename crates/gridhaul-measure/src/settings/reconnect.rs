@@ -1,0 +1,20 @@
+//! What a protocol does without a connection.
+
+use gridhaul_scenario::units::Duration;
+use serde::{Deserialize, Serialize};
+
+/// What a protocol with connections does without one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReconnectPolicy {
+    /// Time between a failure and the next attempt.
+    pub after: Duration,
+    /// Whether messages are queued meanwhile, or refused.
+    pub queue: bool,
+}
+
+impl Default for ReconnectPolicy {
+    fn default() -> Self {
+        Self { after: Duration::from_millis(100), queue: false }
+    }
+}
