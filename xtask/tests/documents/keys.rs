@@ -18,7 +18,7 @@ const FILES: [&str; 11] =
 /// Sources of the relay's status, whose names are also those of its metrics.
 const RELAY_STATUS: [&str; 3] = [
     "crates/gridhaul-relay/src/run/collector/status.rs",
-    "crates/gridhaul-relay/src/run/head.rs",
+    "crates/gridhaul-relay/src/run/head/mod.rs",
     "crates/gridhaul-relay/src/run/split/status.rs",
 ];
 

@@ -9,12 +9,11 @@ use super::{Command, ProtocolName};
 /// The name of an option in the command's arguments, and the protocols that it applies to.
 type Limited = (&'static str, fn(ProtocolName) -> bool);
 
-const LIMITED: [Limited; 22] = [
+const LIMITED: [Limited; 21] = [
     ("broker", ProtocolName::has_broker),
     ("tls", ProtocolName::has_broker),
     ("ca", ProtocolName::has_broker),
     ("data_set", |protocol| protocol == ProtocolName::Sv),
-    ("busy_poll", |protocol| protocol == ProtocolName::Udp),
     ("connections", ProtocolName::has_broker),
     ("keep_alive", ProtocolName::has_broker),
     ("nodelay", is_stream),
