@@ -19,7 +19,7 @@ pub(crate) struct Aggregation {
 }
 
 /// Differences from the usual configuration.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct Options<'a> {
     /// Further keys of the collector.
     pub keys: &'a str,
