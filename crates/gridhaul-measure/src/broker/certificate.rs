@@ -12,7 +12,7 @@ pub(super) struct RunCertificate {
 }
 
 impl RunCertificate {
-    /// Makes a certificate for a name or an IP address (RFC 5280, section 4.2.1.6).
+    /// Makes a certificate for a name or an IP address (RFC 5280, subject alternative name).
     pub(super) fn new(name: &str) -> Result<Self, BrokerError> {
         let failed = |error: rcgen::Error| BrokerError::Certificate(error.to_string());
         let key = KeyPair::generate().map_err(failed)?;

@@ -19,7 +19,10 @@ pub(crate) fn run(args: &OutageArgs) -> anyhow::Result<ExitCode> {
     let disturbance = Disturbance { part, start, length };
     disturbance.check(&args.run)?;
     args.run.out.as_deref().map_or(Ok(()), create)?;
-    let run = execute(&args.run, Some(&disturbance))?;
+    // A message may wait for the end of the outage: it is lost if it arrives later than the horizon after that.
+    let mut arguments = args.run.clone();
+    arguments.common.horizon = arguments.common.horizon + length;
+    let run = execute(&arguments, Some(&disturbance))?;
     let outage = match part {
         FailingPart::Links => Some([start, start + length].map(|at| Instant::ZERO + at)),
         FailingPart::Broker => run.broker_outage,
@@ -35,7 +38,7 @@ pub(crate) fn run(args: &OutageArgs) -> anyhow::Result<ExitCode> {
     });
     let table = table(&run, args, recovery.as_ref());
     let tables = std::iter::once(table).chain(path::table(&run)).collect();
-    publish(&args.run, "outage", &run, tables, [("outage", document)])
+    publish(&arguments, "outage", &run, tables, [("outage", document)])
 }
 
 /// What the messages show of the outage.

@@ -139,6 +139,8 @@ impl Drop for Session {
 pub(super) struct ClientSubscriber {
     queue: Receiver<Arrival>,
     session: Arc<Session>,
+    /// Reports of a publisher with a connection of its own.
+    of_publisher: Option<Receiver<Arrival>>,
 }
 
 /// The sending handle of a client.
@@ -171,7 +173,7 @@ pub(super) fn start<L: Library>(
     let session = Arc::new(session);
     let refused = |reason| ProtocolError::Connect { protocol, address, reason };
     match outcome.recv_timeout(CONNECT_WITHIN) {
-        Ok(Ok(())) => Ok(ClientSubscriber { queue, session }),
+        Ok(Ok(())) => Ok(ClientSubscriber { queue, session, of_publisher: None }),
         Ok(Err(reason)) => Err(refused(reason)),
         Err(_) => Err(refused(format!("no answer within {} s", CONNECT_WITHIN.as_secs()))),
     }
@@ -233,6 +235,11 @@ impl ClientSubscriber {
         })
     }
 
+    /// From now on also reports the reconnections of `publisher`, a client with a connection of its own.
+    pub(super) fn report_also(&mut self, publisher: Self) {
+        self.of_publisher = Some(publisher.queue);
+    }
+
     /// A sending handle of the same client.
     pub(super) fn publisher(&self, queue: bool, longest: usize) -> ClientPublisher {
         ClientPublisher { session: Arc::clone(&self.session), queue, longest }
@@ -257,6 +264,10 @@ impl Publisher for ClientPublisher {
 
 impl Subscriber for ClientSubscriber {
     fn receive(&mut self, message: &mut Vec<u8>) -> Result<Received, ProtocolError> {
+        let of_publisher = self.of_publisher.as_ref().and_then(|reports| reports.try_recv().ok());
+        if let Some(Arrival::Reconnected(at)) = of_publisher {
+            return Ok(Received::Reconnected(at));
+        }
         match self.queue.recv_timeout(time::Duration::from_nanos(RECEIVE_WAIT.as_nanos())) {
             Ok(Arrival::Message(at, received)) => {
                 *message = received;

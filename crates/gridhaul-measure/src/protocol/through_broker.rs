@@ -66,8 +66,11 @@ impl Protocol for ThroughBroker {
             let publisher = self.publisher(&both);
             (both, publisher)
         } else {
-            let subscriber = start(&sites.subscriber, Role::SUBSCRIBER)?;
-            (subscriber, self.publisher(&start(&sites.from, Role::PUBLISHER)?))
+            let mut subscriber = start(&sites.subscriber, Role::SUBSCRIBER)?;
+            let client = start(&sites.from, Role::PUBLISHER)?;
+            let publisher = self.publisher(&client);
+            subscriber.report_also(client);
+            (subscriber, publisher)
         };
         Ok(Connected { publisher, subscriber: Box::new(subscriber) })
     }

@@ -1,6 +1,6 @@
 //! MQTT with the broker behind a link of 20 ms, with and without Nagle's algorithm.
 
-use gridhaul_measure::bench::Outcome;
+use gridhaul_measure::bench::{Outcome, Plan};
 use gridhaul_measure::broker::{Broker, BrokerProgram, BrokerSettings};
 use gridhaul_measure::method::Summary;
 use gridhaul_measure::network::{Site, Sites, on_network};
@@ -8,6 +8,8 @@ use gridhaul_measure::protocol::{
     BrokerProtocol, ClientSettings, Mqtt, Protocol, ProtocolError, QualityOfService, ThroughBroker,
     Version,
 };
+
+use gridhaul_scenario::units::Duration;
 
 use std::{thread, time};
 
@@ -112,7 +114,8 @@ fn an_outage_that_fills_the_send_buffer_loses_no_message() {
     let scenario = scenario(outage, outage);
     let measured = |sites: &Sites<'_>| {
         let broker = mosquitto(&sites.to, true);
-        run(&plan(400.0, 3_600), &mqtt(&broker, true), sites)
+        let plan = Plan { horizon: Duration::from_secs(12), ..plan(400.0, 3_600) };
+        run(&plan, &mqtt(&broker, true), sites)
     };
     let outcome = on_network(&scenario, "test", measured).unwrap().0;
     let counts = outcome.summary.counts;
