@@ -114,7 +114,8 @@ fn an_outage_that_fills_the_send_buffer_loses_no_message() {
     let scenario = scenario(outage, outage);
     let measured = |sites: &Sites<'_>| {
         let broker = mosquitto(&sites.to, true);
-        let plan = Plan { horizon: Duration::from_secs(12), ..plan(400.0, 3_600) };
+        // Fewer messages than mosquitto queues for a subscriber (`max_queued_messages`, 1,000).
+        let plan = Plan { bytes: 2_000, horizon: Duration::from_secs(12), ..plan(100.0, 900) };
         run(&plan, &mqtt(&broker, true), sites)
     };
     let outcome = on_network(&scenario, "test", measured).unwrap().0;
