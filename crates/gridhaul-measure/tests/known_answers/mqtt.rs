@@ -115,7 +115,7 @@ fn an_outage_that_fills_the_send_buffer_loses_no_message() {
     let measured = |sites: &Sites<'_>| {
         let broker = mosquitto(&sites.to, true);
         // Fewer messages than mosquitto queues for a subscriber (`max_queued_messages`, 1,000).
-        let plan = Plan { bytes: 2_000, horizon: Duration::from_secs(12), ..plan(100.0, 900) };
+        let plan = Plan { bytes: 2_000, horizon: Duration::from_secs(20), ..plan(100.0, 900) };
         run(&plan, &mqtt(&broker, true), sites)
     };
     let outcome = on_network(&scenario, "test", measured).unwrap().0;
