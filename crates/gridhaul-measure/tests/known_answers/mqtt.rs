@@ -114,7 +114,7 @@ fn an_outage_that_fills_the_send_buffer_loses_no_message() {
     let scenario = scenario(outage, outage);
     let measured = |sites: &Sites<'_>| {
         let broker = mosquitto(&sites.to, true);
-        // Fewer messages than mosquitto queues for a subscriber (`max_queued_messages`, 1,000).
+        // The backlog of 1.4 MB exceeds the send buffer; the retransmission timeout may double until it exceeds the outage.
         let plan = Plan { bytes: 2_000, horizon: Duration::from_secs(20), ..plan(100.0, 900) };
         run(&plan, &mqtt(&broker, true), sites)
     };

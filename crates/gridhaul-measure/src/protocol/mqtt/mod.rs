@@ -28,7 +28,7 @@ const HEADERS_MAX: usize = 16;
 const SUBSCRIPTION: u16 = u16::MAX;
 
 /// The client. Each connection is a session of its own (clean session, MQTT 3.1.1, section 3.1.2.4): messages that are not
-/// acknowledged when it is lost are not sent again.
+/// acknowledged when it is lost are not retransmitted.
 #[derive(Debug)]
 pub(super) struct Client {
     packets: Packets,
