@@ -22,7 +22,7 @@ pub(crate) fn run(args: &OutageArgs) -> anyhow::Result<ExitCode> {
     // A message may wait for the end of the outage, and then for a retransmission whose timeout has doubled during the outage
     // (RFC 6298, rule 5.5) and so lasts no longer than the outage did.
     let mut arguments = args.run.clone();
-    arguments.common.horizon = arguments.common.horizon + length * 2;
+    arguments.common.horizon += length * 2;
     let run = execute(&arguments, Some(&disturbance))?;
     let outage = match part {
         FailingPart::Links => Some([start, start + length].map(|at| Instant::ZERO + at)),
