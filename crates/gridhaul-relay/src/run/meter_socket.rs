@@ -21,8 +21,18 @@ pub(super) struct MeterSocket {
     pub listener: u16,
     /// Whether the meter is in the queue of meters to read.
     pub is_ready: bool,
+    /// Whether the peer has closed its direction, or the connection has failed: it is read to its end.
+    pub has_ended: bool,
     /// Whether data of the server waits until the socket is writable, or FIN follows.
     pub output: Option<Box<Output>>,
+}
+
+impl MeterSocket {
+    /// Whether a read of fewer bytes than asked for has emptied the socket, so that an event announces further data (epoll(7), questions
+    /// on edge-triggered mode). The event of FIN may be over, and TLS may hold more.
+    pub(super) const fn is_emptied_by_short_read(&self) -> bool {
+        !self.has_ended && !self.stream.is_encrypted()
+    }
 }
 
 /// Data for a meter that its socket has not accepted.

@@ -111,7 +111,7 @@ pub struct Collector {
     /// Memory for records that the head has not confirmed, with tiers other than `local`.
     #[serde(default = "sixty_four_megabytes")]
     pub memory: Bytes,
-    /// Longest time for which records wait for others to share a batch, with tiers other than `local`.
+    /// Longest time for which records wait for others to share a batch; with tier `local`, shortest time between writes to the log.
     #[serde(default = "two_milliseconds")]
     pub batch_delay: Duration,
     /// Largest number of meters that are connected at the same time. Absent: as many as the limit of open files

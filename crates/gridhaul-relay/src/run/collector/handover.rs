@@ -217,6 +217,7 @@ impl Loop {
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         self.poll.add(&socket, token, flags).ok()?;
         let (stream, source) = (Stream::plain(socket), NO_SOURCE);
-        Some(MeterSocket { id, stream, source, listener, is_ready: false, output: None })
+        let (is_ready, has_ended) = (false, false);
+        Some(MeterSocket { id, stream, source, listener, is_ready, has_ended, output: None })
     }
 }

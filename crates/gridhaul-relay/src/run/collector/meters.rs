@@ -64,7 +64,16 @@ impl Loop {
         self.counters.accepted += 1;
         // Data may be decrypted already: the socket does not show it.
         let is_ready = stream.is_encrypted();
-        self.insert(MeterSocket { id, stream, source, listener, is_ready, output: None });
+        let has_ended = false;
+        self.insert(MeterSocket {
+            id,
+            stream,
+            source,
+            listener,
+            is_ready,
+            has_ended,
+            output: None,
+        });
     }
 
     /// Adds a socket, whose row is that of its meter.
@@ -92,8 +101,9 @@ impl Loop {
             self.flush(id);
         }
         let Some(Some(meter)) = self.sockets.get_mut(index as usize) else { return };
-        let readable = EventFlags::IN | EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
-        if flags.intersects(readable) && !meter.is_ready {
+        let ended = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
+        meter.has_ended |= flags.intersects(ended);
+        if flags.intersects(EventFlags::IN | ended) && !meter.is_ready {
             meter.is_ready = true;
             self.ready.push_back(meter.id);
         }
@@ -122,8 +132,10 @@ impl Loop {
                 Ok(None) => {}
                 Ok(Some(0)) => self.aggregate.handle_fin(id),
                 Ok(Some(length)) => {
-                    meter.is_ready = true;
-                    self.ready.push_back(id);
+                    if length == limit || !meter.is_emptied_by_short_read() {
+                        meter.is_ready = true;
+                        self.ready.push_back(id);
+                    }
                     self.received(now, id, length);
                 }
                 Err(_) => {

@@ -65,8 +65,10 @@ struct Loop {
     receive_buffer: u32,
     meters_max: usize,
     batch_delay: Duration,
-    /// When records that wait for others to share a batch are sent.
+    /// When records that wait for others to share a batch are sent or written.
     flush_at: Instant,
+    /// When the next group may be written to the log.
+    next_group: Instant,
     trimmed: u64,
     idle_gaps: VecDeque<(Instant, MeterId, u64)>,
     buffer: Vec<u8>,
@@ -253,10 +255,17 @@ impl Loop {
             while let Some(end) = committer.poll()? {
                 self.aggregate.handle_written(end);
             }
-            if let Some(group) = self.aggregate.poll_group() {
-                committer.write(group);
-            }
             self.flush_at = Instant::NEVER;
+            if self.aggregate.is_writing() {
+                return Ok(());
+            }
+            // With a fast disk, a group for each message would cost more CPU time than the message.
+            if now < self.next_group {
+                self.flush_at = self.next_group;
+            } else if let Some(group) = self.aggregate.poll_group() {
+                committer.write(group);
+                self.next_group = now + self.batch_delay;
+            }
         } else if self.flush_at <= now || self.flush_at == Instant::NEVER {
             self.flush_at = Instant::NEVER;
             if !self.upstreams.is_empty() && self.upstreams.iter().all(Upstream::is_blocked) {

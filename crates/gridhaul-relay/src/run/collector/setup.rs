@@ -106,6 +106,7 @@ impl Loop {
             handshake_limit: collector.handshake_limit,
             when_full: collector.when_full,
             batch_delay: collector.batch_delay,
+            next_group: Instant::ZERO,
             flush_at: Instant::NEVER,
             trimmed: 0,
             idle_gaps: VecDeque::new(),
