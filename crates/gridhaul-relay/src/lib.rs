@@ -8,6 +8,8 @@
 //! * [`packet`]: packets between network interfaces, forwarded through a proxy.
 
 #![forbid(unsafe_code)]
+// Fuzzing uses the machines and the parsers only.
+#![cfg_attr(not(feature = "daemon"), allow(dead_code))]
 
 pub mod aggregate;
 #[cfg(feature = "daemon")]
