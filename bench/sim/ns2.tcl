@@ -13,14 +13,10 @@
 #
 # Traces and monitors are disabled, and with few headers packets have no space for their headers.
 
-array set o {
+source [file join [file dirname [info script]] ../../conformance/ns2/common.tcl]
+args {
     rate_mbit 3 rtt_ms 100 queue 100 loss 0 flows 1 spread 0 duration 100 seed 1 scheduler Calendar
     headers few
-}
-foreach word $argv {
-    lassign [split $word =] key value
-    if {![info exists o($key)]} { puts stderr "unknown key: $key"; exit 2 }
-    set o($key) $value
 }
 
 if {$o(headers) eq "few"} {
@@ -34,11 +30,10 @@ ns-random $o(seed)
 set s [$ns node]
 set r [$ns node]
 foreach {from to} [list $s $r $r $s] {
-    $ns simplex-link $from $to $o(rate_mbit)Mb [expr {$o(rtt_ms) / 2.0}]ms DropTail
-    $ns queue-limit $from $to [expr {$o(queue) + 1}] ;# ns-2 includes the packet in transmission
+    # ns-2 includes the packet in transmission.
+    simplex_link $from $to [expr {1000 * $o(rate_mbit)}] [expr {$o(rtt_ms) / 2.0}] [expr {$o(queue) + 1}]
 }
-set random_stream [new RNG]
-for {set i 0} {$i < $o(seed)} {incr i} { $random_stream next-substream }
+set random_stream [new_random_stream $o(seed)]
 if {$o(loss) > 0} {
     set uniform [new RandomVariable/Uniform]
     $uniform use-rng $random_stream
@@ -56,12 +51,7 @@ Agent/TCP set window_ 10000
 for {set i 0} {$i < $o(flows)} {incr i} {
     set tcp [new Agent/TCP/Newreno]
     set sink [new Agent/TCPSink]
-    $ns attach-agent $s $tcp
-    $ns attach-agent $r $sink
-    $ns connect $tcp $sink
-    set ftp [new Application/FTP]
-    $ftp attach-agent $tcp
-    $ns at [expr {$o(spread) > 0 ? [$random_stream uniform 0 $o(spread)] : 0}] "$ftp start"
+    bulk_flow $s $r $tcp $sink [expr {$o(spread) > 0 ? [$random_stream uniform 0 $o(spread)] : 0}]
     lappend senders $tcp
 }
 

@@ -1,4 +1,4 @@
-# Shared by the scripts of this folder: arguments, unidirectional links, random loss, the sender and its sink.
+# Shared by the scripts for ns-2: arguments, the simulator, unidirectional links, random numbers and loss, bulk flows.
 
 # args DEFAULTS: reads key=value arguments into the global array o. tcp.NAME=VALUE and sink.NAME=VALUE set
 # defaults of Agent/TCP and Agent/TCPSink; must be called before any agent is created.
@@ -14,6 +14,22 @@ proc args {defaults} {
     }
 }
 
+# new_simulator SEED: the global ns, whose packets have space for the headers of IP and TCP only.
+proc new_simulator {seed} {
+    global ns
+    remove-all-packet-headers
+    add-packet-header IP TCP Flags
+    set ns [new Simulator]
+    ns-random $seed
+}
+
+# A stream of random numbers of its own; the seed chooses the substream.
+proc new_random_stream {seed} {
+    set stream [new RNG]
+    for {set i 0} {$i < $seed} {incr i} { $stream next-substream }
+    return $stream
+}
+
 # simplex_link FROM TO KBIT MS LIMIT: a unidirectional link. LIMIT includes the packet in transmission, so LIMIT-1 packets can wait.
 proc simplex_link {from to kbit ms limit} {
     global ns
@@ -23,10 +39,8 @@ proc simplex_link {from to kbit ms limit} {
 
 # Random loss from its own stream; the seed chooses the substream.
 proc random_loss {rate seed} {
-    set r [new RNG]
-    for {set i 0} {$i < $seed} {incr i} { $r next-substream }
     set u [new RandomVariable/Uniform]
-    $u use-rng $r
+    $u use-rng [new_random_stream $seed]
     set e [new ErrorModel]
     $e unit pkt
     $e set rate_ $rate
@@ -51,6 +65,23 @@ proc receiver {congestion_control delack_ms} {
     set sink [new $kind]
     if {$delack_ms > 0} { $sink set interval_ ${delack_ms}ms }
     return $sink
+}
+
+# access_links S R MS: both directions between a sender and its router, with 100 Mbit/s and queues that never overflow.
+proc access_links {s r ms} {
+    simplex_link $s $r 100000 $ms 100000
+    simplex_link $r $s 100000 $ms 100000
+}
+
+# bulk_flow FROM TO TCP SINK START: the sender TCP at node FROM always has data for the SINK at node TO.
+proc bulk_flow {from to tcp sink start} {
+    global ns
+    $ns attach-agent $from $tcp
+    $ns attach-agent $to $sink
+    $ns connect $tcp $sink
+    set ftp [new Application/FTP]
+    $ftp attach-agent $tcp
+    $ns at $start "$ftp start"
 }
 
 # A packet counter at the head (before the queue) or the tail (after the link) of a link.

@@ -25,15 +25,8 @@ set cells {
     name congestion_control rate_kbit delay_ms limit window size delack_ms singledup minrto_s rtxinit_s duration_s drops
 }
 
-remove-all-packet-headers
-add-packet-header IP TCP Flags
-set ns [new Simulator]
-
-proc simplex_link {from to kbit ms limit} {
-    global ns
-    $ns simplex-link $from $to ${kbit}kb ${ms}ms DropTail
-    $ns queue-limit $from $to $limit
-}
+source [file join [file dirname [info script]] common.tcl]
+new_simulator 1
 
 set cases {}
 while {[gets stdin line] >= 0} {
@@ -54,15 +47,10 @@ foreach case $cases {
     set tcp $agent($name)
     $tcp set packetSize_ $size
     $tcp set window_ $window
-    set kind Agent/TCPSink
-    if {$congestion_control eq "Sack1"} { append kind /Sack1 }
-    if {$delack_ms > 0} { append kind /DelAck }
-    set sink [new $kind]
-    if {$delack_ms > 0} { $sink set interval_ ${delack_ms}ms }
+    set sink [receiver $congestion_control $delack_ms]
     set s [$ns node]; set r [$ns node]; set d [$ns node]
-    set sender([$s id]) $name
-    simplex_link $s $r 100000 0.1 100000
-    simplex_link $r $s 100000 0.1 100000
+    set case_of([$s id]) $name
+    access_links $s $r 0.1
     simplex_link $r $d $rate_kbit $delay_ms $limit
     simplex_link $d $r $rate_kbit $delay_ms 100000
     proc sent_$name {line} "
@@ -75,12 +63,7 @@ foreach case $cases {
         $ns lossmodel $e $r $d
         $e drop-target [$ns set nullAgent_]
     }
-    $ns attach-agent $s $tcp
-    $ns attach-agent $d $sink
-    $ns connect $tcp $sink
-    set ftp [new Application/FTP]
-    $ftp attach-agent $tcp
-    $ns at 0 "$ftp start"
+    bulk_flow $s $d $tcp $sink 0
     if {$duration_s > $all} { set all $duration_s }
 }
 
@@ -91,8 +74,8 @@ Simulator instproc reset-order {} {
 }
 ns-random 1
 foreach id [$ns reset-order] {
-    if {[info exists sender($id)]} {
-        puts [format boot,%s,%.9f $sender($id) [$defaultRNG uniform 0 [Agent/TCP set tcpTick_]]]
+    if {[info exists case_of($id)]} {
+        puts [format boot,%s,%.9f $case_of($id) [$defaultRNG uniform 0 [Agent/TCP set tcpTick_]]]
     }
 }
 ns-random 1

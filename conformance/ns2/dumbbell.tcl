@@ -26,14 +26,10 @@ args {
     seed 1 duration 100 warmup 10 header 0
 }
 
-remove-all-packet-headers
-add-packet-header IP TCP Flags
-set ns [new Simulator]
-ns-random $o(seed)
+new_simulator $o(seed)
 set s [$ns node]; set r [$ns node]; set d [$ns node]
 set far [expr {$o(rtt_ms) / 2.0 - 0.1}]
-simplex_link $s $r 100000 0.1 100000
-simplex_link $r $s 100000 0.1 100000
+access_links $s $r 0.1
 simplex_link $r $d $o(rate_kbit) $far $o(buffer)
 simplex_link $d $r $o(rate_kbit) $far 100000
 
@@ -52,12 +48,7 @@ $loss drop-target [$ns set nullAgent_] ;# or the queue's drop count would includ
 
 set tcp [sender $o(congestion_control) $o(window)]
 set sink [receiver $o(congestion_control) $o(delack_ms)]
-$ns attach-agent $s $tcp
-$ns attach-agent $d $sink
-$ns connect $tcp $sink
-set ftp [new Application/FTP]
-$ftp attach-agent $tcp
-$ns at 0 "$ftp start"
+bulk_flow $s $d $tcp $sink 0
 $ns at $o(warmup) { set bytes0 [$sink set bytes_] }
 $ns at $o(duration) finish
 

@@ -34,13 +34,9 @@ args {
     congestion_control Reno meters 1000 window 2 rate_kbit 1000 rtt_ms 100 buffer 101 load poisson every 10 spread 30
     seed 1 duration 300 warmup 60 header 0
 }
-remove-all-packet-headers
-add-packet-header IP TCP Flags
-set ns [new Simulator]
+new_simulator $o(seed)
 $ns use-scheduler Heap
-ns-random $o(seed)
-set random_stream [new RNG]
-for {set i 0} {$i < $o(seed)} {incr i} { $random_stream next-substream }
+set random_stream [new_random_stream $o(seed)]
 
 set s [$ns node]; set d [$ns node]
 simplex_link $s $d $o(rate_kbit) [expr {$o(rtt_ms) / 2.0}] $o(buffer)

@@ -32,14 +32,10 @@ Queue/RED set q_weight_ $o(weight)
 Queue/RED set linterm_ [expr {1.0 / $o(max_p)}]
 Queue/RED set gentle_ [expr {$o(gentle) ? "true" : "false"}]
 
-remove-all-packet-headers
-add-packet-header IP TCP Flags
-set ns [new Simulator]
-ns-random $o(seed)
+new_simulator $o(seed)
 set s [$ns node]; set r [$ns node]; set d [$ns node]
 set far [expr {$o(rtt_ms) / 2.0 - 10}]
-simplex_link $s $r 100000 10 100000
-simplex_link $r $s 100000 10 100000
+access_links $s $r 10
 $ns simplex-link $r $d $o(rate_kbit)kb ${far}ms RED
 $ns queue-limit $r $d $o(limit)
 simplex_link $d $r 100000 $far 100000
@@ -47,12 +43,7 @@ simplex_link $d $r 100000 $far 100000
 for {set i 0} {$i < $o(flows)} {incr i} {
     set tcp [sender Sack1 10000]
     set sink [receiver Sack1 0]
-    $ns attach-agent $s $tcp
-    $ns attach-agent $d $sink
-    $ns connect $tcp $sink
-    set ftp [new Application/FTP]
-    $ftp attach-agent $tcp
-    $ns at [expr {0.1 * $i}] "$ftp start"
+    bulk_flow $s $d $tcp $sink [expr {0.1 * $i}]
 }
 set monitor [$ns monitor-queue $r $d [open /dev/null w]]
 set waiting [$monitor get-pkts-integrator]

@@ -27,8 +27,7 @@ args {
 set ns [new Simulator]
 set s [$ns node]; set r [$ns node]; set d [$ns node]
 set far [expr {$o(rtt_ms) / 2.0 - 0.1}]
-simplex_link $s $r 100000 0.1 100000
-simplex_link $r $s 100000 0.1 100000
+access_links $s $r 0.1
 simplex_link $r $d $o(rate_kbit) $far $o(buffer)
 simplex_link $d $r $o(rate_kbit) $far 100000
 
@@ -69,14 +68,9 @@ proc lose {from to list name} {
 lose $r $d $o(drops) lost
 lose $d $r $o(ack_drops) lostack
 
-$ns attach-agent $s $tcp
-$ns attach-agent $d $sink
-$ns connect $tcp $sink
-set ftp [new Application/FTP]
-$ftp attach-agent $tcp
 puts "# $o(congestion_control) rate_kbit=$o(rate_kbit) rtt_ms=$o(rtt_ms) buffer=$o(buffer) window=$o(window)\
  delack_ms=$o(delack_ms) drops=$o(drops) ack_drops=$o(ack_drops) boot_time=[format %.9f $boot]"
 puts time,event,seqno,cwnd,ssthresh,dupacks,srtt,rttvar,backoff
-$ns at 0 "$ftp start"
+bulk_flow $s $d $tcp $sink 0
 $ns at $o(duration) { exit 0 }
 $ns run

@@ -7,19 +7,9 @@ use gridhaul_core::wire::{
     Addresses, EtherType, EthernetFrame, EthernetHeader, IpHeader, IpPacket, Payload, TcpHeader,
     TcpOptions, Transport, UdpHeader, UnknownOptions, VlanTag, WireError, write_tcp, write_udp,
 };
+use gridhaul_testing::has_program;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-
-/// Whether tshark is installed. Without it the test is skipped, unless all tools are required, as in CI.
-fn has_tshark() -> bool {
-    let found = Command::new("tshark").arg("--version").output().is_ok();
-    let required = std::env::var_os("GRIDHAUL_REQUIRE_TOOLS").is_some();
-    assert!(found || !required, "tshark is required and missing");
-    if !found {
-        eprintln!("skipped: tshark is not installed");
-    }
-    found
-}
 
 /// The fields that tshark prints for a packet, in this order.
 const FIELDS: [&str; 27] = [
@@ -61,7 +51,7 @@ struct Written {
 
 #[test]
 fn tshark_reads_what_was_written() {
-    if !has_tshark() {
+    if !has_program("tshark") {
         return;
     }
     let mut random = Pcg64Mcg::seed_from_u64(7);

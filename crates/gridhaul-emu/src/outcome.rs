@@ -2,7 +2,7 @@
 
 use gridhaul_core::link::{LinkAccount, PathCounters};
 use gridhaul_core::load::{DeadlineCounter, Goodputs, message_loss};
-use gridhaul_scenario::answer::{Metric, Metrics, RunRows, Warning};
+use gridhaul_scenario::answer::{Metric, Metrics, RunRows, Warning, segment_metrics};
 use gridhaul_scenario::scenario::{Scenario, Transport};
 use gridhaul_scenario::units::{Duration, Instant};
 
@@ -65,12 +65,7 @@ fn upstream_row(
         (Metric::ReverseThroughput, rate(after.reverse_bytes, before.reverse_bytes)),
     ];
     data.metrics(secs, true, &mut metrics);
-    metrics.push((Metric::SegmentsSent, data.sent as f64));
-    metrics.push((Metric::Retransmissions, counters.retransmissions as f64));
-    if data.sent > 0 {
-        let ratio = counters.retransmissions as f64 / data.sent as f64;
-        metrics.push((Metric::RetransmissionRatio, ratio));
-    }
+    segment_metrics(data.sent, counters.retransmissions, &mut metrics);
     metrics.push((Metric::Timeouts, counters.timeouts as f64));
     metrics
 }
@@ -122,12 +117,7 @@ fn flow_row(
 
 fn sender_metrics(row: &RowTraffic, into: &mut Metrics) {
     let counts = row.counts[1].since(&row.counts[0]);
-    into.push((Metric::SegmentsSent, counts.segments as f64));
-    into.push((Metric::Retransmissions, counts.retransmissions as f64));
-    if counts.segments > 0 {
-        let ratio = counts.retransmissions as f64 / counts.segments as f64;
-        into.push((Metric::RetransmissionRatio, ratio));
-    }
+    segment_metrics(counts.segments, counts.retransmissions, into);
     into.push((Metric::Timeouts, counts.timeouts as f64));
     into.push((Metric::SegmentsReceived, counts.received as f64));
     into.extend(row.averages.rtt().map(|rtt| (Metric::RttMean, rtt)));

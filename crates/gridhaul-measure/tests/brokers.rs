@@ -5,6 +5,7 @@ use std::process::{Command, Output};
 
 use gridhaul_measure::broker::{Broker, BrokerProgram, BrokerSettings};
 use gridhaul_measure::network::Sites;
+use gridhaul_testing::has_program;
 use serde_json::Value;
 
 fn run(folder: &Path, arguments: &str) -> Output {
@@ -18,13 +19,6 @@ fn summary(done: &Output) -> Value {
     serde_json::from_slice(&done.stdout).unwrap()
 }
 
-/// Whether mosquitto is installed. Where all tools are required, its absence is an error.
-fn has_mosquitto() -> bool {
-    let found = Path::new("/usr/sbin/mosquitto").is_file();
-    assert!(found || std::env::var_os("GRIDHAUL_REQUIRE_TOOLS").is_none(), "mosquitto is missing");
-    found
-}
-
 fn mosquitto_with_tls() -> Broker {
     let settings = BrokerSettings { nodelay: true, tls: true };
     BrokerProgram::Mosquitto.start(&Sites::loopback().to, settings).unwrap()
@@ -32,7 +26,7 @@ fn mosquitto_with_tls() -> Broker {
 
 #[test]
 fn messages_of_both_versions_pass_an_encrypted_broker_that_is_started() {
-    if !has_mosquitto() {
+    if !has_program("mosquitto") {
         return;
     }
     let desk = tempfile::tempdir().unwrap();
@@ -46,7 +40,7 @@ fn messages_of_both_versions_pass_an_encrypted_broker_that_is_started() {
 
 #[test]
 fn a_broker_is_trusted_only_with_the_certificate_of_its_authority() {
-    if !has_mosquitto() {
+    if !has_program("mosquitto") {
         return;
     }
     let desk = tempfile::tempdir().unwrap();
@@ -78,7 +72,7 @@ fn a_broker_is_trusted_only_with_the_certificate_of_its_authority() {
 
 #[test]
 fn a_broker_that_is_killed_is_an_outage_with_its_length() {
-    if !has_mosquitto() {
+    if !has_program("mosquitto") {
         return;
     }
     let desk = tempfile::tempdir().unwrap();

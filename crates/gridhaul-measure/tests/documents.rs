@@ -5,6 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use gridhaul_testing::{has_file, has_program};
+
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
@@ -25,7 +27,7 @@ fn commands(text: &str) -> Vec<String> {
 
 #[test]
 fn every_measurement_in_the_documents_works() {
-    if cfg!(not(target_os = "linux")) || missing_tools() {
+    if !has_program("mosquitto") || !has_file("/dev/net/tun") {
         return;
     }
     let mut documents = vec![repository().join("README.md")];
@@ -49,14 +51,4 @@ fn every_measurement_in_the_documents_works() {
         }
     }
     assert!(count >= 3, "{count} commands were found");
-}
-
-/// Whether this machine lacks what the commands need; an error where all tools are required.
-fn missing_tools() -> bool {
-    let has_broker = ["/usr/sbin/mosquitto", "/usr/bin/mosquitto"].map(Path::new);
-    let missing =
-        !has_broker.iter().any(|path| path.is_file()) || !Path::new("/dev/net/tun").exists();
-    let required = std::env::var_os("GRIDHAUL_REQUIRE_TOOLS").is_some();
-    assert!(!required || !missing, "mosquitto or /dev/net/tun is missing");
-    missing
 }

@@ -5,6 +5,7 @@ use gridhaul_model::{Model, PaperModel};
 use gridhaul_scenario::answer::{Answer, Metric};
 use gridhaul_scenario::backend::{Backend, NoProgress, RunError};
 use gridhaul_scenario::scenario::Scenario;
+use gridhaul_testing::ProxyChain;
 
 /// Four hops of 25 ms (round trip) with three proxies between them, as in paper `plc`, Table II;
 /// the hops lose `p` percent each.
@@ -22,24 +23,10 @@ from = "source"
 to = "sink"
 stack = "reno"
 load = "bulk"
-[node]
-source = {}
-sink = {}
 "#
     .to_owned();
-    let nodes = ["source", "u1", "u2", "u3", "sink"];
-    for proxy in &nodes[1..4] {
-        text += &format!("[node.{proxy}.proxy]\nmode = \"{mode}\"\nbuffer = \"16 MiB\"\n");
-    }
-    for (index, pair) in nodes.windows(2).enumerate() {
-        text += &format!(
-            "[link.l{index}]\nfrom = \"{}\"\nto = \"{}\"\n\
-             [link.l{index}.forward]\nrate = \"10 Gbit/s\"\ndelay = \"12.5 ms\"\n\
-             queue = \"unlimited\"\nloss = {{ bernoulli = \"{} %\" }}\n\
-             [link.l{index}.reverse]\nrate = \"10 Gbit/s\"\ndelay = \"12.5 ms\"\n",
-            pair[0], pair[1], p[index]
-        );
-    }
+    let (buffer, rate, queue) = ("16 MiB", "10 Gbit/s", "unlimited");
+    text += &ProxyChain { mode, buffer, rate, queue, loss: p }.to_toml();
     for (old, new) in replace {
         assert!(text.contains(old), "{old}");
         text = text.replace(old, new);

@@ -6,7 +6,7 @@ use gridhaul_core::link::{ConfusionMatrix, LinkAccount, PathCounters};
 use gridhaul_core::load::{
     Application, DeadlineCounter, Goodputs, InFlightMessages, Transfers, message_loss,
 };
-use gridhaul_scenario::answer::{DelayCounts, Metric, Metrics, RunRows};
+use gridhaul_scenario::answer::{DelayCounts, Metric, Metrics, RunRows, segment_metrics};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use self::undelivered::Undelivered;
@@ -255,12 +255,7 @@ impl Members {
 
 impl SenderSums {
     fn metrics(&self, into: &mut Metrics) {
-        into.push((Metric::SegmentsSent, self.segments as f64));
-        into.push((Metric::Retransmissions, self.retransmissions as f64));
-        if self.segments > 0 {
-            let ratio = self.retransmissions as f64 / self.segments as f64;
-            into.push((Metric::RetransmissionRatio, ratio));
-        }
+        segment_metrics(self.segments, self.retransmissions, into);
         into.push((Metric::FastRetransmits, self.fast_retransmits as f64));
         into.push((Metric::Timeouts, self.timeouts as f64));
         if self.rtt_count > 0 {

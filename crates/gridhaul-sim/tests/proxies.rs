@@ -5,6 +5,7 @@ use gridhaul_scenario::answer::{Answer, Metric, Warning};
 use gridhaul_scenario::backend::{Backend, NoProgress, RunError};
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_sim::Sim;
+use gridhaul_testing::ProxyChain;
 
 /// A file of 2 MB over four hops of 5 Mbit/s and 25 ms (round trip), with three proxies between them.
 fn chain(mode: &str, loss: [f64; 4], replace: &[(&str, &str)]) -> Scenario {
@@ -21,24 +22,10 @@ from = "source"
 to = "sink"
 stack = "plain"
 load.transfer.size = "2 MB"
-[node]
-source = {}
-sink = {}
 "#
     .to_owned();
-    let nodes = ["source", "u1", "u2", "u3", "sink"];
-    for proxy in &nodes[1..4] {
-        text += &format!("[node.{proxy}.proxy]\nmode = \"{mode}\"\nbuffer = \"64 KiB\"\n");
-    }
-    for (index, pair) in nodes.windows(2).enumerate() {
-        text += &format!(
-            "[link.l{index}]\nfrom = \"{}\"\nto = \"{}\"\n\
-             [link.l{index}.forward]\nrate = \"5 Mbit/s\"\ndelay = \"12.5 ms\"\n\
-             queue = \"100 packets\"\nloss = {{ bernoulli = \"{} %\" }}\n\
-             [link.l{index}.reverse]\nrate = \"5 Mbit/s\"\ndelay = \"12.5 ms\"\n",
-            pair[0], pair[1], loss[index]
-        );
-    }
+    let (buffer, rate, queue) = ("64 KiB", "5 Mbit/s", "100 packets");
+    text += &ProxyChain { mode, buffer, rate, queue, loss }.to_toml();
     for (old, new) in replace {
         assert!(text.contains(old), "{old}");
         text = text.replace(old, new);

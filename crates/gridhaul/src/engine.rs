@@ -26,19 +26,20 @@ pub struct Engine {
     pub ignore_estimate: bool,
 }
 
-/// A backend.
+/// A backend. The comments of the variants are also texts of `--help`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum BackendName {
     /// Packet simulation in virtual time.
     #[default]
     Sim,
-    /// Analytical model.
+    /// Analytical model, in milliseconds; metrics without an equation are null.
     Model,
     /// Analytical model with the Markov chains of paper `sa-tcp` for meters and aggregators.
     PaperModel,
-    /// As `PaperModel`, with the queues of paper `sa-tcp` as printed.
+    /// As paper-model, with the queues of paper `sa-tcp` as printed, errors included.
     PrintedModel,
-    /// Emulation: TCP of the Linux kernel over emulated links in real time.
+    /// Emulation in real time: TCP of the Linux kernel over emulated links between network namespaces.
     Emu,
 }
 

@@ -23,80 +23,33 @@
 #   gprs_after_kbit  the same after the loss; goodput_kbit  in-order payload at the sink;
 #   sent retransmits timeouts  counted from the start; ack_drops  acks dropped by C's full queue.
 
-array set o {
+source [file join [file dirname [info script]] ../../../conformance/ns2/common.tcl]
+args {
     dvbt_ms 50 gprs_ms 700 clink_ms 1 dvbt_kbit 20000 gprs_kbit 20 clink_kbit 20
     window 50 variant Tahoe delack_ms 0 down_loss 0 up_loss 0 up_loss_at post
     cqueue 50 nqueue 100000 squeue 100000 seed 1 duration 2000 warmup 100 mbytes 0 header 0
 }
-foreach a $argv {
-    if {![regexp {^([^=]+)=(.*)$} $a -> k v]} { puts stderr "not key=value: $a"; exit 2 }
-    if {[regexp {^tcp\.(\w+)$} $k -> name]} { Agent/TCP set $name $v; continue }
-    if {![info exists o($k)]} { puts stderr "unknown key: $k"; exit 2 }
-    set o($k) $v
-}
-
-remove-all-packet-headers
-add-packet-header IP TCP Flags
-set ns [new Simulator]
-ns-random $o(seed)
+new_simulator $o(seed)
 
 set S [$ns node]; set C [$ns node]; set n [$ns node]
-proc simplex_link {from to kbit ms limit} {
-    global ns
-    $ns simplex-link $from $to ${kbit}kb ${ms}ms DropTail
-    $ns queue-limit $from $to $limit
-}
 simplex_link $S $C $o(dvbt_kbit) $o(dvbt_ms) $o(squeue)
 simplex_link $C $n $o(clink_kbit) $o(clink_ms) $o(cqueue)
 simplex_link $n $S $o(gprs_kbit) $o(gprs_ms) $o(nqueue)
 
-# A byte counter at the receiving side of a link. Of several counters, the one installed last is passed first.
-proc meter {from to} {
-    global ns
-    set l [[$ns link $from $to] set link_]
-    set snoop [new SnoopQueue/In]
-    set qm [new QueueMonitor]
-    $snoop set-monitor $qm
-    $snoop target [$l target]
-    $l target $snoop
-    return $qm
-}
-proc losses {rate} {
-    global o
-    set r [new RNG]
-    for {set i 0} {$i < $o(seed)} {incr i} { $r next-substream }
-    set u [new RandomVariable/Uniform]
-    $u use-rng $r
-    set e [new ErrorModel]
-    $e unit pkt
-    $e set rate_ $rate
-    $e ranvar $u
-    return $e
-}
-set m_down [meter $S $C]
-set e_down [losses $o(down_loss)]
-set e_up [losses $o(up_loss)]
+# Byte counters at the receiving side of links. Of several counters, the one installed last is passed first.
+set m_down [counter $S $C tail]
+set e_down [random_loss $o(down_loss) $o(seed)]
+set e_up [random_loss $o(up_loss) $o(seed)]
 $ns link-lossmodel $e_down $S $C
-set m_up_after [meter $C $n]
+set m_up_after [counter $C $n tail]
 if {$o(up_loss_at) eq "post"} { $ns link-lossmodel $e_up $C $n } else { $ns lossmodel $e_up $C $n }
 foreach e [list $e_down $e_up] { $e drop-target [$ns set nullAgent_] } ;# do not count these as drops of the queue
-set m_up [meter $C $n]
+set m_up [counter $C $n tail]
 set q_c [$ns monitor-queue $C $n [open /dev/null w]]
 
-set tcp [new Agent/TCP[expr {$o(variant) eq "Tahoe" ? "" : "/$o(variant)"}]]
-$tcp set packetSize_ 1460
-$tcp set window_ $o(window)
-set kind Agent/TCPSink
-if {$o(variant) eq "Sack1"} { append kind /Sack1 }
-if {$o(delack_ms) > 0} { append kind /DelAck }
-set sink [new $kind]
-if {$o(delack_ms) > 0} { $sink set interval_ $o(delack_ms)ms }
-$ns attach-agent $S $tcp
-$ns attach-agent $C $sink
-$ns connect $tcp $sink
-set ftp [new Application/FTP]
-$ftp attach-agent $tcp
-$ns at 0 "$ftp start"
+set tcp [sender $o(variant) $o(window)]
+set sink [receiver $o(variant) $o(delack_ms)]
+bulk_flow $S $C $tcp $sink 0
 
 proc look {} {
     global m_down m_up m_up_after sink

@@ -23,13 +23,9 @@ args {
     congestion_control Vegas aggregators 10 rate_kbit 2000 rtt_ms 50 waiting 40 window 64 spread 0 seed 1
     duration 220 warmup 20
 }
-remove-all-packet-headers
-add-packet-header IP TCP Flags
-set ns [new Simulator]
+new_simulator $o(seed)
 $ns use-scheduler Heap
-ns-random $o(seed)
-set random_stream [new RNG]
-for {set i 0} {$i < $o(seed)} {incr i} { $random_stream next-substream }
+set random_stream [new_random_stream $o(seed)]
 
 set s [$ns node]; set d [$ns node]
 simplex_link $s $d $o(rate_kbit) [expr {$o(rtt_ms) / 2.0}] [expr {$o(waiting) + 1}]
@@ -43,12 +39,7 @@ Agent/TCP/Vegas set v_beta_ 3
 for {set i 0} {$i < $o(aggregators)} {incr i} {
     set tcp [new Agent/TCP/$o(congestion_control)]
     set sink [new Agent/TCPSink]
-    $ns attach-agent $s $tcp
-    $ns attach-agent $d $sink
-    $ns connect $tcp $sink
-    set ftp [new Application/FTP]
-    $ftp attach-agent $tcp
-    $ns at [expr {$o(spread) > 0 ? [$random_stream uniform 0 $o(spread)] : 0}] "$ftp start"
+    bulk_flow $s $d $tcp $sink [expr {$o(spread) > 0 ? [$random_stream uniform 0 $o(spread)] : 0}]
     lappend tcps $tcp
 }
 

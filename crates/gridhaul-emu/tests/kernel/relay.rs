@@ -4,6 +4,7 @@ use gridhaul_emu::Emu;
 use gridhaul_scenario::answer::Metric;
 use gridhaul_scenario::backend::Backend;
 use gridhaul_scenario::scenario::Scenario;
+use gridhaul_testing::has;
 
 use crate::{close, is_trustworthy, mean, row, run};
 
@@ -29,13 +30,7 @@ fn is_installed() -> bool {
         let folder = own.parent()?.parent()?;
         Some(folder.join("gridhaul-relay").is_file())
     });
-    let is_installed = program == Some(true);
-    let required = std::env::var_os("GRIDHAUL_REQUIRE_TOOLS").is_some();
-    assert!(is_installed || !required, "build it with `cargo build -p gridhaul-relay`");
-    if !is_installed {
-        eprintln!("skipped, the program gridhaul-relay is missing: cargo build -p gridhaul-relay");
-    }
-    is_installed
+    has(program == Some(true), "gridhaul-relay (`cargo build -p gridhaul-relay`)")
 }
 
 #[test]

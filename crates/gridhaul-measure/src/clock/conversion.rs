@@ -155,15 +155,8 @@ mod tests {
             (state % (variation.max(1) as u64)) as i64
         };
         for number in 0..count {
-            let sent = number * 50 * MS;
-            let arrived = sent + delays[0] + random();
-            let answered = arrived + MS / 50;
-            remote.push(Exchange {
-                sent,
-                remote_received: clock.read(arrived),
-                remote_sent: clock.read(answered),
-                received: answered + delays[1] + random(),
-            });
+            let delays = delays.map(|delay| delay + random());
+            remote.push(clock.exchange(number * 50 * MS, delays, MS / 50));
         }
         remote
     }

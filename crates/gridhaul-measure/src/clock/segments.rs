@@ -72,7 +72,7 @@ mod tests {
     fn exchanges(
         clock: &InjectedClock,
         count: i64,
-        [forward, reverse]: [i64; 2],
+        delays: [i64; 2],
         variation: f64,
     ) -> Vec<Exchange> {
         let mut state = 7_u64;
@@ -85,15 +85,8 @@ mod tests {
             (-(1.0 - uniform).ln() * variation) as i64
         };
         let exchange = |number: i64| {
-            let sent = number * 50 * MS;
-            let arrived = sent + forward + random();
-            let answered = arrived + MS / 100;
-            Exchange {
-                sent,
-                remote_received: clock.read(arrived),
-                remote_sent: clock.read(answered),
-                received: answered + reverse + random(),
-            }
+            let delays = delays.map(|delay| delay + random());
+            clock.exchange(number * 50 * MS, delays, MS / 100)
         };
         (0..count).map(exchange).collect()
     }

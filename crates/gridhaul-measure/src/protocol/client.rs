@@ -4,7 +4,7 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time;
 
@@ -12,7 +12,8 @@ use gridhaul_linux::{Clock, request_realtime_priority};
 use gridhaul_scenario::units::{Duration, Instant};
 use tokio::sync::{Notify, mpsc};
 
-use super::{ProtocolError, Publisher, RECEIVE_WAIT, Received, Refused, Subscriber};
+use super::arrival::{Arrival, receive};
+use super::{ProtocolError, Publisher, Received, Refused, Subscriber};
 use crate::network::Site;
 
 /// Messages that a client queues.
@@ -66,12 +67,6 @@ pub(super) struct Report {
     /// Awaits the result of the first connection.
     ready: Option<SyncSender<Result<(), String>>>,
     clock: Clock,
-}
-
-/// What a client reports to the subscriber.
-enum Arrival {
-    Message(Instant, Vec<u8>),
-    Reconnected(Instant),
 }
 
 impl Ports {
@@ -268,14 +263,6 @@ impl Subscriber for ClientSubscriber {
         if let Some(Arrival::Reconnected(at)) = of_publisher {
             return Ok(Received::Reconnected(at));
         }
-        match self.queue.recv_timeout(time::Duration::from_nanos(RECEIVE_WAIT.as_nanos())) {
-            Ok(Arrival::Message(at, received)) => {
-                *message = received;
-                Ok(Received::Message(at.into()))
-            }
-            Ok(Arrival::Reconnected(at)) => Ok(Received::Reconnected(at)),
-            Err(RecvTimeoutError::Timeout) => Ok(Received::Nothing),
-            Err(RecvTimeoutError::Disconnected) => Err(ProtocolError::Closed),
-        }
+        receive(&self.queue, message)
     }
 }

@@ -2,6 +2,7 @@
 
 mod amqp_0_9_1;
 mod amqp_1_0;
+mod arrival;
 mod client;
 mod connection;
 mod cross_traffic;
@@ -50,8 +51,10 @@ pub trait Protocol: fmt::Debug {
     /// Name in tables and files.
     fn name(&self) -> &'static str;
 
-    /// Every setting that influences the result.
-    fn settings(&self) -> Vec<(&'static str, String)>;
+    /// Every setting that influences the result; a protocol may have none.
+    fn settings(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
 
     /// Connects both ends, and returns when messages can pass. Receive times are those of the clock of `sites`.
     ///

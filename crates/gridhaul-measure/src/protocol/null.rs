@@ -22,10 +22,6 @@ impl Protocol for Null {
         "null"
     }
 
-    fn settings(&self) -> Vec<(&'static str, String)> {
-        Vec::new()
-    }
-
     fn connect(&self, sites: &Sites<'_>) -> Result<Connected, ProtocolError> {
         let (messages, queue) = sync_channel(QUEUE);
         let publisher = Box::new(NullPublisher { messages });

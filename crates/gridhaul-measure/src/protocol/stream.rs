@@ -5,7 +5,7 @@ mod ends;
 use std::io::{self, ErrorKind, Read};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time;
@@ -14,10 +14,8 @@ use gridhaul_linux::{Clock, request_realtime_priority};
 use gridhaul_scenario::units::Instant;
 use rustix::net::{SendFlags, send};
 
-use super::{
-    Connected, ProtocolError, Publisher, RECEIVE_WAIT, Received, ReconnectPolicy, Refused,
-    Subscriber,
-};
+use super::arrival::{Arrival, receive};
+use super::{Connected, ProtocolError, Publisher, Received, ReconnectPolicy, Refused, Subscriber};
 use crate::endpoint::{Endpoint, NotSent};
 use crate::network::{Site, Sites};
 
@@ -168,13 +166,6 @@ struct End {
     ready: Receiver<Result<(), String>>,
     clock: Clock,
     thread: Option<JoinHandle<()>>,
-}
-
-/// What the thread reports.
-#[derive(Debug)]
-enum Arrival {
-    Message(Instant, Vec<u8>),
-    Reconnected(Instant),
 }
 
 impl End {
@@ -354,14 +345,6 @@ impl Publisher for StreamPublisher {
 
 impl Subscriber for End {
     fn receive(&mut self, message: &mut Vec<u8>) -> Result<Received, ProtocolError> {
-        match self.arrivals.recv_timeout(time::Duration::from_nanos(RECEIVE_WAIT.as_nanos())) {
-            Ok(Arrival::Message(at, arrived)) => {
-                *message = arrived;
-                Ok(Received::Message(at.into()))
-            }
-            Ok(Arrival::Reconnected(at)) => Ok(Received::Reconnected(at)),
-            Err(RecvTimeoutError::Timeout) => Ok(Received::Nothing),
-            Err(RecvTimeoutError::Disconnected) => Err(ProtocolError::Closed),
-        }
+        receive(&self.arrivals, message)
     }
 }

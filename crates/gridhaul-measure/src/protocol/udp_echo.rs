@@ -21,10 +21,6 @@ impl Protocol for UdpEcho {
         "udp-echo"
     }
 
-    fn settings(&self) -> Vec<(&'static str, String)> {
-        Vec::new()
-    }
-
     fn connect(&self, sites: &Sites<'_>) -> Result<Connected, ProtocolError> {
         let address = |socket: &UdpSocket| {
             socket.local_addr().map_err(ProtocolError::socket("reading an address"))

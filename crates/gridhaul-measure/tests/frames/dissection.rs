@@ -9,19 +9,9 @@ use gridhaul_measure::frame::sampled_values::{
     write_light_edition,
 };
 use gridhaul_measure::frame::{Frame, Pdu, UtcTime};
+use gridhaul_testing::has_program;
 
 use crate::{asdu, encoded, goose, sampled_values};
-
-/// Whether tshark is installed. Without it the test is skipped, unless all tools are required, as in CI.
-fn has_tshark() -> bool {
-    let found = Command::new("tshark").arg("--version").output().is_ok();
-    let required = std::env::var_os("GRIDHAUL_REQUIRE_TOOLS").is_some();
-    assert!(found || !required, "tshark is required and missing");
-    if !found {
-        eprintln!("skipped: tshark is not installed");
-    }
-    found
-}
 
 /// The fields that tshark prints for a frame: first those of errors, then those to compare.
 const FIELDS: [&str; 24] = [
@@ -53,7 +43,7 @@ const FIELDS: [&str; 24] = [
 
 #[test]
 fn tshark_dissects_all_frames() {
-    if !has_tshark() {
+    if !has_program("tshark") {
         return;
     }
     let frames = frames();

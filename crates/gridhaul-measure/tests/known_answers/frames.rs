@@ -15,7 +15,7 @@ use gridhaul_measure::protocol::{
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_scenario::units::Duration;
 
-use crate::{millis, plan, run, scenario, turn, undisturbed};
+use crate::{longest_gap_ms, millis, plan, run, scenario, turn, undisturbed};
 
 fn identity(application: u16) -> FrameIdentity {
     let vlan = Some(VlanTag { id: 7, priority: 4, ..VlanTag::default() });
@@ -146,15 +146,12 @@ fn an_outage_is_measured_to_one_message_interval() {
     let Some(_turn) = turn(&[]) else { return };
     let outage = "delay = \"2 ms\", outage = [{ start = \"1.5 s\", length = \"500 ms\" }]";
     let scenario = scenario(outage, "delay = \"2 ms\"");
-    let gap = |summary: &Summary| {
-        summary.longest_gap().map_or(f64::NAN, |[start, end]| millis(end.since(start)))
-    };
-    let is_expected = |summary: &Summary| (490.0..511.0).contains(&gap(summary));
+    let is_expected = |summary: &Summary| (490.0..511.0).contains(&longest_gap_ms(summary));
     let (outcome, _) = undisturbed(is_expected, || {
         let (outcome, rows, _) = measured(&scenario, &sampled_values(), (100.0, 130));
         (outcome, rows)
     });
-    assert!(is_expected(&outcome.summary), "{} ms", gap(&outcome.summary));
+    assert!(is_expected(&outcome.summary), "{} ms", longest_gap_ms(&outcome.summary));
     assert!((49..=51).contains(&outcome.summary.counts.lost), "{:?}", outcome.summary.counts);
 }
 
@@ -190,9 +187,6 @@ fn a_frame_with_another_tag_is_corrupt() {
     impl Protocol for Mixed {
         fn name(&self) -> &'static str {
             "mixed"
-        }
-        fn settings(&self) -> Vec<(&'static str, String)> {
-            Vec::new()
         }
         fn connect(&self, sites: &Sites<'_>) -> Result<Connected, ProtocolError> {
             let untagged = FrameIdentity { vlan: None, ..identity(0x4000) };

@@ -19,6 +19,7 @@ use gridhaul_measure::network::{Sites, on_network};
 use gridhaul_measure::protocol::{Null, Protocol};
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_scenario::units::Duration;
+use gridhaul_testing::{has, has_program};
 
 /// Attempts to measure without lateness of the generator.
 const ATTEMPTS: u32 = 5;
@@ -100,21 +101,16 @@ fn undisturbed(
 fn turn(programs: &[&str]) -> Option<MutexGuard<'static, ()>> {
     static TURN: Mutex<()> = Mutex::new(());
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let missing = missing(programs);
-    let required = std::env::var_os("GRIDHAUL_REQUIRE_TOOLS").is_some();
-    assert!(!required || missing.is_none(), "missing: {missing:?}");
-    missing.is_none().then_some(turn)
+    let network = on_network(&scenario("delay = \"1 ms\"", "delay = \"1 ms\""), "test", |_| ());
+    let is_possible =
+        has(network.is_ok(), "the right to create network namespaces and TUN devices")
+            && programs.iter().all(|program| has_program(program));
+    is_possible.then_some(turn)
 }
 
-fn missing(programs: &[&str]) -> Option<String> {
-    if on_network(&scenario("delay = \"1 ms\"", "delay = \"1 ms\""), "test", |_| ()).is_err() {
-        return Some("network namespaces and TUN devices".into());
-    }
-    let folders = ["/usr/sbin", "/usr/bin", "/usr/local/bin", "/usr/local/sbin"];
-    let is_missing = |program: &&&str| {
-        !folders.iter().any(|folder| std::path::Path::new(folder).join(program).is_file())
-    };
-    programs.iter().find(is_missing).map(|&program| program.to_owned())
+/// The longest time without a message in milliseconds; NaN without messages.
+fn longest_gap_ms(summary: &Summary) -> f64 {
+    summary.longest_gap().map_or(f64::NAN, |[start, end]| millis(end.since(start)))
 }
 
 /// Milliseconds of a duration.

@@ -4,7 +4,7 @@ use gridhaul_measure::method::{Phase, Proportion, Summary};
 use gridhaul_measure::network::{Sites, on_network};
 use gridhaul_measure::protocol::{Null, Protocol, Udp};
 
-use crate::{millis, plan, run, scenario, turn, undisturbed};
+use crate::{longest_gap_ms, millis, plan, run, scenario, turn, undisturbed};
 
 #[test]
 fn udp_measures_the_delay_of_a_link() {
@@ -45,14 +45,11 @@ fn an_outage_of_a_link_is_a_gap_of_the_same_length() {
     let outage = "delay = \"5 ms\", outage = [{ start = \"3 s\", length = \"2 s\" }]";
     let scenario = scenario(outage, "delay = \"5 ms\"");
     // One message interval of 10 ms, and the jitter of a shared machine.
-    let gap = |summary: &Summary| {
-        summary.longest_gap().map_or(f64::NAN, |[start, end]| millis(end.since(start)))
-    };
-    let is_expected = |summary: &Summary| (1_985.0..2_025.0).contains(&gap(summary));
+    let is_expected = |summary: &Summary| (1_985.0..2_025.0).contains(&longest_gap_ms(summary));
     let (outcome, _) = undisturbed(is_expected, || {
         on_network(&scenario, "test", |sites| run(&plan(100.0, 600), &Udp, sites)).unwrap()
     });
-    assert!(is_expected(&outcome.summary), "{} ms", gap(&outcome.summary));
+    assert!(is_expected(&outcome.summary), "{} ms", longest_gap_ms(&outcome.summary));
     let lost = outcome.summary.counts.lost;
     assert!((199..=202).contains(&lost), "{lost}");
 }

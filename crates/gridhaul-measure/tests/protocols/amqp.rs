@@ -12,10 +12,11 @@ use gridhaul_measure::protocol::{
     Amqp10, Amqp091, BrokerProtocol, ClientSettings, Protocol, ProtocolError, ThroughBroker,
 };
 use gridhaul_scenario::units::Duration;
+use gridhaul_testing::has_program;
 
 use crate::peers::{Peer, messages, printed, python, receive};
 use crate::recorder::{Recorder, dissect};
-use crate::{assert_complete, has, plan, run, turn};
+use crate::{assert_complete, plan, run, turn};
 
 const QUEUE: &str = "test-queue";
 
@@ -36,7 +37,7 @@ fn rabbitmq(tls: bool) -> Broker {
 #[test]
 fn messages_pass_through_rabbitmq_with_tls() {
     let _turn = turn();
-    if !has("rabbitmq-server") {
+    if !has_program("rabbitmq-server") {
         return;
     }
     let broker = rabbitmq(true);
@@ -50,7 +51,7 @@ fn messages_pass_through_rabbitmq_with_tls() {
 #[test]
 fn messages_pass_through_rabbitmq() {
     let _turn = turn();
-    if !has("rabbitmq-server") || !has("tshark") {
+    if !has_program("rabbitmq-server") || !has_program("tshark") {
         return;
     }
     let mut broker = rabbitmq(false);

@@ -4,7 +4,9 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::{thread, time};
 
-use crate::{has, turn};
+use gridhaul_testing::has_program;
+
+use crate::turn;
 
 /// Processes whose parent is this one.
 fn children(parent: u32) -> Vec<u32> {
@@ -30,7 +32,7 @@ fn eventually(mut is_true: impl FnMut() -> bool) -> bool {
 #[test]
 fn mosquitto_ends_when_the_program_is_killed() {
     let _turn = turn();
-    if !has("mosquitto") {
+    if !has_program("mosquitto") {
         return;
     }
     // A killed program leaves the folder of its broker.

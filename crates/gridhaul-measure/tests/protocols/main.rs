@@ -52,15 +52,3 @@ fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
-
-/// Whether a program is installed. Where all tools are required, a missing one is an error.
-fn has(program: &str) -> bool {
-    let folders = ["/usr/lib/rabbitmq/bin", "/usr/sbin", "/usr/bin", "/usr/local/bin"];
-    let found = folders.iter().any(|it| std::path::Path::new(it).join(program).is_file());
-    let required = std::env::var_os("GRIDHAUL_REQUIRE_TOOLS").is_some();
-    assert!(found || !required, "{program} is required and missing");
-    if !found {
-        eprintln!("skipped: {program} is not installed");
-    }
-    found
-}

@@ -9,9 +9,11 @@ use gridhaul_measure::protocol::{
     BrokerProtocol, ClientSettings, DirectKind, Mqtt, Pattern, ThroughBroker, Version,
 };
 
+use gridhaul_testing::has_program;
+
 use crate::endpoints::Conversation;
 use crate::recorder::{Recorder, Segment, dissect};
-use crate::{assert_complete, has, plan, run, turn};
+use crate::{assert_complete, plan, run, turn};
 
 /// Bytes that the publisher sends for a message, after one that was sent before.
 fn bytes_of_message(kind: DirectKind, payload: usize) -> u64 {
@@ -55,7 +57,7 @@ fn conversation(kind: DirectKind) -> Vec<Segment> {
 
 #[test]
 fn tshark_dissects_protocols_without_a_broker() {
-    if !has("tshark") {
+    if !has_program("tshark") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -103,7 +105,7 @@ fn record_mqtt(folder: &Path, version: Version) {
 #[test]
 fn mqtt_of_both_versions_is_dissected_and_has_the_bytes_of_the_formula() {
     let _turn = turn();
-    if !has("tshark") || !has("mosquitto") {
+    if !has_program("tshark") || !has_program("mosquitto") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -115,7 +117,7 @@ fn mqtt_of_both_versions_is_dissected_and_has_the_bytes_of_the_formula() {
 #[test]
 fn tls_adds_the_bytes_of_a_record_to_each_message() {
     let _turn = turn();
-    if !has("mosquitto") {
+    if !has_program("mosquitto") {
         return;
     }
     let settings = BrokerSettings { tls: true, ..BrokerSettings::default() };

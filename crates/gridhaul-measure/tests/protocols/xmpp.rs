@@ -11,11 +11,12 @@ use gridhaul_measure::protocol::{
     BrokerProtocol, ClientSettings, Protocol, ProtocolError, ThroughBroker,
 };
 use gridhaul_scenario::units::{Duration, Instant};
+use gridhaul_testing::has_program;
 use proptest::prelude::*;
 
 use crate::peers::{Peer, messages, printed, python, receive};
 use crate::recorder::{Recorder, Segment, dissect};
-use crate::{assert_complete, has, plan, run, turn};
+use crate::{assert_complete, plan, run, turn};
 
 const NOW: Instant = Instant::ZERO;
 
@@ -210,7 +211,7 @@ fn prosody(tls: bool) -> Broker {
 #[test]
 fn messages_pass_through_prosody_with_tls() {
     let _turn = turn();
-    if has("prosody") {
+    if has_program("prosody") {
         assert_complete(&run(&plan(1_000.0, 100), &xmpp(prosody(true).address())), 100);
     }
 }
@@ -218,7 +219,7 @@ fn messages_pass_through_prosody_with_tls() {
 #[test]
 fn messages_pass_through_prosody() {
     let _turn = turn();
-    if !has("prosody") || !has("tshark") {
+    if !has_program("prosody") || !has_program("tshark") {
         return;
     }
     let mut server = prosody(false);

@@ -4,7 +4,7 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, TryRecvError};
 use std::thread;
 
 use gridhaul_linux::{Clock, Error, EventFlags, begin_connect};
@@ -14,6 +14,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use super::connector::Connector;
 use super::cursor::Cursor;
+use super::orders::OrderSender;
 use super::poll::{Poll, Token, Waker};
 use super::progress::Progress;
 use super::sink::LogStart;
@@ -41,9 +42,8 @@ const ACCEPT: Duration = Duration::from_secs(5);
 /// The delivering thread.
 #[derive(Debug)]
 pub(super) struct BrokerSink {
-    orders: Sender<Order>,
+    orders: OrderSender<Order>,
     progress: Progress,
-    worker: Arc<Waker>,
 }
 
 #[derive(Debug)]
@@ -65,11 +65,11 @@ impl BrokerSink {
         head: Arc<Waker>,
     ) -> Result<Self, RunError> {
         let login = Login::read(name, config, folder)?;
-        let (orders, received) = channel();
         let worker = Arc::new(Waker::new()?);
+        let (orders, received) = OrderSender::to(&worker);
         let cursor = Cursor::open(log_folder, &log, head);
         let progress = cursor.progress();
-        let sink = Self { orders, progress: progress.clone(), worker: Arc::clone(&worker) };
+        let sink = Self { orders, progress: progress.clone() };
         let config = config.clone();
         thread::spawn(move || {
             let worker = Worker::new(&config, (login, tls), (log, cursor), (worker, received));
@@ -78,20 +78,14 @@ impl BrokerSink {
         Ok(sink)
     }
 
-    fn order(&self, order: Order) {
-        // If the thread has ended, its failure is reported.
-        let _ = self.orders.send(order);
-        self.worker.wake();
-    }
-
     /// Records up to this position of the log are durable.
     pub(super) fn deliver(&self, limit: u64) {
-        self.order(Order::Limit(limit));
+        self.orders.send(Order::Limit(limit));
     }
 
     /// Later connections use these certificates.
     pub(super) fn replace_certificates(&self, tls: TlsClient) {
-        self.order(Order::Certificates(tls));
+        self.orders.send(Order::Certificates(tls));
     }
 
     pub(super) const fn progress(&self) -> &Progress {
@@ -175,8 +169,7 @@ impl Worker {
         (log, cursor): (LogStart, Cursor),
         (waker, orders): (Arc<Waker>, Receiver<Order>),
     ) -> Result<Self, RunError> {
-        let poll = Poll::new()?;
-        poll.add(&*waker, Token::Wake, EventFlags::IN).map_err(Error::call("watching the head"))?;
+        let poll = Poll::new(&waker)?;
         let deliveries = log.deliveries_from(cursor.position())?;
         let content = match config.payload {
             MqttPayload::Json => Content::Json,

@@ -15,6 +15,13 @@ use super::poll::Waker;
 use super::signals::Signals;
 use super::{End, Level, RunError, report, supervisor};
 
+/// State of every event loop.
+pub(super) struct Common {
+    /// The configuration in use.
+    pub config: RelayConfig,
+    pub questions: Questions,
+}
+
 /// The event loop of a relay.
 pub(super) trait EventLoop: Sized {
     /// Keys that a reload applies, for a message.
@@ -29,16 +36,13 @@ pub(super) trait EventLoop: Sized {
     /// Waits for events and handles them.
     fn turn(&mut self) -> Result<(), RunError>;
 
-    fn questions(&self) -> &Questions;
+    fn common(&mut self) -> &mut Common;
 
     fn answer(&self, question: &Question) -> Value;
 
-    /// The configuration in use.
-    fn config(&self) -> &RelayConfig;
-
     /// Applies a configuration that was read again, as a whole or, with an error, not at all. Relative paths begin at
     /// `folder`.
-    fn apply(&mut self, config: RelayConfig, folder: &Path) -> Result<(), String>;
+    fn apply(&mut self, config: &RelayConfig, folder: &Path) -> Result<(), String>;
 
     /// Replaces the values of keys that [`Self::apply`] applies by those of another configuration.
     fn copy_reloaded(from: &RelayConfig, to: &mut RelayConfig);
@@ -68,7 +72,7 @@ pub(super) fn run<L: EventLoop>(
     supervisor::ready();
     while !signals.is_stopped() {
         event_loop.turn()?;
-        while let Some(question) = event_loop.questions().next() {
+        while let Some(question) = event_loop.common().questions.next() {
             let answer = event_loop.answer(&question);
             question.answer(answer);
         }
@@ -94,14 +98,16 @@ pub(super) fn run<L: EventLoop>(
 
 /// Reads the configuration again. With an error, the present one stays.
 fn reload<L: EventLoop>(event_loop: &mut L, invocation: &Invocation) {
-    let old = event_loop.config().clone();
+    let old = event_loop.common().config.clone();
     let apply = |mut config: RelayConfig| {
         let new = config.clone();
         // Whatever can fail comes first, so that a configuration is applied as a whole.
         let certificates = Questions::certificates(&config, invocation.folder());
         let certificates = certificates.map_err(|error| error.to_string())?;
-        event_loop.apply(new, invocation.folder())?;
-        event_loop.questions().replace_certificates(certificates);
+        event_loop.apply(&new, invocation.folder())?;
+        let common = event_loop.common();
+        common.config = new;
+        common.questions.replace_certificates(certificates);
         L::copy_reloaded(&old, &mut config);
         Questions::copy_reloaded(&old, &mut config);
         config.drain_limit = old.drain_limit;

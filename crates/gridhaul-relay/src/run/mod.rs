@@ -20,6 +20,7 @@ mod listener;
 mod log_folder;
 mod management;
 mod meter_socket;
+mod orders;
 mod poll;
 mod progress;
 mod reports;

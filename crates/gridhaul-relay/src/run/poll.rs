@@ -37,11 +37,15 @@ pub(super) enum Token {
 }
 
 impl Poll {
-    pub(super) fn new() -> Result<Self, Error> {
+    /// Other threads end [`Self::wait`] by `waker`, which is the event [`Token::Wake`].
+    pub(super) fn new(waker: &Waker) -> Result<Self, Error> {
         let epoll =
             epoll::create(epoll::CreateFlags::CLOEXEC).map_err(Error::call("making an epoll"))?;
         let none = Event { flags: EventFlags::empty(), data: EventData::new_u64(0) };
-        Ok(Self { epoll, events: vec![none; EVENTS] })
+        let poll = Self { epoll, events: vec![none; EVENTS] };
+        poll.add(waker, Token::Wake, EventFlags::IN)
+            .map_err(Error::call("watching the other threads"))?;
+        Ok(poll)
     }
 
     pub(super) fn add(&self, file: impl AsFd, token: Token, flags: EventFlags) -> io::Result<()> {

@@ -41,9 +41,7 @@ fn a_kill_resets_the_meters() {
     relays.start(Role::Collector);
     let mut socket = connect(&relays);
     socket.write_all(b"data").unwrap();
-    relays.wait_until("the data has arrived", |relays| {
-        relays.ask(Role::Collector, "/status").is_some_and(|it| it["received_byte"] == 4)
-    });
+    relays.wait_until_received(4);
     relays.kill(Role::Collector);
     let error = socket.read(&mut [0; 1]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ConnectionReset, "a FIN would state that all is stored");

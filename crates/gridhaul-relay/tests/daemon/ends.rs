@@ -1,20 +1,15 @@
 //! Ends of the connections of meters: how a collector and a head forward FIN and RST, with data that is pending.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::Shutdown;
 use std::thread;
 use std::time::Duration;
 
+use crate::cases::connect;
 use crate::ledger;
 use crate::relays::{Relays, Role};
 
 const TIERS: [&str; 3] = ["memory", "local", "server"];
-
-fn connect(relays: &Relays) -> TcpStream {
-    let socket = TcpStream::connect(relays.meters).unwrap();
-    socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    socket
-}
 
 /// Lines that identify their position.
 fn data(size: usize) -> String {
@@ -71,9 +66,7 @@ fn a_meter_that_resets_has_no_end_of_stream() {
         relays.start(Role::Collector);
         let mut socket = connect(&relays);
         socket.write_all(b"line\n").unwrap();
-        relays.wait_until("the line has arrived", |relays| {
-            relays.ask(Role::Collector, "/status").is_some_and(|it| it["received_byte"] == 5)
-        });
+        relays.wait_until_received(5);
         socket2::SockRef::from(&socket).set_linger(Some(Duration::ZERO)).unwrap();
         drop(socket);
         relays.wait_until("the reset was recorded", |relays| {
@@ -91,9 +84,7 @@ fn a_meter_gets_a_reset_instead_of_fin_if_its_data_is_not_stored() {
     let mut socket = connect(&relays);
     socket.write_all(b"line\n").unwrap();
     socket.shutdown(Shutdown::Write).unwrap();
-    relays.wait_until("the line has arrived", |relays| {
-        relays.ask(Role::Collector, "/status").is_some_and(|it| it["received_byte"] == 5)
-    });
+    relays.wait_until_received(5);
     relays.kill(Role::Collector);
     assert_eq!(socket.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener};
+use std::path::PathBuf;
 use std::process::Command;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -10,7 +11,7 @@ use std::time::Duration;
 use crate::cases::connect;
 use crate::ledger;
 use crate::meters::connect_with_ethernet_mss;
-use crate::mounts::{clock_ahead, mounts};
+use crate::mounts::{Holder, clock_ahead, mounts};
 use crate::relays::{Relays, Role, free_address};
 
 /// Lines of 1,000 bytes, which begin with their number.
@@ -110,12 +111,18 @@ fn a_folder_that_cannot_be_written_is_refused_with_a_remedy() {
     assert!(error.contains("or change `head.deliver.file`"), "{error}");
 }
 
-#[test]
-fn data_waits_until_the_name_of_the_head_is_known() {
+/// Relays that find the addresses of names in a file, which has no names of servers.
+fn relays_with_hosts() -> Option<(Relays, PathBuf, Holder)> {
     let mut relays = Relays::new("local", "");
     let hosts = relays.path("hosts");
     fs::write(&hosts, "127.0.0.1 localhost\n").unwrap();
-    let Some(_holder) = mounts(&mut relays, "mount --bind hosts /etc/hosts") else { return };
+    let holder = mounts(&mut relays, "mount --bind hosts /etc/hosts")?;
+    Some((relays, hosts, holder))
+}
+
+#[test]
+fn data_waits_until_the_name_of_the_head_is_known() {
+    let Some((mut relays, hosts, _holder)) = relays_with_hosts() else { return };
     let path = relays.path("collector.toml");
     let text = fs::read_to_string(&path).unwrap();
     let upstream = text.lines().find_map(|line| line.strip_prefix("upstream = ")).unwrap();
@@ -163,10 +170,7 @@ fn one_meter_that_sends_much_cannot_fill_the_memory() {
 
 #[test]
 fn clients_wait_until_the_name_of_their_server_is_known() {
-    let mut relays = Relays::new("local", "");
-    let hosts = relays.path("hosts");
-    fs::write(&hosts, "127.0.0.1 localhost\n").unwrap();
-    let Some(_holder) = mounts(&mut relays, "mount --bind hosts /etc/hosts") else { return };
+    let Some((mut relays, hosts, _holder)) = relays_with_hosts() else { return };
     let server = TcpListener::bind(free_address()).unwrap();
     let address = server.local_addr().unwrap();
     let path = relays.path("collector.toml");

@@ -3,12 +3,13 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use gridhaul_testing::find_program;
 use rumqttc::{Client, Event, MqttOptions, Packet, QoS};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -16,12 +17,9 @@ use crate::cases::connect;
 use crate::certificates::Authority;
 use crate::relays::{Relays, Role, free_address};
 
-/// Debian installs the broker in a folder that is not in the `PATH` of users.
-const PROGRAMS: [&str; 2] = ["/usr/sbin/mosquitto", "/usr/local/sbin/mosquitto"];
-
 /// The broker mosquitto, which keeps the session of the subscriber when it is stopped.
 struct Broker {
-    program: &'static str,
+    program: PathBuf,
     address: SocketAddr,
     folder: tempfile::TempDir,
     process: Option<Child>,
@@ -30,13 +28,7 @@ struct Broker {
 impl Broker {
     /// `None`: the broker is not installed.
     fn new() -> Option<Self> {
-        let found = PROGRAMS.into_iter().find(|program| Path::new(program).is_file());
-        let Some(program) = found else {
-            let required = std::env::var("GRIDHAUL_REQUIRE_TOOLS").is_ok_and(|value| value == "1");
-            assert!(!required, "mosquitto is not installed");
-            println!("the test is skipped: mosquitto is not installed");
-            return None;
-        };
+        let program = find_program("mosquitto")?;
         let (address, folder) = (free_address(), tempfile::tempdir().unwrap());
         let text = format!(
             "user root\nlistener {} {}\nallow_anonymous true\npersistence true\npersistence_location {}/\n\
@@ -67,7 +59,7 @@ impl Broker {
     }
 
     fn start(&mut self) {
-        let mut command = Command::new(self.program);
+        let mut command = Command::new(&self.program);
         command.arg("-c").arg(self.folder.path().join("broker.conf"));
         self.process = Some(command.stderr(Stdio::null()).spawn().unwrap());
         let begun = Instant::now();

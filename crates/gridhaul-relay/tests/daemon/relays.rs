@@ -192,6 +192,13 @@ impl Relays {
         }
     }
 
+    /// Waits until the collector has received this number of bytes.
+    pub(crate) fn wait_until_received(&self, bytes: u64) {
+        self.wait_until("the data has arrived", |relays| {
+            relays.ask(Role::Collector, "/status").is_some_and(|it| it["received_byte"] == bytes)
+        });
+    }
+
     /// Waits until everything that the collector has was delivered.
     pub(crate) fn wait_until_delivered(&self) {
         self.wait_until("all records are delivered", |relays| {

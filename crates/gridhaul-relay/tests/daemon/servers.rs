@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use gridhaul_relay::protocol::ProxyHeader;
 
+use crate::cases::connect;
 use crate::relays::{Relays, Role, free_address};
 use crate::upgrade::upgrade;
 
@@ -89,12 +90,6 @@ fn answer(mut socket: TcpStream, all: &Connections) {
 fn relays(tier: &str, replies: bool, server: SocketAddr) -> Relays {
     let deliver = format!("deliver.tcp.server = \"{server}\"");
     Relays::with_delivery(tier, &format!("replies = {replies}"), &deliver)
-}
-
-fn connect(relays: &Relays) -> TcpStream {
-    let socket = TcpStream::connect(relays.meters).unwrap();
-    socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    socket
 }
 
 #[test]

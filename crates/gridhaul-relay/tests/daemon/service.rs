@@ -177,9 +177,7 @@ fn an_upgrade_refuses_no_connection() {
     let process = relays.process(Role::Collector);
     let mut stays = connect(&relays);
     stays.write_all(b"stays\n").unwrap();
-    relays.wait_until("the meter is connected", |relays| {
-        relays.ask(Role::Collector, "/status").unwrap()["received_byte"] == 6
-    });
+    relays.wait_until_received(6);
     let visitors = Visitors::start(relays.meters);
     thread::sleep(Duration::from_millis(200));
     relays.signal(Role::Collector, Signal::USR2);

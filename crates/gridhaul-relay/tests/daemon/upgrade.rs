@@ -66,9 +66,7 @@ fn a_meter_with_another_framing_is_reset_and_this_is_recorded() {
     relays.start(Role::Collector);
     let mut socket = connect(&relays);
     socket.write_all(b"half").unwrap();
-    relays.wait_until("the data has arrived", |relays| {
-        relays.ask(Role::Collector, "/status").unwrap()["received_byte"] == 4
-    });
+    relays.wait_until_received(4);
     let path = relays.path("collector.toml");
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replace("framing.delimiter.byte = 10", "framing = \"stream\"")).unwrap();

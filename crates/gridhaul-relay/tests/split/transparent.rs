@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use gridhaul_linux::Namespace;
 use gridhaul_relay::run::query;
+use gridhaul_testing::{has, has_program};
 
 use crate::proxies::wait_until;
 use crate::relay;
@@ -70,22 +71,11 @@ fn run(namespace: &Namespace, words: &str) {
     assert!(done.status.success(), "{words:?}: {}", String::from_utf8_lossy(&done.stderr));
 }
 
-/// Whether the programs and rights exist; the test is skipped otherwise, unless `GRIDHAUL_REQUIRE_TOOLS` is 1.
+/// Whether the programs and rights exist.
 fn is_possible() -> bool {
-    let has = |program: &str| Command::new(program).arg("-V").output().is_ok();
-    let missing = if !has("nft") {
-        "nft (package nftables)"
-    } else if !has("ip") {
-        "ip (package iproute2)"
-    } else if Namespace::new().is_err() {
-        "the right to make network namespaces"
-    } else {
-        return true;
-    };
-    let required = std::env::var("GRIDHAUL_REQUIRE_TOOLS").is_ok_and(|value| value == "1");
-    assert!(!required, "the test of the transparent proxy needs {missing}");
-    println!("the test of the transparent proxy is skipped: it needs {missing}");
-    false
+    has_program("nft")
+        && has_program("ip")
+        && has(Namespace::new().is_ok(), "the right to create network namespaces")
 }
 
 struct Network {

@@ -24,7 +24,7 @@ pub use delay::{DelayCounts, DelayDistribution};
 pub use estimate::Estimate;
 pub use metric::{Metric, MetricInfo, Scope};
 pub use recording::{Recording, WindowSample};
-pub use replications::{Metrics, RowNames, RunRows, TimeBase};
+pub use replications::{Metrics, RowNames, RunRows, TimeBase, segment_metrics};
 pub use series::{Column, ColumnData, ColumnInfo, Series, SeriesInfo};
 
 /// The answer of one backend to one scenario.

@@ -11,6 +11,16 @@ use crate::scenario::{Flow, Scenario, ScenarioPoint};
 /// The metrics of one row in one run.
 pub type Metrics = Vec<(Metric, f64)>;
 
+/// Metrics of the segments with data that senders have sent; without any, the ratio is unknown.
+pub fn segment_metrics(segments: u64, retransmissions: u64, into: &mut Metrics) {
+    into.push((Metric::SegmentsSent, segments as f64));
+    into.push((Metric::Retransmissions, retransmissions as f64));
+    if segments > 0 {
+        let ratio = retransmissions as f64 / segments as f64;
+        into.push((Metric::RetransmissionRatio, ratio));
+    }
+}
+
 /// The rows of one run, in the order of the rows of the answer.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunRows {

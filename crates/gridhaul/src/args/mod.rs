@@ -10,6 +10,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use gridhaul::BackendName;
 
 use crate::command::error::EXIT_CODES;
 
@@ -22,7 +23,7 @@ pub(crate) use emu::EmuUpArgs;
 pub(crate) use model::{
     ChainArgs, ChainCongestionControl, ChainFormat, ChainNode, ChainRules, ModelCommand,
 };
-pub(crate) use options::{BackendArg, OutputOptions, PrintOptions};
+pub(crate) use options::{OutputOptions, PrintOptions};
 pub(crate) use run::{CompareArgs, PaperArgs, PlanArgs, RunArgs, SweepArgs, Verify};
 
 /// Predict TCP performance on the narrow, lossy, asymmetric links of power grids
@@ -82,7 +83,7 @@ impl Command {
         match self {
             Self::Run(RunArgs { engine, .. })
             | Self::Sweep(SweepArgs { run: RunArgs { engine, .. }, .. })
-            | Self::Compare(CompareArgs { engine, .. }) => engine.on.contains(&BackendArg::Emu),
+            | Self::Compare(CompareArgs { engine, .. }) => engine.on.contains(&BackendName::Emu),
             // Scenarios of a paper may name the backend `emu`.
             Self::Paper(args) => args.name.is_some(),
             Self::Emu(_) => true,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use gridhaul::{BackendName, Setting};
 use gridhaul_scenario::answer::Metric;
 use gridhaul_scenario::units::Duration;
@@ -118,7 +118,7 @@ pub(crate) struct EngineOptions {
     /// The first backend is the reference of the comparison. Each backend has its own answer file in
     /// the results folder.
     #[arg(long, value_name = "BACKEND", value_enum, value_delimiter = ',', default_value = "sim")]
-    pub(crate) on: Vec<BackendArg>,
+    pub(crate) on: Vec<BackendName>,
     /// Threads for replications and sweep points; 0: one per core
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::<usize>)]
     #[arg(allow_negative_numbers = true)]
@@ -139,7 +139,7 @@ impl EngineOptions {
     /// The options as the library takes them.
     pub(crate) fn to_engine(&self) -> gridhaul::Engine {
         gridhaul::Engine {
-            backends: self.on.iter().map(|on| on.name()).collect(),
+            backends: self.on.clone(),
             threads: self.threads,
             concurrent_runs: self.concurrent_runs,
             ignore_estimate: self.ignore_estimate,
@@ -150,32 +150,4 @@ impl EngineOptions {
 /// Reads a whole number that is not negative. The error states what is expected; that of the standard library does not.
 pub(crate) fn whole<N: FromStr>(text: &str) -> Result<N, String> {
     text.parse().map_err(|_| "expected a whole number, not negative, such as 3".into())
-}
-
-/// A backend, as named on the command line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum BackendArg {
-    /// Packet simulation in virtual time
-    #[default]
-    Sim,
-    /// Analytical model, in milliseconds; metrics without an equation are null
-    Model,
-    /// Analytical model with the Markov chains of paper `sa-tcp` for meters and aggregators
-    PaperModel,
-    /// As paper-model, with the queues of paper `sa-tcp` as printed, errors included
-    PrintedModel,
-    /// Emulation in real time: TCP of the Linux kernel over emulated links between network namespaces
-    Emu,
-}
-
-impl BackendArg {
-    const fn name(self) -> BackendName {
-        match self {
-            Self::Sim => BackendName::Sim,
-            Self::Model => BackendName::Model,
-            Self::PaperModel => BackendName::PaperModel,
-            Self::PrintedModel => BackendName::PrintedModel,
-            Self::Emu => BackendName::Emu,
-        }
-    }
 }

@@ -6,6 +6,7 @@ use std::slice;
 use crate::support::{Desk, Done, SMALL, has_all, repository};
 use gridhaul_scenario::answer::{Answer, Metric, Row};
 use gridhaul_scenario::scenario::Scenario;
+use gridhaul_testing::has_program;
 
 #[test]
 fn run_prints_a_table_and_writes_a_results_folder() {
@@ -229,7 +230,9 @@ fn delays_are_consistent(row: &Row) -> bool {
 
 #[test]
 fn wireshark_reads_the_packets() {
-    let Some(tshark) = tool("tshark") else { return };
+    if !has_program("tshark") {
+        return;
+    }
     let desk = Desk::new().file("small.toml", SMALL);
     assert_eq!(desk.run("run small.toml --pcap wire --out out").code, Some(0));
     let names = desk.names("out");
@@ -238,7 +241,7 @@ fn wireshark_reads_the_packets() {
     for capture in captures {
         let path = desk.dir.path().join("out").join(capture);
         let fields = ["-T", "fields", "-e", "tcp.len", "-e", "_ws.malformed", "-e", "ip.src"];
-        let read = Command::new(tshark).arg("-r").arg(&path).args(fields).output().unwrap();
+        let read = Command::new("tshark").arg("-r").arg(&path).args(fields).output().unwrap();
         let text = String::from_utf8(read.stdout).unwrap();
         assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
         assert!(text.lines().count() > 100, "{capture}: {} packets", text.lines().count());
@@ -248,7 +251,9 @@ fn wireshark_reads_the_packets() {
 
 #[test]
 fn wireshark_reads_ipv6_without_warnings() {
-    let Some(tshark) = tool("tshark") else { return };
+    if !has_program("tshark") {
+        return;
+    }
     let flows = "stack = \"own\"\nip = 6\n[stack.own]\n[flow.datagram]\nfrom = \"a\"\nto = \"b\"\nip = 6\n\
                  transport = \"echo\"\nload.periodic = { size = \"100 B\", every = \"100 ms\" }\n\
                  [flow.four]\nfrom = \"b\"\nto = \"a\"\ntransport = \"datagram\"\n\
@@ -275,7 +280,7 @@ fn wireshark_reads_ipv6_without_warnings() {
             "_ws.expert.message",
         ];
         let fields = fields.iter().flat_map(|field| ["-e", field]);
-        let read = Command::new(tshark)
+        let read = Command::new("tshark")
             .arg("-r")
             .arg(&path)
             .args(options)
@@ -356,14 +361,4 @@ fn trace_paths_are_relative_to_the_scenario() {
     // The merged scenario finds the traces from another folder and gives the same answer.
     assert_eq!(messages("run new/scenario.toml --json --out again"), [Some(3.0)]);
     assert_eq!(desk.text("new/answer.json"), desk.text("again/answer.json"));
-}
-
-/// A program that the test needs. If it is missing, the test is skipped, unless all programs are
-/// required, as in CI.
-fn tool(name: &'static str) -> Option<&'static str> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path).any(|folder| folder.join(name).is_file());
-    let required = std::env::var_os("GRIDHAUL_REQUIRE_TOOLS").is_some();
-    assert!(found || !required, "{name} is required and missing");
-    found.then_some(name)
 }

@@ -113,7 +113,7 @@ impl Medx {
 
 #[cfg(test)]
 mod tests {
-    use gridhaul_scenario::scenario::{CongestionControlAlgorithm, LossClassifier, Profile, Stack};
+    use gridhaul_scenario::scenario::{CongestionControlAlgorithm, LossClassifier, Stack};
     use gridhaul_scenario::units::Instant;
     use proptest::prelude::*;
 
@@ -124,10 +124,8 @@ mod tests {
 
     fn medx(classifier: LossClassifier) -> Medx {
         let stack = Stack {
-            profile: Profile::Rfc,
-            congestion_control: Some(CongestionControlAlgorithm::Medx),
             medx_classifier: Some(classifier),
-            ..Stack::default()
+            ..samples::stack(CongestionControlAlgorithm::Medx)
         };
         let params =
             StackParams { mss: MSS, initial_window: 20 * MSS, ..StackParams::resolve(&stack) };

@@ -320,7 +320,15 @@ impl Controller {
 /// Events for tests of congestion controls, which override individual fields.
 #[cfg(test)]
 mod samples {
+    use gridhaul_scenario::scenario::{Profile, Stack};
+
     use super::*;
+
+    /// A stack with an algorithm as its RFC or paper describes it.
+    pub(super) fn stack(algorithm: CongestionControlAlgorithm) -> Stack {
+        let congestion_control = Some(algorithm);
+        Stack { profile: Profile::Rfc, congestion_control, ..Stack::default() }
+    }
 
     /// An acknowledgement of a full segment without other events.
     pub(super) fn ack(mss: u32) -> Ack {

@@ -116,7 +116,7 @@ impl Veno {
 
 #[cfg(test)]
 mod tests {
-    use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Profile, Stack};
+    use gridhaul_scenario::scenario::CongestionControlAlgorithm;
 
     use super::super::samples;
     use super::*;
@@ -125,11 +125,7 @@ mod tests {
 
     /// A window of twenty segments, a base of 100 ms, and one round trip of `rtt_ms`.
     fn veno(rtt_ms: u64) -> Veno {
-        let stack = Stack {
-            profile: Profile::Rfc,
-            congestion_control: Some(CongestionControlAlgorithm::Veno),
-            ..Stack::default()
-        };
+        let stack = samples::stack(CongestionControlAlgorithm::Veno);
         let window = 20 * MSS;
         let mut veno = Veno::new(&StackParams {
             mss: MSS,

@@ -115,7 +115,7 @@ impl Westwood {
 
 #[cfg(test)]
 mod tests {
-    use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Profile, Stack};
+    use gridhaul_scenario::scenario::CongestionControlAlgorithm;
 
     use super::super::samples;
     use super::*;
@@ -125,11 +125,7 @@ mod tests {
     /// A window of forty segments; ten are acknowledged in every round trip of 100 ms, with a minimum RTT of
     /// 50 ms.
     fn westwood(rounds: u64) -> Westwood {
-        let stack = Stack {
-            profile: Profile::Rfc,
-            congestion_control: Some(CongestionControlAlgorithm::Westwood),
-            ..Stack::default()
-        };
+        let stack = samples::stack(CongestionControlAlgorithm::Westwood);
         let mut westwood = Westwood::new(&StackParams {
             mss: MSS,
             initial_window: 40 * MSS,

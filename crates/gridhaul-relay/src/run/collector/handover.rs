@@ -116,7 +116,7 @@ impl Loop {
             }
         }
         let listeners = self.listeners.into_iter().map(|listener| listener.socket);
-        handover.listeners = listeners.chain(self.questions.into_listeners()).collect();
+        handover.listeners = listeners.chain(self.common.questions.into_listeners()).collect();
         handover
     }
 

@@ -23,10 +23,10 @@ use serde_json::Value;
 use socket2::Socket;
 
 use super::committer::Committer;
-use super::event_loop::{self, Drain, EventLoop};
+use super::event_loop::{self, Common, Drain, EventLoop};
 use super::handover::Handover;
 use super::invocation::Invocation;
-use super::management::{Question, Questions};
+use super::management::Question;
 use super::meter_socket::MeterSocket;
 use super::poll::{Poll, Token, Waker};
 use super::reports::Reports;
@@ -56,7 +56,7 @@ struct Loop {
     arrivals: Arrivals,
     sources: Sources,
     handshakes: RateLimit,
-    config: RelayConfig,
+    common: Common,
     source_limit: Option<u32>,
     handshake_limit: Duration,
     when_full: WhenFull,
@@ -77,7 +77,6 @@ struct Loop {
     unconfirmed: VecDeque<(Instant, u64)>,
     reports: Reports,
     watchdog: Watchdog,
-    questions: Questions,
     drain: Drain,
     /// No meter is read any more: what was read becomes durable before an upgrade.
     is_frozen: bool,
@@ -143,7 +142,7 @@ impl EventLoop for Loop {
     const STOPPED: &'static str = "stopped; connections of meters are reset";
 
     fn ready(&self) -> String {
-        format!("collector {} is ready", self.config.name)
+        format!("collector {} is ready", self.common.config.name)
     }
 
     /// Waits for events and handles them.
@@ -182,19 +181,15 @@ impl EventLoop for Loop {
         Ok(())
     }
 
-    fn questions(&self) -> &Questions {
-        &self.questions
+    fn common(&mut self) -> &mut Common {
+        &mut self.common
     }
 
     fn answer(&self, question: &Question) -> Value {
         self.answer_to(question.path())
     }
 
-    fn config(&self) -> &RelayConfig {
-        &self.config
-    }
-
-    fn apply(&mut self, config: RelayConfig, folder: &Path) -> Result<(), String> {
+    fn apply(&mut self, config: &RelayConfig, folder: &Path) -> Result<(), String> {
         self.reload(config, folder)
     }
 
@@ -203,7 +198,7 @@ impl EventLoop for Loop {
     }
 
     fn begin_drain(&mut self) {
-        self.drain.begin(self.clock.now(), self.config.drain_limit);
+        self.drain.begin(self.clock.now(), self.common.config.drain_limit);
     }
 
     fn is_drained(&mut self) -> bool {

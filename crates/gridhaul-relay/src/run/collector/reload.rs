@@ -11,7 +11,7 @@ use crate::config::framing_of;
 
 impl Loop {
     /// Applies a configuration that was read again, as a whole or, with an error, not at all.
-    pub(super) fn reload(&mut self, config: RelayConfig, folder: &Path) -> Result<(), String> {
+    pub(super) fn reload(&mut self, config: &RelayConfig, folder: &Path) -> Result<(), String> {
         let collector = config.aggregate.as_ref().ok_or("there is no [aggregate]")?;
         // Whatever can fail comes first, so that a configuration is applied as a whole.
         let upstream = tls::upstream(collector, folder).map_err(|it| it.to_string())?;
@@ -34,7 +34,6 @@ impl Loop {
         }
         self.set_limits(collector);
         self.handshakes = RateLimit::new(collector.handshakes_per_second);
-        self.config = config;
         Ok(())
     }
 }

@@ -13,7 +13,7 @@ use rustix::event::epoll::EventFlags;
 use socket2::Socket;
 
 use super::super::committer::Committer;
-use super::super::event_loop::Drain;
+use super::super::event_loop::{Common, Drain};
 use super::super::log_folder::{open_log, random};
 use super::super::management::Questions;
 use super::super::poll::{Poll, Token, Waker};
@@ -56,9 +56,7 @@ impl Loop {
         waker: Arc<Waker>,
         mut sockets: Sockets,
     ) -> Result<Self, RunError> {
-        let poll = Poll::new()?;
-        poll.add(&*waker, Token::Wake, EventFlags::IN)
-            .map_err(gridhaul_linux::Error::call("watching the threads"))?;
+        let poll = Poll::new(&waker)?;
         let continued = Continued::read(sockets.take_connections());
         let Records { aggregate, committer, continued } =
             open_records((config, collector), folder, continued, &waker)?;
@@ -101,7 +99,7 @@ impl Loop {
             arrivals: Arrivals::default(),
             sources: Sources::default(),
             handshakes: RateLimit::new(collector.handshakes_per_second),
-            config: config.clone(),
+            common: Common { config: config.clone(), questions },
             source_limit: None,
             handshake_limit: collector.handshake_limit,
             when_full: collector.when_full,
@@ -115,7 +113,6 @@ impl Loop {
             unconfirmed: VecDeque::new(),
             reports: Reports::default(),
             watchdog: Watchdog::from_environment(),
-            questions,
             drain: Drain::default(),
             is_frozen: false,
             open_sockets: 0,

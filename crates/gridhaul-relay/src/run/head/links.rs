@@ -160,7 +160,7 @@ impl Loop {
         if now < self.next_check {
             return;
         }
-        let limit = self.config.head.as_ref().map_or(SILENCE, |head| head.handshake_limit);
+        let limit = self.common.config.head.as_ref().map_or(SILENCE, |head| head.handshake_limit);
         self.next_check = now + (SILENCE / 4).min(limit);
         for index in 0..self.links.len() {
             let Some(link) = &self.links[index] else { continue };

@@ -16,7 +16,7 @@ use socket2::Socket;
 
 use super::committer::Committer;
 use super::destination::Destination;
-use super::event_loop::{self, EventLoop};
+use super::event_loop::{self, Common, EventLoop};
 use super::handover::Handover;
 use super::invocation::Invocation;
 use super::log_folder::{open_log, random};
@@ -34,7 +34,7 @@ use links::Link;
 pub(super) const LISTENER: &str = "head.address";
 
 struct Loop {
-    config: RelayConfig,
+    common: Common,
     clock: Clock,
     poll: Poll,
     waker: Arc<Waker>,
@@ -54,7 +54,6 @@ struct Loop {
     trimmed: u64,
     next_check: Instant,
     buffer: Vec<u8>,
-    questions: Questions,
     tls: Option<Arc<ServerConfig>>,
     watchdog: Watchdog,
     /// Another version of the program continues after this turn.
@@ -87,9 +86,7 @@ impl Loop {
             )
         })?;
         let tls = head.tls.as_ref().map(|it| tls::head(it, folder)).transpose()?;
-        let poll = Poll::new()?;
-        poll.add(&*waker, Token::Wake, EventFlags::IN)
-            .map_err(gridhaul_linux::Error::call("watching the threads"))?;
+        let poll = Poll::new(&waker)?;
         let opened = open_log(log, folder)?;
         let (writer, snapshot) = (opened.writer, opened.snapshot);
         let (storage, epoch) = (writer.storage().clone(), writer.epoch());
@@ -113,7 +110,7 @@ impl Loop {
         poll.add(&listener, Token::Listener(0), EventFlags::IN | EventFlags::ET)
             .map_err(gridhaul_linux::Error::call("watching the listener"))?;
         Ok(Self {
-            config: config.clone(),
+            common: Common { config: config.clone(), questions },
             clock: Clock::starts_in(Duration::ZERO),
             poll,
             committer: Committer::start(writer, Arc::clone(&waker)),
@@ -131,7 +128,6 @@ impl Loop {
             trimmed: start,
             next_check: Instant::ZERO,
             buffer: vec![0; 256 * 1024],
-            questions,
             tls,
             watchdog: Watchdog::from_environment(),
             is_replaced: false,
@@ -144,8 +140,8 @@ impl EventLoop for Loop {
     const STOPPED: &'static str = "stopped";
 
     fn ready(&self) -> String {
-        let address = self.config.head.as_ref().map_or("", |head| &head.address);
-        format!("head {} is ready at {address}", self.config.name)
+        let address = self.common.config.head.as_ref().map_or("", |head| &head.address);
+        format!("head {} is ready at {address}", self.common.config.name)
     }
 
     fn turn(&mut self) -> Result<(), RunError> {
@@ -193,25 +189,20 @@ impl EventLoop for Loop {
         Ok(())
     }
 
-    fn questions(&self) -> &Questions {
-        &self.questions
+    fn common(&mut self) -> &mut Common {
+        &mut self.common
     }
 
     fn answer(&self, _: &Question) -> Value {
         self.status()
     }
 
-    fn config(&self) -> &RelayConfig {
-        &self.config
-    }
-
-    fn apply(&mut self, config: RelayConfig, folder: &Path) -> Result<(), String> {
+    fn apply(&mut self, config: &RelayConfig, folder: &Path) -> Result<(), String> {
         let head = config.head.as_ref().ok_or("there is no [head]")?;
         let own = head.tls.as_ref().map(|it| tls::head(it, folder)).transpose();
         let broker = tls::broker(head, folder).map_err(|error| error.to_string())?;
         self.tls = own.map_err(|error| error.to_string())?;
         self.destination.replace_certificates(broker);
-        self.config = config;
         Ok(())
     }
 
@@ -237,7 +228,8 @@ impl EventLoop for Loop {
     }
 
     fn into_handover(self) -> Handover {
-        let listeners = std::iter::once(self.listener).chain(self.questions.into_listeners());
+        let listeners =
+            std::iter::once(self.listener).chain(self.common.questions.into_listeners());
         Handover { listeners: listeners.collect(), ..Handover::default() }
     }
 }
@@ -246,7 +238,7 @@ impl Loop {
     fn status(&self) -> Value {
         json!({
             "role": "head",
-            "name": self.config.name,
+            "name": self.common.config.name,
             "collectors_connected_count": self.links.iter().flatten().count(),
             "meters_count": self.head.state().meter_count(),
             "log_end_byte": self.log_end,

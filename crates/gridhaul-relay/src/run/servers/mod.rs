@@ -5,7 +5,7 @@ mod worker;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
 use gridhaul_scenario::relay::TcpDelivery;
@@ -14,6 +14,7 @@ use self::worker::Worker;
 use super::RunError;
 use super::cursor::Cursor;
 use super::destination::ServerEvent;
+use super::orders::OrderSender;
 use super::poll::Waker;
 use super::progress::Progress;
 use super::sink::LogStart;
@@ -22,10 +23,9 @@ use crate::head::MeterKey;
 /// The delivering thread.
 #[derive(Debug)]
 pub(super) struct ServerSink {
-    orders: Sender<Order>,
+    orders: OrderSender<Order>,
     events: Receiver<ServerEvent>,
     progress: Progress,
-    worker: Arc<Waker>,
 }
 
 #[derive(Debug)]
@@ -44,12 +44,12 @@ impl ServerSink {
         log: LogStart,
         head: Arc<Waker>,
     ) -> Result<Self, RunError> {
-        let (orders, received) = channel();
         let (sender, events) = channel();
         let worker = Arc::new(Waker::new()?);
+        let (orders, received) = OrderSender::to(&worker);
         let cursor = Cursor::open(folder, &log, Arc::clone(&head));
         let progress = cursor.progress();
-        let sink = Self { orders, events, progress: progress.clone(), worker: Arc::clone(&worker) };
+        let sink = Self { orders, events, progress: progress.clone() };
         let config = config.clone();
         thread::spawn(move || {
             let wakers = (worker, head);
@@ -59,18 +59,12 @@ impl ServerSink {
         Ok(sink)
     }
 
-    fn order(&self, order: Order) {
-        // If the thread has ended, its failure is reported.
-        let _ = self.orders.send(order);
-        self.worker.wake();
-    }
-
     pub(super) fn deliver(&self, limit: u64) {
-        self.order(Order::Limit(limit));
+        self.orders.send(Order::Limit(limit));
     }
 
     pub(super) fn confirm(&self, meter: MeterKey, position: u64) {
-        self.order(Order::Confirmed(meter, position));
+        self.orders.send(Order::Confirmed(meter, position));
     }
 
     pub(super) fn poll(&self) -> Option<ServerEvent> {

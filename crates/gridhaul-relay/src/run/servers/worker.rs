@@ -62,9 +62,7 @@ impl Worker {
         (waker, head): (Arc<Waker>, Arc<Waker>),
         (orders, events): (Receiver<Order>, Sender<ServerEvent>),
     ) -> Result<Self, RunError> {
-        let poll = Poll::new()?;
-        poll.add(&*waker, Token::Wake, EventFlags::IN)
-            .map_err(gridhaul_linux::Error::call("watching the head"))?;
+        let poll = Poll::new(&waker)?;
         let deliveries = log.deliveries_from(cursor.position())?;
         let mut streams = ServerStreams::new(deliveries.position(), MEMORY);
         for meter in deliveries.open_meters() {

@@ -21,10 +21,10 @@ use gridhaul_scenario::relay::SplitProxy;
 use gridhaul_scenario::units::{Duration, Instant};
 use serde_json::Value;
 
-use super::event_loop::{self, Drain, EventLoop};
+use super::event_loop::{self, Common, Drain, EventLoop};
 use super::handover::Handover;
 use super::invocation::Invocation;
-use super::management::{Question, Questions};
+use super::management::Question;
 use super::poll::{Poll, Token, Waker};
 use super::sockets::Sockets;
 use super::supervisor::Watchdog;
@@ -41,7 +41,7 @@ struct Loop {
     clock: Clock,
     poll: Poll,
     waker: Arc<Waker>,
-    config: RelayConfig,
+    common: Common,
     timeouts: SplitTimeouts,
     /// Options of connections to servers; those of clients are inherited from the listener.
     server_options: LegOptions,
@@ -65,7 +65,6 @@ struct Loop {
     accept_at: Instant,
     next_report: Instant,
     counters: Counters,
-    questions: Questions,
     watchdog: Watchdog,
     drain: Drain,
 }
@@ -96,7 +95,7 @@ impl EventLoop for Loop {
     const STOPPED: &'static str = "stopped; connections are reset";
 
     fn ready(&self) -> String {
-        let (name, open_max) = (&self.config.name, self.open_max);
+        let (name, open_max) = (&self.common.config.name, self.open_max);
         format!("split proxy {name} is ready: at most {open_max} connections of clients")
     }
 
@@ -128,19 +127,15 @@ impl EventLoop for Loop {
         Ok(())
     }
 
-    fn questions(&self) -> &Questions {
-        &self.questions
+    fn common(&mut self) -> &mut Common {
+        &mut self.common
     }
 
     fn answer(&self, question: &Question) -> Value {
         self.answer_to(question.path())
     }
 
-    fn config(&self) -> &RelayConfig {
-        &self.config
-    }
-
-    fn apply(&mut self, config: RelayConfig, _: &Path) -> Result<(), String> {
+    fn apply(&mut self, config: &RelayConfig, _: &Path) -> Result<(), String> {
         self.reload(config)
     }
 
@@ -149,7 +144,7 @@ impl EventLoop for Loop {
     }
 
     fn begin_drain(&mut self) {
-        self.drain.begin(self.clock.now(), self.config.drain_limit);
+        self.drain.begin(self.clock.now(), self.common.config.drain_limit);
     }
 
     fn is_drained(&mut self) -> bool {
@@ -159,7 +154,7 @@ impl EventLoop for Loop {
 
     fn into_handover(self) -> Handover {
         let clients = self.listeners.into_iter().filter_map(|listener| listener.socket);
-        let listeners = clients.chain(self.questions.into_listeners()).collect();
+        let listeners = clients.chain(self.common.questions.into_listeners()).collect();
         Handover { listeners, ..Handover::default() }
     }
 }

@@ -7,7 +7,7 @@ use super::setup::{file_limits, leg_options, timeouts};
 
 impl Loop {
     /// Applies a configuration that was read again, as a whole or, with an error, not at all.
-    pub(super) fn reload(&mut self, config: RelayConfig) -> Result<(), String> {
+    pub(super) fn reload(&mut self, config: &RelayConfig) -> Result<(), String> {
         let split = config.split.as_ref().ok_or("there is no [split]")?;
         // Whatever can fail comes first, so that a configuration is applied as a whole.
         let client_options = leg_options(&split.client).map_err(|error| error.to_string())?;
@@ -20,7 +20,6 @@ impl Loop {
         self.timeouts = timeouts(split);
         self.open_max = file_limits(split).0;
         self.shared.memory_max = split.memory.get();
-        self.config = config;
         Ok(())
     }
 }

@@ -5,15 +5,15 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use gridhaul_linux::{Clock, EventFlags, LegOptions, require_congestion_control};
+use gridhaul_linux::{Clock, LegOptions, require_congestion_control};
 use gridhaul_scenario::RelayConfig;
 use gridhaul_scenario::relay::{SplitLeg, SplitProxy};
 use gridhaul_scenario::units::{Bytes, Duration, Instant};
 use socket2::Socket;
 
-use super::super::event_loop::Drain;
+use super::super::event_loop::{Common, Drain};
 use super::super::management::Questions;
-use super::super::poll::{Poll, Token, Waker};
+use super::super::poll::{Poll, Waker};
 use super::super::sockets::Sockets;
 use super::super::supervisor::Watchdog;
 use super::super::{Level, RunError, report};
@@ -57,9 +57,7 @@ impl Loop {
         waker: Arc<Waker>,
         mut sockets: Sockets,
     ) -> Result<Self, RunError> {
-        let poll = Poll::new()?;
-        poll.add(&*waker, Token::Wake, EventFlags::IN)
-            .map_err(gridhaul_linux::Error::call("watching the threads"))?;
+        let poll = Poll::new(&waker)?;
         let (open_max, pipes_max) = file_limits(split);
         let client_options = leg_options(&split.client)?;
         let listeners = split.listener.iter().enumerate();
@@ -79,7 +77,7 @@ impl Loop {
             clock: Clock::starts_in(Duration::ZERO),
             poll,
             waker,
-            config: config.clone(),
+            common: Common { config: config.clone(), questions },
             timeouts: timeouts(split),
             server_options: leg_options(&split.server)?,
             listeners,
@@ -96,7 +94,6 @@ impl Loop {
             accept_at: Instant::ZERO,
             next_report: Instant::ZERO,
             counters: Counters::default(),
-            questions,
             watchdog: Watchdog::from_environment(),
             drain: Drain::default(),
         })

@@ -25,7 +25,7 @@ impl Loop {
         let listening = self.listeners.iter().filter(|listener| listener.socket.is_some()).count();
         json!({
             "role": "split proxy",
-            "name": self.config.name,
+            "name": self.common.config.name,
             "connections_count": self.open,
             "connections_max_count": self.open_max,
             "connecting_count": connecting,

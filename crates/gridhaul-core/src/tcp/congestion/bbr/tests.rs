@@ -21,11 +21,7 @@ const RTT: f64 = 0.1;
 const PRODUCT: f64 = RATE * RTT / MSS as f64;
 
 fn bbr() -> Bbr {
-    let stack = Stack {
-        profile: Profile::Rfc,
-        congestion_control: Some(CongestionControlAlgorithm::Bbr),
-        ..Stack::default()
-    };
+    let stack = samples::stack(CongestionControlAlgorithm::Bbr);
     Bbr::new(&StackParams { header: 0, ..StackParams::resolve(&stack) })
 }
 

@@ -1,6 +1,6 @@
 //! Tests in units that can be checked by hand: the curve in segments and seconds.
 
-use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Profile, Stack};
+use gridhaul_scenario::scenario::CongestionControlAlgorithm;
 use proptest::prelude::*;
 
 use super::super::samples;
@@ -14,8 +14,7 @@ fn cubic(cwnd_segments: f64) -> Cubic {
 }
 
 fn by_rules(rules: AlgorithmRules, cwnd_segments: f64) -> Cubic {
-    let cubic = Some(CongestionControlAlgorithm::Cubic);
-    let stack = Stack { profile: Profile::Rfc, congestion_control: cubic, ..Stack::default() };
+    let stack = samples::stack(CongestionControlAlgorithm::Cubic);
     let mut params = StackParams { mss: MSS, ..StackParams::resolve(&stack) };
     params.policy.algorithms = rules;
     let mut cubic = Cubic::new(&params);
