@@ -184,9 +184,6 @@ impl Loop {
                         }
                         is_closing |= transfer.is_closing;
                         connection.is_queued |= transfer.is_unfinished;
-                        if let Some(at) = connection.schedule_check(now, leg) {
-                            self.checks.add(at, row, connection.number, leg);
-                        }
                     }
                     Err(cause) => failure = failure.or(Some(cause)),
                 }
