@@ -5,7 +5,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Instant;
 
-use gridhaul_linux::{SocketOption, available_congestion_control, set_option};
+use gridhaul_linux::available_congestion_control;
 use rustix::net::{RecvFlags, recv};
 use rustix::pipe::{SpliceFlags, fcntl_setpipe_size, pipe, splice};
 
@@ -27,9 +27,9 @@ const PIPE: usize = 1 << 20;
 enum Subject {
     /// A proxy with keys of its configuration.
     Proxy(Kind, &'static str),
-    /// A loop of splice(2) on two sockets that block, with this low-water mark: what the kernel needs for its work on both
-    /// connections, which it does for the most part in the system calls of the proxy.
-    Loop(u32),
+    /// A loop of splice(2) on two sockets that block: what the kernel needs for its work on both connections, which it does
+    /// for the most part in the system calls of the proxy.
+    Loop,
 }
 
 /// A round.
@@ -54,8 +54,7 @@ pub(crate) fn run() -> Vec<Result> {
     let mut subjects = vec![
         Subject::Proxy(Kind::Split, ""),
         Subject::Proxy(Kind::Split, "pipes = 0"),
-        Subject::Loop(1),
-        Subject::Loop(256 << 10),
+        Subject::Loop,
     ];
     if available_congestion_control().iter().any(|name| name == "bbr") {
         subjects.push(Subject::Proxy(Kind::Split, "server.congestion_control = \"bbr\""));
@@ -92,8 +91,7 @@ impl Subject {
         match self {
             Self::Proxy(kind, "") => kind.name().to_owned(),
             Self::Proxy(kind, keys) => format!("{}, {}", kind.name(), keys.replace('"', "")),
-            Self::Loop(1) => "loop of splice(2)".to_owned(),
-            Self::Loop(bytes) => format!("loop, SO_RCVLOWAT {} KiB", bytes >> 10),
+            Self::Loop => "loop of splice(2)".to_owned(),
         }
     }
 
@@ -109,10 +107,10 @@ impl Subject {
                 let seconds = transfer(proxy.clients, &server, || before = (cpu(), woken()));
                 Round { cpu_s: cpu() - before.0, wake_ups: woken() - before.1, seconds }
             }
-            Self::Loop(low_water) => {
+            Self::Loop => {
                 let (clients, target) = (listen(), server.local_addr().unwrap());
                 let address = clients.local_addr().unwrap();
-                let thread = thread::spawn(move || move_all(&clients, target, low_water));
+                let thread = thread::spawn(move || move_all(&clients, target));
                 let seconds = transfer(address, &server, || {});
                 let (cpu_s, wake_ups) = thread.join().unwrap();
                 Round { cpu_s, wake_ups, seconds }
@@ -150,7 +148,7 @@ fn transfer(clients: SocketAddr, server: &TcpListener, opened: impl FnOnce()) ->
 }
 
 /// Moves the data of one client to the server, until FIN. Returns CPU seconds and wake-ups of this thread.
-fn move_all(clients: &TcpListener, server: SocketAddr, low_water: u32) -> (f64, u64) {
+fn move_all(clients: &TcpListener, server: SocketAddr) -> (f64, u64) {
     let (client, _) = clients.accept().unwrap();
     let server = TcpStream::connect(server).unwrap();
     let (read, write) = pipe().unwrap();
@@ -165,7 +163,6 @@ fn move_all(clients: &TcpListener, server: SocketAddr, low_water: u32) -> (f64, 
     };
     // The first byte is not bulk data.
     move_some();
-    set_option(&client, SocketOption::ReceiveLowWater, low_water).unwrap();
     let before = used_by_this_thread();
     while move_some() > 0 {}
     let after = used_by_this_thread();

@@ -14,6 +14,18 @@ pub enum SessionError {
     /// The head has refused the collector.
     #[error("the head refuses this collector: {0}")]
     Refused(String),
+    /// The head has records that follow the start of this run, and that this run has not sent.
+    #[error(
+        "the head has {head} records of this log's numbering, and this collector has sent {collector}: the log is older than \
+         the head's records (restored from a backup?), or another collector uses a copy of it; nothing is sent\n  \
+         help: stop this collector, move the folder of `log.folder` to another place, and start it again: it begins a new log"
+    )]
+    OlderLog {
+        /// Sequence number of the next record that the head expects.
+        head: u64,
+        /// The largest such number that follows from what this collector has sent.
+        collector: u64,
+    },
     /// A frame at the wrong time, or with wrong numbers.
     #[error("unexpected frame from the head: {0}")]
     Protocol(&'static str),
@@ -33,6 +45,13 @@ pub(super) struct Session {
     pub credit: u64,
     /// Sequence number of the next record that the head expects; `None` before the first batch of a connection.
     pub expected: Option<u64>,
+    /// The largest number that the head can expect: the start of this run, or the end of what this run has sent. A head that
+    /// expects more would drop new records as duplicates.
+    expected_max: u64,
+    /// The largest number that the head has confirmed to this run.
+    confirmed: u64,
+    /// The head has lost records that it had confirmed, which the caller does not know yet.
+    has_lost: bool,
     /// Whether the head accepts compressed batches.
     pub compression: bool,
     /// Bytes of batches on all connections so far, before and after compression.
@@ -50,6 +69,11 @@ pub(super) enum SessionState {
 }
 
 impl Session {
+    /// A session of a run whose records begin at a sequence number.
+    pub(super) fn new(start: u64) -> Self {
+        Self { expected_max: start, ..Self::default() }
+    }
+
     pub(super) fn connect(&mut self) {
         self.state = SessionState::Introduced;
         self.sent = 0;
@@ -81,6 +105,11 @@ impl<S: Storage + Clone> Aggregate<S> {
         self.shards[usize::from(shard)].session.state = SessionState::Disconnected;
     }
 
+    /// Whether the head has lost records that it had confirmed: true once after such a connection was established.
+    pub fn poll_lost(&mut self, shard: u16) -> bool {
+        std::mem::take(&mut self.shards[usize::from(shard)].session.has_lost)
+    }
+
     /// Whether the head has welcomed the connection of a shard.
     #[must_use]
     pub fn is_established(&self, shard: u16) -> bool {
@@ -100,7 +129,7 @@ impl<S: Storage + Clone> Aggregate<S> {
         let index = usize::from(shard);
         let is_established = self.is_established(shard);
         match *frame {
-            Frame::Welcome(welcome) if !is_established => self.handle_welcome(index, welcome),
+            Frame::Welcome(welcome) if !is_established => self.handle_welcome(index, welcome)?,
             Frame::Refused(refusal) => {
                 return Err(SessionError::Refused(refusal.reason.to_owned()));
             }
@@ -109,7 +138,7 @@ impl<S: Storage + Clone> Aggregate<S> {
             _ if !is_established => return Err(SessionError::Protocol("no welcome")),
             Frame::Ack { next } => {
                 // Records of an earlier connection may become durable at the head after this one was established.
-                if next > self.shards[index].builder.next() {
+                if next > self.shards[index].session.expected_max {
                     return Err(SessionError::Protocol("acknowledgement of unsent records"));
                 }
                 self.handle_ack(index, next);
@@ -131,8 +160,16 @@ impl<S: Storage + Clone> Aggregate<S> {
         Ok(())
     }
 
-    fn handle_welcome(&mut self, index: usize, welcome: Welcome) {
+    fn handle_welcome(&mut self, index: usize, welcome: Welcome) -> Result<(), SessionError> {
         let session = &mut self.shards[index].session;
+        if welcome.next > session.expected_max {
+            let collector = session.expected_max;
+            return Err(SessionError::OlderLog { head: welcome.next, collector });
+        }
+        if welcome.next < session.confirmed {
+            session.has_lost = true;
+            session.confirmed = welcome.next;
+        }
         session.state = SessionState::Established;
         session.credit = welcome.credit;
         session.compression = welcome.compression && self.settings.compression;
@@ -147,10 +184,13 @@ impl<S: Storage + Clone> Aggregate<S> {
         }
         self.shards[index].backlog.rewind(welcome.next);
         self.handle_ack(index, welcome.next);
+        Ok(())
     }
 
     fn handle_ack(&mut self, index: usize, next: u64) {
-        self.shards[index].backlog.confirm(next);
+        let shard = &mut self.shards[index];
+        shard.session.confirmed = shard.session.confirmed.max(next);
+        shard.backlog.confirm(next);
         if self.settings.tier == Tier::Server {
             self.handle_durable(index, next);
         }
@@ -234,6 +274,7 @@ impl<S: Storage + Clone> Aggregate<S> {
             Frame::Resume { next: batch.first }.write(out);
         }
         shard.session.expected = Some(batch.next);
+        shard.session.expected_max = shard.session.expected_max.max(batch.next);
         shard.session.sent += batch.bytes.len() as u64;
         let compressed = if shard.session.compression { compress(&batch.bytes) } else { None };
         let frame =

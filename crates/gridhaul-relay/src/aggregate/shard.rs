@@ -46,7 +46,7 @@ impl<S: Storage> Shard<S> {
             finished: Vec::new(),
             awaiting: VecDeque::new(),
             backlog,
-            session: Session::default(),
+            session: Session::new(next),
         }
     }
 

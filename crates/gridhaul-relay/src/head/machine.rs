@@ -179,11 +179,6 @@ impl Head {
                 self.append(&Item::End { epoch: ended });
                 self.down.end(ended);
                 self.without_replies.remove(&ended);
-                for (number, other) in &mut self.connections {
-                    if other.source.take_if(|(epoch, _)| *epoch == ended).is_some() {
-                        self.superseded.push(*number);
-                    }
-                }
             }
             self.append(&Item::Source { epoch, collector: hello.collector });
         }
@@ -216,9 +211,20 @@ impl Head {
         if hello.shard >= hello.shards || hello.shards > SHARDS_MAX {
             return Some(format!("shard {} of {}", hello.shard, hello.shards));
         }
-        let source = self.state.sources.get(&hello.epoch)?;
-        (source.collector != hello.collector)
-            .then(|| format!("the epoch belongs to collector {:?}", source.collector))
+        if let Some(source) = self.state.sources.get(&hello.epoch) {
+            return (source.collector != hello.collector)
+                .then(|| format!("the epoch belongs to collector {:?}", source.collector));
+        }
+        // Two collectors with one name would end the streams of each other's meters in turn.
+        let is_open =
+            |epoch| self.connections.values().any(|it| it.source.is_some_and(|it| it.0 == epoch));
+        let mut sources = self.state.sources.iter();
+        let is_other =
+            sources.any(|(epoch, it)| it.collector == hello.collector && is_open(*epoch));
+        is_other.then(|| {
+            "a collector with this name and another log is connected: give each collector a name of its own; a collector that has \
+             replaced it is accepted when its connection has ended, after at most a minute".to_owned()
+        })
     }
 
     fn handle_resume(&mut self, epoch: u64, shard: u16, next: u64) {

@@ -66,9 +66,12 @@ impl ProxyHeader {
             return Err(ProxyHeaderError::TooLong(length));
         }
         let Some(rest) = bytes.get(FIXED..FIXED + length) else { return Ok(None) };
+        if command == 0x20 {
+            // LOCAL, a connection of the proxy itself, such as a probe: the receiver discards family and addresses.
+            return Ok(Some((Self::default(), FIXED + length)));
+        }
         let (addresses, extensions) = addresses(fixed[13], rest)?;
-        let mut header =
-            Self { addresses: addresses.filter(|_| command == 0x21), ..Self::default() };
+        let mut header = Self { addresses, ..Self::default() };
         header.read_extensions(extensions)?;
         Ok(Some((header, FIXED + length)))
     }
@@ -106,7 +109,8 @@ impl ProxyHeader {
                 bytes.extend_from_slice(&mapped(from));
                 bytes.extend_from_slice(&mapped(to));
             }
-            None => bytes.extend_from_slice(&[0x20, 0, 0, 0]),
+            // Not LOCAL, with which a receiver would discard the extensions.
+            None => bytes.extend_from_slice(&[0x21, 0, 0, 0]),
         }
         if let Some((from, to)) = self.addresses {
             bytes.extend_from_slice(&from.port().to_be_bytes());

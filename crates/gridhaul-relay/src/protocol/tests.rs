@@ -218,6 +218,42 @@ fn lengths_above_the_limits_are_refused() {
     assert_eq!(ProxyHeader::read(&header), Err(ProxyHeaderError::TooLong(65_535)));
 }
 
+/// A PROXY header with this command, family and rest.
+fn proxy_header(command: u8, family: u8, rest: &[u8]) -> Vec<u8> {
+    let mut header = b"\r\n\r\n\0\r\nQUIT\n".to_vec();
+    header.extend_from_slice(&[command, family, 0, rest.len() as u8]);
+    header.extend_from_slice(rest);
+    header
+}
+
+#[test]
+fn a_proxy_header_without_usable_addresses_is_accepted() {
+    let unknown = ProxyHeader::default();
+    // LOCAL with any family and any rest; UNSPEC, a Unix socket, UDP, and an extension that nobody defines.
+    let cases: [(u8, u8, &[u8]); 6] = [
+        (0x20, 0x00, b""),
+        (0x20, 0xff, b"anything"),
+        (0x20, 0x11, &[0; 3]),
+        (0x21, 0x00, b""),
+        (0x21, 0x31, &[b'x'; 216]),
+        (0x21, 0x00, b"\xee\0\x01x"),
+    ];
+    for (command, family, rest) in cases {
+        let header = proxy_header(command, family, rest);
+        let expected = Ok(Some((unknown.clone(), header.len())));
+        assert_eq!(ProxyHeader::read(&header), expected, "{command:#x} {family:#x}");
+    }
+    let short = [(0x21, 0x11, 11), (0x21, 0x21, 35), (0x21, 0x31, 215), (0x21, 0x41, 40)];
+    for (command, family, length) in short {
+        let header = proxy_header(command, family, &vec![0; length]);
+        assert_eq!(ProxyHeader::read(&header), Err(ProxyHeaderError::Inconsistent), "{family:#x}");
+    }
+    assert_eq!(
+        ProxyHeader::read(&proxy_header(0x22, 0, b"")),
+        Err(ProxyHeaderError::Command(0x22))
+    );
+}
+
 /// Ends of messages in a stream, from an offset on.
 fn ends(framing: &mut MessageFraming, stream: &[u8], from: usize) -> Vec<usize> {
     let (mut at, mut found) = (from, Vec::new());

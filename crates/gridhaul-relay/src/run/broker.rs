@@ -184,7 +184,7 @@ impl Worker {
             progress: cursor.progress(),
             cursor,
             limit: log.end,
-            connector: Connector::new(&config.broker),
+            connector: Connector::new(&config.broker, "head.deliver.mqtt.broker"),
             link: None,
             clock: Clock::starts_in(Duration::ZERO),
             poll,
@@ -333,7 +333,7 @@ impl Worker {
         self.publications.handle_disconnected();
         if self.connector.handle_failure(now, error) {
             let target = self.connector.target();
-            let text = format!("broker {target}: {error}; records stay in the log");
+            let text = format!("broker {target}: records stay in the log: {error}");
             report(Level::Warning, &text);
             self.progress.set_trouble(Some(error));
         }

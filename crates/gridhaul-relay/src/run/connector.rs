@@ -12,6 +12,7 @@ use super::backoff::Backoff;
 use super::log_folder::random;
 use super::poll::Waker;
 use super::resolver::Resolution;
+use super::unreachable::{explain, explain_name, explain_silence};
 
 /// Time after which an attempt to connect has failed. The kernel would repeat SYN at intervals of up to a minute, and
 /// notice late that the peer is reachable again.
@@ -21,6 +22,8 @@ const CONNECT: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(super) struct Connector {
     target: String,
+    /// Key of the configuration with the target.
+    key: &'static str,
     state: State,
     backoff: Backoff,
     /// Message of the last failure, so that each is reported once.
@@ -37,10 +40,11 @@ enum State {
 }
 
 impl Connector {
-    /// `target` is an address, or a host name with a port.
-    pub(super) fn new(target: &str) -> Self {
+    /// `target` is an address, or a host name with a port, which the configuration has at `key`.
+    pub(super) fn new(target: &str, key: &'static str) -> Self {
         Self {
             target: target.to_owned(),
+            key,
             state: State::Waiting(Instant::ZERO),
             backoff: Backoff::new(Instant::ZERO),
             error: String::new(),
@@ -83,11 +87,11 @@ impl Connector {
                 }
             },
             State::Resolving(resolution) => match resolution.poll() {
-                Some(found) => found?,
+                Some(found) => found.map_err(|error| explain_name(&error, self.key))?,
                 None => return Ok(()),
             },
             State::Connecting(_, begun) if now >= *begun + CONNECT => {
-                return Err(format!("no answer within {CONNECT}"));
+                return Err(explain_silence(CONNECT, self.key));
             }
             State::Waiting(_) | State::Connecting(..) | State::Connected => return Ok(()),
         };
@@ -100,7 +104,7 @@ impl Connector {
     pub(super) fn poll_connected(&mut self) -> Result<Option<Socket>, String> {
         let State::Connecting(socket, _) = &self.state else { return Ok(None) };
         if let Some(error) = socket.take_error().map_err(|error| error.to_string())? {
-            return Err(error.to_string());
+            return Err(explain(&error, self.key));
         }
         if socket.peer_addr().is_err() {
             return Ok(None);

@@ -18,9 +18,9 @@ const REQUESTS_MAX: usize = 16;
 /// Largest head of a request.
 const HEAD_MAX: usize = 8 * 1024;
 
-/// Longest time for one read or write, and for the head of a request.
-const TIMEOUT: Duration = Duration::from_secs(5);
+/// Longest time for the handshake and the head of a request, and for the whole exchange.
 const HEAD_LIMIT: Span = Span::from_secs(5);
+const EXCHANGE_LIMIT: Span = Span::from_secs(30);
 
 /// Pause after an error of the listener, which means that files are exhausted.
 const EXHAUSTED: Duration = Duration::from_millis(100);
@@ -88,13 +88,52 @@ pub(super) fn serve(
     });
 }
 
+/// A connection whose reads and writes end at fixed times. A limit for each of them would let a client that sends a byte now and then
+/// occupy a place for ever.
+struct Limited {
+    socket: TcpStream,
+    clock: Clock,
+    read_until: Instant,
+    write_until: Instant,
+}
+
+impl Limited {
+    fn new(socket: TcpStream, read: Span, write: Span) -> Self {
+        let clock = Clock::starts_in(Span::ZERO);
+        let now = clock.now();
+        Self { socket, clock, read_until: now + read, write_until: now + write }
+    }
+
+    fn rest(&self, until: Instant) -> io::Result<Option<Duration>> {
+        let rest = self.clock.until(until);
+        if rest.is_zero() { Err(ErrorKind::TimedOut.into()) } else { Ok(Some(rest)) }
+    }
+}
+
+impl Read for Limited {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.socket.set_read_timeout(self.rest(self.read_until)?)?;
+        self.socket.read(buffer)
+    }
+}
+
+impl Write for Limited {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        self.socket.set_write_timeout(self.rest(self.write_until)?)?;
+        self.socket.write(buffer)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.socket.flush()
+    }
+}
+
 fn respond(
-    mut socket: TcpStream,
+    socket: TcpStream,
     tls: Option<Arc<ServerConfig>>,
     answer: &impl Fn(&str) -> Document,
 ) -> io::Result<()> {
-    socket.set_read_timeout(Some(TIMEOUT))?;
-    socket.set_write_timeout(Some(TIMEOUT))?;
+    let mut socket = Limited::new(socket, HEAD_LIMIT, EXCHANGE_LIMIT);
     let Some(config) = tls else { return exchange(&mut socket, answer) };
     let connection = ServerConnection::new(config).map_err(io::Error::other)?;
     let mut stream = StreamOwned::new(connection, socket);
@@ -121,12 +160,11 @@ fn exchange(
     stream.flush()
 }
 
-/// Reads until the empty line after the head of a request, for a limited time.
+/// Reads until the empty line after the head of a request.
 fn read_head(stream: &mut impl Read) -> io::Result<String> {
-    let clock = Clock::starts_in(Span::ZERO);
     let (mut head, mut buffer) = (Vec::new(), [0; 1_024]);
     while !head.windows(4).any(|bytes| bytes == b"\r\n\r\n") {
-        if head.len() > HEAD_MAX || clock.now() > Instant::ZERO + HEAD_LIMIT {
+        if head.len() > HEAD_MAX {
             return Err(ErrorKind::InvalidData.into());
         }
         match stream.read(&mut buffer)? {
@@ -159,6 +197,26 @@ mod tests {
         assert_eq!(path_of("POST /status HTTP/1.1\r\n\r\n"), None);
         assert_eq!(path_of("GET\r\n\r\n"), None);
         assert_eq!(path_of(""), None);
+    }
+
+    #[test]
+    fn a_client_that_sends_a_byte_now_and_then_is_disconnected() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let limit = Span::from_millis(300);
+        let mut served = Limited::new(listener.accept().unwrap().0, limit, limit);
+        let sender = thread::spawn(move || {
+            while client.write_all(b"G").is_ok() {
+                pause()
+            }
+        });
+        let clock = Clock::starts_in(Span::ZERO);
+        assert!(read_head(&mut served).is_err());
+        assert!(clock.now() < Instant::ZERO + Span::from_secs(20), "{}", clock.now());
+        // A client that does not read.
+        assert!(served.write_all(&vec![0; 50_000_000]).is_err());
+        drop(served);
+        sender.join().unwrap();
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub(super) fn accept(listener: &Socket) -> io::Result<Option<(Socket, Option<Soc
         match acceptfrom_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
             Ok((socket, peer)) => {
                 let peer = peer.and_then(|address| SocketAddr::try_from(address).ok());
-                return Ok(Some((socket.into(), peer)));
+                return Ok(Some((socket.into(), peer.map(canonical))));
             }
             Err(Errno::AGAIN) => return Ok(None),
             // The peer has already ended the connection (accept(2)); others may wait.
@@ -55,4 +55,10 @@ pub(super) fn accept(listener: &Socket) -> io::Result<Option<(Socket, Option<Soc
             Err(error) => return Err(error.into()),
         }
     }
+}
+
+/// An IPv4 address in the place of an IPv6 address to which it is mapped (RFC 4291, section 2.5.5.2): a listener of both families
+/// has such peers.
+pub(super) fn canonical(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
 }

@@ -33,6 +33,7 @@ mod split;
 mod stream;
 mod supervisor;
 mod tls;
+mod unreachable;
 mod upstream;
 
 use std::path::{Path, PathBuf};

@@ -33,6 +33,11 @@ const QUANTUM: usize = 1024 * 1024;
 /// Time without any byte from the head after which a probe is sent, and after which the connection is closed.
 const PROBE: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(30));
 
+/// The head had confirmed records that it does not have any more.
+const LOST: &str = "the head has lost records that it had confirmed: its log was removed or replaced, or another collector \
+                    has used this name; records that are still in the log of this collector are sent again\n  \
+                    help: restore the log of the head, and give each collector a name of its own";
+
 /// The upstream connection of a shard.
 #[derive(Debug)]
 pub(super) struct Upstream {
@@ -71,7 +76,7 @@ impl Upstream {
         Self {
             route: Route { shard, source, congestion_control },
             tls,
-            connector: Connector::new(&collector.upstream),
+            connector: Connector::new(&collector.upstream, "aggregate.upstream"),
             link: None,
             reconnections: 0,
         }
@@ -206,6 +211,10 @@ impl Upstream {
                     .map_err(|error: SessionError| error.to_string())?;
             }
             let shard = self.route.shard;
+            if aggregate.poll_lost(shard) {
+                let target = self.connector.target();
+                report(Level::Warning, &format!("shard {shard}, head {target}: {LOST}"));
+            }
             if aggregate.is_established(shard) && self.connector.handle_established(now) {
                 report(Level::Notice, &format!("shard {shard}: connected again"));
             }

@@ -1,14 +1,11 @@
 //! A split proxy (RFC 3135, section 2.4) as state machines without I/O.
 //!
 //! A [`Session`] is a pair of connections, to a client and to a server, with a [`Direction`] for each of the two streams. The
-//! machine decides when FIN may be forwarded, which direction uses a pipe, and which time limit applies. [`Batching`] decides
-//! when bulk data is read.
+//! machine decides when FIN may be forwarded, which direction uses a pipe, and which time limit applies.
 
-mod batching;
 mod direction;
 mod session;
 
-pub use batching::{Batching, LOW_WATER};
 pub use direction::Direction;
 pub use session::{Session, SessionEnd, SplitTimeouts};
 

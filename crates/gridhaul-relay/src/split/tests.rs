@@ -3,7 +3,7 @@
 use gridhaul_scenario::units::{Duration, Instant};
 use proptest::prelude::*;
 
-use super::{Batching, Direction, LOW_WATER, Leg, Session, SessionEnd, SplitTimeouts};
+use super::{Direction, Leg, Session, SessionEnd, SplitTimeouts};
 
 #[derive(Debug, Clone, Copy)]
 enum Step {
@@ -82,29 +82,6 @@ const TIMEOUTS: SplitTimeouts = SplitTimeouts {
 
 const fn at(seconds: u64) -> Instant {
     Instant::from_nanos(seconds * 1_000_000_000)
-}
-
-#[test]
-fn bulk_data_is_read_in_large_pieces_until_it_becomes_slow() {
-    let (piece, millisecond) = (64 << 10, Duration::from_millis(1));
-    let mut batching = Batching::new();
-    for _ in 0..3 {
-        assert!(!batching.handle_read(piece) && !batching.waits_after(piece));
-    }
-    assert_eq!(batching.handle_served(at(1), true), None, "every byte is reported");
-    assert!(batching.handle_read(piece), "the fourth fast read sets the low-water mark");
-    assert!(batching.waits_after(piece) && !batching.waits_after(LOW_WATER));
-    assert_eq!(batching.handle_served(at(1), false), None, "the other leg blocks");
-    assert_eq!(batching.handle_served(at(1), true), Some(at(1) + millisecond));
-    assert_eq!(batching.handle_served(at(2), true), None, "the time of the check stays");
-    assert_eq!(batching.check_at(), at(1) + millisecond);
-    assert!(!batching.handle_read(LOW_WATER), "the mark is set already");
-    assert_eq!(batching.handle_served(at(3), true), Some(at(3) + millisecond));
-    assert!(batching.stop() && !batching.stop());
-    assert_eq!(batching.check_at(), Instant::NEVER);
-    for _ in 0..100 {
-        assert!(!batching.handle_read(piece) && !batching.handle_read(200), "not in sequence");
-    }
 }
 
 #[test]

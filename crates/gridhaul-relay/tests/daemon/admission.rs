@@ -57,6 +57,26 @@ fn a_proxy_header_states_the_address_of_the_meter() {
 }
 
 #[test]
+fn a_listener_of_both_families_knows_ipv4_meters_by_their_ipv4_address() {
+    let mut relays = Relays::new("local", "");
+    let path = relays.path("collector.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    let mapped = format!("\"[::ffff:{}]:{}\"", relays.meters.ip(), relays.meters.port());
+    fs::write(&path, text.replace(&format!("\"{}\"", relays.meters), &mapped)).unwrap();
+    relays.configure(Role::Collector, "allow = [\"127.0.0.0/8\"]");
+    relays.start(Role::Head);
+    relays.start(Role::Collector);
+    let mut socket = connect(&relays);
+    socket.write_all(b"data\n").unwrap();
+    socket.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(socket.read(&mut [0; 1]).unwrap(), 0);
+    relays.wait_until_delivered();
+    let lines = fs::read_to_string(relays.messages()).unwrap();
+    let peer = format!("\"peer\":\"{}\"", socket.local_addr().unwrap());
+    assert!(lines.contains(&peer), "{lines}");
+}
+
+#[test]
 fn an_allow_list_and_a_limit_per_source_refuse_connections() {
     let mut relays = Relays::new("local", "connections_per_source = 3");
     relays.configure(Role::Collector, "allow = [\"127.0.0.0/8\"]");

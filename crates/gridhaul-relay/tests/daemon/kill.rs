@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::ledger;
-use crate::machine::Machine;
+use crate::machine::{Machine, processor_wait};
 use crate::meters::{Meters, Notes, message};
 use crate::relays::{Relays, Role};
 
@@ -20,7 +20,9 @@ const DEFAULT_CYCLES: u64 = 15;
 /// A test is repeated with up to so many times the kills, until enough of them were undisturbed.
 const EXTENSION: u64 = 3;
 
-/// Delay of the machine, in a sleep and a synchronisation of a file, above which a kill is not counted.
+/// A kill is not counted if the machine has delayed the relays by more than this since their start: in a sleep and a
+/// synchronisation of a file, in the answer to the question for durable bytes, or in the time that both relays have waited for a
+/// processor.
 const DELAY_MAX: Duration = Duration::from_millis(40);
 
 /// Age of data of which most must be durable.
@@ -132,6 +134,11 @@ fn cycles() -> u64 {
         .unwrap_or(DEFAULT_CYCLES)
 }
 
+/// How long both relays have waited for a processor so far.
+fn wait_of_relays(relays: &Relays) -> Duration {
+    [Role::Collector, Role::Head].map(|role| processor_wait(relays.process(role))).iter().sum()
+}
+
 fn kill_repeatedly(tier: &str) {
     let mut relays = Relays::new(tier, "");
     relays.start(Role::Head);
@@ -144,12 +151,13 @@ fn kill_repeatedly(tier: &str) {
     let (mut all, mut undisturbed) = (Share::default(), Share::default());
     let (wanted, mut cycle) = (cycles(), 0);
     while cycle < wanted || cycle < EXTENSION * wanted && !undisturbed.is_sufficient(wanted) {
-        let begun = Instant::now();
+        let (begun, waited) = (Instant::now(), wait_of_relays(&relays));
         thread::sleep(Duration::from_millis(120 + random.next(300)));
         let asked = Instant::now();
         let old = old_streams(&meters.notes, asked - OLD);
         if let Some(now) = durable(&relays) {
-            let delay = machine.delay_since(begun).max(asked.elapsed());
+            let waits = wait_of_relays(&relays).saturating_sub(waited);
+            let delay = machine.delay_since(begun).max(asked.elapsed()).max(waits);
             let (old_bytes, old_durable) = counted.add(&meters.notes, &old, &now.by_address);
             all.add(old_bytes, old_durable);
             if delay <= DELAY_MAX {

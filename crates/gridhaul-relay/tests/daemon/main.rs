@@ -19,6 +19,7 @@ mod operation;
 mod page;
 mod peers;
 mod relays;
+mod replaced;
 mod retention;
 mod servers;
 mod service;

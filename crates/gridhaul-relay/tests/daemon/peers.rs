@@ -2,29 +2,34 @@
 //! that are lost, and bytes that are lost although they were reported as stored.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use gridhaul_linux::TcpInfo;
 use rustix::process::Signal;
+use serde_json::{Value, json};
 use socket2::SockRef;
 
-use crate::ledger;
+use crate::ledger::{self, Delivered};
 use crate::meters::{connect_with_ethernet_mss, message};
 use crate::relays::{Relays, Role, free_address};
 
-/// Connections for each kill, and bytes that each offers.
+/// Connections for each kill, and bytes that each offers: more than all buffers between a meter and the server hold.
 const STREAMS: u64 = 16;
-const OFFERED: u64 = 20_000_000;
+const OFFERED: u64 = 64_000_000;
 
-/// Messages between two pauses of 2 ms: at most 1 MB/s for each connection.
-const BURST: u64 = 10;
+/// Largest size of undelivered records: this relay stops reading as well.
+const LOG: &str = "16 MB";
+
+/// All connections count as blocked when so few bytes were sent in this time.
+const BLOCKED: (u64, Duration) = (64_000, Duration::from_secs(1));
 
 /// Receive buffer of the server, so that bytes wait in the relay.
 const SERVER_BUFFER: usize = 8 * 1024;
@@ -48,42 +53,84 @@ impl Lost {
     }
 }
 
-/// Starts connections that send as fast as they can. Each thread returns its stream and the bytes that TCP has
-/// acknowledged when the connection has failed.
-fn send_until_killed(address: SocketAddr) -> Vec<JoinHandle<(u64, u64)>> {
-    let play = move |stream| {
-        let mut socket = connect_with_ethernet_mss(address);
-        let (mut sent, mut number) = (0, 0);
-        while sent < OFFERED {
-            let text = message(stream, number);
-            if socket.write_all(text.as_bytes()).is_err() {
-                break;
+/// Connections that send as fast as they can. Each thread returns its stream and the bytes that TCP has acknowledged when the
+/// connection has failed.
+struct Senders {
+    threads: Vec<JoinHandle<(u64, u64)>>,
+    /// Bytes that the kernel has accepted from all of them.
+    sent: Arc<AtomicU64>,
+}
+
+impl Senders {
+    fn start(address: SocketAddr) -> Self {
+        let sent = Arc::new(AtomicU64::new(0));
+        let start = |stream| {
+            let all = Arc::clone(&sent);
+            thread::spawn(move || (stream, send_until_killed(address, stream, &all)))
+        };
+        Self { threads: (0..STREAMS).map(start).collect(), sent }
+    }
+
+    /// Waits until all buffers between the meters and the server are full.
+    fn wait_until_blocked(&self) {
+        let begun = Instant::now();
+        let mut before = 0;
+        loop {
+            thread::sleep(BLOCKED.1);
+            let sent = self.sent.load(Ordering::Relaxed);
+            assert!(sent < STREAMS * OFFERED, "the buffers hold everything: offer more");
+            if sent > 0 && sent - before < BLOCKED.0 {
+                return;
             }
-            (sent, number) = (sent + text.len() as u64, number + 1);
-            if number.is_multiple_of(BURST) {
-                thread::sleep(Duration::from_millis(2));
-            }
+            assert!(begun.elapsed() < Duration::from_secs(60), "the buffers do not become full");
+            before = sent;
         }
-        // RST, or FIN of a program that has lost data.
-        let _ = socket.read(&mut [0; 1]);
-        // SYN counts as a byte.
-        let acknowledged = TcpInfo::of(&socket).unwrap().bytes_acknowledged.saturating_sub(1);
-        (stream, acknowledged.min(sent))
-    };
-    (0..STREAMS).map(|stream| thread::spawn(move || play(stream))).collect()
+    }
+
+    /// Bytes that TCP has acknowledged, by stream.
+    fn join(self) -> BTreeMap<u64, u64> {
+        self.threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    }
 }
 
-fn join(meters: Vec<JoinHandle<(u64, u64)>>) -> BTreeMap<u64, u64> {
-    meters.into_iter().map(|meter| meter.join().unwrap()).collect()
+fn send_until_killed(address: SocketAddr, stream: u64, all: &AtomicU64) -> u64 {
+    let mut socket = connect_with_ethernet_mss(address);
+    let (mut sent, mut number) = (0, 0);
+    while sent < OFFERED {
+        let text = message(stream, number);
+        if socket.write_all(text.as_bytes()).is_err() {
+            break;
+        }
+        (sent, number) = (sent + text.len() as u64, number + 1);
+        all.fetch_add(text.len() as u64, Ordering::Relaxed);
+    }
+    // RST, or FIN of a program that has lost data.
+    let _ = socket.read(&mut [0; 1]);
+    // SYN counts as a byte.
+    TcpInfo::of(&socket).unwrap().bytes_acknowledged.saturating_sub(1)
 }
 
-/// A server that reads nothing until it is released.
+/// A server that reads nothing until it is released. It writes the records that the head of this relay writes: open, data, end
+/// or reset of each connection.
 struct Server {
     address: SocketAddr,
     is_released: Arc<AtomicBool>,
-    /// Bytes of each stream, and whether it has ended with FIN.
-    received: Arc<Mutex<BTreeMap<u64, (u64, bool)>>>,
+    folder: tempfile::TempDir,
     readers: Arc<Mutex<Vec<JoinHandle<()>>>>,
+}
+
+/// The file with the records, and the number of the next one.
+struct Records(File, u64);
+
+impl Records {
+    fn add(&mut self, meter: u64, event: &str, offset: u64, text: &str) {
+        let record = json!({
+            "epoch": "server", "shard": 0, "sequence": self.1, "event": event, "meter": meter, "offset": offset,
+            "text": text,
+        });
+        self.1 += 1;
+        self.0.write_all(format!("{record}\n").as_bytes()).unwrap();
+    }
 }
 
 impl Server {
@@ -93,47 +140,82 @@ impl Server {
         let server = Self {
             address: listener.local_addr().unwrap(),
             is_released: Arc::default(),
-            received: Arc::default(),
+            folder: tempfile::tempdir().unwrap(),
             readers: Arc::default(),
         };
-        let (is_released, received) =
-            (Arc::clone(&server.is_released), Arc::clone(&server.received));
+        let records = Arc::new(Mutex::new(Records(File::create(server.messages()).unwrap(), 0)));
+        let is_released = Arc::clone(&server.is_released);
         let readers = Arc::clone(&server.readers);
         thread::spawn(move || {
-            for socket in listener.incoming().take(STREAMS as usize + 1) {
-                let (is_released, received) = (Arc::clone(&is_released), Arc::clone(&received));
-                let mut socket = socket.unwrap();
+            for (meter, socket) in (0..=STREAMS).zip(listener.incoming()) {
+                let (is_released, records) = (Arc::clone(&is_released), Arc::clone(&records));
+                let socket = socket.unwrap();
                 readers.lock().unwrap().push(thread::spawn(move || {
                     while !is_released.load(Ordering::Relaxed) {
                         thread::sleep(Duration::from_millis(10));
                     }
-                    let mut bytes = Vec::new();
-                    let is_ended = socket.read_to_end(&mut bytes).is_ok();
-                    let text = String::from_utf8_lossy(&bytes);
-                    let Some(stream) = text.split(' ').next().and_then(|it| it.parse().ok()) else {
-                        return;
-                    };
-                    received.lock().unwrap().insert(stream, (bytes.len() as u64, is_ended));
+                    record(socket, meter, &records);
                 }));
             }
         });
         server
     }
 
-    fn drain(&self) -> BTreeMap<u64, (u64, bool)> {
+    fn messages(&self) -> PathBuf {
+        self.folder.path().join("messages.jsonl")
+    }
+
+    /// Reads what has arrived, until all connections have ended.
+    fn drain(&self) {
         self.is_released.store(true, Ordering::Relaxed);
         let readers = std::mem::take(&mut *self.readers.lock().unwrap());
         readers.into_iter().for_each(|reader| reader.join().unwrap());
-        self.received.lock().unwrap().clone()
     }
+}
+
+fn record(mut socket: TcpStream, meter: u64, records: &Mutex<Records>) {
+    let add = |event: &str, offset, text: &str| {
+        records.lock().unwrap().add(meter, event, offset, text);
+    };
+    add("open", 0, "");
+    let (mut buffer, mut offset) = (vec![0; 256 * 1024], 0);
+    loop {
+        match socket.read(&mut buffer) {
+            Ok(0) => return add("eof", offset, ""),
+            Ok(length) => {
+                add("data", offset, std::str::from_utf8(&buffer[..length]).unwrap());
+                offset += length as u64;
+            }
+            Err(_) => return add("reset", offset, ""),
+        }
+    }
+}
+
+/// Bytes that TCP has acknowledged and that were not delivered, of all streams and of those that ended with FIN: FIN states that
+/// the stream is complete.
+fn lost_bytes(messages: &Path, acknowledged: &BTreeMap<u64, u64>) -> (u64, u64) {
+    let mut streams: BTreeMap<ledger::Key, u64> = BTreeMap::new();
+    let delivered = ledger::read(messages, |key, offset, text| {
+        if offset == 0 {
+            streams.insert(key.clone(), text.split(' ').next().unwrap().parse().unwrap());
+        }
+    });
+    let found: BTreeMap<u64, &Delivered> =
+        streams.iter().map(|(key, stream)| (*stream, &delivered[key])).collect();
+    let (mut all, mut ended) = (0, 0);
+    for (stream, bytes) in acknowledged {
+        let delivered = found.get(stream);
+        let lost = bytes.saturating_sub(delivered.map_or(0, |it| it.length));
+        all += lost;
+        ended += if delivered.is_some_and(|it| it.is_ended) { lost } else { 0 };
+    }
+    (all, ended)
 }
 
 /// Starts a program that listens at the first address and connects to the second.
 type Start = fn(SocketAddr, SocketAddr) -> Child;
 
-/// Time in which the buffers between a meter and a server that does not read become full.
-const FILL: Duration = Duration::from_secs(2);
-
+/// Lost bytes of a kill: acknowledged by TCP, and reported as complete.
 fn kill_peer(start: impl Fn(SocketAddr, SocketAddr) -> Child) -> (u64, u64) {
     let server = Server::start();
     let address = free_address();
@@ -144,57 +226,58 @@ fn kill_peer(start: impl Fn(SocketAddr, SocketAddr) -> Child) -> (u64, u64) {
         assert!(begun.elapsed() < Duration::from_secs(10), "the relay does not listen");
         thread::sleep(Duration::from_millis(20));
     }
-    let meters = send_until_killed(address);
-    thread::sleep(FILL);
+    let meters = Senders::start(address);
+    meters.wait_until_blocked();
     relay.kill().unwrap();
     relay.wait().unwrap();
-    let received = server.drain();
-    let (mut acknowledged, mut reported) = (0, 0);
-    for (stream, bytes) in join(meters) {
-        let (length, is_ended) = received.get(&stream).copied().unwrap_or((0, false));
-        let lost = bytes.saturating_sub(length);
-        acknowledged += lost;
-        // FIN states to the server that the stream is complete.
-        reported += if is_ended { lost } else { 0 };
-    }
-    (acknowledged, reported)
+    server.drain();
+    lost_bytes(&server.messages(), &meters.join())
+}
+
+/// Relays that stop reading when a small log is full, as the others do when their buffers are full.
+fn relays_with_small_log(tier: &str) -> Relays {
+    let relays = match tier {
+        "local" => Relays::new(tier, ""),
+        _ => Relays::new(tier, &format!("memory = \"{LOG}\"")),
+    };
+    let path = relays.path("collector.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    let segment = "log.segment = \"2 MB\"";
+    fs::write(&path, text.replace(segment, &format!("{segment}\nlog.limit = \"{LOG}\""))).unwrap();
+    relays
 }
 
 /// Lost bytes of a kill, and the limit that the relay states.
 fn kill_relay(tier: &str) -> (u64, u64, u64) {
-    let mut relays = Relays::new(tier, "");
+    let mut relays = relays_with_small_log(tier);
     relays.start(Role::Head);
     relays.start(Role::Collector);
-    let meters = send_until_killed(relays.meters);
+    let meters = Senders::start(relays.meters);
     thread::sleep(Duration::from_millis(200));
     relays.signal(Role::Head, Signal::STOP);
-    thread::sleep(FILL);
+    meters.wait_until_blocked();
     let status = relays.ask(Role::Collector, "/status").unwrap();
     let limit = status["bytes_at_risk_limit_byte"].as_u64().unwrap();
     let answer = relays.ask(Role::Collector, "/meters").unwrap();
     relays.kill(Role::Collector);
     relays.signal(Role::Head, Signal::CONT);
     relays.start(Role::Collector);
-    let acknowledged_bytes = join(meters);
+    let acknowledged = meters.join();
     relays.wait_until_delivered();
-    let mut streams: BTreeMap<ledger::Key, u64> = BTreeMap::new();
-    let delivered = ledger::read(&relays.messages(), |key, offset, text| {
-        if offset == 0 {
-            streams.insert(key.clone(), text.split(' ').next().unwrap().parse().unwrap());
-        }
-    });
-    let lengths: BTreeMap<u64, u64> =
-        streams.iter().map(|(key, stream)| (*stream, delivered[key].length)).collect();
-    let length = |stream: &u64| lengths.get(stream).copied().unwrap_or(0);
-    let acknowledged =
-        acknowledged_bytes.iter().map(|(stream, bytes)| bytes.saturating_sub(length(stream))).sum();
+    let (lost, ended) = lost_bytes(&relays.messages(), &acknowledged);
+    (lost, ended + durable_and_lost(&answer, &relays.messages()), limit)
+}
+
+/// Bytes that a collector has reported as durable and that were not delivered.
+fn durable_and_lost(answer: &Value, messages: &Path) -> u64 {
+    let delivered = ledger::read(messages, |_, _, _| {});
     let epoch = answer["epoch"].as_str().unwrap();
-    let reported = answer["meters"].as_array().unwrap().iter().map(|meter| {
+    let lost = answer["meters"].as_array().unwrap().iter().map(|meter| {
         let key = (epoch.to_owned(), meter["meter"].as_u64().unwrap());
         let delivered = delivered.get(&key).map_or(0, |meter| meter.length);
         meter["durable_byte"].as_u64().unwrap().saturating_sub(delivered)
     });
-    (acknowledged, reported.sum(), limit)
+    lost.sum()
 }
 
 fn start_haproxy(listen: SocketAddr, server: SocketAddr) -> Child {
@@ -232,6 +315,7 @@ fn start(program: &str, configuration: &str, arguments: &[&str]) -> Child {
 #[test]
 #[ignore = "takes a minute, and needs HAProxy and nginx: cargo xtask soak relay --peers"]
 fn bytes_lost_beside_other_relays() {
+    println!("\n{STREAMS} meters, all buffers full, {CYCLES} kills of each relay\n");
     println!("| relay | TCP-acknowledged bytes lost, all kills | largest | reported bytes lost |");
     println!("|---|---|---|---|");
     let row = |name: &str, lost: &Lost| {

@@ -1,6 +1,7 @@
 //! Single cases: locks, versions, failures of the disk, snapshots.
 
-use super::super::{Folder, LogError, LogReader, open, verify};
+use super::super::format::segment_name;
+use super::super::{Folder, LogError, LogReader, Storage, open, verify};
 use super::disk::ModelDisk;
 
 #[test]
@@ -29,6 +30,34 @@ fn a_log_on_a_real_folder_is_read_again() {
     assert_eq!(reader.next(end).unwrap().unwrap().payload, b"one");
     assert_eq!(reader.next(end).unwrap().unwrap().payload, b"two");
     assert_eq!(reader.next(end).unwrap(), None);
+}
+
+#[test]
+fn segments_without_content_lose_nothing_else() {
+    // The machine has stopped after the file was created.
+    let disk = ModelDisk::default();
+    disk.create(&segment_name(0)).unwrap();
+    let opened = open(disk.clone(), 5, b"first").unwrap();
+    assert_eq!((opened.findings.damage.len(), opened.writer.epoch()), (0, 5));
+    assert_eq!(opened.snapshot, b"first");
+    let mut writer = opened.writer;
+    let end = writer.append(b"one").unwrap();
+    writer.commit().unwrap();
+    drop(writer);
+    // The same with a segment after the first.
+    disk.create(&segment_name(end)).unwrap();
+    let opened = open(disk.clone(), 6, b"").unwrap();
+    assert_eq!((opened.findings.damage.len(), opened.findings.entries), (0, 1));
+    assert_eq!(opened.writer.epoch(), 5);
+    // A segment in the middle that has lost its content is reported.
+    let mut writer = opened.writer;
+    writer.roll(b"").unwrap();
+    writer.append(b"two").unwrap();
+    writer.commit().unwrap();
+    drop(writer);
+    disk.corrupt(&segment_name(0), Vec::clear);
+    let opened = open(disk, 7, b"").unwrap();
+    assert_eq!((opened.findings.damage.len(), opened.findings.entries), (1, 1));
 }
 
 #[test]

@@ -10,6 +10,7 @@ use rustix::event::epoll::EventFlags;
 use rustix::net::{RecvFlags, recv};
 use socket2::Socket;
 
+use super::super::listener::canonical;
 use super::super::poll::Token;
 use super::super::stream::Stream;
 use super::super::{Level, certificate};
@@ -185,7 +186,7 @@ impl Loop {
                 return;
             }
         };
-        let local = || stream.socket().local_addr().ok()?.as_socket();
+        let local = || stream.socket().local_addr().ok()?.as_socket().map(canonical);
         let local = listener.local.or_else(local);
         let addresses = Addresses { peer, local };
         let mut admitted =

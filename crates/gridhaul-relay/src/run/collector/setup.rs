@@ -14,6 +14,7 @@ use socket2::Socket;
 
 use super::super::committer::Committer;
 use super::super::event_loop::{Common, Drain};
+use super::super::listener::canonical;
 use super::super::log_folder::{open_log, random};
 use super::super::management::Questions;
 use super::super::poll::{Poll, Token, Waker};
@@ -149,7 +150,7 @@ fn receive_buffer(collector: &Collector) -> u32 {
 
 /// Where a socket listens, if it accepts connections to a single address.
 fn specific_address(socket: &Socket) -> Option<SocketAddr> {
-    let address = socket.local_addr().ok()?.as_socket()?;
+    let address = canonical(socket.local_addr().ok()?.as_socket()?);
     (!address.ip().is_unspecified()).then_some(address)
 }
 

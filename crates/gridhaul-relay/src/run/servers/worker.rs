@@ -16,6 +16,7 @@ use super::super::poll::{Poll, Token, Waker};
 use super::super::progress::Progress;
 use super::super::resolver::Resolution;
 use super::super::sink::LogStart;
+use super::super::unreachable::{explain, explain_name};
 use super::super::{Level, RunError, meter_socket, report};
 use super::Order;
 use super::connection::{ServerConnection, proxy_header};
@@ -27,6 +28,9 @@ const MEMORY: u64 = 16 << 20;
 
 /// Interval in which acknowledgements of the server are read.
 const ACKNOWLEDGEMENTS: Duration = Duration::from_millis(20);
+
+/// Key of the address of the server.
+const SERVER: &str = "head.deliver.tcp.server";
 
 /// Everything that the thread has.
 pub(super) struct Worker {
@@ -181,7 +185,7 @@ impl Worker {
                 let now = self.clock.now();
                 self.resolution = None;
                 if let Some((row, _)) = self.streams.poll_connect(now) {
-                    self.fail_to_connect(now, row, &error);
+                    self.fail_to_connect(now, row, &explain_name(&error, SERVER));
                 }
                 return None;
             }
@@ -217,7 +221,7 @@ impl Worker {
         if self.reported != message {
             self.reported = message.to_owned();
             self.progress.set_trouble(Some(message));
-            let text = format!("server {}: {message}; records stay in the log", self.server);
+            let text = format!("server {}: records stay in the log: {message}", self.server);
             report(Level::Warning, &text);
         }
     }
@@ -227,7 +231,7 @@ impl Worker {
         if !connection.is_connected {
             match connection.poll_connected() {
                 Ok(false) => return,
-                Err(error) => return self.fail_to_connect(now, row, &error.to_string()),
+                Err(error) => return self.fail_to_connect(now, row, &explain(&error, SERVER)),
                 Ok(true) => self.establish(row),
             }
         } else if flags.contains(EventFlags::ERR) {

@@ -6,7 +6,7 @@ use gridhaul_linux::EventFlags;
 use gridhaul_scenario::units::Instant;
 use socket2::Socket;
 
-use super::bulk::Bulk;
+use super::pipes::Pipe;
 use super::transfer::Shared;
 use crate::split::{Leg, Session};
 
@@ -43,7 +43,7 @@ pub(super) enum Carry {
     None,
     /// Bytes from this position on.
     Bytes(Box<[u8]>, u32),
-    Bulk(Box<Bulk>),
+    Pipe(Box<Pipe>),
 }
 
 impl Connection {
@@ -77,9 +77,8 @@ impl Connection {
         match std::mem::take(&mut self.carry[from as usize]) {
             Carry::None => {}
             Carry::Bytes(bytes, _) => shared.memory -= bytes.len() as u64,
-            Carry::Bulk(mut bulk) => {
-                bulk.stop_batching(self.socket(from));
-                shared.pipes.put(bulk.pipe, self.session.from(from).pending() == 0);
+            Carry::Pipe(pipe) => {
+                shared.pipes.put(*pipe, self.session.from(from).pending() == 0);
             }
         }
     }
@@ -88,7 +87,7 @@ impl Connection {
     pub(super) fn release_idle_pipes(&mut self, shared: &mut Shared) {
         for leg in Leg::BOTH {
             let is_empty = self.session.from(leg).pending() == 0;
-            if is_empty && matches!(self.carry[leg as usize], Carry::Bulk(_)) {
+            if is_empty && matches!(self.carry[leg as usize], Carry::Pipe(_)) {
                 self.drop_carry(leg, shared);
                 self.session.from_mut(leg).handle_pause();
             }
@@ -96,29 +95,7 @@ impl Connection {
     }
 
     pub(super) fn holds_pipe(&self) -> bool {
-        self.carry.iter().any(|carry| matches!(carry, Carry::Bulk(_)))
-    }
-
-    /// The session was served. Returns when the stream from a leg must be read although the kernel does not report it, if this
-    /// is new.
-    pub(super) fn schedule_check(&mut self, now: Instant, from: Leg) -> Option<Instant> {
-        let is_drained = self.session.from(from).pending() == 0;
-        let is_waiting = is_drained && !self.readiness[from as usize].readable;
-        let Carry::Bulk(bulk) = &mut self.carry[from as usize] else { return None };
-        bulk.handle_served(now, is_waiting)
-    }
-
-    /// Whether the stream from a leg still waits for the check at this time.
-    pub(super) fn awaits_check(&self, from: Leg, at: Instant) -> bool {
-        matches!(&self.carry[from as usize], Carry::Bulk(bulk) if bulk.check_at() == at)
-    }
-
-    /// Bulk data has become slow: what has arrived is read now, and later data when it arrives.
-    pub(super) fn handle_slow_source(&mut self, from: Leg) {
-        if let Carry::Bulk(bulk) = &mut self.carry[from as usize] {
-            bulk.stop_batching(&self.sockets[from as usize]);
-            self.readiness[from as usize].readable = true;
-        }
+        self.carry.iter().any(|carry| matches!(carry, Carry::Pipe(_)))
     }
 
     /// Address of the peer of a leg.

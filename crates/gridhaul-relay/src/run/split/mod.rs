@@ -1,7 +1,5 @@
 //! The thread of a split proxy for all connections.
 
-mod bulk;
-mod checks;
 mod connection;
 mod listeners;
 mod pipes;
@@ -30,7 +28,6 @@ use super::sockets::Sockets;
 use super::supervisor::Watchdog;
 use super::{End, RunError};
 use crate::split::{SessionEnd, SplitTimeouts};
-use checks::Checks;
 use connection::Connection;
 use listeners::ClientAddress;
 use transfer::Shared;
@@ -56,8 +53,6 @@ struct Loop {
     ready: VecDeque<u32>,
     /// Rows of sessions with a time limit, by the time at which it is checked.
     timers: BTreeSet<(Instant, u32)>,
-    /// Sources of bulk data that are read in large pieces.
-    checks: Checks,
     shared: Shared,
     /// When pipes of sessions without traffic are returned.
     sweep_at: Instant,
@@ -121,7 +116,6 @@ impl EventLoop for Loop {
         }
         self.accept(now);
         self.serve_ready(now);
-        self.check_slow_sources(now);
         self.check_timers(now);
         self.sweep_pipes(now);
         Ok(())
@@ -170,7 +164,7 @@ impl Loop {
             deadline = deadline.min(self.accept_at);
         }
         let listeners = self.listeners.iter().map(ClientAddress::deadline);
-        let others = self.sweep_at.min(self.watchdog.deadline()).min(self.checks.deadline());
+        let others = self.sweep_at.min(self.watchdog.deadline());
         deadline
             .min(others)
             .min(self.drain.deadline())

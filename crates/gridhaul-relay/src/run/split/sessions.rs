@@ -12,6 +12,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use super::super::listener::ACCEPT_BUDGET;
 use super::super::poll::Token;
+use super::super::unreachable::{explain, explain_silence};
 use super::super::{Level, report};
 use super::Loop;
 use super::connection::Connection;
@@ -184,9 +185,6 @@ impl Loop {
                         }
                         is_closing |= transfer.is_closing;
                         connection.is_queued |= transfer.is_unfinished;
-                        if let Some(at) = connection.schedule_check(now, leg) {
-                            self.checks.add(at, row, connection.number, leg);
-                        }
                     }
                     Err(cause) => failure = failure.or(Some(cause)),
                 }
@@ -224,11 +222,18 @@ impl Loop {
         self.counters.resets[cause as usize] += 1;
         if cause == SessionEnd::Connect {
             let listener = usize::from(connection.listener);
-            let reason = connection.socket(Leg::Server).take_error().ok().flatten();
-            let reason = reason.map_or("it does not answer".to_owned(), |error| error.to_string());
             let name = &self.listeners[listener].name;
-            let message =
-                format!("{name}: clients are reset, the server cannot be reached: {reason}");
+            let key = format!("split.listener.{name}.upstream");
+            let error = connection.socket(Leg::Server).take_error().ok().flatten();
+            let reason = match error {
+                Some(error) => explain(&error, &key),
+                None => explain_silence(self.timeouts.connect, &key),
+            };
+            let server = self.listeners[listener].server();
+            let server = server.map_or(String::new(), |address| format!(" {address}"));
+            let message = format!(
+                "{name}: clients are reset, the server{server} cannot be reached: {reason}"
+            );
             self.report(now, &message);
             self.listeners[listener].handle_failure(now);
         }

@@ -17,7 +17,6 @@ use super::super::poll::{Poll, Waker};
 use super::super::sockets::Sockets;
 use super::super::supervisor::Watchdog;
 use super::super::{Level, RunError, report};
-use super::checks::Checks;
 use super::listeners::{ClientAddress, configure_listener, listener_key};
 use super::pipes::PipePool;
 use super::transfer::Shared;
@@ -88,7 +87,6 @@ impl Loop {
             open_max,
             ready: VecDeque::new(),
             timers: BTreeSet::new(),
-            checks: Checks::default(),
             shared: Shared::new(split.memory.get(), pipes, immediate_acks),
             sweep_at: Instant::NEVER,
             accept_at: Instant::ZERO,

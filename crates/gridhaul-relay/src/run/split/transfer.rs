@@ -13,7 +13,6 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::pipe::{SpliceFlags, splice};
 use socket2::Socket;
 
-use super::bulk::Bulk;
 use super::connection::{Carry, Connection};
 use super::pipes::PipePool;
 use crate::split::{Leg, SessionEnd};
@@ -110,15 +109,15 @@ impl Connection {
         let index = from as usize;
         let is_bulk = self.session.from(from).is_bulk();
         match &self.carry[index] {
-            Carry::Bulk(_) if !is_bulk => self.drop_carry(from, shared),
+            Carry::Pipe(_) if !is_bulk => self.drop_carry(from, shared),
             Carry::None if is_bulk => {
                 if let Some(pipe) = shared.pipes.take() {
-                    self.carry[index] = Carry::Bulk(Box::new(Bulk::new(pipe)));
+                    self.carry[index] = Carry::Pipe(Box::new(pipe));
                 }
             }
             _ => {}
         }
-        if matches!(self.carry[index], Carry::Bulk(_)) {
+        if matches!(self.carry[index], Carry::Pipe(_)) {
             self.fill_pipe(from, shared)?;
         } else if shared.memory + BUFFER as u64 <= shared.memory_max {
             self.copy(from, shared)?;
@@ -133,15 +132,11 @@ impl Connection {
     /// Moves data from the receive buffer to the pipe, which is empty: otherwise a full pipe and an empty receive
     /// buffer would be the same error.
     fn fill_pipe(&mut self, from: Leg, shared: &Shared) -> Result<(), SessionEnd> {
-        let Carry::Bulk(bulk) = &mut self.carry[from as usize] else { return Ok(()) };
-        let (socket, size) = (&self.sockets[from as usize], shared.pipes.size());
-        match splice(socket, None, &bulk.pipe.write, None, size, SPLICE) {
+        let Carry::Pipe(pipe) = &self.carry[from as usize] else { return Ok(()) };
+        let size = shared.pipes.size();
+        match splice(self.socket(from), None, &pipe.write, None, size, SPLICE) {
             Ok(0) => self.session.from_mut(from).handle_end(),
             Ok(length) => {
-                if bulk.handle_read(socket, length) {
-                    let readiness = &mut self.readiness[from as usize];
-                    readiness.readable = readiness.ended;
-                }
                 self.session.from_mut(from).handle_read(length as u32, BUFFER as u32);
                 self.acknowledge(from, shared);
             }
@@ -214,9 +209,9 @@ impl Connection {
                 *position += written as u32;
                 written
             }
-            Carry::Bulk(bulk) => {
+            Carry::Pipe(pipe) => {
                 let socket = &self.sockets[to as usize];
-                match splice(&bulk.pipe.read, None, socket, None, pending, SPLICE) {
+                match splice(&pipe.read, None, socket, None, pending, SPLICE) {
                     Ok(written) => written,
                     Err(Errno::AGAIN | Errno::INTR) => 0,
                     Err(_) => return Err(failure(to)),
