@@ -4,7 +4,7 @@ use gridhaul_core::link::{LinkAccount, PathCounters};
 use gridhaul_core::load::{DeadlineCounter, Goodputs, message_loss};
 use gridhaul_scenario::answer::{Metric, Metrics, RunRows, Warning, segment_metrics};
 use gridhaul_scenario::scenario::{Scenario, Transport};
-use gridhaul_scenario::units::{Duration, Instant};
+use gridhaul_scenario::units::{Duration, Instant, counted};
 
 use crate::link_emulator::{EmulatorOutcome, Lateness, RowCounters};
 use crate::loss_classification;
@@ -167,7 +167,7 @@ pub(crate) fn warnings(
         if let Some(failure) = &row.failure {
             warn(
                 format!("flow.{name}"),
-                format!("the kernel aborted {} connections ({failure})", row.failed),
+                format!("the kernel aborted {} ({failure})", counted(row.failed, "connection")),
             );
         }
     }

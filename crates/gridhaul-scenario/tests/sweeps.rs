@@ -154,3 +154,41 @@ fn labels_that_do_not_fit_the_values_are_refused() {
         assert!(error.contains(message) && error.contains("label ="), "{error}");
     }
 }
+
+/// Points are named by their values.
+#[test]
+fn equal_values_are_refused() {
+    let refused = |sweep: &str| {
+        let scenario = Scenario::from_toml(&format!("{BASE}\n{sweep}"), "sweep.toml");
+        scenario.map(drop).unwrap_err().to_string()
+    };
+    let error = refused("[[sweep]]\nvary.seed = [1, 2, 1]");
+    assert!(
+        error.contains("sweep[0].vary") && error.contains("the value 1 occurs twice"),
+        "{error}"
+    );
+    assert!(error.contains("replications"), "{error}");
+    let rate = "vary.\"link.l.both.rate\" = [\"1 Mbit/s\", \"1 Mbit/s\"]";
+    assert!(refused(&format!("[[sweep]]\n{rate}")).contains("1 Mbit/s"));
+    // Keys that vary together have to differ in one of them.
+    let pair = |seeds: &str| format!("[[sweep]]\n{rate}\nvary.seed = {seeds}");
+    assert_eq!(points(&pair("[1, 2]")), ["1 Mbit/s | 1", "1 Mbit/s | 2"]);
+    assert!(refused(&pair("[3, 3]")).contains("occurs twice"));
+}
+
+#[test]
+fn a_single_packet_message_or_segment_has_a_unit_in_the_singular() {
+    let scenario = |queue: &str| {
+        Scenario::from_toml(
+            &BASE.replace(
+                "both.rate = \"3 Mbit/s\"",
+                &format!("both = {{ rate = \"3 Mbit/s\", queue = \"{queue}\" }}"),
+            ),
+            "one.toml",
+        )
+    };
+    let [one, also] = ["1 packet", "1 packets"].map(|queue| scenario(queue).unwrap());
+    assert_eq!(one.link, also.link);
+    let text = toml::to_string(&one).unwrap();
+    assert!(text.contains("\"1 packet\""), "{text}");
+}

@@ -1,27 +1,33 @@
 //! CSV output and the selection of metrics of `run`, `sweep` and `compare`.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::path::Path;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use gridhaul_scenario::answer::Answer;
 
 use crate::args::PrintOptions;
 use crate::terminal::print;
 
 impl PrintOptions {
-    /// Checks that only one format goes to standard output.
+    /// Checks before a run that only one format goes to standard output and that the CSV file can be
+    /// written. `folder` is the results folder, which may not exist yet.
     ///
     /// # Errors
-    /// Both JSON and CSV go to standard output.
-    pub(crate) fn check(&self, json: bool) -> anyhow::Result<()> {
+    /// Both JSON and CSV go to standard output, or the file cannot be written.
+    pub(crate) fn check(&self, json: bool, folder: Option<&Path>) -> anyhow::Result<()> {
         if json && self.prints_csv() {
             bail!(
                 "--csv and --json both print on standard output\n  \
                  help: remove one of the two options, or write the CSV to a file: --csv=answers.csv"
             );
         }
-        Ok(())
+        match &self.csv {
+            Some(file) if !self.prints_csv() && !is_created_later(file, folder) => {
+                check_writable(file)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn prints_csv(&self) -> bool {
@@ -36,7 +42,7 @@ impl PrintOptions {
             print(&text)?;
             return Ok(true);
         }
-        fs::write(file, text).with_context(|| format!("--csv: cannot write {}", file.display()))?;
+        fs::write(file, text).with_context(|| cannot_write(file))?;
         Ok(false)
     }
 
@@ -53,4 +59,27 @@ impl PrintOptions {
         }
         answer
     }
+}
+
+/// Whether a file is in a results folder that is created or replaced only after the run.
+fn is_created_later(file: &Path, folder: Option<&Path>) -> bool {
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    folder.is_some_and(|folder| absolute(file).starts_with(absolute(folder)))
+}
+
+/// Opens a file for writing without changing it; a file that did not exist is removed again.
+fn check_writable(file: &Path) -> anyhow::Result<()> {
+    let exists = file.exists();
+    let opened = OpenOptions::new().append(true).create(true).open(file);
+    let removed = opened.and_then(|_| if exists { Ok(()) } else { fs::remove_file(file) });
+    removed.map_err(|error| {
+        anyhow!(
+            "{}: {error}\n  help: choose a file in an existing folder: --csv=answers.csv",
+            cannot_write(file)
+        )
+    })
+}
+
+fn cannot_write(file: &Path) -> String {
+    format!("--csv: cannot write {}", file.display())
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use gridhaul_scenario::units::Duration;
+use gridhaul_scenario::units::{Duration, counted};
 
 use super::{Bounds, Exchange, Synchronisation, segments};
 
@@ -110,7 +110,8 @@ impl fmt::Display for Unsupported {
             ),
             Self::Impossible(messages) => write!(
                 f,
-                "{messages} messages arrived before they were sent: a clock changes its rate faster than the exchanges follow"
+                "{} arrived before the time of sending: a clock changes its rate faster than the exchanges follow",
+                counted(*messages, "message")
             ),
             Self::NoTimes => f.write_str("no message arrived at a known time"),
         }

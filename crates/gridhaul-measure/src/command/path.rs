@@ -3,6 +3,7 @@
 use gridhaul_measure::capture::CaptureReport;
 use gridhaul_measure::method::{CapturePoint, Distribution, KernelSummary, PathSummary, Stage};
 use gridhaul_report::TextTable;
+use gridhaul_scenario::units::{counted, was_or_were};
 use serde_json::{Map, Value, json};
 
 use super::report::{LATENCY_HEADERS, distribution, distribution_row};
@@ -89,8 +90,9 @@ fn notes(run: &Run, path: Option<&PathSummary>, report: &CaptureReport) -> Vec<S
     let counts = run.outcome.summary.counts;
     let captured = path.map_or(0, |path| path.captured);
     let mut notes = vec![format!(
-        "captures saw {captured} of {} messages after the warm-up, and {} retransmitted TCP segments",
-        counts.messages, report.counters.retransmissions
+        "captures saw {captured} of {} after the warm-up, and {}",
+        counted(counts.messages, "message"),
+        counted(report.counters.retransmissions, "retransmitted TCP segment")
     )];
     if captured == 0 {
         notes.push(format!(
@@ -109,7 +111,8 @@ fn notes(run: &Run, path: Option<&PathSummary>, report: &CaptureReport) -> Vec<S
     let lost = places.map(|(point, place)| (lost(point), place));
     let lost: Vec<_> = lost.iter().filter(|(count, _)| *count > 0).collect();
     for (count, place) in lost {
-        notes.push(format!("{count} messages were lost {place}"));
+        let messages = counted(*count, "message");
+        notes.push(format!("{messages} {} lost {place}", was_or_were(*count)));
     }
     let contradictory = path.map_or(0, |path| path.contradictory);
     let problems = [

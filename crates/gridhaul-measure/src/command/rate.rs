@@ -9,7 +9,7 @@ use gridhaul_measure::method::{Distribution, Message, Phase, RateRange, RateSear
 use gridhaul_measure::network::Sites;
 use gridhaul_measure::protocol::Protocol;
 use gridhaul_report::{TextTable, format};
-use gridhaul_scenario::units::Duration;
+use gridhaul_scenario::units::{Duration, counted};
 use serde::Serialize;
 use serde_json::json;
 
@@ -160,7 +160,7 @@ fn failure(
         ));
     }
     if missing as f64 > tolerated {
-        return Some(format!("{missing} messages lost, corrupt or refused"));
+        return Some(format!("{} lost, corrupt or refused", counted(missing, "message")));
     }
     if let [Some(first), Some(second)] = medians {
         let (factor, additional) = GROWTH;

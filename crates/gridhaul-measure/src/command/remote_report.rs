@@ -1,7 +1,7 @@
 //! What a run on two machines adds to tables and JSON.
 
 use gridhaul_report::format::UNKNOWN;
-use gridhaul_scenario::units::Duration;
+use gridhaul_scenario::units::{Duration, counted};
 use serde_json::{Value, json};
 
 use super::remote::Remote;
@@ -31,8 +31,8 @@ pub(super) fn remote_notes(run: &Run) -> Vec<String> {
         ));
         if clock.unknown > 0 {
             notes.push(format!(
-                "{} messages arrived next to a step of the clock: their latency is unknown",
-                clock.unknown
+                "{} arrived next to a step of the clock, with unknown latency",
+                counted(clock.unknown, "message")
             ));
         }
     }
@@ -49,9 +49,9 @@ pub(super) fn remote_notes(run: &Run) -> Vec<String> {
     if let Some(returned) = &remote.round_trip {
         let counts = returned.counts;
         notes.push(format!(
-            "{} of {} messages did not come back",
+            "{} of {} did not come back",
             returned.missing(),
-            counts.messages
+            counted(counts.messages, "message")
         ));
     }
     if remote.unknown_fate > 0 {

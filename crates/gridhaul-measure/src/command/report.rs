@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use gridhaul_measure::method::{Distribution, Proportion, findings, messages_needed};
 use gridhaul_measure::protocol::CrossTrafficCounts;
 use gridhaul_report::{TextTable, format};
-use gridhaul_scenario::units::Duration;
+use gridhaul_scenario::units::{Duration, counted, was_or_were};
 use serde_json::{Map, Value, json};
 
 use super::charts::charts;
@@ -155,7 +155,9 @@ fn notes(run: &Run) -> Vec<String> {
     }
     notes.extend(run.cross_traffic.iter().map(cross_traffic_note));
     if let Some(refusal) = &outcome.refusal {
-        notes.push(format!("{} messages were refused: {refusal}", outcome.summary.counts.refused));
+        let refused = outcome.summary.counts.refused;
+        let messages = counted(refused, "message");
+        notes.push(format!("{messages} {} refused: {refusal}", was_or_were(refused)));
     }
     if let Some(fault) = &outcome.fault {
         notes.push(format!("incomplete: {fault}"));

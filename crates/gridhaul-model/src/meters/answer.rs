@@ -5,9 +5,9 @@ use gridhaul_scenario::answer::{
 };
 use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 
-use super::SweepMemory;
 use super::delay::{message, share_beyond_timeout};
 use super::layout::{FlowEntry, Layout, LinkEntry, Sizes, Upstream};
+use super::{SweepMemory, small_buffer};
 use crate::chain::Elimination;
 use crate::fixed_point::{DataSource, Network, Resource, Response, Solution, Stream};
 use crate::model_rules::ModelRules;
@@ -228,6 +228,11 @@ fn warn(answer: &mut Answer, layout: &Layout, solution: &Solution) {
                 solution.residual
             ),
         );
+    }
+    for upstream in &layout.upstream {
+        if let Some((about, message)) = small_buffer::warning(layout, solution, upstream) {
+            warn(about, message);
+        }
     }
     for place in &layout.flows {
         let stream = match place.upstream {

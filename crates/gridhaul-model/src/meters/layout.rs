@@ -68,6 +68,13 @@ pub(super) struct Upstream {
     key: (String, String, Option<String>),
 }
 
+impl Upstream {
+    /// The node of the aggregators.
+    pub(super) fn node(&self) -> &str {
+        &self.key.0
+    }
+}
+
 /// Sizes of segments and acknowledgements, in bits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Sizes {

@@ -5,6 +5,7 @@ mod delay;
 mod ignored_keys;
 mod layout;
 mod parameters;
+mod small_buffer;
 mod unsupported;
 
 use gridhaul_scenario::answer::Answer;

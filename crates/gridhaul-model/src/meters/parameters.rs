@@ -11,7 +11,10 @@ use crate::chain::aggregator::Control;
 use crate::chain::meter::{Demand, Restart, Timer};
 
 pub(super) fn stack(scenario: &Scenario, stage: &Stage) -> StackParams {
-    StackParams::named(scenario, stage.stack.as_ref(), stage.ip)
+    let mut params = StackParams::named(scenario, stage.stack.as_ref(), stage.ip);
+    // RFC 9293, section 3.8.6.2.1: a window below the MSS is filled by one smaller segment.
+    params.mss = params.mss.min(params.receive_window);
+    params
 }
 
 pub(super) fn sizes(tcp: &StackParams, payload: u64, segments: u32) -> Sizes {

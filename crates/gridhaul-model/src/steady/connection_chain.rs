@@ -47,6 +47,7 @@ impl<'s> ConnectionChain<'s> {
             .map_err(|diagnostic| one(diagnostic.key.clone(), &diagnostic.message))?;
         reject(scenario, &points)?;
         let split_path = SplitPath { scenario, stage, points: &points };
+        split_path.reject_small_windows(name)?;
         let split_connections = (0..=points.len()).map(|index| {
             let (stage, stack) = split_path.split_connection(index);
             Demand::of(scenario, (name, flow), &stage, stack, rules)
@@ -149,7 +150,31 @@ impl SplitPath<'_, '_> {
             .receive_window;
         let mut params = StackParams::named(self.scenario, stage.stack.as_ref(), stage.ip);
         params.receive_window = self.window(index, far);
+        if self.points.is_empty() {
+            // RFC 9293, section 3.8.6.2.1: a window below the MSS is filled by one smaller segment.
+            params.mss = params.mss.min(params.receive_window);
+        }
         (stage, params)
+    }
+
+    /// Rejects a window below one segment on a path with proxies: the segments of its connections would
+    /// differ in size.
+    fn reject_small_windows(&self, flow: &str) -> Result<(), Vec<Unsupported>> {
+        let stack = self.stage.stack.as_ref();
+        let params = StackParams::named(self.scenario, stack, self.stage.ip);
+        if self.points.is_empty() || params.receive_window >= params.mss {
+            return Ok(());
+        }
+        let key = match stack {
+            Some(stack) => format!("stack.{stack}.receive_window"),
+            None => format!("flow.{flow}.stack"),
+        };
+        let reason = format!(
+            "the receive window of {} B is below one segment, and the formulas of chains of proxies \
+                describe full segments only; use at least {} B, or backend `sim`",
+            params.receive_window, params.mss
+        );
+        Err(vec![Unsupported { key, reason }])
     }
 
     /// The buffers of the proxies, in segments of the connections that end at them.

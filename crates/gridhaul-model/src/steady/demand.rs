@@ -3,7 +3,7 @@
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::backend::Unsupported;
 use gridhaul_scenario::scenario::{
-    CongestionControlAlgorithm, Flow, Load, Recovery, Scenario, Stage, Transport,
+    CongestionControlAlgorithm, Flow, Load, Scenario, Stage, Transport,
 };
 
 use super::Connection;
@@ -106,7 +106,8 @@ impl<'s> Demand<'s> {
             connection,
         };
         demand.apply_link_rates().map_err(|(key, why)| one(key, &why))?;
-        demand.note_assumptions();
+        let assumptions = demand.assumptions(scenario);
+        demand.notes.extend(assumptions);
         Ok(demand)
     }
 
@@ -118,44 +119,6 @@ impl<'s> Demand<'s> {
     /// Segments per acknowledgement sent.
     pub(super) fn segments_for_each_ack(&self) -> f64 {
         if self.stack.delayed_ack.is_zero() { 1.0 } else { f64::from(self.stack.ack_every) }
-    }
-
-    fn note_assumptions(&mut self) {
-        self.notes.extend(self.law.violated_assumption(&self.connection));
-        let repairs_at_once =
-            matches!(self.stack.recovery, Recovery::NewReno | Recovery::Sack | Recovery::Rack);
-        if self.law == ThroughputLaw::Timeouts && repairs_at_once {
-            self.notes.push(
-                "the formula assumes Reno, which waits for its timer after several losses in a \
-                    window; this stack recovers without a timeout (NewReno, SACK, RACK) and is \
-                    up to a quarter faster"
-                    .to_owned(),
-            );
-        }
-        if let Load::Transfer(_) = self.flow.load {
-            self.notes.push(
-                "completion time by slow start, first loss and steady state (Cardwell, Savage and \
-                 Anderson 2000); queue overflow in slow start is neglected"
-                    .to_owned(),
-            );
-        }
-        if self.path.is_bursty {
-            self.notes.push(
-                "bursty loss is replaced by independent loss of the same mean: bursts cause \
-                    fewer window reductions and more timeouts"
-                    .to_owned(),
-            );
-        }
-        if self.path.ack_loss() > 0.0 {
-            self.notes.push("lost acknowledgements are neglected".to_owned());
-        }
-        if self.path.jitter_deviation_s > 0.0 {
-            self.notes.push(
-                "jitter is replaced by its mean; head-of-line waiting after delayed packets is \
-                    neglected"
-                    .to_owned(),
-            );
-        }
     }
 
     /// Applies the limits of the link rates.

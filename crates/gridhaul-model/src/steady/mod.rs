@@ -5,6 +5,7 @@
 //! acknowledgements is neglected, as in all of these papers.
 
 mod answer;
+mod assumptions;
 mod buffers;
 mod channel_loss;
 mod connection_chain;
@@ -20,7 +21,7 @@ mod throughput_law;
 mod timeouts;
 
 pub use answer::{answer, is_bulk, supports};
-pub use cubic::{cubic_rate, cubic_window};
+pub use cubic::{cubic_rate, cubic_send_rate, cubic_window};
 pub use point_answer::{PointAnswer, answer_point};
 pub use sawtooth::sawtooth_utilisation;
 pub use slow_start::{Handshake, TransferTime, transfer_time};
@@ -41,4 +42,7 @@ pub struct Connection {
     pub acked_by_each: f64,
     /// Retransmission timeout before back-off, `T0` of the papers, in seconds.
     pub timeout_s: f64,
+    /// Segments that the sender adds to its window after a loss, because of duplicate
+    /// acknowledgements (RFC 3042, section 2): zero to two.
+    pub limited_transmit: f64,
 }

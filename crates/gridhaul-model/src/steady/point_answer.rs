@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::answer::{Estimate, Metric, Row, Scope};
 use gridhaul_scenario::backend::Unsupported;
 use gridhaul_scenario::scenario::{Hop, Load, Scenario};
 use gridhaul_scenario::units::{Bytes, Duration};
 
 use super::connection_chain::ConnectionChain;
+use super::cubic::cubic_window;
 use super::demand::{Bottleneck, Demand};
 use super::path::direction;
 use super::slow_start::{Handshake, TransferTime, transfer_time};
@@ -156,8 +158,8 @@ fn flow_row(chain: &ConnectionChain<'_>) -> Row {
     if let Some(rtt_s) = demand.rtt_s.filter(|_| is_bulk) {
         set(Metric::RttMean, rtt_s);
         if demand.law == ThroughputLaw::Cubic && demand.limit == Bottleneck::Loss {
-            // Little's law: the data in flight are the rate times the round-trip time.
-            set(Metric::CwndMean, demand.rate * rtt_s * f64::from(demand.stack.mss));
+            let window = cubic_window(rtt_s, loss).0.min(demand.connection.window);
+            set(Metric::CwndMean, window * f64::from(demand.stack.mss));
         }
     }
     if !matches!(demand.law, ThroughputLaw::Sawtooth | ThroughputLaw::FullLink) {
@@ -212,7 +214,16 @@ fn completion(chain: &ConnectionChain<'_>, size: Bytes) -> Option<f64> {
                 + handshakes * split_connection.path.rtt_without_payload_s()
         })
         .sum();
-    Some(transfer_time(&demand.connection, &transfer)? + path_s)
+    Some(transfer_time(&demand.connection, &transfer)? + first_ack_s(stack, &transfer) + path_s)
+}
+
+/// Time in seconds that the receiver delays the acknowledgement of the first round, if the round has fewer
+/// segments than an acknowledgement covers (Cardwell et al., section 2.5).
+fn first_ack_s(stack: &StackParams, transfer: &TransferTime) -> f64 {
+    let initial = transfer.initial_window;
+    let waits = initial < f64::from(stack.ack_every) && initial < transfer.segments;
+    let delays = waits && stack.quick_ack == 0 && stack.receive_window > stack.mss;
+    if delays { stack.delayed_ack.as_secs_f64() } else { 0.0 }
 }
 
 fn link_rows(scenario: &Scenario, chains: &[ConnectionChain<'_>]) -> Vec<Row> {

@@ -37,7 +37,7 @@ pub struct Handshake {
 /// more, where the series of the handshake diverges.
 #[must_use]
 pub fn transfer_time(connection: &Connection, transfer: &TransferTime) -> Option<f64> {
-    let Connection { rtt_s, loss: p, window, acked_by_each: b, timeout_s } = *connection;
+    let Connection { rtt_s, loss: p, window, acked_by_each: b, timeout_s, .. } = *connection;
     let TransferTime { segments: d, initial_window, steady, .. } = *transfer;
     if p >= 0.5 || transfer.ack_loss >= 0.5 {
         return None;
@@ -91,8 +91,14 @@ fn handshake_time(connection: &Connection, transfer: &TransferTime) -> f64 {
 mod tests {
     use super::*;
 
-    const PATH: Connection =
-        Connection { rtt_s: 0.1, loss: 0.0, window: 1e6, acked_by_each: 1.0, timeout_s: 1.0 };
+    const PATH: Connection = Connection {
+        rtt_s: 0.1,
+        loss: 0.0,
+        window: 1e6,
+        acked_by_each: 1.0,
+        timeout_s: 1.0,
+        limited_transmit: 0.0,
+    };
     const OPEN: TransferTime = TransferTime {
         segments: 14.0,
         initial_window: 2.0,

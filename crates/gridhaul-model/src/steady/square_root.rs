@@ -6,9 +6,6 @@
 
 use super::Connection;
 
-/// Loss above which the assumptions of the law fail, since timeouts dominate.
-pub(crate) const LOSS_MAX: f64 = 0.1;
-
 /// Segments per second: `1 / (RTT √(2 b p / 3))`; infinite without loss.
 ///
 /// Paper `plc`, equation 2, is the case of one acknowledgement per segment (b = 1), with the
@@ -42,8 +39,14 @@ mod tests {
 
     #[test]
     fn the_smaller_term_wins() {
-        let mut connection =
-            Connection { rtt_s: 0.1, loss: 0.015, window: 5.0, acked_by_each: 1.0, timeout_s: 1.0 };
+        let mut connection = Connection {
+            rtt_s: 0.1,
+            loss: 0.015,
+            window: 5.0,
+            acked_by_each: 1.0,
+            timeout_s: 1.0,
+            limited_transmit: 0.0,
+        };
         assert_eq!(limited_square_root_rate(&connection), 50.0);
         connection.window = 20.0;
         assert!((limited_square_root_rate(&connection) - 100.0).abs() < 1e-9);

@@ -1,14 +1,14 @@
 //! The published throughput law for each congestion control algorithm.
 
 use gridhaul_core::tcp::{ByteCounting, StackParams};
-use gridhaul_scenario::scenario::CongestionControlAlgorithm;
+use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Recovery};
 
 use super::own_queue::mean_round_s;
 use super::path::Path;
-use super::square_root::LOSS_MAX;
 use super::timeouts::{WINDOW_MIN, window_at_loss};
 use super::{
-    Connection, cubic_rate, cubic_window, limited_square_root_rate, send_rate, square_root_rate,
+    Connection, cubic, cubic_send_rate, cubic_window, limited_square_root_rate, send_rate,
+    square_root_rate,
 };
 use crate::model_rules::ModelRules;
 
@@ -19,7 +19,7 @@ pub enum ThroughputLaw {
     Timeouts,
     /// The square-root law (paper `plc`, equations 1 to 3): the assumptions of the paper.
     SquareRoot,
-    /// CUBIC's response function (RFC 9438, section 5).
+    /// CUBIC's mean window (RFC 9438, section 5) with timeouts.
     Cubic,
     /// Vegas without loss: α to β segments of each flow wait in the queue (Brakmo and Peterson
     /// 1995).
@@ -82,7 +82,10 @@ impl ThroughputLaw {
                 "Reno's full formula with timeouts (Padhye, Firoiu, Towsley and Kurose 1998)"
             }
             Self::SquareRoot => "the square-root law (paper `plc`, equations 1 to 3)",
-            Self::Cubic => "CUBIC's response function (RFC 9438, section 5), without timeouts",
+            Self::Cubic => {
+                "CUBIC's mean window (RFC 9438, section 5) with timeouts as in the formula of Padhye, \
+                    Firoiu, Towsley and Kurose (1998)"
+            }
             Self::Vegas => {
                 "Vegas' equilibrium without loss: alpha to beta segments in the queue (Brakmo \
                     and Peterson 1995)"
@@ -97,12 +100,12 @@ impl ThroughputLaw {
 
     /// Segments per second that one connection sends if no link limits it.
     pub(super) fn rate(self, connection: &Connection) -> f64 {
-        let Connection { rtt_s, loss, window, .. } = *connection;
+        let Connection { rtt_s, window, .. } = *connection;
         let by_window = window / rtt_s;
         match self {
             Self::Timeouts => send_rate(connection),
             Self::SquareRoot => limited_square_root_rate(connection),
-            Self::Cubic => cubic_rate(rtt_s, loss).min(by_window),
+            Self::Cubic => cubic_send_rate(connection),
             Self::Vegas | Self::Window | Self::Sawtooth | Self::FullLink => by_window,
         }
     }
@@ -150,20 +153,12 @@ impl ThroughputLaw {
                 return None;
             }
         };
-        if loss > LOSS_MAX && self != Self::Timeouts {
-            return Some(format!(
-                "the loss is above {} %, where timeouts dominate, which this law ignores: the \
-                    result is an upper bound",
-                LOSS_MAX * 100.0
-            ));
-        }
-        (loss > 0.0 && mean < WINDOW_MIN).then(|| match self {
-            Self::Timeouts => "the window is below 4 segments, where nearly every loss causes a \
-                timeout and the result depends on timer details"
-                .to_owned(),
-            _ => "the window is below 4 segments, where losses cause timeouts, which this law \
-                ignores: the result is an upper bound"
-                .to_owned(),
+        let least = if self == Self::Cubic { cubic::WINDOW_MIN } else { WINDOW_MIN };
+        (loss > 0.0 && mean < least).then(|| {
+            format!(
+                "the window is below {least} segments, where nearly every loss causes a timeout and \
+                    the result depends on timer details"
+            )
         })
     }
 }
@@ -174,19 +169,23 @@ impl Connection {
     pub(super) fn of(stack: &StackParams, path: &Path, rules: ModelRules) -> Self {
         let is_delayed =
             !stack.delayed_ack.is_zero() && stack.byte_counting != ByteCounting::PerAcked;
-        // The acknowledgement of the first segment is delayed until the last segment that it covers
-        // arrives.
-        let ack_delay = f64::from(stack.ack_every.saturating_sub(1)) * path.slowest_s;
+        let window = usable_window(stack, path, rules);
         let rtt_s = match rules {
-            ModelRules::Refined => path.rtt_s() + ack_delay.min(stack.delayed_ack.as_secs_f64()),
+            ModelRules::Refined => path.rtt_s() + ack_delay_s(stack, window, path),
             ModelRules::Paper | ModelRules::Printed => path.propagation_s,
         };
         let mut connection = Self {
             rtt_s,
             loss: path.loss(),
-            window: (f64::from(stack.receive_window) / f64::from(stack.mss)).floor().max(1.0),
+            window,
             acked_by_each: if is_delayed { f64::from(stack.ack_every) } else { 1.0 },
             timeout_s: 0.0,
+            // RACK compares times and needs no third duplicate acknowledgement (RFC 8985, section 6.2): as if
+            // two more segments followed.
+            limited_transmit: match stack.recovery == Recovery::Rack || stack.limited_transmit {
+                true => 2.0,
+                false => 0.0,
+            },
         };
         connection.set_round(rtt_s, stack, path);
         connection
@@ -205,4 +204,30 @@ impl Connection {
         self.rtt_s = rtt_s;
         self.timeout_s = timeout_s.min(stack.rto_max.as_secs_f64());
     }
+}
+
+/// Receive window in segments. With delayed acknowledgements, the segments of a round beyond a multiple of
+/// `ack_every` are acknowledged only with the next round, unless the timer expires earlier.
+fn usable_window(stack: &StackParams, path: &Path, rules: ModelRules) -> f64 {
+    let window = (f64::from(stack.receive_window) / f64::from(stack.mss)).floor().max(1.0);
+    let each = f64::from(stack.ack_every);
+    let waits = stack.delayed_ack.as_secs_f64() > path.rtt_s() && rules == ModelRules::Refined;
+    if waits && window >= each { (window / each).floor() * each } else { window }
+}
+
+/// Delay of the acknowledgement of the first segment of a window, in seconds.
+fn ack_delay_s(stack: &StackParams, window: f64, path: &Path) -> f64 {
+    let timer_s = stack.delayed_ack.as_secs_f64();
+    if window >= f64::from(stack.ack_every) || stack.delayed_ack.is_zero() {
+        // Until the last segment that the acknowledgement covers arrives.
+        return (f64::from(stack.ack_every.saturating_sub(1)) * path.slowest_s).min(timer_s);
+    }
+    // The sender waits for the acknowledgement before it sends the segment that would release it, so that
+    // the timer expires in every round (RFC 9293, section 3.8.6.3).
+    if !stack.policy.adaptive_delayed_ack {
+        return timer_s;
+    }
+    // The timer of Linux doubles whenever it expires, up to the round-trip time of the handshake.
+    let bound_s = stack.handshake.then(|| path.rtt_without_payload_s().max(timer_s));
+    stack.delayed_ack_max.as_secs_f64().min(bound_s.unwrap_or(f64::INFINITY))
 }

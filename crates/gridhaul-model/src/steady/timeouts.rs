@@ -29,7 +29,7 @@ pub fn delivery_rate(connection: &Connection) -> f64 {
 /// Segments sent per second: the approximation (section 2.3, end).
 #[must_use]
 pub fn approximate_rate(connection: &Connection) -> f64 {
-    let Connection { rtt_s, loss: p, window, acked_by_each: b, timeout_s } = *connection;
+    let Connection { rtt_s, loss: p, window, acked_by_each: b, timeout_s, .. } = *connection;
     let by_duplicate_acks = rtt_s * (2.0 * b * p / 3.0).sqrt();
     let by_timeout =
         timeout_s * (3.0 * (3.0 * b * p / 8.0).sqrt()).min(1.0) * p * (1.0 + 32.0 * p * p);
@@ -72,7 +72,7 @@ enum Counted {
 }
 
 fn rate(connection: &Connection, counted: Counted) -> f64 {
-    let Connection { rtt_s, loss: p, window, acked_by_each: b, timeout_s } = *connection;
+    let Connection { rtt_s, loss: p, window, acked_by_each: b, timeout_s, .. } = *connection;
     if p <= 0.0 {
         return window / rtt_s;
     }
@@ -108,8 +108,14 @@ mod tests {
     use super::super::square_root::square_root_rate;
     use super::*;
 
-    const SLOW: Connection =
-        Connection { rtt_s: 0.2, loss: 0.02, window: 1e6, acked_by_each: 2.0, timeout_s: 1.0 };
+    const SLOW: Connection = Connection {
+        rtt_s: 0.2,
+        loss: 0.02,
+        window: 1e6,
+        acked_by_each: 2.0,
+        timeout_s: 1.0,
+        limited_transmit: 0.0,
+    };
 
     #[test]
     fn an_unlimited_window_by_hand() {
@@ -163,6 +169,7 @@ mod tests {
                 window: 10_f64.powf(window),
                 acked_by_each: f64::from(b),
                 timeout_s,
+                limited_transmit: 0.0,
             },
         )
     }

@@ -19,6 +19,7 @@ use config::ConfigArgs;
 #[derive(Debug, Parser)]
 #[command(name = "gridhaul-relay", version, max_term_width = 100)]
 #[command(disable_help_subcommand = true, arg_required_else_help = true)]
+#[command(after_help = EXIT_CODES)]
 pub(crate) struct Cli {
     /// Command to run.
     #[command(subcommand)]
@@ -89,6 +90,13 @@ enum LogCommand {
     /// Drop incomplete appends, and set damaged regions aside
     Repair(File),
 }
+
+/// The exit codes, for `--help`.
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  success; a relay also ends with 0 after SIGTERM or Ctrl-C
+  1  the relay or the command failed: no connection to the relay, damage of the log, data not delivered in time
+  2  invalid input or usage: the message names the file, the key and the remedy";
 
 /// A command that has failed.
 #[derive(Debug)]

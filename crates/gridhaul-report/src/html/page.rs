@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use gridhaul_scenario::Answer;
 use gridhaul_scenario::answer::Warning;
+use gridhaul_scenario::units::counted;
 
 use super::table::{table_with_heading, table_with_note};
 use super::{NamedChart, Report, description};
@@ -94,19 +95,16 @@ fn answer_line(report: &Report<'_>) -> String {
         } else {
             format!("{label} ({})", answer.backend)
         };
-        let plural = |count: usize, word: &str| {
-            format!("{count} {word}{}", if count == 1 { "" } else { "s" })
-        };
         let points = answer.points.len();
         let points =
-            if points == 1 { String::new() } else { format!("{} of ", plural(points, "point")) };
+            if points == 1 { String::new() } else { format!("{} of ", counted(points, "point")) };
         let equal = if is_replicated(answer) && answer.points.iter().all(|item| item.deterministic)
         {
             ", deterministic"
         } else {
             ""
         };
-        format!("{label}: {points}{}{equal}", plural(answer.replications as usize, "run"))
+        format!("{label}: {points}{}{equal}", counted(answer.replications, "run"))
     });
     let mut text = answers.collect::<Vec<_>>().join(" · ");
     let has_intervals = |answer: &Answer| {

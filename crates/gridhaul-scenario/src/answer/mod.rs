@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::backend::RunError;
+use crate::units::counted;
 
 pub use capture::Capture;
 pub use deadline_check::DeadlineCheck;
@@ -134,7 +135,7 @@ impl Answer {
         let partial = finished.iter().filter(|&&runs| runs > 0 && runs < replications);
         let partial: Vec<_> = partial.map(ToString::to_string).collect();
         let mut message =
-            format!("interrupted: {complete} of {} points are complete", finished.len());
+            format!("interrupted: {complete} of {} complete", counted(finished.len(), "point"));
         if !partial.is_empty() {
             let runs = partial.join(", ");
             message += &format!("; an incomplete one has {runs} of {replications} replications");

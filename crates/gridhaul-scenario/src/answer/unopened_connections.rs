@@ -2,6 +2,7 @@
 
 use super::{Answer, Metric, Row, Warning};
 use crate::scenario::Scenario;
+use crate::units::counted;
 
 impl Answer {
     /// Adds a warning for each row with connections that failed to open, after all points have been
@@ -27,17 +28,17 @@ impl Answer {
             let about = if is_flow { format!("flow.{name}") } else { name.to_owned() };
             let which_point = match (points, affected.len()) {
                 (1, _) => String::new(),
-                (_, number) => format!(" (at the worst of {number} affected points)"),
+                (_, number) => format!(" (at the worst of {})", counted(number, "affected point")),
             };
             warnings.push(Warning {
                 about,
                 message: format!(
-                    "{} of {} connections failed to open{which_point}: their messages count as late or \
+                    "{} of {} failed to open{which_point}: their messages count as late or \
                      lost. If all SYN segments are sent at the same time, they overflow the queue, and so \
                      do their retransmissions: remove `start_spread` and `synchronised`. Otherwise check \
                      the load, the links on the path and `duration`",
                     rounded(*failed),
-                    row.count,
+                    counted(row.count, "connection"),
                 ),
             });
         }
@@ -82,7 +83,7 @@ mod tests {
             assert!(found.message.starts_with(with), "{}", found.message);
         };
         begins("flow.f", "3 of 500 connections failed to open (at the worst of 2 affected points)");
-        begins("hub>b", "7 of 500 connections failed to open (at the worst of 1 affected points)");
+        begins("hub>b", "7 of 500 connections failed to open (at the worst of 1 affected point)");
         answer.warnings.clear();
         answer.points.truncate(1);
         answer.warn_of_failed_connections(&scenario);

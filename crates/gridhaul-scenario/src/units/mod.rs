@@ -3,6 +3,7 @@
 
 mod bit_rate;
 mod bytes;
+mod count;
 mod decibel;
 mod distance;
 mod number;
@@ -11,10 +12,12 @@ mod quantity;
 mod time;
 mod window;
 
+use count::plural;
 pub(crate) use number::split;
 
 pub use bit_rate::BitRate;
 pub use bytes::Bytes;
+pub use count::{counted, was_or_were};
 pub use decibel::Decibel;
 pub use distance::Distance;
 pub use number::Decimal;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::quantity::{Expected, Quantity, names, text_serde};
-use super::{Bytes, Decimal, UnitError, split};
+use super::{Bytes, Decimal, UnitError, counted, plural, split};
 
 /// Queue limit. In files: `"50 packets"`, `"64 kB"` or `"unlimited"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,18 +41,18 @@ impl Expected for QueueLimit {
 }
 text_serde!(
     QueueLimit,
-    r"^\s*(unlimited|[0-9][0-9_.eE+-]*\s*(packets|GiB|GB|MiB|MB|KiB|kB|B))\s*$"
+    r"^\s*(unlimited|[0-9][0-9_.eE+-]*\s*(packets?|GiB|GB|MiB|MB|KiB|kB|B))\s*$"
 );
 
 impl Expected for BufferLimit {
     const EXPECTED: &'static str = "a buffer limit such as \"100 messages\" or \"24 kB\"";
 }
-text_serde!(BufferLimit, r"^\s*[0-9][0-9_.eE+-]*\s*(messages|GiB|GB|MiB|MB|KiB|kB|B)\s*$");
+text_serde!(BufferLimit, r"^\s*[0-9][0-9_.eE+-]*\s*(messages?|GiB|GB|MiB|MB|KiB|kB|B)\s*$");
 
 impl Expected for WindowSize {
     const EXPECTED: &'static str = "a window such as \"50 segments\" or \"64 kB\"";
 }
-text_serde!(WindowSize, r"^\s*[0-9][0-9_.eE+-]*\s*(segments|GiB|GB|MiB|MB|KiB|kB|B)\s*$");
+text_serde!(WindowSize, r"^\s*[0-9][0-9_.eE+-]*\s*(segments?|GiB|GB|MiB|MB|KiB|kB|B)\s*$");
 
 impl WindowSize {
     /// In bytes, for segments of `mss` bytes.
@@ -72,28 +72,28 @@ impl FromStr for QueueLimit {
         if text.trim() == "unlimited" {
             return Ok(Self::Unlimited);
         }
-        count_or_bytes(text, "packets", Self::EXPECTED, Self::Packets, Self::Bytes)
+        count_or_bytes(text, "packet", Self::EXPECTED, Self::Packets, Self::Bytes)
     }
 }
 
 impl FromStr for BufferLimit {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        count_or_bytes(text, "messages", Self::EXPECTED, Self::Messages, Self::Bytes)
+        count_or_bytes(text, "message", Self::EXPECTED, Self::Messages, Self::Bytes)
     }
 }
 
 impl FromStr for WindowSize {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        count_or_bytes(text, "segments", Self::EXPECTED, Self::Segments, Self::Bytes)
+        count_or_bytes(text, "segment", Self::EXPECTED, Self::Segments, Self::Bytes)
     }
 }
 
 impl fmt::Display for QueueLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Packets(packets) => write!(f, "{packets} packets"),
+            Self::Packets(packets) => f.write_str(&counted(*packets, "packet")),
             Self::Bytes(bytes) => bytes.fmt(f),
             Self::Unlimited => f.write_str("unlimited"),
         }
@@ -103,7 +103,7 @@ impl fmt::Display for QueueLimit {
 impl fmt::Display for BufferLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Messages(messages) => write!(f, "{messages} messages"),
+            Self::Messages(messages) => f.write_str(&counted(*messages, "message")),
             Self::Bytes(bytes) => fmt::Display::fmt(bytes, f),
         }
     }
@@ -112,7 +112,7 @@ impl fmt::Display for BufferLimit {
 impl fmt::Display for WindowSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Segments(segments) => write!(f, "{segments} segments"),
+            Self::Segments(segments) => f.write_str(&counted(*segments, "segment")),
             Self::Bytes(bytes) => fmt::Display::fmt(bytes, f),
         }
     }
@@ -120,7 +120,7 @@ impl fmt::Display for WindowSize {
 
 fn count_or_bytes<T>(
     text: &str,
-    unit: &str,
+    noun: &str,
     expected: &'static str,
     count: fn(u32) -> T,
     bytes: fn(Bytes) -> T,
@@ -129,7 +129,8 @@ fn count_or_bytes<T>(
         |reason: String| UnitError { text: text.to_owned(), expected, reason: reason.into() };
     let (number, written) = split(text);
     let known = Bytes::UNITS.iter().any(|(name, _)| *name == written);
-    if written != unit && !known {
+    let unit = plural(noun);
+    if written != unit && written != noun && !known {
         let reason = match Decimal::parse(number) {
             None => format!("write a number, a space and {unit} or a unit of size"),
             Some(_) if written.is_empty() => {

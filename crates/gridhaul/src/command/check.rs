@@ -5,6 +5,7 @@ use std::fmt::Write;
 use anyhow::anyhow;
 use gridhaul_data::trace;
 use gridhaul_scenario::answer::Warning;
+use gridhaul_scenario::units::counted;
 
 use super::error::CommandError;
 use crate::args::CheckArgs;
@@ -44,8 +45,4 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), CommandError> {
         return Ok(());
     }
     Err(CommandError::Input(anyhow!("{}", errors.join("\n\nerror: "))))
-}
-
-fn counted(number: usize, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }

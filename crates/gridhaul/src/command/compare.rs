@@ -17,7 +17,7 @@ use crate::terminal::{Terminal, print, print_tables, say};
 
 /// Compares every answer with the first one.
 pub(crate) fn run(args: &CompareArgs) -> Result<(), CommandError> {
-    args.print.check(args.common.json)?;
+    args.print.check(args.common.json, args.out.as_deref())?;
     let destination =
         args.out.as_ref().map(|out| Destination::new(out, args.common.force)).transpose()?;
     let mut compared = Vec::new();
@@ -56,6 +56,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), CommandError> {
     match comparison.differences() {
         0 => Ok(()),
         _ if !args.must_agree => Ok(()),
+        1 => Err(CommandError::Check("1 metric differs significantly".into())),
         count => Err(CommandError::Check(format!("{count} metrics differ significantly"))),
     }
 }

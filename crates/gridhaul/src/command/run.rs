@@ -35,7 +35,7 @@ struct Job<'a> {
 impl Job<'_> {
     fn run(&self) -> Result<(), CommandError> {
         let RunArgs { file, changes, record, output, print, engine } = self.args;
-        print.check(output.common.json)?;
+        print.check(output.common.json, Some(&self.target()))?;
         let changes = record.added_to(changes.to_changes());
         let scenario = load(file, &changes, self.vary, output.common.quiet)?;
         let destination = Destination::new(&self.target(), output.common.force)?;

@@ -2,9 +2,10 @@
 
 use anyhow::anyhow;
 use gridhaul_scenario::scenario::Scenario;
+use gridhaul_scenario::units::counted;
 
 use super::RunEstimate;
-use super::workload::transits;
+use super::workload::{backlog, transits};
 
 pub(super) const IGNORE_HINT: &str = "--ignore-estimate starts the run anyway";
 
@@ -27,7 +28,12 @@ pub(super) fn memory_error(
         4 => {
             ("record.interval".to_owned(), "choose a longer interval (`--series`), or fewer points")
         }
-        _ => ("record.pcap".to_owned(), "capture fewer links, or fewer points"),
+        5 => ("record.pcap".to_owned(), "capture fewer links, or fewer points"),
+        _ => (
+            overloaded(scenario),
+            "the load exceeds the capacity of the route, and the messages wait: lower the load, or raise `rate` of the \
+             slowest link",
+        ),
     };
     anyhow!(
         "{key}: the run is estimated to need {:.1} GB of memory; {:.1} GB are free\n  \
@@ -52,8 +58,8 @@ pub(super) fn time_error(estimate: &RunEstimate<'_>, seconds: f64, limit: f64) -
         "{key}: the run is estimated to take {} ({} × {} × {}); the limit is {}\n  \
          help: {remedy}; {IGNORE_HINT}, and Ctrl-C keeps the finished results",
         time(seconds),
-        counted(estimate.points, "point"),
-        counted(estimate.replications, "replication"),
+        counted(estimate.points as u64, "point"),
+        counted(estimate.replications as u64, "replication"),
         time(one),
         time(limit),
     )
@@ -75,8 +81,15 @@ fn connections(scenario: &Scenario) -> String {
         by_count.then(transits(scenario, a, one).total_cmp(&transits(scenario, b, other)))
     });
     most.map_or_else(String::new, |(name, flow)| {
-        format!("flow.{name}: {} connections", scenario.connections(flow))
+        format!("flow.{name}: {}", counted(scenario.connections(flow), "connection"))
     })
+}
+
+/// The flow with the largest backlog.
+fn overloaded(scenario: &Scenario) -> String {
+    let backlogs = scenario.flow.iter().map(|(name, flow)| (name, backlog(scenario, name, flow)));
+    let most = backlogs.max_by(|(_, one), (_, other)| one.total_cmp(other));
+    most.map_or_else(String::new, |(name, _)| format!("flow.{name}"))
 }
 
 /// The node whose members have the most links.
@@ -89,11 +102,7 @@ fn links(scenario: &Scenario) -> String {
 }
 
 fn sweep(estimate: &RunEstimate<'_>) -> String {
-    format!("sweep: {}", counted(estimate.points, "point"))
-}
-
-fn counted(number: f64, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1.0 { "" } else { "s" })
+    format!("sweep: {}", counted(estimate.points as u64, "point"))
 }
 
 /// A time in a suitable unit.

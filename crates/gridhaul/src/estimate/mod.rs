@@ -134,6 +134,7 @@ impl RunEstimate<'_> {
             points * BYTES_PER_POINT,
             sum.samples * BYTES_PER_SAMPLE,
             sum.captured * BYTES_PER_CAPTURED,
+            largest.backlog * concurrent_runs,
         ];
         let bytes: f64 = parts.iter().sum();
         if bytes <= limits.bytes {
@@ -198,6 +199,24 @@ mod tests {
         let error = with(1.9e8).unwrap_err().to_string();
         assert!(error.starts_with("node.a.count = 500000"), "{error}");
         assert!(error.contains("0.2 GB") && error.contains("--ignore-estimate"), "{error}");
+    }
+
+    #[test]
+    fn the_backlog_of_a_sender_counts() {
+        let load = "[flow.flood]\nfrom = \"a\"\nto = \"b\"\nload.periodic = { size = \"100 B\", every = \"1 ms\" }\n";
+        let text = format!(
+            "title = \"t\"\nduration = \"1 h\"\n[node]\na = {{}}\nb = {{}}\n[link.up]\nfrom = \"a\"\nto = \"b\"\n\
+             both.rate = \"10 kbit/s\"\n{load}"
+        );
+        // 3.6 million messages.
+        let scenario = Scenario::from_toml(&text, "test.toml").expect("a scenario");
+        let with = |bytes| check(&scenario, &engine(BackendName::Sim), Limits { bytes, ..PLENTY });
+        assert!(with(1.5e8).is_ok());
+        let error = with(1.3e8).unwrap_err().to_string();
+        assert!(
+            error.starts_with("flow.flood: ") && error.contains("--ignore-estimate"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use gridhaul_core::tcp::StackParams;
 use gridhaul_data::pcapng::PcapngWriter;
 use gridhaul_scenario::scenario::{Flow, Hop, Load, Scenario, Transport};
+use gridhaul_scenario::units::QueueLimit;
 
 /// Quantities that determine the run time and memory of a run. They are floating-point numbers, so that products of
 /// counts do not overflow.
@@ -18,12 +19,21 @@ pub(super) struct Workload {
     pub(super) samples: f64,
     /// Packets that are written to files.
     pub(super) captured: f64,
+    /// Memory in bytes of messages and datagrams that wait at the end of the run because the load exceeds the
+    /// capacity of the route.
+    pub(super) backlog: f64,
     /// Simulated time.
     pub(super) seconds: f64,
 }
 
 /// Bytes of headers of a segment or datagram.
 const HEADERS: f64 = 40.0;
+
+/// Memory of a message that waits at its sender (measured: 10 million messages of 100 B need 350 MB).
+const BYTES_PER_WAITING_MESSAGE: f64 = 40.0;
+
+/// Memory of a datagram in a queue (measured: 10 million datagrams need 2.4 GB).
+const BYTES_PER_QUEUED_DATAGRAM: f64 = 240.0;
 
 /// Segments without data that open and close a connection.
 const SEGMENTS_PER_CONNECTION: f64 = 7.0;
@@ -41,6 +51,7 @@ impl Workload {
             work.rows += 1.0;
             work.connections += scenario.connections(flow) as f64;
             work.transits += transits(scenario, name, flow);
+            work.backlog += backlog(scenario, name, flow);
         }
         if let Some(interval) = scenario.record.interval {
             let samples = seconds / interval.as_secs_f64().max(1e-9);
@@ -73,6 +84,7 @@ impl Workload {
             (&mut self.transits, other.transits),
             (&mut self.samples, other.samples),
             (&mut self.captured, other.captured),
+            (&mut self.backlog, other.backlog),
             (&mut self.seconds, other.seconds),
         ] {
             *own = combine(*own, other);
@@ -99,6 +111,26 @@ pub(super) fn transits(scenario: &Scenario, name: &str, flow: &Flow) -> f64 {
     let data = (connections * messages * whole).min(carried);
     let packets = data + connections * SEGMENTS_PER_CONNECTION;
     packets * (out + routes.reverse.len() as f64)
+}
+
+/// Memory of the messages that a TCP sender keeps until they are sent, or of the datagrams in a queue without limit.
+/// A queue with a limit drops the other datagrams, and greedy loads keep no messages.
+pub(super) fn backlog(scenario: &Scenario, name: &str, flow: &Flow) -> f64 {
+    let Ok(routes) = scenario.routes(name) else { return 0.0 };
+    let active = scenario.duration.saturating_sub(flow.start).as_secs_f64();
+    let (messages, bytes) = offered(&flow.load, active);
+    let messages = messages * scenario.connections(flow) as f64;
+    if !messages.is_finite() || !bytes.is_finite() {
+        return 0.0;
+    }
+    let is_tcp = flow.transport == Transport::Tcp;
+    let unlimited = |hop: &&Hop| hop.direction(scenario).queue == QueueLimit::Unlimited;
+    let limiting = routes.forward.iter().filter(|hop| is_tcp || unlimited(hop));
+    let carried = limiting
+        .map(|hop| capacity(scenario, *hop) * active / (8.0 * (bytes + HEADERS)))
+        .fold(f64::INFINITY, f64::min);
+    let waiting = (messages - carried).max(0.0);
+    waiting * if is_tcp { BYTES_PER_WAITING_MESSAGE } else { BYTES_PER_QUEUED_DATAGRAM }
 }
 
 /// Total capacity of all links of a hop in bit/s.
@@ -167,5 +199,19 @@ mod tests {
             1,
         );
         assert!(datagrams.transits > 9e7, "{datagrams:?}");
+    }
+
+    #[test]
+    fn messages_beyond_the_capacity_of_the_link_wait_at_the_sender() {
+        // Ten million messages of 100 B, of which 1 Mbit/s carries less than one per cent.
+        let flood = "load.periodic = { size = \"100 B\", every = \"10 us\" }";
+        let backlog = of(flood, 1).backlog;
+        assert!((3.9e8..4.0e8).contains(&backlog), "{backlog}");
+        // A queue with a limit drops datagrams.
+        let datagrams = format!("{flood}\ntransport = \"datagram\"");
+        assert_eq!(of(&datagrams, 1).backlog, 0.0);
+        assert_eq!(of("load = \"bulk\"", 1).backlog, 0.0);
+        let meters = of("load.periodic = { size = \"100 B\", every = \"10 s\" }", 100);
+        assert_eq!(meters.backlog, 0.0);
     }
 }

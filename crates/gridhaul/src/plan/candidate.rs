@@ -2,6 +2,7 @@
 
 use gridhaul_report::quantity;
 use gridhaul_scenario::scenario::{Choice, PlanSpecification, Scenario};
+use gridhaul_scenario::units::counted;
 
 /// Values of the chosen keys, in their order; `None` for keys that do not apply.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,8 +46,9 @@ impl ParameterSet {
 fn describe_value(key: &str, value: &str, choices: &[Choice]) -> String {
     let steps: Vec<_> = key.split('.').collect();
     if let ["node", name, "count"] = steps[..] {
-        let plural = if value == "1" { "" } else { "s" };
-        return format!("{value} {name}{plural}");
+        return value
+            .parse::<u64>()
+            .map_or_else(|_| format!("{value} {name}s"), |it| counted(it, name));
     }
     // `buffer 100 messages`; a value such as `vegas` is unambiguous unless another key has the same last part.
     let short = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();

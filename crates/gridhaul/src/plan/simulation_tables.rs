@@ -2,11 +2,12 @@
 
 use gridhaul_report::TextTable;
 use gridhaul_report::format::{self, UNKNOWN};
+use gridhaul_scenario::units::counted;
 
 use super::agreement::Comparison;
 use super::charts::money;
 use super::evidence::Decision;
-use super::tables::{counted, table};
+use super::tables::table;
 use super::{PlanOutcome, SimulatedCandidate};
 
 /// Comparisons of model and simulation: for the model's choice and, if different, for the winner.
@@ -63,7 +64,7 @@ pub(crate) fn simulated(outcome: &PlanOutcome) -> TextTable {
         ]
     };
     let rows: Vec<_> = outcome.simulations.iter().flatten().map(row).collect();
-    let title = format!("Simulated: {}", counted(rows.len(), "candidate", "candidates"));
+    let title = format!("Simulated: {}", counted(rows.len(), "candidate"));
     let mut table = table(&title, &["candidate", "cost", "replications", "result"], rows, 1);
     table.note = Some(
         "Met: with 95 % probability a further replication meets the limit as well. Violated: the 95 % \

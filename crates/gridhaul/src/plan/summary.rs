@@ -1,9 +1,10 @@
 //! The outcome of planning in sentences.
 
+use gridhaul_scenario::units::counted;
+
 use super::charts::money;
 use super::evidence::Decision;
 use super::limits::Limit;
-use super::tables::counted;
 use super::verify::Basis;
 use super::{Candidate, PlanOutcome, SimulatedCandidate};
 
@@ -26,7 +27,7 @@ pub(crate) fn summary(outcome: &PlanOutcome) -> String {
             format!(
                 "The cheapest configuration that meets every limit is {description}. The simulation confirms this: \
                  {} meet every limit, and model and simulation agree within 10 %.",
-                counted(runs, "replication", "replications")
+                counted(runs, "replication")
             )
         }
         Basis::Simulation => searched(outcome, &description),
@@ -38,13 +39,13 @@ fn searched(outcome: &PlanOutcome, description: &str) -> String {
     let runs = outcome.verified().map_or(0, |checked| checked.evidence.replications());
     let mut text = format!(
         "The cheapest configuration found that meets every limit in simulation is {description} ({}).",
-        counted(runs, "replication", "replications")
+        counted(runs, "replication")
     );
     if let Some(first) = outcome.simulations.iter().flatten().next() {
         text += &format!("\n\n{}", why_not_confirmed(outcome, first));
     }
     let all = outcome.simulations.as_ref().map_or(0, Vec::len);
-    text += &format!("\n\nThe search simulated {}. ", counted(all, "candidate", "candidates"));
+    text += &format!("\n\nThe search simulated {}. ", counted(all, "candidate"));
     text += &match outcome.not_simulated {
         0 => "These include every cheaper candidate that the model accepts, and every cheaper one within one \
               step of each key."
@@ -52,7 +53,7 @@ fn searched(outcome: &PlanOutcome, description: &str) -> String {
         not_simulated => format!(
             "{} that the model accepts, or within one step of each key, were not simulated: increase \
              --max-candidates.",
-            counted(not_simulated, "cheaper candidate", "cheaper candidates")
+            counted(not_simulated, "cheaper candidate")
         ),
     };
     text
@@ -113,7 +114,7 @@ fn unconfirmed(outcome: &PlanOutcome) -> String {
     let all = outcome.simulations.as_ref().map_or(0, Vec::len);
     let mut text = format!(
         "No candidate is confirmed: none of {} meets every limit in simulation.",
-        counted(all, "simulated candidate", "simulated candidates")
+        counted(all, "simulated candidate")
     );
     if let Some(first) = outcome.simulations.iter().flatten().next() {
         text += &format!("\n\n{}", why_not_confirmed(outcome, first));

@@ -2,6 +2,7 @@
 
 use gridhaul_report::TextTable;
 use gridhaul_report::format::{self, UNKNOWN};
+use gridhaul_scenario::units::counted;
 
 use super::charts::money;
 use super::evaluate::Evaluation;
@@ -165,15 +166,12 @@ fn note(outcome: &PlanOutcome) -> String {
     );
     if let Some(simulations) = &outcome.simulations {
         let runs: usize = simulations.iter().map(|checked| checked.evidence.replications()).sum();
-        text += &format!(
-            " {} simulated, in {}.",
-            simulations.len(),
-            counted(runs, "replication", "replications")
-        );
+        text += &format!(" {} simulated, in {}.", simulations.len(), counted(runs, "replication"));
     }
     for (why, count) in &outcome.without_answer {
-        let candidates = counted(*count, "candidate has", "candidates have");
-        text += &format!("\n{candidates} no answer of the model: {why}");
+        let verb = if *count == 1 { "has" } else { "have" };
+        let candidates = counted(*count, "candidate");
+        text += &format!("\n{candidates} {verb} no answer of the model: {why}");
     }
     text
 }
@@ -235,8 +233,4 @@ pub(crate) fn table(
 ) -> TextTable {
     let headers = headers.iter().map(|header| (*header).to_owned()).collect();
     TextTable { title: title.to_owned(), headers, rows, key_columns, note: None }
-}
-
-pub(crate) fn counted(number: usize, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
 }

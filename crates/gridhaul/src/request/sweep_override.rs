@@ -2,6 +2,7 @@
 
 use anyhow::bail;
 use gridhaul_scenario::scenario::{Scenario, Values};
+use gridhaul_scenario::units::counted;
 
 use super::argument::dotted_key;
 
@@ -40,9 +41,9 @@ pub(super) fn replace(
             0 => String::new(),
             _ => format!(", and {} no longer vary together with this key", others.join(", ")),
         };
-        let plural = if values == 1 { "" } else { "s" };
         return Ok(Some(format!(
-            "{option} replaces the {values} value{plural} that the file sweeps for `{swept}`{decoupled}"
+            "{option} replaces the {} that the file sweeps for `{swept}`{decoupled}",
+            counted(values, "value")
         )));
     }
     Ok(None)

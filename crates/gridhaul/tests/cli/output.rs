@@ -84,6 +84,29 @@ fn csv_is_written_to_a_file_in_addition_to_a_table_or_json() {
     assert_eq!(done.out.lines().count(), 1 + 3 + 3, "{done:?}");
 }
 
+/// The path is checked before the run, which would otherwise be lost.
+#[test]
+fn a_csv_file_that_cannot_be_written_is_refused_before_the_run() {
+    let desk = Desk::new().file("small.toml", SMALL);
+    for command in
+        ["run small.toml", "sweep small.toml --vary seed=1,2", "compare small.toml small.toml"]
+    {
+        for path in ["absent/a.csv", "."] {
+            let done = desk.run(&format!("{command} --csv={path}"));
+            assert_eq!(done.code, Some(2), "{done:?}");
+            let expected = format!("error: --csv: cannot write {path}: ");
+            assert!(done.err.starts_with(&expected) && done.err.contains("help: "), "{done:?}");
+        }
+    }
+    assert_eq!(desk.names(""), ["small.toml"], "nothing has run");
+    // The check creates no file, and a file in the results folder is written after them.
+    let done = desk.run("run small.toml --csv=results/small/a.csv -q");
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(desk.text("results/small/a.csv").starts_with("answer,backend,"));
+    let done = desk.run("run absent.toml --csv=b.csv");
+    assert!(done.code == Some(2) && !desk.names("").contains(&"b.csv".into()), "{done:?}");
+}
+
 #[test]
 fn only_selected_columns_are_printed_and_the_results_keep_all() {
     let desk = Desk::new().file("swept.toml", swept());

@@ -92,7 +92,7 @@ fn an_interrupted_sweep_keeps_its_finished_points() {
     let output = child.wait_with_output().unwrap();
     let err = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{err}");
-    assert!(err.contains("2 of 3 points are complete"), "{err}");
+    assert!(err.contains("2 of 3 points complete"), "{err}");
     assert!(err.contains("results/long-sweep contains the finished results"), "{err}");
     let answer: Answer = serde_json::from_slice(&output.stdout).unwrap();
     let stored: Answer =

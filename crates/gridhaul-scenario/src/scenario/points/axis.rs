@@ -92,7 +92,26 @@ fn axis(entry: usize, sweep: &Sweep, base: &Json) -> Result<Axis, Diagnostic> {
         keys.push(varied);
     }
     let labels = labels(entry, sweep, keys.first().map_or(0, |varied| varied.values.len()))?;
+    check_unique(&keys)?;
     Ok(Axis { keys, labels })
+}
+
+/// Points are named by their values; equal points would have equal names and equal results.
+fn check_unique(keys: &[VariedKey]) -> Result<(), Diagnostic> {
+    let Some(first) = keys.first() else { return Ok(()) };
+    let mut seen = BTreeSet::new();
+    for index in 0..first.values.len() {
+        let values: Vec<_> = keys.iter().map(|varied| varied.values[index].to_string()).collect();
+        let text = values.join(", ");
+        if !seen.insert(values) {
+            return Err(Diagnostic::new(
+                first.source.as_str(),
+                format!("the value {text} occurs twice"),
+                "remove one of the two; for several runs of the same point, set `replications`",
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The labels of an entry with `values` values.

@@ -1,0 +1,260 @@
+//! Answers of the analytical model compared with the simulation where the formulas reach their limits: each
+//! answer agrees, or a warning marks it as outside the range.
+
+use gridhaul_model::Model;
+use gridhaul_scenario::answer::{Answer, Metric};
+use gridhaul_scenario::backend::{Backend, NoProgress};
+use gridhaul_scenario::scenario::Scenario;
+use gridhaul_sim::Sim;
+
+/// A bulk flow over a link with this rate and one-way delay; `stack` has the keys of its stack.
+fn line(rate: &str, delay_ms: f64, loss: f64, stack: &str) -> Scenario {
+    Scenario::from_toml(&line_text(rate, delay_ms, loss, stack), "line.toml")
+        .unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn line_text(rate: &str, delay_ms: f64, loss: f64, stack: &str) -> String {
+    format!(
+        r#"
+title = "line"
+duration = "120 s"
+warmup = "10 s"
+replications = 3
+[node]
+a = {{}}
+b = {{}}
+[link.line]
+from = "a"
+to = "b"
+[link.line.forward]
+rate = "{rate}"
+delay = "{delay_ms} ms"
+queue = "1000 packets"
+loss = {{ bernoulli = "{} %" }}
+[link.line.reverse]
+rate = "{rate}"
+delay = "{delay_ms} ms"
+[stack.x]
+{stack}
+[flow.f]
+from = "a"
+to = "b"
+stack = "x"
+load = "bulk"
+"#,
+        loss * 100.0
+    )
+}
+
+fn answer(backend: &dyn Backend, scenario: &Scenario) -> Answer {
+    backend.run(scenario, &NoProgress).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn flow(answer: &Answer, metric: Metric) -> f64 {
+    answer.points[0].flows[0].mean(metric).unwrap_or_else(|| panic!("no {metric}"))
+}
+
+fn warns(answer: &Answer, part: &str) -> bool {
+    answer.warnings.iter().any(|warning| warning.message.contains(part))
+}
+
+#[test]
+fn a_window_below_one_segment_is_filled_by_a_smaller_one() {
+    for profile in ["rfc", "linux", "ns2"] {
+        for window in ["1 B", "100 B", "729 B", "1459 B", "1460 B", "2000 B", "2 segments"] {
+            let stack = format!(
+                "profile = \"{profile}\"\ncongestion_control = \"reno\"\nreceive_window = \"{window}\""
+            );
+            let scenario = line("1 Mbit/s", 50.0, 0.0, &stack);
+            let [model, sim] = [&Model as &dyn Backend, &Sim::default()]
+                .map(|backend| flow(&answer(backend, &scenario), Metric::Goodput));
+            assert!((model / sim - 1.0).abs() < 0.05, "{profile}, {window}: {model} {sim}");
+        }
+    }
+}
+
+/// Segments that no acknowledgement covers in their round wait for the next round or for the timer.
+#[test]
+fn windows_of_few_segments_wait_for_delayed_acknowledgements() {
+    for (window, each) in [(3, 2), (5, 2), (7, 2), (3, 4), (5, 4), (7, 4), (4, 8), (20, 8)] {
+        let stack = format!(
+            "profile = \"rfc\"\nreceive_window = \"{window} segments\"\nack_every = {each}"
+        );
+        let scenario = line("10 Mbit/s", 50.0, 0.0, &stack);
+        let [model, sim] = [&Model as &dyn Backend, &Sim::default()]
+            .map(|backend| flow(&answer(backend, &scenario), Metric::Goodput));
+        assert!((model / sim - 1.0).abs() < 0.05, "{window}, {each}: {model} {sim}");
+    }
+}
+
+#[test]
+fn a_first_round_of_one_segment_waits_for_the_delayed_acknowledgement() {
+    for (profile, bound) in [("rfc", 0.05), ("linux", 0.07), ("ns2", 0.01)] {
+        let stack = format!("profile = \"{profile}\"\ninitial_window = \"1 segment\"");
+        let text = line_text("1 Mbit/s", 50.0, 0.0, &stack);
+        let text = text
+            .replace("load = \"bulk\"", "load.transfer.size = \"10 kB\"")
+            .replace("warmup = \"10 s\"\n", "");
+        let scenario = Scenario::from_toml(&text, "transfer.toml").unwrap();
+        let [model, sim] = [&Model as &dyn Backend, &Sim::default()]
+            .map(|backend| flow(&answer(backend, &scenario), Metric::CompletionTime));
+        assert!((model / sim - 1.0).abs() < bound, "{profile}: {model} {sim}");
+    }
+}
+
+/// A part of the file of [`line`] and its replacement, with a part of the warning.
+const OUTSIDE_THE_RANGE: [(&str, &str, &str); 8] = [
+    ("delay = \"50 ms\"\nqueue", "delay = \"10 s\"\nqueue", "describes the steady state"),
+    ("duration = \"120 s\"\nwarmup = \"10 s\"", "duration = \"1 s\"", "describes the steady state"),
+    (
+        "rate = \"1 Mbit/s\"\ndelay",
+        "rate = \"100 bit/s\"\ndelay",
+        "exceeds the largest retransmission",
+    ),
+    ("queue = \"1000 packets\"", "queue = \"1 packet\"", "drops bursts of 2 segments"),
+    ("queue = \"1000 packets\"", "queue = \"0 packets\"", "drops bursts of 2 segments"),
+    ("[stack.x]", "[stack.x]\nmss = \"100 B\"", "cycle of slow start, overflow and timeout"),
+    (
+        "[link.line.reverse]",
+        "[link.line.reverse]\nloss.bernoulli = \"50 %\"",
+        "50 % of the acknowledgements",
+    ),
+    (
+        "[stack.x]",
+        "[stack.x]\nrecovery = \"reno\"\ncongestion_control = \"cubic\"",
+        "an upper bound",
+    ),
+];
+
+#[test]
+fn answers_outside_the_range_of_the_formulas_are_marked() {
+    for (part, replacement, warning) in OUTSIDE_THE_RANGE {
+        let loss = if replacement.contains("cubic") { 0.03 } else { 0.0 };
+        let scenario = with(loss, part, replacement);
+        let model = answer(&Model, &scenario);
+        assert!(warns(&model, warning), "{replacement}: {:?}", model.warnings);
+    }
+    // A path of the usual size is within the range.
+    let usual = with(0.01, "profile = \"rfc\"", "profile = \"rfc\"\ncongestion_control = \"sack\"");
+    let model = answer(&Model, &usual);
+    for (.., warning) in OUTSIDE_THE_RANGE {
+        assert!(!warns(&model, warning), "{:?}", model.warnings);
+    }
+}
+
+/// The file of [`line`] with a replaced part.
+fn with(loss: f64, part: &str, replacement: &str) -> Scenario {
+    let text = line_text("1 Mbit/s", 50.0, loss, "profile = \"rfc\"");
+    assert!(text.contains(part), "{part}");
+    Scenario::from_toml(&text.replace(part, replacement), "line.toml")
+        .unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// RFC 9438, section 4.3: CUBIC is at least as fast as Reno; timeouts dominate from a loss of some per cent on.
+#[test]
+fn cubic_includes_timeouts_at_all_losses() {
+    for profile in ["linux", "rfc", "ns2"] {
+        for delay_ms in [5.0, 50.0, 300.0] {
+            for loss in [0.001, 0.003, 0.01, 0.03, 0.05, 0.1, 0.2, 0.3] {
+                let stack = format!(
+                    "profile = \"{profile}\"\ncongestion_control = \"cubic\"\nreceive_window = \"1000 segments\""
+                );
+                let scenario = line("10 Mbit/s", delay_ms, loss, &stack);
+                let model = answer(&Model, &scenario);
+                let marked = warns(&model, "nearly every loss causes a timeout");
+                let simulated = flow(&answer(&Sim::default(), &scenario), Metric::Goodput);
+                let deviation = flow(&model, Metric::Goodput) / simulated - 1.0;
+                let bound = match (marked, profile) {
+                    (false, _) => 0.3,
+                    // The timer of ns-2 keeps its back-off until a segment that was sent once is acknowledged.
+                    (true, "ns2") => f64::INFINITY,
+                    (true, _) => 0.5,
+                };
+                let text = format!("{profile}, {delay_ms} ms, {loss}: {deviation:+.2}");
+                assert!(deviation.abs() <= bound, "{text}");
+                assert_eq!(marked, loss > 0.04 && !is_long(delay_ms, loss), "{text}");
+            }
+        }
+    }
+}
+
+/// Whether the window of CUBIC's own region is above six segments in spite of the loss.
+fn is_long(delay_ms: f64, loss: f64) -> bool {
+    delay_ms > 200.0 && loss < 0.06
+}
+
+/// Meters whose readings pass aggregators with buffers of `buffer` messages.
+fn aggregators(meters: u32, buffer: u32, wan: &str, upstream: &str) -> Scenario {
+    let text = format!(
+        r#"
+title = "aggregators"
+duration = "150 s"
+warmup = "50 s"
+[node]
+meter = {{ count = {meters} }}
+head = {{}}
+[node.collector]
+count = 20
+[node.collector.aggregator]
+buffer = "{buffer} messages"
+stack = "upstream"
+when_full = "drop"
+[link.access]
+from = "meter"
+to = "collector"
+shared = true
+both = {{ rate = "1 Gbit/s", delay = "25 ms" }}
+[link.wan]
+from = "collector"
+to = "head"
+shared = true
+forward = {{ rate = "2 Mbit/s", delay = "25 ms", queue = "40 packets"{wan} }}
+reverse = {{ rate = "1 Gbit/s", delay = "25 ms" }}
+[stack.meter]
+profile = "ns2"
+handshake = false
+restart_after_idle = false
+congestion_control = "reno"
+mss = "200 B"
+receive_window = "2 segments"
+[stack.upstream]
+profile = "ns2"
+handshake = false
+congestion_control = "reno"
+mss = "200 B"
+receive_window = "64 segments"
+{upstream}
+[flow.reading]
+from = "meter"
+to = "head"
+stack = "meter"
+load.on_off = {{ on = "100 ms", off = "1 min", size = "200 B" }}
+"#
+    );
+    Scenario::from_toml(&text, "aggregators.toml").unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn buffers_of_few_messages_are_outside_the_range_of_the_equations() {
+    let mut worst = 0.0_f64;
+    let cases = [
+        ("", "restart_after_idle = true"),
+        (", loss.bernoulli = \"2 %\"", "restart_after_idle = false"),
+    ];
+    for (wan, upstream) in cases {
+        for buffer in [1, 2, 5, 10, 20, 50] {
+            let scenario = aggregators(6000, buffer, wan, upstream);
+            let model = answer(&Model, &scenario);
+            let marked = warns(&model, "outside the range of the equations");
+            let [modelled, simulated] = [&model, &answer(&Sim::default(), &scenario)]
+                .map(|answer| flow(answer, Metric::SegmentLoss));
+            let difference = (modelled - simulated).abs();
+            worst = worst.max(difference);
+            assert!(difference < 0.01 || marked, "{buffer}: {modelled} {simulated}");
+            assert!(marked || buffer > 10, "{buffer}");
+        }
+    }
+    assert!(worst > 0.05, "{worst}");
+    let large = aggregators(6000, 200, "", "");
+    assert!(!warns(&answer(&Model, &large), "outside the range of the equations"));
+}

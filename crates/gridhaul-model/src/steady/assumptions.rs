@@ -1,0 +1,168 @@
+//! Assumptions of a throughput law that a flow does not meet, for the warnings of an answer.
+
+use gridhaul_core::tcp::StackParams;
+use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Load, Recovery, Scenario};
+use gridhaul_scenario::units::counted;
+
+use super::Connection;
+use super::demand::{Bottleneck, Demand};
+use super::throughput_law::ThroughputLaw;
+
+/// Loss of acknowledgements from which the rate is far below that of the formulas.
+const ACK_LOSS_MAX: f64 = 0.3;
+
+impl Demand<'_> {
+    /// The assumptions to be stated in warnings.
+    pub(super) fn assumptions(&self, scenario: &Scenario) -> Vec<String> {
+        let mut notes: Vec<_> =
+            self.law.violated_assumption(&self.connection).into_iter().collect();
+        notes.extend(self.of_recovery().map(str::to_owned));
+        notes.extend(self.of_path());
+        if self.flow.load != Load::Bulk {
+            notes.push(
+                "completion time by slow start, first loss and steady state (Cardwell, Savage and \
+                 Anderson 2000); queue overflow in slow start is neglected, and at losses of 5 % the \
+                 time is up to a half too long"
+                    .to_owned(),
+            );
+        }
+        if self.law == ThroughputLaw::SquareRoot {
+            // The laws of the papers are reproduced with the assumptions of the papers.
+            return notes;
+        }
+        if self.flow.load == Load::Bulk {
+            notes.extend(self.of_steady_state(scenario));
+        }
+        notes.extend(self.of_saturated_link());
+        notes
+    }
+
+    fn of_recovery(&self) -> Option<&'static str> {
+        let repairs_at_once =
+            matches!(self.stack.recovery, Recovery::NewReno | Recovery::Sack | Recovery::Rack);
+        match (self.law, repairs_at_once) {
+            (ThroughputLaw::Timeouts, true) => Some(
+                "the formula assumes Reno, which waits for its timer after several losses in a \
+                    window; this stack recovers without a timeout (NewReno, SACK, RACK) and is \
+                    up to a quarter faster",
+            ),
+            (ThroughputLaw::Cubic, false) => Some(
+                "the formula assumes NewReno, SACK or RACK; this stack waits for its timer after \
+                    several losses in a window, so that the result is an upper bound",
+            ),
+            _ => None,
+        }
+    }
+
+    fn of_path(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.path.is_bursty {
+            notes.push(
+                "bursty loss is replaced by independent loss of the same mean: bursts cause \
+                    fewer window reductions and more timeouts"
+                    .to_owned(),
+            );
+        }
+        let ack_loss = self.path.ack_loss();
+        if ack_loss > ACK_LOSS_MAX {
+            notes.push(format!(
+                "{:.0} % of the acknowledgements are lost, which the formulas neglect: the result is \
+                    an upper bound; use backend `sim`",
+                ack_loss * 100.0
+            ));
+        } else if ack_loss > 0.0 {
+            notes.push("lost acknowledgements are neglected".to_owned());
+        }
+        if self.path.jitter_deviation_s > 0.0 {
+            notes.push(
+                "jitter is replaced by its mean; head-of-line waiting after delayed packets is \
+                    neglected"
+                    .to_owned(),
+            );
+        }
+        notes
+    }
+
+    /// The time that a flow needs to reach its steady state, if the run is shorter.
+    fn of_steady_state(&self, scenario: &Scenario) -> Option<String> {
+        let needed_s = self.transient_s();
+        let measured_s = scenario.duration.saturating_sub(scenario.warmup).as_secs_f64();
+        (measured_s < needed_s).then(|| {
+            format!(
+                "the formula describes the steady state, which this flow reaches in about \
+                    {needed_s:.0} s; a run of {measured_s} s after the warm-up differs: lengthen \
+                    `duration` and `warmup`, or use backend `sim`"
+            )
+        })
+    }
+
+    /// Time of one cycle of congestion avoidance, in seconds: from the window after a loss to the window
+    /// at the next one. At least two round trips.
+    fn transient_s(&self) -> f64 {
+        let Connection { rtt_s, window, acked_by_each: b, .. } = self.connection;
+        let least_s = 2.0 * self.largest_rtt_s();
+        let Some((link, hop)) = self.path.bottleneck() else { return least_s };
+        let queue = hop.queue / hop.sharers;
+        let growing = match (&self.limit, self.law) {
+            (Bottleneck::Link(_), ThroughputLaw::Sawtooth) => {
+                window.min(link * rtt_s + queue) / 2.0
+            }
+            // A slow start beyond twice the queue overflows it; the rest of the window grows by a segment
+            // in each round.
+            (Bottleneck::Window, ThroughputLaw::Timeouts) if self.connection.loss <= 0.0 => {
+                (window - 2.0 * queue).max(0.0)
+            }
+            _ => return least_s,
+        };
+        least_s.max(growing * b * rtt_s)
+    }
+
+    fn largest_rtt_s(&self) -> f64 {
+        let Connection { rtt_s, window, .. } = self.connection;
+        let queued = |(link, queue): (f64, f64)| window.min(link * rtt_s + queue) / link;
+        let saturated = matches!(self.limit, Bottleneck::Link(_));
+        let bottleneck = self.path.bottleneck().filter(|_| saturated);
+        let own = bottleneck.map(|(link, hop)| queued((link, hop.queue / hop.sharers)));
+        own.filter(|own| own.is_finite()).unwrap_or(rtt_s).max(rtt_s)
+    }
+
+    /// Where flows on a saturated link differ from the sawtooth.
+    fn of_saturated_link(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        let StackParams { rto_max, ack_every, congestion_control, recovery, .. } = &self.stack;
+        let largest_s = self.largest_rtt_s();
+        if largest_s > rto_max.as_secs_f64() {
+            notes.push(format!(
+                "the round-trip time of {largest_s:.0} s exceeds the largest retransmission timeout of \
+                    {rto_max}: segments are retransmitted before their acknowledgement arrives, which the \
+                    formula excludes; use backend `sim`"
+            ));
+        }
+        let overflows = matches!(self.law, ThroughputLaw::Sawtooth | ThroughputLaw::FullLink);
+        if !overflows {
+            return notes;
+        }
+        let Some((_, hop)) = self.path.bottleneck() else { return notes };
+        let burst = if self.stack.delayed_ack.is_zero() { 2 } else { (*ack_every).max(2) };
+        if hop.queue < f64::from(burst) {
+            notes.push(format!(
+                "a queue of {} drops bursts of {burst} segments, which the formula excludes: the result \
+                    is an upper bound",
+                counted(hop.queue as u64, "packet")
+            ));
+        }
+        if *congestion_control == CongestionControlAlgorithm::NewReno
+            && *recovery == Recovery::NewReno
+            && !self.stack.delayed_ack.is_zero()
+        {
+            notes.push(
+                "NewReno repairs one segment in each round trip, and its timer may expire before the end of a \
+                    recovery (RFC 6582, section 3.2, Impatient variant): with delayed acknowledgements, a flow \
+                    can stay in a cycle of slow start, overflow and timeout, which the formula excludes, at \
+                    down to half of the result; use backend `sim`"
+                    .to_owned(),
+            );
+        }
+        notes
+    }
+}
