@@ -112,6 +112,12 @@ fn rounded(value: f64) -> f64 {
     if power.is_finite() { (value * power).round() / power } else { value }
 }
 
+/// A number of things: `1 message`, `2 messages`.
+#[must_use]
+pub fn count(number: u64, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
 /// A number with four significant digits and separated thousands; digits before the decimal point
 /// are never rounded. `–` if it is not a number.
 #[must_use]

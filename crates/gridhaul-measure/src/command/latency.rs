@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use gridhaul_report::TextTable;
+use gridhaul_report::format::count;
 
 use super::path::kernel_rows;
 use super::repetitions;
@@ -26,8 +27,9 @@ fn table(run: &Run) -> TextTable {
     let other = other.iter().filter(|(_, count)| *count > 0);
     let other: String = other.map(|(fate, count)| format!(", {count} {fate}")).collect();
     let note = format!(
-        "{} messages after the warm-up, of which {} were lost{other}",
-        counts.messages, counts.lost
+        "{} after the warm-up, {} of them lost{other}",
+        count(counts.messages, "message"),
+        counts.lost
     );
     TextTable {
         title: title(run),

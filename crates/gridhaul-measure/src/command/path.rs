@@ -2,7 +2,7 @@
 
 use gridhaul_measure::capture::CaptureReport;
 use gridhaul_measure::method::{CapturePoint, Distribution, KernelSummary, PathSummary, Stage};
-use gridhaul_report::TextTable;
+use gridhaul_report::{TextTable, format};
 use serde_json::{Map, Value, json};
 
 use super::report::{LATENCY_HEADERS, distribution, distribution_row};
@@ -109,7 +109,7 @@ fn notes(run: &Run, path: Option<&PathSummary>, report: &CaptureReport) -> Vec<S
     let lost = places.map(|(point, place)| (lost(point), place));
     let lost: Vec<_> = lost.iter().filter(|(count, _)| *count > 0).collect();
     for (count, place) in lost {
-        notes.push(format!("{count} messages were lost {place}"));
+        notes.push(format!("{} lost {place}", format::count(*count, "message")));
     }
     let contradictory = path.map_or(0, |path| path.contradictory);
     let problems = [

@@ -1,6 +1,6 @@
 //! What a run on two machines adds to tables and JSON.
 
-use gridhaul_report::format::UNKNOWN;
+use gridhaul_report::format::{UNKNOWN, count};
 use gridhaul_scenario::units::Duration;
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ pub(super) fn remote_notes(run: &Run) -> Vec<String> {
     if let Some(clock) = &remote.clock {
         let steps = match clock.steps.len() {
             0 => "no step".into(),
-            count => format!("{count} steps"),
+            steps => count(steps as u64, "step"),
         };
         let ppm = |drift: f64| format!("{:.1}", drift * 1e6);
         let [low, high] = [0, 1].map(|end| {
@@ -23,16 +23,16 @@ pub(super) fn remote_notes(run: &Run) -> Vec<String> {
             bounds.map_or_else(|| UNKNOWN.into(), ppm)
         });
         notes.push(format!(
-            "clock of the agent: {} exchanges, least round-trip time {} ms, drift {} ppm (between {low} and {high}), {steps}; steps from {} ms are detectable",
-            clock.exchanges,
+            "clock of the agent: {}, least round-trip time {} ms, drift {} ppm (between {low} and {high}), {steps}; steps from {} ms are detectable",
+            count(clock.exchanges as u64, "exchange"),
             millis(Some(clock.least_round_trip)),
             ppm(clock.drift),
             millis(Some(clock.detectable_step)),
         ));
         if clock.unknown > 0 {
             notes.push(format!(
-                "{} messages arrived next to a step of the clock: their latency is unknown",
-                clock.unknown
+                "{} next to a step of the clock: unknown latency",
+                count(clock.unknown, "arrival")
             ));
         }
     }
@@ -49,15 +49,15 @@ pub(super) fn remote_notes(run: &Run) -> Vec<String> {
     if let Some(returned) = &remote.round_trip {
         let counts = returned.counts;
         notes.push(format!(
-            "{} of {} messages did not come back",
+            "{} of {} did not come back",
             returned.missing(),
-            counts.messages
+            count(counts.messages, "message")
         ));
     }
     if remote.unknown_fate > 0 {
         notes.push(format!(
-            "{} messages were sent and are not counted: the agent has not reported their fate",
-            remote.unknown_fate
+            "{} sent and not counted: the agent has not reported the fate",
+            count(remote.unknown_fate, "message")
         ));
     }
     notes

@@ -146,9 +146,7 @@ fn an_outage_is_measured_to_one_message_interval() {
     let Some(_turn) = turn(&[]) else { return };
     let outage = "delay = \"2 ms\", outage = [{ start = \"1.5 s\", length = \"500 ms\" }]";
     let scenario = scenario(outage, "delay = \"2 ms\"");
-    let gap = |summary: &Summary| {
-        summary.longest_gap().map_or(f64::NAN, |[start, end]| millis(end.since(start)))
-    };
+    let gap = |summary: &Summary| summary.interruption().map_or(f64::NAN, |it| millis(it.length()));
     let is_expected = |summary: &Summary| (490.0..511.0).contains(&gap(summary));
     let (outcome, _) = undisturbed(is_expected, || {
         let (outcome, rows, _) = measured(&scenario, &sampled_values(), (100.0, 130));

@@ -45,9 +45,7 @@ fn an_outage_of_a_link_is_a_gap_of_the_same_length() {
     let outage = "delay = \"5 ms\", outage = [{ start = \"3 s\", length = \"2 s\" }]";
     let scenario = scenario(outage, "delay = \"5 ms\"");
     // One message interval of 10 ms, and the jitter of a shared machine.
-    let gap = |summary: &Summary| {
-        summary.longest_gap().map_or(f64::NAN, |[start, end]| millis(end.since(start)))
-    };
+    let gap = |summary: &Summary| summary.interruption().map_or(f64::NAN, |it| millis(it.length()));
     let is_expected = |summary: &Summary| (1_985.0..2_025.0).contains(&gap(summary));
     let (outcome, _) = undisturbed(is_expected, || {
         on_network(&scenario, "test", |sites| run(&plan(100.0, 600), &Udp, sites)).unwrap()

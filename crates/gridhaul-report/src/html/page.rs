@@ -9,6 +9,7 @@ use super::table::{table_with_heading, table_with_note};
 use super::{NamedChart, Report, description};
 use crate::chart::STYLE;
 use crate::deadline_checks::deadline_checks;
+use crate::format::count;
 use crate::text_table::{Detail, TextTable, tables};
 
 /// Style sheet of all pages, in addition to that of the charts.
@@ -94,19 +95,16 @@ fn answer_line(report: &Report<'_>) -> String {
         } else {
             format!("{label} ({})", answer.backend)
         };
-        let plural = |count: usize, word: &str| {
-            format!("{count} {word}{}", if count == 1 { "" } else { "s" })
-        };
-        let points = answer.points.len();
+        let points = answer.points.len() as u64;
         let points =
-            if points == 1 { String::new() } else { format!("{} of ", plural(points, "point")) };
+            if points == 1 { String::new() } else { format!("{} of ", count(points, "point")) };
         let equal = if is_replicated(answer) && answer.points.iter().all(|item| item.deterministic)
         {
             ", deterministic"
         } else {
             ""
         };
-        format!("{label}: {points}{}{equal}", plural(answer.replications as usize, "run"))
+        format!("{label}: {points}{}{equal}", count(u64::from(answer.replications), "run"))
     });
     let mut text = answers.collect::<Vec<_>>().join(" · ");
     let has_intervals = |answer: &Answer| {
