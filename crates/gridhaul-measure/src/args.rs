@@ -6,6 +6,7 @@ mod connection;
 mod frames;
 mod outage;
 mod place;
+mod rate;
 mod value_parsers;
 
 use std::path::PathBuf;
@@ -15,25 +16,23 @@ use gridhaul_measure::protocol::LIGHT_EDITION_MESSAGE;
 use gridhaul_scenario::units::Duration;
 
 use value_parsers::{
-    duration, message_bytes, packet_interval, positive_duration, ppm, processor, rate, resolution,
-    share, signed_nanos, values,
+    duration, message_bytes, packet_interval, positive_duration, ppm, processor, rate,
+    signed_nanos, values,
 };
+
+use crate::command::EXIT_CODES;
 
 pub(crate) use agent::{AgentArgs, RemoteArgs};
 pub(crate) use connection::ConnectionArgs;
 pub(crate) use frames::{DataSetName, FrameArgs};
 pub(crate) use outage::{FailingPart, OutageArgs};
 pub(crate) use place::{CrossTrafficArgs, PlaceArgs, SubscriberEnd};
+pub(crate) use rate::RateArgs;
 
 /// Measure power-grid protocols message by message
 #[derive(Debug, Parser)]
 #[command(name = "gridhaul measure", bin_name = "gridhaul measure", version)]
-#[command(after_help = "Exit codes:
-  0  success
-  1  the run ended early, or a fault occurred; the messages until then are counted
-  2  invalid input or usage: the message names the remedy
-  3  the application class of --class is not met, or the messages do not decide it
-130  interrupted (Ctrl-C, SIGTERM); the messages until then are counted")]
+#[command(after_long_help = EXIT_CODES)]
 pub(crate) struct Cli {
     /// The measurement.
     #[command(subcommand)]
@@ -51,7 +50,7 @@ pub(crate) enum Command {
     Efficiency(EfficiencyArgs),
     /// Measure the latency of messages at a constant rate
     Latency(PathArgs),
-    /// Interrupt all links of a scenario or kill the broker for a time, and measure the recovery
+    /// Measure the recovery from an outage: of all links of a scenario, of the broker, or of a network that the user interrupts
     Outage(OutageArgs),
     /// Search the highest rate that a protocol sustains, and verify it
     Rate(RateArgs),
@@ -79,6 +78,7 @@ impl Command {
 
 /// Arguments of `efficiency`.
 #[derive(Debug, Args)]
+#[command(after_long_help = EXIT_CODES)]
 pub(crate) struct EfficiencyArgs {
     /// Bytes of the payload for the comparison of protocols
     #[arg(long, default_value_t = 296, value_parser = clap::value_parser!(u64).range(1..=1_400))]
@@ -249,6 +249,7 @@ pub(crate) struct RunArgs {
 
 /// Arguments of runs on one machine, which may be repeated, or of a run on two.
 #[derive(Debug, Args)]
+#[command(after_long_help = EXIT_CODES)]
 pub(crate) struct PathArgs {
     /// Number of runs, each with connections, a broker and a network of its own; the spread between them is reported
     #[arg(
@@ -267,10 +268,15 @@ pub(crate) struct PathArgs {
     /// The other machine.
     #[command(flatten)]
     pub(crate) remote: RemoteArgs,
+
+    /// Do not send the messages back: there is no round-trip time
+    #[arg(long, requires = "agent", help_heading = "Two machines")]
+    pub(crate) no_echo: bool,
 }
 
 /// Arguments of `corruption`.
 #[derive(Debug, Args)]
+#[command(after_long_help = EXIT_CODES)]
 pub(crate) struct CorruptionArgs {
     /// Values of a message
     #[arg(long, default_value_t = 10, value_parser = values)]
@@ -285,44 +291,9 @@ pub(crate) struct CorruptionArgs {
     pub(crate) json: bool,
 }
 
-/// Arguments of `rate`.
-#[derive(Debug, Args)]
-pub(crate) struct RateArgs {
-    /// Settings that `rate` shares with a run.
-    #[command(flatten)]
-    pub(crate) common: ProtocolArgs,
-
-    /// First rate of the search, in messages per second
-    #[arg(long, default_value_t = 100.0, value_parser = rate)]
-    pub(crate) rate: f64,
-
-    /// Lowest rate of the search
-    #[arg(long, default_value_t = 1.0, value_parser = rate)]
-    pub(crate) least: f64,
-
-    /// Highest rate of the search
-    #[arg(long, default_value_t = 100_000.0, value_parser = rate)]
-    pub(crate) most: f64,
-
-    /// Ratio between the result and the lowest rate that failed, less 1
-    #[arg(long, default_value_t = 0.05, value_parser = resolution)]
-    pub(crate) resolution: f64,
-
-    /// Share of messages that may be lost, corrupt or refused, such as 0.01 or "1 %"
-    #[arg(long, default_value_t = 0.0, value_parser = share)]
-    pub(crate) loss: f64,
-
-    /// Time of a trial after its warm-up
-    #[arg(long, default_value = "2 s", value_parser = positive_duration)]
-    pub(crate) trial: Duration,
-
-    /// Further trials that must confirm the result
-    #[arg(long, default_value_t = 2)]
-    pub(crate) confirmations: u32,
-}
-
 /// Arguments of `reserve`.
 #[derive(Debug, Args)]
+#[command(after_long_help = EXIT_CODES)]
 pub(crate) struct ReserveArgs {
     /// Fewer rates, sizes and messages, and AMQP on one system only: about a minute
     #[arg(long)]
@@ -343,6 +314,7 @@ pub(crate) struct ReserveArgs {
 
 /// Arguments of `sync`.
 #[derive(Debug, Args)]
+#[command(after_long_help = EXIT_CODES)]
 pub(crate) struct SyncArgs {
     /// The network.
     #[command(flatten)]

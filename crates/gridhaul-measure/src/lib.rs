@@ -20,37 +20,31 @@
 
 #![forbid(unsafe_code)]
 
+/// Items of the measurement bench. Without this feature the crate has the machines that fuzz targets run, with few dependencies.
+macro_rules! bench {
+    ($($item:item)*) => { $(#[cfg(feature = "bench")] $item)* };
+}
+
 pub mod agent;
-#[cfg(feature = "bench")]
-pub mod bench;
-#[cfg(feature = "bench")]
-pub mod broker;
 pub mod capture;
-#[cfg(feature = "bench")]
-pub mod clock;
-#[cfg(feature = "bench")]
-pub mod corruption;
 pub mod endpoint;
 pub mod frame;
 pub mod header;
-#[cfg(feature = "bench")]
-pub mod log;
-#[cfg(feature = "bench")]
-pub mod method;
-#[cfg(feature = "bench")]
-pub mod network;
-#[cfg(feature = "bench")]
-pub mod overhead;
-#[cfg(feature = "bench")]
-pub mod payload;
-#[cfg(feature = "bench")]
-pub mod prediction;
-#[cfg(feature = "bench")]
-pub mod protocol;
-#[cfg(feature = "bench")]
-pub mod reserve;
 pub mod settings;
-#[cfg(feature = "bench")]
-pub mod systems;
-#[cfg(feature = "bench")]
-pub mod verdict;
+
+bench! {
+    pub mod bench;
+    pub mod broker;
+    pub mod clock;
+    pub mod corruption;
+    pub mod log;
+    pub mod method;
+    pub mod network;
+    pub mod overhead;
+    pub mod payload;
+    pub mod prediction;
+    pub mod protocol;
+    pub mod reserve;
+    pub mod systems;
+    pub mod verdict;
+}

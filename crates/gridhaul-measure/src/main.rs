@@ -15,6 +15,7 @@ use clap::{CommandFactory, FromArgMatches};
 use args::{Cli, Command};
 
 fn main() -> ExitCode {
+    std::panic::set_hook(Box::new(command::on_panic));
     let matches = Cli::command().get_matches();
     let command = match Cli::from_arg_matches(&matches) {
         Ok(cli) => cli.command,

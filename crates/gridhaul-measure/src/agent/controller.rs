@@ -23,8 +23,8 @@ const CONNECT_WITHIN: time::Duration = time::Duration::from_secs(10);
 /// Time for the start of a receiver and its broker: RabbitMQ needs up to 120 s on a busy machine.
 const START_WITHIN: time::Duration = time::Duration::from_secs(150);
 
-/// Time without an answer after which the agent is gone.
-const SILENCE: Duration = Duration::from_secs(10);
+/// Time without an answer after which the agent is gone, by default.
+pub const SILENCE: Duration = Duration::from_secs(10);
 
 /// Exchanges without an answer; further ones wait.
 const OUTSTANDING: usize = 100;
@@ -104,6 +104,8 @@ pub struct Controller {
     channel: Channel,
     reader: FrameReader,
     buffer: Vec<u8>,
+    /// Time without an answer after which the agent is gone.
+    silence: Duration,
 }
 
 impl Controller {
@@ -118,7 +120,8 @@ impl Controller {
         let key = PinnedKey::new(agent.fingerprint);
         let channel = Channel::client(socket, Arc::clone(&key)).map_err(connect)?;
         let reader = FrameReader::new(FRAME_MAX);
-        let mut controller = Self { address, channel, reader, buffer: vec![0; READ] };
+        let buffer = vec![0; READ];
+        let mut controller = Self { address, channel, reader, buffer, silence: SILENCE };
         let mut hello = Vec::new();
         write_preface(&mut hello);
         write_message(&Request::Authenticate { token: agent.token.text().into() }, &mut hello);
@@ -134,22 +137,33 @@ impl Controller {
         }
     }
 
-    /// Starts a receiver.
+    /// Starts the receiver of a run, in the place of that of an earlier one.
     ///
     /// # Errors
     /// The agent cannot start it, or is gone.
     pub fn start(&mut self, spec: &ReceiverSpec) -> Result<Started, ControllerError> {
+        self.silence = spec.silence;
         self.send(&Request::Start(Box::new(spec.clone()))).map_err(|error| self.lost(&error))?;
-        match self.reply(START_WITHIN)? {
-            Reply::Started(started) => Ok(started),
-            other => Err(self.unexpected(other)),
+        loop {
+            match self.reply(START_WITHIN)? {
+                Reply::Started(started) => return Ok(started),
+                // Of the last exchanges of an earlier run.
+                Reply::Answer { .. } | Reply::Report(_) => {}
+                other => return Err(self.unexpected(other)),
+            }
         }
+    }
+
+    /// Ends the session, so that the agent is free for others.
+    pub fn end(mut self) {
+        let _ = self.send(&Request::End);
+        self.channel.close();
     }
 
     /// Exchanges times and receives reports until `stop` becomes `true` or the agent is gone. `interval` is the time between two exchanges;
     /// the first `quick` of them follow each other faster.
     pub fn run(
-        mut self,
+        &mut self,
         clock: Clock,
         (interval, quick): (Duration, u64),
         events: &SyncSender<ControlEvent>,
@@ -161,8 +175,6 @@ impl Controller {
         let mut last_answer = clock.now();
         let lost = loop {
             if stop.load(Ordering::Relaxed) {
-                let _ = self.send(&Request::End);
-                self.channel.close();
                 return;
             }
             let now = clock.now();
@@ -180,8 +192,8 @@ impl Controller {
             let received = clock.now();
             match read {
                 Err(error) => break error.to_string(),
-                Ok(None) if received.since(last_answer) >= SILENCE => {
-                    break format!("no answer for {} s", SILENCE.as_secs_f64());
+                Ok(None) if received.since(last_answer) >= self.silence => {
+                    break format!("no answer for {} s", self.silence.as_secs_f64());
                 }
                 Ok(None) => {}
                 Ok(Some(length)) => {

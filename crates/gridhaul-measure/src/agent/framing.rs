@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use thiserror::Error;
 
 /// Version of the control channel. Both ends must have the same.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 
 /// Longest frame of an authenticated peer, in bytes.
 pub const FRAME_MAX: usize = 64 * 1024;

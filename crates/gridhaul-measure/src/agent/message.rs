@@ -31,6 +31,9 @@ const KEEP_ALIVE_MAX: Duration = Duration::from_secs(65_535);
 /// Shortest time between two attempts to connect, so that a client does not take a whole processor.
 const RECONNECT_MIN: Duration = Duration::from_millis(1);
 
+/// Longest time for which an end waits for a silent other end.
+const SILENCE_MAX: Duration = Duration::from_secs(3_600);
+
 /// Shortest interval in which a master of DNP3 polls.
 const POLL_MIN: Duration = Duration::from_millis(20);
 
@@ -43,7 +46,7 @@ pub enum Request {
         /// Token.
         token: String,
     },
-    /// Starts the receiver of a run.
+    /// Starts the receiver of a run. It takes the place of the receiver of an earlier run.
     Start(Box<ReceiverSpec>),
     /// Asks for the time of the agent, and for all arrivals so far. Numbers count from 0.
     Exchange {
@@ -90,6 +93,9 @@ pub struct ReceiverSpec {
     pub address: Option<IpAddr>,
     /// Protocol.
     pub protocol: ReceiverProtocol,
+    /// Time without a message after which the other end of the control channel is gone. The agent waits longer if this is short, because
+    /// the controller is silent while it connects its ends.
+    pub silence: Duration,
 }
 
 /// Protocol of a receiver.
@@ -183,6 +189,9 @@ impl ReceiverSpec {
     /// # Errors
     /// The first field that is out of range, with what is expected.
     pub fn check(&self) -> Result<(), String> {
+        if self.silence > SILENCE_MAX {
+            return Err(format!("silence: expected at most {SILENCE_MAX}"));
+        }
         match &self.protocol {
             ReceiverProtocol::Udp { .. } | ReceiverProtocol::Modbus(_) => Ok(()),
             ReceiverProtocol::Direct { settings, .. } => check_direct(settings),
@@ -295,7 +304,18 @@ mod tests {
     }
 
     fn check(protocol: ReceiverProtocol) -> Result<(), String> {
-        ReceiverSpec { run: 1, address: None, protocol }.check()
+        with_silence(protocol, Duration::ZERO)
+    }
+
+    fn with_silence(protocol: ReceiverProtocol, silence: Duration) -> Result<(), String> {
+        ReceiverSpec { run: 1, address: None, protocol, silence }.check()
+    }
+
+    #[test]
+    fn a_silent_controller_does_not_keep_the_agent_for_long() {
+        let with = |silence| with_silence(ReceiverProtocol::Udp { echo: false }, silence);
+        assert_eq!(with(SILENCE_MAX), Ok(()));
+        assert!(with(SILENCE_MAX + Duration::from_nanos(1)).unwrap_err().contains("silence"));
     }
 
     #[test]

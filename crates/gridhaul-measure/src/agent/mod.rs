@@ -8,34 +8,21 @@ pub mod framing;
 pub mod message;
 pub mod session;
 
-#[cfg(feature = "bench")]
-mod accounting;
-#[cfg(feature = "bench")]
-mod channel;
-#[cfg(feature = "bench")]
-mod controller;
-#[cfg(feature = "bench")]
-mod ends;
-#[cfg(feature = "bench")]
-mod receiver;
-#[cfg(feature = "bench")]
-mod run;
-#[cfg(feature = "bench")]
-mod secret;
-#[cfg(feature = "bench")]
-mod serve;
+bench! {
+    mod accounting;
+    mod channel;
+    mod controller;
+    mod ends;
+    mod receiver;
+    mod run;
+    mod secret;
+    mod serve;
 
-#[cfg(feature = "bench")]
-pub use accounting::{Accounting, Converted, Quality};
-#[cfg(feature = "bench")]
-pub use controller::{AgentAddress, ControlEvent, Controller, ControllerError};
-#[cfg(feature = "bench")]
-pub use ends::{Ends, ListeningPublisher, connect_ends};
-#[cfg(feature = "bench")]
-pub use receiver::AgentClock;
-#[cfg(feature = "bench")]
-pub use run::{RemoteLogs, RemoteOutcome, measure_with_agent};
-#[cfg(feature = "bench")]
-pub use secret::{AgentKey, Fingerprint, SecretError, TOKEN_VARIABLE, Token, random_run};
-#[cfg(feature = "bench")]
-pub use serve::{Agent, AgentError};
+    pub use accounting::{Accounting, Converted, Quality};
+    pub use controller::{AgentAddress, ControlEvent, Controller, ControllerError, SILENCE};
+    pub use ends::{Ends, ListeningPublisher, connect_ends};
+    pub use receiver::AgentClock;
+    pub use run::{RemoteLogs, RemoteOutcome, measure_with_agent};
+    pub use secret::{AgentKey, Fingerprint, SecretError, TOKEN_VARIABLE, Token, random_run};
+    pub use serve::{Agent, AgentError};
+}

@@ -17,7 +17,7 @@ use crate::clock::InjectedClock;
 use crate::method::{Header, HeaderError};
 use crate::network::Site;
 use crate::protocol::{ProtocolError, Received, ReceivingEnd, Subscriber, ThroughBroker, Udp};
-use crate::settings::ClientSettings;
+use crate::settings::{BrokerProgram, BrokerSettings, ClientSettings};
 
 /// Arrivals between two reports.
 const QUEUE: usize = 1 << 17;
@@ -38,8 +38,18 @@ pub(super) struct Receiver {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
     /// Ends after the client.
-    _broker: Option<Broker>,
+    broker: Option<OwnBroker>,
 }
+
+/// A broker that the agent has started.
+#[derive(Debug)]
+struct OwnBroker {
+    broker: Broker,
+    requested: BrokerRequest,
+}
+
+/// What a broker is started for: program, settings and address.
+type BrokerRequest = (BrokerProgram, BrokerSettings, IpAddr);
 
 /// What the thread reports.
 enum Sighting {
@@ -64,7 +74,8 @@ impl AgentClock {
 }
 
 impl Receiver {
-    /// Starts the receiver that a controller requests, at the address `local` unless another is requested.
+    /// Starts the receiver that a controller requests, at the address `local` unless another is requested. The receiver of an earlier run
+    /// ends; a broker that is requested again keeps running.
     ///
     /// # Errors
     /// The socket, the broker or its client cannot be started.
@@ -72,8 +83,10 @@ impl Receiver {
         spec: &ReceiverSpec,
         local: IpAddr,
         clock: Clock,
+        earlier: Option<Self>,
     ) -> Result<(Self, Started), String> {
         let address = spec.address.unwrap_or(local);
+        let kept = earlier.and_then(|mut earlier| earlier.broker.take());
         let open = |end: Result<ReceivingEnd, ProtocolError>| {
             end.map(|end| (end, None)).map_err(|error| error.to_string())
         };
@@ -86,11 +99,11 @@ impl Receiver {
                 open(settings.receiver(address, clock, *publisher))?
             }
             ReceiverProtocol::Broker { clients, broker } => {
-                through_broker(clients, broker, address, clock)?
+                through_broker(clients, (broker, kept), address, clock)?
             }
         };
         let ReceivingEnd { subscriber, address } = end;
-        let started = broker.as_ref().map(|broker| StartedBroker {
+        let started = broker.as_ref().map(|OwnBroker { broker, .. }| StartedBroker {
             program: broker.name().to_owned(),
             address: broker.address(),
         });
@@ -98,7 +111,7 @@ impl Receiver {
         let stop = Arc::new(AtomicBool::new(false));
         let (run, flag) = (spec.run, Arc::clone(&stop));
         let thread = thread::spawn(move || receive(subscriber, run, &sender, &flag));
-        let receiver = Self { sightings, stop, thread: Some(thread), _broker: broker };
+        let receiver = Self { sightings, stop, thread: Some(thread), broker };
         Ok((receiver, Started { address, broker: started }))
     }
 
@@ -171,17 +184,23 @@ fn receive(
 /// A subscriber of a broker, which the agent starts unless the controller names one.
 fn through_broker(
     clients: &ClientSettings,
-    choice: &BrokerChoice,
+    (choice, kept): (&BrokerChoice, Option<OwnBroker>),
     address: IpAddr,
     clock: Clock,
-) -> Result<(ReceivingEnd, Option<Broker>), String> {
+) -> Result<(ReceivingEnd, Option<OwnBroker>), String> {
     let text = |error: BrokerError| error.to_string();
     let (broker, own) = match choice {
         BrokerChoice::Given(broker) => (broker.clone(), None),
         BrokerChoice::Started(settings) => {
-            let program = clients.protocol.program();
-            let own = program.start(&Site::at(address), *settings).map_err(text)?;
-            (own.address(), Some(own))
+            let requested = (clients.protocol.program(), *settings, address);
+            let own = match kept.filter(|kept| kept.requested == requested) {
+                Some(kept) => kept,
+                None => {
+                    let broker = requested.0.start(&Site::at(address), *settings).map_err(text)?;
+                    OwnBroker { broker, requested }
+                }
+            };
+            (own.broker.address(), Some(own))
         }
     };
     let address = broker.address;

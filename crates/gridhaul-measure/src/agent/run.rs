@@ -59,7 +59,7 @@ pub struct RemoteOutcome {
 /// outcome has a fault.
 pub fn measure_with_agent(
     plan: &Plan,
-    (controller, ends): (Controller, Ends),
+    (controller, ends): (&mut Controller, Ends),
     clock: Clock,
     logs: RemoteLogs<'_>,
     observe: &dyn Fn(u64),

@@ -144,7 +144,7 @@ impl Agent {
                         session.handle_authenticated(result, clock.now());
                     }
                     Action::Start(spec) => {
-                        let started = Receiver::start(&spec, local, clock);
+                        let started = Receiver::start(&spec, local, clock, receiver.take());
                         let started = started.map(|(started, reply)| {
                             receiver = Some(started);
                             // Answers are sent without waiting for programs of this machine.

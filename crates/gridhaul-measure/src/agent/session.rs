@@ -12,8 +12,8 @@ use super::message::{ReceiverSpec, Reply, Report, Request, Started};
 /// Time for the handshake of TLS and the token.
 const AUTHENTICATE_WITHIN: Duration = Duration::from_secs(10);
 
-/// Time without a message after which the controller is gone.
-pub const SILENCE: Duration = Duration::from_secs(30);
+/// Time without a message after which the controller is gone, unless it requests more.
+const SILENCE: Duration = Duration::from_secs(30);
 
 /// A control channel, from the preface to its end.
 #[derive(Debug)]
@@ -22,6 +22,7 @@ pub struct Session {
     reader: FrameReader,
     output: Vec<u8>,
     actions: VecDeque<Action>,
+    silence: Duration,
     deadline: Instant,
 }
 
@@ -30,7 +31,7 @@ pub struct Session {
 pub enum Action {
     /// Compare the token, and call [`Session::handle_authenticated`].
     Authenticate(String),
-    /// Start a receiver, and call [`Session::handle_started`].
+    /// Start a receiver in the place of an earlier one, and call [`Session::handle_started`].
     Start(Box<ReceiverSpec>),
     /// Call [`Session::handle_times`], send the output, and call [`Session::handle_report`].
     Exchange(u64),
@@ -61,6 +62,7 @@ impl Session {
             reader: FrameReader::new(FRAME_MAX_UNAUTHENTICATED),
             output,
             actions: VecDeque::new(),
+            silence: SILENCE,
             deadline: now + AUTHENTICATE_WITHIN,
         }
     }
@@ -90,7 +92,7 @@ impl Session {
             Ok(()) => {
                 self.state = State::Ready;
                 self.reader.set_most(FRAME_MAX);
-                self.deadline = now + SILENCE;
+                self.deadline = now + self.silence;
                 write_message(&Reply::Ready, &mut self.output);
             }
             Err(reason) => self.fail(reason),
@@ -102,7 +104,7 @@ impl Session {
         match result {
             Ok(started) => {
                 self.state = State::Running;
-                self.deadline = now + SILENCE;
+                self.deadline = now + self.silence;
                 write_message(&Reply::Started(started), &mut self.output);
             }
             Err(reason) => self.fail(reason),
@@ -150,15 +152,16 @@ impl Session {
                 self.state = State::Authenticating;
                 Action::Authenticate(token)
             }
-            (State::Ready, Request::Start(spec)) => {
+            (State::Ready | State::Running, Request::Start(spec)) => {
                 if let Err(reason) = spec.check() {
                     return self.fail(reason);
                 }
+                self.silence = spec.silence.max(SILENCE);
                 self.state = State::Starting;
                 Action::Start(spec)
             }
             (State::Running, Request::Exchange { number }) => {
-                self.deadline = now + SILENCE;
+                self.deadline = now + self.silence;
                 Action::Exchange(number)
             }
             (_, Request::End) => {
@@ -192,8 +195,12 @@ mod tests {
     }
 
     fn start() -> Request {
+        start_with(Duration::from_secs(10))
+    }
+
+    fn start_with(silence: Duration) -> Request {
         let protocol = ReceiverProtocol::Udp { echo: true };
-        Request::Start(Box::new(ReceiverSpec { run: 7, address: None, protocol }))
+        Request::Start(Box::new(ReceiverSpec { run: 7, address: None, protocol, silence }))
     }
 
     /// The replies since the last call, without the preface.
@@ -230,6 +237,25 @@ mod tests {
     }
 
     #[test]
+    fn a_further_run_starts_in_the_same_session() {
+        let mut session = Session::new(Instant::ZERO);
+        session.handle_input(&token(), Instant::ZERO);
+        session.poll_action();
+        session.handle_authenticated(Ok(()), Instant::ZERO);
+        for _ in 0..2 {
+            session.handle_input(&frame(&start()), Instant::ZERO);
+            assert!(matches!(session.poll_action(), Some(Action::Start(_))));
+            let started = Started { address: ([127, 0, 0, 1], 9).into(), broker: None };
+            session.handle_started(Ok(started), Instant::ZERO);
+        }
+        assert!(!session.is_over());
+        // While a receiver starts, no further one is requested.
+        session.handle_input(&frame(&start()), Instant::ZERO);
+        session.handle_input(&frame(&start()), Instant::ZERO);
+        assert!(session.is_over());
+    }
+
+    #[test]
     fn nothing_is_started_before_the_token_was_compared() {
         for early in [start(), Request::Exchange { number: 0 }] {
             let mut session = Session::new(Instant::ZERO);
@@ -261,6 +287,17 @@ mod tests {
         assert!(!session.is_over());
         session.handle_time(at(31));
         assert!(session.is_over(), "no message for 30 s");
+        let mut session = Session::new(at(0));
+        session.handle_input(&token(), at(1));
+        session.poll_action();
+        session.handle_authenticated(Ok(()), at(1));
+        session.handle_input(&frame(&start_with(Duration::from_secs(100))), at(2));
+        let started = Started { address: ([127, 0, 0, 1], 9).into(), broker: None };
+        session.handle_started(Ok(started), at(2));
+        session.handle_time(at(101));
+        assert!(!session.is_over(), "the controller has requested 100 s");
+        session.handle_time(at(102));
+        assert!(session.is_over());
     }
 
     proptest! {

@@ -6,8 +6,11 @@ use std::path::PathBuf;
 use clap::Args;
 use gridhaul_measure::agent::Fingerprint;
 
+use crate::command::EXIT_CODES;
+
 /// Arguments of `agent`.
 #[derive(Debug, Args)]
+#[command(after_long_help = EXIT_CODES)]
 pub(crate) struct AgentArgs {
     /// Address and port of the control channel, such as 192.0.2.7:7420; port 0 for a free one
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
@@ -33,16 +36,7 @@ pub(crate) struct AgentArgs {
 pub(crate) struct RemoteArgs {
     /// Control channel of a `gridhaul measure agent` on another machine: messages of protocols over UDP or TCP are sent here and received there. The
     /// clocks are compared over this address
-    #[arg(
-        long,
-        value_name = "ADDRESS",
-        value_parser = address,
-        requires = "fingerprint",
-        conflicts_with_all = [
-            "scenario", "system", "network_share", "capture", "kernel_times", "predict", "cross_traffic",
-            "cross_traffic_reverse", "busy_poll"
-        ]
-    )]
+    #[arg(long, value_name = "ADDRESS", value_parser = address, requires = "fingerprint")]
     pub(crate) agent: Option<SocketAddr>,
 
     /// Fingerprint of the key of the agent, which the agent prints at its start
@@ -56,10 +50,6 @@ pub(crate) struct RemoteArgs {
     /// Address of the agent on the network under test; by default that of the control channel
     #[arg(long, value_name = "ADDRESS", requires = "agent")]
     pub(crate) agent_address: Option<IpAddr>,
-
-    /// Do not send the messages back: there is no round-trip time
-    #[arg(long, requires = "agent")]
-    pub(crate) no_echo: bool,
 }
 
 /// An address and port; a name of a host is resolved.

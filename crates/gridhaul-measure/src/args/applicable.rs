@@ -1,10 +1,10 @@
-//! Options that only some protocols have. Without this check, a comparison of `--qos 0` with `--qos 1` over AMQP would
-//! compare two equal runs.
+//! Options that have an effect only with some protocols, or only on one machine. Without this check, a comparison of `--qos 0` with
+//! `--qos 1` over AMQP would compare two equal runs.
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, ValueEnum};
 
-use super::{Command, ProtocolName};
+use super::{Command, FailingPart, ProtocolName};
 
 /// The name of an option in the command's arguments, and the protocols that it applies to.
 type Limited = (&'static str, fn(ProtocolName) -> bool);
@@ -33,36 +33,78 @@ const LIMITED: [Limited; 21] = [
     ("no_retransmission", |protocol| protocol == ProtocolName::Goose),
 ];
 
+/// Options of runs on one machine: with an agent, the network is that between both machines.
+const ONE_MACHINE: [&str; 13] = [
+    "scenario",
+    "system",
+    "flow",
+    "subscriber",
+    "connections",
+    "network_share",
+    "capture",
+    "kernel_times",
+    "predict",
+    "cross_traffic",
+    "cross_traffic_reverse",
+    "cross_traffic_bytes",
+    "busy_poll",
+];
+
 impl Command {
-    /// Checks that every option on the command line has an effect with the protocol.
+    /// Checks that every option on the command line has an effect.
     ///
     /// # Errors
-    /// An option that the protocol does not have.
+    /// An option without effect.
     pub(crate) fn check_options(&self, matches: &ArgMatches) -> anyhow::Result<()> {
-        let protocol = match self {
-            Self::Latency(args) | Self::Reliability(args) => args.run.common.protocol,
-            Self::Outage(args) => args.run.common.protocol,
-            Self::Rate(args) => args.common.protocol,
-            Self::Agent(_)
-            | Self::Corruption(_)
-            | Self::Efficiency(_)
-            | Self::Reserve(_)
-            | Self::Sync(_) => return Ok(()),
-        };
+        let Some((protocol, has_agent)) = self.measured() else { return Ok(()) };
         let Some((_, given)) = matches.subcommand() else { return Ok(()) };
+        let is_given = |option: &str| {
+            let is_known = given.ids().any(|id| id == option);
+            is_known && given.value_source(option) == Some(ValueSource::CommandLine)
+        };
         for (option, applies) in LIMITED {
-            let is_given = given.value_source(option) == Some(ValueSource::CommandLine);
-            if is_given && !applies(protocol) {
-                anyhow::bail!(
-                    "--{} has no effect with {}\n  help: leave it out; it is an option of {}",
-                    option.replace('_', "-"),
-                    name(protocol),
-                    names(applies)
-                );
+            if is_given(option) && !applies(protocol) {
+                let remedy = format!("leave it out; it is an option of {}", names(applies));
+                return Err(without_effect(option, &name(protocol), &remedy));
+            }
+        }
+        if let Some(option) = ONE_MACHINE.into_iter().find(|it| has_agent && is_given(it)) {
+            let remedy = "leave it out, or measure on one machine";
+            return Err(without_effect(option, "--agent", remedy));
+        }
+        if let Self::Outage(args) = self {
+            if args.part() == FailingPart::Observed && is_given("start") {
+                let remedy = "interrupt the network when you want";
+                return Err(without_effect("start", "--of observed", remedy));
+            }
+            if is_given("class") {
+                let remedy = "leave it out; latency and reliability judge classes";
+                return Err(without_effect("class", "outage", remedy));
             }
         }
         Ok(())
     }
+
+    /// The protocol of a measurement, and whether an agent is its other end.
+    const fn measured(&self) -> Option<(ProtocolName, bool)> {
+        match self {
+            Self::Latency(args) | Self::Reliability(args) => {
+                Some((args.run.common.protocol, args.remote.agent.is_some()))
+            }
+            Self::Outage(args) => Some((args.run.common.protocol, args.remote.agent.is_some())),
+            Self::Rate(args) => Some((args.common.protocol, args.remote.agent.is_some())),
+            Self::Agent(_)
+            | Self::Corruption(_)
+            | Self::Efficiency(_)
+            | Self::Reserve(_)
+            | Self::Sync(_) => None,
+        }
+    }
+}
+
+fn without_effect(option: &str, with: &str, remedy: &str) -> anyhow::Error {
+    let option = option.replace('_', "-");
+    anyhow::anyhow!("--{option} has no effect with {with}\n  help: {remedy}")
 }
 
 /// Whether a protocol runs over TCP.

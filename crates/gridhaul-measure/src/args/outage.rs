@@ -3,8 +3,9 @@
 use clap::{Args, ValueEnum};
 use gridhaul_scenario::units::Duration;
 
-use super::RunArgs;
 use super::value_parsers::duration;
+use super::{RemoteArgs, RunArgs};
+use crate::command::EXIT_CODES;
 
 /// What fails in an outage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -13,6 +14,8 @@ pub(crate) enum FailingPart {
     Links,
     /// The broker that is started: it is killed, and started again
     Broker,
+    /// Nothing: the user interrupts the network, and the outage is found in the times of arrival
+    Observed,
 }
 
 impl FailingPart {
@@ -21,18 +24,21 @@ impl FailingPart {
         match self {
             Self::Links => "links",
             Self::Broker => "broker",
+            Self::Observed => "observed",
         }
     }
 }
 
 /// Arguments of an outage.
 #[derive(Debug, Args)]
+#[command(after_long_help = EXIT_CODES)]
 pub(crate) struct OutageArgs {
-    /// What fails
-    #[arg(long = "of", value_enum, value_name = "PART", default_value = "links")]
-    pub(crate) part: FailingPart,
+    /// What fails; by default `links`, and `observed` with --agent
+    #[arg(long = "of", value_enum, value_name = "PART")]
+    pub(crate) part: Option<FailingPart>,
 
-    /// Length of the outage
+    /// Length of the outage; with `observed`, the longest that is expected. Messages that arrive later than --horizon and twice this
+    /// length are lost
     #[arg(long, default_value = "10 s", value_parser = duration)]
     pub(crate) length: Duration,
 
@@ -43,4 +49,17 @@ pub(crate) struct OutageArgs {
     /// The run.
     #[command(flatten)]
     pub(crate) run: RunArgs,
+
+    /// The other machine.
+    #[command(flatten)]
+    pub(crate) remote: RemoteArgs,
+}
+
+impl OutageArgs {
+    /// What fails.
+    pub(crate) fn part(&self) -> FailingPart {
+        let default =
+            if self.remote.agent.is_some() { FailingPart::Observed } else { FailingPart::Links };
+        self.part.unwrap_or(default)
+    }
 }

@@ -101,10 +101,11 @@ fn over_time(run: &Run) -> LineChart {
         LineSeries::new(name, points).stroke(Stroke::Curve)
     };
     let (title, latency) = match run.unsupported() {
-        None => ("Latency over time: a gap is a time without an arrival", "latency"),
-        Some(_) => {
+        Some((remote, _)) if remote.round_trip.is_some() => {
             ("Round-trip time over time: a gap is a time without an arrival", "round-trip time")
         }
+        Some(_) => ("Latency over time, with the error of the clock", "estimated latency"),
+        None => ("Latency over time: a gap is a time without an arrival", "latency"),
     };
     let chart = LineChart::new(
         title,

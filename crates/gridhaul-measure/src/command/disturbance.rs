@@ -38,6 +38,7 @@ impl Disturbance {
                 "--of broker: this program kills only a broker that it has started\n  help: choose mqtt, mqtt5, amqp-0-9-1, amqp-1.0 or \
                  xmpp, without --broker"
             ),
+            FailingPart::Observed => {}
         }
         Ok(())
     }

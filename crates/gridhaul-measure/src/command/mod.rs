@@ -24,14 +24,38 @@ mod run;
 pub(crate) mod sync;
 mod verdicts;
 
-/// Exit code of a run that ended early.
-pub(crate) const FAULT: u8 = 1;
+use std::panic::PanicHookInfo;
+
+use crate::terminal::say;
+
+/// Exit code of a check that failed: an application class that is not met or not decidable, or a run that ended early.
+pub(crate) const CHECK: u8 = 1;
 
 /// Exit code of invalid input or a missing feature of the machine.
 pub(crate) const INVALID_INPUT: u8 = 2;
 
-/// Exit code of an application class that is not met, or not decidable.
-pub(crate) const NOT_MET: u8 = 3;
+/// Exit code of a defect of this program.
+const INTERNAL: u8 = 3;
 
 /// Exit code after Ctrl-C or SIGTERM: 128 + SIGINT, the convention of shells.
 pub(crate) const INTERRUPTED: u8 = 130;
+
+/// The exit codes, for `--help`: those of `gridhaul`.
+pub(crate) const EXIT_CODES: &str = "\
+Exit codes:
+  0  success
+  1  a check failed: the application class of --class is not met, or the messages do not decide it;
+     or the run ended early, and the messages until then are counted
+  2  invalid input or usage, or a missing feature of the machine: the message names the remedy
+  3  internal error: please report it as a bug
+130  interrupted (Ctrl-C, SIGTERM); the messages until then are counted";
+
+/// Reports a panic, which is a defect of this program, in one line without a backtrace, and exits.
+pub(crate) fn on_panic(info: &PanicHookInfo<'_>) {
+    let place = info.location().map_or_else(String::new, |place| format!(" at {place}"));
+    let text = info.payload().downcast_ref::<&str>().copied();
+    let owned = info.payload().downcast_ref::<String>().map(String::as_str);
+    let message = text.or(owned).unwrap_or("no message");
+    say(format_args!("internal error, please report it as a bug: {message}{place}"));
+    std::process::exit(INTERNAL.into());
+}

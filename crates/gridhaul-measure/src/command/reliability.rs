@@ -31,9 +31,9 @@ fn table(run: &Run) -> TextTable {
         run.outcome.arrivals.after_horizon,
         run.plan.horizon.as_secs_f64()
     );
-    if let Some([start, end]) = summary.longest_gap() {
-        note +=
-            &format!("\nlongest time without an arrival: {:.3} s", end.since(start).as_secs_f64());
+    if let Some(interruption) = summary.interruption() {
+        let length = interruption.length().as_secs_f64();
+        note += &format!("\nlongest time without an arrival: {length:.3} s");
     }
     TextTable {
         title: title(run),

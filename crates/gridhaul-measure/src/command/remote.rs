@@ -1,6 +1,7 @@
 //! A run on two machines, as the arguments request it.
 
 use std::net::SocketAddr;
+use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, bail};
 use gridhaul_linux::Clock;
@@ -20,7 +21,7 @@ use super::idle_states::IdleStates;
 use super::place::Interrupt;
 use super::protocols::Selection;
 use super::run::{Run, floor, open_log, plan, progress};
-use crate::args::{RemoteArgs, RunArgs};
+use crate::args::{ProtocolArgs, RemoteArgs, RunArgs};
 
 /// What a run on two machines has in addition.
 #[derive(Debug)]
@@ -43,30 +44,99 @@ struct Logs {
     round_trips: Option<MessageLog>,
 }
 
+/// An agent as the arguments of a command request it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct AgentRequest<'a> {
+    pub(super) remote: &'a RemoteArgs,
+    pub(super) address: SocketAddr,
+    /// Whether messages are to come back, where the protocol permits.
+    pub(super) is_returned: bool,
+    /// Time without an answer after which the agent is gone.
+    pub(super) silence: Duration,
+}
+
+/// A connection to an agent, for one run or several.
+pub(super) struct AgentConnection<'a> {
+    args: &'a ProtocolArgs,
+    request: AgentRequest<'a>,
+    controller: Controller,
+    clock: Clock,
+    spec: ReceiverSpec,
+}
+
+impl<'a> AgentConnection<'a> {
+    /// Connects to the agent.
+    ///
+    /// # Errors
+    /// Invalid input, or an agent that cannot be used.
+    pub(super) fn open(args: &'a ProtocolArgs, request: AgentRequest<'a>) -> anyhow::Result<Self> {
+        let spec = spec(args, &request)?;
+        let AgentRequest { remote, address, .. } = request;
+        let fingerprint = remote.fingerprint.context("--agent needs --fingerprint")?;
+        let token = Token::read(remote.token_file.as_deref())?;
+        let controller = Controller::connect(&AgentAddress { address, fingerprint, token })?;
+        Ok(Self { args, request, controller, clock: Clock::starts_in(Duration::ZERO), spec })
+    }
+
+    /// Starts the receiver of the run of this number, and connects the ends of this machine. Returns every setting that influences the
+    /// result as well.
+    ///
+    /// # Errors
+    /// The agent cannot start the receiver, or an end cannot be connected.
+    pub(super) fn connect(&mut self, run: u32) -> anyhow::Result<(Ends, Vec<(String, String)>)> {
+        self.spec.run = run;
+        if let ReceiverProtocol::Broker { clients, .. } = &mut self.spec.protocol {
+            // Late messages of a run have another topic than those of the next one.
+            clients.name = format!("gridhaul-{run}");
+        }
+        let AgentRequest { remote, address, is_returned, .. } = self.request;
+        let on_path = remote.agent_address.unwrap_or_else(|| address.ip());
+        let listening = ListeningPublisher::open(&mut self.spec, on_path, self.clock)?;
+        let started = self.controller.start(&self.spec)?;
+        let policy = (is_returned, self.args.connection.reconnect());
+        let ends = connect_ends(&self.spec, (&started, listening), self.clock, policy)?;
+        let settings = settings(self.args, (address, &started), &ends);
+        Ok((ends, settings))
+    }
+
+    /// Sends the messages of a plan between these ends.
+    pub(super) fn measure(
+        &mut self,
+        plan: &Plan,
+        ends: Ends,
+        logs: RemoteLogs<'_>,
+        observe: &dyn Fn(u64),
+        stop: &AtomicBool,
+    ) -> RemoteOutcome {
+        measure_with_agent(plan, (&mut self.controller, ends), self.clock, logs, observe, stop)
+    }
+
+    /// The network in tables.
+    pub(super) fn network(&self) -> String {
+        format!("to the agent at {}", self.request.address)
+    }
+
+    /// Ends the session, so that the agent is free for others.
+    pub(super) fn end(self) {
+        self.controller.end();
+    }
+}
+
 /// Measures with an agent.
 ///
 /// # Errors
 /// Invalid input, or an agent that cannot be used.
 pub(super) fn execute(
     args: &RunArgs,
-    (remote, agent): (&RemoteArgs, SocketAddr),
+    request: AgentRequest<'_>,
     interrupt: &Interrupt,
 ) -> anyhow::Result<Run> {
     let plan = Plan { run: random_run()?, ..plan(args) };
-    let mut spec = spec(args, remote, plan.run)?;
-    let fingerprint = remote.fingerprint.context("--agent needs --fingerprint")?;
-    let token = Token::read(remote.token_file.as_deref())?;
-    let mut controller = Controller::connect(&AgentAddress { address: agent, fingerprint, token })?;
+    let mut agent = AgentConnection::open(&args.common, request)?;
     let floor = if args.no_floor { None } else { Some(floor(interrupt.flag())?) };
-    let clock = Clock::starts_in(Duration::ZERO);
-    let on_path = remote.agent_address.unwrap_or_else(|| agent.ip());
-    let listening = ListeningPublisher::open(&mut spec, on_path, clock)?;
-    let started = controller.start(&spec)?;
-    let policy = (!remote.no_echo, args.common.connection.reconnect());
-    let ends = connect_ends(&spec, (&started, listening), clock, policy)?;
+    let (ends, mut settings) = agent.connect(plan.run)?;
     let is_returned = ends.sending.returns.is_some();
     let idle_states = IdleStates::new(args);
-    let mut settings = settings(args, (agent, &started), &ends);
     settings.push(idle_states.setting());
     let protocol = ends.protocol;
     let mut logs = Logs {
@@ -90,8 +160,7 @@ pub(super) fn execute(
             logs.round_trips.as_mut().map_or(Ok(()), |log| log.push(message))
         };
         let logs = RemoteLogs { one_way: &mut push_one_way, round_trip: &mut push_round_trip };
-        let observe = |sent| bar.set_position(sent);
-        measure_with_agent(&plan, (controller, ends), clock, logs, &observe, interrupt.flag())
+        agent.measure(&plan, ends, logs, &|sent| bar.set_position(sent), interrupt.flag())
     };
     bar.finish_and_clear();
     for log in [&mut logs.messages, &mut logs.round_trips].into_iter().flatten() {
@@ -99,8 +168,8 @@ pub(super) fn execute(
             measured.outcome.fault.get_or_insert(error.to_string());
         }
     }
-    let network = format!("to the agent at {agent}");
-    let run = (protocol, settings, network, plan);
+    let run = (protocol, settings, agent.network(), plan);
+    agent.end();
     let mut run = with_remote(run, measured, profiles);
     run.floor = floor;
     run.interrupted = interrupt.is_set();
@@ -117,20 +186,23 @@ fn with_remote(
     let median = outcome.summary.from_send.quantile(0.5).map(|it| it.value);
     let one_way =
         clock.as_ref().map_or(Err(Unsupported::NoTimes), |clock| clock.supports_one_way(median));
-    let profile = if one_way.is_ok() { one_way_profile } else { round_trip_profile };
+    let is_returned = round_trip.is_some();
+    let profile =
+        if one_way.is_ok() || !is_returned { one_way_profile } else { round_trip_profile };
     let remote = Some(Remote { bounds, round_trip, clock, one_way, unknown_fate });
     Run { remote, ..Run::new((protocol, settings, network), plan, outcome, profile) }
 }
 
-/// The receiver that the arguments request.
-fn spec(args: &RunArgs, remote: &RemoteArgs, run: u32) -> anyhow::Result<ReceiverSpec> {
-    let connection = &args.common.connection;
-    let protocol = match Selection::new(&args.common) {
+/// The receiver that the arguments request; the number of its run is not known yet.
+fn spec(args: &ProtocolArgs, request: &AgentRequest<'_>) -> anyhow::Result<ReceiverSpec> {
+    let &AgentRequest { remote, is_returned, silence, .. } = request;
+    let connection = &args.connection;
+    let protocol = match Selection::new(args) {
         Selection::Local(protocol) => bail!(
             "--agent: {} is not available on two machines\n  help: choose a protocol over UDP or TCP",
             protocol.name()
         ),
-        Selection::Udp => ReceiverProtocol::Udp { echo: !remote.no_echo },
+        Selection::Udp => ReceiverProtocol::Udp { echo: is_returned },
         Selection::Modbus(modbus) => ReceiverProtocol::Modbus(modbus),
         Selection::Direct(settings) => ReceiverProtocol::Direct { settings, publisher: None },
         Selection::Broker(clients) => {
@@ -138,11 +210,10 @@ fn spec(args: &RunArgs, remote: &RemoteArgs, run: u32) -> anyhow::Result<Receive
                 Some(broker) => BrokerChoice::Given(broker),
                 None => BrokerChoice::Started(connection.broker_settings()),
             };
-            let clients = ClientSettings { name: format!("gridhaul-{run}"), ..clients };
-            ReceiverProtocol::Broker { clients: with_echo(clients, !remote.no_echo), broker }
+            ReceiverProtocol::Broker { clients: with_echo(clients, is_returned), broker }
         }
     };
-    let spec = ReceiverSpec { run, address: remote.agent_address, protocol };
+    let spec = ReceiverSpec { run: 0, address: remote.agent_address, protocol, silence };
     spec.check().map_err(anyhow::Error::msg)?;
     Ok(spec)
 }
@@ -159,13 +230,13 @@ fn with_echo(mut clients: ClientSettings, is_returned: bool) -> ClientSettings {
 
 /// Every setting that influences the result.
 fn settings(
-    args: &RunArgs,
+    args: &ProtocolArgs,
     (agent, started): (SocketAddr, &Started),
     ends: &Ends,
 ) -> Vec<(String, String)> {
     let mut settings = ends.settings.clone();
-    if args.common.protocol.has_broker() {
-        let nodelay = args.common.connection.broker_nodelay().to_string();
+    if args.protocol.has_broker() {
+        let nodelay = args.connection.broker_nodelay().to_string();
         let (program, nodelay) = match &started.broker {
             Some(broker) => (broker.program.clone(), nodelay),
             // The setting of a broker that another program has started is unknown.
@@ -173,6 +244,7 @@ fn settings(
         };
         settings.extend([("broker_program", program), ("broker_nodelay", nodelay)]);
     }
+    settings.extend(args.pin.map(|number| ("generator_processor", number.to_string())));
     settings.extend([
         ("agent", agent.to_string()),
         ("receiver", started.address.to_string()),

@@ -15,7 +15,7 @@ pub(super) fn remote_notes(run: &Run) -> Vec<String> {
     if let Some(clock) = &remote.clock {
         let steps = match clock.steps.len() {
             0 => "no step".into(),
-            count => format!("{count} steps"),
+            steps => counted(steps as u64, "step"),
         };
         let ppm = |drift: f64| format!("{:.1}", drift * 1e6);
         let [low, high] = [0, 1].map(|end| {
@@ -23,8 +23,8 @@ pub(super) fn remote_notes(run: &Run) -> Vec<String> {
             bounds.map_or_else(|| UNKNOWN.into(), ppm)
         });
         notes.push(format!(
-            "clock of the agent: {} exchanges, least round-trip time {} ms, drift {} ppm (between {low} and {high}), {steps}; steps from {} ms are detectable",
-            clock.exchanges,
+            "clock of the agent: {}, least round-trip time {} ms, drift {} ppm (between {low} and {high}), {steps}; steps from {} ms are detectable",
+            counted(clock.exchanges as u64, "exchange"),
             millis(Some(clock.least_round_trip)),
             ppm(clock.drift),
             millis(Some(clock.detectable_step)),
@@ -56,8 +56,8 @@ pub(super) fn remote_notes(run: &Run) -> Vec<String> {
     }
     if remote.unknown_fate > 0 {
         notes.push(format!(
-            "{} messages were sent and are not counted: the agent has not reported their fate",
-            remote.unknown_fate
+            "{} sent and not counted: the agent has not reported the fate",
+            counted(remote.unknown_fate, "message")
         ));
     }
     notes

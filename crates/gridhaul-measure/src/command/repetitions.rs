@@ -3,17 +3,18 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use gridhaul_measure::agent::SILENCE;
 use gridhaul_measure::method::{Spread, findings};
 use gridhaul_report::format::UNKNOWN;
 use gridhaul_report::{TextTable, format};
 use serde_json::{Value, json};
 
 use super::place::Interrupt;
-use super::remote;
+use super::remote::{self, AgentRequest};
 use super::report::{create, judge_and_publish, keep, title};
 use super::run::{Run, execute_until, write};
 use super::verdicts::{Verdicts, classes, tally, tally_json};
-use super::{FAULT, INTERRUPTED, NOT_MET};
+use super::{CHECK, INTERRUPTED};
 use crate::args::{PathArgs, RunArgs};
 use crate::terminal::{print, say, text};
 
@@ -23,13 +24,17 @@ pub(super) fn run(
     command: &str,
     table: fn(&Run) -> TextTable,
 ) -> anyhow::Result<ExitCode> {
-    let PathArgs { run: args, repetitions, remote: other } = args;
+    let PathArgs { run: args, repetitions, remote, no_echo } = args;
     args.out.as_deref().map_or(Ok(()), create)?;
     classes(args.class.as_deref())?;
     let interrupt = Interrupt::new()?;
     if *repetitions == 1 {
-        let run = match other.agent {
-            Some(agent) => remote::execute(args, (other, agent), &interrupt)?,
+        let run = match remote.agent {
+            Some(address) => {
+                let request =
+                    AgentRequest { remote, address, is_returned: !no_echo, silence: SILENCE };
+                remote::execute(args, request, &interrupt)?
+            }
             None => execute_until(args, &interrupt, None)?,
         };
         return judge_and_publish(args, command, &run, table(&run));
@@ -52,10 +57,10 @@ pub(super) fn run(
         _ if interrupt.is_set() => ExitCode::from(INTERRUPTED),
         Some(fault) => {
             say(format_args!("run {} ended early: {fault}", done.len()));
-            ExitCode::from(FAULT)
+            ExitCode::from(CHECK)
         }
         None if done.iter().any(|it| it.verdicts.is_chosen_class_not_met()) => {
-            ExitCode::from(NOT_MET)
+            ExitCode::from(CHECK)
         }
         None => ExitCode::SUCCESS,
     })

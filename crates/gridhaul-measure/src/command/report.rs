@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use gridhaul_measure::method::{Distribution, Proportion, findings, messages_needed};
+use gridhaul_measure::method::{Distribution, Interruption, Proportion, findings, messages_needed};
 use gridhaul_measure::protocol::CrossTrafficCounts;
 use gridhaul_report::{TextTable, format};
 use gridhaul_scenario::units::{Duration, counted, was_or_were};
@@ -16,7 +16,7 @@ use super::prediction::Prediction;
 use super::remote_report::{remote_notes, two_machines};
 use super::run::{Run, write};
 use super::verdicts::Verdicts;
-use super::{FAULT, INTERRUPTED, NOT_MET};
+use super::{CHECK, INTERRUPTED};
 use crate::args::RunArgs;
 use crate::terminal::{print, say, text};
 
@@ -49,7 +49,7 @@ pub(super) fn publish(
         _ if run.interrupted => ExitCode::from(INTERRUPTED),
         Some(fault) => {
             say(format_args!("the run ended early: {fault}"));
-            ExitCode::from(FAULT)
+            ExitCode::from(CHECK)
         }
         None => ExitCode::SUCCESS,
     })
@@ -104,7 +104,7 @@ pub(super) fn judge_and_publish(
     let code = publish(args, command, run, tables, [("classes", verdicts.json())])?;
     let is_complete = run.outcome.fault.is_none() && !run.interrupted;
     let not_met = is_complete && verdicts.is_chosen_class_not_met();
-    Ok(if not_met { ExitCode::from(NOT_MET) } else { code })
+    Ok(if not_met { ExitCode::from(CHECK) } else { code })
 }
 
 /// The title of a table.
@@ -148,7 +148,7 @@ fn notes(run: &Run) -> Vec<String> {
         let needed = messages_needed(share);
         if measured < needed {
             notes.push(format!(
-                "{measured} messages are too few for an upper bound of the {} percentile: {needed} are needed",
+                "too few messages ({measured}) for an upper bound of the {} percentile: {needed} are needed",
                 if share < 0.99 { "98th" } else { "99.9th" }
             ));
         }
@@ -199,9 +199,6 @@ fn json(command: &str, run: &Run) -> Value {
         run.settings.iter().map(|(key, value)| (key.clone(), value.clone().into())).collect();
     let counts = summary.counts;
     let reconnections: Vec<_> = outcome.reconnections.iter().map(|at| at.as_secs_f64()).collect();
-    let gap = summary.longest_gap().map(|[start, end]| {
-        json!({ "start_s": start.as_secs_f64(), "duration_s": end.since(start).as_secs_f64() })
-    });
     // An unknown value is null.
     let is_one_way = run.unsupported().is_none();
     json!({
@@ -234,10 +231,22 @@ fn json(command: &str, run: &Run) -> Value {
         "prediction": run.prediction.as_ref().map(Prediction::json),
         "floor": run.floor.as_ref().map(distribution),
         "reconnections_s": reconnections,
-        "longest_gap": gap,
+        "interruption": summary.interruption().map(|it| interruption(&it, summary.interval)),
         "two_machines": run.remote.as_ref().map(two_machines),
         "invalid": findings(run.checked()).iter().map(ToString::to_string).collect::<Vec<_>>(),
         "fault": outcome.fault,
+    })
+}
+
+/// The longest time without an arrival, and the recovery.
+fn interruption(found: &Interruption, interval: Duration) -> Value {
+    json!({
+        "start_s": found.start.as_secs_f64(),
+        "duration_s": found.length().as_secs_f64(),
+        "survival_time_s": found.survival_time(interval).as_secs_f64(),
+        "lost": found.lost,
+        "backlog": found.backlog,
+        "drain_s": found.drain().map(Duration::as_secs_f64),
     })
 }
 

@@ -133,11 +133,6 @@ const FLOOR: (f64, u64) = (1_000.0, 200);
 ///
 /// # Errors
 /// Invalid input, a missing feature of the machine, or a protocol that cannot connect.
-pub(super) fn execute(args: &RunArgs, outage: Option<&Disturbance>) -> anyhow::Result<Run> {
-    execute_until(args, &Interrupt::new()?, outage)
-}
-
-/// As [`execute`], in a program that has a handler of interruptions.
 pub(super) fn execute_until(
     args: &RunArgs,
     interrupt: &Interrupt,

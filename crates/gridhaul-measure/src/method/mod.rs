@@ -7,6 +7,7 @@
 
 mod binomial;
 mod distribution;
+mod interruption;
 mod ledger;
 mod message;
 mod pacing;
@@ -22,6 +23,7 @@ mod validity;
 pub use crate::capture::CapturePoint;
 pub use crate::header::{HEADER_BYTES, Header, HeaderError};
 pub use distribution::{Distribution, Quantile, messages_needed};
+pub use interruption::Interruption;
 pub use ledger::{Arrivals, Ledger};
 pub use message::{Message, Phase, ReceiveTimes};
 pub use pacing::sleep_until;

@@ -1,8 +1,9 @@
 //! Summary of the messages of a run.
 
-use gridhaul_scenario::units::{Duration, Instant};
+use gridhaul_scenario::units::Duration;
 
 use super::distribution::Distribution;
+use super::interruption::{Interruption, Interruptions};
 use super::message::{Message, Phase};
 use super::path::PathSummary;
 use super::proportion::Proportion;
@@ -44,7 +45,7 @@ pub struct Summary {
     pub path: Option<Box<PathSummary>>,
     /// Receive times of the kernel; `None` if they were not recorded.
     pub kernel: Option<Box<KernelSummary>>,
-    gaps: Gaps,
+    interruptions: Interruptions,
 }
 
 /// Receive times of the kernel beside those of the program.
@@ -54,13 +55,6 @@ pub struct KernelSummary {
     pub from_send: Distribution,
     /// From the time at which the kernel received the message to the time directly after it was read.
     pub to_program: Distribution,
-}
-
-/// Times without an arrival.
-#[derive(Debug, Clone, Copy, Default)]
-struct Gaps {
-    last: Option<Instant>,
-    longest: Option<[Instant; 2]>,
 }
 
 impl Summary {
@@ -75,7 +69,7 @@ impl Summary {
             lateness: Distribution::default(),
             path: None,
             kernel: None,
-            gaps: Gaps::default(),
+            interruptions: Interruptions::default(),
         }
     }
 
@@ -99,9 +93,7 @@ impl Summary {
         counts.duplicates += u64::from(message.copies.saturating_sub(1));
         counts.reordered += u64::from(message.reordered);
         counts.after_reconnection += u64::from(message.phase == Phase::AfterReconnection);
-        if let Some(at) = message.received {
-            self.gaps.arrival(at);
-        }
+        self.interruptions.add(message, &self.from_send);
         if message.phase != Phase::Measured {
             return;
         }
@@ -134,32 +126,17 @@ impl Summary {
         refused + lost + corrupt
     }
 
-    /// Start and end of the longest time without an arrival, in the order of sequence numbers; `None` with fewer than two
-    /// arrivals.
+    /// The longest time without an arrival, in the order of sequence numbers; `None` with fewer than two arrivals.
     #[must_use]
-    pub const fn longest_gap(&self) -> Option<[Instant; 2]> {
-        self.gaps.longest
-    }
-}
-
-impl Gaps {
-    fn arrival(&mut self, at: Instant) {
-        let Some(last) = self.last else {
-            self.last = Some(at);
-            return;
-        };
-        if at > last {
-            let longest = self.longest.map_or(Duration::ZERO, |[start, end]| end.since(start));
-            if at.since(last) > longest {
-                self.longest = Some([last, at]);
-            }
-            self.last = Some(at);
-        }
+    pub const fn interruption(&self) -> Option<Interruption> {
+        self.interruptions.longest()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use gridhaul_scenario::units::Instant;
+
     use super::*;
 
     fn message(sequence: u64, received: Option<u64>) -> Message {
@@ -198,8 +175,7 @@ mod tests {
         assert_eq!(summary.counts, expected);
         assert_eq!(summary.loss(), Proportion { count: 1, of: 4 });
         assert_eq!(summary.from_send.count(), 2);
-        let [start, end] = summary.longest_gap().unwrap();
-        assert_eq!(end.since(start), Duration::from_millis(50));
+        assert_eq!(summary.interruption().unwrap().length(), Duration::from_millis(50));
     }
 
     #[test]

@@ -18,7 +18,10 @@ pub enum ProtocolError {
         source: io::Error,
     },
     /// The broker or the other end does not answer, or refuses the client.
-    #[error("cannot connect by {protocol} to {address}: {reason}")]
+    #[error(
+        "cannot connect by {protocol} to {address}: {reason}\n  help: expected a program at this address that speaks {protocol} and accepts \
+         the client; start it, permit its port in firewalls, and check address and credentials"
+    )]
     Connect {
         /// Name of the protocol.
         protocol: &'static str,

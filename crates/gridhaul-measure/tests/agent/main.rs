@@ -3,9 +3,11 @@
 mod namespaces;
 mod refusals;
 mod runs;
+mod two_ends;
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -18,7 +20,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_gridhaul-measure");
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-/// A running agent on the loopback device, and a folder for the controller.
+/// A running agent, and a folder for the controller.
 struct Agent {
     process: Child,
     /// Arguments that the agent printed for its controller.
@@ -28,11 +30,16 @@ struct Agent {
 
 impl Agent {
     fn start() -> Self {
+        Self::listening(Ipv4Addr::LOCALHOST.into())
+    }
+
+    /// An agent at an address of this machine, at a free port.
+    fn listening(address: IpAddr) -> Self {
         let desk = tempfile::tempdir().unwrap();
         fs::write(desk.path().join("token"), TOKEN).unwrap();
         fs::set_permissions(desk.path().join("token"), Permissions::from_mode(0o600)).unwrap();
         let mut command = Command::new(PROGRAM);
-        command.args(["agent", "--listen", "127.0.0.1:0"]);
+        command.args(["agent", "--listen", &SocketAddr::new(address, 0).to_string()]);
         let log = fs::File::create(desk.path().join("agent.log")).unwrap();
         command.env("GRIDHAUL_AGENT_TOKEN", TOKEN).stdout(Stdio::piped()).stderr(log);
         let mut process = command.spawn().unwrap();
@@ -45,7 +52,9 @@ impl Agent {
     fn controller(&self, arguments: &str) -> Command {
         let mut program = Command::new(PROGRAM);
         program.args(arguments.split(' ')).args(self.arguments.split(' '));
-        program.args(["--no-floor", "-q"]).current_dir(self.desk.path());
+        // A search measures no floor.
+        let floor = (!arguments.starts_with("rate")).then_some("--no-floor");
+        program.args(floor).arg("-q").current_dir(self.desk.path());
         program
     }
 

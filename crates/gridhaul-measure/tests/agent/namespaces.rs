@@ -10,7 +10,7 @@ use gridhaul_linux::Clock;
 use gridhaul_measure::agent::message::{ReceiverProtocol, ReceiverSpec};
 use gridhaul_measure::agent::{
     Agent, AgentAddress, AgentClock, AgentKey, Controller, ListeningPublisher, RemoteLogs,
-    RemoteOutcome, Token, connect_ends, measure_with_agent,
+    RemoteOutcome, SILENCE, Token, connect_ends, measure_with_agent,
 };
 use gridhaul_measure::bench::Plan;
 use gridhaul_measure::clock::InjectedClock;
@@ -23,7 +23,7 @@ use crate::{TOKEN, turn};
 
 const RUN: u32 = 0x6167_656e;
 
-const SCENARIO: &str = r#"
+pub(crate) const SCENARIO: &str = r#"
 title = "a link for the control channel and a link under test"
 duration = "60 s"
 [node]
@@ -56,7 +56,7 @@ fn run(network: &StandaloneNetwork, control: &str) -> RemoteOutcome {
     let (address, fingerprint) = (agent.address().unwrap(), agent.fingerprint());
     let agent_address = AgentAddress { address, fingerprint, token: token() };
     let protocol = ReceiverProtocol::Udp { echo: true };
-    let spec = ReceiverSpec { run: RUN, address: Some(to("test")), protocol };
+    let spec = ReceiverSpec { run: RUN, address: Some(to("test")), protocol, silence: SILENCE };
     let plan = Plan {
         schedule: Schedule::new(200.0, 300),
         bytes: 132,
@@ -72,7 +72,7 @@ fn run(network: &StandaloneNetwork, control: &str) -> RemoteOutcome {
         let ends =
             connect_ends(&spec, (&started, ListeningPublisher::default()), clock, policy).unwrap();
         let logs = RemoteLogs { one_way: &mut |_| Ok(()), round_trip: &mut |_| Ok(()) };
-        measure_with_agent(&plan, (controller, ends), clock, logs, &|_| {}, &stop)
+        measure_with_agent(&plan, (&mut controller, ends), clock, logs, &|_| {}, &stop)
     };
     thread::scope(|scope| {
         scope.spawn(|| network.run(clock, || stop.load(Ordering::Relaxed)).unwrap());
@@ -84,8 +84,8 @@ fn run(network: &StandaloneNetwork, control: &str) -> RemoteOutcome {
     })
 }
 
-fn network() -> Option<StandaloneNetwork> {
-    let scenario = Scenario::from_toml(SCENARIO, "two-links.toml").unwrap();
+pub(crate) fn network(scenario: &str) -> Option<StandaloneNetwork> {
+    let scenario = Scenario::from_toml(scenario, "two-links.toml").unwrap();
     match StandaloneNetwork::unnamed(&scenario) {
         Ok(network) => Some(network),
         Err(error) => {
@@ -102,7 +102,7 @@ fn median(distribution: &gridhaul_measure::method::Distribution) -> f64 {
 #[test]
 fn one_way_latencies_are_those_of_the_link_where_the_clock_error_supports_them() {
     let _turn = turn();
-    let Some(network) = network() else { return };
+    let Some(network) = network(SCENARIO) else { return };
     // Other programs delay messages and exchanges: a run on a busy machine is repeated.
     let mut last = run(&network, "control");
     for _ in 0..4 {
@@ -130,7 +130,7 @@ fn one_way_latencies_are_those_of_the_link_where_the_clock_error_supports_them()
 #[test]
 fn over_the_asymmetric_path_itself_only_bounds_are_known() {
     let _turn = turn();
-    let Some(network) = network() else { return };
+    let Some(network) = network(SCENARIO) else { return };
     let RemoteOutcome { outcome, bounds, round_trip, clock, .. } = run(&network, "test");
     assert_eq!((outcome.fault, outcome.summary.counts.lost), (None, 0));
     let supported = outcome.summary.from_send.quantile(0.5).map(|it| it.value);

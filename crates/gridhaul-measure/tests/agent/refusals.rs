@@ -42,7 +42,14 @@ fn invalid_arguments_name_what_is_expected() {
     let agent = Agent::start();
     for (arguments, expected) in [
         ("latency sv", "choose a protocol over UDP or TCP"),
-        ("latency udp --system gprs", "cannot be used with"),
+        ("latency udp --system gprs", "--system has no effect with --agent"),
+        ("latency mqtt --connections 1", "--connections has no effect with --agent"),
+        ("latency udp --repetitions 2", "cannot be used with"),
+        ("rate goose", "choose a protocol over UDP or TCP"),
+        ("outage udp --of links", "interrupt the network yourself"),
+        ("outage mqtt --of broker", "interrupt the network yourself"),
+        ("outage udp --start 1s", "--start has no effect with --of observed"),
+        ("outage udp --length 20min", "at most 15 min with --agent"),
         ("latency udp --agent-address 192.0.2.1", "192.0.2.1"),
         ("latency mqtt --broker 127.0.0.1:1", "127.0.0.1:1"),
     ] {

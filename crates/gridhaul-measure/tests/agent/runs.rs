@@ -56,6 +56,15 @@ fn a_broker_at_the_agent_serves_both_ends() {
     }
     let _turn = turn();
     let agent = Agent::start();
+    let search = "rate mqtt --rate 50 --least 10 --most 100 --trial 200ms --confirmations 1 --json";
+    let done = agent.run(search);
+    assert!(done.status.success(), "{}", error(&done));
+    let summary: Value = serde_json::from_slice(&done.stdout).unwrap();
+    // Each trial has a receiver of its own, in one session with one broker.
+    assert!(summary["trials"].as_array().unwrap().len() >= 2, "{summary}");
+    assert_eq!((&summary["complete"], &summary["fault"]), (&true.into(), &Value::Null));
+    assert_eq!(summary["settings"]["broker_program"], "mosquitto");
+    assert_eq!(agent.log().matches(": connected").count(), 1, "{}", agent.log());
     for protocol in ["mqtt", "mqtt5 --qos 1", "mqtt --tls"] {
         let done = agent.run(&format!("latency {protocol} --rate 200 --messages 200 --json"));
         assert!(done.status.success(), "{}", error(&done));

@@ -192,9 +192,13 @@ def iec104(port, _):
     for point in points:
         point.on_receive(on_receive)
     client.start()
-    for _ in range(500):
+    # 100 s at most, on a busy machine.
+    for _ in range(5000):
         if len(values) == 4:
             break
+        # c104 sends STARTDT from another thread, which sometimes does not notice that the connection is open.
+        if connection.state == c104.ConnectionState.OPEN_MUTED:
+            connection.unmute()
         time.sleep(0.02)
     print(" ".join(str(values.get(address)) for address in range(1, 5)), flush=True)
     client.stop()

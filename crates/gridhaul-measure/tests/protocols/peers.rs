@@ -108,10 +108,10 @@ impl Server {
         Self { endpoint, socket }
     }
 
-    /// Exchanges bytes until `is_done`, at most 20 s; `false` if it is not then.
+    /// Exchanges bytes until `is_done`, at most 100 s on a busy machine; `false` if it is not then.
     fn exchange(&mut self, mut is_done: impl FnMut(&mut dyn Endpoint) -> bool) -> bool {
         let mut buffer = [0; 10_000];
-        for _ in 0..1_000 {
+        for _ in 0..5_000 {
             let mut output = Vec::new();
             self.endpoint.poll_output(&mut output);
             // A peer that has received everything may have gone.
