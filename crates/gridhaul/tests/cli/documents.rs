@@ -127,7 +127,8 @@ struct Unit {
 /// processor while an emulation waits.
 fn units() -> VecDeque<Unit> {
     let (mut papers, mut guides) = (VecDeque::new(), VecDeque::new());
-    for file in documents() {
+    // The last document has the longest simulation.
+    for file in documents().into_iter().rev() {
         let lines = commands(&fs::read_to_string(&file).unwrap());
         if file.starts_with(repository().join("papers")) {
             let unit = |line| Unit { file: file.clone(), lines: vec![line] };
