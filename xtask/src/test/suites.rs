@@ -1,6 +1,6 @@
-//! The tests of all crates. Test executables run in three lanes at once: tests on the kernel, and those of relays and
-//! measurements, mostly wait for packets, so that the third lane has the processor time that they leave idle. A lane
-//! that has finished helps the third.
+//! The tests of all crates. Test executables run in four lanes at once: tests on the kernel, and those of relays and
+//! measurements, mostly wait for packets, so that two lanes share the processor time that they leave idle. A lane that
+//! has finished helps these.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -22,12 +22,14 @@ const RANDOM_SEED: &str = "PROPTEST_RNG_SEED";
 /// Name of a test executable: package folder and target.
 type Name = (&'static str, &'static str);
 
-/// Test executables in real time, in two lanes: those that measure the kernel, and those that check what arrives.
+/// Test executables in real time, in two lanes of about the same length: those that measure the kernel, and those that
+/// check what arrives.
 const REAL_TIME: [&[Name]; 2] = [
     &[
         ("gridhaul-emu", "kernel"),
         ("gridhaul-cc", "kernel"),
         ("conformance", "kernel"),
+        ("gridhaul-measure", "agent"),
         ("gridhaul-measure", "documents"),
     ],
     &[
@@ -35,7 +37,6 @@ const REAL_TIME: [&[Name]; 2] = [
         ("gridhaul-relay", "daemon"),
         ("gridhaul-relay", "split"),
         ("gridhaul-measure", "reserve"),
-        ("gridhaul-measure", "agent"),
         ("gridhaul-measure", "frames"),
         ("gridhaul-measure", "known_answers"),
     ],
@@ -43,6 +44,9 @@ const REAL_TIME: [&[Name]; 2] = [
 
 /// The executable that takes longest outside the kernel. It starts first.
 const LONGEST: Name = ("gridhaul", "cli");
+
+/// Nice values of the longest executable and of the others: real-time tests have the processor before both.
+const NICE: [u32; 2] = [5, 10];
 
 /// A test executable.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,8 +80,8 @@ pub(super) fn run() -> anyhow::Result<()> {
     let next = AtomicUsize::new(0);
     let help = || {
         while let Some(suite) = suites.get(next.fetch_add(1, Ordering::Relaxed)) {
-            // Real-time tests have the processor first.
-            run_suite(suite, 5, &failed);
+            let nice = NICE[usize::from(!suite.is(LONGEST))];
+            run_suite(suite, nice, &failed);
         }
     };
     thread::scope(|scope| {
@@ -87,6 +91,7 @@ pub(super) fn run() -> anyhow::Result<()> {
                 help();
             });
         }
+        scope.spawn(help);
         help();
     });
     let failed = failed.into_inner().unwrap_or_default();
@@ -139,7 +144,8 @@ impl std::fmt::Display for Suite {
 /// Builds all test executables.
 fn build() -> anyhow::Result<Vec<Suite>> {
     let mut build = cargo();
-    build.args(["test", "--workspace", "--locked", "--no-run"]);
+    // Without `--tests`, cargo links the examples as well, which the lints have checked.
+    build.args(["test", "--workspace", "--locked", "--no-run", "--tests"]);
     build.arg("--message-format=json-render-diagnostics");
     let suites = suites(&output(with_settings(&mut build))?)?;
     println!("{} test executables", suites.len());

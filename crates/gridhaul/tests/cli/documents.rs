@@ -1,8 +1,8 @@
 //! Every command in a `sh` block of the documents is run, and other commands (`cargo xtask ...`) must exist.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -97,19 +97,19 @@ fn every_long_command_in_the_documents_works() {
     assert!(run_commands(true) >= LONG.len(), "few commands were found");
 }
 
-/// Runs the commands of all documents, two documents at a time, and returns the number of commands.
+/// Runs the commands of all documents, two at a time, and returns the number of commands.
 fn run_commands(long: bool) -> usize {
-    let files = Mutex::new(documents());
+    let units = Mutex::new(units());
     let commands = AtomicUsize::new(0);
-    // A command of a paper is run once, even if several documents contain it.
+    // These commands take longest: each is run once, even if several documents contain it.
     let papers = Mutex::new(BTreeSet::new());
     thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
                 loop {
-                    let Some(file) = files.lock().unwrap().pop() else { break };
+                    let Some(unit) = units.lock().unwrap().pop_front() else { break };
                     let first = |line: &str| papers.lock().unwrap().insert(line.to_owned());
-                    commands.fetch_add(run_document(&file, long, first), Ordering::Relaxed);
+                    commands.fetch_add(run_unit(&unit, long, first), Ordering::Relaxed);
                 }
             });
         }
@@ -117,21 +117,48 @@ fn run_commands(long: bool) -> usize {
     commands.into_inner()
 }
 
-/// Runs the commands of a document. `first_use` returns whether no document has used this command of a paper yet.
-fn run_document(file: &Path, long: bool, first_use: impl Fn(&str) -> bool) -> usize {
+/// Commands of a document, of which each may use the results of those before it.
+struct Unit {
+    file: PathBuf,
+    lines: Vec<String>,
+}
+
+/// All commands. Those of a paper do not depend on each other, and the longest are among them: a simulation uses the
+/// processor while an emulation waits.
+fn units() -> VecDeque<Unit> {
+    let (mut papers, mut guides) = (VecDeque::new(), VecDeque::new());
+    // The last document has the longest simulation.
+    for file in documents().into_iter().rev() {
+        let lines = commands(&fs::read_to_string(&file).unwrap());
+        if file.starts_with(repository().join("papers")) {
+            let unit = |line| Unit { file: file.clone(), lines: vec![line] };
+            papers.extend(lines.into_iter().map(unit));
+        } else {
+            guides.push_back(Unit { file, lines });
+        }
+    }
+    // An emulation waits for real time: it begins first.
+    papers.make_contiguous().sort_by_key(|unit| !unit.lines[0].contains("emu"));
+    papers.extend(guides);
+    papers
+}
+
+/// Runs commands in a folder of their own. `first_use` returns whether this command of a paper is new.
+fn run_unit(unit: &Unit, long: bool, first_use: impl Fn(&str) -> bool) -> usize {
+    let Unit { file, lines } = unit;
     let mut run = 0;
     let desk = desk();
-    for line in commands(&fs::read_to_string(file).unwrap()) {
+    for line in lines {
         let place = format!("{}: {line}", file.display());
         let (call, target) = match line.split_once(" > ") {
             Some((call, target)) => (call, Some(target.trim())),
             None => (line.as_str(), None),
         };
-        if crate::kernel::runs(file, &line)
-            || crate::emu::runs(&line)
+        if crate::kernel::runs(file, line)
+            || crate::emu::runs(line)
             // A program of its own, whose tests run these commands (crates/gridhaul-measure/tests/documents.rs).
             || line.starts_with("gridhaul measure ")
-            || line.starts_with("gridhaul paper ") && !first_use(&line)
+            || line.starts_with("gridhaul paper ") && !first_use(line)
         {
             continue;
         }
@@ -144,7 +171,7 @@ fn run_document(file: &Path, long: bool, first_use: impl Fn(&str) -> bool) -> us
             }
             run += 1;
         } else {
-            assert!(known(&line), "{place}: nothing tests this command");
+            assert!(known(line), "{place}: nothing tests this command");
         }
     }
     run
