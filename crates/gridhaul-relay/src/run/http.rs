@@ -207,7 +207,7 @@ mod tests {
         let mut served = Limited::new(listener.accept().unwrap().0, limit, limit);
         let sender = thread::spawn(move || {
             while client.write_all(b"G").is_ok() {
-                pause()
+                pause();
             }
         });
         let clock = Clock::starts_in(Span::ZERO);

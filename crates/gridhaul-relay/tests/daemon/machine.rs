@@ -1,6 +1,6 @@
 //! How much the machine itself delays a test: by other work on its processors and its disk.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -45,17 +45,6 @@ impl Machine {
         let present = last.elapsed().saturating_sub(INTERVAL);
         delays.iter().map(|(_, delay)| *delay).max().unwrap_or_default().max(present)
     }
-}
-
-/// How long the threads of a process have waited for a processor so far (`/proc/<pid>/task/<tid>/schedstat`: nanoseconds on a
-/// processor and waiting, number of turns). Zero without this statistic of the kernel.
-pub(crate) fn processor_wait(process: u32) -> Duration {
-    let Ok(threads) = fs::read_dir(format!("/proc/{process}/task")) else { return Duration::ZERO };
-    let wait = |thread: fs::DirEntry| {
-        let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
-        text.split(' ').nth(1)?.parse::<u64>().ok()
-    };
-    Duration::from_nanos(threads.flatten().filter_map(wait).sum())
 }
 
 impl Drop for Machine {
