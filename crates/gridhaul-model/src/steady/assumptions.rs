@@ -32,8 +32,8 @@ impl Demand<'_> {
         }
         if self.flow.load == Load::Bulk {
             notes.extend(self.of_steady_state(scenario));
+            notes.extend(self.of_saturated_link());
         }
-        notes.extend(self.of_saturated_link());
         notes
     }
 
@@ -97,10 +97,10 @@ impl Demand<'_> {
     }
 
     /// Time of one cycle of congestion avoidance, in seconds: from the window after a loss to the window
-    /// at the next one. At least two round trips.
+    /// at the next one. At least slow start and two round trips.
     fn transient_s(&self) -> f64 {
         let Connection { rtt_s, window, acked_by_each: b, .. } = self.connection;
-        let least_s = 2.0 * self.largest_rtt_s();
+        let least_s = (2.0 + self.slow_start_rounds()) * self.largest_rtt_s();
         let Some((link, hop)) = self.path.bottleneck() else { return least_s };
         let queue = hop.queue / hop.sharers;
         let growing = match (&self.limit, self.law) {
@@ -115,6 +115,16 @@ impl Demand<'_> {
             _ => return least_s,
         };
         least_s.max(growing * b * rtt_s)
+    }
+
+    /// Round trips in which slow start opens the receive window; zero if loss or a link limits the flow.
+    fn slow_start_rounds(&self) -> f64 {
+        let Connection { window, acked_by_each: b, .. } = self.connection;
+        let initial = f64::from(self.stack.initial_window) / f64::from(self.stack.mss);
+        if self.limit != Bottleneck::Window || window <= initial {
+            return 0.0;
+        }
+        (window / initial).ln() / (1.0 / b).ln_1p()
     }
 
     fn largest_rtt_s(&self) -> f64 {

@@ -240,3 +240,20 @@ fn load(file: &Path) -> Result<RelayConfig, CommandError> {
 fn folder_of(file: &Path) -> &Path {
     file.parent().unwrap_or(Path::new(""))
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_help_lists_every_exit_code() {
+        let help = Cli::command().render_help().to_string();
+        let errors = [CommandError::Damaged, CommandError::Usage(String::new())];
+        let codes = errors.iter().map(CommandError::exit_code).chain([0]);
+        for code in codes {
+            assert!(help.contains(&format!("\n  {code}  ")), "{code}: {help}");
+        }
+    }
+}

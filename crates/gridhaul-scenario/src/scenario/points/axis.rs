@@ -96,9 +96,11 @@ fn axis(entry: usize, sweep: &Sweep, base: &Json) -> Result<Axis, Diagnostic> {
     Ok(Axis { keys, labels })
 }
 
-/// Points are named by their values; equal points would have equal names and equal results.
+/// Points are named by their values; equal points would have equal names and equal results. The values of a range of
+/// whole numbers may be equal after rounding.
 fn check_unique(keys: &[VariedKey]) -> Result<(), Diagnostic> {
-    let Some(first) = keys.first() else { return Ok(()) };
+    let is_listed = |varied: &VariedKey| varied.entries.iter().all(Option::is_some);
+    let Some(first) = keys.first().filter(|_| keys.iter().all(is_listed)) else { return Ok(()) };
     let mut seen = BTreeSet::new();
     for index in 0..first.values.len() {
         let values: Vec<_> = keys.iter().map(|varied| varied.values[index].to_string()).collect();
