@@ -158,10 +158,10 @@ mod tests {
     #[test]
     fn another_program_and_another_version_are_told_apart() {
         assert_eq!(read(b"GET / HTTP/1.1\r\n", 100), Err(FrameError::OtherProgram));
-        assert_eq!(read(b"ghagent\x02\0\0\0\x01", 100), Err(FrameError::OtherVersion(2)));
-        let error = FrameError::OtherVersion(2).to_string();
-        assert!(error.contains("version 2") && error.contains("help: install"), "{error}");
-        assert!(matches!(read(b"ghagent\x01\0\0\0\x01{", 100), Err(FrameError::Invalid(_))));
+        assert_eq!(read(b"ghagent\x01\0\0\0\x01", 100), Err(FrameError::OtherVersion(1)));
+        let error = FrameError::OtherVersion(1).to_string();
+        assert!(error.contains("version 1") && error.contains("help: install"), "{error}");
+        assert!(matches!(read(b"ghagent\x02\0\0\0\x01{", 100), Err(FrameError::Invalid(_))));
     }
 
     proptest! {

@@ -3,6 +3,8 @@
 A sender sends MESSAGES; a receiver prints each message that it receives as hexadecimal digits.
 """
 
+import os
+import struct
 import sys
 import time
 
@@ -202,6 +204,46 @@ def iec104(port, _):
         time.sleep(0.02)
     print(" ".join(str(values.get(address)) for address in range(1, 5)), flush=True)
     client.stop()
+
+
+def sampled_values(application, _):
+    """A subscriber of libiec61850 on the loopback device: prints number, identifier and samples of six frames."""
+    from pyiec61850.sv import SVSubscriber
+
+    frames = []
+    subscriber = SVSubscriber("lo")
+    subscriber.set_app_id(application)
+    subscriber.set_listener(frames.append)
+    receive_six(subscriber, frames)
+    for frame in frames[:6]:
+        samples = struct.pack(f">{len(frame.values)}i", *frame.values)
+        print(frame.smp_cnt, frame.sv_id, samples.hex(), flush=True)
+    # To stop the receiver can take for ever: its thread waits for the interpreter, which waits for the thread.
+    os._exit(0)
+
+
+def goose(application, reference):
+    """A subscriber of libiec61850 on the loopback device: prints state number, parse error and number of values of six frames."""
+    from pyiec61850.goose import GooseSubscriber
+
+    frames = []
+    subscriber = GooseSubscriber("lo", reference)
+    subscriber.set_app_id(application)
+    subscriber.set_listener(frames.append)
+    receive_six(subscriber, frames)
+    for frame in frames[:6]:
+        print(frame.st_num, frame.parse_error, frame.num_data_set_entries, flush=True)
+    os._exit(0)
+
+
+def receive_six(subscriber, frames):
+    """On the loopback device the library may receive each frame twice, at its departure and at its arrival."""
+    subscriber.start()
+    # 100 s at most, on a busy machine.
+    for _ in range(5000):
+        if len(frames) >= 6:
+            break
+        time.sleep(0.02)
 
 
 if __name__ == "__main__":

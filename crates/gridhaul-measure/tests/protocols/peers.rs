@@ -1,17 +1,19 @@
-//! Other implementations at the other end, in Python: pika, qpid-proton, paho, pymodbus, pyzmq, pynng, c104, slixmpp.
+//! Other implementations at the other end, in Python: pika, qpid-proton, paho, pymodbus, pyzmq, pynng, c104, slixmpp, pyiec61850.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use gridhaul_measure::broker::{BrokerProgram, BrokerSettings};
 use gridhaul_measure::endpoint::Endpoint;
 use gridhaul_measure::network::Sites;
 use gridhaul_measure::protocol::{
-    BrokerProtocol, ClientSettings, DirectKind, Modbus, Mqtt, Pattern, Protocol, QualityOfService,
-    Received, ReconnectPolicy, Subscriber, ThroughBroker, Version,
+    BrokerProtocol, ClientSettings, DataSet, DirectKind, FrameIdentity, GooseControlBlock, Modbus,
+    Mqtt, Pattern, Protocol, QualityOfService, Received, ReconnectPolicy, SampledValueStream,
+    Subscriber, ThroughBroker, Version,
 };
 use gridhaul_scenario::units::Instant;
 use gridhaul_testing::{has, has_program};
@@ -25,6 +27,9 @@ pub(crate) fn messages() -> Vec<Vec<u8>> {
 
 /// Python with the other implementations, if it can be provided.
 pub(crate) fn python() -> Option<PathBuf> {
+    // Tests that begin at the same time do not install the packages at the same time.
+    static INSTALLATION: Mutex<()> = Mutex::new(());
+    let _alone = INSTALLATION.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../peers");
     let python = folder.join("bin/python");
     let wanted = include_str!("requirements.txt");
@@ -64,6 +69,11 @@ impl Peer {
         let mut command = Command::new(python);
         command.arg("-B").arg(script).args([role, &port.to_string(), name]);
         Self(Some(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()))
+    }
+
+    /// Whether it has ended.
+    fn has_ended(&mut self) -> bool {
+        self.0.as_mut().is_none_or(|child| child.try_wait().unwrap().is_some())
     }
 
     /// The lines that it has printed when it ends.
@@ -177,6 +187,50 @@ fn a_controlling_station_of_lib60870_reads_the_values() {
     let values: Vec<f32> = lines[0].split(' ').map(|it| it.parse().unwrap()).collect();
     assert_eq!(values[1..], [1.5, -2.0, 50.25], "{lines:?}");
     assert_eq!(values[0].to_bits(), 12, "{lines:?}");
+}
+
+/// Publishes frames on the loopback device until a subscriber of libiec61850 has received six; the lines that it prints.
+#[expect(clippy::disallowed_methods, reason = "a subscriber is awaited in real time")]
+fn subscribe(protocol: &dyn Protocol, message: &[u8], role: &str, name: &str) -> Vec<String> {
+    let python = python().unwrap();
+    let mut peer = Peer::start(&python, role, APPLICATION, name);
+    let mut connected = protocol.connect(&Sites::loopback()).unwrap();
+    while !peer.has_ended() {
+        connected.publisher.publish(message).unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    peer.end()
+}
+
+/// APPID of the frames for libiec61850, which no other test uses.
+const APPLICATION: u16 = 0x4321;
+
+#[test]
+fn libiec61850_receives_sampled_values_and_goose() {
+    if python().is_none() {
+        return;
+    }
+    let identity = FrameIdentity { vlan: None, application: APPLICATION };
+    let message: Vec<u8> = (1..=16).collect();
+    let (id, data_set) = ("gridhaul-peer".into(), DataSet::Raw);
+    let stream = SampledValueStream { identity, id, data_set };
+    let mut lines = subscribe(&stream, &message, "sampled_values", "");
+    // The loopback device may pass each frame to the library twice.
+    lines.dedup();
+    assert!(lines.len() >= 3, "{lines:?}");
+    let first: u16 = lines[0].split(' ').next().unwrap().parse().unwrap();
+    let samples = "0102030405060708090a0b0c0d0e0f10";
+    let expected =
+        (first..).take(lines.len()).map(|number| format!("{number} gridhaul-peer {samples}"));
+    assert_eq!(lines, expected.collect::<Vec<_>>());
+    let reference = "gridhaul/LLN0$GO$peer";
+    let block = GooseControlBlock { identity, reference: reference.into(), retransmission: None };
+    let lines = subscribe(&block, &message, "goose", reference);
+    let numbers = lines.iter().map(|line| line.split(' ').collect::<Vec<_>>());
+    for number in numbers {
+        // A state number, no error, and one value.
+        assert!(number[0].parse::<u32>().unwrap() > 0 && number[1..] == ["0", "1"], "{lines:?}");
+    }
 }
 
 #[test]
