@@ -110,7 +110,7 @@ fn turn(programs: &[&str]) -> Option<MutexGuard<'static, ()>> {
 
 /// The longest time without a message in milliseconds; NaN without messages.
 fn longest_gap_ms(summary: &Summary) -> f64 {
-    summary.longest_gap().map_or(f64::NAN, |[start, end]| millis(end.since(start)))
+    summary.interruption().map_or(f64::NAN, |it| millis(it.length()))
 }
 
 /// Milliseconds of a duration.
