@@ -4,6 +4,7 @@
 //! * [`protocol`]: records, batches and frames that a collector and a head exchange.
 //! * [`aggregate`] and [`head`]: both ends of the aggregation, as state machines without I/O.
 //! * [`split`]: a split proxy, as state machines without I/O.
+//! * [`listing`]: the records of a log as JSON.
 //! * [`run`]: the daemon, which drives them on sockets, files and the monotonic clock.
 //! * [`packet`]: packets between network interfaces, forwarded through a proxy.
 
@@ -15,6 +16,8 @@ pub mod aggregate;
 #[cfg(feature = "daemon")]
 mod config;
 pub mod head;
+#[cfg(feature = "daemon")]
+pub mod listing;
 pub mod log;
 #[cfg(feature = "daemon")]
 pub mod packet;

@@ -3,10 +3,12 @@
 mod config;
 
 use std::fmt;
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand};
 use gridhaul_linux::Clock;
+use gridhaul_relay::listing::{ListingError, Owner, list};
 use gridhaul_relay::log::{Findings, Folder, LogError, open, verify};
 use gridhaul_relay::run::{Invocation, RunError, StatusError, query, run as run_relay};
 use gridhaul_scenario::RelayConfig;
@@ -38,7 +40,7 @@ enum Command {
     Config(ConfigArgs),
     /// Wait until everything that a running collector has stored is delivered to its head
     Drain(Drain),
-    /// Verify or repair the record log of a relay that is not running
+    /// List, verify or repair the record log of a relay that is not running
     #[command(subcommand)]
     Log(LogCommand),
 }
@@ -85,6 +87,8 @@ struct Drain {
 
 #[derive(Debug, Subcommand)]
 enum LogCommand {
+    /// Print each record as a line of JSON, without changing the log
+    List(File),
     /// Report entries, incomplete appends and damage, without changing the log
     Verify(File),
     /// Drop incomplete appends, and set damaged regions aside
@@ -105,6 +109,8 @@ pub(crate) enum CommandError {
     Run(RunError),
     Status(StatusError),
     Log(LogError),
+    Listing(ListingError),
+    Output(io::Error),
     Usage(String),
     Damaged,
     Undelivered { rest: u64, limit: Duration },
@@ -117,6 +123,8 @@ impl fmt::Display for CommandError {
             Self::Run(error) => error.fmt(f),
             Self::Status(error) => error.fmt(f),
             Self::Log(error) => error.fmt(f),
+            Self::Listing(error) => error.fmt(f),
+            Self::Output(error) => write!(f, "standard output: {error}"),
             Self::Usage(message) => f.write_str(message),
             Self::Damaged => f.write_str("the log is damaged"),
             Self::Undelivered { rest, limit } => write!(
@@ -150,6 +158,7 @@ pub(crate) fn run(cli: &Cli) -> Result<(), CommandError> {
         Command::Status(status) => print_status(status),
         Command::Config(args) => config::config(args),
         Command::Drain(args) => drain(args),
+        Command::Log(LogCommand::List(file)) => list_log(&file.file),
         Command::Log(LogCommand::Verify(file)) => {
             let storage = log_of(&file.file)?;
             let findings = verify(&storage).map_err(CommandError::Log)?;
@@ -222,6 +231,27 @@ fn print_findings(findings: &Findings) {
         let length = damage.length.map_or("all".to_owned(), |length| length.to_string());
         println!("damaged: {length} bytes at position {} of {}", damage.position, damage.segment);
     }
+}
+
+fn list_log(file: &Path) -> Result<(), CommandError> {
+    let config = load(file)?;
+    let owner = match &config.aggregate {
+        Some(_) => Owner::Collector(&config.name),
+        None => Owner::Head,
+    };
+    let mut out = BufWriter::new(io::stdout().lock());
+    let mut written = Ok(());
+    let listed = list(&log_of(file)?, owner, |line| {
+        if written.is_ok() {
+            written = writeln!(out, "{line}");
+        }
+    });
+    match written.and_then(|()| out.flush()) {
+        // The reader has seen enough, such as head(1).
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
+        other => other.map_err(CommandError::Output)?,
+    }
+    listed.map_err(CommandError::Listing)
 }
 
 fn log_of(file: &Path) -> Result<Folder, CommandError> {

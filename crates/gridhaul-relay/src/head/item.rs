@@ -4,7 +4,7 @@ use crate::protocol::{Batch, DecodeError, Decoder, put_bytes, put_text, put_vari
 
 /// Part of an entry of the head's log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Item<'a> {
+pub(crate) enum Item<'a> {
     /// A collector has begun an epoch.
     Source { epoch: u64, collector: &'a str },
     /// An epoch is superseded by a newer one of the same collector: its meters are reset.
@@ -66,7 +66,7 @@ impl<'a> Item<'a> {
 }
 
 /// The items of an entry. Ends after an error.
-pub(super) fn items(payload: &[u8]) -> impl Iterator<Item = Result<Item<'_>, DecodeError>> {
+pub(crate) fn items(payload: &[u8]) -> impl Iterator<Item = Result<Item<'_>, DecodeError>> {
     let mut decoder = Decoder::new(payload, "item");
     let mut has_failed = false;
     std::iter::from_fn(move || {

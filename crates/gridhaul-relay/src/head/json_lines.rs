@@ -118,7 +118,7 @@ impl JsonLines {
 }
 
 /// A record as JSON; `None` if it concerns only the relay.
-pub(super) fn json_of(delivery: &Delivery<'_>) -> Option<Value> {
+pub(crate) fn json_of(delivery: &Delivery<'_>) -> Option<Value> {
     let number = line_number(delivery)?;
     let mut line = json!({
         "collector": delivery.collector,

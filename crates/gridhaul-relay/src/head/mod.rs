@@ -22,6 +22,10 @@ mod tests;
 
 pub use delivery::{Deliveries, Delivery};
 pub use down::MeterKey;
+#[cfg(feature = "daemon")]
+pub(crate) use item::{Item, items};
+#[cfg(feature = "daemon")]
+pub(crate) use json_lines::json_of;
 pub use json_lines::{JsonLines, SinkError};
 pub use machine::{Head, HeadError, HeadSettings};
 pub use publications::{Content, Publications};

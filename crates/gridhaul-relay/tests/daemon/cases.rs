@@ -5,6 +5,8 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use crate::ledger;
 use crate::meters::connect_with_ethernet_mss;
 use crate::relays::{Relays, Role, size};
@@ -128,6 +130,13 @@ fn a_second_process_is_refused_and_the_log_is_verified() {
     relays.kill(Role::Collector);
     let verified = relays.command(&["log", "verify", "collector.toml"]).output().unwrap();
     assert_eq!(verified.status.code(), Some(0));
+    let listed = relays.command(&["log", "list", "collector.toml"]).output().unwrap();
+    let lines = String::from_utf8(listed.stdout).unwrap();
+    let lines: Vec<Value> = lines.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
+    let events: Vec<_> = lines.iter().map(|it| it["event"].as_str().unwrap()).collect();
+    assert_eq!((events[0], *events.last().unwrap()), ("open", "eof"));
+    assert_eq!(lines.last().unwrap()["offset"], 5_000);
+    assert!(lines.iter().enumerate().all(|(number, it)| it["sequence"] == number));
     let segment = fs::read_dir(relays.path("collector-log"))
         .unwrap()
         .map(|entry| entry.unwrap().path())

@@ -59,6 +59,7 @@ fn a_log_of_another_version_is_refused_and_not_changed() {
     fs::write(&path, &newer).unwrap();
     for arguments in [
         &["run", "collector.toml"][..],
+        &["log", "list", "collector.toml"],
         &["log", "verify", "collector.toml"],
         &["log", "repair", "collector.toml"],
     ] {
