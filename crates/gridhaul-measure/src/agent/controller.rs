@@ -154,9 +154,12 @@ impl Controller {
         }
     }
 
-    /// Ends the session, so that the agent is free for others.
+    /// Ends the session, and waits until the agent has ended its receiver and is free for others, at most about 10 s.
     pub fn end(mut self) {
         let _ = self.send(&Request::End);
+        let wait = time::Duration::from_millis(100);
+        let until_closed = |_: &i32| self.channel.read(wait, &mut self.buffer).is_ok();
+        let _ = (0..100).take_while(until_closed).count();
         self.channel.close();
     }
 

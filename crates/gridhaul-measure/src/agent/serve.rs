@@ -168,8 +168,9 @@ impl Agent {
             }
         }
         send(&mut channel, &mut session, &mut output)?;
-        channel.close();
+        // The controller takes the end of the channel as the end of its run: the agent is free then.
         drop((receiver, slot));
+        channel.close();
         log("disconnected");
         Ok(())
     }
