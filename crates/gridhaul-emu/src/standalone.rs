@@ -145,6 +145,15 @@ impl StandaloneNetwork {
         Some([end(FlowEnd::From), end(FlowEnd::To)])
     }
 
+    /// Kernel names of the congestion control that routes give to connections of a flow at its `from` end and at its `to` end; `None`
+    /// for the default, or if there is no such flow.
+    #[must_use]
+    pub fn congestion_controls(&self, flow: &str) -> [Option<&str>; 2] {
+        let number = self.scenario.flow.get_index_of(flow);
+        let controls = number.map(|number| self.plan.flows[number].controls.each_ref());
+        controls.map_or([None, None], |controls| controls.map(|it| it.as_deref()))
+    }
+
     /// Devices of an [Ethernet](Self::ethernet) network at the `from` end and at the `to` end of its flow, in the
     /// namespaces of their nodes; `None` for a network of IP packets.
     #[must_use]

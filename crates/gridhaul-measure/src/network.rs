@@ -37,6 +37,8 @@ pub struct Sites<'a> {
     pub kernel_times: bool,
     /// Whether receivers of datagrams poll their sockets instead of sleeping.
     pub busy_poll: bool,
+    /// Congestion control that routes of the emulated network set at the `from` end and at the `to` end.
+    pub congestion_controls: [Option<&'a str>; 2],
 }
 
 /// What the links of an emulated network carry.
@@ -66,6 +68,7 @@ impl Sites<'_> {
             clock,
             kernel_times: false,
             busy_poll: false,
+            congestion_controls: [None, None],
         }
     }
 
@@ -89,6 +92,27 @@ impl Sites<'_> {
 }
 
 impl<'a> Sites<'a> {
+    /// Settings of the kernel's TCP at both ends, with the names of `ip-sysctl.rst` for the buffers.
+    ///
+    /// # Errors
+    /// The namespace of a node cannot be entered.
+    pub fn tcp_settings(&self) -> Result<[(&'static str, String); 3], RunError> {
+        let ends =
+            [(self.from, self.congestion_controls[0]), (self.to, self.congestion_controls[1])];
+        let read = |(site, route): (Site<'_>, Option<&str>)| {
+            site.enter(|| {
+                let control = route.map_or_else(|| sysctl("tcp_congestion_control"), str::to_owned);
+                [control, sysctl("tcp_rmem"), sysctl("tcp_wmem")]
+            })
+        };
+        let [from, to] = [read(ends[0])?, read(ends[1])?];
+        let mut pairs = from.into_iter().zip(to);
+        Ok(["congestion_control", "tcp_rmem", "tcp_wmem"].map(|name| {
+            let (from, to) = pairs.next().unwrap_or_default();
+            (name, if from == to { from } else { format!("{from} at `from`, {to} at `to`") })
+        }))
+    }
+
     /// The ends in different namespaces, each once.
     pub(crate) fn namespaces(&self) -> Vec<Site<'a>> {
         let node = |site: &Site<'_>| site.node.map(|(_, node)| node.to_owned());
@@ -109,7 +133,15 @@ impl<'a> Sites<'a> {
             let device = devices.map(|devices| devices[end]);
             Site { address, device, node: Some((network, node)) }
         });
-        Ok(Self { from, to, subscriber: from, clock, kernel_times: false, busy_poll: false })
+        Ok(Self {
+            from,
+            to,
+            subscriber: from,
+            clock,
+            kernel_times: false,
+            busy_poll: false,
+            congestion_controls: network.congestion_controls(flow),
+        })
     }
 }
 
@@ -199,4 +231,13 @@ impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
+}
+
+/// A setting of TCP in the network namespace of the calling thread; `unknown` if it cannot be read.
+fn sysctl(name: &str) -> String {
+    let text = std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}"));
+    text.map_or_else(
+        |_| "unknown".into(),
+        |text| text.split_whitespace().collect::<Vec<_>>().join(" "),
+    )
 }

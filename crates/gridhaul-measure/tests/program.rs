@@ -358,3 +358,20 @@ fn a_polling_receiver_loses_nothing_and_the_result_says_that_it_polls() {
     assert_eq!(summary["settings"]["busy_poll"], "true", "{summary}");
     assert!(summary["settings"]["idle_states"].is_string(), "{summary}");
 }
+
+#[test]
+fn the_result_has_the_settings_of_tcp_of_the_network() {
+    let desk = tempfile::tempdir().unwrap();
+    let text = "duration = \"1 min\"\n[node]\na = {}\nb = {}\n[link.wire]\nfrom = \"a\"\nto = \"b\"\n\
+        both = { rate = \"10 Mbit/s\", delay = \"1 ms\" }\n[stack.small]\nprofile = \"linux\"\ncongestion_control = \"reno\"\n\
+        receive_window = \"500000 B\"\n[flow.test]\nfrom = \"a\"\nto = \"b\"\nstack = \"small\"\nload = \"bulk\"\n";
+    std::fs::write(desk.path().join("small.toml"), text).unwrap();
+    let arguments = "latency zeromq --rate 100 --messages 20 --no-floor -q --json";
+    let emulated = summary(desk.path(), &format!("{arguments} --scenario small.toml"));
+    let settings = &emulated["settings"];
+    assert_eq!(settings["congestion_control"], "reno", "{settings}");
+    assert_eq!(settings["tcp_rmem"], "4096 131072 500000", "{settings}");
+    let here = summary(desk.path(), arguments);
+    let kernel = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").unwrap();
+    assert_eq!(here["settings"]["congestion_control"], kernel.trim());
+}

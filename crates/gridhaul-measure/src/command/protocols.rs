@@ -151,13 +151,21 @@ pub(super) fn name() -> String {
     format!("gridhaul-{}", std::process::id())
 }
 
-/// Every setting that influences the result, those of the broker included.
+/// Every setting that influences the result, those of the broker and of the kernel included.
+///
+/// # Errors
+/// The namespace of a node cannot be entered.
 pub(super) fn settings(
     args: &ProtocolArgs,
     protocol: &dyn Protocol,
     broker: Option<&Broker>,
-) -> Vec<(String, String)> {
+    sites: &Sites<'_>,
+) -> anyhow::Result<Vec<(String, String)>> {
     let mut settings = protocol.settings();
+    // Nagle's algorithm is a setting of every protocol over TCP, and of no other.
+    if settings.iter().any(|(key, _)| *key == "nodelay") {
+        settings.extend(sites.tcp_settings()?);
+    }
     let has_broker = broker.is_some() || args.connection.broker.is_some();
     if has_broker && settings.iter().any(|(key, _)| *key == "broker") {
         settings.extend([
@@ -170,5 +178,5 @@ pub(super) fn settings(
         ]);
     }
     settings.extend(args.pin.map(|number| ("generator_processor", number.to_string())));
-    settings.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+    Ok(settings.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
 }

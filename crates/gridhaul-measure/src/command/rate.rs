@@ -98,7 +98,7 @@ fn on_this_machine(args: &RateArgs, interrupt: &Interrupt) -> anyhow::Result<Sea
             Ok((outcome, None))
         };
         let (found, trials, fault) = trials(args, interrupt, send)?;
-        let settings = settings(&args.common, &*protocol, broker.as_ref());
+        let settings = settings(&args.common, &*protocol, broker.as_ref(), sites)?;
         let (protocol, network) = (protocol.name(), place.name.clone());
         Ok(Search { found, trials, protocol, network, settings, fault })
     };

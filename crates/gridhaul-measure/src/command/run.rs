@@ -277,7 +277,7 @@ pub(super) fn at_sites(
         ..plan(args)
     };
     let idle_states = IdleStates::new(args);
-    let mut settings = settings(&args.common, &*protocol, broker.as_ref());
+    let mut settings = settings(&args.common, &*protocol, broker.as_ref(), sites)?;
     settings.push(idle_states.setting());
     settings.extend(args.busy_poll.then(|| ("busy_poll".to_owned(), "true".to_owned())));
     let mut log = open_log(args, "messages", protocol.name(), &settings)?;

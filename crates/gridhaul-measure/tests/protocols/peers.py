@@ -206,6 +206,42 @@ def iec104(port, _):
     client.stop()
 
 
+def dnp3(port, _):
+    """A master: prints the objects of the first answer to a poll of class 1 that has any."""
+    from dnp3py import DNP3Config, DNP3Master
+
+    master = DNP3Master(DNP3Config(port=port, confirm_required=False, response_timeout=100.0, log_level="CRITICAL"))
+    master.open()
+    # The outstation begins with an unsolicited response, which the methods for polls would take for their answer.
+    master._receive_response()
+    # 100 s at most, on a busy machine.
+    for _ in range(5000):
+        objects = master._send_request(master._application.build_class_poll(1)).raw_data
+        if objects:
+            print(objects.hex(), flush=True)
+            break
+        time.sleep(0.02)
+    master.close()
+
+
+def c37_118(port, _):
+    """A concentrator: prints name of the station, bytes of the phasors and analog value of a data frame."""
+    import logging
+
+    from synchrophasor.pdc import Pdc
+
+    logging.disable()
+    concentrator = Pdc(pmu_port=port)
+    concentrator.run()
+    configuration = concentrator.get_config()
+    concentrator.start()
+    frame = concentrator.get()
+    # The method for phasors converts them to magnitude and angle.
+    phasors = b"".join(phasor.to_bytes(4, "big") for phasor in frame._phasors)
+    print(configuration.get_station_name().strip(), phasors.hex(), frame.get_analog()[0], flush=True)
+    concentrator.quit()
+
+
 def sampled_values(application, _):
     """A subscriber of libiec61850 on the loopback device: prints number, identifier and samples of six frames."""
     from pyiec61850.sv import SVSubscriber

@@ -1,4 +1,5 @@
-//! Other implementations at the other end, in Python: pika, qpid-proton, paho, pymodbus, pyzmq, pynng, c104, slixmpp, pyiec61850.
+//! Other implementations at the other end, in Python: pika, qpid-proton, paho, pymodbus, pyzmq, pynng, c104, slixmpp,
+//! pyiec61850, nfm-dnp3, synchrophasor.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -187,6 +188,44 @@ fn a_controlling_station_of_lib60870_reads_the_values() {
     let values: Vec<f32> = lines[0].split(' ').map(|it| it.parse().unwrap()).collect();
     assert_eq!(values[1..], [1.5, -2.0, 50.25], "{lines:?}");
     assert_eq!(values[0].to_bits(), 12, "{lines:?}");
+}
+
+/// Publishes a message to a peer that has connected and requests data; the lines that the peer prints.
+fn publish_to(role: &str, kind: DirectKind, message: &[u8]) -> Option<Vec<String>> {
+    let python = python()?;
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut peer = Peer::start(&python, role, listener.local_addr().unwrap().port(), "");
+    let [endpoint, _] = kind.endpoints();
+    let mut server = Server::accept(&listener, endpoint);
+    assert!(server.exchange(|it| it.is_ready()), "{role}");
+    server.endpoint.publish(message, Instant::ZERO).unwrap();
+    assert!(server.exchange(|_| peer.has_ended()), "{role}");
+    Some(peer.end())
+}
+
+/// Bytes as hexadecimal digits.
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[test]
+fn a_master_of_nfm_dnp3_polls_events() {
+    // Two objects, in three frames of the link.
+    let message: Vec<u8> = (0..300).map(|number| number as u8).collect();
+    let Some(lines) = publish_to("dnp3", DirectKind::Dnp3 { poll: None }, &message) else { return };
+    let (first, second) = message.split_at(254);
+    let object = |is_last: u8, chunk: &[u8]| {
+        [&[111, chunk.len() as u8 + 1, 0x17, 1, 0, is_last][..], chunk].concat()
+    };
+    assert_eq!(lines, [hex(&[object(0, first), object(1, second)].concat())]);
+}
+
+#[test]
+fn a_concentrator_of_synchrophasor_receives_a_data_frame() {
+    let message: Vec<u8> = (1..=16).collect();
+    let kind = DirectKind::Synchrophasor(message.len());
+    let Some(lines) = publish_to("c37_118", kind, &message) else { return };
+    assert_eq!(lines, [format!("gridhaul {} 16", hex(&message))]);
 }
 
 /// Publishes frames on the loopback device until a subscriber of libiec61850 has received six; the lines that it prints.
