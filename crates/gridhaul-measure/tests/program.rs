@@ -362,7 +362,7 @@ fn a_polling_receiver_loses_nothing_and_the_result_says_that_it_polls() {
 #[test]
 fn the_result_has_the_settings_of_tcp_of_the_network() {
     let desk = tempfile::tempdir().unwrap();
-    let text = "duration = \"1 min\"\n[node]\na = {}\nb = {}\n[link.wire]\nfrom = \"a\"\nto = \"b\"\n\
+    let text = "title = \"small buffers\"\nduration = \"1 min\"\n[node]\na = {}\nb = {}\n[link.wire]\nfrom = \"a\"\nto = \"b\"\n\
         both = { rate = \"10 Mbit/s\", delay = \"1 ms\" }\n[stack.small]\nprofile = \"linux\"\ncongestion_control = \"reno\"\n\
         receive_window = \"500000 B\"\n[flow.test]\nfrom = \"a\"\nto = \"b\"\nstack = \"small\"\nload = \"bulk\"\n";
     std::fs::write(desk.path().join("small.toml"), text).unwrap();

@@ -20,10 +20,14 @@ const HEADER: usize = 14;
 /// Bytes of a data frame besides the phasors: header, STAT, FREQ, DFREQ, one analog value, CHK (table 5).
 pub const DATA_OVERHEAD: usize = HEADER + 2 + 2 + 2 + 2 + 2;
 
-/// Frame types in SYNC (table 2), and version 2, that of 2011.
-const DATA: u8 = 0x02;
-const CONFIGURATION_2: u8 = 0x32;
-const COMMAND: u8 = 0x42;
+/// Frame types in SYNC (table 2).
+const DATA: u8 = 0x00;
+const CONFIGURATION_2: u8 = 0x30;
+const COMMAND: u8 = 0x40;
+
+/// Version of the standard in the low bits of SYNC: that of 2011. The frames used here are the same in version 1, of 2005.
+const VERSION: u8 = 2;
+const VERSIONS: std::ops::RangeInclusive<u8> = 1..=VERSION;
 
 /// Commands (table 15).
 const TRANSMISSION_OFF: u16 = 1;
@@ -73,7 +77,11 @@ impl Synchrophasor {
             return Err(invalid("a frame with a wrong CHK".into()));
         }
         let body = &contents[HEADER..];
-        match (frame[1], self.role) {
+        let (kind, version) = (frame[1] & 0xf0, frame[1] & 0x0f);
+        if !VERSIONS.contains(&version) {
+            return Err(invalid(format!("a frame of version {version} of the standard")));
+        }
+        match (kind, self.role) {
             (COMMAND, Role::MeasurementUnit(_)) => self.handle_command(body, now),
             (CONFIGURATION_2, Role::Concentrator) => {
                 self.phasors = phasors(body).ok_or_else(|| {
@@ -137,7 +145,7 @@ fn write_frame(output: &mut Vec<u8>, kind: u8, body: &[u8], now: Instant) {
     let micros = (nanos % 1_000_000_000 / 1_000) as u32;
     // Time quality F: the clock of a measurement is not UTC (table 4).
     let fraction = 0x0f00_0000 | micros;
-    output.extend([0xaa, kind]);
+    output.extend([0xaa, kind | VERSION]);
     output.extend(size.to_be_bytes());
     output.extend(STREAM.to_be_bytes());
     output.extend(seconds.to_be_bytes());

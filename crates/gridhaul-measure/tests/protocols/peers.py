@@ -211,6 +211,9 @@ def dnp3(port, _):
     from dnp3py import DNP3Config, DNP3Master
 
     master = DNP3Master(DNP3Config(port=port, confirm_required=False, response_timeout=100.0, log_level="CRITICAL"))
+    # The package confirms responses in frames that request a confirmation of the link, which the setting above turns off for requests.
+    build = master._datalink.build_frame
+    master._datalink.build_frame = lambda data, confirmed=False, fcv=False: build(data, confirmed=confirmed, fcv=fcv)
     master.open()
     # The outstation begins with an unsolicited response, which the methods for polls would take for their answer.
     master._receive_response()
