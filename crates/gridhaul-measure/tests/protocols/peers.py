@@ -208,9 +208,12 @@ def iec104(port, _):
 
 def dnp3(port, _):
     """A master: prints the objects of the first answer to a poll of class 1 that has any."""
+    import logging
+
     from dnp3py import DNP3Config, DNP3Master
 
-    master = DNP3Master(DNP3Config(port=port, confirm_required=False, response_timeout=100.0, log_level="CRITICAL"))
+    logging.disable()
+    master = DNP3Master(DNP3Config(port=port, confirm_required=False, response_timeout=100.0))
     # The package confirms responses in frames that request a confirmation of the link, which the setting above turns off for requests.
     build = master._datalink.build_frame
     master._datalink.build_frame = lambda data, confirmed=False, fcv=False: build(data, confirmed=confirmed, fcv=fcv)
@@ -229,8 +232,12 @@ def dnp3(port, _):
 
 def c37_118(port, _):
     """A concentrator: prints name of the station, bytes of the phasors and analog value of a data frame."""
+    import collections
+    import collections.abc
     import logging
 
+    # The package is older than Python 3.10, which has removed this name.
+    collections.Sequence = collections.abc.Sequence
     from synchrophasor.pdc import Pdc
 
     logging.disable()

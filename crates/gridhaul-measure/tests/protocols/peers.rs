@@ -199,7 +199,8 @@ fn publish_to(role: &str, kind: DirectKind, message: &[u8]) -> Option<Vec<String
     let mut server = Server::accept(&listener, endpoint);
     assert!(server.exchange(|it| it.is_ready()), "{role}");
     server.endpoint.publish(message, Instant::ZERO).unwrap();
-    assert!(server.exchange(|_| peer.has_ended()), "{role}");
+    // The connection may end before the program.
+    server.exchange(|_| peer.has_ended());
     Some(peer.end())
 }
 
