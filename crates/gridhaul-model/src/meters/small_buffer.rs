@@ -6,6 +6,8 @@
 //! segment leaves a gap in the data of its meter, and the aggregator reserves space for the messages of
 //! the gap (`pep/aggregation`), which blocks a small buffer.
 
+use gridhaul_scenario::units::counted;
+
 use super::answer::region;
 use super::layout::{Layout, Upstream};
 use crate::fixed_point::{DataSource, Solution};
@@ -56,11 +58,12 @@ pub(super) fn warning(
     Some((
         format!("node.{}.aggregator.buffer", upstream.node()),
         format!(
-            "a buffer for {messages:.0} message(s) is outside the range of the equations, and so are \
+            "a buffer for {} is outside the range of the equations, and so are \
                 the loss and delay of its meters: {arriving:.1} messages arrive while the upstream \
                 connection waits for an acknowledgement or a timeout ({pause_s:.2} s), but the \
                 equations assume a service without pauses; use at least {least:.0} messages, or \
-                backend `sim`"
+                backend `sim`",
+            counted(messages.round() as u64, "message")
         ),
     ))
 }

@@ -35,7 +35,7 @@ const PROBE: (Duration, Duration) = (Duration::from_secs(10), Duration::from_sec
 
 /// The head had confirmed records that it does not have any more.
 const LOST: &str = "the head has lost records that it had confirmed: its log was removed or replaced, or another collector \
-                    has used this name; records that are still in the log of this collector are sent again\n  \
+                    has used this name; records that are still in the log of this collector are delivered again\n  \
                     help: restore the log of the head, and give each collector a name of its own";
 
 /// The upstream connection of a shard.
