@@ -17,15 +17,18 @@ const METERS: u64 = 16;
 /// Kills for each tier in the tests of a change.
 const DEFAULT_CYCLES: u64 = 15;
 
-/// A test is repeated with up to so many times the kills, until it is decided.
+/// A test continues with up to so many times the kills, until the old bytes are sufficient.
 const EXTENSION: u64 = 3;
 
-/// A kill is not counted if the machine has delayed the relays by more than this since their start: in a sleep and a
-/// synchronisation of a file, in the answer to the question for durable bytes, or in the time that both relays have waited for a
-/// processor.
-const DELAY_MAX: Duration = Duration::from_millis(40);
+/// Old bytes that decide, for each kill that is asked for: ten messages of each meter.
+const SUFFICIENT_BYTES: u64 = 10 * METERS * 200;
 
-/// Age of data of which most must be durable.
+/// The pause before a kill is extended by the delay of the machine, but not by more than this.
+const PAUSE_EXTENSION_MAX: Duration = Duration::from_secs(1);
+
+/// Age of data of which most must be durable. The delay by which the machine has held up the relays since their start is added to
+/// it: the longest of a sleep and a synchronisation of a file, of the answer to the question for durable bytes, and of the time for
+/// which both relays have waited for a processor.
 const OLD: Duration = Duration::from_millis(100);
 
 /// Pseudo-random numbers, so that a failure can be repeated.
@@ -61,18 +64,17 @@ fn durable(relays: &Relays) -> Option<Reported> {
     Some(reported)
 }
 
-/// Bytes that were sent at least 100 ms before a kill, and how many of them were durable then.
+/// Bytes that were old at a kill, and how many of them were durable then.
 #[derive(Debug, Default)]
 struct Share {
     old: u64,
     durable: u64,
-    kills: u64,
 }
 
 impl Share {
-    /// Whether enough kills were counted, of so many that are asked for.
-    const fn is_sufficient(&self, cycles: u64) -> bool {
-        self.kills * 3 >= cycles
+    /// Whether the old bytes are enough for so many kills.
+    const fn is_sufficient(&self, kills: u64) -> bool {
+        self.old >= kills * SUFFICIENT_BYTES
     }
 
     /// Whether 90 % of the old bytes were durable.
@@ -82,12 +84,6 @@ impl Share {
 
     fn percent(&self) -> f64 {
         100.0 * self.durable as f64 / self.old.max(1) as f64
-    }
-
-    fn add(&mut self, old: u64, durable: u64) {
-        self.old += old;
-        self.durable += durable;
-        self.kills += 1;
     }
 }
 
@@ -125,52 +121,39 @@ impl Counted {
 #[derive(Debug, Default)]
 struct Judge {
     counted: Counted,
-    all: Share,
-    /// Kills at which the machine has not delayed the relays.
-    undisturbed: Share,
+    share: Share,
 }
 
 impl Judge {
-    /// A kill after a question for durable bytes. Returns the old bytes since the last kill, and how many of them are durable.
+    /// A kill after a question for durable bytes, with the delay of the machine before it. Returns the old bytes since the last
+    /// kill, and how many of them are durable.
     fn add(
         &mut self,
         notes: &Notes,
         (asked, delay): (Instant, Duration),
         durable: &BTreeMap<String, u64>,
     ) -> (u64, u64) {
-        let old = old_streams(notes, asked - OLD);
+        let old = old_streams(notes, asked - OLD - delay);
         let (bytes, stored) = self.counted.add(notes, &old, durable);
-        self.all.add(bytes, stored);
-        if delay <= DELAY_MAX {
-            self.undisturbed.add(bytes, stored);
-        }
+        self.share.old += bytes;
+        self.share.durable += stored;
         (bytes, stored)
     }
 
-    /// Whether further kills would not change the result of [`Self::check`].
-    fn is_decided(&self, wanted: u64) -> bool {
-        self.all.is_durable() || self.undisturbed.is_sufficient(wanted)
-    }
-
-    /// Checks the share of all kills. The machine may be the cause of a small one: then undisturbed kills decide, if there are enough of
-    /// them.
+    /// Checks the share of all kills.
     fn check(&self, tier: &str, (kills, wanted): (u64, u64)) {
-        let Self { all, undisturbed, .. } = self;
+        let Self { share, .. } = self;
         eprintln!(
-            "tier {tier}: durable at the kill, of bytes older than 100 ms: {:.1} %, in {} kills without delays of the machine: {:.1} %",
-            all.percent(),
-            undisturbed.kills,
-            undisturbed.percent(),
+            "tier {tier}: durable at the kill, of {} bytes older than 100 ms and the delay of the machine: {:.1} %",
+            share.old,
+            share.percent(),
         );
-        if all.is_durable() {
-            return;
-        }
-        if undisturbed.is_sufficient(wanted) {
-            assert!(undisturbed.is_durable(), "{undisturbed:?}");
+        if share.is_sufficient(wanted) {
+            assert!(share.is_durable(), "{share:?}");
         } else {
             warn(&format!(
-                "tier {tier}: THE SHARE OF DURABLE BYTES WAS NOT CHECKED: of {kills} kills, {} had a delay of at most {DELAY_MAX:?}; repeat the test on a machine with less other work",
-                undisturbed.kills
+                "tier {tier}: THE SHARE OF DURABLE BYTES WAS NOT CHECKED: at {kills} kills, only {} bytes were old; repeat the test on a machine with less other work",
+                share.old
             ));
         }
     }
@@ -220,9 +203,11 @@ fn kill_repeatedly(tier: &str) {
     let mut reported: BTreeMap<ledger::Key, u64> = BTreeMap::new();
     let mut judge = Judge::default();
     let (wanted, mut cycle) = (cycles(), 0);
-    while cycle < wanted || cycle < EXTENSION * wanted && !judge.is_decided(wanted) {
+    while cycle < wanted || cycle < EXTENSION * wanted && !judge.share.is_sufficient(wanted) {
         let (begun, waited) = (Instant::now(), wait_of_relays(&relays));
         thread::sleep(Duration::from_millis(120 + random.next(300)));
+        let waits = wait_of_relays(&relays).saturating_sub(waited);
+        thread::sleep(machine.delay_since(begun).max(waits).min(PAUSE_EXTENSION_MAX));
         let asked = Instant::now();
         if let Some(now) = durable(&relays) {
             let waits = wait_of_relays(&relays).saturating_sub(waited);
