@@ -1,6 +1,7 @@
 //! Arbitrary bytes as a frame of Sampled Values or GOOSE: decoding never panics, and a decoded frame is encoded and decoded
 //! to the same value. The same bytes as input of each protocol over TCP, before and after its handshake: no end panics, and no
-//! message is longer than the input. The same bytes as input of an agent: nothing is started before its token was compared.
+//! message is longer than the input. The same bytes as input of an agent: nothing is started before its token was compared. The
+//! same bytes as payload in each encoding: what is decoded is encoded and decoded to the same sample.
 
 #![no_main]
 
@@ -14,6 +15,7 @@ use gridhaul_measure::endpoint::synchrophasor::{self, Synchrophasor};
 use gridhaul_measure::endpoint::xmpp::{Client, Settings};
 use gridhaul_measure::endpoint::zmtp::{Socket, SocketType};
 use gridhaul_measure::frame::Frame;
+use gridhaul_measure::payload::Encoding;
 use gridhaul_scenario::units::{Duration, Instant};
 use libfuzzer_sys::fuzz_target;
 
@@ -82,6 +84,18 @@ fn xmpp_client(is_bound: bool) -> Client {
     client
 }
 
+/// Decodes the input as payload. JSON is read with a rounding error.
+fn check_payload(bytes: &[u8]) {
+    for encoding in Encoding::ALL {
+        let Ok(sample) = encoding.decode(bytes) else { continue };
+        let again = encoding.decode(&encoding.encode(&sample));
+        let again = again.expect("an encoded sample is decoded");
+        // NaN is not equal to itself: values are compared as text.
+        let is_equal = format!("{again:?}") == format!("{sample:?}");
+        assert!(is_equal || encoding == Encoding::Json, "{encoding:?}: {again:?} {sample:?}");
+    }
+}
+
 /// Passes the input to an end, in pieces of the length that its first byte gives.
 fn check(end: &mut dyn Endpoint, first: u8, bytes: &[u8]) {
     let mut pieces = bytes.chunks(1 + usize::from(first));
@@ -93,6 +107,7 @@ fn check(end: &mut dyn Endpoint, first: u8, bytes: &[u8]) {
 
 fuzz_target!(|bytes: &[u8]| {
     let [first, ..] = *bytes else { return };
+    check_payload(bytes);
     serve(&bytes[1..], first & 2 == 0);
     for mut ends in endpoints() {
         if first & 1 == 0 {

@@ -30,6 +30,7 @@ pub mod capture;
 pub mod endpoint;
 pub mod frame;
 pub mod header;
+pub mod payload;
 pub mod settings;
 
 bench! {
@@ -41,7 +42,6 @@ bench! {
     pub mod method;
     pub mod network;
     pub mod overhead;
-    pub mod payload;
     pub mod prediction;
     pub mod protocol;
     pub mod reserve;

@@ -52,12 +52,13 @@ impl Fates {
 }
 
 /// The encodings with their names.
-pub const ENCODINGS: [(&str, Encoding); 5] = [
+pub const ENCODINGS: [(&str, Encoding); 6] = [
     ("JSON", Encoding::Json),
     ("Protobuf (64-bit floats)", Encoding::Protobuf(Schema::Float64)),
     ("raw 32-bit floats", Encoding::Raw(Width::Float32)),
     ("raw 64-bit floats", Encoding::Raw(Width::Float64)),
     ("XER", Encoding::Xer),
+    ("DLMS", Encoding::Dlms),
 ];
 
 /// Fates of one sample in an encoding. The receiver knows how many values it expects, and rejects another number.

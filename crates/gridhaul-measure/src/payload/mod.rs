@@ -1,5 +1,6 @@
-//! Encodings of a set of values: JSON and Protobuf as VILLASnode writes them, raw floats, and XER.
+//! Encodings of a set of values: JSON and Protobuf as VILLASnode writes them, raw floats, XER and DLMS.
 
+mod dlms;
 mod json;
 mod protobuf;
 mod raw;
@@ -41,6 +42,8 @@ pub enum Encoding {
     Raw(Width),
     /// XML by the XML Encoding Rules of ASN.1.
     Xer,
+    /// Data-Notification of DLMS/COSEM.
+    Dlms,
 }
 
 /// Error in an encoded sample.
@@ -58,12 +61,42 @@ pub enum PayloadError {
     /// Another XML tag than the expected one.
     #[error("XER: expected {0}")]
     Tag(&'static str),
+    /// The bytes are not a Data-Notification of this structure.
+    #[error("DLMS: {0}")]
+    Dlms(&'static str),
     /// A value is not a floating-point number, or the number of bytes is not a multiple of its width.
     #[error("{0}")]
     Value(&'static str),
 }
 
 impl Encoding {
+    /// All encodings.
+    pub const ALL: [Self; 8] = [
+        Self::Json,
+        Self::Protobuf(Schema::Float32),
+        Self::Protobuf(Schema::Float64),
+        Self::Protobuf(Schema::Received),
+        Self::Raw(Width::Float32),
+        Self::Raw(Width::Float64),
+        Self::Xer,
+        Self::Dlms,
+    ];
+
+    /// Name in commands.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Json => "json",
+            Self::Protobuf(Schema::Float32) => "protobuf-float32",
+            Self::Protobuf(Schema::Float64) => "protobuf",
+            Self::Protobuf(Schema::Received) => "protobuf-received",
+            Self::Raw(Width::Float32) => "float32",
+            Self::Raw(Width::Float64) => "float64",
+            Self::Xer => "xer",
+            Self::Dlms => "dlms",
+        }
+    }
+
     /// The encoded sample. Fields that the encoding does not have are omitted.
     #[must_use]
     pub fn encode(self, sample: &Sample) -> Vec<u8> {
@@ -72,6 +105,7 @@ impl Encoding {
             Self::Protobuf(schema) => protobuf::encode(schema, sample),
             Self::Raw(width) => raw::encode(width, sample),
             Self::Xer => xer::encode(sample).into_bytes(),
+            Self::Dlms => dlms::encode(sample),
         }
     }
 
@@ -86,6 +120,7 @@ impl Encoding {
             Self::Protobuf(schema) => protobuf::decode(schema, bytes),
             Self::Raw(width) => raw::decode(width, bytes),
             Self::Xer => xer::decode(bytes),
+            Self::Dlms => dlms::decode(bytes),
         }
     }
 }
@@ -97,16 +132,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    const ALL: [Encoding; 7] = [
-        Encoding::Json,
-        Encoding::Protobuf(Schema::Float32),
-        Encoding::Protobuf(Schema::Float64),
-        Encoding::Protobuf(Schema::Received),
-        Encoding::Raw(Width::Float32),
-        Encoding::Raw(Width::Float64),
-        Encoding::Xer,
-    ];
 
     /// A message of VILLASnode with a number below 128 and nanoseconds below 2^28.
     fn early(values: usize) -> Sample {
@@ -163,6 +188,24 @@ mod tests {
         assert_eq!(decode(&(text + "<")), Err("XER: text after </Sample>".into()));
     }
 
+    #[test]
+    fn dlms_is_a_data_notification() {
+        let sample = Sample { values: vec![0.5], ..early(0) };
+        let bytes = Encoding::Dlms.encode(&sample);
+        let header = [15, 0, 0, 0, 55, 0];
+        let origin = [2, 2, 6, 0x5b, 0x6e, 0xfb, 0x80, 6, 0x07, 0x5b, 0xcd, 0x15];
+        let rest = [0, 21, 0, 0, 0, 0, 0, 0, 0, 55, 1, 1, 24, 0x3f, 0xe0, 0, 0, 0, 0, 0, 0];
+        assert_eq!(bytes, [&header[..], &[2, 4], &origin, &rest].concat());
+        let decode = |bytes: &[u8]| Encoding::Dlms.decode(bytes).map_err(|it| it.to_string());
+        assert_eq!(decode(&bytes), Ok(sample));
+        assert_eq!(decode(&bytes[..bytes.len() - 1]), Err("DLMS: the APDU is truncated".into()));
+        assert_eq!(decode(&[&bytes[..], &[0]].concat()), Err("DLMS: bytes after the APDU".into()));
+        // A length of 128 and more has its own bytes.
+        assert_eq!(Encoding::Dlms.encode(&early(300)).len(), 31 + 3 + 9 * 300);
+        let huge = [&bytes[..30], &[1, 0x88], &[0xff; 8]].concat();
+        assert_eq!(decode(&huge), Err("DLMS: the APDU is truncated".into()));
+    }
+
     proptest! {
         #[test]
         fn decoding_inverts_encoding(
@@ -178,7 +221,7 @@ mod tests {
                 sequence: Some(sequence),
                 values: values.into_iter().map(f64::from).collect(),
             };
-            for encoding in ALL {
+            for encoding in Encoding::ALL {
                 let decoded = encoding.decode(&encoding.encode(&sample)).unwrap();
                 prop_assert_eq!(decoded.values.len(), sample.values.len());
                 for (read, written) in decoded.values.iter().zip(&sample.values) {
@@ -193,7 +236,7 @@ mod tests {
         #[test]
         fn numbers_are_kept(value in any::<f64>().prop_filter("finite", |it| it.is_finite())) {
             let sample = Sample { values: vec![value], ..Sample::default() };
-            for encoding in [Encoding::Json, Encoding::Xer, Encoding::Protobuf(Schema::Float64), Encoding::Raw(Width::Float64)] {
+            for encoding in [Encoding::Json, Encoding::Xer, Encoding::Dlms, Encoding::Protobuf(Schema::Float64), Encoding::Raw(Width::Float64)] {
                 let decoded = encoding.decode(&encoding.encode(&sample)).unwrap();
                 prop_assert!(is_read_as(encoding, decoded.values[0], value), "{decoded:?}");
             }
@@ -201,7 +244,7 @@ mod tests {
 
         #[test]
         fn arbitrary_bytes_are_an_error_or_a_sample(bytes in vec(any::<u8>(), 0..200)) {
-            for encoding in ALL {
+            for encoding in Encoding::ALL {
                 let _ = encoding.decode(&bytes);
             }
         }
