@@ -4,6 +4,7 @@ mod agent;
 mod applicable;
 mod connection;
 mod frames;
+mod matrix;
 mod outage;
 mod place;
 mod rate;
@@ -23,8 +24,10 @@ use value_parsers::{
 use crate::command::EXIT_CODES;
 
 pub(crate) use agent::{AgentArgs, RemoteArgs};
+pub(crate) use applicable::applies;
 pub(crate) use connection::ConnectionArgs;
 pub(crate) use frames::{DataSetName, FrameArgs};
+pub(crate) use matrix::MatrixArgs;
 pub(crate) use outage::{FailingPart, OutageArgs};
 pub(crate) use place::{CrossTrafficArgs, PlaceArgs, SubscriberEnd};
 pub(crate) use rate::RateArgs;
@@ -50,6 +53,8 @@ pub(crate) enum Command {
     Efficiency(EfficiencyArgs),
     /// Measure the latency of messages at a constant rate
     Latency(PathArgs),
+    /// Measure the latency of all combinations of protocols, networks and settings
+    Matrix(MatrixArgs),
     /// Measure the recovery from an outage: of all links of a scenario, of the broker, or of a network that the user interrupts
     Outage(OutageArgs),
     /// Search the highest rate that a protocol sustains, and verify it
@@ -71,7 +76,7 @@ impl Command {
             Self::Rate(args) => args.common.place.is_emulated(),
             Self::Sync(args) => args.place.is_emulated(),
             Self::Agent(_) | Self::Corruption(_) | Self::Efficiency(_) => false,
-            Self::Reserve(_) => true,
+            Self::Matrix(_) | Self::Reserve(_) => true,
         }
     }
 }

@@ -41,6 +41,7 @@ fn run(command: &Command) -> anyhow::Result<ExitCode> {
         Command::Corruption(args) => command::corruption::run(args),
         Command::Efficiency(args) => command::efficiency::run(args),
         Command::Latency(args) => command::latency::run(args),
+        Command::Matrix(args) => command::matrix::run(args),
         Command::Outage(args) => command::outage::run(args),
         Command::Rate(args) => command::rate::run(args),
         Command::Reliability(args) => command::reliability::run(args),

@@ -330,6 +330,41 @@ fn cross_traffic_is_reported_with_its_losses() {
 }
 
 #[test]
+fn a_matrix_measures_all_combinations_and_keeps_the_others_if_one_fails() {
+    let desk = tempfile::tempdir().unwrap();
+    let arguments = "matrix --vary protocol=null,udp,mqtt --vary rate=500,1000 --quiet --json --out results -- \
+                     --messages 20 --broker 127.0.0.1:1";
+    let done = run(desk.path(), arguments);
+    let error = String::from_utf8(done.stderr).unwrap();
+    // The option applies to MQTT only.
+    assert_eq!(done.status.code(), Some(2), "{error}");
+    assert!(error.contains("gridhaul measure latency null --rate 500"), "{error}");
+    assert!(error.contains("--broker has no effect with null"), "{error}");
+
+    let arguments = "matrix --vary protocol=null,udp,mqtt --vary rate=500,1000 --vary broker=127.0.0.1:1 --quiet \
+                     --json --out results -- --messages 20";
+    let done = run(desk.path(), arguments);
+    assert_eq!(done.status.code(), Some(1), "{}", String::from_utf8_lossy(&done.stderr));
+    let document: Value = serde_json::from_slice(&done.stdout).unwrap();
+    let measurements = document["measurements"].as_array().unwrap();
+    assert_eq!(measurements.len(), 6);
+    for it in &measurements[..4] {
+        assert_eq!((&it["result"]["messages"], &it["error"]), (&20.into(), &Value::Null), "{it}");
+        assert!(it["parameters"]["broker"].is_null(), "{it}");
+        let log = format!("results/{}/messages/part-00000.parquet", it["folder"].as_str().unwrap());
+        assert!(desk.path().join(log).is_file(), "{it}");
+    }
+    for it in &measurements[4..] {
+        assert!(it["error"].as_str().unwrap().contains("cannot connect by mqtt"), "{it}");
+    }
+    let results = desk.path().join("results");
+    let written = fs::read_to_string(results.join("matrix.json")).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&written).unwrap(), document);
+    let report = fs::read_to_string(results.join("report.html")).unwrap();
+    assert!(report.contains("<svg") && report.contains("measure latency udp --rate 1000"));
+}
+
+#[test]
 fn help_texts() {
     let desk = tempfile::tempdir().unwrap();
     for command in [
@@ -338,6 +373,7 @@ fn help_texts() {
         "corruption",
         "efficiency",
         "latency",
+        "matrix",
         "outage",
         "rate",
         "reliability",

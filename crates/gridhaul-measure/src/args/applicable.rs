@@ -9,7 +9,7 @@ use super::{Command, FailingPart, ProtocolName};
 /// The name of an option in the command's arguments, and the protocols that it applies to.
 type Limited = (&'static str, fn(ProtocolName) -> bool);
 
-const LIMITED: [Limited; 21] = [
+const LIMITED: [Limited; 23] = [
     ("broker", ProtocolName::has_broker),
     ("tls", ProtocolName::has_broker),
     ("ca", ProtocolName::has_broker),
@@ -17,6 +17,8 @@ const LIMITED: [Limited; 21] = [
     ("connections", ProtocolName::has_broker),
     ("keep_alive", ProtocolName::has_broker),
     ("nodelay", is_stream),
+    ("congestion_control", is_stream),
+    ("receive_window", is_stream),
     ("reconnect_after", is_stream),
     ("queue", is_stream),
     ("port", |protocol| is_stream(protocol) && !protocol.has_broker()),
@@ -34,12 +36,14 @@ const LIMITED: [Limited; 21] = [
 ];
 
 /// Options of runs on one machine: with an agent, the network is that between both machines.
-const ONE_MACHINE: [&str; 13] = [
+const ONE_MACHINE: [&str; 15] = [
     "scenario",
     "system",
     "flow",
     "subscriber",
     "connections",
+    "congestion_control",
+    "receive_window",
     "network_share",
     "capture",
     "kernel_times",
@@ -49,6 +53,11 @@ const ONE_MACHINE: [&str; 13] = [
     "cross_traffic_bytes",
     "busy_poll",
 ];
+
+/// Whether an option, by its identifier, has an effect with a protocol.
+pub(crate) fn applies(option: &str, protocol: ProtocolName) -> bool {
+    LIMITED.iter().all(|(limited, applies)| *limited != option || applies(protocol))
+}
 
 impl Command {
     /// Checks that every option on the command line has an effect.
@@ -96,6 +105,7 @@ impl Command {
             Self::Agent(_)
             | Self::Corruption(_)
             | Self::Efficiency(_)
+            | Self::Matrix(_)
             | Self::Reserve(_)
             | Self::Sync(_) => None,
         }

@@ -7,9 +7,10 @@ use anyhow::{Context, ensure};
 use clap::{Args, ValueEnum};
 use gridhaul_measure::broker::{BrokerAddress, BrokerSettings, BrokerUrl};
 use gridhaul_measure::protocol::ReconnectPolicy;
-use gridhaul_scenario::units::Duration;
+use gridhaul_scenario::scenario::CongestionControlAlgorithm;
+use gridhaul_scenario::units::{Duration, WindowSize};
 
-use super::value_parsers::{duration, positive_duration};
+use super::value_parsers::{congestion_control, duration, positive_duration, window};
 
 /// Whether Nagle's algorithm is off, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -45,6 +46,16 @@ pub(crate) struct ConnectionArgs {
     /// Where TCP_NODELAY is set, which turns Nagle's algorithm off. Without a broker, both ends are clients
     #[arg(long, value_enum, default_value = "both")]
     pub(crate) nodelay: Nodelay,
+
+    /// Congestion control of the TCP connections at both ends of an emulated network, such as "cubic", "reno" or "bbr"; without it,
+    /// that of the scenario
+    #[arg(long, value_name = "NAME", value_parser = congestion_control)]
+    pub(crate) congestion_control: Option<CongestionControlAlgorithm>,
+
+    /// Largest receive window at both ends of an emulated network, such as "64 kB": it limits the receive buffers; without it, that
+    /// of the scenario
+    #[arg(long, value_name = "SIZE", value_parser = window)]
+    pub(crate) receive_window: Option<WindowSize>,
 
     /// Port of the end that listens, in protocols without a broker; 0 for a free one
     #[arg(long, default_value_t = 0)]

@@ -1,7 +1,8 @@
 //! Parsers of the values of arguments.
 
 use gridhaul_measure::method::HEADER_BYTES;
-use gridhaul_scenario::units::{BitRate, Duration, Probability, UnitError};
+use gridhaul_scenario::scenario::CongestionControlAlgorithm;
+use gridhaul_scenario::units::{BitRate, Duration, Probability, UnitError, WindowSize};
 use rustix::thread::{CpuSet, sched_getaffinity};
 
 pub(super) fn rate(text: &str) -> Result<f64, String> {
@@ -94,4 +95,16 @@ pub(super) fn bit_rate(text: &str) -> Result<BitRate, String> {
         return Err("expected a rate above 0, such as \"3 Mbit/s\"".into());
     }
     Ok(rate)
+}
+
+pub(super) fn congestion_control(text: &str) -> Result<CongestionControlAlgorithm, String> {
+    let known = CongestionControlAlgorithm::ALL;
+    known.iter().copied().find(|it| it.name() == text).ok_or_else(|| {
+        let names: Vec<_> = known.iter().map(|it| it.name()).collect();
+        format!("expected one of: {}", names.join(", "))
+    })
+}
+
+pub(super) fn window(text: &str) -> Result<WindowSize, String> {
+    text.parse().map_err(|error: UnitError| error.to_string())
 }

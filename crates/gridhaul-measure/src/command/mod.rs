@@ -1,12 +1,14 @@
 //! The commands.
 
 pub(crate) mod agent;
+mod cells;
 mod charts;
 pub(crate) mod corruption;
 mod disturbance;
 pub(crate) mod efficiency;
 mod idle_states;
 pub(crate) mod latency;
+pub(crate) mod matrix;
 pub(crate) mod outage;
 mod page;
 mod path;

@@ -7,10 +7,10 @@ use anyhow::{Context, bail};
 use gridhaul_data::trace::load_scenario;
 use gridhaul_measure::network::{Carrier, Sites, on_prepared_links};
 use gridhaul_measure::systems;
-use gridhaul_scenario::scenario::Scenario;
+use gridhaul_scenario::scenario::{Scenario, Stack};
 use gridhaul_scenario::units::{Duration, Instant};
 
-use crate::args::{PlaceArgs, SubscriberEnd};
+use crate::args::{PlaceArgs, ProtocolArgs, SubscriberEnd};
 
 /// The network of a measurement.
 #[derive(Debug)]
@@ -28,7 +28,49 @@ pub(super) struct Interrupt {
     flag: Arc<AtomicBool>,
 }
 
+/// Name of the TCP stack with the settings of the command line.
+const STACK: &str = "command-line";
+
 impl Place {
+    /// The network of a protocol, with the TCP settings that the arguments give.
+    ///
+    /// # Errors
+    /// As [`Place::new`], or there are TCP settings without an emulated network.
+    pub(super) fn of_protocol(args: &ProtocolArgs) -> anyhow::Result<Self> {
+        let mut place = Self::new(&args.place)?;
+        let (control, window) =
+            (args.connection.congestion_control, args.connection.receive_window);
+        if control.is_none() && window.is_none() {
+            return Ok(place);
+        }
+        let Some((scenario, flow)) = &mut place.network else {
+            let option =
+                if control.is_some() { "--congestion-control" } else { "--receive-window" };
+            bail!(
+                "{option} needs an emulated network\n  help: add --scenario FILE or --system NAME"
+            );
+        };
+        let flow = &mut scenario.flow[&**flow];
+        let both = [flow.stack.take(), flow.to_stack.take()];
+        let own = |name: &Option<String>| name.as_ref().and_then(|it| scenario.stack.get(it));
+        let from = own(&both[0]).cloned().unwrap_or_default();
+        let to = own(&both[1]).cloned().unwrap_or_else(|| from.clone());
+        let stacks = [from, to].map(|stack| Stack {
+            congestion_control: control.or(stack.congestion_control),
+            receive_window: window.or(stack.receive_window),
+            ..stack
+        });
+        flow.stack = Some(STACK.to_owned());
+        let [from, to] = stacks;
+        if from != to {
+            let name = format!("{STACK}-to");
+            flow.to_stack = Some(name.clone());
+            scenario.stack.insert(name, to);
+        }
+        scenario.stack.insert(STACK.to_owned(), from);
+        Ok(place)
+    }
+
     /// The network that the arguments name.
     ///
     /// # Errors

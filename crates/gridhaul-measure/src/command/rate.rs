@@ -89,7 +89,7 @@ pub(crate) fn run(args: &RateArgs) -> anyhow::Result<ExitCode> {
 
 /// Searches on this machine or over an emulated network.
 fn on_this_machine(args: &RateArgs, interrupt: &Interrupt) -> anyhow::Result<Search> {
-    let place = Place::new(&args.common.place)?;
+    let place = Place::of_protocol(&args.common)?;
     let prepare = |sites: &Sites<'_>| start(&args.common, sites);
     let work = |sites: &Sites<'_>, (protocol, broker): Started| {
         let send = |plan: &Plan, log: &mut TrialLog<'_>| {

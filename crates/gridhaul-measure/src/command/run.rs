@@ -138,7 +138,7 @@ pub(super) fn execute_until(
     interrupt: &Interrupt,
     outage: Option<&Disturbance>,
 ) -> anyhow::Result<Run> {
-    let mut place = Place::new(&args.common.place)?;
+    let mut place = Place::of_protocol(&args.common)?;
     ensure!(
         place.network.is_some() || args.cross_traffic.loads().is_empty(),
         "cross traffic needs an emulated network\n  help: add --scenario FILE or --system NAME"

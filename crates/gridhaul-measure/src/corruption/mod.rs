@@ -6,7 +6,7 @@ mod checksums;
 mod frames;
 mod patterns;
 
-use crate::payload::{Encoding, Sample, Schema, Timestamp, Width};
+use crate::payload::{Encoding, Sample, Schema, Width};
 
 pub use checksums::{Checksum, below_checksums};
 pub use frames::{goose_events, sampled_values};
@@ -69,7 +69,7 @@ pub fn above_checksums(
     pattern: ErrorPattern,
     seed: u64,
 ) -> Fates {
-    let bytes = encoding.encode(&sample(values));
+    let bytes = encoding.encode(&Sample::typical(values));
     // What the encoding itself loses, such as the time in raw floats, is no error.
     let sent = encoding.decode(&bytes);
     let Ok(sent) = sent else { return Fates::default() };
@@ -91,13 +91,6 @@ fn fates(
     let mut fates = Fates::default();
     pattern.apply(message, seed, &mut |corrupt| fates.add(receive(corrupt)));
     fates
-}
-
-/// A sample as VILLASnode sends it.
-fn sample(values: usize) -> Sample {
-    let origin = Timestamp { seconds: 1_534_000_000, nanoseconds: 123_456_789 };
-    let values = (0..values).map(|number| 230.0 + 0.1 * number as f64).collect();
-    Sample { origin: Some(origin), received: None, sequence: Some(5_555), values }
 }
 
 /// Equality of all fields; floating-point numbers are compared bit by bit.
@@ -136,7 +129,7 @@ mod tests {
 
     #[test]
     fn every_bit_of_the_message_is_tried() {
-        let bytes = Encoding::Json.encode(&sample(10)).len() as u64;
+        let bytes = Encoding::Json.encode(&Sample::typical(10)).len() as u64;
         assert_eq!(single("JSON").total(), 8 * bytes);
     }
 }

@@ -22,6 +22,17 @@ pub struct Sample {
     pub values: Vec<f64>,
 }
 
+impl Sample {
+    /// A sample as VILLASnode sends it, with this number of values. Its number and its time have the usual number of bytes, not the
+    /// least one.
+    #[must_use]
+    pub fn typical(values: usize) -> Self {
+        let origin = Timestamp { seconds: 1_534_000_000, nanoseconds: 723_456_789 };
+        let values = (0..values).map(|number| 230.0 + 0.1 * number as f64).collect();
+        Self { origin: Some(origin), received: None, sequence: Some(5_555), values }
+    }
+}
+
 /// A point in time since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Timestamp {

@@ -1,19 +1,10 @@
 //! The measurements: systems, protocols, rates and sizes.
 
-use anyhow::bail;
-use clap::Parser;
-use gridhaul_measure::broker::{BrokerAddress, BrokerProgram, BrokerSettings, BrokerUrl};
-use gridhaul_measure::method::findings;
-use gridhaul_measure::network::Sites;
-use gridhaul_report::chart::BoxStatistics;
 use gridhaul_scenario::units::Duration;
 use serde::Serialize;
 
-use crate::args::{Cli, Command, RunArgs};
-use crate::command::charts::statistics;
-use crate::command::place::{Interrupt, Place};
-use crate::command::protocols::start;
-use crate::command::run::{Run, at_sites, carrier, execute_until};
+use crate::command::cells::{CellResult, measure_each, parse};
+use crate::command::place::Interrupt;
 use crate::terminal::say;
 
 /// The test systems of the report, which the presets stand for.
@@ -40,22 +31,6 @@ pub(super) struct Cell {
     pub(super) result: Option<CellResult>,
     /// Why the measurement failed.
     pub(super) error: Option<String>,
-}
-
-/// Numbers of a measurement; latencies are from the send time.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct CellResult {
-    pub(super) messages: u64,
-    pub(super) missing: u64,
-    pub(super) mean_s: f64,
-    pub(super) p2_s: f64,
-    pub(super) p25_s: f64,
-    pub(super) p75_s: f64,
-    pub(super) p98_s: f64,
-    pub(super) p999_s: Option<f64>,
-    pub(super) max_s: f64,
-    /// Whether lateness of the generator could explain a part of the result.
-    pub(super) invalid: Vec<String>,
 }
 
 /// How much is measured.
@@ -137,19 +112,6 @@ impl Extent {
     }
 }
 
-impl CellResult {
-    /// The numbers of the box.
-    pub(super) const fn statistics(&self) -> BoxStatistics {
-        BoxStatistics {
-            whiskers: [self.p2_s, self.p98_s],
-            quartiles: [self.p25_s, self.p75_s],
-            mean: self.mean_s,
-            tail: self.p999_s,
-            max: self.max_s,
-        }
-    }
-}
-
 /// Bytes of a message. Sampled Values carry 32-bit floats, the others the Protobuf message of VILLASnode (Table 5 and
 /// `measurement` of the encodings: 131 B with 10 and 1,121 B with 100 values).
 fn bytes(protocol: &str, values: u32) -> u32 {
@@ -161,7 +123,14 @@ fn bytes(protocol: &str, values: u32) -> u32 {
 }
 
 /// Measures all cells, and those with Nagle's algorithm.
-pub(super) fn measure(extent: &Extent, quiet: bool, interrupt: &Interrupt) -> Vec<Cell> {
+///
+/// # Errors
+/// A command is not valid.
+pub(super) fn measure(
+    extent: &Extent,
+    quiet: bool,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Vec<Cell>> {
     let mut planned = Vec::new();
     for (system, protocols) in SYSTEMS.into_iter().zip(extent.protocols) {
         for &protocol in protocols {
@@ -178,90 +147,18 @@ pub(super) fn measure(extent: &Extent, quiet: bool, interrupt: &Interrupt) -> Ve
     );
     let total = planned.len();
     let mut done = Vec::new();
-    // RabbitMQ starts slowly: cells of a system share one.
-    let shares =
-        |a: &Cell, b: &Cell| (a.system, a.protocol) == (b.system, b.protocol) && a.protocol == AMQP;
-    for cells in planned.chunk_by(shares) {
-        let mut finish = |cell: &Cell, result: anyhow::Result<Option<CellResult>>| {
-            let (result, error) = match result {
-                Ok(result) => (result, None),
-                Err(error) => (None, Some(format!("{error:#}"))),
-            };
-            done.push(Cell { result, error, ..cell.clone() });
-            if !quiet {
-                say(format_args!("{} of {total}: {}", done.len(), cell.command));
-            }
+    let runs =
+        planned.iter().map(|cell| parse(&cell.command)).collect::<anyhow::Result<Vec<_>>>()?;
+    measure_each(&runs, interrupt, &mut |number, outcome| {
+        let (result, error) = match outcome {
+            Ok(result) => (result, None),
+            Err(error) => (None, Some(format!("{error:#}"))),
         };
-        match cells {
-            _ if interrupt.is_set() => break,
-            [cell] if cell.protocol != AMQP => finish(cell, run(&cell.command, interrupt)),
-            cells => share_broker(cells, interrupt, &mut finish),
+        let cell = &planned[number];
+        done.push(Cell { result, error, ..cell.clone() });
+        if !quiet {
+            say(format_args!("{} of {total}: {}", done.len(), cell.command));
         }
-    }
-    done
-}
-
-/// Measures cells with the same network and one broker.
-fn share_broker(
-    cells: &[Cell],
-    interrupt: &Interrupt,
-    finish: &mut dyn FnMut(&Cell, anyhow::Result<Option<CellResult>>),
-) {
-    let mut measured = 0;
-    let mut measure = || -> anyhow::Result<()> {
-        let first = parse(&cells[0].command)?;
-        let place = Place::new(&first.common.place)?;
-        let prepare = |sites: &Sites<'_>| {
-            Ok(BrokerProgram::RabbitMq.start(&sites.to, BrokerSettings::default())?)
-        };
-        place.enter(carrier(first.common.protocol), prepare, |sites, broker| {
-            for cell in cells.iter().take_while(|_| !interrupt.is_set()) {
-                let mut args = parse(&cell.command)?;
-                let BrokerAddress { address, credentials, .. } = broker.address();
-                args.common.connection.broker = Some(BrokerUrl::plain(address, credentials));
-                let run = start(&args.common, sites).and_then(|started| {
-                    at_sites(&args, (sites, started), place.name.clone(), (None, interrupt.flag()))
-                });
-                finish(cell, run.map(|(run, _)| result(&run)));
-                measured += 1;
-            }
-            Ok(())
-        })
-    };
-    if let Err(error) = measure() {
-        let reason = format!("{error:#}");
-        cells[measured..]
-            .iter()
-            .for_each(|cell| finish(cell, Err(anyhow::anyhow!(reason.clone()))));
-    }
-}
-
-/// The arguments of a command `gridhaul measure latency`.
-pub(super) fn parse(command: &str) -> anyhow::Result<RunArgs> {
-    let words = command.strip_prefix("gridhaul ").unwrap_or(command).split(' ');
-    match Cli::try_parse_from(words.chain(["--no-floor", "--quiet"]))?.command {
-        Command::Latency(args) => Ok(args.run),
-        other => bail!("expected a command `latency`, found {other:?}"),
-    }
-}
-
-/// Runs the command of a cell in this process.
-fn run(command: &str, interrupt: &Interrupt) -> anyhow::Result<Option<CellResult>> {
-    Ok(result(&execute_until(&parse(command)?, interrupt, None)?))
-}
-
-fn result(run: &Run) -> Option<CellResult> {
-    let summary = &run.outcome.summary;
-    statistics(&summary.from_send).map(|it| CellResult {
-        messages: summary.counts.messages,
-        missing: summary.missing(),
-        mean_s: it.mean,
-        p2_s: it.whiskers[0],
-        p25_s: it.quartiles[0],
-        p75_s: it.quartiles[1],
-        p98_s: it.whiskers[1],
-        p999_s: it.tail,
-        max_s: it.max,
-        invalid: findings(summary).iter().map(ToString::to_string).collect(),
-    })
+    });
+    Ok(done)
 }

@@ -13,6 +13,7 @@ use gridhaul_report::chart::{Axis, BoxPlot, Chart};
 use serde_json::json;
 
 use super::INTERRUPTED;
+use super::cells::CellResult;
 use super::efficiency::{payloads, table_5};
 use super::page::{Section, page};
 use super::place::Interrupt;
@@ -34,7 +35,7 @@ pub(crate) fn run(args: &ReserveArgs) -> anyhow::Result<ExitCode> {
     let deviating: Vec<_> = deviating.map(|it| it.name.as_str()).collect();
     ensure!(deviating.is_empty(), "the formula deviates from Table 5: {}", deviating.join("; "));
     let extent = Extent::new(args.quick);
-    let cells = measure(&extent, args.quiet, &interrupt);
+    let cells = measure(&extent, args.quiet, &interrupt)?;
     let outages = outages(&extent, args.quiet, &interrupt);
     let claims = claims(&cells, &outages);
     let tables = [
@@ -212,7 +213,7 @@ fn figures(cells: &[Cell], extent: &Extent) -> Vec<(&'static str, Chart)> {
             (it.system, it.protocol, it.rate_per_s, it.values) == (system, protocol, rate, values)
                 && it.nodelay == nodelay
         });
-        found?.result.as_ref().map(matrix::CellResult::statistics)
+        found?.result.as_ref().map(CellResult::statistics)
     };
     let axis = || Axis::new("latency", "s").log();
     let by_protocol = |title: &str, system: &str, protocols: &[&'static str]| {

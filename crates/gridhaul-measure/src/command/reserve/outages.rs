@@ -4,8 +4,9 @@ use anyhow::Context;
 use gridhaul_scenario::units::{Duration, Instant};
 use serde::Serialize;
 
-use super::matrix::{AMQP, Extent, parse};
+use super::matrix::{AMQP, Extent};
 use crate::args::FailingPart;
+use crate::command::cells::parse;
 use crate::command::disturbance::Disturbance;
 use crate::command::outage::Recovery;
 use crate::command::place::Interrupt;

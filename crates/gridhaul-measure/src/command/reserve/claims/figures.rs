@@ -2,7 +2,8 @@
 
 use super::Claim;
 use super::results::{Results, all_within, are_below, falls, known, means, ratio};
-use crate::command::reserve::matrix::{AMQP, Cell, CellResult, SYSTEMS};
+use crate::command::cells::CellResult;
+use crate::command::reserve::matrix::{AMQP, Cell, SYSTEMS};
 
 /// Figures 6 to 8.
 pub(super) fn latency(results: &Results<'_>) -> Vec<Claim> {

@@ -74,7 +74,7 @@ fn seconds(value: Option<f64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::reserve::matrix::CellResult;
+    use crate::command::cells::CellResult;
 
     fn cell(system: &'static str, protocol: &'static str, rate: u32, mean_s: f64) -> Cell {
         let result = CellResult {
@@ -83,11 +83,13 @@ mod tests {
             mean_s,
             p2_s: mean_s,
             p25_s: mean_s,
+            p50_s: None,
             p75_s: mean_s,
             p98_s: mean_s,
             p999_s: None,
             max_s: mean_s,
             invalid: Vec::new(),
+            settings: Vec::new(),
         };
         let (command, result) = (String::new(), Some(result));
         Cell {

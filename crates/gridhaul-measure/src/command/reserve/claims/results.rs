@@ -1,6 +1,7 @@
 //! Results of the measurements, as statements use them.
 
-use crate::command::reserve::matrix::{Cell, CellResult};
+use crate::command::cells::CellResult;
+use crate::command::reserve::matrix::Cell;
 
 /// Results by system, protocol and rate, with 10 values and without Nagle's algorithm.
 pub(super) struct Results<'a>(pub(super) &'a [Cell]);

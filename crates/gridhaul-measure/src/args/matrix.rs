@@ -1,0 +1,44 @@
+//! Arguments of `matrix`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use gridhaul_scenario::units::Duration;
+
+use super::value_parsers::positive_duration;
+use crate::command::EXIT_CODES;
+
+/// Arguments of `matrix`.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXIT_CODES)]
+pub(crate) struct MatrixArgs {
+    /// An option of `gridhaul measure latency` and its values, such as `qos=0,1`, or one of `protocol`, `values` (numbers in a
+    /// message) and `encoding` (json, protobuf, protobuf-float32, protobuf-received, float32, float64, xer or dlms). All combinations are
+    /// measured; an option that a protocol does not have is left out
+    #[arg(long, value_name = "OPTION=VALUE,…", required = true)]
+    pub(crate) vary: Vec<String>,
+
+    /// Length of each measurement after its warm-up, unless the number of messages is given; at least 200 messages
+    #[arg(long, default_value = "6 s", value_parser = positive_duration)]
+    pub(crate) time: Duration,
+
+    /// Print the commands and do not run them
+    #[arg(long)]
+    pub(crate) list: bool,
+
+    /// Folder for the report (HTML), the data (JSON), and a folder with the log of the messages of each measurement
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// No progress on standard error
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+
+    /// Options of every measurement, after `--`, such as `-- --subscriber to`
+    #[arg(last = true, value_name = "OPTIONS")]
+    pub(crate) options: Vec<String>,
+}
