@@ -1,5 +1,7 @@
 //! `cargo xtask bench relay`: memory and CPU time of the relay beside HAProxy, nginx and socat in the same run.
 //!
+//! A library that the dynamic linker loads first delays fdatasync(2) to 4 ms for one of the measurements.
+//!
 //! Memory is the proportional set size in user space, CPU time that of all threads of a process. Everything runs on
 //! loopback. `--load` measures many connections, `--matrix` compares how programs forward the ends of connections.
 
@@ -9,7 +11,7 @@ use anyhow::Context;
 use serde_json::Value;
 
 use super::{Measurement, install};
-use crate::process::{self, cargo, output, program, target};
+use crate::process::{self, cargo, output, program, root, target};
 
 pub(super) fn run(is_load: bool, is_matrix: bool) -> anyhow::Result<Vec<Measurement>> {
     let has = |path: &str| Path::new(path).is_file();
@@ -36,8 +38,14 @@ pub(crate) fn measure(names: &str) -> anyhow::Result<Vec<Measurement>> {
     let build = ["build", "--release", "--package", "gridhaul-relay", "--bin", "gridhaul-relay"];
     process::run(cargo().args(build).args(["--example", "relay_bench"]))?;
     let folder = target().join("release");
+    let slow_disk = folder.join("slow_disk.so");
+    let source = root().join("bench/relay/slow_disk.c");
+    process::run(
+        program("cc").args(["-shared", "-fPIC", "-O2", "-o"]).args([&slow_disk, &source]),
+    )?;
     let mut bench = program(&folder.join("examples/relay_bench").display().to_string());
-    let printed = output(bench.arg(names).env("GRIDHAUL_RELAY", folder.join("gridhaul-relay")))?;
+    bench.env("GRIDHAUL_RELAY", folder.join("gridhaul-relay")).env("GRIDHAUL_SLOW_DISK", slow_disk);
+    let printed = output(bench.arg(names))?;
     let results: Vec<Value> = serde_json::from_str(&printed).context("the results are not JSON")?;
     let measurement = |result: &Value| {
         let line = result["line"].as_str().context("a result has no line")?.to_owned();

@@ -29,12 +29,14 @@ pub(crate) struct Options<'a> {
     pub deliver: Option<&'a str>,
     /// Whether the head is unreachable.
     pub without_head: bool,
+    /// Whether fdatasync(2) of both programs takes at least 4 ms.
+    pub has_slow_disk: bool,
 }
 
 impl Aggregation {
     /// Starts a collector and, unless the head is to be unreachable, a head.
     pub(crate) fn start(tier: &str, options: Options<'_>) -> Self {
-        let Options { keys, listener, deliver, without_head } = options;
+        let Options { keys, listener, deliver, without_head, has_slow_disk } = options;
         let folder = tempfile::tempdir().unwrap();
         let [meters, upstream, management] = [(); 3].map(|()| free_address());
         let log = if tier == "local" { "log.folder = \"collector-log\"" } else { "" };
@@ -51,6 +53,10 @@ impl Aggregation {
             fs::write(&file, text).unwrap();
             let mut command = Command::new(relay());
             command.arg("run").arg(&file).stdin(Stdio::null()).stderr(Stdio::null());
+            if has_slow_disk {
+                let library = std::env::var_os("GRIDHAUL_SLOW_DISK");
+                command.env("LD_PRELOAD", library.expect("GRIDHAUL_SLOW_DISK is a library"));
+            }
             let child = command.spawn().unwrap();
             wait_until("a relay listens", || is_listening(address));
             child

@@ -24,6 +24,9 @@ pub(crate) const MESSAGE: [u8; 200] = [b'x'; 200];
 /// Messages of each meter before the measurement.
 const WARM_UP: u64 = 2;
 
+/// Least time of fdatasync(2) on the slow disk, in ms.
+const SLOW_SYNC_MS: f64 = 4.0;
+
 /// What a tier has shown.
 struct Tier {
     cpu_us: f64,
@@ -34,20 +37,24 @@ struct Tier {
 
 pub(crate) fn run() -> Vec<Result> {
     eprintln!("\n{METERS} meters, {MESSAGES} messages of 200 bytes at {RATE} per second");
-    let [memory, local] = ["memory", "local"].map(|tier| {
-        let found = aggregate(tier);
+    let disks = [("memory", false), ("local", false), ("local", true)];
+    let [memory, local, slow] = disks.map(|(tier, has_slow_disk)| {
+        let found = aggregate(tier, has_slow_disk);
         let quantile = |part: usize| found.delays[found.delays.len() * part / 100];
+        let disk = if has_slow_disk { ", slow disk" } else { "" };
         eprintln!(
-            "  {:<20}{:>8.2} us CPU per message {:>8.0} messages/s; FIN answered after {:.1} ms (median), {:.1} ms (95 %)",
-            format!("aggregate, {tier}"), found.cpu_us, found.rate, quantile(50), quantile(95)
+            "  {:<27}{:>8.2} us CPU per message {:>8.0} messages/s; FIN answered after {:.1} ms (median), {:.1} ms (95 %)",
+            format!("aggregate, {tier}{disk}"), found.cpu_us, found.rate, quantile(50), quantile(95)
         );
         found
     });
+    // Otherwise the library has had no effect.
+    assert!(slow.delays[0] >= SLOW_SYNC_MS, "FIN was answered after {} ms", slow.delays[0]);
     for kind in [Kind::Split].into_iter().chain(peers()).filter(|kind| *kind != Kind::Socat) {
         let (cpu, rate) = forward(kind);
         let ratio = cpu / memory.cpu_us;
         eprintln!(
-            "  {:<20}{cpu:>8.2} us CPU per message {rate:>8.0} messages/s  {ratio:.1} times aggregate, memory",
+            "  {:<27}{cpu:>8.2} us CPU per message {rate:>8.0} messages/s  {ratio:.1} times aggregate, memory",
             kind.name()
         );
     }
@@ -57,7 +64,9 @@ pub(crate) fn run() -> Vec<Result> {
         result("message-memory", memory.cpu_us, "us", 8.0),
         result("message-local", local.cpu_us, "us", 10.0),
         result("durable-acknowledgement", local.delays[local.delays.len() / 2], "ms", 10.0),
+        result("durable-acknowledgement-slow-disk", slow.delays[slow.delays.len() / 2], "ms", 10.0),
         result("memory-rate-to-local-rate", memory.rate / local.rate, "", 1.05),
+        result("memory-rate-to-local-rate-slow-disk", memory.rate / slow.rate, "", 1.05),
     ]
 }
 
@@ -80,8 +89,8 @@ pub(crate) fn send(meters: &mut [TcpStream], count: u64, rate: u64) {
     }
 }
 
-fn aggregate(tier: &str) -> Tier {
-    let relay = Aggregation::start(tier, Options::default());
+fn aggregate(tier: &str, has_slow_disk: bool) -> Tier {
+    let relay = Aggregation::start(tier, Options { has_slow_disk, ..Options::default() });
     let mut meters: Vec<_> = (0..METERS).map(|_| connect(relay.meters)).collect();
     let warm_up = WARM_UP * METERS as u64;
     send(&mut meters, warm_up, RATE);
