@@ -234,6 +234,70 @@ load.on_off = {{ on = "100 ms", off = "1 min", size = "200 B" }}
     Scenario::from_toml(&text, "aggregators.toml").unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// 400 meters that send 80 messages/s through aggregators, over a line with a round-trip time of 500 ms.
+fn lossy_upstream(aggregators: u32, loss: f64) -> Scenario {
+    let text = format!(
+        r#"
+title = "lossy upstream connections"
+duration = "205 s"
+warmup = "5 s"
+replications = 4
+[node]
+meter = {{ count = 400 }}
+head = {{}}
+[node.collector]
+count = {aggregators}
+aggregator = {{ buffer = "2000 messages", stack = "upstream", when_full = "backpressure" }}
+[link.access]
+from = "meter"
+to = "collector"
+both = {{ rate = "10 Mbit/s", delay = "25 ms" }}
+[link.wan]
+from = "collector"
+to = "head"
+shared = true
+forward = {{ rate = "2 Mbit/s", delay = "250 ms", queue = "100 packets", loss.bernoulli = "{} %" }}
+reverse = {{ rate = "2 Mbit/s", delay = "250 ms" }}
+[stack.meter]
+congestion_control = "reno"
+mss = "1000 B"
+receive_window = "8 segments"
+[stack.upstream]
+congestion_control = "reno"
+mss = "1000 B"
+nagle = false
+receive_window = "64 segments"
+[flow.reading]
+from = "meter"
+to = "head"
+stack = "meter"
+load.periodic = {{ size = "800 B", every = "5 s" }}
+"#,
+        loss * 100.0
+    );
+    Scenario::from_toml(&text, "lossy.toml").unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A loss halves the window of an upstream connection, and messages wait until it has grown to the arrivals of a round trip.
+#[test]
+fn delays_behind_a_reduced_upstream_window_are_marked() {
+    for aggregators in [2, 4, 10, 40] {
+        for loss in [0.0001, 0.001, 0.003, 0.01] {
+            let scenario = lossy_upstream(aggregators, loss);
+            let model = answer(&Model, &scenario);
+            let marked = warns(&model, "outside the range of the equations");
+            let simulated = answer(&Sim::default(), &scenario);
+            let [mean, simulated] = [&model, &simulated]
+                .map(|answer| answer.points[0].flows[0].mean(Metric::DelayMean));
+            let text = format!("{aggregators} aggregators, {loss}: {mean:?} {simulated:?}");
+            let is_near = mean.zip(simulated).is_some_and(|(a, b)| (a / b - 1.0).abs() < 0.1);
+            assert!(marked || is_near, "{text}");
+            // A window of two segments in flight cannot be halved, and a rare loss concerns few messages.
+            assert!(!marked || aggregators < 40 && loss > 0.0005, "{text}");
+        }
+    }
+}
+
 #[test]
 fn buffers_of_few_messages_are_outside_the_range_of_the_equations() {
     let mut worst = 0.0_f64;

@@ -7,7 +7,7 @@ use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 
 use super::delay::{message, share_beyond_timeout};
 use super::layout::{FlowEntry, Layout, LinkEntry, Sizes, Upstream};
-use super::{SweepMemory, small_buffer};
+use super::{SweepMemory, small_buffer, upstream_delay};
 use crate::chain::Elimination;
 use crate::fixed_point::{DataSource, Network, Resource, Response, Solution, Stream};
 use crate::model_rules::ModelRules;
@@ -220,17 +220,19 @@ fn warn(answer: &mut Answer, layout: &Layout, solution: &Solution) {
     let mut warn =
         |about: String, message: String| answer.warnings.push(Warning { about, message });
     if !solution.converged {
+        let inner = layout.upstream.iter().map(|it| region(layout, solution, it).1.residual);
+        let residual = inner.fold(solution.residual, f64::max);
         warn(
             "model".to_owned(),
             format!(
-                "the fixed-point iteration did not converge: residual {:.1e}; the results are \
-                    not valid",
-                solution.residual
+                "the fixed-point iteration did not converge: residual {residual:.1e}; the results are \
+                    not valid"
             ),
         );
     }
     for upstream in &layout.upstream {
-        if let Some((about, message)) = small_buffer::warning(layout, solution, upstream) {
+        let found = [small_buffer::warning, upstream_delay::warning];
+        for (about, message) in found.iter().filter_map(|it| it(layout, solution, upstream)) {
             warn(about, message);
         }
     }

@@ -7,6 +7,7 @@ mod layout;
 mod parameters;
 mod small_buffer;
 mod unsupported;
+mod upstream_delay;
 
 use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::backend::{Progress, RunError, Unsupported};

@@ -1,0 +1,57 @@
+//! Upstream connections for which the equations of message delay are too optimistic.
+//!
+//! The equations serve an upstream connection at its mean rate. After a loss, a TCP connection halves its window: if the arrivals
+//! of a round trip exceed the half, messages wait until the window has grown again, by a segment per round trip (RFC 5681,
+//! section 3.1). Close to saturation of a link, connections that wait for a timer accumulate messages and send them as bursts.
+
+use super::layout::{Layout, Upstream};
+use crate::fixed_point::{DataSource, Solution};
+use crate::model_rules::ModelRules;
+
+/// Segments in a round trip above which a reduced window is too small for the arrivals: it keeps two segments (RFC 5681, equation 4).
+const WINDOW_MIN: f64 = 3.0;
+
+/// Share of the time with a reduced window from which it determines the 98th percentile of the delay.
+const REDUCED_MIN: f64 = 0.02;
+
+/// Utilisation of a link from which the delay is too short (docs/limitations/model-meters.md: 97 % of the capacity).
+const SATURATED: f64 = 0.9;
+
+/// The key of the connections and the warning, if the delay of their messages is outside the range of the equations.
+pub(super) fn warning(
+    layout: &Layout,
+    solution: &Solution,
+    upstream: &Upstream,
+) -> Option<(String, String)> {
+    let class = &layout.network.classes[upstream.class];
+    if layout.network.rules != ModelRules::Refined
+        || !matches!(class.source, DataSource::Aggregator { .. })
+    {
+        return None;
+    }
+    let stream = &solution.classes[upstream.class];
+    let in_flight = stream.sent.rates.offered * stream.rtt;
+    // Half of the window, one segment per round trip, and so often.
+    let recovery_s = in_flight / 2.0 * stream.rtt;
+    let reduced = stream.sent.rates.offered * stream.loss * recovery_s;
+    let load =
+        class.path.iter().map(|&index| solution.resources[index].carried).fold(0.0, f64::max);
+    let cause = if in_flight > WINDOW_MIN && reduced > REDUCED_MIN {
+        format!(
+            "a loss halves a window of {in_flight:.0} segments for {recovery_s:.1} s, during {:.0} % of the time, and \
+             messages wait meanwhile",
+            100.0 * reduced.min(1.0)
+        )
+    } else if load > SATURATED {
+        format!("a link of the path is used at {:.0} % of its capacity", 100.0 * load)
+    } else {
+        return None;
+    };
+    Some((
+        upstream.name.clone(),
+        format!(
+            "the delay of messages and their deadlines are outside the range of the equations, and the delay is too short: {cause}; \
+             use backend `sim`"
+        ),
+    ))
+}
