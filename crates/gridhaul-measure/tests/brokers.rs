@@ -1,11 +1,13 @@
 //! Brokers with TLS, and brokers that fail, as users see them.
 
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 use gridhaul_measure::broker::{Broker, BrokerProgram, BrokerSettings};
 use gridhaul_measure::network::Sites;
-use gridhaul_testing::has_program;
+use gridhaul_testing::{find_program, has_program};
 use serde_json::Value;
 
 fn run(folder: &Path, arguments: &str) -> Output {
@@ -87,4 +89,68 @@ fn a_broker_that_is_killed_is_an_outage_with_its_length() {
     assert!(seconds("without_arrival_s") >= 0.69, "{outage}");
     assert!(seconds("first_arrival_after_end_s") >= 0.0, "{outage}");
     assert!(!summary["reconnections_s"].as_array().unwrap().is_empty(), "{summary}");
+}
+
+/// A mosquitto of somebody else, which accepts the user `operator` with the password `secret` only.
+struct Guarded {
+    process: Child,
+    port: u16,
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Guarded {
+    /// A broker with its files in `folder`; `None` if it is not installed.
+    #[expect(clippy::disallowed_methods, reason = "a broker is awaited in real time")]
+    fn start(folder: &Path) -> Option<Self> {
+        let program = find_program("mosquitto")?;
+        // A port that was free a moment ago.
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let (passwords, settings) = (folder.join("passwords"), folder.join("guarded.conf"));
+        let mut hash = Command::new("mosquitto_passwd");
+        hash.args(["-b", "-c"]).arg(&passwords).args(["operator", "secret"]);
+        assert!(hash.stderr(Stdio::null()).status().unwrap().success());
+        let text = format!(
+            "user root\nlistener {port} 127.0.0.1\nallow_anonymous false\npassword_file {}\n",
+            passwords.display()
+        );
+        std::fs::write(&settings, text).unwrap();
+        let mut command = Command::new(program);
+        command.arg("-c").arg(&settings).stdout(Stdio::null()).stderr(Stdio::null());
+        let process = command.spawn().unwrap();
+        let broker = Self { process, port };
+        for _ in 0..1_000 {
+            if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+                return Some(broker);
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        panic!("the broker does not listen");
+    }
+}
+
+#[test]
+fn a_broker_refuses_a_wrong_password_with_a_reason() {
+    let desk = tempfile::tempdir().unwrap();
+    let Some(broker) = Guarded::start(desk.path()) else { return };
+    for protocol in ["mqtt", "mqtt5"] {
+        let with = |credentials: &str| {
+            let url = format!("mqtt://{credentials}127.0.0.1:{}", broker.port);
+            let arguments = format!("{protocol} --broker {url} --rate 500 --messages 50");
+            run(desk.path(), &format!("latency {arguments}"))
+        };
+        assert_eq!(summary(&with("operator:secret@"))["lost"], 0);
+        for credentials in ["operator:wrong@", ""] {
+            let done = with(credentials);
+            let error = String::from_utf8(done.stderr).unwrap();
+            assert_eq!(done.status.code(), Some(2), "{protocol} {credentials}: {error}");
+            assert!(error.contains("NotAuthorized"), "{protocol} {credentials}: {error}");
+            assert!(error.contains("credentials") && !error.contains("wrong@"), "{error}");
+        }
+    }
 }

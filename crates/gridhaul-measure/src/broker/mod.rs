@@ -73,6 +73,12 @@ impl Broker {
         self.log.read()
     }
 
+    /// Number of the process.
+    #[must_use]
+    pub fn process_id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// Ends the broker without its cooperation, as a crash does.
     ///
     /// # Errors

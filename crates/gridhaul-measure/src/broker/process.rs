@@ -49,6 +49,10 @@ impl Process {
         Ok(Self { child, release: Some(release), keeper: Some(keeper) })
     }
 
+    pub(super) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Ends the process without its cooperation, as a crash does.
     pub(super) fn kill(&mut self) -> io::Result<()> {
         self.child.kill()?;

@@ -11,6 +11,7 @@ use gridhaul_measure::protocol::{
 
 use gridhaul_scenario::units::Duration;
 
+use std::process::Command;
 use std::{thread, time};
 
 use crate::{longest_gap_ms, millis, plan, run, scenario, turn, undisturbed};
@@ -103,6 +104,56 @@ fn a_broker_that_is_killed_and_restarted_is_a_marked_gap_and_no_error() {
     assert!(outcome.refusal.is_some_and(|reason| reason.contains("no connection")));
     assert!(counts.after_reconnection > 0 && outcome.summary.from_send.count() > 0, "{counts:?}");
     assert!(longest_gap_ms(&outcome.summary) >= 450.0);
+}
+
+/// A run at 100 messages/s, during which the broker does not run for a while.
+#[expect(clippy::disallowed_methods, reason = "a fault in the middle of a run in real time")]
+fn with_stopped_broker(keep_alive: Duration, stopped: time::Duration, messages: u64) -> Outcome {
+    let sites = Sites::loopback();
+    let broker = mosquitto(&sites.to, true);
+    let protocol = mqtt(&broker, true);
+    let clients = ClientSettings { keep_alive, ..protocol.clients };
+    let protocol = ThroughBroker { clients, ..protocol };
+    let signal = |name: &str| {
+        let process = broker.process_id().to_string();
+        let done = Command::new("kill").args(["-s", name, &process]).status();
+        assert!(done.unwrap().success());
+    };
+    let plan = Plan { horizon: Duration::from_secs(10), ..plan(100.0, messages) };
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::sleep(time::Duration::from_millis(1_500));
+            signal("STOP");
+            thread::sleep(stopped);
+            signal("CONT");
+        });
+        run(&plan, &protocol, &sites).0
+    })
+}
+
+/// A broker that takes a second for some messages delays them, and the latency says so; it is neither a loss nor a reconnection.
+#[test]
+fn a_slow_broker_is_a_latency_and_no_loss() {
+    let Some(_turn) = turn(&["mosquitto"]) else { return };
+    let outcome = with_stopped_broker(Duration::from_secs(60), time::Duration::from_secs(1), 250);
+    let summary = &outcome.summary;
+    assert_eq!((summary.counts.lost, summary.counts.refused), (0, 0), "{:?}", summary.counts);
+    assert!(outcome.reconnections.is_empty(), "{:?}", outcome.reconnections);
+    assert!(longest_gap_ms(summary) >= 950.0, "{} ms", longest_gap_ms(summary));
+    assert!(summary.from_send.max().is_some_and(|it| millis(it) >= 950.0));
+}
+
+/// A broker that does not answer within the keep-alive interval has failed: the clients connect again, and messages are refused
+/// meanwhile.
+#[test]
+fn a_broker_that_does_not_answer_in_time_is_a_lost_connection() {
+    let Some(_turn) = turn(&["mosquitto"]) else { return };
+    let outcome = with_stopped_broker(Duration::from_secs(1), time::Duration::from_secs(3), 550);
+    let summary = &outcome.summary;
+    assert!(outcome.reconnections.len() >= 2, "{:?}", outcome.reconnections);
+    assert!(summary.counts.refused > 0, "{:?}", summary.counts);
+    assert!(summary.counts.after_reconnection > 0, "{:?}", summary.counts);
+    assert!(longest_gap_ms(summary) >= 2_900.0, "{} ms", longest_gap_ms(summary));
 }
 
 /// What does not fit into the send buffer waits in the client until TCP delivers it.

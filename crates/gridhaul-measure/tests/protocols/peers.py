@@ -282,6 +282,17 @@ def goose(application, reference):
     os._exit(0)
 
 
+def dlms(_, notification):
+    """Reads a notification, given as hexadecimal digits: prints the type and value of each element."""
+    from xml.etree import ElementTree
+
+    from gurux_dlms import GXDLMSTranslator
+
+    document = ElementTree.fromstring(GXDLMSTranslator().pduToXml(bytes.fromhex(notification)))
+    for element in document.iter():
+        print(element.tag, element.get("Value") or element.get("Qty") or "", flush=True)
+
+
 def receive_six(subscriber, frames):
     """On the loopback device the library may receive each frame twice, at its departure and at its arrival."""
     subscriber.start()

@@ -1,5 +1,5 @@
 //! Other implementations at the other end, in Python: pika, qpid-proton, paho, pymodbus, pyzmq, pynng, c104, slixmpp,
-//! pyiec61850, nfm-dnp3, synchrophasor.
+//! pyiec61850, nfm-dnp3, synchrophasor, gurux-dlms.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -11,6 +11,7 @@ use std::time::Duration;
 use gridhaul_measure::broker::{BrokerProgram, BrokerSettings};
 use gridhaul_measure::endpoint::Endpoint;
 use gridhaul_measure::network::Sites;
+use gridhaul_measure::payload::{Encoding, Sample, Timestamp};
 use gridhaul_measure::protocol::{
     BrokerProtocol, ClientSettings, DataSet, DirectKind, FrameIdentity, GooseControlBlock, Modbus,
     Mqtt, Pattern, Protocol, QualityOfService, Received, ReconnectPolicy, SampledValueStream,
@@ -300,4 +301,20 @@ fn pymodbus_writes_registers() {
     // The longer messages do not fit.
     assert_eq!(receive(&mut *connected.subscriber, 2), messages()[..2]);
     peer.end();
+}
+
+#[test]
+fn gurux_reads_values_of_dlms() {
+    let Some(python) = python() else { return };
+    let origin = Some(Timestamp { seconds: 1, nanoseconds: 2 });
+    // A length of the array with more than one byte.
+    let values = vec![0.5; 200];
+    let sample = Sample { origin, received: None, sequence: Some(0x0102_0304), values };
+    let lines = Peer::start(&python, "dlms", 0, &hex(&Encoding::Dlms.encode(&sample))).end();
+    let body = ["Structure 04", "Structure 02", "UInt32 00000001", "UInt32 00000002", "None "];
+    let rest = ["UInt64 0000000001020304", "Array C8"];
+    let at = lines.iter().position(|line| line == body[0]).unwrap();
+    assert_eq!(lines[..at].last().map(String::as_str), Some("DataValue "), "{lines:?}");
+    let expected = body.into_iter().chain(rest).chain([("Float64 3FE0000000000000"); 200]);
+    assert_eq!(lines[at..], expected.collect::<Vec<_>>());
 }

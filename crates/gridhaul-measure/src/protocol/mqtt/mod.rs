@@ -42,6 +42,7 @@ pub(super) struct Client {
     window: u16,
     last_identifier: u16,
     last_output: Instant,
+    last_input: Instant,
     keep_alive: Duration,
     /// Time of a ping that is not answered.
     pinged: Option<Instant>,
@@ -82,6 +83,7 @@ impl Client {
             window: IN_FLIGHT,
             last_identifier: 0,
             last_output: Instant::ZERO,
+            last_input: Instant::ZERO,
             keep_alive: settings.keep_alive,
             pinged: None,
         }
@@ -146,13 +148,14 @@ impl Endpoint for Client {
         self.input.clear();
         self.in_flight.clear();
         self.state = State::Connecting;
-        self.last_output = now;
+        (self.last_output, self.last_input) = (now, now);
         self.pinged = None;
         // The first packet is shorter than the limit, because names and passwords are.
         let _ = self.write(Outgoing::Connect);
     }
 
-    fn handle_input(&mut self, bytes: &[u8], _now: Instant) -> Result<(), EndpointError> {
+    fn handle_input(&mut self, bytes: &[u8], now: Instant) -> Result<(), EndpointError> {
+        self.last_input = now;
         self.input.extend_from_slice(bytes);
         while let Some(packet) = self.packets.read(&mut self.input).map_err(invalid)? {
             self.handle(packet)?;
@@ -165,7 +168,10 @@ impl Endpoint for Client {
             let within_s = self.keep_alive.as_secs_f64().ceil() as u64;
             return Err(EndpointError::Timeout { protocol: NAME, timer: "keep alive", within_s });
         }
-        if self.state == State::Ready && now >= self.last_output + self.keep_alive {
+        // The broker expects a packet within the interval (section 3.1.2.10). A client that only publishes at most once receives nothing
+        // and would not notice that the broker is gone: it expects a packet within the interval as well.
+        let is_due = now >= self.last_output.min(self.last_input) + self.keep_alive;
+        if self.state == State::Ready && self.pinged.is_none() && is_due {
             self.last_output = now;
             self.pinged = Some(now);
             return self.write(Outgoing::Ping);

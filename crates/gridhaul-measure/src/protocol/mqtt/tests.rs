@@ -104,6 +104,23 @@ fn an_idle_client_pings_and_notices_that_nobody_answers() {
     assert!(error.contains("no answer within 60 s"), "{error}");
 }
 
+/// Nothing arrives at a client that publishes at most once, so that only a ping finds out whether the broker is there.
+#[test]
+fn a_publishing_client_notices_that_nobody_answers() {
+    let mut client = ready(QualityOfService::AtMostOnce);
+    let at = |seconds| NOW + Duration::from_secs(seconds);
+    for second in 1..60 {
+        client.publish(b"x", at(second)).unwrap();
+        client.handle_time(at(second)).unwrap();
+    }
+    assert!(!output(&mut client).ends_with(&[0xc0, 0]));
+    client.handle_time(at(60)).unwrap();
+    assert_eq!(output(&mut client), [0xc0, 0]);
+    client.publish(b"x", at(119)).unwrap();
+    let error = client.handle_time(at(120)).unwrap_err().to_string();
+    assert!(error.contains("no answer within 60 s"), "{error}");
+}
+
 #[test]
 fn the_last_packet_ends_the_session() {
     let mut client = ready(QualityOfService::AtMostOnce);
