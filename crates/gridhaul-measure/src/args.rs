@@ -3,6 +3,7 @@
 mod agent;
 mod applicable;
 mod connection;
+mod contradictions;
 mod frames;
 mod matrix;
 mod outage;

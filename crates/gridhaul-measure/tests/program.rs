@@ -118,6 +118,18 @@ fn invalid_arguments_name_what_is_expected() {
         ("latency amqp-0-9-1 --qos 1", "--qos has no effect with amqp-0-9-1"),
         ("latency udp --nodelay none", "it is an option of mqtt, mqtt5, amqp-0-9-1"),
         ("reliability sv --no-retransmission", "it is an option of goose"),
+        ("latency modbus-tcp --bytes 245", "modbus-tcp carries at most 244 B"),
+        ("rate iec-104 --bytes 8193", "iec-104 carries at most 8192 B"),
+        ("latency c37.118 --bytes 60000", "c37.118 carries at most 8192 B"),
+        ("latency sv --bytes 1441", "sv carries at most 1440 B"),
+        ("latency goose --bytes 1389", "goose carries at most 1388 B"),
+        ("latency mqtt --broker amqp://127.0.0.1:1", "use mqtt://"),
+        ("latency xmpp --broker mqtts://127.0.0.1:1", "use xmpp://"),
+        ("latency mqtt --keep-alive 500ms", "expected whole seconds"),
+        ("latency mqtt --keep-alive 65536s", "expected whole seconds"),
+        ("latency sv --vlan-priority 3", "--vlan"),
+        ("latency goose --retransmit-after 2s", "--retransmit-every"),
+        ("latency goose --no-retransmission --retransmit-after 2ms", "cannot be used with"),
     ] {
         let done = run(desk.path(), arguments);
         let error = String::from_utf8(done.stderr).unwrap();
@@ -274,6 +286,19 @@ fn frames_pass_the_loopback_device_with_a_vlan_tag() {
         let summary = summary(desk.path(), &arguments);
         assert_eq!((&summary["messages"], &summary["lost"]), (&200.into(), &0.into()), "{summary}");
         assert_eq!(summary["settings"]["vlan"], "5, priority 4");
+    }
+}
+
+/// The longest messages that the arguments permit fit into frames.
+#[test]
+fn the_longest_messages_pass_in_frames() {
+    let desk = tempfile::tempdir().unwrap();
+    for protocol in ["sv --bytes 1440", "goose --bytes 1388"] {
+        let arguments =
+            format!("latency {protocol} --rate 1000 --messages 200 --no-floor -q --json");
+        let summary = summary(desk.path(), &arguments);
+        let counts = (&summary["messages"], &summary["lost"], &summary["refused"]);
+        assert_eq!(counts, (&200.into(), &0.into(), &0.into()), "{summary}");
     }
 }
 

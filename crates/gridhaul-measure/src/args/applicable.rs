@@ -4,7 +4,7 @@
 use clap::parser::ValueSource;
 use clap::{ArgMatches, ValueEnum};
 
-use super::{Command, FailingPart, ProtocolName};
+use super::{Command, FailingPart, ProtocolArgs, ProtocolName};
 
 /// The name of an option in the command's arguments, and the protocols that it applies to.
 type Limited = (&'static str, fn(ProtocolName) -> bool);
@@ -65,7 +65,8 @@ impl Command {
     /// # Errors
     /// An option without effect.
     pub(crate) fn check_options(&self, matches: &ArgMatches) -> anyhow::Result<()> {
-        let Some((protocol, has_agent)) = self.measured() else { return Ok(()) };
+        let Some((common, has_agent)) = self.measured() else { return Ok(()) };
+        let protocol = common.protocol;
         let Some((_, given)) = matches.subcommand() else { return Ok(()) };
         let is_given = |option: &str| {
             let is_known = given.ids().any(|id| id == option);
@@ -81,6 +82,7 @@ impl Command {
             let remedy = "leave it out, or measure on one machine";
             return Err(without_effect(option, "--agent", remedy));
         }
+        common.check()?;
         if let Self::Outage(args) = self {
             if args.part() == FailingPart::Observed && is_given("start") {
                 let remedy = "interrupt the network when you want";
@@ -94,14 +96,14 @@ impl Command {
         Ok(())
     }
 
-    /// The protocol of a measurement, and whether an agent is its other end.
-    const fn measured(&self) -> Option<(ProtocolName, bool)> {
+    /// The protocol of a measurement with its settings, and whether an agent is its other end.
+    const fn measured(&self) -> Option<(&ProtocolArgs, bool)> {
         match self {
             Self::Latency(args) | Self::Reliability(args) => {
-                Some((args.run.common.protocol, args.remote.agent.is_some()))
+                Some((&args.run.common, args.remote.agent.is_some()))
             }
-            Self::Outage(args) => Some((args.run.common.protocol, args.remote.agent.is_some())),
-            Self::Rate(args) => Some((args.common.protocol, args.remote.agent.is_some())),
+            Self::Outage(args) => Some((&args.run.common, args.remote.agent.is_some())),
+            Self::Rate(args) => Some((&args.common, args.remote.agent.is_some())),
             Self::Agent(_)
             | Self::Corruption(_)
             | Self::Efficiency(_)
@@ -127,7 +129,7 @@ fn has_frames(protocol: ProtocolName) -> bool {
     matches!(protocol, ProtocolName::Sv | ProtocolName::Goose)
 }
 
-fn name(protocol: ProtocolName) -> String {
+pub(super) fn name(protocol: ProtocolName) -> String {
     protocol.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 

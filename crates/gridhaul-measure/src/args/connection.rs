@@ -10,7 +10,9 @@ use gridhaul_measure::protocol::ReconnectPolicy;
 use gridhaul_scenario::scenario::CongestionControlAlgorithm;
 use gridhaul_scenario::units::{Duration, WindowSize};
 
-use super::value_parsers::{congestion_control, duration, positive_duration, window};
+use super::value_parsers::{
+    congestion_control, duration, positive_duration, whole_seconds, window,
+};
 
 /// Whether Nagle's algorithm is off, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -90,9 +92,9 @@ pub(crate) struct ConnectionArgs {
     #[arg(long, value_name = "INTERVAL", value_parser = duration)]
     pub(crate) poll: Option<Duration>,
 
-    /// Interval of keep-alive packets (MQTT), heartbeats (AMQP 0-9-1, in whole seconds) or white space (XMPP), or the idle
-    /// timeout (AMQP 1.0)
-    #[arg(long, default_value = "60 s", value_parser = positive_duration)]
+    /// Interval of keep-alive packets (MQTT), heartbeats (AMQP 0-9-1) or white space (XMPP), or the idle timeout (AMQP 1.0), in whole
+    /// seconds
+    #[arg(long, default_value = "60 s", value_parser = whole_seconds)]
     pub(crate) keep_alive: Duration,
 
     /// Time between a failed connection and the next attempt

@@ -69,6 +69,17 @@ pub(super) fn positive_duration(text: &str) -> Result<Duration, String> {
     Ok(found)
 }
 
+/// An interval that MQTT and AMQP 0-9-1 carry in 16 bits, in seconds. Another value would be rounded on the way to the broker.
+pub(super) fn whole_seconds(text: &str) -> Result<Duration, String> {
+    const SECOND: u64 = 1_000_000_000;
+    let found = duration(text)?;
+    let is_whole = found.as_nanos() % SECOND == 0;
+    if !is_whole || !(1..=u64::from(u16::MAX)).contains(&(found.as_nanos() / SECOND)) {
+        return Err("expected whole seconds, from \"1 s\" to \"65535 s\"".into());
+    }
+    Ok(found)
+}
+
 /// An interval between two packets. Without a least value, the sender would send packets without an end.
 pub(super) fn packet_interval(text: &str) -> Result<Duration, String> {
     const LEAST: Duration = Duration::from_micros(100);

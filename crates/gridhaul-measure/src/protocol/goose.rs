@@ -17,6 +17,10 @@ use crate::frame::goose::{
 use crate::frame::{Application, Frame, FrameAddress, FrameError, GOOSE, Pdu, UtcTime, ether_type};
 use crate::network::Sites;
 
+/// Bytes of the longest message: a frame has at most 1,500 B after the EtherType, of which header and elements take 112 B with a
+/// control block of 20 letters and the largest numbers.
+pub const GOOSE_MESSAGE_MAX: usize = 1_388;
+
 /// GOOSE with a data set of one octet string.
 #[derive(Debug, Clone)]
 pub struct GooseControlBlock {

@@ -36,9 +36,12 @@ pub use crate::settings::{
 pub use cross_traffic::{CrossTraffic, CrossTrafficCounts, Direction};
 pub use error::{ProtocolError, Refused};
 pub use frame_link::FrameIdentity;
-pub use goose::GooseControlBlock;
+pub use goose::{GOOSE_MESSAGE_MAX, GooseControlBlock};
+pub use modbus::MODBUS_MESSAGE_MAX;
 pub use null::Null;
-pub use sampled_values::{DataSet, LIGHT_EDITION_MESSAGE, SampledValueStream};
+pub use sampled_values::{
+    DataSet, LIGHT_EDITION_MESSAGE, SAMPLED_VALUES_MESSAGE_MAX, SampledValueStream,
+};
 pub use through_broker::ThroughBroker;
 pub use udp::Udp;
 pub use udp_echo::UdpEcho;

@@ -29,7 +29,7 @@ const NAME: &str = "modbus-tcp";
 const REGISTERS_MAX: usize = 123;
 
 /// Longest message: the first register is its length, because registers have two bytes.
-const LONGEST: usize = 2 * (REGISTERS_MAX - 1);
+pub const MODBUS_MESSAGE_MAX: usize = 2 * (REGISTERS_MAX - 1);
 
 /// Requests that have arrived and not been read.
 const QUEUE: usize = 100_000;
@@ -52,7 +52,7 @@ impl Protocol for Modbus {
     fn connect(&self, sites: &Sites<'_>) -> Result<Connected, ProtocolError> {
         let server = ModbusServer::start(&sites.to, (self.port, self.nodelay), sites.clock)?;
         let client = self.client(&sites.from, server.address, sites.clock)?;
-        let publisher = client.publisher(self.reconnect.queue, LONGEST);
+        let publisher = client.publisher(self.reconnect.queue, MODBUS_MESSAGE_MAX);
         let subscriber = ModbusSubscriber { client: Some(client), server };
         Ok(Connected { publisher: Box::new(publisher), subscriber: Box::new(subscriber) })
     }
@@ -80,7 +80,7 @@ impl Modbus {
         clock: Clock,
     ) -> Result<Box<dyn Publisher>, ProtocolError> {
         let client = self.client(&Sites::loopback().from, server, clock)?;
-        Ok(Box::new(client.publisher(self.reconnect.queue, LONGEST)))
+        Ok(Box::new(client.publisher(self.reconnect.queue, MODBUS_MESSAGE_MAX)))
     }
 
     fn client(
@@ -276,7 +276,7 @@ mod tests {
         let peer = (address, sites.clock);
         let after = crate::protocol::ReconnectPolicy::default().after;
         let client = start(client, &sites.from, peer, after).unwrap();
-        let mut publisher = client.publisher(false, LONGEST);
+        let mut publisher = client.publisher(false, MODBUS_MESSAGE_MAX);
         let (mut socket, _) = listener.accept().unwrap();
         for payload in [0, 1, 16, 132, 243, 244] {
             crate::protocol::Publisher::publish(&mut publisher, &vec![7; payload]).unwrap();
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn registers_carry_messages_of_every_length() {
-        for length in 0..=LONGEST {
+        for length in 0..=MODBUS_MESSAGE_MAX {
             let bytes: Vec<u8> = (0..length).map(|at| at as u8).collect();
             let words = registers(&bytes);
             assert!(words.len() <= REGISTERS_MAX);

@@ -18,6 +18,10 @@ use crate::network::Sites;
 /// Bytes of a message in the data set of 9-2LE: those of its values.
 pub const LIGHT_EDITION_MESSAGE: usize = 4 * LIGHT_EDITION_CHANNELS;
 
+/// Bytes of the longest message: a frame has at most 1,500 B after the EtherType, of which header and elements take 60 B with an
+/// `svID` of eight letters.
+pub const SAMPLED_VALUES_MESSAGE_MAX: usize = 1_440;
+
 /// What the samples of a frame are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DataSet {

@@ -77,6 +77,8 @@ pub struct BrokerAddress {
 /// A broker as a user names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BrokerUrl {
+    /// Scheme as it is written; empty without one.
+    scheme: String,
     address: SocketAddr,
     credentials: Option<Credentials>,
     /// Name in the certificate; `None` for a scheme without TLS.
@@ -87,7 +89,13 @@ impl BrokerUrl {
     /// A broker without TLS.
     #[must_use]
     pub const fn plain(address: SocketAddr, credentials: Option<Credentials>) -> Self {
-        Self { address, credentials, tls_name: None }
+        Self { scheme: String::new(), address, credentials, tls_name: None }
+    }
+
+    /// The scheme, such as `mqtts`; `None` without one.
+    #[must_use]
+    pub fn scheme(&self) -> Option<&str> {
+        Some(self.scheme.as_str()).filter(|scheme| !scheme.is_empty())
     }
 
     /// Whether the scheme requests TLS.
@@ -141,7 +149,7 @@ impl FromStr for BrokerUrl {
         let (name, _port) = host.rsplit_once(':').ok_or_else(expected)?;
         let name = name.trim_start_matches('[').trim_end_matches(']');
         let tls_name = scheme.ends_with('s').then(|| name.to_owned());
-        Ok(Self { address, credentials, tls_name })
+        Ok(Self { scheme: scheme.to_owned(), address, credentials, tls_name })
     }
 }
 
@@ -156,7 +164,9 @@ mod tests {
         let expected =
             BrokerAddress { address: ([127, 0, 0, 1], 1883).into(), credentials: None, tls: None };
         assert_eq!(plain.address("unused"), expected);
-        assert_eq!(read("mqtt://127.0.0.1:1883/").unwrap(), plain);
+        assert_eq!(plain.scheme(), None);
+        let with_scheme = read("mqtt://127.0.0.1:1883/").unwrap();
+        assert_eq!((with_scheme.address("unused"), with_scheme.scheme()), (expected, Some("mqtt")));
         let full = read("amqp://me:a@b:c@[::1]:5672").unwrap();
         let credentials = full.credentials.unwrap();
         assert_eq!((credentials.user.as_str(), credentials.password.as_str()), ("me", "a@b:c"));
