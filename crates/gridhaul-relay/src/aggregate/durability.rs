@@ -98,7 +98,7 @@ impl<S: Storage + Clone> Aggregate<S> {
         let Some(meter) = self.meters.get_mut(id) else { return };
         let no_more = !replies || meter.server_fin && meter.down_written == meter.down_expected;
         // Once the meter has closed its direction, FIN confirms that its data is stored.
-        let is_server_first = meter.server_fin && !meter.eof;
+        let is_server_first = meter.server_fin && !meter.eof && !meter.closing;
         if no_more && !meter.fin_sent && (meter.eof_durable || is_server_first) {
             meter.fin_sent = true;
             self.events.push_back(Event::SendFin(id));

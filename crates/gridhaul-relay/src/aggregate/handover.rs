@@ -164,6 +164,8 @@ impl<S: Storage + Clone> Aggregate<S> {
             share_used: 0,
             share_round: self.share_round,
             shard,
+            // If FIN waits, the first event of the socket states it.
+            closing: eof,
             eof,
             // All records are stored.
             eof_durable: eof,

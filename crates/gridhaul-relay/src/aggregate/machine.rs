@@ -123,6 +123,7 @@ impl<S: Storage + Clone> Aggregate<S> {
             share_used: 0,
             share_round: self.share_round,
             shard,
+            closing: false,
             eof: false,
             eof_durable: false,
             server_fin: false,
@@ -208,9 +209,18 @@ impl<S: Storage + Clone> Aggregate<S> {
 
     /// No byte has arrived for the time that ends a message, with [`MessageFraming::IdleGap`].
     pub fn handle_idle_gap(&mut self, id: MeterId) {
-        let Some(meter) = self.meters.get(id) else { return };
+        // FIN has ended the last message.
+        let Some(meter) = self.meters.get(id).filter(|meter| !meter.eof) else { return };
         let (meter, offset) = (meter.number, meter.received);
         self.push(id, &Record::Data { meter, offset, ends_message: true, bytes: &[] }, None);
+    }
+
+    /// FIN of a meter waits behind data that was not accepted yet. From now on, FIN to the meter is an answer, which confirms that
+    /// everything before is stored.
+    pub fn handle_closing(&mut self, id: MeterId) {
+        if let Some(meter) = self.meters.get_mut(id) {
+            meter.closing = true;
+        }
     }
 
     /// FIN of a meter has arrived.

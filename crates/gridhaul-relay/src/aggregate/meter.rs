@@ -42,6 +42,8 @@ pub(super) struct Meter {
     pub share_used: u64,
     pub share_round: u32,
     pub shard: u16,
+    /// FIN of the meter has arrived, perhaps behind data that was not accepted yet.
+    pub closing: bool,
     /// FIN of the meter was recorded; the record is durable.
     pub eof: bool,
     pub eof_durable: bool,

@@ -27,7 +27,7 @@ pub struct Opened<S: Storage> {
 /// The disk has failed or is full, or a segment has another format version or belongs to another log.
 pub fn open<S: Storage>(storage: S, epoch: u64, snapshot: &[u8]) -> Result<Opened<S>, LogError> {
     let segments = load(&storage)?;
-    let (findings, scans) = findings(&segments)?;
+    let (findings, scans) = findings(&segments, |segment| segment.read(&storage))?;
     let mut kept: Vec<(&Loaded, &SegmentHeader)> = Vec::new();
     for (segment, scanned) in segments.iter().zip(&scans) {
         match (&segment.header, scanned) {
@@ -41,7 +41,7 @@ pub fn open<S: Storage>(storage: S, epoch: u64, snapshot: &[u8]) -> Result<Opene
     storage.sync_names().map_err(LogError::storage("synchronising", "the folder"))?;
     let Some(((last, last_header), (_, first_header))) = kept.last().zip(kept.first()) else {
         // No position is used twice, so that files of damaged segments keep their names.
-        let position = segments.last().map_or(0, |last| last.position + last.bytes.len() as u64);
+        let position = segments.last().map_or(0, |last| last.position + last.length as u64);
         let writer = LogWriter::create(storage, epoch, position, snapshot)?;
         return Ok(Opened { writer, findings, snapshot: snapshot.to_vec() });
     };
@@ -64,14 +64,15 @@ fn repair<S: Storage>(
 ) -> Result<(), LogError> {
     let failed = || LogError::storage("repairing", &segment.name);
     let file = storage.open(&segment.name).map_err(failed())?;
+    let bytes = if scanned.holes.is_empty() { Vec::new() } else { segment.read(storage)? };
     for (from, to) in &scanned.holes {
         let position = segment.position + (from - segment.header_bytes) as u64;
-        let length = segment.bytes.len();
-        keep_copy(storage, position, &segment.bytes[(*from).min(length)..(*to).min(length)])?;
+        let length = bytes.len();
+        keep_copy(storage, position, &bytes[(*from).min(length)..(*to).min(length)])?;
         let filler = EntryHeader::filler(epoch, position, (to - from) as u64);
         file.write_at(&filler, *from as u64).map_err(failed())?;
     }
-    if scanned.end != segment.bytes.len() {
+    if scanned.end != segment.length {
         file.resize(scanned.end as u64).map_err(failed())?;
     }
     file.sync().map_err(failed())

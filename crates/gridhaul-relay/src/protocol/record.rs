@@ -185,12 +185,14 @@ impl<'a> Record<'a> {
                     certificate: decoder.text(NAME_MAX)?,
                 },
             },
-            DATA | DATA_END => Self::Data {
-                meter: number,
-                offset: decoder.varint()?,
-                ends_message: kind == DATA_END,
-                bytes: decoder.bytes(DATA_MAX)?,
-            },
+            DATA | DATA_END => {
+                let (offset, bytes) = (decoder.varint()?, decoder.bytes(DATA_MAX)?);
+                // A head adds them, and a record in its log is read at each start.
+                if offset.checked_add(bytes.len() as u64).is_none() {
+                    return Err(DecodeError::TooLong("stream of a meter"));
+                }
+                Self::Data { meter: number, offset, ends_message: kind == DATA_END, bytes }
+            }
             EOF => Self::Eof { meter: number, offset: decoder.varint()? },
             RESET => Self::Reset { meter: number, cause: ResetCause::read(decoder.u8()?)? },
             RESTART => Self::Restart { first_meter: number },

@@ -218,6 +218,18 @@ fn lengths_above_the_limits_are_refused() {
     assert_eq!(ProxyHeader::read(&header), Err(ProxyHeaderError::TooLong(65_535)));
 }
 
+#[test]
+fn the_end_of_a_record_is_within_the_numbers_of_a_stream() {
+    for (offset, is_read) in [(u64::MAX - 4, true), (u64::MAX - 3, false), (u64::MAX, false)] {
+        let mut builder = BatchBuilder::new(1, 0, 0);
+        builder.push(&Record::Data { meter: 0, offset, ends_message: true, bytes: b"four" });
+        let mut bytes = Vec::new();
+        builder.finish(&mut bytes);
+        let batch = Batch::read(&bytes).unwrap().unwrap();
+        assert_eq!(batch.records().all(|record| record.is_ok()), is_read, "{offset}");
+    }
+}
+
 /// A PROXY header with this command, family and rest.
 fn proxy_header(command: u8, family: u8, rest: &[u8]) -> Vec<u8> {
     let mut header = b"\r\n\r\n\0\r\nQUIT\n".to_vec();

@@ -68,6 +68,11 @@ pub(super) fn allow_fin(socket: &Socket) {
     let _ = socket.set_linger(None);
 }
 
+/// From now on, closing the socket sends RST.
+pub(super) fn forbid_fin(socket: &Socket) {
+    let _ = socket.set_linger(Some(Duration::ZERO));
+}
+
 /// Reads once. `None`: there is nothing to read.
 pub(super) fn read(socket: &Socket, buffer: &mut [u8]) -> io::Result<Option<usize>> {
     loop {

@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "the daemon runs in real time")]
 
 mod admission;
+mod aggregate_matrix;
 mod cases;
 mod certificates;
 mod derived;
@@ -12,6 +13,8 @@ mod guide;
 mod kill;
 mod ledger;
 mod machine;
+#[path = "../split/matrix.rs"]
+mod matrix;
 mod meters;
 mod mounts;
 mod mqtt;

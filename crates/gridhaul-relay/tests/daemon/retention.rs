@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use crate::ledger;
 use crate::meters::connect_with_ethernet_mss;
-use crate::relays::{Relays, Role};
+use crate::relays::{Relays, Role, size};
 
 /// Segment files of a log, oldest first.
 fn segments(relays: &Relays, folder: &str) -> Vec<PathBuf> {
@@ -77,4 +77,26 @@ fn a_log_of_another_version_is_refused_and_not_changed() {
     let mut text = String::new();
     ledger::read(&relays.messages(), |_, _, piece| text += piece);
     assert_eq!(text, "reading 42\n");
+}
+
+/// Largest memory that a process has used, in kB.
+fn peak_memory(process: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_start_with_a_long_log_needs_memory_for_one_segment() {
+    let mut relays = Relays::new("local", "");
+    relays.start(Role::Collector);
+    let empty = peak_memory(relays.process(Role::Collector));
+    store(&relays, &[&[b'x'; 999][..], b"\n"].concat().repeat(40_000));
+    relays.kill(Role::Collector);
+    let length: u64 = segments(&relays, "collector-log").iter().map(|path| size(path)).sum();
+    assert!(length > 40_000_000, "{length}");
+    relays.start(Role::Collector);
+    let used = peak_memory(relays.process(Role::Collector)) - empty;
+    // Segments have 2 MB and the records of one group.
+    assert!(used < 20_000, "{used} kB for a log of {length} bytes");
 }

@@ -135,3 +135,17 @@ fn a_meter_that_sends_much_leaves_space_for_meters_that_connect_later() {
     world.settle();
     world.check();
 }
+
+#[test]
+fn a_fin_of_the_server_that_crosses_that_of_the_meter_is_no_answer_to_it() {
+    for is_closing in [false, true] {
+        let mut world = World::new(Tier::Server);
+        world.open_meter();
+        for shard in 0..SHARDS {
+            world.connect(shard);
+            world.transfer_up(shard, 10_000);
+            world.transfer_down(shard, 10_000);
+        }
+        assert_eq!(world.server_closes(0, is_closing), !is_closing, "FIN is sent to the meter");
+    }
+}

@@ -7,7 +7,7 @@ use crate::aggregate::{Aggregate, CollectorState, Event, MeterId, Settings, Tier
 use crate::log::tests::disk::ModelDisk;
 use crate::log::{LogWriter, open};
 use crate::protocol::framing::MessageFraming;
-use crate::protocol::{FrameReader, Identity, Record, ResetCause};
+use crate::protocol::{Close, Frame, FrameReader, Identity, Record, ResetCause};
 
 pub(super) const SHARDS: u16 = 2;
 
@@ -207,6 +207,19 @@ impl World {
             self.collector.handle_disconnected(shard);
             self.head.handle_disconnected(link.number);
         }
+    }
+
+    /// The server of a meter has closed its direction, perhaps while data and FIN of the meter wait in its socket. Returns whether FIN is
+    /// sent to the meter.
+    pub(super) fn server_closes(&mut self, meter: usize, is_closing: bool) -> bool {
+        let id = self.meters[meter];
+        if is_closing {
+            self.collector.handle_closing(id);
+        }
+        let frame = Frame::Close { meter: id.number, close: Close::Fin { offset: 0 } };
+        let shard = self.collector.shard(id).unwrap();
+        self.collector.handle_frame(shard, &frame, &mut Vec::new()).unwrap();
+        self.collector.poll_event() == Some(Event::SendFin(id))
     }
 
     /// Moves at most `length` bytes from the collector to the head.

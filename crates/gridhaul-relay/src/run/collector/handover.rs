@@ -1,7 +1,6 @@
 //! Connections of meters that survive an upgrade: the next version of the program continues their streams. Those with TLS
 //! cannot be continued, because their keys are in the memory of this process.
 
-use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use rustix::event::epoll::EventFlags;
@@ -110,9 +109,8 @@ impl Loop {
         if self.aggregate.is_settled() {
             put_text(&mut handover.state, self.aggregate.settings().tier.name(), TEXT_MAX);
             self.aggregate.continuation().write(&mut handover.state);
-            let gaps = self.awaited_gaps();
             for socket in std::mem::take(&mut self.sockets).into_iter().flatten() {
-                self.hand_over_meter(socket, &gaps, &mut handover);
+                self.hand_over_meter(socket, &mut handover);
             }
         }
         let listeners = self.listeners.into_iter().map(|listener| listener.socket);
@@ -120,15 +118,7 @@ impl Loop {
         handover
     }
 
-    /// Meters whose message ends if no byte arrives for some time.
-    fn awaited_gaps(&self) -> BTreeSet<u64> {
-        let awaited = self.idle_gaps.iter().filter(|(_, id, received)| {
-            self.aggregate.status(*id).is_some_and(|status| status.received == *received)
-        });
-        awaited.map(|(_, id, _)| id.number).collect()
-    }
-
-    fn hand_over_meter(&self, socket: MeterSocket, gaps: &BTreeSet<u64>, handover: &mut Handover) {
+    fn hand_over_meter(&self, socket: MeterSocket, handover: &mut Handover) {
         let Some((state, framing)) = self.aggregate.meter_state(socket.id) else { return };
         let listener = &self.listeners[usize::from(socket.listener)];
         let mut output = socket.output.unwrap_or_default();
@@ -142,7 +132,7 @@ impl Loop {
             framing: &framing_text(listener),
             progress: &progress,
             source: self.sources.address(socket.source),
-            awaits_gap: gaps.contains(&socket.id.number),
+            awaits_gap: self.idle_gaps.contains(socket.id),
             sends_fin: output.fin,
             unwritten: output.bytes.make_contiguous(),
         };
@@ -202,10 +192,8 @@ impl Loop {
             let bytes = entry.unwritten.iter().copied().collect();
             socket.output = Some(Box::new(Output { bytes, fin: entry.sends_fin, close: false }));
         }
-        if let (true, Some(gap)) = (entry.awaits_gap, self.listeners[row.unwrap_or(0)].idle_gap)
-            && let Some(status) = self.aggregate.status(id)
-        {
-            self.idle_gaps.push_back((self.clock.now() + gap, id, status.received));
+        if let (true, Some(gap)) = (entry.awaits_gap, self.listeners[row.unwrap_or(0)].idle_gap) {
+            self.idle_gaps.handle_data(self.clock.now(), id, gap);
         }
         self.insert(socket);
         Ok(true)

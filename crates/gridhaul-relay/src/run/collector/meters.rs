@@ -3,7 +3,7 @@
 use gridhaul_scenario::units::Instant;
 use rustix::event::epoll::EventFlags;
 
-use super::super::meter_socket::{MeterSocket, Output};
+use super::super::meter_socket::{MeterSocket, Output, forbid_fin};
 use super::super::poll::Token;
 use super::super::{Level, listener};
 use super::Loop;
@@ -102,7 +102,10 @@ impl Loop {
         }
         let Some(Some(meter)) = self.sockets.get_mut(index as usize) else { return };
         let ended = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
-        meter.has_ended |= flags.intersects(ended);
+        if flags.intersects(ended) && !meter.has_ended {
+            meter.has_ended = true;
+            self.aggregate.handle_closing(meter.id);
+        }
         if flags.intersects(EventFlags::IN | ended) && !meter.is_ready {
             meter.is_ready = true;
             self.ready.push_back(meter.id);
@@ -158,20 +161,14 @@ impl Loop {
             return;
         }
         let listener = self.sockets[id.index as usize].as_ref().map_or(0, |meter| meter.listener);
-        if let Some(gap) = self.listeners[usize::from(listener)].idle_gap
-            && let Some(status) = self.aggregate.status(id)
-        {
-            self.idle_gaps.push_back((now + gap, id, status.received));
+        if let Some(gap) = self.listeners[usize::from(listener)].idle_gap {
+            self.idle_gaps.handle_data(now, id, gap);
         }
     }
 
     pub(super) fn end_idle_messages(&mut self, now: Instant) {
-        while let Some((_, id, received)) = self.idle_gaps.front().copied().filter(|it| it.0 <= now)
-        {
-            self.idle_gaps.pop_front();
-            if self.aggregate.status(id).is_some_and(|status| status.received == received) {
-                self.aggregate.handle_idle_gap(id);
-            }
+        while let Some(id) = self.idle_gaps.poll(now) {
+            self.aggregate.handle_idle_gap(id);
         }
     }
 
@@ -198,7 +195,7 @@ impl Loop {
                 }
                 Event::Reset(meter, cause) => {
                     self.counters.resets[cause as usize] += 1;
-                    self.remove(meter);
+                    self.reset(meter);
                 }
             }
         }
@@ -209,12 +206,23 @@ impl Loop {
         (meter.id == id).then(|| &mut **meter.output.get_or_insert_default())
     }
 
+    /// Drops a socket whose stream is incomplete: the kernel sends RST, also if the server has ended its direction before.
+    fn reset(&mut self, id: MeterId) {
+        if let Some(Some(meter)) = self.sockets.get(id.index as usize)
+            && meter.id == id
+        {
+            forbid_fin(meter.stream.socket());
+        }
+        self.remove(id);
+    }
+
     /// Drops a socket. The kernel sends RST unless FIN was allowed.
     fn remove(&mut self, id: MeterId) {
         if let Some(slot) = self.sockets.get_mut(id.index as usize)
             && slot.as_ref().is_some_and(|meter| meter.id == id)
         {
             let Some(removed) = slot.take() else { return };
+            self.idle_gaps.remove(id);
             self.open_sockets -= 1;
             self.encrypted_sockets -= usize::from(removed.stream.is_encrypted());
             self.sources.remove(removed.source);

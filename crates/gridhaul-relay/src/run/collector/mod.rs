@@ -3,6 +3,7 @@
 mod arrivals;
 mod drain;
 mod handover;
+mod idle_gaps;
 mod meters;
 mod reload;
 mod setup;
@@ -40,6 +41,7 @@ use crate::protocol::ResetCause;
 use crate::protocol::framing::MessageFraming;
 
 use arrivals::{Arrivals, RateLimit};
+use idle_gaps::IdleGaps;
 pub(super) use setup::open_listeners;
 use sources::Sources;
 
@@ -70,7 +72,7 @@ struct Loop {
     /// When the next group may be written to the log.
     next_group: Instant,
     trimmed: u64,
-    idle_gaps: VecDeque<(Instant, MeterId, u64)>,
+    idle_gaps: IdleGaps,
     buffer: Vec<u8>,
     counters: Counters,
     /// Ends of the log at some times, about one per second, that the head has not confirmed.
@@ -221,12 +223,11 @@ impl Loop {
         }
         let upstreams = self.upstreams.iter().map(Upstream::deadline);
         let arrivals = self.arrivals.deadline().min(self.handshake_deadline());
-        let gap = self.idle_gaps.front().map_or(Instant::NEVER, |(at, _, _)| *at);
         upstreams
             .min()
             .unwrap_or(Instant::NEVER)
             .min(self.flush_at)
-            .min(gap)
+            .min(self.idle_gaps.deadline())
             .min(arrivals)
             .min(self.watchdog.deadline())
             .min(self.drain.deadline())

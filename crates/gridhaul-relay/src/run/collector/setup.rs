@@ -25,6 +25,7 @@ use super::super::upstream::Upstream;
 use super::super::{Level, RunError, meter_socket, report, tls};
 use super::arrivals::{Arrivals, RateLimit};
 use super::handover::Continued;
+use super::idle_gaps::IdleGaps;
 use super::meters::QUANTUM;
 use super::sources::Sources;
 use super::{Counters, Loop, MeterAddress, listener_key};
@@ -108,7 +109,7 @@ impl Loop {
             next_group: Instant::ZERO,
             flush_at: Instant::NEVER,
             trimmed: 0,
-            idle_gaps: VecDeque::new(),
+            idle_gaps: IdleGaps::default(),
             buffer: vec![0; QUANTUM],
             counters: Counters::default(),
             unconfirmed: VecDeque::new(),
