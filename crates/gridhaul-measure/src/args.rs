@@ -305,7 +305,15 @@ pub(crate) struct ReserveArgs {
     #[arg(long)]
     pub(crate) quick: bool,
 
-    /// Folder for the report (HTML) and the data (JSON)
+    /// Where the results go.
+    #[command(flatten)]
+    pub(crate) results: ResultArgs,
+}
+
+/// Where the results of several measurements go.
+#[derive(Debug, Args)]
+pub(crate) struct ResultArgs {
+    /// Folder for the report (HTML), the data (JSON) and, with `matrix`, the log of the messages of each measurement
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 

@@ -1,10 +1,9 @@
 //! Arguments of `matrix`.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use gridhaul_scenario::units::Duration;
 
+use super::ResultArgs;
 use super::value_parsers::positive_duration;
 use crate::command::EXIT_CODES;
 
@@ -26,17 +25,9 @@ pub(crate) struct MatrixArgs {
     #[arg(long)]
     pub(crate) list: bool,
 
-    /// Folder for the report (HTML), the data (JSON), and a folder with the log of the messages of each measurement
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: Option<PathBuf>,
-
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-
-    /// No progress on standard error
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
+    /// Where the results go.
+    #[command(flatten)]
+    pub(crate) results: ResultArgs,
 
     /// Options of every measurement, after `--`, such as `-- --subscriber to`
     #[arg(last = true, value_name = "OPTIONS")]

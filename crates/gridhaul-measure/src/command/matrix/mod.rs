@@ -38,8 +38,8 @@ pub(crate) fn run(args: &MatrixArgs) -> anyhow::Result<ExitCode> {
         print(&commands.collect::<String>())?;
         return Ok(ExitCode::SUCCESS);
     }
-    args.out.as_deref().map_or(Ok(()), create)?;
-    if !args.quiet {
+    args.results.out.as_deref().map_or(Ok(()), create)?;
+    if !args.results.quiet {
         let (count, time) = (planned.len(), plan::estimate(&planned));
         say(format_args!("{count} measurements, at least {:.0} s", time.as_secs_f64()));
     }
@@ -60,7 +60,7 @@ fn measure(args: &MatrixArgs, planned: &[Planned], interrupt: &Interrupt) -> Vec
         .enumerate()
         .map(|(number, it)| {
             let mut run = it.args.clone();
-            run.out = args.out.as_ref().map(|out| out.join(folder(number)));
+            run.out = args.results.out.as_ref().map(|out| out.join(folder(number)));
             run
         })
         .collect();
@@ -70,7 +70,7 @@ fn measure(args: &MatrixArgs, planned: &[Planned], interrupt: &Interrupt) -> Vec
             Ok(result) => (result, None),
             Err(error) => (None, Some(format!("{error:#}"))),
         };
-        if !args.quiet {
+        if !args.results.quiet {
             let total = planned.len();
             say(format_args!("{} of {total}: {command}", number + 1));
             error.iter().for_each(|error| say(format_args!("  {error}")));
@@ -98,7 +98,7 @@ fn publish(
         json!({
             "parameters": parameters,
             "command": it.command,
-            "folder": args.out.as_ref().map(|_| folder(number)),
+            "folder": args.results.out.as_ref().map(|_| folder(number)),
             "result": it.result,
             "error": it.error,
         })
@@ -111,12 +111,12 @@ fn publish(
     });
     let pretty = serde_json::to_string_pretty(&document)? + "\n";
     let table = report::table(axes, done);
-    if let Some(out) = &args.out {
+    if let Some(out) = &args.results.out {
         write(&out.join("matrix.json"), &pretty)?;
         write(&out.join("report.html"), &report::html(axes, done, &table))?;
-        if !args.quiet {
+        if !args.results.quiet {
             say(format_args!("results in {}", out.display()));
         }
     }
-    print(&if args.json { pretty } else { text(&table) })
+    print(&if args.results.json { pretty } else { text(&table) })
 }

@@ -27,7 +27,7 @@ use outages::{OutageCell, outages};
 
 /// Measures, and compares with the report.
 pub(crate) fn run(args: &ReserveArgs) -> anyhow::Result<ExitCode> {
-    args.out.as_deref().map_or(Ok(()), create)?;
+    args.results.out.as_deref().map_or(Ok(()), create)?;
     let interrupt = Interrupt::new()?;
     let published = Tables::published();
     let formulas = comparisons(&published);
@@ -35,8 +35,8 @@ pub(crate) fn run(args: &ReserveArgs) -> anyhow::Result<ExitCode> {
     let deviating: Vec<_> = deviating.map(|it| it.name.as_str()).collect();
     ensure!(deviating.is_empty(), "the formula deviates from Table 5: {}", deviating.join("; "));
     let extent = Extent::new(args.quick);
-    let cells = measure(&extent, args.quiet, &interrupt)?;
-    let outages = outages(&extent, args.quiet, &interrupt);
+    let cells = measure(&extent, args.results.quiet, &interrupt)?;
+    let outages = outages(&extent, args.results.quiet, &interrupt);
     let claims = claims(&cells, &outages);
     let tables = [
         claim_table(&claims),
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &ReserveArgs) -> anyhow::Result<ExitCode> {
         "table_5": formulas,
     });
     let pretty = serde_json::to_string_pretty(&document)? + "\n";
-    if let Some(folder) = &args.out {
+    if let Some(folder) = &args.results.out {
         write(&folder.join("reserve.json"), &pretty)?;
         let charts = figures(&cells, &extent);
         for (name, chart) in &charts {
@@ -71,11 +71,11 @@ pub(crate) fn run(args: &ReserveArgs) -> anyhow::Result<ExitCode> {
         let meta = "Project RESERVE, deliverable D4.6, 2018";
         let html = page("RESERVE D4.6 beside emulated systems", meta, &sections);
         write(&folder.join("report.html"), &html)?;
-        if !args.quiet {
+        if !args.results.quiet {
             say(format_args!("results in {}", folder.display()));
         }
     }
-    print(&if args.json { pretty } else { tables.each_ref().map(text).join("\n") })?;
+    print(&if args.results.json { pretty } else { tables.each_ref().map(text).join("\n") })?;
     Ok(if interrupt.is_set() { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
 }
 
