@@ -1,15 +1,20 @@
 //! Bytes of messages: the formulas against the recorded bytes, which tshark dissects without a warning.
 
+use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use gridhaul_measure::broker::{BrokerProgram, BrokerSettings};
 use gridhaul_measure::network::Sites;
-use gridhaul_measure::overhead::{direct, mqtt, tls};
+use gridhaul_measure::overhead::{LowerLayers, direct, mqtt, tls};
 use gridhaul_measure::protocol::{
     BrokerProtocol, ClientSettings, DirectKind, Mqtt, Pattern, ThroughBroker, Version,
 };
 
 use gridhaul_testing::has_program;
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::endpoints::Conversation;
 use crate::recorder::{Recorder, Segment, dissect};
@@ -112,6 +117,64 @@ fn mqtt_of_both_versions_is_dissected_and_has_the_bytes_of_the_formula() {
     for version in [Version::V3, Version::V5] {
         record_mqtt(folder.path(), version);
     }
+}
+
+/// Captures packets of a TCP port on the loopback device while `work` runs, and returns these fields of each packet.
+fn capture(port: u16, fields: &[&str], work: impl FnOnce()) -> Vec<Vec<u64>> {
+    let mut tshark = Command::new("tshark");
+    tshark.args(["-i", "lo", "-n", "-l", "-f", &format!("tcp port {port}"), "-T", "fields"]);
+    fields.iter().for_each(|field| {
+        tshark.args(["-e", field]);
+    });
+    let mut tshark = tshark.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut notes = BufReader::new(tshark.stderr.take().unwrap()).lines();
+    assert!(notes.any(|line| line.unwrap().contains("Capturing on")), "tshark does not capture");
+    let printed = thread::spawn({
+        let stdout = tshark.stdout.take().unwrap();
+        move || BufReader::new(stdout).lines().map(Result::unwrap).collect::<Vec<_>>()
+    });
+    // tshark says so before its child process has opened the device.
+    thread::sleep(Duration::from_secs(1));
+    work();
+    thread::sleep(Duration::from_secs(1));
+    kill_process(Pid::from_child(&tshark), Signal::INT).unwrap();
+    tshark.wait().unwrap();
+    let rows = printed.join().unwrap();
+    rows.iter().map(|row| row.split('\t').map(|it| it.parse().unwrap()).collect()).collect()
+}
+
+/// The layers of captured packets: the messages and headers of MQTT, and the headers below for each packet.
+#[test]
+fn captured_packets_have_the_layers_of_the_formula() {
+    let _turn = turn();
+    if !has_program("tshark") || !has_program("mosquitto") {
+        return;
+    }
+    let settings = BrokerSettings::default();
+    let broker = BrokerProgram::Mosquitto.start(&Sites::loopback().to, settings).unwrap();
+    let port = broker.address().address.port();
+    let clients = ClientSettings::new(BrokerProtocol::Mqtt(Mqtt::default()), "test-topic");
+    let protocol = ThroughBroker { clients, broker: broker.address() };
+    let fields = ["frame.len", "ip.len", "ip.hdr_len", "tcp.hdr_len", "tcp.len"];
+    let packets = capture(port, &fields, || {
+        assert_complete(&run(&plan(500.0, 50), &protocol), 50);
+    });
+    let publish = mqtt::Publish { topic: 10, version_5: false, identified: false };
+    let message = 132 + publish.overhead(132);
+    let lower = LowerLayers::TCP_IPV4;
+    let mut messages = 0;
+    for packet in &packets {
+        let [frame, ip, ip_header, tcp_header, data] = packet[..] else { panic!("{packet:?}") };
+        // The handshake has further options, and a busy machine joins messages in a packet.
+        if data < message {
+            continue;
+        }
+        let layers = [frame - ip, ip_header, tcp_header];
+        assert_eq!(layers, [lower.ethernet, lower.ip, lower.transport], "{packet:?}");
+        messages += data / message;
+    }
+    // Both legs, with the warm-up of 500 messages at 500 messages/s.
+    assert_eq!(messages, 2 * 550, "{packets:?}");
 }
 
 #[test]
