@@ -120,6 +120,7 @@ fn mqtt_of_both_versions_is_dissected_and_has_the_bytes_of_the_formula() {
 }
 
 /// Captures packets of a TCP port on the loopback device while `work` runs, and returns these fields of each packet.
+#[expect(clippy::disallowed_methods, reason = "tshark captures in real time")]
 fn capture(port: u16, fields: &[&str], work: impl FnOnce()) -> Vec<Vec<u64>> {
     let mut tshark = Command::new("tshark");
     tshark.args(["-i", "lo", "-n", "-l", "-f", &format!("tcp port {port}"), "-T", "fields"]);
