@@ -34,6 +34,17 @@ pub enum SessionError {
     Log(#[from] LogError),
 }
 
+impl SessionError {
+    /// The error of the log, if it is one.
+    #[must_use]
+    pub fn into_log_error(self) -> Option<LogError> {
+        match self {
+            Self::Log(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
 /// State of the upstream connection of a shard.
 #[derive(Debug, Default)]
 pub(super) struct Session {

@@ -169,7 +169,9 @@ impl Head {
             **number != connection && other.source == Some((epoch, shard))
         });
         self.superseded.extend(others.map(|(number, _)| *number));
-        if !self.state.sources.contains_key(&epoch) {
+        if self.is_nameless(epoch) {
+            self.append(&Item::Source { epoch, collector: hello.collector });
+        } else if !self.state.sources.contains_key(&epoch) {
             let same = |name: &str| name == hello.collector;
             let ended: Vec<u64> = (self.state.sources.iter())
                 .filter(|(_, source)| same(&source.collector))
@@ -197,6 +199,11 @@ impl Head {
         Ok(())
     }
 
+    /// Whether the name of an epoch is lost by damage of the log: the next collector with this epoch, a random number, states it.
+    fn is_nameless(&self, epoch: u64) -> bool {
+        self.state.sources.get(&epoch).is_some_and(|source| source.collector.is_empty())
+    }
+
     fn refusal(&self, hello: &Hello<'_>) -> Option<String> {
         let allowed = &self.settings.collectors;
         if hello.collector.is_empty() {
@@ -212,7 +219,7 @@ impl Head {
             return Some(format!("shard {} of {}", hello.shard, hello.shards));
         }
         if let Some(source) = self.state.sources.get(&hello.epoch) {
-            return (source.collector != hello.collector)
+            return (source.collector != hello.collector && !source.collector.is_empty())
                 .then(|| format!("the epoch belongs to collector {:?}", source.collector));
         }
         // Two collectors with one name would end the streams of each other's meters in turn.

@@ -18,6 +18,7 @@ use super::tls::TlsClient;
 use super::{Level, report};
 use crate::aggregate::{Aggregate, SessionError};
 use crate::log::Folder;
+use crate::log::LogError;
 use crate::protocol::FrameReader;
 
 /// Bytes that the kernel accepts beyond those in transit (`TCP_NOTSENT_LOWAT`, tcp(7)): records that wait longer share
@@ -45,6 +46,7 @@ pub(super) struct Upstream {
     tls: Option<TlsClient>,
     connector: Connector,
     link: Option<Link>,
+    log_error: Option<LogError>,
     pub reconnections: u64,
 }
 
@@ -78,6 +80,7 @@ impl Upstream {
             tls,
             connector: Connector::new(&collector.upstream, "aggregate.upstream"),
             link: None,
+            log_error: None,
             reconnections: 0,
         }
     }
@@ -99,6 +102,11 @@ impl Upstream {
     /// Why there is no connection, after a failure.
     pub(super) fn error(&self) -> Option<&str> {
         self.connector.error()
+    }
+
+    /// The error that has prevented reading the log. Another connection would not help: the relay must verify the log.
+    pub(super) const fn take_log_error(&mut self) -> Option<LogError> {
+        self.log_error.take()
     }
 
     /// Whether the socket accepts no more bytes now.
@@ -235,11 +243,14 @@ impl Upstream {
         link.stream.write(&[]).map_err(|error| error.to_string())?;
         loop {
             while link.out.len() - link.written < OUTPUT {
-                if !aggregate
-                    .fill(self.route.shard, &mut link.out)
-                    .map_err(|error| error.to_string())?
-                {
-                    break;
+                match aggregate.fill(self.route.shard, &mut link.out) {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    Err(error) => {
+                        let message = error.to_string();
+                        self.log_error = error.into_log_error();
+                        return Err(message);
+                    }
                 }
             }
             let rest = &link.out[link.written..];

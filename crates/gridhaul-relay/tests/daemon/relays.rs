@@ -146,6 +146,16 @@ impl Relays {
         }
     }
 
+    /// Waits until a relay has ended by itself.
+    pub(crate) fn wait_for_end(&mut self, role: Role) {
+        let mut child = self.running[role as usize].take().expect("the relay runs");
+        let begun = Instant::now();
+        while child.try_wait().unwrap().is_none() {
+            assert!(begun.elapsed() < Duration::from_secs(30), "{role:?} has not ended");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     /// Appends text to the configuration of a relay: to its listener, or to the table of the head.
     pub(crate) fn configure(&self, role: Role, text: &str) {
         let path = self.path(Self::name(role));

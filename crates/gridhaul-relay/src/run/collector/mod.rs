@@ -176,6 +176,9 @@ impl EventLoop for Loop {
         for upstream in &mut self.upstreams {
             upstream.advance(now, &mut self.aggregate, &self.poll, &self.waker);
             upstream.transmit(now, &mut self.aggregate);
+            if let Some(error) = upstream.take_log_error() {
+                return Err(error.into());
+            }
         }
         self.observe_age(now);
         self.watchdog.report(&self.clock);
