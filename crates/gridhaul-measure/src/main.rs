@@ -29,7 +29,7 @@ fn main() -> ExitCode {
     match done {
         Ok(code) => code,
         Err(error) => {
-            terminal::say(format_args!("error: {error:#}"));
+            terminal::say(format_args!("error: {}", terminal::message(&error)));
             ExitCode::from(command::INVALID_INPUT)
         }
     }

@@ -289,6 +289,22 @@ fn frames_pass_the_loopback_device_with_a_vlan_tag() {
     }
 }
 
+/// A port that another program has is an error with its remedy, and the cause is stated once.
+#[test]
+fn a_port_in_use_is_an_error_with_the_address() {
+    let desk = tempfile::tempdir().unwrap();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    for protocol in ["modbus-tcp", "zeromq", "iec-104"] {
+        let done = run(desk.path(), &format!("latency {protocol} --port {port} --no-floor"));
+        let error = String::from_utf8(done.stderr).unwrap();
+        assert_eq!(done.status.code(), Some(2), "{error}");
+        assert!(error.contains(&format!("cannot listen at 127.0.0.1:{port}")), "{error}");
+        assert!(error.contains("choose another --port"), "{error}");
+        assert_eq!(error.matches("os error").count(), 1, "{error}");
+    }
+}
+
 /// The longest messages that the arguments permit fit into frames.
 #[test]
 fn the_longest_messages_pass_in_frames() {

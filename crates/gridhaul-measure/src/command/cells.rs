@@ -14,6 +14,7 @@ use super::protocols::start;
 use super::report::create;
 use super::run::{Run, at_sites, carrier, execute_until};
 use crate::args::{Cli, Command, ProtocolName, RunArgs};
+use crate::terminal::message;
 
 /// Numbers of a measurement; latencies are from the send time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -185,7 +186,7 @@ fn measure_at_one_broker(
         })
     };
     if let Err(error) = measure() {
-        let reason = format!("{error:#}");
+        let reason = message(&error);
         for number in measured..runs.len() {
             finish(number, Err(anyhow::anyhow!(reason.clone())));
         }

@@ -17,6 +17,16 @@ pub enum ProtocolError {
         /// Cause.
         source: io::Error,
     },
+    /// The end that listens cannot do so.
+    #[error(
+        "cannot listen at {address}: {source}\n  help: choose another --port, or 0 for a free one"
+    )]
+    Listen {
+        /// Address.
+        address: SocketAddr,
+        /// Cause.
+        source: io::Error,
+    },
     /// The broker or the other end does not answer, or refuses the client.
     #[error(
         "cannot connect by {protocol} to {address}: {reason}\n  help: expected a program at this address that speaks {protocol} and accepts \

@@ -153,12 +153,10 @@ impl ModbusServer {
         clock: Clock,
     ) -> Result<Self, ProtocolError> {
         let wanted = SocketAddr::new(site.address, port);
-        let failed = |operation: &str| {
-            ProtocolError::socket(format!("{operation} a Modbus server at {wanted}"))
-        };
-        let listener = site.enter(|| TcpListener::bind(wanted))?.map_err(failed("starting"))?;
-        let address = listener.local_addr().map_err(failed("reading the address of"))?;
-        listener.set_nonblocking(true).map_err(failed("setting O_NONBLOCK of"))?;
+        let failed = |source| ProtocolError::Listen { address: wanted, source };
+        let listener = site.enter(|| TcpListener::bind(wanted))?.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
         let (messages, arrivals) = sync_channel(QUEUE);
         let (stop, stopped) = oneshot::channel();
         let thread = thread::spawn(move || {

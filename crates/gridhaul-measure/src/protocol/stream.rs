@@ -82,10 +82,10 @@ pub(super) fn connect(
 /// A socket that waits for connections at an end of the network, and its address.
 fn listen(site: &Site<'_>, port: u16) -> Result<(TcpListener, SocketAddr), ProtocolError> {
     let wanted = SocketAddr::new(site.address, port);
-    let failed = || ProtocolError::socket(format!("listening at {wanted}"));
-    let listener = site.enter(|| TcpListener::bind(wanted))?.map_err(failed())?;
-    let address = listener.local_addr().map_err(failed())?;
-    listener.set_nonblocking(true).map_err(failed())?;
+    let failed = |source| ProtocolError::Listen { address: wanted, source };
+    let listener = site.enter(|| TcpListener::bind(wanted))?.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    listener.set_nonblocking(true).map_err(failed)?;
     Ok((listener, address))
 }
 

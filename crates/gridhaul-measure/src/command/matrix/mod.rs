@@ -16,7 +16,7 @@ use super::report::create;
 use super::run::write;
 use super::{CHECK, INTERRUPTED};
 use crate::args::MatrixArgs;
-use crate::terminal::{print, say, text};
+use crate::terminal::{message, print, say, text};
 
 /// A measurement that was made.
 struct Done {
@@ -68,7 +68,7 @@ fn measure(args: &MatrixArgs, planned: &[Planned], interrupt: &Interrupt) -> Vec
         let Planned { values, command, .. } = planned[number].clone();
         let (result, error) = match outcome {
             Ok(result) => (result, None),
-            Err(error) => (None, Some(format!("{error:#}"))),
+            Err(error) => (None, Some(message(&error))),
         };
         if !args.results.quiet {
             let total = planned.len();
