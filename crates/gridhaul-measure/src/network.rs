@@ -145,11 +145,17 @@ impl<'a> Sites<'a> {
     }
 }
 
-impl Site<'_> {
+impl<'a> Site<'a> {
     /// An end with this address on the network of this machine, whose other end is another machine.
     #[must_use]
     pub const fn at(address: IpAddr) -> Self {
         Self { address, device: None, node: None }
+    }
+
+    /// An end at a device of this machine, whose other end is another machine.
+    #[must_use]
+    pub const fn on_device(device: &'a str) -> Self {
+        Self { address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), device: Some(device), node: None }
     }
 
     /// Runs `work` where its sockets, threads and child processes belong to this end.

@@ -20,21 +20,24 @@ pub struct Ends {
     pub settings: Vec<(&'static str, String)>,
 }
 
-/// A publisher that listens before the agent starts its receiver; by default there is none.
+/// A publisher that is opened before the agent starts its receiver; by default there is none.
 #[derive(Debug, Default)]
 pub struct ListeningPublisher(Option<Box<dyn Publisher>>);
 
 impl ListeningPublisher {
-    /// Opens the publisher of a protocol whose subscriber connects, and adds its address to the request. `agent` is an address of
-    /// the agent on the network under test. Publishers of other protocols are opened by [`connect_ends`].
+    /// Opens the publisher of a protocol whose subscriber connects, and adds its address to the request; or one that sends frames
+    /// through `device` of this machine. `agent` is an address of the agent on the network under test. Publishers of other protocols are opened by [`connect_ends`].
     ///
     /// # Errors
     /// There is no route to the agent, or the socket cannot be opened.
     pub fn open(
         spec: &mut ReceiverSpec,
-        agent: IpAddr,
+        (agent, device): (IpAddr, Option<&str>),
         clock: Clock,
     ) -> Result<Self, ProtocolError> {
+        if let (ReceiverProtocol::Frames(stream), Some(device)) = (&spec.protocol, device) {
+            return Ok(Self(Some(stream.publisher(device, clock)?)));
+        }
         let ReceiverProtocol::Direct { settings, publisher } = &mut spec.protocol else {
             return Ok(Self(None));
         };
@@ -62,6 +65,9 @@ pub fn connect_ends(
     let (mut sending, protocol): (_, Box<dyn Protocol>) = match &spec.protocol {
         ReceiverProtocol::Udp { .. } => {
             (Udp.sender(started.address, clock, is_returned)?, Box::new(Udp))
+        }
+        ReceiverProtocol::Frames(stream) => {
+            (alone(listening.0.ok_or(ProtocolError::Closed)?), stream.protocol())
         }
         ReceiverProtocol::Modbus(modbus) => {
             (alone(modbus.publisher(started.address, clock)?), Box::new(*modbus))

@@ -6,8 +6,8 @@ use gridhaul_scenario::units::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::settings::{
-    BrokerAddress, BrokerProtocol, BrokerSettings, ClientSettings, Direct, DirectKind, Modbus,
-    ReconnectPolicy,
+    BrokerAddress, BrokerProtocol, BrokerSettings, ClientSettings, Direct, DirectKind, FrameStream,
+    Modbus, ReconnectPolicy,
 };
 
 /// Bytes of the longest token, name, user name or password.
@@ -107,6 +107,8 @@ pub enum ReceiverProtocol {
         /// Whether the agent sends each message back.
         echo: bool,
     },
+    /// Frames that arrive at the interface with which the agent was started.
+    Frames(FrameStream),
     /// A server of Modbus/TCP.
     Modbus(Modbus),
     /// The receiving end of a protocol between two ends.
@@ -194,6 +196,7 @@ impl ReceiverSpec {
         }
         match &self.protocol {
             ReceiverProtocol::Udp { .. } | ReceiverProtocol::Modbus(_) => Ok(()),
+            ReceiverProtocol::Frames(stream) => stream.check(),
             ReceiverProtocol::Direct { settings, .. } => check_direct(settings),
             ReceiverProtocol::Broker { clients, broker } => {
                 check_clients(clients)?;

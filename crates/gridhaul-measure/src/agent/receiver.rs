@@ -22,6 +22,9 @@ use crate::settings::{BrokerProgram, BrokerSettings, ClientSettings};
 /// Arrivals between two reports.
 const QUEUE: usize = 1 << 17;
 
+/// Why an agent does not receive frames.
+const NO_INTERFACE: &str = "the agent was started without --interface, and receives no frames; start it with the interface of the network under test";
+
 /// The clock of an agent.
 #[derive(Debug, Clone, Copy)]
 pub struct AgentClock {
@@ -74,14 +77,15 @@ impl AgentClock {
 }
 
 impl Receiver {
-    /// Starts the receiver that a controller requests, at the address `local` unless another is requested. The receiver of an earlier run
+    /// Starts the receiver that a controller requests, at the address `local` unless another is requested, or at the interface
+    /// `device` for frames. The receiver of an earlier run
     /// ends; a broker that is requested again keeps running.
     ///
     /// # Errors
     /// The socket, the broker or its client cannot be started.
     pub(super) fn start(
         spec: &ReceiverSpec,
-        local: IpAddr,
+        (local, device): (IpAddr, Option<&str>),
         clock: Clock,
         earlier: Option<Self>,
     ) -> Result<(Self, Started), String> {
@@ -93,6 +97,10 @@ impl Receiver {
         let (end, broker) = match &spec.protocol {
             ReceiverProtocol::Udp { echo } => {
                 open(Udp.receiver(address, clock, echo.then_some(spec.run)))?
+            }
+            ReceiverProtocol::Frames(stream) => {
+                let device = device.ok_or(NO_INTERFACE)?;
+                open(stream.receiver(device, address, clock))?
             }
             ReceiverProtocol::Modbus(modbus) => open(modbus.receiver(address, clock))?,
             ReceiverProtocol::Direct { settings, publisher } => {

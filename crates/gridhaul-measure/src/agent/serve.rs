@@ -55,6 +55,8 @@ pub struct Agent {
     fingerprint: Fingerprint,
     token: Token,
     clock: AgentClock,
+    /// Interface at which frames are received.
+    device: Option<String>,
     /// Whether a controller has the agent.
     busy: AtomicBool,
     connections: AtomicUsize,
@@ -77,7 +79,13 @@ impl Agent {
         SockRef::from(&listener).set_read_timeout(Some(CHECK)).map_err(listen)?;
         let (tls, fingerprint) = server_config(key)?;
         let (busy, connections) = (AtomicBool::new(false), AtomicUsize::new(0));
-        Ok(Self { listener, tls, fingerprint, token, clock, busy, connections })
+        Ok(Self { listener, tls, fingerprint, token, clock, device: None, busy, connections })
+    }
+
+    /// The same agent, which receives frames at an interface of this machine.
+    #[must_use]
+    pub fn with_interface(self, device: Option<String>) -> Self {
+        Self { device, ..self }
     }
 
     /// Address at which the agent listens.
@@ -144,7 +152,10 @@ impl Agent {
                         session.handle_authenticated(result, clock.now());
                     }
                     Action::Start(spec) => {
-                        let started = Receiver::start(&spec, local, clock, receiver.take());
+                        let started = {
+                            let place = (local, self.device.as_deref());
+                            Receiver::start(&spec, place, clock, receiver.take())
+                        };
                         let started = started.map(|(started, reply)| {
                             receiver = Some(started);
                             // Answers are sent without waiting for programs of this machine.

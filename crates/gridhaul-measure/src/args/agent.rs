@@ -25,6 +25,10 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
 
+    /// Interface at which the frames of `sv` and `goose` arrive, such as eth1; without it, they are refused. Needs root or CAP_NET_RAW
+    #[arg(long, value_name = "DEVICE")]
+    pub(crate) interface: Option<String>,
+
     /// No lines about connections on standard error
     #[arg(long, short)]
     pub(crate) quiet: bool,
@@ -50,6 +54,10 @@ pub(crate) struct RemoteArgs {
     /// Address of the agent on the network under test; by default that of the control channel
     #[arg(long, value_name = "ADDRESS", requires = "agent")]
     pub(crate) agent_address: Option<IpAddr>,
+
+    /// Interface of this machine through which `sv` and `goose` send frames to the agent, which has an --interface of its own
+    #[arg(long, value_name = "DEVICE", requires = "agent")]
+    pub(crate) interface: Option<String>,
 }
 
 /// An address and port; a name of a host is resolved.

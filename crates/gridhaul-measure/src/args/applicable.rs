@@ -9,7 +9,7 @@ use super::{Command, FailingPart, ProtocolArgs, ProtocolName};
 /// The name of an option in the command's arguments, and the protocols that it applies to.
 type Limited = (&'static str, fn(ProtocolName) -> bool);
 
-const LIMITED: [Limited; 23] = [
+const LIMITED: [Limited; 24] = [
     ("broker", ProtocolName::has_broker),
     ("tls", ProtocolName::has_broker),
     ("ca", ProtocolName::has_broker),
@@ -28,6 +28,7 @@ const LIMITED: [Limited; 23] = [
     ("unsettled", |protocol| protocol == ProtocolName::Amqp10),
     ("node", |protocol| protocol == ProtocolName::Amqp10),
     ("poll", |protocol| protocol == ProtocolName::Dnp3),
+    ("interface", has_frames),
     ("vlan", has_frames),
     ("vlan_priority", has_frames),
     ("retransmit_after", |protocol| protocol == ProtocolName::Goose),

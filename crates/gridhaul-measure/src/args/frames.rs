@@ -1,7 +1,6 @@
 //! Arguments of Sampled Values and GOOSE.
 
 use clap::{Args, ValueEnum};
-use gridhaul_measure::protocol::DataSet;
 use gridhaul_scenario::units::Duration;
 
 use super::value_parsers::packet_interval;
@@ -20,12 +19,12 @@ pub(crate) enum DataSetName {
 }
 
 impl DataSetName {
-    /// The data set.
-    pub(crate) const fn data_set(self) -> DataSet {
+    /// Samples per second of the data set of 9-2LE: 80 in each cycle.
+    pub(crate) const fn light_edition(self) -> Option<u16> {
         match self {
-            Self::Raw => DataSet::Raw,
-            Self::LightEdition50 => DataSet::LightEdition { per_second: 80 * 50 },
-            Self::LightEdition60 => DataSet::LightEdition { per_second: 80 * 60 },
+            Self::Raw => None,
+            Self::LightEdition50 => Some(80 * 50),
+            Self::LightEdition60 => Some(80 * 60),
         }
     }
 }

@@ -1,14 +1,13 @@
 //! The protocol under test and its broker, as the arguments request them.
 
-use gridhaul_core::wire::VlanTag;
 use gridhaul_measure::broker::Broker;
-use gridhaul_measure::frame::goose::RetransmissionSchedule;
 use gridhaul_measure::network::Sites;
 use gridhaul_measure::protocol::{
-    Amqp10, Amqp091, BrokerProtocol, ClientSettings, Direct, DirectKind, FrameIdentity,
-    GooseControlBlock, Modbus, Mqtt, Null, Pattern, Protocol, QualityOfService, SampledValueStream,
-    ThroughBroker, Udp, Version,
+    Amqp10, Amqp091, BrokerProtocol, ClientSettings, Direct, DirectKind, Modbus, Mqtt, Null,
+    Pattern, Protocol, QualityOfService, ThroughBroker, Udp, Version,
 };
+
+use gridhaul_measure::settings::{FrameContent, FrameStream, Retransmission, Vlan};
 
 use crate::args::{ConnectionArgs, FrameArgs, ProtocolArgs, ProtocolName};
 
@@ -21,8 +20,8 @@ pub(super) type Started = (Box<dyn Protocol>, Option<Broker>);
 /// A protocol as the arguments select it, before a broker is known.
 #[derive(Debug)]
 pub(super) enum Selection {
-    /// A protocol that has no settings here, or those of frames.
-    Local(Box<dyn Protocol>),
+    Null,
+    Frames(FrameStream),
     Udp,
     Modbus(Modbus),
     Direct(Direct),
@@ -36,9 +35,9 @@ impl Selection {
         let direct = |kind| Self::Direct(direct(connection, kind));
         let broker = |protocol| Self::Broker(clients(connection, protocol));
         match args.protocol {
-            ProtocolName::Null => Self::Local(Box::new(Null)),
-            ProtocolName::Sv => Self::Local(Box::new(sampled_values(&args.frames))),
-            ProtocolName::Goose => Self::Local(Box::new(goose(&args.frames))),
+            ProtocolName::Null => Self::Null,
+            ProtocolName::Sv => Self::Frames(sampled_values(&args.frames)),
+            ProtocolName::Goose => Self::Frames(goose(&args.frames)),
             ProtocolName::Udp => Self::Udp,
             ProtocolName::Mqtt => broker(mqtt(connection, Version::V3)),
             ProtocolName::Mqtt5 => broker(mqtt(connection, Version::V5)),
@@ -70,7 +69,8 @@ impl Selection {
 /// The broker cannot be started, or the certificates of its authorities cannot be read.
 pub(super) fn start(args: &ProtocolArgs, sites: &Sites<'_>) -> anyhow::Result<Started> {
     Ok(match Selection::new(args) {
-        Selection::Local(protocol) => (protocol, None),
+        Selection::Null => (Box::new(Null), None),
+        Selection::Frames(stream) => (stream.protocol(), None),
         Selection::Udp => (Box::new(Udp), None),
         Selection::Modbus(modbus) => (Box::new(modbus), None),
         Selection::Direct(direct) => (Box::new(direct), None),
@@ -121,29 +121,20 @@ fn amqp_1_0(args: &ConnectionArgs) -> BrokerProtocol {
     })
 }
 
-/// Sampled Values with the identity that the arguments request.
-pub(super) fn sampled_values(args: &FrameArgs) -> SampledValueStream {
-    let identity = identity(args, 0x4000);
-    SampledValueStream { identity, id: "gridhaul".into(), data_set: args.data_set.data_set() }
+/// Sampled Values as the arguments request them.
+pub(super) fn sampled_values(args: &FrameArgs) -> FrameStream {
+    let light_edition = args.data_set.light_edition();
+    FrameStream { vlan: vlan(args), content: FrameContent::SampledValues { light_edition } }
 }
 
-fn goose(args: &FrameArgs) -> GooseControlBlock {
-    let retransmission = RetransmissionSchedule {
-        shortest: args.retransmit_after,
-        factor: 2.0,
-        longest: args.retransmit_every,
-    };
-    GooseControlBlock {
-        identity: identity(args, 0x1000),
-        reference: "gridhaul/LLN0$GO$gcb".into(),
-        retransmission: (!args.no_retransmission).then_some(retransmission),
-    }
+fn goose(args: &FrameArgs) -> FrameStream {
+    let (shortest, longest) = (args.retransmit_after, args.retransmit_every);
+    let retransmission = (!args.no_retransmission).then_some(Retransmission { shortest, longest });
+    FrameStream { vlan: vlan(args), content: FrameContent::Goose { retransmission } }
 }
 
-/// VLAN and APPID of the frames; the APPID is in the range of the protocol (IEC 61850-8-1 and 9-2, annex C).
-fn identity(args: &FrameArgs, application: u16) -> FrameIdentity {
-    let tag = |id| VlanTag { id, priority: args.vlan_priority, ..VlanTag::default() };
-    FrameIdentity { vlan: args.vlan.map(tag), application }
+fn vlan(args: &FrameArgs) -> Option<Vlan> {
+    args.vlan.map(|id| Vlan { id, priority: args.vlan_priority })
 }
 
 /// A name for topics and queues that no other run uses.

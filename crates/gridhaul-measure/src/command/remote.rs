@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use gridhaul_linux::Clock;
 use gridhaul_measure::agent::message::{BrokerChoice, ReceiverProtocol, ReceiverSpec, Started};
 use gridhaul_measure::agent::{
@@ -91,11 +91,15 @@ impl<'a> AgentConnection<'a> {
         }
         let AgentRequest { remote, address, is_returned, .. } = self.request;
         let on_path = remote.agent_address.unwrap_or_else(|| address.ip());
-        let listening = ListeningPublisher::open(&mut self.spec, on_path, self.clock)?;
+        let listening = {
+            let place = (on_path, remote.interface.as_deref());
+            ListeningPublisher::open(&mut self.spec, place, self.clock)?
+        };
         let started = self.controller.start(&self.spec)?;
         let policy = (is_returned, self.args.connection.reconnect());
         let ends = connect_ends(&self.spec, (&started, listening), self.clock, policy)?;
-        let settings = settings(self.args, (address, &started), &ends);
+        let mut settings = settings(self.args, (address, &started), &ends);
+        settings.extend(remote.interface.iter().map(|it| ("interface".to_owned(), it.clone())));
         Ok((ends, settings))
     }
 
@@ -198,10 +202,17 @@ fn spec(args: &ProtocolArgs, request: &AgentRequest<'_>) -> anyhow::Result<Recei
     let &AgentRequest { remote, is_returned, silence, .. } = request;
     let connection = &args.connection;
     let protocol = match Selection::new(args) {
-        Selection::Local(protocol) => bail!(
-            "--agent: {} is not available on two machines\n  help: choose a protocol over UDP or TCP",
-            protocol.name()
+        Selection::Null => bail!(
+            "--agent: null is not available on two machines\n  help: choose a protocol over UDP, TCP or Ethernet"
         ),
+        Selection::Frames(stream) => {
+            ensure!(
+                remote.interface.is_some(),
+                "--agent: frames need a network interface\n  help: add --interface DEVICE here, and start the agent with --interface \
+                 DEVICE as well"
+            );
+            ReceiverProtocol::Frames(stream)
+        }
         Selection::Udp => ReceiverProtocol::Udp { echo: is_returned },
         Selection::Modbus(modbus) => ReceiverProtocol::Modbus(modbus),
         Selection::Direct(settings) => ReceiverProtocol::Direct { settings, publisher: None },

@@ -194,7 +194,7 @@ fn network_alone(args: &RunArgs, sites: &Sites<'_>, stop: &AtomicBool) -> anyhow
     let passes_twice = args.common.place.subscriber == SubscriberEnd::From;
     let protocol: Box<dyn Protocol> = match args.common.protocol {
         name if name.has_broker() && passes_twice => Box::new(UdpEcho),
-        ProtocolName::Sv | ProtocolName::Goose => Box::new(sampled_values(&args.common.frames)),
+        ProtocolName::Sv | ProtocolName::Goose => sampled_values(&args.common.frames).protocol(),
         _ => Box::new(Udp),
     };
     let plan = plan(args);

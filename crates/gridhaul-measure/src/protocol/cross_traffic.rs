@@ -132,7 +132,8 @@ impl CrossTraffic {
         };
         let sites = &Sites { from, to, kernel_times: false, ..*sites };
         if sites.from.device.is_some() {
-            let (sender, receiver) = frame_link::open(sites)?;
+            let receiver = frame_link::receiver(frame_link::receiver_place(sites))?;
+            let sender = frame_link::sender(&sites.from)?;
             return Ok((Sender::Frames(sender), Receiver::Frames(Box::new(receiver))));
         }
         let receiver = UdpSubscriber::new(open(&sites.to)?, sites.clock, false)?;

@@ -7,6 +7,7 @@ use gridhaul_core::wire::VlanTag;
 use gridhaul_linux::{Clock, EventFlags, FrameBatch, PacketSocket, Poll, SystemTime};
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::units::Instant;
+use rustix::io::Errno;
 
 use super::{ProtocolError, RECEIVE_WAIT, Refused};
 use crate::method::ReceiveTimes;
@@ -62,16 +63,29 @@ impl FrameIdentity {
     }
 }
 
-/// Opens both ends of the link between publisher and subscriber.
-pub(super) fn open(sites: &Sites<'_>) -> Result<(FrameSender, FrameReceiver), ProtocolError> {
-    let receiver = socket(&sites.to)?;
+/// Opens the end that sends.
+pub(super) fn sender(site: &Site<'_>) -> Result<FrameSender, ProtocolError> {
+    Ok(FrameSender { socket: socket(site)? })
+}
+
+/// Place of a receiver: its end, its clock, and whether it records the receive times of the kernel.
+pub(super) type ReceiverPlace<'a> = (&'a Site<'a>, Clock, bool);
+
+/// The place of the receiver of a network.
+pub(super) const fn receiver_place<'a>(sites: &'a Sites<'a>) -> ReceiverPlace<'a> {
+    (&sites.to, sites.clock, sites.kernel_times)
+}
+
+/// Opens the end that receives.
+pub(super) fn receiver(
+    (site, clock, kernel_times): ReceiverPlace<'_>,
+) -> Result<FrameReceiver, ProtocolError> {
+    let receiver = socket(site)?;
     let poll = Poll::new().map_err(failed("waiting for frames"))?;
     poll.watch(&receiver, 0, EventFlags::IN).map_err(failed("waiting for frames"))?;
     let batch = FrameBatch::new(1, FRAME_MAX);
-    let kernel_times = sites.kernel_times.then(|| SystemTime::new(sites.clock));
-    let receiver =
-        FrameReceiver { socket: receiver, poll, batch, clock: sites.clock, kernel_times };
-    Ok((FrameSender { socket: socket(&sites.from)? }, receiver))
+    let kernel_times = kernel_times.then(|| SystemTime::new(clock));
+    Ok(FrameReceiver { socket: receiver, poll, batch, clock, kernel_times })
 }
 
 /// A packet socket at an end. The kernel reports the VLAN tag to sockets of all protocols only.
@@ -142,6 +156,10 @@ impl FrameReceiver {
     }
 
     fn read(&mut self) -> Result<usize, ProtocolError> {
-        self.socket.receive(&mut self.batch).map_err(ProtocolError::socket("receiving a frame"))
+        match self.socket.receive(&mut self.batch) {
+            // The device was switched off. The socket receives again when the device is back.
+            Err(error) if error.raw_os_error() == Some(Errno::NETDOWN.raw_os_error()) => Ok(0),
+            read => read.map_err(ProtocolError::socket("receiving a frame")),
+        }
     }
 }

@@ -6,7 +6,9 @@ use std::thread::{self, JoinHandle};
 use gridhaul_linux::{Clock, request_realtime_priority};
 use gridhaul_scenario::units::Instant;
 
-use super::frame_link::{self, FrameIdentity, FrameReceiver, FrameSender};
+use super::frame_link::{
+    self, FrameIdentity, FrameReceiver, FrameSender, ReceiverPlace, receiver_place,
+};
 use super::sampled_values::{SOURCE, utc_now};
 use super::{
     Connected, Protocol, ProtocolError, Publisher, RECEIVE_WAIT, Received, Refused, Subscriber,
@@ -15,7 +17,7 @@ use crate::frame::goose::{
     Data, GooseMessage, GoosePdu, GoosePublisher, GooseReceiver, Reception, RetransmissionSchedule,
 };
 use crate::frame::{Application, Frame, FrameAddress, FrameError, GOOSE, Pdu, UtcTime, ether_type};
-use crate::network::Sites;
+use crate::network::{Site, Sites};
 
 /// Bytes of the longest message: a frame has at most 1,500 B after the EtherType, of which header and elements take 112 B with a
 /// control block of 20 letters and the largest numbers.
@@ -51,26 +53,43 @@ impl Protocol for GooseControlBlock {
     }
 
     fn connect(&self, sites: &Sites<'_>) -> Result<Connected, ProtocolError> {
-        let (sender, receiver) = frame_link::open(sites)?;
+        let subscriber = self.subscriber(receiver_place(sites))?;
+        let publisher = self.publisher(&sites.from, sites.clock)?;
+        Ok(Connected { publisher: Box::new(publisher), subscriber: Box::new(subscriber) })
+    }
+}
+
+impl GooseControlBlock {
+    pub(super) fn publisher(
+        &self,
+        site: &Site<'_>,
+        clock: Clock,
+    ) -> Result<GooseEventPublisher, ProtocolError> {
+        let sender = frame_link::sender(site)?;
         let shared = Arc::new(Shared {
             event: Mutex::new(Event::default()),
             changed: Condvar::new(),
             sender,
             control_block: self.clone(),
-            clock: sites.clock,
+            clock,
         });
         let retransmitting = self.retransmission.map(|_| {
             let shared = Arc::clone(&shared);
             thread::spawn(move || shared.retransmit())
         });
-        let publisher = GooseEventPublisher { shared, retransmitting };
-        let subscriber = GooseEventSubscriber {
-            receiver,
+        Ok(GooseEventPublisher { shared, retransmitting })
+    }
+
+    pub(super) fn subscriber(
+        &self,
+        place: ReceiverPlace<'_>,
+    ) -> Result<GooseEventSubscriber, ProtocolError> {
+        Ok(GooseEventSubscriber {
+            receiver: frame_link::receiver(place)?,
             identity: self.identity,
             state: GooseReceiver::default(),
             by_retransmission: None,
-        };
-        Ok(Connected { publisher: Box::new(publisher), subscriber: Box::new(subscriber) })
+        })
     }
 }
 
@@ -163,7 +182,7 @@ impl Shared {
 }
 
 #[derive(Debug)]
-struct GooseEventPublisher {
+pub(super) struct GooseEventPublisher {
     shared: Arc<Shared>,
     retransmitting: Option<JoinHandle<()>>,
 }
@@ -202,7 +221,7 @@ impl Drop for GooseEventPublisher {
 }
 
 #[derive(Debug)]
-struct GooseEventSubscriber {
+pub(super) struct GooseEventSubscriber {
     receiver: FrameReceiver,
     identity: FrameIdentity,
     state: GooseReceiver,

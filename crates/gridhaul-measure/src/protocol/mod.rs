@@ -9,6 +9,7 @@ mod cross_traffic;
 mod direct;
 mod endpoint_client;
 mod error;
+mod frame_ends;
 mod frame_link;
 mod goose;
 mod modbus;

@@ -2,7 +2,9 @@
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::frame_link::{self, FrameIdentity, FrameReceiver, FrameSender};
+use super::frame_link::{
+    self, FrameIdentity, FrameReceiver, FrameSender, ReceiverPlace, receiver_place,
+};
 use super::{
     Connected, Protocol, ProtocolError, Publisher, RECEIVE_WAIT, Received, Refused, Subscriber,
 };
@@ -13,7 +15,7 @@ use crate::frame::sampled_values::{
 use crate::frame::{
     Application, Frame, FrameAddress, FrameError, Pdu, SAMPLED_VALUES, UtcTime, ether_type,
 };
-use crate::network::Sites;
+use crate::network::{Site, Sites};
 
 /// Bytes of a message in the data set of 9-2LE: those of its values.
 pub const LIGHT_EDITION_MESSAGE: usize = 4 * LIGHT_EDITION_CHANNELS;
@@ -65,18 +67,34 @@ impl Protocol for SampledValueStream {
     }
 
     fn connect(&self, sites: &Sites<'_>) -> Result<Connected, ProtocolError> {
-        let (sender, receiver) = frame_link::open(sites)?;
-        let publisher = SampledValuePublisher {
-            sender,
+        let subscriber = self.subscriber(receiver_place(sites))?;
+        let publisher = self.publisher(&sites.from)?;
+        Ok(Connected { publisher: Box::new(publisher), subscriber: Box::new(subscriber) })
+    }
+}
+
+impl SampledValueStream {
+    pub(super) fn publisher(
+        &self,
+        site: &Site<'_>,
+    ) -> Result<SampledValuePublisher, ProtocolError> {
+        Ok(SampledValuePublisher {
+            sender: frame_link::sender(site)?,
             identity: self.identity,
             id: self.id.clone(),
             data_set: self.data_set,
             count: 0,
             frame: Vec::new(),
-        };
+        })
+    }
+
+    pub(super) fn subscriber(
+        &self,
+        place: ReceiverPlace<'_>,
+    ) -> Result<SampledValueSubscriber, ProtocolError> {
+        let receiver = frame_link::receiver(place)?;
         let (identity, data_set) = (self.identity, self.data_set);
-        let subscriber = SampledValueSubscriber { receiver, identity, data_set };
-        Ok(Connected { publisher: Box::new(publisher), subscriber: Box::new(subscriber) })
+        Ok(SampledValueSubscriber { receiver, identity, data_set })
     }
 }
 
@@ -120,7 +138,7 @@ impl DataSet {
 }
 
 #[derive(Debug)]
-struct SampledValuePublisher {
+pub(super) struct SampledValuePublisher {
     sender: FrameSender,
     identity: FrameIdentity,
     id: String,
@@ -131,7 +149,7 @@ struct SampledValuePublisher {
 }
 
 #[derive(Debug)]
-struct SampledValueSubscriber {
+pub(super) struct SampledValueSubscriber {
     receiver: FrameReceiver,
     identity: FrameIdentity,
     data_set: DataSet,

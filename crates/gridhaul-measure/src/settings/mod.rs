@@ -1,10 +1,12 @@
 //! Settings of protocols and brokers, as controllers and agents exchange them: data without input or output.
 
 mod broker;
+mod frames;
 mod protocol;
 mod reconnect;
 
 pub use broker::{BrokerAddress, BrokerProgram, BrokerSettings, BrokerUrl, Credentials, Tls};
+pub use frames::{FrameContent, FrameStream, Retransmission, Vlan};
 pub use protocol::{
     Amqp10, Amqp091, BrokerProtocol, ClientSettings, Direct, DirectKind, Modbus, Mqtt, Pattern,
     QualityOfService, Version,

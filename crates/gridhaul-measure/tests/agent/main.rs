@@ -35,11 +35,21 @@ impl Agent {
 
     /// An agent at an address of this machine, at a free port.
     fn listening(address: IpAddr) -> Self {
+        Self::with_arguments(address, &[])
+    }
+
+    /// An agent that receives frames at an interface of this machine.
+    fn with_interface(device: &str) -> Self {
+        Self::with_arguments(Ipv4Addr::LOCALHOST.into(), &["--interface", device])
+    }
+
+    fn with_arguments(address: IpAddr, arguments: &[&str]) -> Self {
         let desk = tempfile::tempdir().unwrap();
         fs::write(desk.path().join("token"), TOKEN).unwrap();
         fs::set_permissions(desk.path().join("token"), Permissions::from_mode(0o600)).unwrap();
         let mut command = Command::new(PROGRAM);
         command.args(["agent", "--listen", &SocketAddr::new(address, 0).to_string()]);
+        command.args(arguments);
         let log = fs::File::create(desk.path().join("agent.log")).unwrap();
         command.env("GRIDHAUL_AGENT_TOKEN", TOKEN).stdout(Stdio::piped()).stderr(log);
         let mut process = command.spawn().unwrap();

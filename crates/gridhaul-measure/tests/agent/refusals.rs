@@ -41,11 +41,15 @@ fn a_wrong_token_and_a_wrong_fingerprint_are_refused() {
 fn invalid_arguments_name_what_is_expected() {
     let agent = Agent::start();
     for (arguments, expected) in [
-        ("latency sv", "choose a protocol over UDP or TCP"),
+        ("latency sv", "add --interface DEVICE here"),
+        ("latency sv --interface lo", "the agent was started without --interface"),
+        ("latency sv --interface nodevice", "device nodevice"),
+        ("latency udp --interface lo", "--interface has no effect with udp"),
+        ("latency null", "choose a protocol over UDP, TCP or Ethernet"),
         ("latency udp --system gprs", "--system has no effect with --agent"),
         ("latency mqtt --connections 1", "--connections has no effect with --agent"),
         ("latency udp --repetitions 2", "cannot be used with"),
-        ("rate goose", "choose a protocol over UDP or TCP"),
+        ("rate goose", "add --interface DEVICE here"),
         ("outage udp --of links", "interrupt the network yourself"),
         ("outage mqtt --of broker", "interrupt the network yourself"),
         ("outage udp --start 1s", "--start has no effect with --of observed"),

@@ -2,14 +2,15 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time;
 
+use gridhaul_linux::PacketSocket;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde_json::Value;
 
-use crate::{Agent, await_folder, error, turn};
+use crate::{Agent, PROGRAM, TOKEN, await_folder, error, turn};
 
 fn rows(folder: &Path) -> i64 {
     let parts = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
@@ -121,4 +122,71 @@ fn protocols_without_a_broker_pass_messages_to_the_agent() {
         // None of them carries messages in both directions.
         assert!(summary["two_machines"]["round_trip"].is_null(), "{protocol}: {summary}");
     }
+}
+
+/// Frames pass the loopback device, which stands for the network between two machines.
+#[test]
+fn frames_pass_to_the_interface_of_the_agent() {
+    if !gridhaul_testing::has(
+        PacketSocket::open("lo", PacketSocket::ALL_PROTOCOLS).is_ok(),
+        "the right to open packet sockets",
+    ) {
+        return;
+    }
+    let _turn = turn();
+    let agent = Agent::with_interface("lo");
+    for arguments in
+        ["sv", "sv --data-set 9-2le", "goose --vlan 5 --retransmit-every 100ms", "goose"]
+    {
+        let arguments =
+            format!("latency {arguments} --rate 500 --messages 200 --interface lo --json");
+        let done = agent.run(&arguments);
+        assert!(done.status.success(), "{arguments}: {}", error(&done));
+        let summary: Value = serde_json::from_slice(&done.stdout).unwrap();
+        let counts = (&summary["messages"], &summary["lost"], &summary["corrupt"]);
+        assert_eq!(counts, (&200.into(), &0.into(), &0.into()), "{arguments}: {summary}");
+        assert_eq!(summary["settings"]["interface"], "lo");
+        assert!(summary["two_machines"]["clock"]["exchanges"].as_u64().unwrap() > 10, "{summary}");
+    }
+}
+
+/// Both ends of a cable in a network namespace of their own. The interface of the agent is switched off for a while.
+const SWITCHED_OFF: &str = r#"
+set -e
+ip link set lo up
+ip link add here type veth peer name there
+ip link set here up
+ip link set there up
+"$0" agent --listen 127.0.0.1:0 --interface there -q > agent &
+trap "kill $!" EXIT
+while [ ! -s agent ]; do sleep 0.05; done
+(while [ ! -d results/messages ]; do sleep 0.05; done; sleep 1.5; ip link set there down; sleep 0.6; ip link set there up) &
+"$0" outage sv --rate 200 --messages 600 --length 600ms --horizon 500ms --interface here --json -q --no-floor --out results $(cat agent)
+"#;
+
+#[test]
+fn an_interface_that_is_switched_off_is_an_outage() {
+    let isolated = |script: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["-n", "sh", "-c", script, PROGRAM]);
+        command
+    };
+    let is_possible = isolated("ip link add here type veth peer name there").output();
+    let is_possible = is_possible.is_ok_and(|it| it.status.success());
+    if !gridhaul_testing::has(is_possible, "the right to create network namespaces") {
+        return;
+    }
+    let _turn = turn();
+    let desk = tempfile::tempdir().unwrap();
+    let mut measured = isolated(SWITCHED_OFF);
+    measured.current_dir(desk.path()).env("GRIDHAUL_AGENT_TOKEN", TOKEN);
+    let done = measured.output().unwrap();
+    assert!(done.status.success(), "{}", error(&done));
+    let summary: Value = serde_json::from_slice(&done.stdout).unwrap();
+    assert_eq!((&summary["messages"], &summary["fault"]), (&600.into(), &Value::Null), "{summary}");
+    let without_arrival = summary["outage"]["without_arrival_s"].as_f64().unwrap();
+    // At least as long as the interface was off; switching it on takes its time on a busy machine.
+    assert!((0.58..2.0).contains(&without_arrival), "{summary}");
+    // Nobody else sends frames: what did not arrive was sent in this time.
+    assert!(summary["lost"].as_u64().unwrap() >= 110, "{summary}");
 }
