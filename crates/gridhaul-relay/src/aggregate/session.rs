@@ -35,11 +35,11 @@ pub enum SessionError {
 }
 
 impl SessionError {
-    /// The error of the log, if it is one.
+    /// The error of the log, if an entry is damaged.
     #[must_use]
-    pub fn into_log_error(self) -> Option<LogError> {
+    pub fn into_damage(self) -> Option<LogError> {
         match self {
-            Self::Log(error) => Some(error),
+            Self::Log(error) if error.is_damage() => Some(error),
             _ => None,
         }
     }

@@ -80,15 +80,21 @@ impl LogError {
         move |source| Self::Storage { operation, name, source }
     }
 
-    /// Whether the disk is full: the operation may be repeated when space is free.
+    /// Whether the disk is full or files are exhausted: the operation may be repeated when space or files are free.
     #[must_use]
     pub fn is_full(&self) -> bool {
         match self {
             Self::Storage { source, .. } => matches!(
                 source.raw_os_error().map(Errno::from_raw_os_error),
-                Some(Errno::NOSPC | Errno::DQUOT)
+                Some(Errno::NOSPC | Errno::DQUOT | Errno::MFILE | Errno::NFILE)
             ),
             _ => false,
         }
+    }
+
+    /// Whether an entry is damaged: reading it again does not help.
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        matches!(self, Self::Storage { source, .. } if source.kind() == io::ErrorKind::InvalidData)
     }
 }

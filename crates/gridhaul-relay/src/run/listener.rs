@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
+use gridhaul_scenario::units::Duration;
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, acceptfrom_with};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -15,6 +16,9 @@ const BACKLOG: i32 = 65_535;
 /// Connections that are accepted before open ones are served again. Many, because a full queue costs a meter the second until its
 /// SYN is retransmitted, and accepting takes microseconds.
 pub(super) const ACCEPT_BUDGET: usize = 512;
+
+/// Time without accepting after files or memory of the kernel were exhausted.
+pub(super) const EXHAUSTED: Duration = Duration::from_millis(100);
 
 /// Listens at an address of the configuration, with options that are set before the socket is bound.
 pub(super) fn listen_with(

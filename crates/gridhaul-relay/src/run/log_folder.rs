@@ -1,10 +1,9 @@
 //! Opening the log of a configuration.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use gridhaul_scenario::relay::RelayLog;
+use rustls::crypto::ring;
 
 use super::{Level, report};
 use crate::log::{Findings, Folder, LogError, Opened, open};
@@ -39,10 +38,10 @@ fn report_findings(findings: &Findings) {
     }
 }
 
-/// A random number that identifies a log or a run.
+/// A random number that identifies a log or a run. It needs no file: getrandom(2) works while files are exhausted.
 pub(super) fn random() -> u64 {
     let mut bytes = [0; 8];
-    let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
-    read.expect("the kernel has random numbers (random(4))");
+    let filled = ring::default_provider().secure_random.fill(&mut bytes);
+    filled.expect("the kernel has random numbers (getrandom(2))");
     u64::from_ne_bytes(bytes)
 }

@@ -46,7 +46,7 @@ pub(super) struct Upstream {
     tls: Option<TlsClient>,
     connector: Connector,
     link: Option<Link>,
-    log_error: Option<LogError>,
+    damage: Option<LogError>,
     pub reconnections: u64,
 }
 
@@ -80,7 +80,7 @@ impl Upstream {
             tls,
             connector: Connector::new(&collector.upstream, "aggregate.upstream"),
             link: None,
-            log_error: None,
+            damage: None,
             reconnections: 0,
         }
     }
@@ -104,9 +104,9 @@ impl Upstream {
         self.connector.error()
     }
 
-    /// The error that has prevented reading the log. Another connection would not help: the relay must verify the log.
-    pub(super) const fn take_log_error(&mut self) -> Option<LogError> {
-        self.log_error.take()
+    /// The damage of the log that was found. Another connection would not help: the relay must verify the log.
+    pub(super) const fn take_damage(&mut self) -> Option<LogError> {
+        self.damage.take()
     }
 
     /// Whether the socket accepts no more bytes now.
@@ -248,7 +248,7 @@ impl Upstream {
                     Ok(false) => break,
                     Err(error) => {
                         let message = error.to_string();
-                        self.log_error = error.into_log_error();
+                        self.damage = error.into_damage();
                         return Err(message);
                     }
                 }

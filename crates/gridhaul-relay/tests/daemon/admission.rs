@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use gridhaul_relay::protocol::ProxyHeader;
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
 use crate::cases::connect;
 use crate::ledger;
@@ -100,6 +101,23 @@ fn an_allow_list_and_a_limit_per_source_refuse_connections() {
     relays.start(Role::Collector);
     assert!(connect(&relays).read(&mut [0; 1]).is_err(), "RST");
     assert_eq!(refused(&relays, "allow_list"), 1);
+}
+
+#[test]
+fn a_meter_waits_while_files_are_exhausted() {
+    let mut relays = Relays::new("local", "");
+    relays.start(Role::Collector);
+    let process = Pid::from_raw(relays.process(Role::Collector).cast_signed());
+    let none = Rlimit { current: Some(0), maximum: Some(1_000) };
+    let before = prlimit(process, Resource::Nofile, none).unwrap();
+    let mut meter = connect(&relays);
+    relays.wait_for_report(Role::Collector, "cannot accept a meter: Too many open files");
+    meter.write_all(b"line\n").unwrap();
+    meter.shutdown(Shutdown::Write).unwrap();
+    let current = before.current.map(|it| it.min(1_000));
+    prlimit(process, Resource::Nofile, Rlimit { current, maximum: Some(1_000) }).unwrap();
+    // No further connection wakes the collector.
+    assert_eq!(meter.read(&mut [0]).unwrap(), 0);
 }
 
 #[test]

@@ -3,11 +3,14 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::Shutdown;
+use std::thread;
+use std::time::Duration;
 
 use rustix::process::Signal;
 
 use crate::cases::connect;
 use crate::ledger;
+use crate::meters::{Meters, message};
 use crate::relays::{Relays, Role};
 
 /// Replaces the collector by the installed program, and waits until this is done.
@@ -82,4 +85,35 @@ fn a_meter_with_another_framing_is_reset_and_this_is_recorded() {
     assert_eq!(socket.read(&mut [0; 1]).unwrap(), 0);
     relays.wait_until_delivered();
     assert_eq!(ledger::read(&relays.messages(), |_, _, _| {}).len(), 2);
+}
+
+#[test]
+fn a_kill_during_an_upgrade_loses_nothing_that_was_confirmed() {
+    for tier in ["local", "server"] {
+        let mut relays = Relays::new(tier, "");
+        relays.start(Role::Head);
+        relays.start(Role::Collector);
+        let meters = Meters::start(relays.meters, 8);
+        // The new program starts after a few milliseconds, or after the group that is being written.
+        for delay in [0, 1, 2, 4, 6, 8, 10, 15, 20, 30] {
+            thread::sleep(Duration::from_millis(100));
+            relays.signal(Role::Collector, Signal::USR2);
+            thread::sleep(Duration::from_millis(delay));
+            relays.kill(Role::Collector);
+            relays.start(Role::Collector);
+        }
+        let notes = meters.stop();
+        relays.wait_until_delivered();
+        let mut streams = std::collections::BTreeMap::<_, String>::new();
+        ledger::read(&relays.messages(), |key, _, piece| {
+            *streams.entry(key.clone()).or_default() += piece;
+        });
+        let confirmed = notes.confirmed.lock().unwrap();
+        assert!(confirmed.len() > 10, "{tier}: {} streams were confirmed", confirmed.len());
+        for (stream, length) in &*confirmed {
+            let expected: String =
+                (0..length / 200).map(|number| message(*stream, number)).collect();
+            assert!(streams.values().any(|text| *text == expected), "{tier}: stream {stream}");
+        }
+    }
 }

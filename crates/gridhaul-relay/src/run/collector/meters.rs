@@ -16,6 +16,10 @@ pub(super) const QUANTUM: usize = 16 * 1024;
 
 impl Loop {
     pub(super) fn accept(&mut self, now: Instant) {
+        if self.accept_at.is_some_and(|at| at > now) {
+            return;
+        }
+        self.accept_at = None;
         let mut budget = listener::ACCEPT_BUDGET;
         for index in 0..self.listeners.len() {
             while self.listeners[index].is_ready && budget > 0 && self.may_accept(index) {
@@ -24,8 +28,11 @@ impl Loop {
                     Ok(None) => self.listeners[index].is_ready = false,
                     Ok(Some((socket, peer))) => self.admit(now, index, socket, peer),
                     Err(error) => {
-                        self.refuse(now, "system", &format!("cannot accept a meter: {error}"));
-                        self.listeners[index].is_ready = false;
+                        // The connection waits. No event announces that it can be accepted.
+                        self.accept_at = Some(now + listener::EXHAUSTED);
+                        let text = format!("cannot accept a meter: {error}");
+                        self.reports.report(now, "system", Level::Warning, &text);
+                        return;
                     }
                 }
             }

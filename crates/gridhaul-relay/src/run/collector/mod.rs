@@ -56,6 +56,8 @@ struct Loop {
     sockets: Vec<Option<MeterSocket>>,
     /// Connections before their TLS handshake and their PROXY header are complete.
     arrivals: Arrivals,
+    /// When connections are accepted again, after files or memory of the kernel were exhausted.
+    accept_at: Option<Instant>,
     sources: Sources,
     handshakes: RateLimit,
     common: Common,
@@ -176,7 +178,7 @@ impl EventLoop for Loop {
         for upstream in &mut self.upstreams {
             upstream.advance(now, &mut self.aggregate, &self.poll, &self.waker);
             upstream.transmit(now, &mut self.aggregate);
-            if let Some(error) = upstream.take_log_error() {
+            if let Some(error) = upstream.take_damage() {
                 return Err(error.into());
             }
         }
@@ -232,6 +234,7 @@ impl Loop {
             .min(self.flush_at)
             .min(self.idle_gaps.deadline())
             .min(arrivals)
+            .min(self.accept_at.unwrap_or(Instant::NEVER))
             .min(self.watchdog.deadline())
             .min(self.drain.deadline())
     }
@@ -239,7 +242,8 @@ impl Loop {
     /// Whether something can be done without waiting for an event.
     fn has_work(&self) -> bool {
         let mut listeners = 0..self.listeners.len();
-        listeners.any(|index| self.listeners[index].is_ready && self.may_accept(index))
+        self.accept_at.is_none()
+            && listeners.any(|index| self.listeners[index].is_ready && self.may_accept(index))
             || !self.is_frozen
                 && self
                     .ready

@@ -109,6 +109,7 @@ impl Loop {
             next_group: Instant::ZERO,
             flush_at: Instant::NEVER,
             trimmed: 0,
+            accept_at: None,
             idle_gaps: IdleGaps::default(),
             buffer: vec![0; QUANTUM],
             counters: Counters::default(),

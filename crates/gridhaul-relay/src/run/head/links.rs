@@ -13,9 +13,6 @@ use crate::protocol::{Frame, FrameReader, Refusal};
 /// Time after which a connection without any byte is closed: collectors probe every 10 s.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// Time without accepting after files or memory of the kernel were exhausted.
-const EXHAUSTED: Duration = Duration::from_millis(100);
-
 /// Probes of a collector that are answered at once, and later one per second. A collector probes every 10 s; answers to a
 /// peer that does not read them would fill the memory.
 const PROBES: u64 = 10;
@@ -44,7 +41,7 @@ impl Loop {
                 Ok(Some((socket, _))) => self.open(now, socket),
                 Ok(None) => self.is_ready = false,
                 Err(error) => {
-                    self.accept_at = now + EXHAUSTED;
+                    self.accept_at = now + listener::EXHAUSTED;
                     let text = format!("cannot accept a collector: {error}");
                     self.reports.report(now, "system", Level::Error, &text);
                 }

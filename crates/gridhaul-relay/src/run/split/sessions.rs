@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::super::listener::ACCEPT_BUDGET;
+use super::super::listener::{ACCEPT_BUDGET, EXHAUSTED};
 use super::super::poll::Token;
 use super::super::unreachable::{explain, explain_silence};
 use super::super::{Level, report};
@@ -18,9 +18,6 @@ use super::Loop;
 use super::connection::Connection;
 use super::listeners::Target;
 use crate::split::{Leg, SessionEnd};
-
-/// Time without accepting after files or memory of the kernel were exhausted.
-const EXHAUSTED: Duration = Duration::from_millis(100);
 
 /// Time between two messages about the same condition.
 const REPORT_INTERVAL: Duration = Duration::from_secs(10);
