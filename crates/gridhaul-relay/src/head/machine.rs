@@ -8,7 +8,7 @@ use super::down::DownStreams;
 use super::item::Item;
 use super::sources::HeadState;
 use crate::aggregate::Group;
-use crate::protocol::{Batch, DecodeError, Frame, Hello, Refusal, Welcome, decompress};
+use crate::protocol::{Batch, DecodeError, Frame, Hello, Record, Refusal, Welcome, decompress};
 
 /// Settings of a head. Sizes are in bytes.
 #[derive(Debug, Clone)]
@@ -23,7 +23,12 @@ pub struct HeadSettings {
     pub segment: u64,
     /// Whether records are delivered to servers that may reply.
     pub replies: bool,
+    /// Largest number of open meters of a collector.
+    pub meters: usize,
 }
+
+/// Largest number of open meters of a collector, which has a file for each: the usual limit of the kernel (`fs.nr_open`).
+pub const METERS_MAX: usize = 1 << 20;
 
 /// Largest number of shards of a collector.
 const SHARDS_MAX: u16 = 256;
@@ -259,8 +264,9 @@ impl Head {
         if (batch.epoch, batch.shard) != (epoch, shard) {
             return Err(HeadError::Protocol("a batch of another shard"));
         }
+        let mut opened = 0;
         for record in batch.records() {
-            record?;
+            opened += usize::from(matches!(record?.1, Record::Open { .. }));
         }
         let known = self.connections.get_mut(&connection).expect("the connection exists");
         known.received += bytes.len() as u64;
@@ -274,6 +280,10 @@ impl Head {
         }
         if batch.first != expected {
             return Err(HeadError::Protocol("a batch after a gap"));
+        }
+        let open = self.state.sources.get(&epoch).map_or(0, |source| source.meters.len());
+        if opened > 0 && open + opened > self.settings.meters {
+            return Err(HeadError::Protocol("more open meters than a collector can have"));
         }
         self.append(&Item::Batch(batch));
         Ok(())

@@ -43,8 +43,8 @@ pub(super) const ENTRY_HEADER: usize = 28;
 /// Largest payload of an entry. A larger length is damage, so that a flipped bit cannot cause a large allocation.
 pub const PAYLOAD_MAX: usize = 16 << 20;
 
-/// Largest snapshot.
-pub const SNAPSHOT_MAX: usize = 64 << 20;
+/// Largest snapshot: the state of a head with several million open meters. What is read is limited by the length of the file.
+pub const SNAPSHOT_MAX: usize = 1 << 30;
 
 const SEGMENT_MAGIC: &[u8; 6] = b"GHRLOG";
 pub(super) const ENTRY_MAGIC: [u8; 4] = *b"GHRE";

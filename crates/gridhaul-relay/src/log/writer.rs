@@ -1,8 +1,11 @@
 //! Appending to a log, and making appended data durable.
 
 use std::collections::VecDeque;
+use std::io;
 
-use super::format::{ENTRY_HEADER, EntryHeader, PAYLOAD_MAX, Place, SegmentHeader, segment_name};
+use super::format::{
+    ENTRY_HEADER, EntryHeader, PAYLOAD_MAX, Place, SNAPSHOT_MAX, SegmentHeader, segment_name,
+};
 use super::{LogError, Storage, StorageFile};
 
 /// The writing end of a log. Appended entries are durable after [`commit`](Self::commit).
@@ -111,11 +114,18 @@ impl<S: Storage> LogWriter<S> {
     /// earlier segments are removed.
     ///
     /// # Errors
-    /// Those of [`commit`](Self::commit); the disk is full, and the log continues in the present segment.
+    /// Those of [`commit`](Self::commit); the disk is full, or the snapshot is longer than [`SNAPSHOT_MAX`], and the log continues in
+    /// the present segment.
     pub fn roll(&mut self, snapshot: &[u8]) -> Result<(), LogError> {
         self.commit()?;
         if self.end == self.active.position {
             return Ok(());
+        }
+        if snapshot.len() > SNAPSHOT_MAX {
+            // A reader would take the header for damaged.
+            let text = format!("the state of {} bytes exceeds {SNAPSHOT_MAX}", snapshot.len());
+            let source = io::Error::new(io::ErrorKind::InvalidInput, text);
+            return Err(LogError::storage("creating", &segment_name(self.end))(source));
         }
         self.active = create_segment(&self.storage, self.epoch, self.end, snapshot)?;
         self.segments.push_back(self.end);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::{Deliveries, Head, HeadSettings, HeadState};
+use super::super::{Deliveries, Head, HeadSettings, HeadState, METERS_MAX};
 use crate::aggregate::{Aggregate, CollectorState, Event, MeterId, Settings, Tier, recover};
 use crate::log::tests::disk::ModelDisk;
 use crate::log::{LogWriter, open};
@@ -97,6 +97,7 @@ fn start_head(disk: &ModelDisk, run: u64) -> (Head, LogWriter<ModelDisk>) {
         backlog: u64::MAX,
         segment: 5_000,
         replies: false,
+        meters: METERS_MAX,
     };
     (Head::new(settings, 1_000 + run, state, writer.end()), writer)
 }

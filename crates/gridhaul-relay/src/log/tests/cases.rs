@@ -116,3 +116,19 @@ fn an_entry_in_the_payload_of_a_damaged_entry_is_not_read() {
     assert_eq!(reader.next(end).unwrap().unwrap().payload, b"honest");
     assert_eq!(reader.skipped(), 28 + payload.len() as u64);
 }
+
+#[test]
+fn a_long_snapshot_is_read_again() {
+    let disk = ModelDisk::default();
+    let mut writer = open(disk.clone(), 1, b"").unwrap().writer;
+    writer.append(b"first").unwrap();
+    // The state of a head with a million meters.
+    let snapshot = vec![7; 100_000_000];
+    writer.roll(&snapshot).unwrap();
+    writer.append(b"second").unwrap();
+    let end = writer.commit().unwrap();
+    writer.trim(end).unwrap();
+    let opened = open(disk, 2, b"").unwrap();
+    assert_eq!((opened.findings.damage.len(), opened.findings.entries), (0, 1));
+    assert!(opened.snapshot == snapshot);
+}

@@ -27,7 +27,7 @@ use super::sink::LogStart;
 use super::sockets::Sockets;
 use super::supervisor::Watchdog;
 use super::{End, Level, RunError, report, tls};
-use crate::head::{Head, HeadSettings, HeadState};
+use crate::head::{Head, HeadSettings, HeadState, METERS_MAX};
 use links::Link;
 
 /// Key of the address at which collectors connect.
@@ -103,6 +103,7 @@ impl Loop {
             backlog: log.limit.get(),
             segment: log.segment.get(),
             replies: head.deliver.has_replies(),
+            meters: METERS_MAX,
         };
         let mut machine = Head::new(settings, random(), state, end);
         machine.handle_delivered(start);

@@ -1,0 +1,56 @@
+//! Limits of what a collector can make a head keep.
+
+use super::super::{Head, HeadError, HeadSettings, HeadState};
+use crate::protocol::{BatchBuilder, Frame, Hello, Identity, Record};
+
+const EPOCH: u64 = 7;
+
+fn head() -> Head {
+    let settings = HeadSettings {
+        collectors: Vec::new(),
+        window: 100_000,
+        backlog: u64::MAX,
+        segment: 1_000_000,
+        replies: false,
+        meters: 3,
+    };
+    let mut head = Head::new(settings, 1, HeadState::default(), 0);
+    head.handle_connected(1);
+    let hello = Hello {
+        collector: "collector",
+        epoch: EPOCH,
+        shard: 0,
+        shards: 1,
+        oldest: 0,
+        next: 0,
+        replies: false,
+        compression: false,
+    };
+    head.handle_frame(1, &Frame::Hello(hello)).unwrap();
+    head
+}
+
+fn batch(first: u64, records: &[Record<'_>]) -> Vec<u8> {
+    let mut builder = BatchBuilder::new(EPOCH, 0, first);
+    for record in records {
+        builder.push(record);
+    }
+    let mut bytes = Vec::new();
+    builder.finish(&mut bytes);
+    bytes
+}
+
+#[test]
+fn a_collector_has_a_limit_of_open_meters() {
+    let mut head = head();
+    let open = |meter| Record::Open { meter, identity: Identity::default() };
+    let mut send =
+        |first, records: &[Record<'_>]| head.handle_frame(1, &Frame::Batch(&batch(first, records)));
+    send(0, &[open(0), open(1), open(2)]).unwrap();
+    assert!(matches!(send(3, &[open(3)]), Err(HeadError::Protocol(_))));
+    // Batches that are retransmitted do not count, and meters that have ended make space.
+    send(0, &[open(0), open(1), open(2)]).unwrap();
+    send(3, &[Record::Eof { meter: 0, offset: 0 }]).unwrap();
+    send(4, &[open(3)]).unwrap();
+    assert_eq!(head.state().meter_count(), 3);
+}
