@@ -16,6 +16,7 @@ use gridhaul_measure::endpoint::xmpp::{Client, Settings};
 use gridhaul_measure::endpoint::zmtp::{Socket, SocketType};
 use gridhaul_measure::frame::Frame;
 use gridhaul_measure::payload::Encoding;
+use gridhaul_measure::settings::Iec104Window;
 use gridhaul_scenario::units::{Duration, Instant};
 use libfuzzer_sys::fuzz_target;
 
@@ -26,7 +27,7 @@ fn endpoints() -> Vec<[Box<dyn Endpoint>; 2]> {
     vec![
         [dnp3::Role::Outstation, master].map(|it| Box::new(dnp3::Station::new(it)) as _),
         [iec104::Role::Controlled, iec104::Role::Controlling]
-            .map(|it| Box::new(Station::new(it)) as _),
+            .map(|it| Box::new(Station::new(it, Iec104Window::STANDARD)) as _),
         [scalability::Role::Push, scalability::Role::Pull]
             .map(|it| Box::new(Pipeline::new(it)) as _),
         [unit, synchrophasor::Role::Concentrator].map(|it| Box::new(Synchrophasor::new(it)) as _),

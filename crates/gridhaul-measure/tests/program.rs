@@ -118,6 +118,8 @@ fn invalid_arguments_name_what_is_expected() {
         ("latency amqp-0-9-1 --qos 1", "--qos has no effect with amqp-0-9-1"),
         ("latency udp --nodelay none", "it is an option of mqtt, mqtt5, amqp-0-9-1"),
         ("reliability sv --no-retransmission", "it is an option of goose"),
+        ("latency iec-104 --k 4", "w is 8 and k is 4"),
+        ("latency dnp3 --w 4", "it is an option of iec-104"),
         ("latency modbus-tcp --bytes 245", "modbus-tcp carries at most 244 B"),
         ("rate iec-104 --bytes 8193", "iec-104 carries at most 8192 B"),
         ("latency c37.118 --bytes 60000", "c37.118 carries at most 8192 B"),

@@ -211,6 +211,9 @@ impl ReceiverSpec {
 
 fn check_direct(settings: &Direct) -> Result<(), String> {
     match settings.kind {
+        DirectKind::Iec104(window) => {
+            window.check().and_then(|()| check_reconnect(settings.reconnect))
+        }
         DirectKind::Synchrophasor(bytes) if bytes > MESSAGE_MAX => {
             Err(format!("synchrophasor {bytes}: expected at most {MESSAGE_MAX} B in a message"))
         }
@@ -281,7 +284,7 @@ impl Report {
 mod tests {
     use super::*;
     use crate::agent::framing::{FRAME_MAX, write_message};
-    use crate::settings::{Credentials, Tls};
+    use crate::settings::{Credentials, Iec104Window, Tls};
 
     #[test]
     fn the_longest_report_fits_into_a_frame() {
@@ -359,7 +362,9 @@ mod tests {
             let settings = Direct { kind, port: 0, nodelay: true, reconnect };
             check(ReceiverProtocol::Direct { settings, publisher: None })
         };
-        assert_eq!(direct(DirectKind::Iec104), Ok(()));
+        let window = |k, w| direct(DirectKind::Iec104(Iec104Window { k, w }));
+        assert_eq!((window(12, 8), window(1, 1)), (Ok(()), Ok(())));
+        assert!(window(12, 13).is_err() && window(40_000, 1).is_err() && window(1, 0).is_err());
         assert!(direct(DirectKind::Synchrophasor(usize::MAX)).is_err());
         assert!(direct(DirectKind::Dnp3 { poll: Some(Duration::ZERO) }).is_err());
     }

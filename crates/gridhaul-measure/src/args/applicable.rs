@@ -9,7 +9,7 @@ use super::{Command, FailingPart, ProtocolArgs, ProtocolName};
 /// The name of an option in the command's arguments, and the protocols that it applies to.
 type Limited = (&'static str, fn(ProtocolName) -> bool);
 
-const LIMITED: [Limited; 24] = [
+const LIMITED: [Limited; 26] = [
     ("broker", ProtocolName::has_broker),
     ("tls", ProtocolName::has_broker),
     ("ca", ProtocolName::has_broker),
@@ -27,6 +27,8 @@ const LIMITED: [Limited; 24] = [
     ("persistent", |protocol| protocol == ProtocolName::Amqp091),
     ("unsettled", |protocol| protocol == ProtocolName::Amqp10),
     ("node", |protocol| protocol == ProtocolName::Amqp10),
+    ("k", |protocol| protocol == ProtocolName::Iec104),
+    ("w", |protocol| protocol == ProtocolName::Iec104),
     ("poll", |protocol| protocol == ProtocolName::Dnp3),
     ("interface", has_frames),
     ("vlan", has_frames),

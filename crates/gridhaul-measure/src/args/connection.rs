@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context, ensure};
 use clap::{Args, ValueEnum};
 use gridhaul_measure::broker::{BrokerAddress, BrokerSettings, BrokerUrl};
-use gridhaul_measure::protocol::ReconnectPolicy;
+use gridhaul_measure::protocol::{Iec104Window, ReconnectPolicy};
 use gridhaul_scenario::scenario::CongestionControlAlgorithm;
 use gridhaul_scenario::units::{Duration, WindowSize};
 
@@ -92,6 +92,14 @@ pub(crate) struct ConnectionArgs {
     #[arg(long, value_name = "INTERVAL", value_parser = duration)]
     pub(crate) poll: Option<Duration>,
 
+    /// IEC 60870-5-104: largest number of frames without an acknowledgement, after which the controlled station waits
+    #[arg(long, default_value_t = 12)]
+    pub(crate) k: u16,
+
+    /// IEC 60870-5-104: number of received frames after which the controlling station acknowledges, at most k
+    #[arg(long, default_value_t = 8)]
+    pub(crate) w: u16,
+
     /// Interval of keep-alive packets (MQTT), heartbeats (AMQP 0-9-1) or white space (XMPP), or the idle timeout (AMQP 1.0), in whole
     /// seconds
     #[arg(long, default_value = "60 s", value_parser = whole_seconds)]
@@ -143,6 +151,11 @@ impl ConnectionArgs {
         let authorities = fs::read_to_string(file)
             .with_context(|| format!("--ca: cannot read {}", file.display()))?;
         Ok(Some(url.address(&authorities)))
+    }
+
+    /// Limits of IEC 60870-5-104.
+    pub(crate) const fn iec_104_window(&self) -> Iec104Window {
+        Iec104Window { k: self.k, w: self.w }
     }
 
     /// Behaviour without a connection.

@@ -1,6 +1,6 @@
 //! Arguments that contradict each other. Without these checks, a run would measure something else than was requested, or nothing.
 
-use anyhow::ensure;
+use anyhow::{bail, ensure};
 use gridhaul_measure::endpoint::{dnp3, iec104, synchrophasor};
 use gridhaul_measure::protocol::{
     GOOSE_MESSAGE_MAX, MODBUS_MESSAGE_MAX, SAMPLED_VALUES_MESSAGE_MAX,
@@ -26,6 +26,9 @@ impl ProtocolArgs {
                 scheme.strip_suffix('s').unwrap_or(scheme) == expected,
                 "--broker: {scheme}:// is not a scheme of {name}\n  help: use {expected}://, {expected}s:// with TLS, or HOST:PORT"
             );
+        }
+        if let Err(expected) = self.connection.iec_104_window().check() {
+            bail!("--k, --w: {expected}");
         }
         let frames = &self.frames;
         ensure!(

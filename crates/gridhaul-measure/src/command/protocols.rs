@@ -53,7 +53,7 @@ impl Selection {
                 nodelay: connection.client_nodelay(),
                 reconnect: connection.reconnect(),
             }),
-            ProtocolName::Iec104 => direct(DirectKind::Iec104),
+            ProtocolName::Iec104 => direct(DirectKind::Iec104(connection.iec_104_window())),
             ProtocolName::Dnp3 => direct(DirectKind::Dnp3 { poll: connection.poll }),
             ProtocolName::C37118 => direct(DirectKind::Synchrophasor(args.bytes)),
             ProtocolName::Zeromq => direct(DirectKind::ZeroMq(Pattern::Pipeline)),

@@ -211,7 +211,9 @@ fn route(args: &RunArgs, broker: Option<&Broker>) -> Route {
     let address = given.or_else(|| broker.map(|broker| broker.address().address));
     match (args.common.protocol, address) {
         (name, Some(broker)) if name.has_broker() => Route::Broker(broker),
-        (ProtocolName::Iec104, _) => Route::Decoded(DirectKind::Iec104),
+        (ProtocolName::Iec104, _) => {
+            Route::Decoded(DirectKind::Iec104(args.common.connection.iec_104_window()))
+        }
         (ProtocolName::Dnp3, _) => {
             Route::Decoded(DirectKind::Dnp3 { poll: args.common.connection.poll })
         }

@@ -9,18 +9,13 @@ use std::collections::VecDeque;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::{Endpoint, EndpointError, NotSent, Queues};
+use crate::settings::Iec104Window;
 
 /// Name of the protocol in errors.
 const NAME: &str = "iec-104";
 
 /// Longest message.
 pub const MESSAGE_MAX: usize = 8_192;
-
-/// Largest number of unacknowledged I frames (IEC 60870-5-104, section 9.6, default of `k`).
-pub const K: u16 = 12;
-
-/// Received I frames after which the receiver acknowledges (default of `w`).
-pub const W: u16 = 8;
 
 /// Time for the acknowledgement of a frame (default of t1).
 const T1: Duration = Duration::from_secs(15);
@@ -67,6 +62,7 @@ pub enum Role {
 #[derive(Debug)]
 pub struct Station {
     role: Role,
+    window: Iec104Window,
     queues: Queues,
     is_started: bool,
     /// Number of the next I frame: V(S), 15 bits.
@@ -91,9 +87,10 @@ pub struct Station {
 impl Station {
     /// A station that is not connected.
     #[must_use]
-    pub fn new(role: Role) -> Self {
+    pub fn new(role: Role, window: Iec104Window) -> Self {
         Self {
             role,
+            window,
             queues: Queues::default(),
             is_started: false,
             send: 0,
@@ -128,7 +125,7 @@ impl Station {
                 }
                 self.owed += 1;
                 self.handle_asdu(&frame[6..])?;
-                if self.owed >= W {
+                if self.owed >= self.window.w {
                     self.acknowledge();
                 }
             }
@@ -208,9 +205,9 @@ impl Station {
         }
     }
 
-    /// Sends waiting frames while fewer than [`K`] are without an acknowledgement.
+    /// Sends waiting frames while fewer than `k` are without an acknowledgement.
     fn fill_window(&mut self, now: Instant) {
-        while self.is_started && self.unacknowledged.len() < usize::from(K) {
+        while self.is_started && self.unacknowledged.len() < usize::from(self.window.k) {
             let Some(asdu) = self.waiting.pop_front() else { break };
             let [send, receive] = [self.send << 1, self.receive << 1].map(u16::to_le_bytes);
             let length = asdu.len() as u8 + 4;
@@ -238,7 +235,7 @@ impl Endpoint for Station {
     fn open(&mut self, now: Instant) {
         let mut queues = std::mem::take(&mut self.queues);
         queues.clear();
-        *self = Self { queues, heard: now, ..Self::new(self.role) };
+        *self = Self { queues, heard: now, ..Self::new(self.role, self.window) };
         if self.role == Role::Controlling {
             self.write_unnumbered(STARTDT_ACT);
             self.asked = Some(now);

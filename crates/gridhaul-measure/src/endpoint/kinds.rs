@@ -8,8 +8,8 @@ impl DirectKind {
     #[must_use]
     pub fn endpoints(self) -> [Box<dyn Endpoint>; 2] {
         match self {
-            Self::Iec104 => [iec104::Role::Controlled, iec104::Role::Controlling]
-                .map(|role| Box::new(iec104::Station::new(role)) as _),
+            Self::Iec104(window) => [iec104::Role::Controlled, iec104::Role::Controlling]
+                .map(|role| Box::new(iec104::Station::new(role, window)) as _),
             Self::ZeroMq(pattern) => {
                 let ends = match pattern {
                     Pattern::Pipeline => [zmtp::SocketType::Push, zmtp::SocketType::Pull],

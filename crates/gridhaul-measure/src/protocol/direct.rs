@@ -6,14 +6,13 @@ use gridhaul_linux::Clock;
 
 use super::stream::{Listener, StreamSettings, Streams, connect};
 use super::{Connected, Protocol, ProtocolError, Publisher, ReceivingEnd};
-use crate::endpoint::iec104;
 use crate::network::{Site, Sites};
 use crate::settings::{Direct, DirectKind, Pattern};
 
 impl Protocol for Direct {
     fn name(&self) -> &'static str {
         match self.kind {
-            DirectKind::Iec104 => "iec-104",
+            DirectKind::Iec104(_) => "iec-104",
             DirectKind::ZeroMq(_) => "zeromq",
             DirectKind::Nanomsg => "nanomsg",
             DirectKind::Synchrophasor(_) => "c37.118",
@@ -24,11 +23,11 @@ impl Protocol for Direct {
     fn settings(&self) -> Vec<(&'static str, String)> {
         let mut settings = vec![("nodelay", self.nodelay.to_string())];
         settings.extend(match self.kind {
-            DirectKind::Iec104 => {
+            DirectKind::Iec104(window) => {
                 vec![
                     ("type", "M_ME_TF_1".into()),
-                    ("k", iec104::K.to_string()),
-                    ("w", iec104::W.to_string()),
+                    ("k", window.k.to_string()),
+                    ("w", window.w.to_string()),
                 ]
             }
             DirectKind::ZeroMq(Pattern::Pipeline) => vec![("pattern", "push-pull".into())],
@@ -55,7 +54,7 @@ impl Direct {
     pub const fn publisher_listens(&self) -> bool {
         matches!(
             self.kind,
-            DirectKind::Iec104 | DirectKind::Synchrophasor(_) | DirectKind::Dnp3 { .. }
+            DirectKind::Iec104(_) | DirectKind::Synchrophasor(_) | DirectKind::Dnp3 { .. }
         )
     }
 

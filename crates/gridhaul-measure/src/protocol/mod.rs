@@ -31,7 +31,7 @@ use crate::method::ReceiveTimes;
 use crate::network::Sites;
 
 pub use crate::settings::{
-    Amqp10, Amqp091, BrokerProtocol, ClientSettings, Direct, DirectKind, Modbus, Mqtt, Pattern,
+    Amqp10, Amqp091, BrokerProtocol, ClientSettings, Direct, DirectKind, Iec104Window, Modbus, Mqtt, Pattern,
     QualityOfService, ReconnectPolicy, Version,
 };
 pub use cross_traffic::{CrossTraffic, CrossTrafficCounts, Direction};

@@ -8,7 +8,7 @@ mod reconnect;
 pub use broker::{BrokerAddress, BrokerProgram, BrokerSettings, BrokerUrl, Credentials, Tls};
 pub use frames::{FrameContent, FrameStream, Retransmission, Vlan};
 pub use protocol::{
-    Amqp10, Amqp091, BrokerProtocol, ClientSettings, Direct, DirectKind, Modbus, Mqtt, Pattern,
-    QualityOfService, Version,
+    Amqp10, Amqp091, BrokerProtocol, ClientSettings, Direct, DirectKind, Iec104Window, Modbus,
+    Mqtt, Pattern, QualityOfService, Version,
 };
 pub use reconnect::ReconnectPolicy;

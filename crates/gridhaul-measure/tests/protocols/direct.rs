@@ -1,6 +1,8 @@
 //! Protocols without a broker: every message arrives.
 
-use gridhaul_measure::protocol::{Direct, DirectKind, Modbus, Pattern, Protocol, ReconnectPolicy};
+use gridhaul_measure::protocol::{
+    Direct, DirectKind, Iec104Window, Modbus, Pattern, Protocol, ReconnectPolicy,
+};
 
 use crate::{assert_complete, plan, run, turn};
 
@@ -8,7 +10,7 @@ use crate::{assert_complete, plan, run, turn};
 pub(crate) fn protocols(bytes: usize) -> Vec<Box<dyn Protocol>> {
     let reconnect = ReconnectPolicy::default();
     let kinds = [
-        DirectKind::Iec104,
+        DirectKind::Iec104(Iec104Window::STANDARD),
         DirectKind::ZeroMq(Pattern::Pipeline),
         DirectKind::ZeroMq(Pattern::PublishSubscribe),
         DirectKind::Nanomsg,

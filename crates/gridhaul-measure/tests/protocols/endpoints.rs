@@ -1,7 +1,7 @@
 //! The machines of protocols without a broker: input in pieces of any length, invalid input, windows and timers.
 
-use gridhaul_measure::endpoint::{Endpoint, EndpointError, NotSent, iec104};
-use gridhaul_measure::protocol::{DirectKind, Pattern};
+use gridhaul_measure::endpoint::{Endpoint, EndpointError, NotSent};
+use gridhaul_measure::protocol::{DirectKind, Iec104Window, Pattern};
 use gridhaul_scenario::units::{Duration, Instant};
 use proptest::prelude::*;
 
@@ -9,7 +9,7 @@ use crate::recorder::Segment;
 
 /// Every protocol with machines, for messages of at most 300 bytes.
 pub(crate) const KINDS: [DirectKind; 6] = [
-    DirectKind::Iec104,
+    DirectKind::Iec104(Iec104Window::STANDARD),
     DirectKind::ZeroMq(Pattern::Pipeline),
     DirectKind::ZeroMq(Pattern::PublishSubscribe),
     DirectKind::Nanomsg,
@@ -118,29 +118,32 @@ fn no_message_passes_before_the_handshake() {
 
 #[test]
 fn a_controlled_station_sends_k_frames_without_an_acknowledgement() {
-    let mut ends = Conversation::open(DirectKind::Iec104, 1_000).ends;
-    for _ in 0..20 {
-        ends[0].publish(&[0; 16], NOW).unwrap();
+    for window in [Iec104Window::STANDARD, Iec104Window { k: 5, w: 3 }] {
+        let Iec104Window { k, w } = window;
+        let mut ends = Conversation::open(DirectKind::Iec104(window), 1_000).ends;
+        for _ in 0..20 {
+            ends[0].publish(&[0; 16], NOW).unwrap();
+        }
+        let mut bytes = Vec::new();
+        ends[0].poll_output(&mut bytes);
+        // Five objects of 15 bytes after 12 bytes.
+        assert_eq!(bytes.len(), usize::from(k) * (12 + 5 * 15));
+        // The receiver acknowledges after w frames, so that w more are sent.
+        ends[1].handle_input(&bytes, NOW).unwrap();
+        let mut acknowledgement = Vec::new();
+        ends[1].poll_output(&mut acknowledgement);
+        assert_eq!(acknowledgement, [0x68, 4, 1, 0, 2 * w as u8, 0]);
+        ends[0].handle_input(&acknowledgement, NOW).unwrap();
+        bytes.clear();
+        ends[0].poll_output(&mut bytes);
+        assert_eq!(bytes.len(), usize::from(w) * (12 + 5 * 15));
     }
-    let mut bytes = Vec::new();
-    ends[0].poll_output(&mut bytes);
-    // Five objects of 15 bytes after 12 bytes.
-    assert_eq!(bytes.len(), usize::from(iec104::K) * (12 + 5 * 15));
-    // The receiver acknowledges after w frames, so that w more are sent.
-    ends[1].handle_input(&bytes, NOW).unwrap();
-    let mut acknowledgement = Vec::new();
-    ends[1].poll_output(&mut acknowledgement);
-    assert_eq!(acknowledgement, [0x68, 4, 1, 0, 2 * iec104::W as u8, 0]);
-    ends[0].handle_input(&acknowledgement, NOW).unwrap();
-    bytes.clear();
-    ends[0].poll_output(&mut bytes);
-    assert_eq!(bytes.len(), usize::from(iec104::W) * (12 + 5 * 15));
 }
 
 #[test]
 fn stations_keep_the_timers_of_the_standard() {
     let at = |seconds| NOW + Duration::from_secs(seconds);
-    let mut ends = Conversation::open(DirectKind::Iec104, 1_000).ends;
+    let mut ends = Conversation::open(DirectKind::Iec104(Iec104Window::STANDARD), 1_000).ends;
     ends[0].publish(&[0; 16], NOW).unwrap();
     let mut bytes = Vec::new();
     ends[0].poll_output(&mut bytes);
@@ -168,7 +171,7 @@ fn stations_keep_the_timers_of_the_standard() {
 
 #[test]
 fn an_acknowledgement_of_frames_that_were_not_sent_is_an_error() {
-    let mut ends = Conversation::open(DirectKind::Iec104, 1_000).ends;
+    let mut ends = Conversation::open(DirectKind::Iec104(Iec104Window::STANDARD), 1_000).ends;
     let error = ends[0].handle_input(&[0x68, 4, 1, 0, 2, 0], NOW).unwrap_err();
     assert!(error.to_string().contains("was not sent"), "{error}");
 }
