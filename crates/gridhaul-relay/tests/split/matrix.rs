@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use socket2::SockRef;
 
@@ -24,6 +24,8 @@ pub(crate) enum Case {
     SlowReader(End),
     /// One end resets the connection while data of it has not been read.
     Reset(End, usize),
+    /// One end sends FIN, which the other reads, and then resets the connection.
+    ResetAfterFin(End),
     /// Both ends send data and FIN at the same time.
     BothFin,
     /// The server does not exist.
@@ -31,7 +33,7 @@ pub(crate) enum Case {
 }
 
 /// All cases.
-pub(crate) const CASES: [Case; 14] = [
+pub(crate) const CASES: [Case; 16] = [
     Case::CloseFirst(End::Client, 0),
     Case::CloseFirst(End::Client, 80_000),
     Case::CloseFirst(End::Client, 1_000_000),
@@ -44,6 +46,8 @@ pub(crate) const CASES: [Case; 14] = [
     Case::Reset(End::Client, 1_000_000),
     Case::Reset(End::Server, 10),
     Case::Reset(End::Server, 1_000_000),
+    Case::ResetAfterFin(End::Client),
+    Case::ResetAfterFin(End::Server),
     Case::BothFin,
     Case::UpstreamDown,
 ];
@@ -62,6 +66,7 @@ impl fmt::Display for Case {
             Self::Reset(end, size) => {
                 write!(f, "{} resets, {} kB unread", name(end), size / 1_000)
             }
+            Self::ResetAfterFin(end) => write!(f, "{} resets after its FIN", name(end)),
             Self::BothFin => f.write_str("both close at once, 80 kB each"),
             Self::UpstreamDown => f.write_str("client closes, server is down"),
         }
@@ -101,6 +106,8 @@ pub(crate) fn run(
         Case::SlowReader(End::Server) => close_first(server, client, 1_000_000, true),
         Case::Reset(End::Client, size) => reset(client, server, size),
         Case::Reset(End::Server, size) => reset(server, client, size),
+        Case::ResetAfterFin(End::Client) => reset_after_fin(client, server),
+        Case::ResetAfterFin(End::Server) => reset_after_fin(server, client),
         Case::BothFin => both_fin(client, server),
         Case::UpstreamDown => Ok(()),
     }
@@ -192,6 +199,22 @@ fn reset(mut first: TcpStream, mut second: TcpStream, size: usize) -> Result<(),
             Err(error) => return Err(format!("the other end got no reset: {error}")),
         }
     }
+}
+
+fn reset_after_fin(first: TcpStream, mut second: TcpStream) -> Result<(), String> {
+    first.shutdown(Shutdown::Write).map_err(|error| error.to_string())?;
+    read_all(&mut second, "the other end", b"")?;
+    SockRef::from(&first).set_linger(Some(Duration::ZERO)).unwrap();
+    drop(first);
+    let begun = Instant::now();
+    // The kernel reports a reset after FIN without a further byte.
+    while second.take_error().map_err(|error| error.to_string())?.is_none() {
+        if begun.elapsed() > PATIENCE {
+            return Err("the other end got no reset".to_owned());
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    Ok(())
 }
 
 fn both_fin(client: TcpStream, server: TcpStream) -> Result<(), String> {

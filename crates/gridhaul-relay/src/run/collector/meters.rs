@@ -140,7 +140,16 @@ impl Loop {
             meter.is_ready = false;
             match meter.stream.read(&mut self.buffer[..limit]) {
                 Ok(None) => {}
-                Ok(Some(0)) => self.aggregate.handle_fin(id),
+                Ok(Some(0)) => {
+                    // After FIN, reading does not report a reset.
+                    let is_reset = meter.stream.socket().take_error().is_ok_and(|it| it.is_some());
+                    self.aggregate.handle_fin(id);
+                    if is_reset {
+                        self.aggregate.handle_reset(id, ResetCause::Meter);
+                        self.counters.resets[ResetCause::Meter as usize] += 1;
+                        self.remove(id);
+                    }
+                }
                 Ok(Some(length)) => {
                     if length == limit || !meter.is_emptied_by_short_read() {
                         meter.is_ready = true;
