@@ -1,9 +1,12 @@
-//! Arbitrary bytes as frames, batches, records, PROXY headers, streams of meters, answers of an MQTT broker and a segment
-//! of a record log: parsing never panics and always ends, and what is read is within its limits.
+//! Arbitrary bytes as frames, batches, records, PROXY headers, streams of meters, answers of an MQTT broker, a segment of a record
+//! log and the state of a head: parsing never panics and always ends, and what is read is within its limits.
 
 #![no_main]
 
-use gridhaul_core::pep::aggregation::Framing;
+use std::num::NonZeroU32;
+
+use gridhaul_core::pep::aggregation::{ByteOrder, Delimiter, Framing, LengthPrefix, LengthWidth};
+use gridhaul_relay::head::HeadState;
 use gridhaul_relay::head::mqtt::AnswerReader;
 use gridhaul_relay::protocol::framing::{DlmsWrapper, Iec104, MessageFraming};
 use gridhaul_relay::protocol::{
@@ -27,6 +30,9 @@ fuzz_target!(|bytes: &[u8]| {
     if let Ok(findings) = gridhaul_relay::log::verify_segment(bytes) {
         assert!(findings.start <= findings.end);
     }
+    // An invalid state is read as an empty one.
+    let state = HeadState::from_bytes(bytes);
+    assert_eq!(HeadState::from_bytes(&state.to_bytes()), state);
 });
 
 fn frames(bytes: &[u8]) {
@@ -71,7 +77,19 @@ fn check(batch: &Batch<'_>) {
 }
 
 fn streams(bytes: &[u8]) {
+    let maximum = NonZeroU32::new(1_000).expect("not 0");
     for mut framing in [
+        MessageFraming::LengthPrefix(LengthPrefix::new(
+            LengthWidth::TwoBytes,
+            ByteOrder::BigEndian,
+            1_000,
+        )),
+        MessageFraming::LengthPrefix(LengthPrefix::new(
+            LengthWidth::FourBytes,
+            ByteOrder::LittleEndian,
+            1_000,
+        )),
+        MessageFraming::Delimiter(Delimiter::new(b'\n', maximum)),
         MessageFraming::DlmsWrapper(DlmsWrapper::new(1_000)),
         MessageFraming::Iec104(Iec104::default()),
     ] {
