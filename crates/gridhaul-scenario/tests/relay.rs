@@ -104,6 +104,8 @@ fn a_relay_without_a_task_is_refused() {
     assert!(error("name = \"relay\"").contains("the relay has no task"));
     assert!(error(&HEAD.replace("log.folder = \"log\"", "")).contains("a head needs a log"));
     assert!(error(&HEAD.replace("head\"", "not a name\"")).contains("is not a name"));
+    let delimiter = COLLECTOR.replace("idle_gap = \"20 ms\"", "delimiter.byte = 300");
+    assert!(error(&delimiter).contains("expected a whole number from 0 to 255, found `300`"));
 }
 
 #[test]

@@ -137,6 +137,8 @@ fn plain(expected: &str) -> &str {
         "a map" => "a table",
         "a sequence" => "a list",
         "a boolean" => "true or false",
+        "u8" => "a whole number from 0 to 255",
+        "u16" => "a whole number from 0 to 65535",
         "u32" => "a whole number from 0 to 4294967295",
         "u64" => "a whole number, not negative",
         "f64" => "a number",
@@ -147,7 +149,7 @@ fn plain(expected: &str) -> &str {
 
 /// Whether a Rust type is a number.
 fn is_number(expected: &str) -> bool {
-    matches!(expected, "u32" | "u64" | "f64")
+    matches!(expected, "u8" | "u16" | "u32" | "u64" | "f64")
 }
 
 /// Description of a TOML value.
