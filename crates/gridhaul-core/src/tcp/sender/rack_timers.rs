@@ -134,7 +134,7 @@ impl Sender {
         if self.queue.is_empty() {
             return None;
         }
-        let len = (self.end() - self.next).min(u64::from(params.mss)) as u32;
+        let len = self.next_len(self.edge().saturating_sub(self.next), params);
         let range = if len > 0 && self.next + u64::from(len) <= self.edge() {
             let range = SendRange { start: self.next, len };
             self.note_sent(now, range, params);

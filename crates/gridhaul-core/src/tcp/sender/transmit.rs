@@ -73,7 +73,8 @@ impl Sender {
         let in_flight = self.in_flight();
         let len = self.queue.next_lost()?.1.len;
         if !self.force_retransmit {
-            let full = in_flight + u64::from(len) > u64::from(self.window) && in_flight > 0;
+            let needed = in_flight + u64::from(len.min(params.mss));
+            let full = needed > u64::from(self.window) + self.fin_in_flight() && in_flight > 0;
             // A lost segment that waits for the congestion window counts as use of it, like new data.
             self.window_limited |= full;
             if full
@@ -125,7 +126,7 @@ impl Sender {
             return None;
         }
         let free = self.edge().saturating_sub(self.next);
-        let mut len = (end - self.next).min(u64::from(params.mss)) as u32;
+        let mut len = self.next_len(free, params);
         if u64::from(len) > free {
             len = self.len_in_limited_window(now, free, params)?;
         }
@@ -135,7 +136,8 @@ impl Sender {
             return None;
         }
         let in_flight = self.in_flight();
-        if in_flight + u64::from(len) > u64::from(self.window) && in_flight > 0 {
+        let needed = in_flight + u64::from(len.min(params.mss));
+        if needed > u64::from(self.window) && in_flight > 0 {
             self.note_cwnd_usage(now, true, params);
             return None;
         }
@@ -165,6 +167,24 @@ impl Sender {
             }
         }
         Some(range)
+    }
+
+    /// Length of the next segment of new data in sequence space, if `free` of it may be used. The MSS limits the
+    /// payload only (RFC 9293, 3.7.1), so that FIN fits into a full last segment, as in Linux (`tcp_send_fin`).
+    #[inline(always)]
+    pub(super) fn next_len(&self, free: u64, params: &StackParams) -> u32 {
+        let left = self.end() - self.next;
+        let with_fin = u64::from(params.mss) + 1;
+        if self.closed && left == with_fin && with_fin <= free {
+            return params.mss + 1;
+        }
+        left.min(u64::from(params.mss)) as u32
+    }
+
+    /// The sequence number of FIN, if it is sent: the congestion window limits payload, and FIN has none.
+    #[inline]
+    fn fin_in_flight(&self) -> u64 {
+        u64::from(self.closed && self.next > self.written)
     }
 
     /// Whether Nagle's algorithm delays a small segment while data is outstanding (RFC 9293, 3.7.4). In Linux
