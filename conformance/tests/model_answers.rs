@@ -142,6 +142,28 @@ fn answers_outside_the_range_of_the_formulas_are_marked() {
     }
 }
 
+/// The timeouts of the formula dominate if the smallest timeout is long compared with the round-trip time. The warning
+/// states by how much the result may be too low, and the simulation is within this bound.
+#[test]
+fn a_result_dominated_by_timeouts_states_its_bound() {
+    for stack in [
+        "rfc\"\ncongestion_control = \"reno",
+        "rfc\"\ncongestion_control = \"sack",
+        "linux\"\ncongestion_control = \"reno",
+    ] {
+        let scenario = line("10 Mbit/s", 2.0, 0.03, &format!("profile = \"{stack}\""));
+        let model = answer(&Model, &scenario);
+        let sim = answer(&Sim::default(), &scenario);
+        let factor = flow(&sim, Metric::Goodput) / flow(&model, Metric::Goodput);
+        let bound: Option<f64> = model.warnings.iter().find_map(|warning| {
+            let (_, rest) = warning.message.split_once("by a factor of at most ")?;
+            rest.split(';').next()?.parse().ok()
+        });
+        let bound = bound.unwrap_or_else(|| panic!("{stack}: {:?}", model.warnings));
+        assert!((1.25..bound).contains(&factor), "{stack}: {factor} {bound}");
+    }
+}
+
 /// The file of [`line`] with a replaced part.
 fn with(loss: f64, part: &str, replacement: &str) -> Scenario {
     let text = line_text("1 Mbit/s", 50.0, loss, "profile = \"rfc\"");

@@ -7,22 +7,26 @@ use gridhaul_scenario::units::counted;
 use super::Connection;
 use super::demand::{Bottleneck, Demand};
 use super::throughput_law::ThroughputLaw;
+use super::timeouts::waiting_share;
 
 /// Loss of acknowledgements from which the rate is far below that of the formulas.
 const ACK_LOSS_MAX: f64 = 0.3;
+
+/// Share of the time in timeouts from which the formula can be too low by a fifth.
+const WAITING_MAX: f64 = 0.2;
 
 impl Demand<'_> {
     /// The assumptions to be stated in warnings.
     pub(super) fn assumptions(&self, scenario: &Scenario) -> Vec<String> {
         let mut notes: Vec<_> =
             self.law.violated_assumption(&self.connection).into_iter().collect();
-        notes.extend(self.of_recovery().map(str::to_owned));
+        notes.extend(self.of_recovery());
         notes.extend(self.of_path());
         if self.flow.load != Load::Bulk {
             notes.push(
                 "completion time by slow start, first loss and steady state (Cardwell, Savage and \
-                 Anderson 2000); queue overflow in slow start is neglected, and at losses of 5 % the \
-                 time is up to a half too long"
+                 Anderson 2000); queue overflow in slow start, which can multiply the time, is \
+                 neglected; with loss, the time is usually too long"
                     .to_owned(),
             );
         }
@@ -37,21 +41,36 @@ impl Demand<'_> {
         notes
     }
 
-    fn of_recovery(&self) -> Option<&'static str> {
+    fn of_recovery(&self) -> Option<String> {
         let repairs_at_once =
             matches!(self.stack.recovery, Recovery::NewReno | Recovery::Sack | Recovery::Rack);
         match (self.law, repairs_at_once) {
-            (ThroughputLaw::Timeouts, true) => Some(
-                "the formula assumes Reno, which waits for its timer after several losses in a \
-                    window; this stack recovers without a timeout (NewReno, SACK, RACK) and is \
-                    up to a quarter faster",
-            ),
+            (ThroughputLaw::Timeouts, _) => self.of_timeouts(repairs_at_once),
             (ThroughputLaw::Cubic, false) => Some(
                 "the formula assumes NewReno, SACK or RACK; this stack waits for its timer after \
-                    several losses in a window, so that the result is an upper bound",
+                    several losses in a window, so that the result is an upper bound"
+                    .to_owned(),
             ),
             _ => None,
         }
+    }
+
+    /// The formula of Padhye et al. loses the rest of a round with each loss. After losses that are independent
+    /// of each other, a stack needs fewer timeouts.
+    fn of_timeouts(&self, repairs_at_once: bool) -> Option<String> {
+        let share = waiting_share(&self.connection);
+        if share <= 0.0 || matches!(self.limit, Bottleneck::Link(_)) {
+            return None;
+        }
+        (repairs_at_once || share >= WAITING_MAX).then(|| {
+            format!(
+                "the formula assumes that each loss includes the rest of its round, and waits for the \
+                    timer for {:.0} % of the time; if losses are independent, fewer timeouts are \
+                    needed: the flow is faster, by a factor of at most {:.1}; use backend `sim`",
+                share * 100.0,
+                1.0 / (1.0 - share)
+            )
+        })
     }
 
     fn of_path(&self) -> Vec<String> {

@@ -72,15 +72,12 @@ enum Counted {
 }
 
 fn rate(connection: &Connection, counted: Counted) -> f64 {
-    let Connection { rtt_s, loss: p, window, acked_by_each: b, timeout_s, .. } = *connection;
+    let Connection { rtt_s, loss: p, window, .. } = *connection;
     if p <= 0.0 {
         return window / rtt_s;
     }
     let p = p.min(1.0);
-    let free = window_at_loss(p, b);
-    let is_limited = free >= window;
-    let w = if is_limited { window } else { free };
-    let by_timer = timeout_share(p, w);
+    let Cycle { w, by_timer, sending_s, waiting_s } = Cycle::of(connection);
     let delivered = 1.0 - p;
     // Segments of a cycle, times (1 - p): until the loss, after it, and by timeouts.
     let (after_the_loss, by_the_timer) = match counted {
@@ -88,12 +85,48 @@ fn rate(connection: &Connection, counted: Counted) -> f64 {
         Counted::Delivered => (w / 2.0, by_timer * delivered),
     };
     let segments = delivered * (delivered / p + after_the_loss) + by_the_timer;
-    // Rounds of a cycle: section 2.1 without a window limit, else section 2.3.
-    let rounds =
-        if is_limited { b / 8.0 * w + delivered / (p * w) + 2.0 } else { b / 2.0 * w + 1.0 };
-    // Mean length of a series of timeouts, times (1 - p): section 2.2.
-    let waiting = timeout_s * back_off(p);
-    segments / (delivered * rtt_s * rounds + by_timer * waiting)
+    segments / (sending_s + waiting_s)
+}
+
+/// Share of the time for which the formula waits for timers. Without timeouts, the rate is higher by at
+/// most the factor 1 / (1 - share), because timeouts also send segments.
+#[must_use]
+pub(super) fn waiting_share(connection: &Connection) -> f64 {
+    if connection.loss <= 0.0 {
+        return 0.0;
+    }
+    let Cycle { sending_s, waiting_s, .. } = Cycle::of(connection);
+    waiting_s / (sending_s + waiting_s)
+}
+
+/// A cycle from one loss to the next, at a loss above zero.
+struct Cycle {
+    /// Window at the loss.
+    w: f64,
+    /// Probability that the loss is detected by a timeout.
+    by_timer: f64,
+    /// Time of its rounds, times (1 - p).
+    sending_s: f64,
+    /// Time of its timeouts, times (1 - p).
+    waiting_s: f64,
+}
+
+impl Cycle {
+    fn of(connection: &Connection) -> Self {
+        let Connection { rtt_s, loss, window, acked_by_each: b, timeout_s, .. } = *connection;
+        let p = loss.min(1.0);
+        let free = window_at_loss(p, b);
+        let is_limited = free >= window;
+        let w = if is_limited { window } else { free };
+        let by_timer = timeout_share(p, w);
+        let delivered = 1.0 - p;
+        // Rounds of a cycle: section 2.1 without a window limit, else section 2.3.
+        let rounds =
+            if is_limited { b / 8.0 * w + delivered / (p * w) + 2.0 } else { b / 2.0 * w + 1.0 };
+        // Mean length of a series of timeouts, times (1 - p): section 2.2.
+        let waiting_s = by_timer * timeout_s * back_off(p);
+        Self { w, by_timer, sending_s: delivered * rtt_s * rounds, waiting_s }
+    }
 }
 
 /// `f(p)`, section 2.2: the timeout doubles up to 64 times its initial value.
@@ -127,6 +160,7 @@ mod tests {
         // f(0.02) = 1.020833. MeterOutput: 49 + 8.7770 + 0.39942 / 0.98 = 58.1846.
         // Time: 0.2 · (8.7770 + 1) + 0.39942 · 1.020833 / 0.98 = 1.95540 + 0.41606 = 2.37146.
         assert!((send_rate(&SLOW) - 58.1846 / 2.37146).abs() < 0.005);
+        assert!((waiting_share(&SLOW) - 0.41606 / 2.37146).abs() < 1e-4);
         // Delivered: 49 + 4.3885 + 0.39942 = 53.7879.
         assert!((delivery_rate(&SLOW) - 53.7879 / 2.37146).abs() < 0.005);
     }
