@@ -55,7 +55,7 @@ fn cumulative(run: &Run) -> LineChart {
         Axis::new("latency", "s").log(),
         Axis::new("share of the messages", "").including(0.0),
     );
-    // The lateness has a box plot; here it would stretch the axis.
+    // The table has the lateness; here it would stretch the axis.
     let latencies = run
         .distributions()
         .into_iter()
@@ -67,26 +67,41 @@ fn cumulative(run: &Run) -> LineChart {
     chart
 }
 
-/// Box plots of the latency, of the lateness of the generator, and of the floor.
+/// Box plots of the latency. The lateness of the generator and the floor are often smaller by a factor of 1,000, and would leave
+/// no space for the boxes on a common axis; the table has both.
 fn boxes(run: &Run) -> BoxPlot {
     let mut groups = run.distributions();
+    groups.retain(|(name, _)| *name != "generator lateness");
     groups.extend(run.network_alone.as_ref().map(|it| ("network alone", &it.from_send)));
-    groups.extend(run.floor.as_ref().map(|floor| ("floor", floor)));
     let names = groups.iter().map(|(name, _)| *name);
-    let boxes = groups.iter().map(|(_, distribution)| statistics(distribution));
-    BoxPlot::new(
-        "Box: quartiles and mean; whiskers: 2nd and 98th percentile",
-        Axis::new("time", "s").log(),
-        names,
-    )
-    .with("", boxes)
+    let boxes: Vec<_> = groups.iter().map(|(_, distribution)| statistics(distribution)).collect();
+    let range = boxes.iter().flatten().flat_map(|it| [it.whiskers[0], it.max]);
+    let axis = axis_for_range(Axis::new("latency", "s"), range);
+    let has_tail = boxes.iter().flatten().any(|it| it.tail.is_some());
+    let title = if has_tail {
+        "Quartiles, mean, p2 and p98; filled: p99.9, open: largest"
+    } else {
+        "Quartiles, mean, p2 and p98; circle: largest"
+    };
+    BoxPlot::new(title, axis, names).with("", boxes)
+}
+
+/// A logarithmic axis for values that span at least a decade. Within a decade it would have labels at its ends only.
+pub(super) fn axis_for_range(axis: Axis, values: impl IntoIterator<Item = f64>) -> Axis {
+    let (low, high) = values
+        .into_iter()
+        .filter(|value| value.is_finite())
+        .fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
+    if high >= 10.0 * low { axis.log() } else { axis }
 }
 
 /// Box plots of the parts of the path, if packets were captured.
 fn legs(run: &Run) -> Option<BoxPlot> {
     let path = run.outcome.summary.path.as_deref()?;
+    // The table has the names in full; labels are cut off.
+    let label = |name: &'static str| name.split_once(':').map_or(name, |(label, _)| label);
     let (names, boxes): (Vec<_>, Vec<_>) =
-        stages(path).map(|(name, distribution)| (name, statistics(distribution))).unzip();
+        stages(path).map(|(name, distribution)| (label(name), statistics(distribution))).unzip();
     let axis = Axis::new("time", "s").log();
     Some(BoxPlot::new("Path of the messages, from captured packets", axis, names).with("", boxes))
 }
@@ -107,10 +122,13 @@ fn over_time(run: &Run) -> LineChart {
         Some(_) => ("Latency over time, with the error of the clock", "estimated latency"),
         None => ("Latency over time: a gap is a time without an arrival", "latency"),
     };
+    let values = run.profile.points().flat_map(|point| [point.mean, point.max]);
+    let values = values.flatten().map(Duration::as_secs_f64);
     let chart = LineChart::new(
         title,
         Axis::new("time of the schedule", "s"),
-        Axis::new(latency, "s").log(),
+        // A linear axis from zero does not enlarge the jitter.
+        axis_for_range(Axis::new(latency, "s").including(0.0), values),
     )
     .with(series("mean", |point| point.mean))
     .with(series("largest", |point| point.max));

@@ -11,6 +11,7 @@ use gridhaul_report::chart::{Axis, LineChart, LineSeries, Stroke};
 use gridhaul_scenario::units::{Duration, Instant};
 use serde_json::{Value, json};
 
+use super::charts::axis_for_range;
 use super::place::Place;
 use super::protocols::name;
 use super::report::{LATENCY_HEADERS, distribution, distribution_row, millis};
@@ -119,9 +120,12 @@ impl Prediction {
 
     /// Cumulative distributions of both.
     pub(super) fn chart(&self) -> LineChart {
+        let both = [&self.measured.whole, &self.predicted.whole];
+        let values = both.into_iter().flat_map(Distribution::cumulative);
+        let values = values.map(|(value, _)| value.as_secs_f64());
         let chart = LineChart::new(
             "Publisher to subscriber: prediction beside measurement",
-            Axis::new("latency", "s").log(),
+            axis_for_range(Axis::new("latency", "s"), values),
             Axis::new("share of the messages", "").including(0.0),
         );
         let series = |name: &str, distribution: &Distribution| {

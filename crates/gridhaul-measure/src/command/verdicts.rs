@@ -90,7 +90,9 @@ impl Verdicts {
 
     /// A row for each class and part of the path.
     pub(super) fn table(&self) -> TextTable {
-        let rows = self.judgements.chunks(SHARES.len()).map(|pair| {
+        // A network that was not measured has no row: the note names the option.
+        let measured = self.judgements.chunks(SHARES.len()).filter(|pair| pair[0].judged.is_some());
+        let rows = measured.map(|pair| {
             let first = &pair[0];
             let class = &first.class;
             let unchecked = if class.checked { "" } else { " *" };
@@ -98,7 +100,7 @@ impl Verdicts {
             let unsuccessful = first.judged.and_then(|(it, _)| it.unsuccessful.upper);
             let cells = [
                 format!("{}{unchecked}", class.name),
-                format!("{} ({})", class.standard, class.edition),
+                format!("{}, {}", class.standard, class.edition),
                 path.to_owned(),
                 millis(Some(first.limit)),
             ];
@@ -122,7 +124,7 @@ impl Verdicts {
         }
         let headers = [
             "class",
-            "standard (edition)",
+            "standard, edition",
             "path",
             "limit (ms)",
             "p98 at most (ms)",
@@ -241,8 +243,13 @@ fn verdict_text(verdict: Option<Verdict>) -> String {
         None => UNKNOWN.into(),
         Some(Verdict::Pass) => "pass".into(),
         Some(Verdict::Fail { reason }) => format!("fail: {}", name(reason)),
-        Some(Verdict::NotDecidable { reason, messages, .. }) => {
-            format!("not decidable with {messages}: {}", name(reason))
+        Some(Verdict::NotDecidable { reason, messages, messages_needed }) => {
+            let name = name(reason);
+            if messages < messages_needed {
+                format!("not decidable: {name} ({messages} of {messages_needed})")
+            } else {
+                format!("not decidable with {messages}: {name}")
+            }
         }
     }
 }

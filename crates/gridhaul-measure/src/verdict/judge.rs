@@ -4,6 +4,7 @@ use gridhaul_scenario::units::Duration;
 use serde::Serialize;
 
 use super::{ApplicationClass, Path};
+use crate::method::messages_needed;
 
 /// A confidence interval. `None`: the measurement has too few messages for this bound.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -45,7 +46,7 @@ pub enum Verdict {
         reason: Reason,
         /// Number of messages.
         messages: u64,
-        /// Least number of messages for an upper bound of the latency. The bounds may need more.
+        /// Least number of messages that can meet the limit in question. The bounds may need more.
         messages_needed: u64,
     },
 }
@@ -78,7 +79,11 @@ pub fn judge(class: &ApplicationClass, path: Path, evidence: &Evidence) -> Optio
     Some(open.map_or(Verdict::Pass, |(reason, _)| Verdict::NotDecidable {
         reason,
         messages: evidence.messages,
-        messages_needed: evidence.messages_needed,
+        messages_needed: match (reason, class.unsuccessful) {
+            // As many messages as bound the quantile 1 - limit, all of them successful.
+            (Reason::Unsuccessful, Some(limit)) => messages_needed(1.0 - limit),
+            _ => evidence.messages_needed,
+        },
     }))
 }
 
@@ -153,7 +158,11 @@ mod tests {
         assert_eq!(judged(Some(40), [Some(0.0), Some(0.000_001)]), Verdict::Pass);
         // 1,000 messages without loss determine a share of at most 0.3 %.
         let open = judged(Some(40), [Some(0.0), Some(0.003)]);
-        assert!(matches!(open, Verdict::NotDecidable { reason: Reason::Unsuccessful, .. }));
+        let reason = Reason::Unsuccessful;
+        // ln 0.05 / ln 0.99999, and not the 149 of the percentile.
+        let expected =
+            Verdict::NotDecidable { reason, messages: 1_000, messages_needed: 299_572 };
+        assert_eq!(open, expected);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Sampled Values and GOOSE over emulated Ethernet links: what the links do to the frames is counted exactly.
+//! Sampled Values and GOOSE over emulated Ethernet links, and UDP over IP links: what the links do to messages is counted exactly.
 
 use std::sync::Mutex;
 
@@ -10,7 +10,7 @@ use gridhaul_measure::method::{Message, Proportion, Schedule, Summary};
 use gridhaul_measure::network::{Carrier, Sites, on_links};
 use gridhaul_measure::protocol::{
     Connected, DataSet, FrameIdentity, GooseControlBlock, LIGHT_EDITION_MESSAGE, Protocol,
-    ProtocolError, Publisher, Refused, SampledValueStream,
+    ProtocolError, Publisher, Refused, SampledValueStream, Udp,
 };
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_scenario::units::Duration;
@@ -31,14 +31,15 @@ fn goose(retransmission: Option<RetransmissionSchedule>) -> GooseControlBlock {
     GooseControlBlock { identity: identity(0x1000), reference, retransmission }
 }
 
-/// A run over Ethernet links, and the counters of the forward direction.
+/// A run over Ethernet links, or over IP links with UDP, and the counters of the forward direction.
 fn measured(
     scenario: &Scenario,
     protocol: &dyn Protocol,
     (rate, messages): (f64, u64),
 ) -> (Outcome, Vec<Message>, LinkAccount) {
     let work = |sites: &Sites<'_>| run(&plan(rate, messages), protocol, sites);
-    let ((outcome, rows), counters) = on_links(scenario, "test", Carrier::Frames, work).unwrap();
+    let carrier = if protocol.name() == Udp.name() { Carrier::Packets } else { Carrier::Frames };
+    let ((outcome, rows), counters) = on_links(scenario, "test", carrier, work).unwrap();
     (outcome, rows, counters[0].1)
 }
 
@@ -83,6 +84,9 @@ fn losses_duplicates_and_corruption_are_those_of_the_link() {
         (&events as &dyn Protocol, "loss = { bernoulli = \"3 %\" }"),
         (&stream, "duplicate = \"4 %\""),
         (&stream, "corrupt_undetected = \"5 %\""),
+        (&Udp, "loss = { bernoulli = \"3 %\" }"),
+        (&Udp, "duplicate = \"4 %\""),
+        (&Udp, "corrupt_undetected = \"5 %\""),
     ] {
         let scenario = scenario(&format!("delay = \"2 ms\", {key}"), "delay = \"2 ms\"");
         let (_, rows, link) = measured(&scenario, protocol, (1_000.0, 300));
@@ -133,12 +137,16 @@ impl Publisher for SwappingPublisher {
 }
 
 #[test]
-fn reordered_frames_are_counted_exactly() {
+fn reordered_messages_are_counted_exactly() {
     let Some(_turn) = turn(&[]) else { return };
     let plan = plan(1_000.0, 300);
-    let (outcome, _) = run(&plan, &Swapping(sampled_values()), &Sites::loopback());
-    let counts = outcome.summary.counts;
-    assert_eq!((counts.reordered, counts.lost, counts.duplicates), (30, 0, 0), "{counts:?}");
+    let frames = Swapping(sampled_values());
+    for protocol in [&frames as &dyn Protocol, &Swapping(Udp)] {
+        let (outcome, _) = run(&plan, protocol, &Sites::loopback());
+        let counts = outcome.summary.counts;
+        let found = (counts.reordered, counts.lost, counts.duplicates);
+        assert_eq!(found, (30, 0, 0), "{}: {counts:?}", protocol.name());
+    }
 }
 
 #[test]
