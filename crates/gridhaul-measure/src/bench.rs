@@ -97,7 +97,9 @@ pub fn measure(
     let (events, queue) = sync_channel(QUEUE);
     let scheduled = AtomicU64::new(0);
     let done = AtomicBool::new(false);
-    let generator = Generator { plan, clock, start, scheduled: &scheduled, stops: [stop, &done] };
+    let has_ended = AtomicBool::new(false);
+    let stops = [stop, &has_ended];
+    let generator = Generator { plan, clock, start, scheduled: &scheduled, stops };
     // Both ends live until the last message has arrived.
     let (mut publisher, mut subscriber) = (connected.publisher, connected.subscriber);
     let (publisher, subscriber) = (&mut *publisher, &mut *subscriber);
@@ -114,7 +116,6 @@ pub fn measure(
         fault: None,
         refusal: None,
     };
-    let has_ended = AtomicBool::new(false);
     thread::scope(|scope| {
         let departures = events.clone();
         let (done, has_ended) = (&done, &has_ended);
@@ -279,12 +280,18 @@ impl Accounting<'_> {
         }
     }
 
-    /// Awaits the rest of the captures, and closes the remaining messages.
+    /// Awaits the end of the generator after a fault, and the rest of the captures, and closes the remaining messages.
     fn finish(&mut self, queue: &Receiver<RunEvent>, scheduled: &AtomicU64) {
-        let until = self.clock.now() + CAPTURE_END;
-        while !self.captured && self.clock.now() < until {
+        let (begin, captured_until) = (self.clock.now(), self.clock.now() + CAPTURE_END);
+        // What was sent before a fault was not refused, and may still arrive.
+        let awaits_generator = |it: &Self| {
+            let is_awaiting = it.ledger.is_awaiting(scheduled.load(Ordering::Relaxed));
+            it.fault.is_some() && (!it.generated || is_awaiting) && it.clock.now() < begin + SETTLE
+        };
+        while awaits_generator(self) || !self.captured && self.clock.now() < captured_until {
             queue.recv_timeout(CHECK).into_iter().for_each(|event| self.handle(event));
         }
+        queue.try_iter().take(QUEUE).for_each(|event| self.handle(event));
         let sent = scheduled.load(Ordering::Relaxed);
         while let Some(message) = self.ledger.poll_rest(sent) {
             self.close(&message);

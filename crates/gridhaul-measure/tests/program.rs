@@ -119,6 +119,7 @@ fn invalid_arguments_name_what_is_expected() {
         ("latency udp --nodelay none", "it is an option of mqtt, mqtt5, amqp-0-9-1"),
         ("reliability sv --no-retransmission", "it is an option of goose"),
         ("latency iec-104 --k 4", "w is 8 and k is 4"),
+        ("latency dnp3 --poll 5ms", "at least 20 ms"),
         ("latency dnp3 --w 4", "it is an option of iec-104"),
         ("latency modbus-tcp --bytes 245", "modbus-tcp carries at most 244 B"),
         ("rate iec-104 --bytes 8193", "iec-104 carries at most 8192 B"),
@@ -157,7 +158,10 @@ fn the_exit_code_is_the_verdict_of_the_chosen_class() {
     assert!(code == Some(0) && text.contains("TT1 *") && text.contains("pass"), "{code:?} {text}");
     // A loss of at most 0.001 % needs ln 0.05 / ln 0.99999 messages.
     let (code, text) = verdict("primary frequency control", 300);
-    assert!(code == Some(1) && text.contains("not decidable: lost or late (300 of 299572)"), "{text}");
+    assert!(
+        code == Some(1) && text.contains("not decidable: lost or late (300 of 299572)"),
+        "{text}"
+    );
     let (code, text) = verdict("TT9", 300);
     assert!(code == Some(2) && text.contains("choose from: TT1; TT2"), "{code:?} {text}");
 }
@@ -218,7 +222,7 @@ fn the_fates_of_bit_errors_add_up() {
     let desk = tempfile::tempdir().unwrap();
     let summary = summary(desk.path(), "corruption --values 3 --json");
     let rows = summary["rows"].as_array().unwrap();
-    assert_eq!(rows.len(), 3 * 9);
+    assert_eq!(rows.len(), 3 * 10);
     for row in rows {
         let count = |key: &str| row[key].as_u64().unwrap();
         let sum = count("rejected") + count("unchanged") + count("silently_wrong");
@@ -290,6 +294,31 @@ fn the_longest_frames_pass_the_loopback_device_with_a_vlan_tag() {
         assert_eq!(counts, (&200.into(), &0.into(), &0.into()), "{summary}");
         assert_eq!(summary["settings"]["vlan"], "5, priority 4");
     }
+}
+
+/// The log fails in the middle of the run, and so do the files of the result.
+#[test]
+fn a_full_disk_keeps_the_result_on_standard_output() {
+    let desk = tempfile::tempdir().unwrap();
+    let script = "mount -t tmpfs -o size=48k none . && cd \"$PWD\" && \"$0\" latency udp --rate 1000 --messages 30000 \
+                  --horizon 300ms --no-floor -q --json --out results";
+    let isolated = |script: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_gridhaul-measure")]);
+        command.current_dir(desk.path()).output().unwrap()
+    };
+    let is_possible = isolated("mount -t tmpfs none .").status.success();
+    if !gridhaul_testing::has(is_possible, "the right to mount a file system") {
+        return;
+    }
+    let done = isolated(script);
+    let error = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(2), "{error}");
+    assert!(error.contains("the run ended early: cannot write results/messages"), "{error}");
+    let summary: Value = serde_json::from_slice(&done.stdout).unwrap();
+    assert!(summary["fault"].as_str().unwrap().contains("No space left"), "{summary}");
+    assert!(summary["messages"].as_u64().unwrap() < 20_000, "{summary}");
+    assert_eq!((&summary["refused"], &summary["lost"]), (&0.into(), &0.into()), "{summary}");
 }
 
 /// A port that another program has is an error with its remedy, and the cause is stated once.

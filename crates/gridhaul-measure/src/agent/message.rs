@@ -35,7 +35,7 @@ const RECONNECT_MIN: Duration = Duration::from_millis(1);
 const SILENCE_MAX: Duration = Duration::from_secs(3_600);
 
 /// Shortest interval in which a master of DNP3 polls.
-const POLL_MIN: Duration = Duration::from_millis(20);
+pub const POLL_MIN: Duration = Duration::from_millis(20);
 
 /// What a controller requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

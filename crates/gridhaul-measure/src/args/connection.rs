@@ -11,7 +11,7 @@ use gridhaul_scenario::scenario::CongestionControlAlgorithm;
 use gridhaul_scenario::units::{Duration, WindowSize};
 
 use super::value_parsers::{
-    congestion_control, duration, positive_duration, whole_seconds, window,
+    congestion_control, poll_interval, positive_duration, whole_seconds, window,
 };
 
 /// Whether Nagle's algorithm is off, and where.
@@ -89,7 +89,7 @@ pub(crate) struct ConnectionArgs {
     pub(crate) node: Option<String>,
 
     /// DNP3: interval in which the master polls for events, at least 20 ms; without it, they are reported unsolicited
-    #[arg(long, value_name = "INTERVAL", value_parser = duration)]
+    #[arg(long, value_name = "INTERVAL", value_parser = poll_interval)]
     pub(crate) poll: Option<Duration>,
 
     /// IEC 60870-5-104: largest number of frames without an acknowledgement, after which the controlled station waits

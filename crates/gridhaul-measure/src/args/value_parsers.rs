@@ -1,5 +1,6 @@
 //! Parsers of the values of arguments.
 
+use gridhaul_measure::agent::message::POLL_MIN;
 use gridhaul_measure::method::HEADER_BYTES;
 use gridhaul_scenario::scenario::CongestionControlAlgorithm;
 use gridhaul_scenario::units::{BitRate, Duration, Probability, UnitError, WindowSize};
@@ -86,6 +87,15 @@ pub(super) fn packet_interval(text: &str) -> Result<Duration, String> {
     let found = duration(text)?;
     if found < LEAST {
         return Err(format!("expected an interval of at least {LEAST}"));
+    }
+    Ok(found)
+}
+
+/// An interval in which a master of DNP3 polls.
+pub(super) fn poll_interval(text: &str) -> Result<Duration, String> {
+    let found = duration(text)?;
+    if found < POLL_MIN {
+        return Err(format!("expected an interval of at least {POLL_MIN}"));
     }
     Ok(found)
 }

@@ -38,19 +38,21 @@ pub(super) fn publish(
     mut tables: Vec<TextTable>,
     additional: impl IntoIterator<Item = (&'static str, Value)>,
 ) -> anyhow::Result<ExitCode> {
-    let summary = keep(args.out.as_deref(), command, run, &mut tables, additional)?;
-    if let Some(folder) = &args.out {
-        say(format_args!("results in {}", folder.display()));
-    }
+    let summary = document(command, run, &mut tables, additional);
     let pretty = serde_json::to_string_pretty(&summary)? + "\n";
     let texts = || tables.iter().map(text).collect::<Vec<_>>().join("\n");
+    // A result is printed also if its files cannot be written.
     print(&if args.common.json { pretty } else { texts() })?;
+    if let Some(fault) = run.outcome.fault.as_ref().filter(|_| !run.interrupted) {
+        say(format_args!("the run ended early: {fault}"));
+    }
+    if let Some(folder) = &args.out {
+        write_files(folder, command, run, (&tables, &summary))?;
+        say(format_args!("results in {}", folder.display()));
+    }
     Ok(match &run.outcome.fault {
         _ if run.interrupted => ExitCode::from(INTERRUPTED),
-        Some(fault) => {
-            say(format_args!("the run ended early: {fault}"));
-            ExitCode::from(CHECK)
-        }
+        Some(_) => ExitCode::from(CHECK),
         None => ExitCode::SUCCESS,
     })
 }
@@ -63,6 +65,20 @@ pub(super) fn keep(
     tables: &mut [TextTable],
     additional: impl IntoIterator<Item = (&'static str, Value)>,
 ) -> anyhow::Result<Value> {
+    let summary = document(command, run, tables, additional);
+    if let Some(folder) = folder {
+        write_files(folder, command, run, (tables, &summary))?;
+    }
+    Ok(summary)
+}
+
+/// Adds what limits the result to the first table, and returns the JSON document.
+fn document(
+    command: &str,
+    run: &Run,
+    tables: &mut [TextTable],
+    additional: impl IntoIterator<Item = (&'static str, Value)>,
+) -> Value {
     let mut summary = json(command, run);
     for (key, value) in additional {
         summary[key] = value;
@@ -70,20 +86,27 @@ pub(super) fn keep(
     if let Some(table) = tables.first_mut() {
         notes(run).iter().for_each(|note| table.add_note(note));
     }
-    if let Some(folder) = folder {
-        let pretty = serde_json::to_string_pretty(&summary)? + "\n";
-        write(&folder.join("summary.json"), &pretty)?;
-        let charts = charts(run);
-        for (name, chart) in &charts {
-            write(&folder.join(format!("{name}.svg")), &chart.to_svg())?;
-        }
-        let charts = charts.into_iter().map(|(_, chart)| chart).collect();
-        let mut sections: Vec<_> = tables.iter().map(Section::Table).collect();
-        sections.insert(1.min(sections.len()), Section::Charts("Charts", charts));
-        let meta = format!("gridhaul {}, measure {command}", env!("CARGO_PKG_VERSION"));
-        write(&folder.join("report.html"), &page(&title(run), &meta, &sections))?;
+    summary
+}
+
+/// Writes the files of a run.
+fn write_files(
+    folder: &Path,
+    command: &str,
+    run: &Run,
+    (tables, summary): (&[TextTable], &Value),
+) -> anyhow::Result<()> {
+    let pretty = serde_json::to_string_pretty(summary)? + "\n";
+    write(&folder.join("summary.json"), &pretty)?;
+    let charts = charts(run);
+    for (name, chart) in &charts {
+        write(&folder.join(format!("{name}.svg")), &chart.to_svg())?;
     }
-    Ok(summary)
+    let charts = charts.into_iter().map(|(_, chart)| chart).collect();
+    let mut sections: Vec<_> = tables.iter().map(Section::Table).collect();
+    sections.insert(1.min(sections.len()), Section::Charts("Charts", charts));
+    let meta = format!("gridhaul {}, measure {command}", env!("CARGO_PKG_VERSION"));
+    write(&folder.join("report.html"), &page(&title(run), &meta, &sections))
 }
 
 /// Judges a run for the application classes, and publishes both.

@@ -334,9 +334,13 @@ pub(super) fn open_log(
     Ok(Some(MessageLog::create(&folder.join(name), properties)?))
 }
 
-/// Writes a file of the results.
+/// Writes a file of the results, or none.
 pub(super) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+    let written = fs::write(path, text);
+    if written.is_err() {
+        let _ = fs::remove_file(path);
+    }
+    written.with_context(|| format!("cannot write {}", path.display()))
 }
 
 pub(super) fn progress(args: &RunArgs, messages: u64) -> ProgressBar {

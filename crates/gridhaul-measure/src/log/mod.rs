@@ -59,6 +59,8 @@ pub struct MessageLog {
     properties: Vec<(String, String)>,
     parts: u32,
     rows: Vec<Message>,
+    /// A part could not be written, which has been reported.
+    has_failed: bool,
 }
 
 impl MessageLog {
@@ -72,18 +74,30 @@ impl MessageLog {
         if fs::read_dir(folder).map_err(io)?.next().is_some() {
             return Err(LogError::Exists { path: folder.to_owned() });
         }
-        Ok(Self { folder: folder.to_owned(), properties, parts: 0, rows: Vec::new() })
+        Ok(Self {
+            folder: folder.to_owned(),
+            properties,
+            parts: 0,
+            rows: Vec::new(),
+            has_failed: false,
+        })
     }
 
-    /// Appends a row, and writes the part if it is complete.
+    /// Appends a row, and writes the part if it is complete. After an error, the log keeps the rows of the part that could not be
+    /// written and no further ones: each would encode the part again.
     ///
     /// # Errors
     /// The part cannot be written. Earlier parts are complete.
     pub fn push(&mut self, message: &Message) -> Result<(), LogError> {
+        if self.has_failed {
+            return Ok(());
+        }
         self.rows.push(*message);
         let start = self.rows.first().map_or(Instant::ZERO, |first| first.intended);
         if self.rows.len() >= ROWS_PER_PART || message.intended.since(start) >= TIME_PER_PART {
-            self.flush()?;
+            let written = self.flush();
+            self.has_failed = written.is_err();
+            return written;
         }
         Ok(())
     }

@@ -160,8 +160,7 @@ mod tests {
         let open = judged(Some(40), [Some(0.0), Some(0.003)]);
         let reason = Reason::Unsuccessful;
         // ln 0.05 / ln 0.99999, and not the 149 of the percentile.
-        let expected =
-            Verdict::NotDecidable { reason, messages: 1_000, messages_needed: 299_572 };
+        let expected = Verdict::NotDecidable { reason, messages: 1_000, messages_needed: 299_572 };
         assert_eq!(open, expected);
     }
 

@@ -77,6 +77,8 @@ fn a_full_disk_ends_the_run_with_a_marked_result() {
     let fault = outcome.fault.unwrap();
     assert!(fault.contains("cannot write results/messages"), "{fault}");
     assert!(rows < 4_000, "the run ended early: {rows}");
+    // Messages that were sent until then were not refused.
+    assert_eq!((outcome.summary.counts.refused, outcome.refusal), (0, None));
     assert!(!stop.load(Ordering::Relaxed), "the user did not stop it");
 }
 
