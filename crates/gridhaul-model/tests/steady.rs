@@ -184,7 +184,7 @@ fn points_without_a_formula_have_no_metrics_and_a_warning() {
         has_warning("stack.x.congestion_control", "BBR")
             && has_warning("stack.x.congestion_control", "congestion_control = bbr")
     );
-    assert!(has_warning("flow.f", "recovers without a timeout"), "{:?}", answer.warnings);
+    assert!(has_warning("flow.f", "fewer timeouts are needed"), "{:?}", answer.warnings);
 }
 
 #[test]

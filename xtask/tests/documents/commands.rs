@@ -138,7 +138,9 @@ impl Programs {
             ));
         }
         let options = &self.commands[&command];
-        let unknown = rest.iter().map(|word| word.split('=').next().unwrap_or_default());
+        // Options after `--` are those of another command.
+        let own = rest.iter().take_while(|word| **word != "--");
+        let unknown = own.map(|word| word.split('=').next().unwrap_or_default());
         let unknown = unknown.filter(|word| is_option(word));
         let option = unknown.into_iter().find(|option| !options.contains(*option));
         if let Some(option) = option {

@@ -181,8 +181,11 @@ impl Vocabulary {
     }
 }
 
-/// The keys of `--set KEY=VALUE` and `--vary KEY=VALUES`.
+/// The keys of `--set KEY=VALUE` and `--vary KEY=VALUES`. `gridhaul measure matrix` varies options, and no keys.
 fn assigned_keys(text: &str) -> Vec<&str> {
+    if text.contains("measure matrix ") {
+        return Vec::new();
+    }
     let after = |option: &'static str| text.split(option).skip(1);
     let rests = after("--set ").chain(after("--vary "));
     let assigned = rests.filter_map(|rest| rest.trim_start_matches(['\'', '"']).split_once('='));

@@ -11,7 +11,7 @@ const ENDINGS: [&str; 13] = [
 ];
 
 /// Files and folders that are written by a run, belong to another program or are examples.
-const ELSEWHERE: [&str; 25] = [
+const ELSEWHERE: [&str; 26] = [
     "answer.json",
     "answer-model.json",
     "answer.csv",
@@ -26,6 +26,7 @@ const ELSEWHERE: [&str; 25] = [
     "comparison.json",
     "summary.json",
     "repetitions.json",
+    "matrix.json",
     "messages/",
     "round_trips/",
     "answer-*.json",

@@ -104,7 +104,9 @@ impl ThroughBroker {
         match &self.clients.protocol {
             BrokerProtocol::Mqtt(mqtt) => {
                 let qos = u8::from(mqtt.qos == QualityOfService::AtLeastOnce);
-                vec![("qos", qos.to_string()), ("keep_alive", seconds)]
+                // Every connection is a new session (MQTT 3.1.1, section 3.1.2.4).
+                let session = "clean".to_owned();
+                vec![("qos", qos.to_string()), ("session", session), ("keep_alive", seconds)]
             }
             BrokerProtocol::Amqp091(amqp) => {
                 let heartbeat = amqp_0_9_1::heartbeat_seconds(self.clients.keep_alive);
