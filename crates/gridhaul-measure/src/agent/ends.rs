@@ -26,7 +26,8 @@ pub struct ListeningPublisher(Option<Box<dyn Publisher>>);
 
 impl ListeningPublisher {
     /// Opens the publisher of a protocol whose subscriber connects, and adds its address to the request; or one that sends frames
-    /// through `device` of this machine. `agent` is an address of the agent on the network under test. Publishers of other protocols are opened by [`connect_ends`].
+    /// through `device` of this machine. `agent` is an address of the agent on the network under test. Publishers of other protocols
+    /// are opened by [`connect_ends`].
     ///
     /// # Errors
     /// There is no route to the agent, or the socket cannot be opened.

@@ -80,7 +80,7 @@ impl LogError {
         move |source| Self::Storage { operation, name, source }
     }
 
-    /// Whether the disk is full or files are exhausted: the operation may be repeated when space or files are free.
+    /// Whether the disk is full or no file descriptor is left: the operation may be repeated later.
     #[must_use]
     pub fn is_full(&self) -> bool {
         match self {

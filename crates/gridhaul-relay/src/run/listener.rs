@@ -17,7 +17,7 @@ const BACKLOG: i32 = 65_535;
 /// SYN is retransmitted, and accepting takes microseconds.
 pub(super) const ACCEPT_BUDGET: usize = 512;
 
-/// Time without accepting after files or memory of the kernel were exhausted.
+/// Time without accepting after file descriptors or memory of the kernel were exhausted.
 pub(super) const EXHAUSTED: Duration = Duration::from_millis(100);
 
 /// Listens at an address of the configuration, with options that are set before the socket is bound.

@@ -38,7 +38,7 @@ fn report_findings(findings: &Findings) {
     }
 }
 
-/// A random number that identifies a log or a run. It needs no file: getrandom(2) works while files are exhausted.
+/// A random number that identifies a log or a run. It needs no file descriptor: getrandom(2) works while none is left.
 pub(super) fn random() -> u64 {
     let mut bytes = [0; 8];
     let filled = ring::default_provider().secure_random.fill(&mut bytes);

@@ -56,7 +56,7 @@ struct Loop {
     sockets: Vec<Option<MeterSocket>>,
     /// Connections before their TLS handshake and their PROXY header are complete.
     arrivals: Arrivals,
-    /// When connections are accepted again, after files or memory of the kernel were exhausted.
+    /// When connections are accepted again, after file descriptors or memory of the kernel were exhausted.
     accept_at: Option<Instant>,
     sources: Sources,
     handshakes: RateLimit,
