@@ -1,15 +1,17 @@
 //! What tests of several crates share.
 //!
 //! Tools that a machine may lack: programs, devices, rights. A test without its tools is skipped, except where all tools
-//! are required, as in CI. Of scenarios, the network of proxies.
+//! are required, as in CI. Of scenarios, the network of proxies. Addresses for programs that a test starts.
 
 #![forbid(unsafe_code)]
 
+mod address;
 mod proxy_chain;
 
 use std::env;
 use std::path::{Path, PathBuf};
 
+pub use address::{free_address, listen};
 pub use proxy_chain::ProxyChain;
 
 /// Environment variable with which a missing tool is an error. `cargo xtask test` sets it in CI.

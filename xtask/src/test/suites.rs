@@ -42,6 +42,10 @@ const REAL_TIME: [&[Name]; 2] = [
     ],
 ];
 
+/// Tests that measure how soon a relay stores data: other tests of their executable, which synchronise files all the time, would
+/// delay them. They run one after the other, after the other tests.
+const ALONE: (Name, &str) = (("gridhaul-relay", "daemon"), "kill::");
+
 /// The executable that takes longest outside the kernel. It starts first.
 const LONGEST: Name = ("gridhaul", "cli");
 
@@ -56,6 +60,16 @@ struct Suite {
     /// Name of the target: a file of tests, or the crate for its unit tests.
     target: String,
     executable: PathBuf,
+}
+
+/// Which tests of a suite run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tests {
+    All,
+    /// All but those whose names contain a text.
+    Without(&'static str),
+    /// Only these, one after the other.
+    Alone(&'static str),
 }
 
 /// Builds and runs the tests of all crates.
@@ -101,10 +115,37 @@ pub(super) fn run() -> anyhow::Result<()> {
 
 /// Runs a suite at a nice value, and appends its name to those of the failed ones if it fails.
 fn run_suite(suite: &Suite, nice: u32, failed: &Mutex<Vec<String>>) {
-    if let Err(error) = suite.run(nice) {
-        println!("{error:#}");
-        if let Ok(mut failed) = failed.lock() {
-            failed.push(suite.to_string());
+    let (name, tests) = ALONE;
+    let parts = if suite.is(name) {
+        &[Tests::Without(tests), Tests::Alone(tests)][..]
+    } else {
+        &[Tests::All]
+    };
+    for tests in parts {
+        if let Err(error) = suite.run(*tests, nice) {
+            println!("{error:#}");
+            if let Ok(mut failed) = failed.lock() {
+                failed.push(suite.to_string());
+            }
+        }
+    }
+}
+
+impl Tests {
+    /// Arguments of the test executable.
+    const fn arguments(self) -> &'static [&'static str] {
+        match self {
+            Self::All => &[],
+            Self::Without(_) => &["--skip"],
+            Self::Alone(_) => &["--test-threads", "1"],
+        }
+    }
+
+    /// The text in the names of tests, if not all tests run.
+    const fn filter(self) -> Option<&'static str> {
+        match self {
+            Self::All => None,
+            Self::Without(name) | Self::Alone(name) => Some(name),
         }
     }
 }
@@ -116,15 +157,17 @@ impl Suite {
 
     /// Runs the executable and prints its output in one piece.
     #[expect(clippy::disallowed_methods, reason = "the duration of a suite is printed only")]
-    fn run(&self, nice: u32) -> anyhow::Result<()> {
+    fn run(&self, tests: Tests, nice: u32) -> anyhow::Result<()> {
         let begun = Instant::now();
         let mut command = program("nice");
         command.args(["-n", &nice.to_string()]).arg(&self.executable);
+        command.args(tests.arguments()).args(tests.filter());
         command.current_dir(&self.package).env("CARGO_MANIFEST_DIR", &self.package);
         let output = with_settings(&mut command).stdin(Stdio::null()).output();
         let output = output.with_context(|| format!("cannot start {self}"))?;
         println!(
-            "\n-- {self}: {:.0} s\n{}{}",
+            "\n-- {self}{}: {:.0} s\n{}{}",
+            if matches!(tests, Tests::Alone(_)) { ", alone" } else { "" },
             begun.elapsed().as_secs_f64(),
             String::from_utf8_lossy(&output.stdout).trim_start(),
             String::from_utf8_lossy(&output.stderr),

@@ -259,11 +259,13 @@ fn libiec61850_receives_sampled_values_and_goose() {
     // The loopback device may pass each frame to the library twice.
     lines.dedup();
     assert!(lines.len() >= 3, "{lines:?}");
-    let first: u16 = lines[0].split(' ').next().unwrap().parse().unwrap();
-    let samples = "0102030405060708090a0b0c0d0e0f10";
-    let expected =
-        (first..).take(lines.len()).map(|number| format!("{number} gridhaul-peer {samples}"));
-    assert_eq!(lines, expected.collect::<Vec<_>>());
+    let samples = " gridhaul-peer 0102030405060708090a0b0c0d0e0f10";
+    let numbers: Vec<u16> = lines
+        .iter()
+        .map(|line| line.strip_suffix(samples).unwrap_or_else(|| panic!("{line}")).parse().unwrap())
+        .collect();
+    // The library may lose frames on a busy machine.
+    assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
     let reference = "gridhaul/LLN0$GO$peer";
     let block = GooseControlBlock { identity, reference: reference.into(), retransmission: None };
     let lines = subscribe(&block, &message, "goose", reference);

@@ -186,6 +186,12 @@ impl Head {
         }
     }
 
+    /// The server does not receive further data of a meter, because some before it is lost by damage of a log: the meter is
+    /// reset, so that it does not take FIN for success.
+    pub fn handle_incomplete(&mut self, meter: MeterKey, shard: u16) {
+        self.down.reset(meter, shard, ResetCause::Damage);
+    }
+
     /// Nothing more comes from the server of a meter.
     pub fn handle_server_end(&mut self, meter: MeterKey) {
         self.down.forget(meter);

@@ -32,7 +32,7 @@ pub(super) struct HeadMeter {
     /// Shard of the meter's records. A restart is stated in each shard, and concerns only its meters: records of other
     /// shards may arrive later.
     pub shard: u16,
-    /// Number of bytes received.
+    /// Number of bytes received, up to the first gap: records may be lost by damage of a log.
     pub received: u64,
 }
 
@@ -75,6 +75,7 @@ impl HeadState {
                 let source = self.sources.entry(epoch).or_default();
                 source.expected.insert(batch.shard, batch.next());
                 for (sequence, record) in batch.records().map_while(Result::ok) {
+                    let record = source.without_gap(record);
                     let removed = source.apply(batch.shard, &record);
                     let number = Some((batch.shard, sequence));
                     if let Record::Restart { .. } = record {
@@ -186,6 +187,18 @@ pub(super) struct Observed<'a> {
 }
 
 impl Source {
+    /// A reset instead of the end of a stream of which data is missing: FIN would state that everything was delivered.
+    fn without_gap<'a>(&self, record: Record<'a>) -> Record<'a> {
+        match record {
+            Record::Eof { meter, offset }
+                if self.meters.get(&meter).is_none_or(|state| state.received != offset) =>
+            {
+                Record::Reset { meter, cause: ResetCause::Damage }
+            }
+            other => other,
+        }
+    }
+
     /// Applies a record and returns the meters that it has removed.
     fn apply(&mut self, shard: u16, record: &Record<'_>) -> Vec<(u64, HeadMeter)> {
         match *record {
@@ -201,8 +214,10 @@ impl Source {
                 self.meters.insert(meter, state);
             }
             Record::Data { meter, offset, bytes, .. } => {
-                if let Some(state) = self.meters.get_mut(&meter) {
-                    state.received = offset + bytes.len() as u64;
+                if let Some(state) =
+                    self.meters.get_mut(&meter).filter(|state| state.received == offset)
+                {
+                    state.received += bytes.len() as u64;
                 }
             }
             Record::Eof { meter, .. } | Record::Reset { meter, .. } => {

@@ -38,6 +38,11 @@ pub(super) enum ServerEvent {
         meter: MeterKey,
         shard: u16,
     },
+    /// Data of the meter is lost by damage of the log.
+    Incomplete {
+        meter: MeterKey,
+        shard: u16,
+    },
     /// The stream of the meter has ended.
     End {
         meter: MeterKey,
@@ -100,6 +105,7 @@ impl Destination {
                 }
                 ServerEvent::Fin { meter, shard } => head.handle_server_fin(meter, shard),
                 ServerEvent::Reset { meter, shard } => head.handle_server_reset(meter, shard),
+                ServerEvent::Incomplete { meter, shard } => head.handle_incomplete(meter, shard),
                 ServerEvent::End { meter } => head.handle_server_end(meter),
             }
         }

@@ -1,6 +1,7 @@
 //! Opening the log of a configuration.
 
 use std::path::Path;
+use std::{thread, time};
 
 use gridhaul_scenario::relay::RelayLog;
 use rustls::crypto::ring;
@@ -8,12 +9,32 @@ use rustls::crypto::ring;
 use super::{Level, report};
 use crate::log::{Findings, Folder, LogError, Opened, open};
 
+/// A start waits about three seconds for the lock of another process.
+const LOCK_ATTEMPTS: u32 = 150;
+
 /// Opens the log and reports what was found.
 pub(super) fn open_log(log: &RelayLog, folder: &Path) -> Result<Opened<Folder>, LogError> {
-    let storage = Folder::open(&folder.join(&log.folder))?;
+    let storage = lock(&folder.join(&log.folder))?;
     let opened = open(storage, random(), &[])?;
     report_findings(&opened.findings);
     Ok(opened)
+}
+
+/// Opens and locks the folder. A relay that was killed while it started a program, as for an upgrade, leaves the lock with that process
+/// for a moment.
+fn lock(path: &Path) -> Result<Folder, LogError> {
+    for _ in 0..LOCK_ATTEMPTS {
+        match Folder::open(path) {
+            Err(LogError::Locked { .. }) => pause(),
+            done => return done,
+        }
+    }
+    Folder::open(path)
+}
+
+#[expect(clippy::disallowed_methods, reason = "another process is awaited in real time")]
+fn pause() {
+    thread::sleep(time::Duration::from_millis(20));
 }
 
 fn report_findings(findings: &Findings) {

@@ -9,9 +9,11 @@ use std::net::{Shutdown, TcpListener};
 use std::thread;
 use std::time::Duration;
 
+use gridhaul_testing::free_address;
+
 use crate::cases::connect;
 use crate::matrix::{self, CASES, Case};
-use crate::relays::{Relays, Role, free_address};
+use crate::relays::{Relays, Role};
 
 fn relays(tier: &str, server: std::net::SocketAddr) -> Relays {
     let deliver = format!("deliver.tcp.server = \"{server}\"\ndeliver.tcp.identity = \"none\"");

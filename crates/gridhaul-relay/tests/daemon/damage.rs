@@ -4,6 +4,8 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::Shutdown;
 
+use serde_json::Value;
+
 use crate::cases::connect;
 use crate::ledger;
 use crate::relays::{Relays, Role};
@@ -16,6 +18,20 @@ fn store(relays: &Relays, numbers: std::ops::Range<u32>) {
         meter.shutdown(Shutdown::Write).unwrap();
         assert_eq!(meter.read(&mut [0]).unwrap(), 0);
     }
+}
+
+/// Stores a line in two entries of the log, and the end of the stream in a third one.
+fn store_in_parts(relays: &Relays, number: u32) {
+    let mut meter = connect(relays);
+    let peer = meter.local_addr().unwrap().to_string();
+    let line = format!("line {number:0>9}\n");
+    for end in [8, line.len()] {
+        let start = if end == 8 { 0 } else { 8 };
+        meter.write_all(&line.as_bytes()[start..end]).unwrap();
+        relays.wait_until_durable(&peer, end as u64);
+    }
+    meter.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(meter.read(&mut [0]).unwrap(), 0);
 }
 
 /// Inverts the byte of the only segment of a log that follows a text.
@@ -65,6 +81,36 @@ fn damage_of_an_open_log_ends_the_collector_and_is_set_aside() {
     assert_eq!(set_aside(&relays, "collector-log"), 1);
     // The first line with this text is number 10.
     assert_eq!(found, lines((0..25).filter(|number| *number != 10)));
+}
+
+#[test]
+fn a_stream_whose_start_is_damaged_does_not_end_with_fin() {
+    let mut relays = Relays::new("local", "");
+    relays.start(Role::Collector);
+    store_in_parts(&relays, 1);
+    store_in_parts(&relays, 2);
+    damage(&relays, "collector-log", "line 00");
+    relays.kill(Role::Collector);
+    relays.start(Role::Collector);
+    relays.start(Role::Head);
+    relays.wait_until_delivered();
+    let lines = fs::read_to_string(relays.messages()).unwrap();
+    assert_eq!(events(&lines, 0), ["data at 8", "reset: damage"], "the start is lost");
+    assert_eq!(events(&lines, 1), ["data at 0", "data at 8", "eof at 15"]);
+}
+
+/// What was delivered of a meter, after the opening.
+fn events(lines: &str, meter: u64) -> Vec<String> {
+    let all = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let of_meter = all.filter(|line| line["meter"] == meter && line["event"] != "open");
+    let text = |line: Value| {
+        let event = line["event"].as_str().unwrap();
+        line["cause"].as_str().map_or_else(
+            || format!("{event} at {}", line["offset"]),
+            |cause| format!("{event}: {cause}"),
+        )
+    };
+    of_meter.map(text).collect()
 }
 
 #[test]

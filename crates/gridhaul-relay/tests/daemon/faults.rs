@@ -8,11 +8,13 @@ use std::process::Command;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use gridhaul_testing::free_address;
+
 use crate::cases::connect;
 use crate::ledger;
 use crate::meters::connect_with_ethernet_mss;
 use crate::mounts::{Holder, clock_ahead, mounts};
-use crate::relays::{Relays, Role, free_address};
+use crate::relays::{Relays, Role};
 
 /// Lines of 1,000 bytes, which begin with their number.
 fn line(number: u64) -> String {

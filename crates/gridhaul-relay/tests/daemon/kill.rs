@@ -24,12 +24,16 @@ const EXTENSION: u64 = 3;
 const SUFFICIENT_BYTES: u64 = 10 * METERS * 200;
 
 /// The pause before a kill is extended by the delay of the machine, but not by more than this.
-const PAUSE_EXTENSION_MAX: Duration = Duration::from_secs(1);
+const PAUSE_EXTENSION_MAX: Duration = Duration::from_secs(2);
 
 /// Age of data of which most must be durable. The delay by which the machine has held up the relays since their start is added to
 /// it: the longest of a sleep and a synchronisation of a file, of the answer to the question for durable bytes, and of the time for
-/// which both relays have waited for a processor.
+/// which both relays have waited for a processor; and [`RECONNECTION`].
 const OLD: Duration = Duration::from_millis(100);
+
+/// A collector connects to a head again after at most 1.4 times its absence (`run/backoff.rs`), of which the start of a head on a busy
+/// machine is a large part: this share of the start is added to the delay of the machine.
+const RECONNECTION: f64 = 0.4;
 
 /// Pseudo-random numbers, so that a failure can be repeated.
 struct Random(u64);
@@ -203,20 +207,23 @@ fn kill_repeatedly(tier: &str) {
     let mut reported: BTreeMap<ledger::Key, u64> = BTreeMap::new();
     let mut judge = Judge::default();
     let (wanted, mut cycle) = (cycles(), 0);
+    let mut start = Duration::ZERO;
     while cycle < wanted || cycle < EXTENSION * wanted && !judge.share.is_sufficient(wanted) {
         let (begun, waited) = (Instant::now(), wait_of_relays(&relays));
         thread::sleep(Duration::from_millis(120 + random.next(300)));
         let waits = wait_of_relays(&relays).saturating_sub(waited);
-        thread::sleep(machine.delay_since(begun).max(waits).min(PAUSE_EXTENSION_MAX));
+        let reconnection = start.mul_f64(RECONNECTION);
+        let extension = machine.delay_since(begun).max(waits) + reconnection;
+        thread::sleep(extension.min(PAUSE_EXTENSION_MAX));
         let asked = Instant::now();
         if let Some(now) = durable(&relays) {
             let waits = wait_of_relays(&relays).saturating_sub(waited);
-            let delay = machine.delay_since(begun).max(asked.elapsed()).max(waits);
+            let delay = machine.delay_since(begun).max(asked.elapsed()).max(waits) + reconnection;
             let (old, old_durable) = judge.add(&meters.notes, (asked, delay), &now.by_address);
             if is_traced() {
                 eprintln!(
                     "kill {cycle}, {} ms after the start: {old_durable} of {old} bytes durable; \
-                     delay of the machine {delay:.1?}",
+                     start of {start:.1?}, delay of the machine {delay:.1?}",
                     (asked - begun).as_millis(),
                 );
             }
@@ -228,7 +235,9 @@ fn kill_repeatedly(tier: &str) {
             _ => &[Role::Collector, Role::Head],
         };
         roles.iter().for_each(|role| relays.kill(*role));
+        let killed = Instant::now();
         roles.iter().rev().for_each(|role| relays.start(*role));
+        start = killed.elapsed();
         cycle += 1;
     }
     thread::sleep(Duration::from_millis(300));

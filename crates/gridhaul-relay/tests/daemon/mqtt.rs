@@ -13,9 +13,11 @@ use gridhaul_testing::find_program;
 use rumqttc::{Client, Event, MqttOptions, Packet, QoS};
 use rustix::process::{Pid, Signal, kill_process};
 
+use gridhaul_testing::free_address;
+
 use crate::cases::connect;
 use crate::certificates::Authority;
-use crate::relays::{Relays, Role, free_address};
+use crate::relays::{Relays, Role};
 
 /// The broker mosquitto, which keeps the session of the subscriber when it is stopped.
 struct Broker {

@@ -17,9 +17,11 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use socket2::SockRef;
 
+use gridhaul_testing::free_address;
+
 use crate::ledger::{self, Delivered};
 use crate::meters::{connect_with_ethernet_mss, message};
-use crate::relays::{Relays, Role, free_address};
+use crate::relays::{Relays, Role};
 
 /// Connections for each kill, and bytes that each offers: more than all buffers between a meter and the server hold.
 const STREAMS: u64 = 16;

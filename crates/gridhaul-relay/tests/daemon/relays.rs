@@ -2,15 +2,15 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use gridhaul_relay::run::query;
+use gridhaul_testing::free_address;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -34,16 +34,6 @@ pub(crate) struct Relays {
 pub(crate) enum Role {
     Collector,
     Head,
-}
-
-/// An address that no program uses: the network 127.0.0.0/8 has one for each test, so that outgoing connections of other
-/// tests do not take the port meanwhile.
-pub(crate) fn free_address() -> SocketAddr {
-    static COUNT: AtomicU32 = AtomicU32::new(1);
-    let [_, _, high, low] = std::process::id().to_be_bytes();
-    let [_, _, _, count] = COUNT.fetch_add(1, Ordering::Relaxed).to_be_bytes();
-    let ip = Ipv4Addr::new(127, high | 1, low, count);
-    TcpListener::bind((ip, 0)).unwrap().local_addr().unwrap()
 }
 
 impl Relays {
@@ -210,6 +200,16 @@ impl Relays {
     }
 
     /// Waits until everything that the collector has was delivered.
+    /// Waits until so many bytes of the meter with this address are durable.
+    pub(crate) fn wait_until_durable(&self, peer: &str, bytes: u64) {
+        self.wait_until("the data of a meter is durable", |relays| {
+            let answer = relays.ask(Role::Collector, "/meters");
+            let meters = answer.as_ref().and_then(|it| it["meters"].as_array());
+            let meter = meters.and_then(|it| it.iter().find(|it| it["peer"] == peer));
+            meter.is_some_and(|it| it["durable_byte"].as_u64() == Some(bytes))
+        });
+    }
+
     pub(crate) fn wait_until_delivered(&self) {
         self.wait_until("all records are delivered", |relays| {
             let number = |role, key: &str| {

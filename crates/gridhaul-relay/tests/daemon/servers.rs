@@ -9,8 +9,10 @@ use std::time::Duration;
 
 use gridhaul_relay::protocol::ProxyHeader;
 
+use gridhaul_testing::free_address;
+
 use crate::cases::connect;
-use crate::relays::{Relays, Role, free_address};
+use crate::relays::{Relays, Role};
 use crate::upgrade::upgrade;
 
 /// What a server has received on one connection.

@@ -13,9 +13,11 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
+use gridhaul_testing::free_address;
+
 use crate::certificates::Authority;
 use crate::ledger;
-use crate::relays::{Relays, Role, free_address};
+use crate::relays::{Relays, Role};
 use crate::upgrade::upgrade;
 
 const METER_TLS: &str = "tls.certificate = \"collector.pem\"\ntls.key = \"collector.key\"";

@@ -1,14 +1,14 @@
 //! Proxies as processes: the relay, and the programs that it is compared with.
 
 use std::fs;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+pub(crate) use gridhaul_testing::{free_address, listen};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// A program that forwards each connection over a connection of its own.
@@ -48,22 +48,6 @@ impl Kind {
     pub(crate) fn is_installed(self) -> bool {
         self == Self::Split || self.path().is_some()
     }
-}
-
-/// An address that no program uses: of the loopback network, with an IP address of its own, so that neither other tests nor
-/// the source ports of connections use it.
-pub(crate) fn free_address() -> SocketAddr {
-    listen().local_addr().unwrap()
-}
-
-/// A server at such an address.
-pub(crate) fn listen() -> TcpListener {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    let process = std::process::id();
-    let host =
-        127 << 24 | (64 + (process >> 6) % 128) << 16 | (process % 64) << 10 | (count % 1_022 + 1);
-    TcpListener::bind((Ipv4Addr::from(host), 0)).unwrap()
 }
 
 /// A running proxy.

@@ -4,6 +4,7 @@
 //! handed over when the server's TCP has acknowledged its bytes. If a connection fails before that, a new one continues at
 //! the first message that was not acknowledged completely.
 
+mod connecting;
 mod handover;
 mod stream;
 #[cfg(test)]
@@ -20,12 +21,6 @@ use super::down::MeterKey;
 use crate::protocol::{DOWN_ENDED, DOWN_WINDOW, Identity, Record};
 
 pub use stream::{OpenMeter, StreamIdentity};
-
-/// First and longest time between attempts to connect.
-const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
-
-/// Attempts to connect at the same time.
-const CONNECTING_MAX: usize = 256;
 
 /// Connections of all meters to a server.
 #[derive(Debug)]
@@ -45,6 +40,7 @@ pub struct ServerStreams {
     /// Streams with data to send on a connection.
     ready: BTreeSet<u32>,
     closed: Vec<(u32, MeterKey)>,
+    incomplete: Vec<(MeterKey, u16)>,
 }
 
 impl ServerStreams {
@@ -64,6 +60,7 @@ impl ServerStreams {
             gate_backoff: Duration::ZERO,
             ready: BTreeSet::new(),
             closed: Vec::new(),
+            incomplete: Vec::new(),
         }
     }
 
@@ -116,7 +113,7 @@ impl ServerStreams {
         let known = self.by_key.get(&key).copied();
         match delivery.record {
             Record::Open { identity, .. } => {
-                let row = known.unwrap_or_else(|| self.open(delivery, key, &identity, 0));
+                let row = known.unwrap_or_else(|| self.open(delivery, key, &identity));
                 let opening = self.handover.acquire();
                 if let Some(old) =
                     self.stream(row).and_then(|stream| stream.opening.replace(opening))
@@ -126,12 +123,14 @@ impl ServerStreams {
                 self.schedule(now, row);
             }
             Record::Data { offset, ends_message, bytes, .. } => {
-                let row =
-                    known.unwrap_or_else(|| self.open(delivery, key, &delivery.identity, offset));
+                let shard = delivery.number.map_or(0, |(shard, _)| shard);
+                let Some(row) = known.filter(|row| self.continues(*row, offset)) else {
+                    return self.break_off(now, known, (key, shard));
+                };
                 let entry = self.handover.acquire();
                 self.bytes += bytes.len() as u64;
                 if let Some(stream) = self.stream(row) {
-                    stream.push(offset, (bytes, ends_message), entry);
+                    stream.push(bytes, ends_message, entry);
                 }
                 self.schedule(now, row);
             }
@@ -141,15 +140,28 @@ impl ServerStreams {
         }
     }
 
-    fn open(
-        &mut self,
-        delivery: &Delivery<'_>,
-        key: MeterKey,
-        identity: &Identity<'_>,
-        position: u64,
-    ) -> u32 {
+    fn open(&mut self, delivery: &Delivery<'_>, key: MeterKey, identity: &Identity<'_>) -> u32 {
         let shard = delivery.number.map_or(0, |(shard, _)| shard);
-        self.insert(Stream::new(key, StreamIdentity::new(shard, identity), position))
+        self.insert(Stream::new(key, StreamIdentity::new(shard, identity), 0))
+    }
+
+    /// Whether data at this position of a stream follows on what is known of it.
+    fn continues(&self, row: u32, offset: u64) -> bool {
+        let stream = self.rows.get(row as usize).and_then(Option::as_ref);
+        stream.is_some_and(|stream| stream.end.is_none() && stream.received() == offset)
+    }
+
+    /// Data after a gap, because records are lost by damage of a log: the server receives what was before the gap, and then
+    /// RST.
+    fn break_off(&mut self, now: Instant, row: Option<u32>, stream: (MeterKey, u16)) {
+        self.incomplete.push(stream);
+        self.end(now, row, StreamEnd::Reset);
+    }
+
+    /// A stream, with its shard, whose later data is not delivered, because some before it is lost by damage of a log. A stream
+    /// may be returned several times.
+    pub fn poll_incomplete(&mut self) -> Option<(MeterKey, u16)> {
+        self.incomplete.pop()
     }
 
     fn insert(&mut self, stream: Stream) -> u32 {
@@ -164,7 +176,7 @@ impl ServerStreams {
     }
 
     fn end(&mut self, now: Instant, row: Option<u32>, end: StreamEnd) {
-        let Some(row) = row else { return };
+        let Some(row) = row.filter(|row| !self.is_reset(*row)) else { return };
         let entry = self.handover.acquire();
         let Some(stream) = self.stream(row) else { return self.handover.release(entry) };
         if let Some((_, old)) = stream.end.replace((end, entry)) {
@@ -172,6 +184,12 @@ impl ServerStreams {
         }
         self.schedule(now, row);
         self.settle(row, u64::MAX);
+    }
+
+    /// Whether a stream ends with RST: nothing that follows changes this.
+    fn is_reset(&self, row: u32) -> bool {
+        let stream = self.rows.get(row as usize).and_then(Option::as_ref);
+        stream.is_some_and(|stream| matches!(stream.end, Some((StreamEnd::Reset, _))))
     }
 
     fn stream(&mut self, row: u32) -> Option<&mut Stream> {
@@ -191,74 +209,6 @@ impl ServerStreams {
                 self.due.insert((at, row));
             }
             Link::Idle | Link::Connecting => {}
-        }
-    }
-
-    /// A stream for which a connection is to be made now.
-    pub fn poll_connect(&mut self, now: Instant) -> Option<(u32, StreamIdentity)> {
-        if self.connecting >= CONNECTING_MAX || now < self.gate {
-            return None;
-        }
-        let &(at, row) = self.due.first()?;
-        if at > now {
-            return None;
-        }
-        self.due.pop_first();
-        let stream = self.stream(row)?;
-        stream.due = None;
-        stream.link = Link::Connecting;
-        let identity = stream.identity.clone();
-        self.connecting += 1;
-        Some((row, identity))
-    }
-
-    /// When [`Self::poll_connect`] must be called again.
-    #[must_use]
-    pub fn next_connect(&self) -> Instant {
-        let first = self.due.first().filter(|_| self.connecting < CONNECTING_MAX);
-        first.map_or(Instant::NEVER, |(at, _)| (*at).max(self.gate))
-    }
-
-    /// The connection of a stream is established. Returns the position of its first byte in the stream of the meter.
-    pub fn handle_connected(&mut self, row: u32) -> u64 {
-        self.connecting = self.connecting.saturating_sub(1);
-        self.gate_backoff = Duration::ZERO;
-        let Some(stream) = self.rows.get_mut(row as usize).and_then(Option::as_mut) else {
-            return 0;
-        };
-        let position = stream.connect();
-        if let Some(entry) = stream.opening.take() {
-            self.handover.release(entry);
-        }
-        self.ready.insert(row);
-        position
-    }
-
-    /// The connection could not be made: the server is not reachable. Returns when the next attempt is made.
-    pub fn handle_unreachable(&mut self, now: Instant, row: u32) -> Instant {
-        self.connecting = self.connecting.saturating_sub(1);
-        self.gate_backoff = (self.gate_backoff * 2).max(BACKOFF.0).min(BACKOFF.1);
-        self.gate = now + self.gate_backoff;
-        if let Some(stream) = self.stream(row) {
-            stream.link = Link::Idle;
-            self.schedule(now, row);
-        }
-        self.settle(row, u64::MAX);
-        self.gate
-    }
-
-    /// The connection of a stream has failed after it was established. What the server has not acknowledged is
-    /// delivered over a new connection.
-    pub fn handle_failed(&mut self, now: Instant, row: u32) {
-        self.ready.remove(&row);
-        let Some(stream) = self.stream(row) else { return };
-        stream.link = Link::Idle;
-        stream.backoff = (stream.backoff * 2).max(BACKOFF.0).min(BACKOFF.1);
-        if stream.needs_connection() {
-            self.schedule(now, row);
-        } else if stream.end.is_some() || stream.is_complete {
-            // All data was acknowledged.
-            self.remove(row);
         }
     }
 

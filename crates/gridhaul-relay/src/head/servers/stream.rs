@@ -117,19 +117,15 @@ impl Stream {
         }
     }
 
-    pub(super) fn push(
-        &mut self,
-        offset: u64,
-        (bytes, ends_message): (&[u8], bool),
-        entry: EntryNumber,
-    ) {
-        if self.pieces.is_empty() && self.next != offset {
-            // Records before this one were delivered by an earlier run, or are lost by damage of a log.
-            self.next = offset;
-            self.start = if self.link == Link::Connected { self.start } else { offset };
-        }
+    /// Position in the stream after the last byte that is known.
+    pub(super) fn received(&self) -> u64 {
+        self.pieces.back().map_or(self.next, |piece| piece.end)
+    }
+
+    /// Adds data that begins at [`Self::received`].
+    pub(super) fn push(&mut self, bytes: &[u8], ends_message: bool, entry: EntryNumber) {
         self.is_framed |= ends_message;
-        let end = offset + bytes.len() as u64;
+        let end = self.received() + bytes.len() as u64;
         self.pieces.push_back(Piece { end, bytes: bytes.to_vec(), ends_message, entry });
     }
 

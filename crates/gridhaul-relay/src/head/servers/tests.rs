@@ -105,6 +105,32 @@ fn a_reset_follows_the_data() {
 }
 
 #[test]
+fn data_after_a_gap_resets_the_stream() {
+    let mut streams = ServerStreams::new(0, 1_000);
+    entry(&mut streams, 10, &[open(0), data(0, 0, b"abc", false)]);
+    let (row, _) = connect(&mut streams, Instant::ZERO);
+    entry(&mut streams, 20, &[data(0, 6, b"ghi", false)]);
+    assert_eq!(streams.poll_incomplete(), Some(((EPOCH, 0), 1)));
+    entry(&mut streams, 30, &[data(0, 9, b"jkl", false), Record::Eof { meter: 0, offset: 12 }]);
+    assert_eq!(send(&mut streams, row), b"abc", "only what was before the gap");
+    assert!(!streams.poll_fin(row));
+    assert_eq!(streams.poll_closed(), None);
+    streams.handle_acknowledged(row, 0);
+    assert_eq!((streams.poll_closed(), streams.position()), (Some((row, (EPOCH, 0))), 30));
+}
+
+#[test]
+fn a_stream_without_its_start_is_not_delivered() {
+    let mut streams = ServerStreams::new(0, 1_000);
+    entry(&mut streams, 10, &[data(0, 3, b"def", false)]);
+    entry(&mut streams, 20, &[open(1), data(1, 3, b"def", false)]);
+    assert_eq!(streams.poll_incomplete(), Some(((EPOCH, 1), 1)));
+    assert_eq!(streams.poll_incomplete(), Some(((EPOCH, 0), 1)));
+    assert_eq!((streams.poll_connect(Instant::ZERO), streams.position()), (None, 20));
+    assert!(streams.is_empty());
+}
+
+#[test]
 fn an_unreachable_server_is_tried_with_growing_intervals_for_all_meters_together() {
     let mut streams = ServerStreams::new(0, 1_000);
     entry(&mut streams, 10, &[open(0), open(1), open(2)]);

@@ -1,5 +1,6 @@
 //! A collector and a head on models of disks and networks: random schedules with kills and power failures of either.
 
+mod gaps;
 mod limits;
 mod schedules;
 mod world;

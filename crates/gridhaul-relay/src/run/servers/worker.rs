@@ -14,6 +14,7 @@ use super::super::cursor::Cursor;
 use super::super::destination::ServerEvent;
 use super::super::poll::{Poll, Token, Waker};
 use super::super::progress::Progress;
+use super::super::reports::Reports;
 use super::super::resolver::Resolution;
 use super::super::sink::LogStart;
 use super::super::unreachable::{explain, explain_name};
@@ -56,6 +57,7 @@ pub(super) struct Worker {
     next_check: Instant,
     /// Message of the last failure, so that each is reported once.
     reported: String,
+    reports: Reports,
     buffer: Vec<u8>,
 }
 
@@ -92,6 +94,7 @@ impl Worker {
             events,
             next_check: Instant::ZERO,
             reported: String::new(),
+            reports: Reports::default(),
             buffer: vec![0; 64 * 1024],
         })
     }
@@ -118,6 +121,7 @@ impl Worker {
                 self.transmit(now, row);
             }
             self.check_acknowledgements(now);
+            self.reset_incomplete(now);
             self.close_ended();
             self.cursor.note(now, self.streams.position());
         }
@@ -355,6 +359,18 @@ impl Worker {
             if self.streams.is_unacknowledged(row) {
                 self.unacknowledged.insert(row);
             }
+        }
+    }
+
+    /// Reports streams that cannot be continued, so that their meters are reset.
+    fn reset_incomplete(&mut self, now: Instant) {
+        while let Some((meter, shard)) = self.streams.poll_incomplete() {
+            let text = format!(
+                "data of meter {} is missing: its connections are reset, and its later data is not delivered",
+                meter.1,
+            );
+            self.reports.report(now, "damage of the log", Level::Warning, &text);
+            self.send(ServerEvent::Incomplete { meter, shard });
         }
     }
 
