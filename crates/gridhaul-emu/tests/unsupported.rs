@@ -2,6 +2,8 @@
 
 mod pair;
 
+use std::path::Path;
+
 use gridhaul_emu::Emu;
 use gridhaul_scenario::backend::Backend;
 use gridhaul_scenario::scenario::Scenario;
@@ -146,4 +148,17 @@ fn a_proxy_of_mode_none_is_supported() {
     };
     assert_eq!(keys_of(&text("none")), [""; 0]);
     assert_eq!(keys_of(&text("split"))[0], "node.near.proxy");
+}
+
+#[test]
+fn the_scenarios_of_relays_are_supported_at_every_point() {
+    for file in ["scenarios/relay.toml", "papers/sa-tcp/relays.toml"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file);
+        let scenario = Scenario::from_toml(&std::fs::read_to_string(&path).unwrap(), file)
+            .unwrap_or_else(|error| panic!("{error}"));
+        for point in scenario.points().unwrap() {
+            let supported = Emu::default().supports(&point.scenario);
+            assert!(supported.is_ok(), "{file}: {supported:?}");
+        }
+    }
 }

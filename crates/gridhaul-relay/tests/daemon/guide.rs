@@ -50,6 +50,8 @@ fn the_commands_of_the_guide_work() {
         let name = block.lines().next().unwrap().trim_start_matches("# ");
         fs::write(folder.path().join(name), &block).unwrap();
     }
+    let scenarios = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
+    std::os::unix::fs::symlink(scenarios, folder.path().join("scenarios")).unwrap();
     let mut running: Vec<Child> = Vec::new();
     let lines: Vec<String> = blocks(&text, "sh")
         .iter()
@@ -61,7 +63,9 @@ fn the_commands_of_the_guide_work() {
             wait_for_line(&folder.path().join("messages.jsonl"), "\"eof\"");
             stop(&mut running);
         }
-        let mut command = match line.strip_prefix("gridhaul-relay ") {
+        // Redirections are left to the shell.
+        let arguments = line.strip_prefix("gridhaul-relay ").filter(|it| !it.contains('>'));
+        let mut command = match arguments {
             Some(arguments) => {
                 let mut command = Command::new(PROGRAM);
                 command.args(arguments.trim_end_matches(" &").split(' '));
@@ -69,7 +73,7 @@ fn the_commands_of_the_guide_work() {
             }
             None => {
                 let mut command = Command::new("bash");
-                command.args(["-c", line]);
+                command.args(["-c", &line.replace("gridhaul-relay", PROGRAM)]);
                 command
             }
         };

@@ -155,7 +155,8 @@ fn model_and_simulation_agree_except_for_listed_reasons() {
     }
     println!("{table}");
     assert!(wrong.is_empty(), "{}\n{table}", wrong.join("\n"));
-    for file in ["district", "meters", "cell", "secondary", "lossy-line", "three-answers"] {
+    for file in ["district", "meters", "cell", "secondary", "lossy-line", "relay", "three-answers"]
+    {
         assert!(compared[&format!("scenarios/{file}.toml")] > 0, "{file} is compared");
     }
 }
