@@ -45,11 +45,7 @@ fn main() -> Result<()> {
     become_root()?;
     let done = transfer(1 << 20)?;
     ensure!(done.bytes == done.received, "the received bytes differ from those sent");
-    println!(
-        "{} bytes in each direction in {:.3} s, received without errors",
-        done.bytes[0].len(),
-        done.seconds
-    );
+    println!("{} bytes each way in {:.3} s, without errors", done.bytes[0].len(), done.seconds);
     println!("[to the client, to the server]: {:?}", done.counters);
     println!("retransmissions {:?}, lost {}", done.statistics.retransmissions, done.lost);
     Ok(())

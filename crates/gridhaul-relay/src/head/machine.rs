@@ -30,9 +30,6 @@ pub struct HeadSettings {
 /// Largest number of open meters of a collector, which has a file for each: the usual limit of the kernel (`fs.nr_open`).
 pub const METERS_MAX: usize = 1 << 20;
 
-/// Largest number of shards of a collector.
-const SHARDS_MAX: u16 = 256;
-
 /// Why the connection of a collector must be closed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum HeadError {
@@ -50,10 +47,10 @@ pub enum HeadError {
 /// A head.
 #[derive(Debug)]
 pub struct Head {
-    settings: HeadSettings,
+    pub(super) settings: HeadSettings,
     instance: u64,
     /// State after all records that were received, durable or not.
-    state: HeadState,
+    pub(super) state: HeadState,
     /// Sequence numbers up to which records are durable, by epoch and shard.
     durable: BTreeMap<(u64, u16), u64>,
     pub(super) connections: BTreeMap<u32, Connection>,
@@ -202,41 +199,6 @@ impl Head {
         self.down.rewind(epoch, shard);
         self.outputs.insert(connection);
         Ok(())
-    }
-
-    /// Whether the name of an epoch is lost by damage of the log: the next collector with this epoch, a random number, states it.
-    fn is_nameless(&self, epoch: u64) -> bool {
-        self.state.sources.get(&epoch).is_some_and(|source| source.collector.is_empty())
-    }
-
-    fn refusal(&self, hello: &Hello<'_>) -> Option<String> {
-        let allowed = &self.settings.collectors;
-        if hello.collector.is_empty() {
-            return Some("the collector has no name".to_owned());
-        }
-        if !allowed.is_empty() && !allowed.iter().any(|name| name == hello.collector) {
-            return Some(format!("collector {:?} is not in head.collectors", hello.collector));
-        }
-        if hello.replies && !self.settings.replies {
-            return Some("aggregate.replies is true, and this head has no servers".to_owned());
-        }
-        if hello.shard >= hello.shards || hello.shards > SHARDS_MAX {
-            return Some(format!("shard {} of {}", hello.shard, hello.shards));
-        }
-        if let Some(source) = self.state.sources.get(&hello.epoch) {
-            return (source.collector != hello.collector && !source.collector.is_empty())
-                .then(|| format!("the epoch belongs to collector {:?}", source.collector));
-        }
-        // Two collectors with one name would end the streams of each other's meters in turn.
-        let is_open =
-            |epoch| self.connections.values().any(|it| it.source.is_some_and(|it| it.0 == epoch));
-        let mut sources = self.state.sources.iter();
-        let is_other =
-            sources.any(|(epoch, it)| it.collector == hello.collector && is_open(*epoch));
-        is_other.then(|| {
-            "a collector with this name and another log is connected: give each collector a name of its own; a collector that has \
-             replaced it is accepted when its connection has ended, after at most a minute".to_owned()
-        })
     }
 
     fn handle_resume(&mut self, epoch: u64, shard: u16, next: u64) {

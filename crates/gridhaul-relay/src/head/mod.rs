@@ -7,6 +7,7 @@
 //! * [`Publications`] are the messages for a broker until it has acknowledged them, [`mqtt`] are its packets.
 //! * [`JsonLines`] is a sink: a file with one line per record, each exactly once.
 
+mod admission;
 mod delivery;
 mod down;
 mod item;

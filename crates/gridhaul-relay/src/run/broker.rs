@@ -315,7 +315,7 @@ impl Worker {
                 match answer {
                     Answer::Connected => {
                         link.is_accepted = true;
-                        self.progress.set_trouble(None);
+                        self.progress.set_delivery_error(None);
                         if self.connector.handle_established(now) {
                             let target = self.connector.target();
                             report(Level::Notice, &format!("broker {target}: connected again"));
@@ -335,7 +335,7 @@ impl Worker {
             let target = self.connector.target();
             let text = format!("broker {target}: records stay in the log: {error}");
             report(Level::Warning, &text);
-            self.progress.set_trouble(Some(error));
+            self.progress.set_delivery_error(Some(error));
         }
     }
 

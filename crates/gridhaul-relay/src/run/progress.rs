@@ -20,9 +20,9 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     /// Why the thread has ended.
-    failure: Option<RunError>,
+    end: Option<RunError>,
     /// Why records wait.
-    trouble: Option<String>,
+    delivery_error: Option<String>,
 }
 
 impl Progress {
@@ -37,15 +37,15 @@ impl Progress {
     /// # Errors
     /// The delivering thread has ended.
     pub(super) fn delivered(&self) -> Result<u64, RunError> {
-        match self.state().failure.take() {
+        match self.state().end.take() {
             Some(error) => Err(error),
             None => Ok(self.0.delivered.load(Ordering::Acquire)),
         }
     }
 
     /// Why records wait, for the status.
-    pub(super) fn trouble(&self) -> Option<String> {
-        self.state().trouble.clone()
+    pub(super) fn delivery_error(&self) -> Option<String> {
+        self.state().delivery_error.clone()
     }
 
     pub(super) fn set_delivered(&self, position: u64) {
@@ -54,14 +54,14 @@ impl Progress {
         }
     }
 
-    pub(super) fn set_trouble(&self, trouble: Option<&str>) {
-        self.state().trouble = trouble.map(str::to_owned);
+    pub(super) fn set_delivery_error(&self, error: Option<&str>) {
+        self.state().delivery_error = error.map(str::to_owned);
     }
 
     /// The result of the delivering thread.
     pub(super) fn end(&self, result: Result<(), RunError>) {
         if let Err(error) = result {
-            self.state().failure = Some(error);
+            self.state().end = Some(error);
             self.0.head.wake();
         }
     }

@@ -153,14 +153,14 @@ impl Worker {
             pause();
         }
         if is_reported {
-            self.progress.set_trouble(None);
+            self.progress.set_delivery_error(None);
         }
     }
 
     fn report_once(&self, is_reported: &mut bool, error: &SinkError) {
         if !*is_reported {
             report(Level::Error, &format!("delivery is repeated every second: {error}"));
-            self.progress.set_trouble(Some(&error.to_string()));
+            self.progress.set_delivery_error(Some(&error.to_string()));
             *is_reported = true;
         }
     }

@@ -90,10 +90,6 @@ impl From<RunError> for CommandError {
 
 /// Reports a panic, which is a defect of gridhaul, in one line without a backtrace, and exits with code 3.
 pub(crate) fn on_panic(info: &PanicHookInfo<'_>) {
-    let place = info.location().map_or_else(String::new, |place| format!(" at {place}"));
-    let text = info.payload().downcast_ref::<&str>().copied();
-    let owned = info.payload().downcast_ref::<String>().map(String::as_str);
-    let message = text.or(owned).unwrap_or("no message");
-    say(format_args!("internal error, please report it as a bug: {message}{place}"));
+    say(format_args!("{}", gridhaul::panic_message(info)));
     std::process::exit(3);
 }

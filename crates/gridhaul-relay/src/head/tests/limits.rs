@@ -1,33 +1,41 @@
 //! Limits of what a collector can make a head keep.
 
+use super::super::admission::COLLECTORS_MAX;
 use super::super::{Head, HeadError, HeadSettings, HeadState};
 use crate::protocol::{BatchBuilder, Frame, Hello, Identity, Record};
 
 const EPOCH: u64 = 7;
 
 fn head() -> Head {
+    let mut head = new(&[]);
+    head.handle_connected(1);
+    head.handle_frame(1, &Frame::Hello(hello("collector", EPOCH))).unwrap();
+    head
+}
+
+fn new(collectors: &[&str]) -> Head {
     let settings = HeadSettings {
-        collectors: Vec::new(),
+        collectors: collectors.iter().map(ToString::to_string).collect(),
         window: 100_000,
         backlog: u64::MAX,
         segment: 1_000_000,
         replies: false,
         meters: 3,
     };
-    let mut head = Head::new(settings, 1, HeadState::default(), 0);
-    head.handle_connected(1);
-    let hello = Hello {
-        collector: "collector",
-        epoch: EPOCH,
+    Head::new(settings, 1, HeadState::default(), 0)
+}
+
+const fn hello(collector: &str, epoch: u64) -> Hello<'_> {
+    Hello {
+        collector,
+        epoch,
         shard: 0,
         shards: 1,
         oldest: 0,
         next: 0,
         replies: false,
         compression: false,
-    };
-    head.handle_frame(1, &Frame::Hello(hello)).unwrap();
-    head
+    }
 }
 
 fn batch(first: u64, records: &[Record<'_>]) -> Vec<u8> {
@@ -53,4 +61,22 @@ fn a_collector_has_a_limit_of_open_meters() {
     send(3, &[Record::Eof { meter: 0, offset: 0 }]).unwrap();
     send(4, &[open(3)]).unwrap();
     assert_eq!(head.state().meter_count(), 3);
+}
+
+#[test]
+fn strangers_cannot_state_any_number_of_names() {
+    let connect = |head: &mut Head, name: &str, number: u32| {
+        head.handle_connected(number);
+        let done = head.handle_frame(number, &Frame::Hello(hello(name, u64::from(number))));
+        head.handle_disconnected(number);
+        done
+    };
+    let mut head = new(&[]);
+    let limit = COLLECTORS_MAX as u32;
+    for number in 0..limit {
+        connect(&mut head, &format!("collector-{number}"), number).unwrap();
+    }
+    let refused = connect(&mut head, "one-more", limit).unwrap_err().to_string();
+    assert!(refused.contains("head.collectors"), "{refused}");
+    connect(&mut head, "collector-7", limit + 1).unwrap();
 }

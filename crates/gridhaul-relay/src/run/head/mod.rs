@@ -244,7 +244,7 @@ impl Loop {
             "meters_count": self.head.state().meter_count(),
             "log_end_byte": self.log_end,
             "delivered_byte": self.delivered,
-            "delivery_error": self.destination.progress().trouble(),
+            "delivery_error": self.destination.progress().delivery_error(),
             "backlog_byte": self.log_end - self.delivered.min(self.log_end),
         })
     }

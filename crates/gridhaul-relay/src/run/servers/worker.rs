@@ -224,7 +224,7 @@ impl Worker {
         self.address = None;
         if self.reported != message {
             self.reported = message.to_owned();
-            self.progress.set_trouble(Some(message));
+            self.progress.set_delivery_error(Some(message));
             let text = format!("server {}: records stay in the log: {message}", self.server);
             report(Level::Warning, &text);
         }
@@ -258,7 +258,7 @@ impl Worker {
         }
         if !self.reported.is_empty() {
             self.reported.clear();
-            self.progress.set_trouble(None);
+            self.progress.set_delivery_error(None);
             report(Level::Notice, &format!("server {}: connected again", self.server));
         }
     }
