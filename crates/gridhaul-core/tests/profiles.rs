@@ -62,7 +62,7 @@ fn values(profile: Profile) -> BTreeMap<&'static str, Vec<String>> {
     if params.delayed_ack_max != params.delayed_ack {
         delayed_ack.push(time(params.delayed_ack_max));
     }
-    let (alpha, beta, gamma) = *params.vegas;
+    let [alpha, beta, gamma] = params.vegas.thresholds();
     let word = |value: serde_json::Value| value.to_string();
     let yes = |value: bool| vec![value.to_string()];
     BTreeMap::from([

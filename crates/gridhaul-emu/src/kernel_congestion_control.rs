@@ -195,8 +195,7 @@ pub(crate) fn settings(stack: &StackParams) -> Result<Settings, usize> {
 
 /// Parameters of Vegas for the kernel, which counts whole segments; see [`settings`].
 pub(crate) fn vegas(stack: &StackParams) -> Result<VegasSettings, usize> {
-    let (alpha, beta, gamma) = *stack.vegas;
-    VegasSettings::from_segments([alpha, beta, gamma])
+    VegasSettings::from_segments(stack.vegas.thresholds())
 }
 
 /// Parameters of MEDX.

@@ -104,7 +104,7 @@ fn flow_row(
         metrics.push((Metric::MessagesDue, row.ready as f64));
         let lost = row.unsent + if tcp { 0 } else { after.lost - before.lost };
         metrics.extend(message_loss(lost, row.ready).map(|loss| (Metric::MessageLoss, loss)));
-        row.delays.metrics(&row.waiting, &mut metrics);
+        row.delays.metrics(row.waiting.clone(), &mut metrics);
         metrics.extend(
             row.deadline_counter
                 .as_ref()

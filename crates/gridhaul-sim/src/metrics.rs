@@ -219,7 +219,7 @@ fn flow_row(
             (lost, totals.datagrams - earlier.datagrams)
         };
         metrics.extend(message_loss(lost, of).map(|loss| (Metric::MessageLoss, loss)));
-        state.counters.delays[row].metrics(&members.undelivered.waiting, &mut metrics);
+        state.counters.delays[row].metrics(members.undelivered.waiting, &mut metrics);
         let check = state.counters.deadline_checks[row].as_ref();
         metrics.extend(
             check.and_then(DeadlineCounter::share).map(|share| (Metric::DeadlineMet, share)),

@@ -27,8 +27,7 @@ impl RegisteredAlgorithms {
         for stack in stacks {
             match stack.congestion_control {
                 CongestionControlAlgorithm::Vegas => {
-                    let (alpha, beta, gamma) = *stack.vegas;
-                    settings.vegas = VegasSettings::from_segments([alpha, beta, gamma])
+                    settings.vegas = VegasSettings::from_segments(stack.vegas.thresholds())
                         .map_err(|_| "the thresholds of Vegas must be whole numbers of segments")?;
                 }
                 CongestionControlAlgorithm::Medx => {

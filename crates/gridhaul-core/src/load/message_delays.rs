@@ -96,11 +96,10 @@ impl MessageDelays {
 
     /// Adds number, mean, median, 98th percentile and maximum. `waiting` contains the waiting times of the
     /// messages undelivered at the end of the run.
-    pub fn metrics(&self, waiting: &[Duration], into: &mut Metrics) {
+    pub fn metrics(&self, mut waiting: Vec<Duration>, into: &mut Metrics) {
         into.push((Metric::Messages, self.count() as f64));
         let Some(mean) = self.mean() else { return };
         into.push((Metric::DelayMean, mean));
-        let mut waiting = waiting.to_vec();
         waiting.sort_unstable();
         let longer = |than| (waiting.len() - waiting.partition_point(|&age| age <= than)) as u64;
         for (metric, q) in [(Metric::DelayMedian, 0.5), (Metric::DelayP98, 0.98)] {
@@ -118,9 +117,9 @@ mod tests {
     fn metrics(waiting_ms: &[u64]) -> Metrics {
         let mut delays = MessageDelays::new();
         (1..=100).for_each(|millis| delays.record(Duration::from_millis(millis)));
-        let waiting: Vec<_> = waiting_ms.iter().map(|&it| Duration::from_millis(it)).collect();
+        let waiting = waiting_ms.iter().map(|&it| Duration::from_millis(it)).collect();
         let mut metrics = Vec::new();
-        delays.metrics(&waiting, &mut metrics);
+        delays.metrics(waiting, &mut metrics);
         metrics
     }
 
@@ -170,7 +169,7 @@ mod tests {
         let mut delays = MessageDelays::new();
         delays.record(Duration::from_micros(1_234_567));
         let mut metrics = Vec::new();
-        delays.metrics(&[], &mut metrics);
+        delays.metrics(Vec::new(), &mut metrics);
         for metric in [Metric::DelayMean, Metric::DelayMedian, Metric::DelayP98, Metric::DelayMax] {
             assert!(metrics.contains(&(metric, 1.234_567)), "{metrics:?}");
         }
@@ -179,7 +178,7 @@ mod tests {
     #[test]
     fn without_delivered_messages_there_is_no_delay() {
         let mut metrics = Vec::new();
-        MessageDelays::new().metrics(&[Duration::from_secs(1)], &mut metrics);
+        MessageDelays::new().metrics(vec![Duration::from_secs(1)], &mut metrics);
         assert_eq!(metrics, [(Metric::Messages, 0.0)]);
     }
 }

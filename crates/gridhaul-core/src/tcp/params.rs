@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gridhaul_scenario::scenario::{
-    CongestionControlAlgorithm, IpVersion, LossClassifier, Recovery, Scenario, Stack,
+    CongestionControlAlgorithm, IpVersion, LossClassifier, Profile, Recovery, Scenario, Stack,
 };
 use gridhaul_scenario::units::{Bytes, Duration, WindowSize};
 
@@ -86,12 +86,39 @@ pub struct StackParams {
     pub syn_retransmissions_keeping_window: u32,
     /// Number of SYN retransmissions before the RTO begins to double (Linux, `tcp_syn_linear_timeouts`).
     pub syn_linear_timeouts: u32,
-    /// Vegas: α, β and γ in segments, shared by all connections of a stack.
-    pub vegas: Arc<(f64, f64, f64)>,
+    /// Parameters of Vegas, shared by all connections of a stack.
+    pub vegas: Arc<VegasParams>,
     /// Parameters of MEDX.
     pub medx: MedxParams,
     /// Behaviour of the profile that no key sets.
     pub policy: Policy,
+}
+
+/// Parameters of Vegas.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct VegasParams {
+    /// α, in segments.
+    pub alpha: f64,
+    /// β, in segments.
+    pub beta: f64,
+    /// γ, in segments.
+    pub gamma: f64,
+    /// Initial congestion window in bytes, which ns-2 sets with the second acknowledgement.
+    pub initial_window: u32,
+}
+
+impl VegasParams {
+    /// The defaults of a profile, without an initial window.
+    pub(crate) const fn of(profile: Profile) -> Self {
+        let (alpha, beta, gamma) = profile.vegas();
+        Self { alpha, beta, gamma, initial_window: 0 }
+    }
+
+    /// α, β and γ, in segments.
+    #[must_use]
+    pub const fn thresholds(&self) -> [f64; 3] {
+        [self.alpha, self.beta, self.gamma]
+    }
 }
 
 /// Parameters of TCP-MEDX (paper `medx`, section 2).
@@ -150,12 +177,12 @@ impl StackParams {
         params.hystart = stack.hystart.unwrap_or(params.hystart);
         params.restart_after_idle = stack.restart_after_idle.unwrap_or(params.restart_after_idle);
         params.nagle = stack.nagle.unwrap_or(params.nagle);
-        let (alpha, beta, gamma) = *params.vegas;
-        params.vegas = Arc::new((
-            stack.vegas_alpha.unwrap_or(alpha),
-            stack.vegas_beta.unwrap_or(beta),
-            stack.vegas_gamma.unwrap_or(gamma),
-        ));
+        params.vegas = Arc::new(VegasParams {
+            alpha: stack.vegas_alpha.unwrap_or(params.vegas.alpha),
+            beta: stack.vegas_beta.unwrap_or(params.vegas.beta),
+            gamma: stack.vegas_gamma.unwrap_or(params.vegas.gamma),
+            initial_window: params.initial_window,
+        });
         params.medx = MedxParams {
             alpha: stack.medx_alpha.unwrap_or(params.medx.alpha),
             beta: stack.medx_beta.unwrap_or(params.medx.beta),

@@ -25,7 +25,8 @@ pub(super) fn sizes(tcp: &StackParams, payload: u64, segments: u32) -> Sizes {
 pub(super) fn control(tcp: &StackParams) -> Control {
     match tcp.congestion_control {
         CongestionControlAlgorithm::Vegas => {
-            Control::Vegas { alpha: tcp.vegas.0, beta: tcp.vegas.1 }
+            let [alpha, beta, _] = tcp.vegas.thresholds();
+            Control::Vegas { alpha, beta }
         }
         CongestionControlAlgorithm::Reno | CongestionControlAlgorithm::Tahoe => {
             Control::Reno { recovers_multiple_losses: false }

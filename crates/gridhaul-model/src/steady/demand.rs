@@ -203,7 +203,7 @@ impl<'s> Demand<'s> {
     ) -> Result<(), (String, String)> {
         let Connection { rtt_s, window, loss, .. } = self.connection;
         let pipe = rate * rtt_s;
-        let (alpha, beta, _) = *self.stack.vegas;
+        let [alpha, beta, _] = self.stack.vegas.thresholds();
         let overflow = |what: &str| {
             let why = format!(
                 "{what} overflows this queue, and no formula gives the loss; enlarge the queue, \

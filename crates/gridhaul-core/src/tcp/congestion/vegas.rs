@@ -13,6 +13,7 @@
 //! after duplicate acknowledgements.
 
 mod fine_timer;
+mod progress;
 mod round;
 
 use std::sync::Arc;
@@ -21,36 +22,22 @@ use gridhaul_scenario::scenario::Recovery;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use self::fine_timer::FineTimer;
+use self::progress::Ns2Startup;
 use self::round::{Round, RoundResult};
 use super::{Ack, CongestionControl, EstimatorCounters, Loss, Window};
-use crate::tcp::params::StackParams;
+use crate::tcp::params::{StackParams, VegasParams};
 
 /// Vegas.
 #[derive(Debug, Clone)]
 pub struct Vegas {
     window: Window,
-    /// α, β and γ, in segments.
-    thresholds: Arc<(f64, f64, f64)>,
+    params: Arc<VegasParams>,
     round: Round,
     timer: FineTimer,
     /// Growth with each acknowledgement of this round trip, as a share of its credit.
     growth: f64,
     /// Time of the last reduction of the window; [`Instant::NEVER`] before the first.
     reduced_at: Instant,
-    startup: Ns2Startup,
-    /// In bytes.
-    initial_window: u32,
-}
-
-/// Handling of the first two acknowledgements of data in ns-2.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ns2Startup {
-    /// Slow start begins with one segment, whose round trip is no sample but initialises the estimate.
-    FirstAck,
-    /// The second acknowledgement sets the window to the initial window (`delay_growth_`).
-    SecondAck,
-    /// Normal operation.
-    Done,
 }
 
 impl CongestionControl for Vegas {
@@ -66,20 +53,18 @@ impl CongestionControl for Vegas {
         }
         Self {
             window,
-            thresholds: Arc::clone(&params.vegas),
-            round: Round::new(),
+            params: Arc::clone(&params.vegas),
+            round: Round::new(startup),
             timer: FineTimer::new(),
             growth: 0.0,
             reduced_at: Instant::NEVER,
-            startup,
-            initial_window: params.initial_window,
         }
     }
     own_window!();
 
     #[inline]
     fn on_rtt_sample(&mut self, rtt: Duration) {
-        if self.startup == Ns2Startup::FirstAck {
+        if self.round.progress.startup() == Ns2Startup::FirstAck {
             self.timer.begin(rtt);
         } else {
             self.timer.measure(rtt);
@@ -97,12 +82,12 @@ impl CongestionControl for Vegas {
     }
 
     fn on_ack(&mut self, ack: &Ack) {
-        let startup = self.startup;
+        let startup = self.round.progress.startup();
         match startup {
-            Ns2Startup::FirstAck => self.startup = Ns2Startup::SecondAck,
+            Ns2Startup::FirstAck => self.round.progress.set_startup(Ns2Startup::SecondAck),
             Ns2Startup::SecondAck => {
-                self.window.set_cwnd(f64::from(self.initial_window));
-                self.startup = Ns2Startup::Done;
+                self.window.set_cwnd(f64::from(self.params.initial_window));
+                self.round.progress.set_startup(Ns2Startup::Done);
             }
             Ns2Startup::Done => {}
         }
@@ -166,7 +151,7 @@ impl CongestionControl for Vegas {
     fn estimator_counters(&self) -> Option<EstimatorCounters> {
         Some(EstimatorCounters {
             updates: None,
-            evaluations: self.round.evaluated_rounds(),
+            evaluations: self.round.progress.rounds(),
             loss_classifications: None,
         })
     }
@@ -181,16 +166,17 @@ impl CongestionControl for Vegas {
 impl Vegas {
     /// Adjusts the window by the result of a round trip.
     fn adjust_window(&mut self, result: RoundResult) {
-        let (alpha, beta, gamma) = *self.thresholds;
+        let [alpha, beta, gamma] = self.params.thresholds();
         let mss = self.window.mss();
         let queued = result.queued_segments(mss);
         if self.window.in_slow_start() {
             // Section 3.3: "Vegas allows exponential growth only every other RTT. In between, the
             // congestion window stays fixed so that a valid comparison [...] can be made."
-            self.round.alternate();
+            let grows = !self.round.progress.grows();
+            self.round.progress.set_grows(grows);
             let too_fast = queued > gamma;
-            self.growth = if self.round.grows() && !too_fast { 1.0 } else { 0.0 };
-            if self.round.grows() && too_fast {
+            self.growth = if grows && !too_fast { 1.0 } else { 0.0 };
+            if grows && too_fast {
                 // ns-2: an eighth less, at least two segments, and the end of slow start.
                 self.leave_slow_start();
                 self.window.set_cwnd((self.window.cwnd_f64() * 7.0 / 8.0).max(2.0 * mss));

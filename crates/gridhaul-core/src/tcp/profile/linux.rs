@@ -7,7 +7,7 @@ use gridhaul_scenario::units::Duration;
 
 use super::algorithms::{BbrRules, CubicRules, RecoveryRules, VegasRules};
 use super::{AlgorithmRules, ByteCounting, HalvingBasis, IdleRestart, Policy, rfc};
-use crate::tcp::params::StackParams;
+use crate::tcp::params::{StackParams, VegasParams};
 
 const POLICY: Policy = Policy {
     bare_handshake_ack: true,
@@ -110,7 +110,7 @@ pub(super) fn defaults() -> StackParams {
         syn_retransmissions_keeping_window: 1,
         // tcp_syn_linear_timeouts.
         syn_linear_timeouts: 4,
-        vegas: Arc::new(Profile::Linux.vegas()),
+        vegas: Arc::new(VegasParams::of(Profile::Linux)),
         policy: POLICY,
         ..rfc::defaults()
     }

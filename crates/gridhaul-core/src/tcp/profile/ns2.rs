@@ -6,7 +6,7 @@ use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Profile, Recovery}
 use gridhaul_scenario::units::Duration;
 
 use super::{ByteCounting, HalvingBasis, IdleRestart, OptionBytes, Policy, rfc};
-use crate::tcp::params::StackParams;
+use crate::tcp::params::{StackParams, VegasParams};
 
 const POLICY: Policy = Policy {
     one_way_open: true,
@@ -63,7 +63,7 @@ pub(super) fn defaults() -> StackParams {
         halving: HalvingBasis::Window,
         whole_ssthresh: true,
         option_bytes: OptionBytes::SackBlocks,
-        vegas: Arc::new(Profile::Ns2.vegas()),
+        vegas: Arc::new(VegasParams::of(Profile::Ns2)),
         policy: POLICY,
         ..rfc::defaults()
     }

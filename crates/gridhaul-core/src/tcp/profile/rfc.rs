@@ -7,7 +7,7 @@ use gridhaul_scenario::units::Duration;
 
 use super::algorithms::{BbrRules, CubicRules, RecoveryRules, VegasRules};
 use super::{AlgorithmRules, ByteCounting, HalvingBasis, IdleRestart, OptionBytes, Policy};
-use crate::tcp::params::{MedxParams, StackParams};
+use crate::tcp::params::{MedxParams, StackParams, VegasParams};
 
 pub(super) const POLICY: Policy = Policy {
     one_way_open: false,
@@ -122,7 +122,7 @@ pub(super) fn defaults() -> StackParams {
         // RFC 5681, section 3.1: after a lost SYN, one segment.
         syn_retransmissions_keeping_window: 0,
         syn_linear_timeouts: 0,
-        vegas: Arc::new(Profile::Rfc.vegas()),
+        vegas: Arc::new(VegasParams::of(Profile::Rfc)),
         // Paper `medx`, section 2: α = 0.5, β = 1.2. The paper does not give the length: three duplicates
         // that indicate a loss, and one delay before them.
         medx: MedxParams {

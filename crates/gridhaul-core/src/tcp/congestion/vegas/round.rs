@@ -3,6 +3,7 @@
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::super::Ack;
+use super::progress::{Ns2Startup, Progress};
 
 /// The current round trip, and the minimum of all.
 #[derive(Debug, Clone)]
@@ -13,9 +14,7 @@ pub(super) struct Round {
     /// Low half of the position whose acknowledgement ends the round trip; outstanding data is always close
     /// to it.
     round_end: u32,
-    /// Twice the number of evaluated rounds, plus one while slow start grows: one bit that needs no
-    /// additional memory.
-    evaluated_rounds: u32,
+    pub(super) progress: Progress,
 }
 
 /// Timing of the current round trip.
@@ -43,34 +42,19 @@ pub(super) struct RoundResult {
 }
 
 impl Round {
-    pub(super) const fn new() -> Self {
+    pub(super) const fn new(startup: Ns2Startup) -> Self {
         Self {
             timing: RoundTiming::Unknown,
             base_rtt: Duration::ZERO,
             round_end: 0,
-            evaluated_rounds: 1,
+            progress: Progress::new(startup),
         }
-    }
-
-    /// Whether slow start grows in this round trip.
-    pub(super) const fn grows(&self) -> bool {
-        self.evaluated_rounds & 1 == 1
     }
 
     /// After a timeout: the next acknowledgement starts a round trip in which slow start grows.
     pub(super) const fn restart_after_timeout(&mut self) {
         self.timing = RoundTiming::Due;
-        self.evaluated_rounds |= 1;
-    }
-
-    /// Slow start grows in every other round trip.
-    pub(super) const fn alternate(&mut self) {
-        self.evaluated_rounds ^= 1;
-    }
-
-    /// Number of evaluated rounds.
-    pub(super) const fn evaluated_rounds(&self) -> u32 {
-        self.evaluated_rounds / 2
+        self.progress.set_grows(true);
     }
 
     /// Data is sent: the first call starts the first round trip.
@@ -122,7 +106,9 @@ impl Round {
             }
         });
         self.restart(ack);
-        self.evaluated_rounds = self.evaluated_rounds.wrapping_add(2 * u32::from(result.is_some()));
+        if result.is_some() {
+            self.progress.count_round();
+        }
         result
     }
 

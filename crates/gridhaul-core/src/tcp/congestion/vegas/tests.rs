@@ -58,6 +58,10 @@ impl Path {
         path.send();
         path
     }
+    fn set_thresholds(&mut self, alpha: f64, beta: f64, gamma: f64) {
+        let params = *self.vegas.params;
+        self.vegas.params = Arc::new(VegasParams { alpha, beta, gamma, ..params });
+    }
     fn send(&mut self) {
         while self.next - self.una + u64::from(MSS) <= u64::from(self.vegas.window.cwnd()) {
             self.next += u64::from(MSS);
@@ -219,7 +223,7 @@ fn the_first_measurement_gives_one_and_a_half_round_trips() {
 #[test]
 fn all_segments_of_a_delayed_acknowledgement_count_as_outstanding() {
     let result = |credit| {
-        let mut round = Round::new();
+        let mut round = Round::new(Ns2Startup::Done);
         round.measure(Duration::from_millis(100));
         let ended = ack(Instant::from_secs_f64(1.0), 10_000, 8_000, None);
         round.restart(&ended);
@@ -236,7 +240,7 @@ fn all_segments_of_a_delayed_acknowledgement_count_as_outstanding() {
 #[test]
 fn a_backlog_of_gamma_does_not_end_slow_start_and_more_reduces_by_an_eighth() {
     let mut path = Path::new(10_000);
-    path.vegas.thresholds = Arc::new((1.0, 3.0, 6.0));
+    path.set_thresholds(1.0, 3.0, 6.0);
     let mut window = 0.0;
     while path.vegas.window.ssthresh() > 2 * MSS {
         window = path.round(ten_segments);
@@ -249,7 +253,7 @@ fn a_backlog_of_gamma_does_not_end_slow_start_and_more_reduces_by_an_eighth() {
 #[test]
 fn the_window_never_decreases_below_two_segments() {
     let mut path = Path::new(2);
-    path.vegas.thresholds = Arc::new((0.0, 0.5, 1.0));
+    path.set_thresholds(0.0, 0.5, 1.0);
     path.vegas.round.measure(Duration::from_millis(100));
     // A segment in 100 ms: one of two queues, more than β.
     let one_segment = |window: f64| Duration::from_millis(100).mul_f64(window);
@@ -288,11 +292,11 @@ fn the_window_is_not_adjusted_in_recovery() {
         let mut path = Path::settled(12);
         let una = path.next + 1;
         let ended = ack(path.now + Duration::from_millis(100), una, 5_000, None);
-        let before = path.vegas.round.evaluated_rounds();
+        let before = path.vegas.round.progress.rounds();
         let ended = Ack { in_recovery, ..ended };
         path.vegas.on_delivered(&ended);
         path.vegas.on_ack(&ended);
-        path.vegas.round.evaluated_rounds() - before
+        path.vegas.round.progress.rounds() - before
     };
     assert_eq!((evaluations(false), evaluations(true)), (1, 0));
 }
@@ -300,7 +304,7 @@ fn the_window_is_not_adjusted_in_recovery() {
 #[test]
 fn with_a_single_outstanding_segment_a_longer_round_trip_is_the_new_base() {
     let queued = |sent: u64| {
-        let mut round = Round::new();
+        let mut round = Round::new(Ns2Startup::Done);
         round.measure(Duration::from_millis(100));
         round.restart(&ack(ms(1_000), 10_000, sent - 1_000, None));
         round.measure(Duration::from_millis(200));
@@ -314,7 +318,7 @@ fn with_a_single_outstanding_segment_a_longer_round_trip_is_the_new_base() {
 #[test]
 fn a_round_trip_without_measurement_lasts_at_least_the_base() {
     let result = |after_ms: u64| {
-        let mut round = Round::new();
+        let mut round = Round::new(Ns2Startup::Done);
         round.measure(Duration::from_millis(100));
         round.restart(&ack(ms(1_000), 10_000, 5_000, None));
         round.on_ack(&ack(ms(1_000 + after_ms), 20_000, 5_000, None)).is_some()
