@@ -79,7 +79,13 @@ pub(crate) struct RetransmissionQueue {
 }
 
 impl RetransmissionQueue {
-    #[inline]
+    /// Appends a segment that was sent now. A function of its own, in which the segment is written in place:
+    /// moving it takes longer.
+    #[inline(never)]
+    pub(crate) fn push_sent(&mut self, start: u64, len: u32, now: Instant) {
+        self.push(OutstandingSegment::new(start, len, now));
+    }
+    #[inline(always)]
     pub(crate) fn push(&mut self, sent: OutstandingSegment) {
         if self.ring.capacity() < 2 {
             self.reserve_one_more();
@@ -165,6 +171,30 @@ impl RetransmissionQueue {
         }
         self.ring.pop_front();
         Some(first)
+    }
+
+    /// [`acknowledge`](Self::acknowledge) for the common case that `una` covers exactly the first segment or
+    /// the first two, and no segment is sacked or lost: returns the first and the last of them.
+    #[inline]
+    pub(crate) fn acknowledge_one_or_two(
+        &mut self,
+        una: u64,
+    ) -> Option<(OutstandingSegment, OutstandingSegment)> {
+        let first = *self.ring.front()?;
+        if !self.has_no_sacked_or_lost() {
+            return None;
+        }
+        if first.end() == una {
+            self.ring.pop_front();
+            return Some((first, first));
+        }
+        let second = *self.ring.get(1)?;
+        if second.end() != una {
+            return None;
+        }
+        self.ring.pop_front();
+        self.ring.pop_front();
+        Some((first, second))
     }
 
     /// Marks a range as selectively acknowledged; calls `each` with every newly sacked segment and its index

@@ -157,32 +157,35 @@ impl Coupling {
         if !connection.may_send() {
             return self.poll_in_other_states(now, to);
         }
-        // The segment is built in place: moving it takes longer than writing it.
         let Some(range) = connection.poll_range(now) else {
             self.polled += 1;
             return None;
         };
-        let segment = connection.segment(now, range);
-        Some(self.outgoing_segment(to, segment))
+        // The segment is written in place: moving it takes longer than writing it.
+        let mut outgoing = Outgoing { to, segment: Segment::default(), origin: Origin::Proxy };
+        connection.write_range(now, range, &mut outgoing.segment);
+        self.on_polled(to, &mut outgoing.segment);
+        Some(outgoing)
     }
 
     #[cold]
     fn poll_in_other_states(&mut self, now: Instant, to: Side) -> Option<Outgoing> {
-        let Some(segment) = self.connections[to.index()].poll_transmit(now) else {
+        let Some(mut segment) = self.connections[to.index()].poll_transmit(now) else {
             self.polled += 1;
             return None;
         };
-        Some(self.outgoing_segment(to, segment))
+        self.on_polled(to, &mut segment);
+        Some(Outgoing { to, segment, origin: Origin::Proxy })
     }
 
+    /// A connection has a segment to send.
     #[inline(always)]
-    fn outgoing_segment(&mut self, to: Side, mut segment: Segment) -> Outgoing {
+    fn on_polled(&mut self, to: Side, segment: &mut Segment) {
         // A connection sends data before a pure acknowledgement, unless the acknowledgement covers
         // nothing but SYN. After a pure acknowledgement it has therefore nothing more to send.
         let opens = self.connection(to).receiver().next() == 1;
         self.polled += u8::from(segment.len == 0 && segment.flags == Flags::ACK && !opens);
-        self.adjust_header(to, &mut segment);
-        Outgoing { to, segment, origin: Origin::Proxy }
+        self.adjust_header(to, segment);
     }
 
     #[inline]

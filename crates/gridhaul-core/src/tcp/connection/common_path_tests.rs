@@ -4,11 +4,12 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Profile, Stack};
-use gridhaul_scenario::units::{Duration, Instant, WindowSize};
+use gridhaul_scenario::units::{Bytes, Duration, Instant, WindowSize};
 use proptest::prelude::*;
 
 use super::*;
 
+const MSS: u64 = 1_000;
 const ONE_WAY: Duration = Duration::from_millis(20);
 const TRANSMISSION: Duration = Duration::from_millis(3);
 
@@ -102,17 +103,24 @@ fn transfers() -> impl Strategy<Value = Transfer> {
         CongestionControlAlgorithm::Reno,
         CongestionControlAlgorithm::NewReno,
         CongestionControlAlgorithm::Sack,
+        CongestionControlAlgorithm::Cubic,
+        CongestionControlAlgorithm::Vegas,
+        CongestionControlAlgorithm::Veno,
+        CongestionControlAlgorithm::Westwood,
     ];
-    let profiles = prop::sample::select(vec![Profile::Rfc, Profile::Ns2]);
+    let profiles = prop::sample::select(vec![Profile::Rfc, Profile::Ns2, Profile::Linux]);
     let stacks = (profiles, prop::sample::select(algorithms.to_vec()), any::<bool>(), 2_u64..60);
     let stack = stacks.prop_map(|(profile, congestion_control, timestamps, window)| Stack {
         profile,
         congestion_control: Some(congestion_control),
-        timestamps: (profile == Profile::Rfc).then_some(timestamps),
+        timestamps: (profile != Profile::Ns2).then_some(timestamps),
+        mss: Some(Bytes::new(MSS)),
         receive_window: Some(WindowSize::Segments(window as u32)),
         ..Stack::default()
     });
-    let writes = prop::collection::vec((1_u64..200_000, 0_u64..3_000), 1..6);
+    let pauses = prop_oneof![0_u64..300, 0_u64..3_000];
+    let sizes = prop_oneof![1_u64..200_000, (1_u64..200).prop_map(|segments| segments * MSS)];
+    let writes = prop::collection::vec((sizes, pauses), 1..10);
     let losses =
         |share: u32| prop::collection::vec(prop::bool::weighted(1.0 / f64::from(share)), 400);
     (stack, writes, losses(30), losses(30)).prop_map(|(stack, writes, lost, lost_acks)| Transfer {
@@ -124,6 +132,7 @@ fn transfers() -> impl Strategy<Value = Transfer> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
     #[test]
     fn the_common_path_equals_the_general_path(transfer in transfers()) {
         let (common, general) = (transfer.run(true), transfer.run(false));

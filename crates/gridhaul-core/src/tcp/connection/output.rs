@@ -46,8 +46,9 @@ impl Connection {
         segment
     }
 
+    /// Constructs the segment that carries a range of the stream in `target`.
     #[inline(always)]
-    fn write_range(&mut self, now: Instant, range: SendRange, target: &mut Segment) {
+    pub(crate) fn write_range(&mut self, now: Instant, range: SendRange, target: &mut Segment) {
         if range.start > 0 && self.sends_without_options() {
             self.write_without_options(now, range, target);
         } else {

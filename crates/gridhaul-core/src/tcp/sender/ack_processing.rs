@@ -273,7 +273,7 @@ impl Sender {
 
     /// Notifies the controller of an acknowledgement that delivered data.
     #[inline(always)]
-    fn notify_controller(
+    pub(super) fn notify_controller(
         &mut self,
         now: Instant,
         event: &AckEvent,

@@ -1,30 +1,37 @@
-//! The common path: full segments, and acknowledgements of one segment each, while no segment is lost,
-//! reordered or a probe. One predicate replaces the checks of the general path (`ack_processing.rs`,
+//! The common path: full segments, and acknowledgements of one or two segments each, while no segment is
+//! lost, reordered or a probe. One predicate replaces the checks of the general path (`ack_processing.rs`,
 //! `transmit.rs`), whose result it must equal.
+//!
+//! It is shorter still where the congestion control only grows the window and nothing else observes
+//! acknowledgements ([`Flag::GrowthOnly`]).
 
 use gridhaul_scenario::units::Instant;
 
-use super::rack_timers::TimerPurpose;
+use super::ack_event::AckEvent;
+use super::rack_timers::{TailLossProbe, TimerPurpose};
 use super::retransmission_timer::WindowProbe;
+use super::rtt_measurement::AckedSegments;
 use super::{Flag, SendRange, Sender};
 use crate::tcp::congestion::Controller;
 use crate::tcp::params::StackParams;
-use crate::tcp::recovery::Recovery;
+use crate::tcp::recovery::{CwndGrowth, Recovery};
 use crate::tcp::retransmission_queue::OutstandingSegment;
 use crate::tcp::segment::Segment;
 
-/// Whether a stack uses the common path: its congestion control only grows the window, and no other component
-/// observes acknowledgements (delivery rates, pacing, window validation, RACK, one-way delays).
-pub(super) fn applies(
+/// Whether a stack uses the common path: it has no delivery rates, pacing or one-way delays.
+pub(super) const fn applies(controller: &Controller, params: &StackParams) -> bool {
+    !controller.samples_rate() && !controller.is_paced() && !params.one_way_delay
+}
+
+/// Whether the congestion control only grows the window, and no other component observes acknowledgements
+/// (window validation, RACK).
+pub(super) fn only_grows(
     controller: &mut Controller,
     recovery: &Recovery,
     params: &StackParams,
 ) -> bool {
     controller.growing_window().is_some()
-        && !controller.samples_rate()
-        && !controller.is_paced()
         && !params.policy.validates_window
-        && !params.one_way_delay
         && !matches!(recovery, Recovery::Rack(_))
 }
 
@@ -41,11 +48,8 @@ impl Sender {
     ) -> bool {
         if self.is_in_common_state() && segment.sack.is_empty() {
             let acked = u64::from(segment.ack.wrapping_sub(isn.wrapping_add(self.una as u32)));
-            if acked > 0
-                && acked <= self.next - self.una
-                && let Some(sent) = self.queue.acknowledge_first(self.una + acked)
-            {
-                self.on_common_ack(now, sent, segment, isn, params);
+            let is_new = acked > 0 && acked <= self.next - self.una;
+            if is_new && self.handle_common_ack(now, self.una + acked, segment, isn, params) {
                 return true;
             }
         }
@@ -64,9 +68,70 @@ impl Sender {
         self.flags.has(Flag::CommonPath) && !self.recovery_active && self.una > 0
     }
 
+    /// Handles an acknowledgement of new data, if it is a common one.
+    #[inline]
+    fn handle_common_ack(
+        &mut self,
+        now: Instant,
+        ack: u64,
+        segment: &Segment,
+        isn: u32,
+        params: &StackParams,
+    ) -> bool {
+        if self.flags.has(Flag::GrowthOnly) {
+            let Some(sent) = self.queue.acknowledge_first(ack) else { return false };
+            self.on_growing_ack(now, sent, segment, isn, params);
+            return true;
+        }
+        if self.tail_loss_probe != TailLossProbe::None {
+            return false;
+        }
+        let Some(sent) = self.queue.acknowledge_one_or_two(ack) else { return false };
+        self.on_observed_ack(now, sent, segment, isn, params);
+        true
+    }
+
+    /// Only the segments from `first` to `last` are acknowledged; they are already removed from the queue.
+    fn on_observed_ack(
+        &mut self,
+        now: Instant,
+        (first, last): (OutstandingSegment, OutstandingSegment),
+        segment: &Segment,
+        isn: u32,
+        params: &StackParams,
+    ) {
+        let ack = last.end();
+        self.update_window(ack, segment);
+        let acked = ack - self.una;
+        let mut event = AckEvent {
+            now,
+            acked,
+            delivered: acked as u32,
+            prior_in_flight: self.next - self.una,
+            ..AckEvent::default()
+        };
+        self.una = ack;
+        self.sack_ignored = false;
+        let mut acked_segments = AckedSegments::default();
+        acked_segments.add(&first);
+        acked_segments.add(&last);
+        self.measure_acked(&acked_segments, segment, isn, &mut event, params);
+        if ack == self.next {
+            (self.rto_at, self.timer_purpose) = (Instant::NEVER, TimerPurpose::Retransmission);
+            if params.policy.idle_since_last_ack {
+                self.last_sent = now;
+            }
+        } else {
+            // RFC 6298, 5.3.
+            self.arm(now, now, params);
+        }
+        self.window_probe = WindowProbe::default();
+        self.notify_controller(now, &event, CwndGrowth::Grow, params);
+    }
+
     /// Only `sent` is acknowledged; it is already removed from the queue.
     #[inline]
-    fn on_common_ack(
+    fn on_growing_ack(
         &mut self,
         now: Instant,
         sent: OutstandingSegment,
@@ -104,7 +169,7 @@ impl Sender {
     }
 
     /// A full segment of new data, if the windows allow it and it is neither the first outstanding segment
-    /// nor the last written one. `None` where the general path decides.
+    /// nor the last before FIN. `None` where the general path decides.
     #[inline]
     pub(super) fn poll_common(&mut self, now: Instant, params: &StackParams) -> Option<SendRange> {
         let (out, mss) = (self.next - self.una, u64::from(params.mss));
@@ -113,24 +178,31 @@ impl Sender {
             && out + mss <= u64::from(self.window)
             && self.duplicates == 0
             && self.queue.has_no_sacked_or_lost()
-            && self.next + mss < self.written
+            && self.next + mss <= self.written - u64::from(self.closed)
             && self.next + mss <= self.edge();
         if !may_send {
             return None;
         }
         let range = SendRange { start: self.next, len: params.mss };
-        self.queue.push(OutstandingSegment::new(range.start, range.len, now));
+        self.queue.push_sent(range.start, range.len, now);
         self.next += mss;
         self.start_timing(now, params);
         self.stats.segments += 1;
         self.last_sent = now;
+        let full = out + 2 * mss > u64::from(self.window);
+        if self.flags.has(Flag::GrowthOnly) {
+            self.window_limited |= full;
+        } else {
+            self.congestion.on_sent(now, self.next, out + mss);
+        }
         if self.rto_at == Instant::NEVER {
             // RFC 6298, 5.1.
-            (self.rto_at, self.timer_purpose) =
-                (now + self.rtt.rto(params), TimerPurpose::Retransmission);
+            self.arm(now, now, params);
         }
-        let full = out + 2 * mss > u64::from(self.window);
-        self.window_limited |= full;
+        if !self.flags.has(Flag::GrowthOnly) {
+            self.postpone_tail_loss_probe(now, params);
+            self.note_cwnd_usage(now, full, params);
+        }
         self.flags.set(Flag::WindowFilled, full && self.has_full_segment(params));
         Some(range)
     }

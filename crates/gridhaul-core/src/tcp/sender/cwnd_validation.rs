@@ -35,6 +35,7 @@ impl CwndValidation {
     }
 
     /// Whether the window may grow: it was full or, in slow start, half of it was outstanding.
+    #[inline]
     pub(super) fn allows_growth(&self, cwnd: u32, ssthresh: u32) -> bool {
         self.full || cwnd < ssthresh && u64::from(cwnd) < 2 * self.max_outstanding
     }
@@ -64,8 +65,10 @@ impl Sender {
             return;
         }
         cwnd_validation.max_since = cwnd_validation.max_since.max(outstanding);
-        let long = now.since(cwnd_validation.used_at) >= self.rtt.rto(params);
-        if !params.restart_after_idle || !long || more {
+        if more || !params.restart_after_idle {
+            return;
+        }
+        if now.since(cwnd_validation.used_at) < self.rtt.rto(params) {
             return;
         }
         let used = (cwnd_validation.max_since as u32).max(params.initial_window);

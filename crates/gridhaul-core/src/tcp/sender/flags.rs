@@ -9,6 +9,8 @@ pub(super) enum Flag {
     WindowFilled = 2,
     /// The stack uses the common path (`common_path.rs`).
     CommonPath = 4,
+    /// On the common path, the congestion control only grows the window.
+    GrowthOnly = 8,
 }
 
 /// A set of properties.

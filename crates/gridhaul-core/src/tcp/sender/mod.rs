@@ -142,7 +142,9 @@ impl Sender {
         let recovery = Recovery::new(params);
         let mut flags = Flags::default();
         flags.set(Flag::Paced, congestion.is_paced());
-        flags.set(Flag::CommonPath, common_path::applies(&mut congestion, &recovery, params));
+        flags.set(Flag::CommonPath, common_path::applies(&congestion, params));
+        let only_grows = common_path::only_grows(&mut congestion, &recovery, params);
+        flags.set(Flag::GrowthOnly, only_grows);
         Self {
             una: 0,
             next: 0,

@@ -5,7 +5,6 @@ use gridhaul_scenario::units::Instant;
 use super::rack_timers::TailLossProbe;
 use super::{Flag, SendRange, Sender};
 use crate::tcp::params::StackParams;
-use crate::tcp::retransmission_queue::OutstandingSegment;
 
 impl Sender {
     /// The range to send now, if any: `None` until the state changes.
@@ -251,7 +250,7 @@ impl Sender {
         if let Some(rate) = self.optional.rate_mut() {
             rate.on_sent(now, nothing_out);
         }
-        self.queue.push(OutstandingSegment::new(range.start, range.len, now));
+        self.queue.push_sent(range.start, range.len, now);
         self.next += u64::from(range.len);
         self.start_timing(now, params);
         if self.recovery_active {
