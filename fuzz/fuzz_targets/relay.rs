@@ -1,12 +1,12 @@
 //! Arbitrary bytes as frames, batches, records, PROXY headers, streams of meters, answers of an MQTT broker, a segment of a record
-//! log and the state of a head: parsing never panics and always ends, and what is read is within its limits.
+//! log, an entry of a head's log and the state of a head: parsing never panics and always ends, and what is read is within its limits.
 
 #![no_main]
 
 use std::num::NonZeroU32;
 
 use gridhaul_core::pep::aggregation::{ByteOrder, Delimiter, Framing, LengthPrefix, LengthWidth};
-use gridhaul_relay::head::HeadState;
+use gridhaul_relay::head::{HeadState, items};
 use gridhaul_relay::head::mqtt::AnswerReader;
 use gridhaul_relay::protocol::framing::{DlmsWrapper, Iec104, MessageFraming};
 use gridhaul_relay::protocol::{
@@ -29,6 +29,11 @@ fuzz_target!(|bytes: &[u8]| {
     answers(bytes);
     if let Ok(findings) = gridhaul_relay::log::verify_segment(bytes) {
         assert!(findings.start <= findings.end);
+    }
+    for item in items(bytes).map_while(Result::ok) {
+        let mut written = Vec::new();
+        item.write(&mut written);
+        assert!(items(&written).eq([Ok(item)]));
     }
     // An invalid state is read as an empty one.
     let state = HeadState::from_bytes(bytes);

@@ -4,13 +4,28 @@ use crate::protocol::{Batch, DecodeError, Decoder, put_bytes, put_text, put_vari
 
 /// Part of an entry of the head's log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Item<'a> {
+pub enum Item<'a> {
     /// A collector has begun an epoch.
-    Source { epoch: u64, collector: &'a str },
+    Source {
+        /// Number of the epoch.
+        epoch: u64,
+        /// Name of the collector.
+        collector: &'a str,
+    },
     /// An epoch is superseded by a newer one of the same collector: its meters are reset.
-    End { epoch: u64 },
+    End {
+        /// Number of the epoch.
+        epoch: u64,
+    },
     /// Records of a shard continue with another sequence number.
-    Jump { epoch: u64, shard: u16, next: u64 },
+    Jump {
+        /// Number of the epoch.
+        epoch: u64,
+        /// Number of the shard.
+        shard: u16,
+        /// Sequence number of the next record.
+        next: u64,
+    },
     /// Records.
     Batch(Batch<'a>),
 }
@@ -24,7 +39,8 @@ const BATCH: u8 = 4;
 pub(super) const NAME_MAX: usize = 255;
 
 impl<'a> Item<'a> {
-    pub(super) fn write(&self, bytes: &mut Vec<u8>) {
+    /// Appends the item.
+    pub fn write(&self, bytes: &mut Vec<u8>) {
         match *self {
             Self::Source { epoch, collector } => {
                 bytes.push(SOURCE);
@@ -66,7 +82,7 @@ impl<'a> Item<'a> {
 }
 
 /// The items of an entry. Ends after an error.
-pub(crate) fn items(payload: &[u8]) -> impl Iterator<Item = Result<Item<'_>, DecodeError>> {
+pub fn items(payload: &[u8]) -> impl Iterator<Item = Result<Item<'_>, DecodeError>> {
     let mut decoder = Decoder::new(payload, "item");
     let mut has_failed = false;
     std::iter::from_fn(move || {

@@ -23,8 +23,7 @@ mod tests;
 
 pub use delivery::{Deliveries, Delivery};
 pub use down::MeterKey;
-#[cfg(feature = "daemon")]
-pub(crate) use item::{Item, items};
+pub use item::{Item, items};
 #[cfg(feature = "daemon")]
 pub(crate) use json_lines::json_of;
 pub use json_lines::{JsonLines, SinkError};
