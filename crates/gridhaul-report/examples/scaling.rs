@@ -18,8 +18,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         label: "CPU time and peak memory of a simulation over the number of meters".to_owned(),
         columns: 2,
         charts: vec![
-            chart(&rows, "Time", time, 2, Reference::Y(15.0, "bar for 400,000".to_owned()))?,
-            chart(&rows, "Memory", memory, 3, Reference::Y(400e6, "bar for 400,000".to_owned()))?,
+            chart(&rows, "Time", time, 2, Reference::Y(15.0, "goal for 400,000".to_owned()))?,
+            chart(&rows, "Memory", memory, 3, Reference::Y(400e6, "goal for 400,000".to_owned()))?,
         ],
     };
     fs::write(picture, panels.to_svg())?;

@@ -24,7 +24,7 @@ const NS2_METERS: [u32; 2] = [1_000, 10_000];
 const REGION: u32 = 400_000;
 const REGION_LIMITS: (f64, f64) = (15.0, 400.0);
 const MILLION: u32 = 1_000_000;
-const MILLION_BAR_MB: f64 = 1_000.0;
+const MILLION_LIMIT_MB: f64 = 1_000.0;
 
 /// The resources and results of a run.
 #[derive(Debug, Clone, Copy)]
@@ -145,7 +145,7 @@ fn measurements(runs: &[Run]) -> Vec<Measurement> {
     vec![
         measurement("meters-400k-time", region.0, "s", REGION_LIMITS.0),
         measurement("meters-400k-memory", region.1, "MB", REGION_LIMITS.1),
-        measurement("meters-million-memory", million.1, "MB", MILLION_BAR_MB),
+        measurement("meters-million-memory", million.1, "MB", MILLION_LIMIT_MB),
     ]
 }
 
