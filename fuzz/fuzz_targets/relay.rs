@@ -6,8 +6,8 @@
 use std::num::NonZeroU32;
 
 use gridhaul_core::pep::aggregation::{ByteOrder, Delimiter, Framing, LengthPrefix, LengthWidth};
-use gridhaul_relay::head::{HeadState, items};
 use gridhaul_relay::head::mqtt::AnswerReader;
+use gridhaul_relay::head::{HeadState, items};
 use gridhaul_relay::protocol::framing::{DlmsWrapper, Iec104, MessageFraming};
 use gridhaul_relay::protocol::{
     Batch, FRAME_MAX, Frame, FrameReader, ProxyHeader, batches, decompress,
