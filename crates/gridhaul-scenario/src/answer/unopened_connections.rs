@@ -1,7 +1,7 @@
 //! Warnings about connections that failed to open.
 
 use super::{Answer, Metric, Row, Warning};
-use crate::scenario::Scenario;
+use crate::scenario::{Flow, Scenario};
 use crate::units::counted;
 
 impl Answer {
@@ -33,16 +33,25 @@ impl Answer {
             warnings.push(Warning {
                 about,
                 message: format!(
-                    "{} of {} failed to open{which_point}: their messages count as late or \
-                     lost. If all SYN segments are sent at the same time, they overflow the queue, and so \
-                     do their retransmissions: remove `start_spread` and `synchronised`. Otherwise check \
-                     the load, the links on the path and `duration`",
+                    "{} of {} failed to open{which_point}: their messages count as late or lost. {}",
                     rounded(*failed),
                     counted(row.count, "connection"),
+                    remedy(scenario.flow.get(name)),
                 ),
             });
         }
         self.warnings.append(&mut warnings);
+    }
+}
+
+/// What to change. A flow with `start_spread` or `synchronised` may send all SYN segments at about the same time.
+fn remedy(flow: Option<&Flow>) -> &'static str {
+    let is_synchronised = flow.is_some_and(|flow| flow.load.plain().is_synchronised());
+    if is_synchronised || flow.is_some_and(|flow| flow.start_spread.is_some()) {
+        "SYN segments that are sent at the same time overflow the queue, and so do their retransmissions: enlarge or \
+         remove `start_spread`, and remove `synchronised`. Otherwise check the load, the links on the path and `duration`"
+    } else {
+        "Check the load, the links on the path and `duration`"
     }
 }
 

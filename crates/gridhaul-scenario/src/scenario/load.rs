@@ -41,6 +41,18 @@ impl Load {
             plain => Cow::Borrowed(plain),
         }
     }
+
+    /// Whether all members of a group open their connections at the same time.
+    #[must_use]
+    pub const fn is_synchronised(&self) -> bool {
+        match self {
+            Self::Periodic(load) => load.synchronised,
+            Self::Poisson(load) => load.synchronised,
+            Self::OnOff(load) => load.synchronised,
+            Self::Application(load) => load.synchronised,
+            _ => false,
+        }
+    }
 }
 
 /// A given amount of data.

@@ -34,7 +34,8 @@ pub(super) struct ArgumentText {
 impl FromStr for Setting {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        let (key, value) = split_argument(text)?;
+        let (key, value) = split_argument(text)
+            .ok_or("expected KEY=VALUE, such as 'link.uplink.forward.rate=3 Mbit/s'")?;
         let source = ArgumentText::new(text, &[value]);
         Ok(Self { key, value: value_of(value), source })
     }
@@ -43,7 +44,10 @@ impl FromStr for Setting {
 impl FromStr for Vary {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        let (key, values) = split_argument(text)?;
+        let (key, values) = split_argument(text).ok_or(
+            "expected KEY=VALUES: values with commas between them, such as 'link.uplink.forward.rate=1 Mbit/s,3 Mbit/s', or a \
+             range, such as 'link.uplink.forward.rate=lin:1 Mbit/s:3 Mbit/s:5'",
+        )?;
         let (values, parts) = match values.split_once(':') {
             Some(("lin", ends)) => (range(ends, false)?, ends.split(':').map(str::trim).collect()),
             Some(("log", ends)) => (range(ends, true)?, ends.split(':').map(str::trim).collect()),
@@ -69,13 +73,11 @@ impl ArgumentText {
     }
 }
 
-fn split_argument(text: &str) -> Result<(String, &str), String> {
-    match text.split_once('=') {
-        Some((key, value)) if !key.trim().is_empty() && !value.trim().is_empty() => {
-            Ok((dotted_key(key.trim()), value.trim()))
-        }
-        _ => Err("expected KEY=VALUE, such as 'link.uplink.forward.rate=3 Mbit/s'".into()),
-    }
+/// The key, and what follows the equals sign.
+fn split_argument(text: &str) -> Option<(String, &str)> {
+    let (key, value) = text.split_once('=')?;
+    let (key, value) = (key.trim(), value.trim());
+    (!key.is_empty() && !value.is_empty()).then(|| (dotted_key(key), value))
 }
 
 /// The key with list indices after dots instead of in brackets, as error messages write them.
