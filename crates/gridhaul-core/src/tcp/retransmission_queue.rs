@@ -180,16 +180,11 @@ impl RetransmissionQueue {
         &mut self,
         una: u64,
     ) -> Option<(OutstandingSegment, OutstandingSegment)> {
-        let first = *self.ring.front()?;
-        if !self.has_no_sacked_or_lost() {
-            return None;
-        }
-        if first.end() == una {
-            self.ring.pop_front();
+        if let Some(first) = self.acknowledge_first(una) {
             return Some((first, first));
         }
-        let second = *self.ring.get(1)?;
-        if second.end() != una {
+        let (first, second) = (*self.ring.front()?, *self.ring.get(1)?);
+        if second.end() != una || !self.has_no_sacked_or_lost() {
             return None;
         }
         self.ring.pop_front();

@@ -1,7 +1,7 @@
 //! Warnings about connections that failed to open.
 
 use super::{Answer, Metric, Row, Warning};
-use crate::scenario::{Flow, Scenario};
+use crate::scenario::Scenario;
 use crate::units::counted;
 
 impl Answer {
@@ -36,7 +36,7 @@ impl Answer {
                     "{} of {} failed to open{which_point}: their messages count as late or lost. {}",
                     rounded(*failed),
                     counted(row.count, "connection"),
-                    remedy(scenario.flow.get(name)),
+                    remedy(scenario, name),
                 ),
             });
         }
@@ -44,10 +44,18 @@ impl Answer {
     }
 }
 
-/// What to change. A flow with `start_spread` or `synchronised` may send all SYN segments at about the same time.
-fn remedy(flow: Option<&Flow>) -> &'static str {
-    let is_synchronised = flow.is_some_and(|flow| flow.load.plain().is_synchronised());
-    if is_synchronised || flow.is_some_and(|flow| flow.start_spread.is_some()) {
+/// What to change. With `start_spread` or `synchronised`, all SYN segments may be sent at about the same time.
+fn remedy(scenario: &Scenario, row: &str) -> &'static str {
+    let may_start_together = match scenario.flow.get(row) {
+        Some(flow) => flow.start_spread.is_some() || flow.load.is_synchronised(),
+        // An upstream connection.
+        None => {
+            let mut aggregators =
+                scenario.node.values().filter_map(|node| node.aggregator.as_ref());
+            aggregators.any(|aggregator| aggregator.start_spread.is_some())
+        }
+    };
+    if may_start_together {
         "SYN segments that are sent at the same time overflow the queue, and so do their retransmissions: enlarge or \
          remove `start_spread`, and remove `synchronised`. Otherwise check the load, the links on the path and `duration`"
     } else {
@@ -98,5 +106,22 @@ mod tests {
         answer.warn_of_failed_connections(&scenario);
         let [only] = &answer.warnings[..] else { panic!("{:?}", answer.warnings) };
         assert!(only.message.starts_with("on average 0.5 of 500 connections"), "{}", only.message);
+        assert!(!only.message.contains("start_spread"), "{}", only.message);
+    }
+
+    #[test]
+    fn only_a_flow_with_such_a_key_is_told_to_spread_its_connections() {
+        let advice = |key: &str, load: &str| {
+            let text = format!(
+                "title = \"t\"\nduration = \"9 s\"\n[node]\na = {{}}\nb = {{}}\n\
+                 [link.l]\nfrom = \"a\"\nto = \"b\"\nboth.rate = \"1 Mbit/s\"\n\
+                 [flow.f]\nfrom = \"a\"\nto = \"b\"\ncount = 5\n{key}\n\
+                 load.poisson = {{ size = \"1 B\", every = \"1 s\"{load} }}"
+            );
+            remedy(&Scenario::from_toml(&text, "test.toml").unwrap(), "f")
+        };
+        assert!(!advice("", "").contains("same time"));
+        assert!(advice("start_spread = \"0 s\"", "").contains("same time"));
+        assert!(advice("", ", synchronised = true").contains("same time"));
     }
 }

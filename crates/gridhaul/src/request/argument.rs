@@ -145,6 +145,9 @@ mod tests {
     #[test]
     fn values_are_a_list_or_a_range() {
         let values = |text: &str| text.parse::<Vary>().map(|vary| vary.values);
+        for incomplete in ["a", "a="] {
+            assert!(values(incomplete).is_err_and(|error| error.contains("lin:")), "{incomplete}");
+        }
         let Ok(Values::List(list)) = values("a=1 ms, 2 ms") else { panic!() };
         assert_eq!(list, [Value::String("1 ms".into()), Value::String("2 ms".into())]);
         let Ok(Values::List(list)) = values("a={x = 1, y = 2},{x = 3, y = 4}") else { panic!() };

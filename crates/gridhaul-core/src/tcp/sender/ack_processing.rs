@@ -140,19 +140,31 @@ impl Sender {
             response.growth = CwndGrowth::Hold;
             self.on_opened(params);
         }
-        if self.una == self.next {
-            (self.rto_at, self.timer_purpose) = (Instant::NEVER, TimerPurpose::Retransmission);
-            if params.policy.idle_since_last_ack {
-                // ns-2 starts the idle time here: see `Sender::restart_after_idle`.
-                self.last_sent = now;
-            }
-        } else if response.restart_timer {
+        if !self.stop_timer_if_all_acknowledged(now, params) && response.restart_timer {
             // RFC 6298, 5.3: an acknowledgement of new data restarts the timer.
             self.arm(now, now, params);
         }
         self.set_reordering_timer(now, response.reorder_at, params);
         self.window_probe = WindowProbe::default();
         self.notify_controller(now, &event, response.growth, params);
+    }
+
+    /// Stops the timer if all data is acknowledged (RFC 6298, 5.2). Returns whether it is.
+    #[inline]
+    pub(super) fn stop_timer_if_all_acknowledged(
+        &mut self,
+        now: Instant,
+        params: &StackParams,
+    ) -> bool {
+        if self.una < self.next {
+            return false;
+        }
+        (self.rto_at, self.timer_purpose) = (Instant::NEVER, TimerPurpose::Retransmission);
+        if params.policy.idle_since_last_ack {
+            // ns-2 starts the idle time here: see `Sender::restart_after_idle`.
+            self.last_sent = now;
+        }
+        true
     }
 
     /// Removes acknowledged segments from the retransmission queue.

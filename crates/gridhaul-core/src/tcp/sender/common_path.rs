@@ -80,7 +80,7 @@ impl Sender {
     ) -> bool {
         if self.flags.has(Flag::GrowthOnly) {
             let Some(sent) = self.queue.acknowledge_first(ack) else { return false };
-            self.on_growing_ack(now, sent, segment, isn, params);
+            self.on_growth_only_ack(now, sent, segment, isn, params);
             return true;
         }
         if self.tail_loss_probe != TailLossProbe::None {
@@ -91,7 +91,8 @@ impl Sender {
         true
     }
 
-    /// Only the segments from `first` to `last` are acknowledged; they are already removed from the queue.
+    /// Without [`Flag::GrowthOnly`]: only the segments from `first` to `last` are acknowledged; they are already
+    /// removed from the queue.
     fn on_observed_ack(
         &mut self,
         now: Instant,
@@ -116,12 +117,7 @@ impl Sender {
         acked_segments.add(&first);
         acked_segments.add(&last);
         self.measure_acked(&acked_segments, segment, isn, &mut event, params);
-        if ack == self.next {
-            (self.rto_at, self.timer_purpose) = (Instant::NEVER, TimerPurpose::Retransmission);
-            if params.policy.idle_since_last_ack {
-                self.last_sent = now;
-            }
-        } else {
+        if !self.stop_timer_if_all_acknowledged(now, params) {
             // RFC 6298, 5.3.
             self.arm(now, now, params);
         }
@@ -129,9 +125,9 @@ impl Sender {
         self.notify_controller(now, &event, CwndGrowth::Grow, params);
     }
 
-    /// Only `sent` is acknowledged; it is already removed from the queue.
+    /// With [`Flag::GrowthOnly`]: only `sent` is acknowledged; it is already removed from the queue.
     #[inline]
-    fn on_growing_ack(
+    fn on_growth_only_ack(
         &mut self,
         now: Instant,
         sent: OutstandingSegment,
@@ -146,15 +142,10 @@ impl Sender {
         // Karn's algorithm: a retransmitted segment is ambiguous.
         let timed = (sent.transmits == 1).then_some((sent.sent_at, sent.sent_at));
         self.measure(now, ack, timed, segment, isn, params);
-        self.timer_purpose = TimerPurpose::Retransmission;
-        if ack == self.next {
-            self.rto_at = Instant::NEVER;
-            if params.policy.idle_since_last_ack {
-                self.last_sent = now;
-            }
-        } else {
+        if !self.stop_timer_if_all_acknowledged(now, params) {
             // RFC 6298, 5.3.
-            self.rto_at = now + self.rtt.rto(params);
+            (self.rto_at, self.timer_purpose) =
+                (now + self.rtt.rto(params), TimerPurpose::Retransmission);
         }
         self.window_probe = WindowProbe::default();
         if let Some(window) = self.congestion.growing_window() {
