@@ -12,6 +12,7 @@ mod compression;
 mod frame;
 pub mod framing;
 mod proxy_header;
+mod proxy_header_reader;
 mod record;
 #[cfg(test)]
 mod tests;
@@ -25,4 +26,5 @@ pub use frame::{
     write_batch,
 };
 pub use proxy_header::{ProxyHeader, ProxyHeaderError};
+pub use proxy_header_reader::ProxyHeaderReader;
 pub use record::{DATA_MAX, Identity, Record, ResetCause};

@@ -5,14 +5,21 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use thiserror::Error;
 
-const SIGNATURE: &[u8; 12] = b"\r\n\r\n\0\r\nQUIT\n";
-const FIXED: usize = 16;
+use super::proxy_header_reader::ProxyHeaderReader;
 
-/// Largest length after the fixed part that is accepted. The specification requires 536 bytes for TCP and UDP.
-const REST_MAX: usize = 1_024;
+pub(super) const SIGNATURE: &[u8; 12] = b"\r\n\r\n\0\r\nQUIT\n";
+
+/// Bytes of signature, command, family and length.
+pub(super) const FIXED: usize = 16;
+
+/// `PP2_TYPE_CRC32C`: checksum of the header (section 2.2.3).
+pub(super) const TLV_CRC32C: u8 = 0x03;
 
 /// `PP2_TYPE_UNIQUE_ID`: identifies the connection.
 const TLV_UNIQUE_ID: u8 = 0x05;
+
+/// Largest unique identifier (section 2.2.5).
+pub(super) const UNIQUE_ID_MAX: usize = 128;
 
 /// A type for own use (`PP2_TYPE_MIN_CUSTOM` to `PP2_TYPE_MAX_CUSTOM`): position in the meter's stream of the first
 /// byte on this connection, 8 bytes in network byte order.
@@ -38,9 +45,9 @@ pub enum ProxyHeaderError {
     /// Version or command is not defined.
     #[error("the PROXY header has version and command 0x{0:02x}")]
     Command(u8),
-    /// The header is longer than permitted.
-    #[error("the PROXY header has {0} bytes of addresses, the limit is 1024")]
-    TooLong(usize),
+    /// The checksum in the header differs from that of its bytes.
+    #[error("the PROXY header has a wrong checksum (CRC32C)")]
+    Checksum,
     /// Addresses or extensions exceed the header.
     #[error("the PROXY header is inconsistent")]
     Inconsistent,
@@ -52,46 +59,33 @@ impl ProxyHeader {
     /// # Errors
     /// The bytes are not a header. The connection must be reset: without the header its source is unknown.
     pub fn read(bytes: &[u8]) -> Result<Option<(Self, usize)>, ProxyHeaderError> {
-        let known = bytes.len().min(SIGNATURE.len());
-        if bytes[..known] != SIGNATURE[..known] {
-            return Err(ProxyHeaderError::Signature);
+        let (mut reader, mut read) = (ProxyHeaderReader::default(), 0);
+        while reader.wanted() > 0 {
+            if read == bytes.len() {
+                return Ok(None);
+            }
+            let end = bytes.len().min(read + reader.wanted());
+            reader.push(&bytes[read..end])?;
+            read = end;
         }
-        let Some(fixed) = bytes.get(..FIXED) else { return Ok(None) };
-        let command = fixed[12];
-        if !matches!(command, 0x20 | 0x21) {
-            return Err(ProxyHeaderError::Command(command));
-        }
-        let length = usize::from(u16::from_be_bytes([fixed[14], fixed[15]]));
-        if length > REST_MAX {
-            return Err(ProxyHeaderError::TooLong(length));
-        }
-        let Some(rest) = bytes.get(FIXED..FIXED + length) else { return Ok(None) };
-        if command == 0x20 {
-            // LOCAL, a connection of the proxy itself, such as a probe: the receiver discards family and addresses.
-            return Ok(Some((Self::default(), FIXED + length)));
-        }
-        let (addresses, extensions) = addresses(fixed[13], rest)?;
-        let mut header = Self { addresses, ..Self::default() };
-        header.read_extensions(extensions)?;
-        Ok(Some((header, FIXED + length)))
+        Ok(Some((reader.header(), read)))
     }
 
-    fn read_extensions(&mut self, mut rest: &[u8]) -> Result<(), ProxyHeaderError> {
-        while let [kind, high, low, after @ ..] = rest {
-            let length = usize::from(u16::from_be_bytes([*high, *low]));
-            let (value, next) =
-                after.split_at_checked(length).ok_or(ProxyHeaderError::Inconsistent)?;
-            match *kind {
-                TLV_UNIQUE_ID if length <= 128 => self.unique_id = Some(value.to_vec()),
-                TLV_STREAM_OFFSET => {
-                    let offset = value.try_into().map_err(|_| ProxyHeaderError::Inconsistent)?;
-                    self.stream_offset = Some(u64::from_be_bytes(offset));
-                }
-                _ => {}
+    /// Uses the value of an extension for which [`is_used_extension`] is true.
+    pub(super) fn read_extension(
+        &mut self,
+        kind: u8,
+        value: &[u8],
+    ) -> Result<(), ProxyHeaderError> {
+        match kind {
+            TLV_UNIQUE_ID => self.unique_id = Some(value.to_vec()),
+            TLV_STREAM_OFFSET => {
+                let offset = value.try_into().map_err(|_| ProxyHeaderError::Inconsistent)?;
+                self.stream_offset = Some(u64::from_be_bytes(offset));
             }
-            rest = next;
+            _ => {}
         }
-        if rest.is_empty() { Ok(()) } else { Err(ProxyHeaderError::Inconsistent) }
+        Ok(())
     }
 
     /// Appends the header to `bytes`.
@@ -117,7 +111,7 @@ impl ProxyHeader {
             bytes.extend_from_slice(&to.port().to_be_bytes());
         }
         if let Some(id) = &self.unique_id {
-            put_extension(bytes, TLV_UNIQUE_ID, &id[..id.len().min(128)]);
+            put_extension(bytes, TLV_UNIQUE_ID, &id[..id.len().min(UNIQUE_ID_MAX)]);
         }
         if let Some(offset) = self.stream_offset {
             put_extension(bytes, TLV_STREAM_OFFSET, &offset.to_be_bytes());
@@ -141,21 +135,26 @@ fn mapped(address: SocketAddr) -> [u8; 16] {
     }
 }
 
-/// Source and destination.
-type Addresses = Option<(SocketAddr, SocketAddr)>;
+/// Whether the relay uses the value of an extension. Others are skipped.
+pub(super) const fn is_used_extension(kind: u8, length: usize) -> bool {
+    matches!(kind, TLV_UNIQUE_ID | TLV_STREAM_OFFSET) && length <= UNIQUE_ID_MAX
+}
 
-/// The addresses of a header, and the extensions after them.
-fn addresses(family: u8, rest: &[u8]) -> Result<(Addresses, &[u8]), ProxyHeaderError> {
-    let size = match family >> 4 {
-        0 => 0,
-        1 => 12,
-        2 => 36,
-        3 => 216,
-        _ => return Err(ProxyHeaderError::Inconsistent),
-    };
-    let (fields, extensions) = rest.split_at_checked(size).ok_or(ProxyHeaderError::Inconsistent)?;
+/// Bytes of source and destination of a family.
+pub(super) const fn addresses_size(family: u8) -> Result<usize, ProxyHeaderError> {
+    match family >> 4 {
+        0 => Ok(0),
+        1 => Ok(12),
+        2 => Ok(36),
+        3 => Ok(216),
+        _ => Err(ProxyHeaderError::Inconsistent),
+    }
+}
+
+/// Source and destination of TCP over IPv4 or IPv6, in so many bytes as the family has; `None` for other families.
+pub(super) fn addresses(family: u8, fields: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
     let port = |at: usize| u16::from_be_bytes([fields[at], fields[at + 1]]);
-    let found = match family {
+    match family {
         0x11 => {
             let ip = |at: usize| {
                 Ipv4Addr::from(<[u8; 4]>::try_from(&fields[at..at + 4]).expect("four bytes"))
@@ -170,6 +169,5 @@ fn addresses(family: u8, rest: &[u8]) -> Result<(Addresses, &[u8]), ProxyHeaderE
             Some(((ip(0), port(32)).into(), (ip(16), port(34)).into()))
         }
         _ => None,
-    };
-    Ok((found, extensions))
+    }
 }

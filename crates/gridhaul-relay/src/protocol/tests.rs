@@ -213,9 +213,6 @@ fn lengths_above_the_limits_are_refused() {
     let mut reader = FrameReader::default();
     reader.push(&[5, 0, 0, 2, 0]);
     assert_eq!(reader.next_frame(), Err(DecodeError::TooLong("frame")));
-    let mut header = b"\r\n\r\n\0\r\nQUIT\n\x21\x11".to_vec();
-    header.extend_from_slice(&[0xff, 0xff]);
-    assert_eq!(ProxyHeader::read(&header), Err(ProxyHeaderError::TooLong(65_535)));
 }
 
 #[test]
@@ -233,9 +230,71 @@ fn the_end_of_a_record_is_within_the_numbers_of_a_stream() {
 /// A PROXY header with this command, family and rest.
 fn proxy_header(command: u8, family: u8, rest: &[u8]) -> Vec<u8> {
     let mut header = b"\r\n\r\n\0\r\nQUIT\n".to_vec();
-    header.extend_from_slice(&[command, family, 0, rest.len() as u8]);
+    header.extend_from_slice(&[command, family]);
+    header.extend_from_slice(&(rest.len() as u16).to_be_bytes());
     header.extend_from_slice(rest);
     header
+}
+
+/// An extension of a PROXY header.
+fn extension(kind: u8, value: &[u8]) -> Vec<u8> {
+    [&[kind], &(value.len() as u16).to_be_bytes()[..], value].concat()
+}
+
+/// 192.0.2.7:5001 to 198.51.100.9:4059.
+const ADDRESSES: [u8; 12] = [192, 0, 2, 7, 198, 51, 100, 9, 0x13, 0x89, 0x0f, 0xdb];
+
+#[test]
+fn a_proxy_header_of_the_largest_length_is_read_without_its_bytes() {
+    let last = extension(5, b"id-1");
+    let certificate = vec![b'c'; 65_535 - ADDRESSES.len() - 3 - last.len()];
+    let rest = [&ADDRESSES[..], &extension(0x20, &certificate), &last].concat();
+    assert_eq!(rest.len(), 65_535);
+    let header = proxy_header(0x21, 0x11, &rest);
+    for size in [1, 7, 16, 1_000, 70_000] {
+        let mut reader = ProxyHeaderReader::default();
+        let mut read = 0;
+        while reader.wanted() > 0 {
+            let end = (read + size.min(reader.wanted())).min(header.len());
+            reader.push(&header[read..end]).unwrap();
+            read = end;
+        }
+        assert_eq!(read, header.len());
+        let header = reader.header();
+        assert_eq!(header.addresses.unwrap().0.to_string(), "192.0.2.7:5001");
+        assert_eq!(header.unique_id.as_deref(), Some(&b"id-1"[..]));
+    }
+    assert!(size_of::<ProxyHeaderReader>() < 400, "{}", size_of::<ProxyHeaderReader>());
+    // LOCAL of the largest length.
+    let local = proxy_header(0x20, 0, &vec![0xff; 65_535]);
+    assert_eq!(ProxyHeader::read(&local), Ok(Some((ProxyHeader::default(), local.len()))));
+}
+
+#[test]
+fn the_checksum_of_a_proxy_header_is_verified() {
+    // The checksum has zeros in its own place (section 2.2.3); another extension follows.
+    let id = extension(5, b"id-1");
+    let rest = [&ADDRESSES[..], &extension(3, &[0; 4]), &id].concat();
+    let mut header = proxy_header(0x21, 0x11, &rest);
+    let crc = crc32c::crc32c(&header);
+    let at = header.len() - id.len() - 4;
+    header[at..at + 4].copy_from_slice(&crc.to_be_bytes());
+    let length = header.len();
+    let (read, end) = ProxyHeader::read(&header).unwrap().unwrap();
+    assert_eq!((read.unique_id.as_deref(), end), (Some(&b"id-1"[..]), length));
+    // A change of any byte that leaves the fields in their places.
+    for changed in [16, 27, at, at + 3, length - 1] {
+        let mut header = header.clone();
+        header[changed] ^= 1;
+        assert_eq!(ProxyHeader::read(&header), Err(ProxyHeaderError::Checksum), "{changed}");
+    }
+    for checksums in [extension(3, &[0; 3]), extension(3, &[]), extension(3, &[0; 8])] {
+        let header = proxy_header(0x21, 0x11, &[&ADDRESSES[..], &checksums].concat());
+        assert_eq!(ProxyHeader::read(&header), Err(ProxyHeaderError::Inconsistent));
+    }
+    let two = extension(3, &[0; 4]).repeat(2);
+    let header = proxy_header(0x21, 0x11, &[&ADDRESSES[..], &two].concat());
+    assert_eq!(ProxyHeader::read(&header), Err(ProxyHeaderError::Inconsistent));
 }
 
 #[test]

@@ -57,6 +57,41 @@ fn a_proxy_header_states_the_address_of_the_meter() {
     assert_eq!(refused(&relays, "handshake_limit"), 1);
 }
 
+/// A header with an extension of 60,000 bytes, as a client certificate, which is more than a receive buffer holds.
+pub(crate) fn long_header(from: &str) -> Vec<u8> {
+    let mut bytes = header(from);
+    bytes.extend_from_slice(&[0x20, 0xea, 0x60]);
+    bytes.resize(bytes.len() + 60_000, b'c');
+    let length = (bytes.len() - 16) as u16;
+    bytes[14..16].copy_from_slice(&length.to_be_bytes());
+    bytes
+}
+
+#[test]
+fn a_proxy_header_longer_than_the_receive_buffer_is_accepted_and_a_wrong_checksum_refused() {
+    let mut relays = Relays::new("local", "");
+    relays.configure(Role::Collector, "proxy_protocol = true");
+    relays.start(Role::Head);
+    relays.start(Role::Collector);
+    let mut socket = connect(&relays);
+    socket.write_all(&[&long_header("192.0.2.7:5000"), &b"data\n"[..]].concat()).unwrap();
+    socket.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(socket.read(&mut [0; 1]).unwrap(), 0);
+    relays.wait_until_delivered();
+    let lines = fs::read_to_string(relays.messages()).unwrap();
+    assert!(lines.contains("192.0.2.7:5000"), "{lines}");
+    let lengths = ledger::read(&relays.messages(), |_, _, text| assert_eq!(text, "data\n"));
+    assert_eq!(lengths.len(), 1);
+    let mut changed = header("192.0.2.7:5000");
+    changed.extend_from_slice(&[3, 0, 4, 1, 2, 3, 4]);
+    changed[15] += 7;
+    let mut socket = connect(&relays);
+    socket.write_all(&changed).unwrap();
+    assert!(socket.read(&mut [0; 1]).is_err(), "RST");
+    relays.wait_for_report(Role::Collector, "wrong checksum");
+    assert_eq!(refused(&relays, "proxy_header"), 1);
+}
+
 #[test]
 fn a_listener_of_both_families_knows_ipv4_meters_by_their_ipv4_address() {
     let mut relays = Relays::new("local", "");

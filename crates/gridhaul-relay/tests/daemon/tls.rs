@@ -15,6 +15,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 use gridhaul_testing::free_address;
 
+use crate::admission::long_header;
 use crate::certificates::Authority;
 use crate::ledger;
 use crate::relays::{Relays, Role};
@@ -151,6 +152,20 @@ fn a_meter_without_a_valid_certificate_is_refused() {
         (status["meters_count"].as_u64(), status["received_byte"].as_u64()),
         (Some(0), Some(0))
     );
+}
+
+#[test]
+fn a_long_proxy_header_precedes_the_handshake() {
+    let (mut relays, _authority) = relays_with_tls("proxy_protocol = true");
+    relays.start(Role::Head);
+    relays.start(Role::Collector);
+    let mut meter = connect(&relays, "authority.pem", None);
+    meter.sock.write_all(&long_header("192.0.2.7:5000")).unwrap();
+    meter.write_all(b"reading\n").unwrap();
+    assert_eq!(close(&mut meter).unwrap(), 0, "close_notify confirms that all is stored");
+    relays.wait_until_delivered();
+    let lines = fs::read_to_string(relays.messages()).unwrap();
+    assert!(lines.contains("192.0.2.7:5000") && lines.contains("reading"), "{lines}");
 }
 
 #[test]

@@ -7,16 +7,15 @@ use std::net::SocketAddr;
 use gridhaul_scenario::relay::WhenFull;
 use gridhaul_scenario::units::{Duration, Instant};
 use rustix::event::epoll::EventFlags;
-use rustix::net::{RecvFlags, recv};
 use socket2::Socket;
 
 use super::super::listener::canonical;
 use super::super::poll::Token;
 use super::super::stream::Stream;
-use super::super::{Level, certificate};
+use super::super::{Level, certificate, meter_socket};
 use super::Loop;
 use super::sources::NO_SOURCE;
-use crate::protocol::ProxyHeader;
+use crate::protocol::{ProxyHeader, ProxyHeaderReader};
 
 /// Why connections are refused, as in metrics.
 pub(super) const CAUSES: [&str; 7] = [
@@ -32,8 +31,8 @@ pub(super) const CAUSES: [&str; 7] = [
 /// Largest number of arrivals at the same time. Others wait in the queue of the listener.
 const ARRIVALS_MAX: usize = 1_024;
 
-/// Largest PROXY header that is accepted.
-const HEADER_MAX: usize = 16 + 1_024;
+/// Bytes of a PROXY header that are read at once.
+const HEADER_READ: usize = 2_048;
 
 /// Addresses of a connection: of the meter, and where it has connected.
 #[derive(Debug, Clone, Copy, Default)]
@@ -56,7 +55,8 @@ pub(super) struct Admitted {
 struct Arrival {
     number: u32,
     admitted: Admitted,
-    needs_header: bool,
+    /// The PROXY header, until it is complete.
+    header: Option<Box<ProxyHeaderReader>>,
 }
 
 /// All arrivals.
@@ -87,7 +87,8 @@ impl Arrivals {
         let number = self.next & 0xff_ffff;
         self.next = self.next.wrapping_add(1);
         self.count += 1;
-        self.rows[row] = Some(Arrival { number, admitted, needs_header });
+        let header = needs_header.then(Box::default);
+        self.rows[row] = Some(Arrival { number, admitted, header });
         self.deadlines.push_back((deadline, row as u32, number));
         (row as u32, number)
     }
@@ -237,11 +238,11 @@ impl Loop {
     /// An arrival has sent something.
     pub(super) fn handle_arrival(&mut self, now: Instant, row: u32, number: u32) {
         let Some(arrival) = self.arrivals.get(row, number) else { return };
-        if arrival.needs_header {
-            match read_header(arrival.admitted.stream.socket()) {
+        if let Some(reader) = &mut arrival.header {
+            match read_header(arrival.admitted.stream.socket(), reader) {
                 Ok(None) => return,
                 Ok(Some(header)) => {
-                    arrival.needs_header = false;
+                    arrival.header = None;
                     if let Some((peer, local)) = header.addresses {
                         arrival.admitted.addresses =
                             Addresses { peer: Some(peer), local: Some(local) };
@@ -309,19 +310,19 @@ fn shown(address: Option<SocketAddr>) -> String {
     address.map_or("a meter".to_owned(), |address| address.to_string())
 }
 
-/// Reads the PROXY header and nothing after it; `None` if it is incomplete.
-fn read_header(socket: &Socket) -> io::Result<Option<ProxyHeader>> {
-    let mut bytes = [0; HEADER_MAX];
-    let length = match recv(socket, &mut bytes[..], RecvFlags::PEEK) {
-        Ok((0, _)) => return Err(ErrorKind::UnexpectedEof.into()),
-        Ok((length, _)) => length,
-        Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => return Ok(None),
-        Err(error) => return Err(error.into()),
-    };
-    let read = ProxyHeader::read(&bytes[..length]);
-    let found = read.map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
-    let Some((header, length)) = found else { return Ok(None) };
-    // These bytes are in the receive buffer.
-    recv(socket, &mut bytes[..length], RecvFlags::empty())?;
-    Ok(Some(header))
+/// Reads the PROXY header and nothing after it; `None` if it is incomplete. The header may be longer than the receive buffer.
+fn read_header(socket: &Socket, reader: &mut ProxyHeaderReader) -> io::Result<Option<ProxyHeader>> {
+    let mut bytes = [0; HEADER_READ];
+    while reader.wanted() > 0 {
+        let wanted = reader.wanted().min(HEADER_READ);
+        match meter_socket::read(socket, &mut bytes[..wanted])? {
+            None => return Ok(None),
+            Some(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Some(length) => {
+                let pushed = reader.push(&bytes[..length]);
+                pushed.map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
+            }
+        }
+    }
+    Ok(Some(std::mem::take(reader).header()))
 }
