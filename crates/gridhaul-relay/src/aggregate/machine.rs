@@ -246,6 +246,11 @@ impl<S: Storage + Clone> Aggregate<S> {
         self.events.push_back(Event::Reset(id, cause));
     }
 
+    /// The caller has closed the socket of a meter that no longer exists: its row can be reused.
+    pub fn release(&mut self, id: MeterId) {
+        self.meters.release(id);
+    }
+
     pub(super) fn forget(&mut self, id: MeterId) {
         if let Some(meter) = self.meters.remove(id) {
             self.at_risk -= meter.received - meter.durable;

@@ -1,13 +1,13 @@
 //! Meters: connections that are open, and their positions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::protocol::framing::MessageFraming;
 
 /// Identifies a meter's connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MeterId {
-    /// Row in the table of meters, which is reused.
+    /// Row in the table of meters, which is reused after [`Aggregate::release`](super::Aggregate::release).
     pub index: u32,
     /// Number of the meter, which is never used twice.
     pub number: u64,
@@ -57,6 +57,9 @@ pub(super) struct Meter {
 pub(super) struct MeterTable {
     rows: Vec<Option<Meter>>,
     free: Vec<u32>,
+    /// Meters that were removed and whose sockets the caller has not closed yet: another meter in such a row would displace
+    /// the socket.
+    reserved: BTreeSet<MeterId>,
     by_number: BTreeMap<u64, u32>,
 }
 
@@ -93,8 +96,15 @@ impl MeterTable {
     pub(super) fn remove(&mut self, id: MeterId) -> Option<Meter> {
         self.get(id)?;
         self.by_number.remove(&id.number);
-        self.free.push(id.index);
+        self.reserved.insert(id);
         self.rows[id.index as usize].take()
+    }
+
+    /// The row of a meter that was removed can be reused.
+    pub(super) fn release(&mut self, id: MeterId) {
+        if self.reserved.remove(&id) {
+            self.free.push(id.index);
+        }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -111,5 +121,44 @@ impl MeterTable {
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Meter> {
         self.rows.iter_mut().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meter(number: u64) -> Meter {
+        Meter {
+            number,
+            received: 0,
+            durable: 0,
+            down_expected: 0,
+            down_written: 0,
+            framing: MessageFraming::Stream,
+            share_used: 0,
+            share_round: 0,
+            shard: 0,
+            closing: false,
+            eof: false,
+            eof_durable: false,
+            server_fin: false,
+            fin_sent: false,
+        }
+    }
+
+    #[test]
+    fn a_row_is_reused_only_after_the_socket_of_its_meter_is_closed() {
+        let mut table = MeterTable::default();
+        let first = table.insert(meter(0));
+        table.remove(first);
+        let second = table.insert(meter(1));
+        assert_ne!(second.index, first.index, "the socket of the first meter waits for its FIN");
+        table.release(first);
+        table.release(first);
+        table.release(second);
+        assert_eq!(table.insert(meter(2)).index, first.index);
+        assert_eq!(table.insert(meter(3)).index, 2, "a row is released once, after its meter");
+        assert_eq!(table.get(second).map(|meter| meter.number), Some(1));
     }
 }

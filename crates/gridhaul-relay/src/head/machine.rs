@@ -126,6 +126,8 @@ impl Head {
     pub fn handle_disconnected(&mut self, connection: u32) {
         self.connections.remove(&connection);
         self.outputs.remove(&connection);
+        // The caller may use the number for another connection.
+        self.superseded.retain(|number| *number != connection);
     }
 
     /// A frame has arrived.

@@ -30,5 +30,5 @@ pub use json_lines::{JsonLines, SinkError};
 pub use machine::{Head, HeadError, HeadSettings, METERS_MAX};
 pub use publications::{Content, Publications};
 #[cfg(feature = "daemon")]
-pub use servers::{OpenMeter, ServerStreams, StreamIdentity};
+pub use servers::{OpenMeter, ServerStreams, StreamId, StreamIdentity};
 pub use sources::HeadState;

@@ -34,6 +34,8 @@ pub(super) enum Token {
     Leg(Leg, u32, u32),
     /// Connection whose meter is not known yet: row, and the low bits of its number.
     Arrival(u32, u32),
+    /// Connection to the server of a head: number of the stream, of which 56 bits suffice for centuries.
+    Server(u64),
 }
 
 impl Poll {
@@ -88,6 +90,7 @@ impl Poll {
 impl Token {
     fn to_number(self) -> u64 {
         let (kind, low, high) = match self {
+            Self::Server(number) => (8, number as u32, (number >> 32) as u32 & 0xff_ffff),
             Self::Listener(index) => (0, index, 0),
             Self::Meter(index, number) => (1, index, number & 0xff_ffff),
             Self::Upstream(index) => (2, index, 0),
@@ -111,6 +114,7 @@ impl Token {
             5 => Self::Leg(Leg::Client, index, high),
             6 => Self::Leg(Leg::Server, index, high),
             7 => Self::Arrival(index, high),
+            8 => Self::Server(number & 0x00ff_ffff_ffff_ffff),
             _ => return None,
         })
     }

@@ -1,6 +1,6 @@
 //! Delivery to a TCP server: restored connections, replies, and failures of the server.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -249,6 +249,30 @@ fn a_killed_head_continues_every_stream_without_a_gap() {
         assert_eq!(covered, expected.len());
         assert!(all.iter().any(|it| it.peer == Some(*peer) && it.is_complete));
     }
+}
+
+#[test]
+fn a_meter_that_connects_and_resets_keeps_nothing_of_the_next_one() {
+    let server = free_address();
+    let received = serve(server);
+    let mut relays = relays("local", false, server);
+    relays.start(Role::Head);
+    relays.start(Role::Collector);
+    for number in 0..20 {
+        let reset = socket2::Socket::from(connect(&relays));
+        reset.set_linger(Some(Duration::ZERO)).unwrap();
+        drop(reset);
+        let mut socket = connect(&relays);
+        socket.write_all(format!("reading {number}\n").as_bytes()).unwrap();
+        socket.shutdown(Shutdown::Write).unwrap();
+        assert_eq!(socket.read(&mut [0; 1]).unwrap(), 0, "stored, so FIN is answered");
+    }
+    relays.wait_until_delivered();
+    let all = received.lock().unwrap();
+    let lines: BTreeSet<Vec<u8>> =
+        all.iter().filter(|it| it.is_complete).map(|it| it.data.clone()).collect();
+    let expected = (0..20).map(|number| format!("reading {number}\n").into_bytes()).collect();
+    assert_eq!(lines, expected);
 }
 
 #[test]

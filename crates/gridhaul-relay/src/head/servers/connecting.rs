@@ -3,7 +3,7 @@
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::stream::Link;
-use super::{ServerStreams, StreamIdentity};
+use super::{ServerStreams, StreamId, StreamIdentity};
 
 /// First and longest time between attempts to connect.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
@@ -13,21 +13,21 @@ const CONNECTING_MAX: usize = 256;
 
 impl ServerStreams {
     /// A stream for which a connection is to be made now.
-    pub fn poll_connect(&mut self, now: Instant) -> Option<(u32, StreamIdentity)> {
+    pub fn poll_connect(&mut self, now: Instant) -> Option<(StreamId, StreamIdentity)> {
         if self.connecting >= CONNECTING_MAX || now < self.gate {
             return None;
         }
-        let &(at, row) = self.due.first()?;
+        let &(at, id) = self.due.first()?;
         if at > now {
             return None;
         }
         self.due.pop_first();
-        let stream = self.stream(row)?;
+        let stream = self.stream(id)?;
         stream.due = None;
         stream.link = Link::Connecting;
         let identity = stream.identity.clone();
         self.connecting += 1;
-        Some((row, identity))
+        Some((id, identity))
     }
 
     /// When [`Self::poll_connect`] must be called again.
@@ -38,45 +38,45 @@ impl ServerStreams {
     }
 
     /// The connection of a stream is established. Returns the position of its first byte in the stream of the meter.
-    pub fn handle_connected(&mut self, row: u32) -> u64 {
+    pub fn handle_connected(&mut self, id: StreamId) -> u64 {
         self.connecting = self.connecting.saturating_sub(1);
         self.gate_backoff = Duration::ZERO;
-        let Some(stream) = self.rows.get_mut(row as usize).and_then(Option::as_mut) else {
+        let Some(stream) = self.streams.get_mut(&id) else {
             return 0;
         };
         let position = stream.connect();
         if let Some(entry) = stream.opening.take() {
             self.handover.release(entry);
         }
-        self.ready.insert(row);
+        self.ready.insert(id);
         position
     }
 
     /// The connection could not be made: the server is not reachable. Returns when the next attempt is made.
-    pub fn handle_unreachable(&mut self, now: Instant, row: u32) -> Instant {
+    pub fn handle_unreachable(&mut self, now: Instant, id: StreamId) -> Instant {
         self.connecting = self.connecting.saturating_sub(1);
         self.gate_backoff = (self.gate_backoff * 2).max(BACKOFF.0).min(BACKOFF.1);
         self.gate = now + self.gate_backoff;
-        if let Some(stream) = self.stream(row) {
+        if let Some(stream) = self.stream(id) {
             stream.link = Link::Idle;
-            self.schedule(now, row);
+            self.schedule(now, id);
         }
-        self.settle(row, u64::MAX);
+        self.settle(id, u64::MAX);
         self.gate
     }
 
     /// The connection of a stream has failed after it was established. What the server has not acknowledged is
     /// delivered over a new connection.
-    pub fn handle_failed(&mut self, now: Instant, row: u32) {
-        self.ready.remove(&row);
-        let Some(stream) = self.stream(row) else { return };
+    pub fn handle_failed(&mut self, now: Instant, id: StreamId) {
+        self.ready.remove(&id);
+        let Some(stream) = self.stream(id) else { return };
         stream.link = Link::Idle;
         stream.backoff = (stream.backoff * 2).max(BACKOFF.0).min(BACKOFF.1);
         if stream.needs_connection() {
-            self.schedule(now, row);
+            self.schedule(now, id);
         } else if stream.end.is_some() || stream.is_complete {
             // All data was acknowledged.
-            self.remove(row);
+            self.remove(id);
         }
     }
 }

@@ -22,24 +22,43 @@ use crate::protocol::{DOWN_ENDED, DOWN_WINDOW, Identity, Record};
 
 pub use stream::{OpenMeter, StreamIdentity};
 
+/// Identifies a stream. No identifier is used twice: connections, events and plans of a stream that has ended never concern
+/// a later one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StreamId(u64);
+
+impl StreamId {
+    /// The identifier with this number.
+    #[must_use]
+    pub const fn new(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// Number of the identifier.
+    #[must_use]
+    pub const fn number(self) -> u64 {
+        self.0
+    }
+}
+
 /// Connections of all meters to a server.
 #[derive(Debug)]
 pub struct ServerStreams {
-    rows: Vec<Option<Stream>>,
-    free: Vec<u32>,
-    by_key: BTreeMap<MeterKey, u32>,
+    streams: BTreeMap<StreamId, Stream>,
+    next_id: u64,
+    by_key: BTreeMap<MeterKey, StreamId>,
     handover: Handover,
     /// Bytes that are kept in memory, and their limit.
     bytes: u64,
     limit: u64,
-    due: BTreeSet<(Instant, u32)>,
+    due: BTreeSet<(Instant, StreamId)>,
     connecting: usize,
     /// No connection is attempted before this time, because the server was not reachable.
     gate: Instant,
     gate_backoff: Duration,
     /// Streams with data to send on a connection.
-    ready: BTreeSet<u32>,
-    closed: Vec<(u32, MeterKey)>,
+    ready: BTreeSet<StreamId>,
+    closed: Vec<(StreamId, MeterKey)>,
     incomplete: Vec<(MeterKey, u16)>,
 }
 
@@ -48,8 +67,8 @@ impl ServerStreams {
     #[must_use]
     pub const fn new(position: u64, limit: u64) -> Self {
         Self {
-            rows: Vec::new(),
-            free: Vec::new(),
+            streams: BTreeMap::new(),
+            next_id: 0,
             by_key: BTreeMap::new(),
             handover: Handover::new(position),
             bytes: 0,
@@ -91,9 +110,9 @@ impl ServerStreams {
     /// A meter whose connection is open and whose data up to `received` was handed over by an earlier run.
     pub fn restore(&mut self, now: Instant, meter: &OpenMeter) {
         let OpenMeter { key, ref identity, received } = *meter;
-        let row = self.insert(Stream::new(key, identity.clone(), received));
+        let id = self.insert(Stream::new(key, identity.clone(), received));
         // The server may have something to send.
-        self.schedule(now, row);
+        self.schedule(now, id);
     }
 
     /// The records of an entry of the log follow.
@@ -113,26 +132,26 @@ impl ServerStreams {
         let known = self.by_key.get(&key).copied();
         match delivery.record {
             Record::Open { identity, .. } => {
-                let row = known.unwrap_or_else(|| self.open(delivery, key, &identity));
+                let id = known.unwrap_or_else(|| self.open(delivery, key, &identity));
                 let opening = self.handover.acquire();
                 if let Some(old) =
-                    self.stream(row).and_then(|stream| stream.opening.replace(opening))
+                    self.stream(id).and_then(|stream| stream.opening.replace(opening))
                 {
                     self.handover.release(old);
                 }
-                self.schedule(now, row);
+                self.schedule(now, id);
             }
             Record::Data { offset, ends_message, bytes, .. } => {
                 let shard = delivery.number.map_or(0, |(shard, _)| shard);
-                let Some(row) = known.filter(|row| self.continues(*row, offset)) else {
+                let Some(id) = known.filter(|id| self.continues(*id, offset)) else {
                     return self.break_off(now, known, (key, shard));
                 };
                 let entry = self.handover.acquire();
                 self.bytes += bytes.len() as u64;
-                if let Some(stream) = self.stream(row) {
+                if let Some(stream) = self.stream(id) {
                     stream.push(bytes, ends_message, entry);
                 }
-                self.schedule(now, row);
+                self.schedule(now, id);
             }
             Record::Eof { .. } => self.end(now, known, StreamEnd::Fin),
             Record::Reset { .. } => self.end(now, known, StreamEnd::Reset),
@@ -140,22 +159,27 @@ impl ServerStreams {
         }
     }
 
-    fn open(&mut self, delivery: &Delivery<'_>, key: MeterKey, identity: &Identity<'_>) -> u32 {
+    fn open(
+        &mut self,
+        delivery: &Delivery<'_>,
+        key: MeterKey,
+        identity: &Identity<'_>,
+    ) -> StreamId {
         let shard = delivery.number.map_or(0, |(shard, _)| shard);
         self.insert(Stream::new(key, StreamIdentity::new(shard, identity), 0))
     }
 
     /// Whether data at this position of a stream follows on what is known of it.
-    fn continues(&self, row: u32, offset: u64) -> bool {
-        let stream = self.rows.get(row as usize).and_then(Option::as_ref);
+    fn continues(&self, id: StreamId, offset: u64) -> bool {
+        let stream = self.streams.get(&id);
         stream.is_some_and(|stream| stream.end.is_none() && stream.received() == offset)
     }
 
     /// Data after a gap, because records are lost by damage of a log: the server receives what was before the gap, and then
     /// RST.
-    fn break_off(&mut self, now: Instant, row: Option<u32>, stream: (MeterKey, u16)) {
+    fn break_off(&mut self, now: Instant, id: Option<StreamId>, stream: (MeterKey, u16)) {
         self.incomplete.push(stream);
-        self.end(now, row, StreamEnd::Reset);
+        self.end(now, id, StreamEnd::Reset);
     }
 
     /// A stream, with its shard, whose later data is not delivered, because some before it is lost by damage of a log. A stream
@@ -164,127 +188,124 @@ impl ServerStreams {
         self.incomplete.pop()
     }
 
-    fn insert(&mut self, stream: Stream) -> u32 {
-        let key = stream.key;
-        let row = self.free.pop().unwrap_or_else(|| {
-            self.rows.push(None);
-            (self.rows.len() - 1) as u32
-        });
-        self.rows[row as usize] = Some(stream);
-        self.by_key.insert(key, row);
-        row
+    fn insert(&mut self, stream: Stream) -> StreamId {
+        let id = StreamId(self.next_id);
+        self.next_id += 1;
+        self.by_key.insert(stream.key, id);
+        self.streams.insert(id, stream);
+        id
     }
 
-    fn end(&mut self, now: Instant, row: Option<u32>, end: StreamEnd) {
-        let Some(row) = row.filter(|row| !self.is_reset(*row)) else { return };
+    fn end(&mut self, now: Instant, id: Option<StreamId>, end: StreamEnd) {
+        let Some(id) = id.filter(|id| !self.is_reset(*id)) else { return };
         let entry = self.handover.acquire();
-        let Some(stream) = self.stream(row) else { return self.handover.release(entry) };
+        let Some(stream) = self.stream(id) else { return self.handover.release(entry) };
         if let Some((_, old)) = stream.end.replace((end, entry)) {
             self.handover.release(old);
         }
-        self.schedule(now, row);
-        self.settle(row, u64::MAX);
+        self.schedule(now, id);
+        self.settle(id, u64::MAX);
     }
 
     /// Whether a stream ends with RST: nothing that follows changes this.
-    fn is_reset(&self, row: u32) -> bool {
-        let stream = self.rows.get(row as usize).and_then(Option::as_ref);
+    fn is_reset(&self, id: StreamId) -> bool {
+        let stream = self.streams.get(&id);
         stream.is_some_and(|stream| matches!(stream.end, Some((StreamEnd::Reset, _))))
     }
 
-    fn stream(&mut self, row: u32) -> Option<&mut Stream> {
-        self.rows.get_mut(row as usize)?.as_mut()
+    fn stream(&mut self, id: StreamId) -> Option<&mut Stream> {
+        self.streams.get_mut(&id)
     }
 
     /// Plans what the present state of a stream demands: sending, or an attempt to connect.
-    fn schedule(&mut self, now: Instant, row: u32) {
-        let Some(stream) = self.rows.get_mut(row as usize).and_then(Option::as_mut) else { return };
+    fn schedule(&mut self, now: Instant, id: StreamId) {
+        let Some(stream) = self.streams.get_mut(&id) else { return };
         match stream.link {
             Link::Connected => {
-                self.ready.insert(row);
+                self.ready.insert(id);
             }
             Link::Idle if stream.due.is_none() => {
                 let at = now + stream.backoff;
                 stream.due = Some(at);
-                self.due.insert((at, row));
+                self.due.insert((at, id));
             }
             Link::Idle | Link::Connecting => {}
         }
     }
 
     /// A stream whose connection can send something.
-    pub fn poll_ready(&mut self) -> Option<u32> {
+    pub fn poll_ready(&mut self) -> Option<StreamId> {
         self.ready.pop_first()
     }
 
     /// The next bytes to send on the connection of a stream.
-    pub fn unsent(&mut self, row: u32) -> &[u8] {
-        let connected = self.stream(row).filter(|stream| stream.link == Link::Connected);
+    pub fn unsent(&mut self, id: StreamId) -> &[u8] {
+        let connected = self.stream(id).filter(|stream| stream.link == Link::Connected);
         connected.map_or(&[], Stream::unsent)
     }
 
     /// So many bytes of [`Self::unsent`] were sent.
-    pub fn handle_sent(&mut self, row: u32, bytes: u64) {
-        if let Some(stream) = self.stream(row) {
+    pub fn handle_sent(&mut self, id: StreamId, bytes: u64) {
+        if let Some(stream) = self.stream(id) {
             stream.sent(bytes);
         }
     }
 
     /// Whether FIN is to be sent on the connection of a stream now. The caller sends it.
-    pub fn poll_fin(&mut self, row: u32) -> bool {
-        let Some(stream) = self.stream(row) else { return false };
+    pub fn poll_fin(&mut self, id: StreamId) -> bool {
+        let Some(stream) = self.stream(id) else { return false };
         let is_due = stream.link == Link::Connected && stream.is_fin_due();
         stream.is_fin_sent |= is_due;
         is_due
     }
 
     /// Whether the server may not have acknowledged something of a stream.
-    pub fn is_unacknowledged(&mut self, row: u32) -> bool {
-        self.stream(row).is_some_and(|stream| stream.is_unacknowledged())
+    pub fn is_unacknowledged(&mut self, id: StreamId) -> bool {
+        self.stream(id).is_some_and(|stream| stream.is_unacknowledged())
     }
 
     /// The server has not acknowledged the last `unacknowledged` bytes of the connection, FIN counted as one.
-    pub fn handle_acknowledged(&mut self, row: u32, unacknowledged: u64) {
-        let Some(stream) = self.rows.get_mut(row as usize).and_then(Option::as_mut) else { return };
+    pub fn handle_acknowledged(&mut self, id: StreamId, unacknowledged: u64) {
+        let Some(stream) = self.streams.get_mut(&id) else { return };
         let bytes = stream.acknowledge(unacknowledged, &mut self.handover);
         if bytes > 0 {
             stream.backoff = Duration::ZERO;
         }
         self.bytes -= bytes;
-        self.settle(row, unacknowledged);
+        self.settle(id, unacknowledged);
     }
 
     /// The server has closed its direction (FIN).
-    pub fn handle_server_fin(&mut self, row: u32) {
-        if let Some(stream) = self.stream(row) {
+    pub fn handle_server_fin(&mut self, id: StreamId) {
+        if let Some(stream) = self.stream(id) {
             stream.is_closed_by_server = true;
-            self.settle(row, u64::MAX);
+            self.settle(id, u64::MAX);
         }
     }
 
     /// Ends a stream that is complete.
-    fn settle(&mut self, row: u32, unacknowledged: u64) {
-        let Some(stream) = self.rows.get_mut(row as usize).and_then(Option::as_mut) else { return };
+    fn settle(&mut self, id: StreamId, unacknowledged: u64) {
+        let Some(stream) = self.streams.get_mut(&id) else { return };
         let is_idle = stream.link == Link::Idle && !stream.needs_connection();
         let is_handed_over = stream.is_handed_over(unacknowledged);
         match stream.end {
-            Some(_) if is_idle => self.remove(row),
-            Some((StreamEnd::Reset, _)) if is_handed_over => self.remove(row),
+            Some(_) if is_idle => self.remove(id),
+            Some((StreamEnd::Reset, _)) if is_handed_over => self.remove(id),
             Some((StreamEnd::Fin, entry)) if is_handed_over => {
                 self.handover.release(entry);
                 stream.end = None;
                 stream.is_complete = true;
-                self.settle(row, unacknowledged);
+                self.settle(id, unacknowledged);
             }
-            None if stream.is_complete && stream.is_closed_by_server => self.remove(row),
+            None if stream.is_complete && stream.is_closed_by_server => self.remove(id),
             _ => {}
         }
     }
 
-    fn remove(&mut self, row: u32) {
-        let Some(stream) = self.rows.get_mut(row as usize).and_then(Option::take) else { return };
+    fn remove(&mut self, id: StreamId) {
+        let Some(stream) = self.streams.remove(&id) else { return };
         if let Some(due) = stream.due {
-            self.due.remove(&(due, row));
+            self.due.remove(&(due, id));
         }
         if stream.link == Link::Connecting {
             self.connecting = self.connecting.saturating_sub(1);
@@ -292,42 +313,41 @@ impl ServerStreams {
         for entry in stream.opening.into_iter().chain(stream.end.map(|(_, entry)| entry)) {
             self.handover.release(entry);
         }
-        self.ready.remove(&row);
+        self.ready.remove(&id);
         self.by_key.remove(&stream.key);
-        self.free.push(row);
-        self.closed.push((row, stream.key));
+        self.closed.push((id, stream.key));
     }
 
     /// A stream that has ended, and its meter: the connection is to be closed.
-    pub fn poll_closed(&mut self) -> Option<(u32, MeterKey)> {
+    pub fn poll_closed(&mut self) -> Option<(StreamId, MeterKey)> {
         self.closed.pop()
     }
 
     /// Meter and identity of a stream.
     #[must_use]
-    pub fn identity(&self, row: u32) -> Option<(MeterKey, &StreamIdentity)> {
-        let stream = self.rows.get(row as usize)?.as_ref()?;
+    pub fn identity(&self, id: StreamId) -> Option<(MeterKey, &StreamIdentity)> {
+        let stream = self.streams.get(&id)?;
         Some((stream.key, &stream.identity))
     }
 
     /// Meter and shard of a stream.
     #[must_use]
-    pub fn meter(&self, row: u32) -> Option<(MeterKey, u16)> {
-        self.identity(row).map(|(key, identity)| (key, identity.shard))
+    pub fn meter(&self, id: StreamId) -> Option<(MeterKey, u16)> {
+        self.identity(id).map(|(key, identity)| (key, identity.shard))
     }
 
     /// Number of bytes that may be read from the server for a meter.
     #[must_use]
-    pub fn down_window(&self, row: u32) -> usize {
-        let stream = self.rows.get(row as usize).and_then(Option::as_ref);
+    pub fn down_window(&self, id: StreamId) -> usize {
+        let stream = self.streams.get(&id);
         stream.map_or(0, |stream| {
             (DOWN_WINDOW - stream.down_read.saturating_sub(stream.down_confirmed)) as usize
         })
     }
 
     /// So many bytes were read from the server. False if the meter accepts nothing more: the bytes are dropped.
-    pub fn handle_down_read(&mut self, row: u32, bytes: u64) -> bool {
-        self.stream(row).is_some_and(|stream| {
+    pub fn handle_down_read(&mut self, id: StreamId, bytes: u64) -> bool {
+        self.stream(id).is_some_and(|stream| {
             stream.down_read += bytes;
             stream.down_confirmed != DOWN_ENDED
         })
@@ -335,10 +355,10 @@ impl ServerStreams {
 
     /// The collector has passed the data of the server to the meter's socket up to this position. Returns the stream, from
     /// whose server more can be read now.
-    pub fn handle_down_confirmed(&mut self, key: MeterKey, position: u64) -> Option<u32> {
-        let row = *self.by_key.get(&key)?;
-        let stream = self.stream(row)?;
+    pub fn handle_down_confirmed(&mut self, key: MeterKey, position: u64) -> Option<StreamId> {
+        let id = *self.by_key.get(&key)?;
+        let stream = self.stream(id)?;
         stream.down_confirmed = position;
-        Some(row)
+        Some(id)
     }
 }

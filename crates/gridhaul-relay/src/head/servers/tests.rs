@@ -6,7 +6,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 use proptest::prelude::*;
 
 use super::super::delivery::Delivery;
-use super::{OpenMeter, ServerStreams, StreamIdentity};
+use super::{OpenMeter, ServerStreams, StreamId, StreamIdentity};
 use crate::protocol::{DOWN_ENDED, DOWN_WINDOW, Identity, Record, ResetCause};
 
 const EPOCH: u64 = 7;
@@ -37,39 +37,39 @@ const fn data(meter: u64, offset: u64, bytes: &[u8], ends_message: bool) -> Reco
 }
 
 /// Sends everything that can be sent, and returns it.
-fn send(streams: &mut ServerStreams, row: u32) -> Vec<u8> {
+fn send(streams: &mut ServerStreams, id: StreamId) -> Vec<u8> {
     let mut all = Vec::new();
-    while !streams.unsent(row).is_empty() {
-        let bytes = streams.unsent(row).to_vec();
-        streams.handle_sent(row, bytes.len() as u64);
+    while !streams.unsent(id).is_empty() {
+        let bytes = streams.unsent(id).to_vec();
+        streams.handle_sent(id, bytes.len() as u64);
         all.extend(bytes);
     }
     all
 }
 
-fn connect(streams: &mut ServerStreams, now: Instant) -> (u32, u64) {
-    let (row, _) = streams.poll_connect(now).expect("a stream to connect");
-    (row, streams.handle_connected(row))
+fn connect(streams: &mut ServerStreams, now: Instant) -> (StreamId, u64) {
+    let (id, _) = streams.poll_connect(now).expect("a stream to connect");
+    (id, streams.handle_connected(id))
 }
 
 #[test]
 fn a_record_is_handed_over_when_the_server_has_acknowledged_it() {
     let mut streams = ServerStreams::new(100, 1_000);
     entry(&mut streams, 200, &[open(0), data(0, 0, b"abc", false)]);
-    let (row, position) = connect(&mut streams, Instant::ZERO);
-    assert_eq!((position, send(&mut streams, row)), (0, b"abc".to_vec()));
-    streams.handle_acknowledged(row, 1);
+    let (id, position) = connect(&mut streams, Instant::ZERO);
+    assert_eq!((position, send(&mut streams, id)), (0, b"abc".to_vec()));
+    streams.handle_acknowledged(id, 1);
     assert_eq!(streams.position(), 100, "one byte is not acknowledged");
-    streams.handle_acknowledged(row, 0);
+    streams.handle_acknowledged(id, 0);
     assert_eq!(streams.position(), 200);
     entry(&mut streams, 300, &[Record::Eof { meter: 0, offset: 3 }]);
-    assert!(streams.poll_fin(row) && !streams.poll_fin(row), "FIN is sent once");
-    streams.handle_acknowledged(row, 1);
+    assert!(streams.poll_fin(id) && !streams.poll_fin(id), "FIN is sent once");
+    streams.handle_acknowledged(id, 1);
     assert_eq!(streams.position(), 200, "FIN is not acknowledged");
-    streams.handle_acknowledged(row, 0);
+    streams.handle_acknowledged(id, 0);
     assert_eq!((streams.position(), streams.len()), (300, 1), "the server may still reply");
-    streams.handle_server_fin(row);
-    assert_eq!((streams.len(), streams.poll_closed()), (0, Some((row, (EPOCH, 0)))));
+    streams.handle_server_fin(id);
+    assert_eq!((streams.len(), streams.poll_closed()), (0, Some((id, (EPOCH, 0)))));
 }
 
 #[test]
@@ -78,14 +78,14 @@ fn a_new_connection_begins_with_a_message() {
     let records =
         [open(0), data(0, 0, b"one\n", true), data(0, 4, b"tw", false), data(0, 6, b"o\n", true)];
     entry(&mut streams, 10, &records);
-    let (row, _) = connect(&mut streams, Instant::ZERO);
-    assert_eq!(send(&mut streams, row), b"one\ntwo\n");
-    streams.handle_acknowledged(row, 2);
-    streams.handle_failed(Instant::ZERO, row);
+    let (id, _) = connect(&mut streams, Instant::ZERO);
+    assert_eq!(send(&mut streams, id), b"one\ntwo\n");
+    streams.handle_acknowledged(id, 2);
+    streams.handle_failed(Instant::ZERO, id);
     assert_eq!(streams.poll_connect(Instant::ZERO), None, "attempts are not repeated at once");
     let later = Instant::ZERO + Duration::from_secs(1);
-    let (row, position) = connect(&mut streams, later);
-    assert_eq!((position, send(&mut streams, row)), (4, b"two\n".to_vec()));
+    let (id, position) = connect(&mut streams, later);
+    assert_eq!((position, send(&mut streams, id)), (4, b"two\n".to_vec()));
 }
 
 #[test]
@@ -93,12 +93,12 @@ fn a_reset_follows_the_data() {
     let mut streams = ServerStreams::new(0, 1_000);
     let reset = Record::Reset { meter: 0, cause: ResetCause::Meter };
     entry(&mut streams, 10, &[open(0), data(0, 0, b"abc", false), reset]);
-    let (row, _) = connect(&mut streams, Instant::ZERO);
-    send(&mut streams, row);
-    streams.handle_acknowledged(row, 3);
+    let (id, _) = connect(&mut streams, Instant::ZERO);
+    send(&mut streams, id);
+    streams.handle_acknowledged(id, 3);
     assert_eq!(streams.poll_closed(), None);
-    streams.handle_acknowledged(row, 0);
-    assert_eq!((streams.poll_closed(), streams.position()), (Some((row, (EPOCH, 0))), 10));
+    streams.handle_acknowledged(id, 0);
+    assert_eq!((streams.poll_closed(), streams.position()), (Some((id, (EPOCH, 0))), 10));
     entry(&mut streams, 20, &[open(1), Record::Reset { meter: 1, cause: ResetCause::Meter }]);
     assert_eq!(streams.position(), 20, "without data no connection is made");
     assert!(streams.is_empty());
@@ -108,15 +108,15 @@ fn a_reset_follows_the_data() {
 fn data_after_a_gap_resets_the_stream() {
     let mut streams = ServerStreams::new(0, 1_000);
     entry(&mut streams, 10, &[open(0), data(0, 0, b"abc", false)]);
-    let (row, _) = connect(&mut streams, Instant::ZERO);
+    let (id, _) = connect(&mut streams, Instant::ZERO);
     entry(&mut streams, 20, &[data(0, 6, b"ghi", false)]);
     assert_eq!(streams.poll_incomplete(), Some(((EPOCH, 0), 1)));
     entry(&mut streams, 30, &[data(0, 9, b"jkl", false), Record::Eof { meter: 0, offset: 12 }]);
-    assert_eq!(send(&mut streams, row), b"abc", "only what was before the gap");
-    assert!(!streams.poll_fin(row));
+    assert_eq!(send(&mut streams, id), b"abc", "only what was before the gap");
+    assert!(!streams.poll_fin(id));
     assert_eq!(streams.poll_closed(), None);
-    streams.handle_acknowledged(row, 0);
-    assert_eq!((streams.poll_closed(), streams.position()), (Some((row, (EPOCH, 0))), 30));
+    streams.handle_acknowledged(id, 0);
+    assert_eq!((streams.poll_closed(), streams.position()), (Some((id, (EPOCH, 0))), 30));
 }
 
 #[test]
@@ -137,8 +137,8 @@ fn an_unreachable_server_is_tried_with_growing_intervals_for_all_meters_together
     let mut now = Instant::ZERO;
     let mut intervals = Vec::new();
     for _ in 0..8 {
-        let (row, _) = streams.poll_connect(now).expect("an attempt is due");
-        let next = streams.handle_unreachable(now, row);
+        let (id, _) = streams.poll_connect(now).expect("an attempt is due");
+        let next = streams.handle_unreachable(now, id);
         assert_eq!(streams.poll_connect(now), None, "other meters wait as well");
         intervals.push(next.since(now).as_nanos() / 1_000_000);
         now = next;
@@ -153,15 +153,15 @@ fn the_window_of_a_meter_limits_what_is_read_from_its_server() {
     let identity = StreamIdentity { shard: 1, peer: None, local: None };
     let meter = OpenMeter { key: (EPOCH, 3), identity, received: 40 };
     streams.restore(Instant::ZERO, &meter);
-    let (row, position) = connect(&mut streams, Instant::ZERO);
+    let (id, position) = connect(&mut streams, Instant::ZERO);
     assert_eq!(position, 40, "earlier data was handed over by an earlier run");
-    assert!(streams.handle_down_read(row, DOWN_WINDOW));
-    assert_eq!(streams.down_window(row), 0);
-    assert_eq!(streams.handle_down_confirmed((EPOCH, 3), 100), Some(row));
-    assert_eq!(streams.down_window(row), 100);
+    assert!(streams.handle_down_read(id, DOWN_WINDOW));
+    assert_eq!(streams.down_window(id), 0);
+    assert_eq!(streams.handle_down_confirmed((EPOCH, 3), 100), Some(id));
+    assert_eq!(streams.down_window(id), 100);
     streams.handle_down_confirmed((EPOCH, 3), DOWN_ENDED);
-    assert_eq!(streams.down_window(row), DOWN_WINDOW as usize, "data is read and dropped");
-    assert!(!streams.handle_down_read(row, 5));
+    assert_eq!(streams.down_window(id), DOWN_WINDOW as usize, "data is read and dropped");
+    assert!(!streams.handle_down_read(id, 5));
 }
 
 proptest! {
@@ -173,8 +173,8 @@ proptest! {
         let mut now = Instant::ZERO;
         let mut end = 0;
         let mut lengths: BTreeMap<u64, u64> = BTreeMap::new();
-        // Rows with a connection: meter, position of the next byte, and what was acknowledged of each meter.
-        let mut rows: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+        // Streams with a connection: meter, position of the next byte, and what was acknowledged of each meter.
+        let mut connections: BTreeMap<StreamId, (u64, u64)> = BTreeMap::new();
         let mut acknowledged: BTreeMap<u64, u64> = BTreeMap::new();
         // End of each entry, with the meter and the position that it completes.
         let mut entries: Vec<(u64, u64, u64)> = Vec::new();
@@ -193,31 +193,31 @@ proptest! {
                     entries.push((end, meter, offset + size));
                 }
                 2 => {
-                    if let Some((row, _)) = streams.poll_connect(now) {
-                        let position = streams.handle_connected(row);
-                        let ((_, meter), _) = streams.meter(row).unwrap();
+                    if let Some((id, _)) = streams.poll_connect(now) {
+                        let position = streams.handle_connected(id);
+                        let ((_, meter), _) = streams.meter(id).unwrap();
                         prop_assert!(position <= acknowledged.get(&meter).copied().unwrap_or(0));
-                        rows.insert(row, (meter, position));
+                        connections.insert(id, (meter, position));
                     }
                 }
                 3 => {
-                    for (&row, (_, next)) in &mut rows {
-                        for byte in send(&mut streams, row) {
+                    for (&id, (_, next)) in &mut connections {
+                        for byte in send(&mut streams, id) {
                             prop_assert_eq!(byte, *next as u8);
                             *next += 1;
                         }
                     }
                 }
                 4 => {
-                    for (&row, &(meter, next)) in &rows {
-                        streams.handle_acknowledged(row, size - 1);
+                    for (&id, &(meter, next)) in &connections {
+                        streams.handle_acknowledged(id, size - 1);
                         let known = acknowledged.entry(meter).or_default();
                         *known = (*known).max(next.saturating_sub(size - 1));
                     }
                 }
                 _ => {
-                    if let Some((row, _)) = rows.pop_first() {
-                        streams.handle_failed(now, row);
+                    if let Some((id, _)) = connections.pop_first() {
+                        streams.handle_failed(now, id);
                     }
                 }
             }
@@ -229,22 +229,22 @@ proptest! {
         // Everything arrives once nothing fails any more.
         for _ in 0..4 {
             now += Duration::from_secs(10);
-            while let Some((row, _)) = streams.poll_connect(now) {
-                let position = streams.handle_connected(row);
-                let ((_, meter), _) = streams.meter(row).unwrap();
-                rows.insert(row, (meter, position));
+            while let Some((id, _)) = streams.poll_connect(now) {
+                let position = streams.handle_connected(id);
+                let ((_, meter), _) = streams.meter(id).unwrap();
+                connections.insert(id, (meter, position));
             }
-            for &row in rows.keys() {
-                send(&mut streams, row);
-                streams.handle_acknowledged(row, 0);
+            for &id in connections.keys() {
+                send(&mut streams, id);
+                streams.handle_acknowledged(id, 0);
             }
         }
         for meter in lengths.keys() {
             entry(&mut streams, end + 10, &[Record::Eof { meter: *meter, offset: 0 }]);
         }
-        for &row in rows.keys() {
-            streams.poll_fin(row);
-            streams.handle_acknowledged(row, 0);
+        for &id in connections.keys() {
+            streams.poll_fin(id);
+            streams.handle_acknowledged(id, 0);
         }
         prop_assert_eq!(streams.position(), end + 10 * u64::from(!lengths.is_empty()));
     }

@@ -80,3 +80,13 @@ fn strangers_cannot_state_any_number_of_names() {
     assert!(refused.contains("head.collectors"), "{refused}");
     connect(&mut head, "collector-7", limit + 1).unwrap();
 }
+
+#[test]
+fn a_superseded_connection_that_has_ended_does_not_end_a_later_one_with_its_number() {
+    let mut head = head();
+    head.handle_connected(2);
+    head.handle_frame(2, &Frame::Hello(hello("collector", EPOCH))).unwrap();
+    head.handle_disconnected(1);
+    head.handle_connected(1);
+    assert_eq!(head.poll_superseded(), None);
+}

@@ -3,6 +3,8 @@
 mod gaps;
 mod limits;
 mod schedules;
+#[cfg(feature = "daemon")]
+mod servers;
 mod world;
 
 mod lines;

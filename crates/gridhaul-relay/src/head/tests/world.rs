@@ -282,6 +282,11 @@ impl World {
         (self.head, self.head_log) = start_head(&self.head_disk, self.runs);
     }
 
+    /// The head's log: disk, epoch, and position after the last durable entry.
+    pub(super) fn head_log(&self) -> (ModelDisk, u64, u64) {
+        (self.head_disk.clone(), self.head_log.epoch(), self.head_log.committed())
+    }
+
     /// Lets everything arrive.
     pub(super) fn settle(&mut self) {
         (0..SHARDS).for_each(|shard| self.connect(shard));

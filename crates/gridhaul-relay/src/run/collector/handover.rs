@@ -183,6 +183,7 @@ impl Loop {
         let socket = socket.zip(row).and_then(|(socket, row)| self.watch(id, socket, row as u16));
         let Some(mut socket) = socket else {
             self.aggregate.handle_reset(id, ResetCause::Restart);
+            self.aggregate.release(id);
             return Ok(false);
         };
         // A limit that is lower than before concerns later connections.

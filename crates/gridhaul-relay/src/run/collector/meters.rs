@@ -64,6 +64,7 @@ impl Loop {
         };
         if let Err(error) = watched {
             self.aggregate.handle_reset(id, ResetCause::Operator);
+            self.aggregate.release(id);
             self.sources.remove(source);
             self.refuse(now, "system", &format!("cannot watch a meter: {error}"));
             return;
@@ -94,7 +95,8 @@ impl Loop {
         }
         self.open_sockets += 1;
         self.encrypted_sockets += usize::from(socket.stream.is_encrypted());
-        self.sockets[row] = Some(socket);
+        let displaced = self.sockets[row].replace(socket);
+        debug_assert!(displaced.is_none(), "the row of an open socket is reserved");
     }
 
     pub(super) fn handle_meter(&mut self, index: u32, number: u32, flags: EventFlags) {
@@ -243,6 +245,7 @@ impl Loop {
             self.encrypted_sockets -= usize::from(removed.stream.is_encrypted());
             self.sources.remove(removed.source);
         }
+        self.aggregate.release(id);
     }
 
     /// Writes waiting data to a meter.

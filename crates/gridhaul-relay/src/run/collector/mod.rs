@@ -164,7 +164,7 @@ impl EventLoop for Loop {
                     upstream.handle_event(now, &mut self.aggregate, &mut self.buffer);
                 }
                 Token::Wake => self.waker.clear(),
-                Token::Collector(_) | Token::Leg(..) => {}
+                Token::Collector(_) | Token::Leg(..) | Token::Server(_) => {}
             }
         }
         self.handshakes.refill(now);

@@ -157,7 +157,11 @@ impl EventLoop for Loop {
                 Token::Listener(_) => self.is_ready = true,
                 Token::Collector(index) => self.handle_link(now, index),
                 Token::Wake => self.waker.clear(),
-                Token::Meter(..) | Token::Upstream(_) | Token::Arrival(..) | Token::Leg(..) => {}
+                Token::Meter(..)
+                | Token::Upstream(_)
+                | Token::Arrival(..)
+                | Token::Leg(..)
+                | Token::Server(_) => {}
             }
         }
         self.accept(now);

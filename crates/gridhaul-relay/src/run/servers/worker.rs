@@ -1,6 +1,6 @@
 //! The loop of the delivering thread.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
@@ -21,7 +21,7 @@ use super::super::unreachable::{explain, explain_name};
 use super::super::{Level, RunError, meter_socket, report};
 use super::Order;
 use super::connection::{ServerConnection, proxy_header};
-use crate::head::{Deliveries, ServerStreams, StreamIdentity};
+use crate::head::{Deliveries, ServerStreams, StreamId, StreamIdentity};
 use crate::log::Folder;
 
 /// Bytes of records that are kept in memory. One stalled connection stalls the others when they are used up.
@@ -45,9 +45,9 @@ pub(super) struct Worker {
     /// End of the durable records.
     limit: u64,
     streams: ServerStreams,
-    connections: Vec<Option<ServerConnection>>,
+    connections: BTreeMap<StreamId, ServerConnection>,
     /// Streams with data that the server may not have acknowledged.
-    unacknowledged: BTreeSet<u32>,
+    unacknowledged: BTreeSet<StreamId>,
     clock: Clock,
     poll: Poll,
     waker: Arc<Waker>,
@@ -84,7 +84,7 @@ impl Worker {
             cursor,
             limit: log.end,
             streams,
-            connections: Vec::new(),
+            connections: BTreeMap::new(),
             unacknowledged: BTreeSet::new(),
             clock: Clock::starts_in(Duration::ZERO),
             poll,
@@ -107,7 +107,7 @@ impl Worker {
             let now = self.clock.now();
             for (token, flags) in events {
                 match token {
-                    Token::Upstream(row) => self.handle_event(now, row, flags),
+                    Token::Server(number) => self.handle_event(now, StreamId::new(number), flags),
                     _ => self.waker.clear(),
                 }
             }
@@ -117,8 +117,8 @@ impl Worker {
             }
             while !self.streams.is_full() && self.read_entry(now)? {}
             self.connect(now);
-            while let Some(row) = self.streams.poll_ready() {
-                self.transmit(now, row);
+            while let Some(id) = self.streams.poll_ready() {
+                self.transmit(now, id);
             }
             self.check_acknowledgements(now);
             self.reset_incomplete(now);
@@ -142,8 +142,8 @@ impl Worker {
             match self.orders.try_recv() {
                 Ok(Order::Limit(limit)) => self.limit = limit,
                 Ok(Order::Confirmed(meter, position)) => {
-                    if let Some(row) = self.streams.handle_down_confirmed(meter, position) {
-                        self.receive(now, row);
+                    if let Some(id) = self.streams.handle_down_confirmed(meter, position) {
+                        self.receive(now, id);
                     }
                 }
                 Err(TryRecvError::Empty) => return true,
@@ -168,9 +168,9 @@ impl Worker {
             return;
         }
         let Some(address) = self.resolve() else { return };
-        while let Some((row, identity)) = self.streams.poll_connect(now) {
-            if let Err(error) = self.begin(address, row, &identity) {
-                self.fail_to_connect(now, row, &error.to_string());
+        while let Some((id, identity)) = self.streams.poll_connect(now) {
+            if let Err(error) = self.begin(address, id, &identity) {
+                self.fail_to_connect(now, id, &error.to_string());
             }
         }
     }
@@ -188,8 +188,8 @@ impl Worker {
             Err(error) => {
                 let now = self.clock.now();
                 self.resolution = None;
-                if let Some((row, _)) = self.streams.poll_connect(now) {
-                    self.fail_to_connect(now, row, &explain_name(&error, SERVER));
+                if let Some((id, _)) = self.streams.poll_connect(now) {
+                    self.fail_to_connect(now, id, &explain_name(&error, SERVER));
                 }
                 return None;
             }
@@ -201,25 +201,21 @@ impl Worker {
     fn begin(
         &mut self,
         address: SocketAddr,
-        row: u32,
+        id: StreamId,
         identity: &StreamIdentity,
     ) -> Result<(), gridhaul_linux::Error> {
         let connection = ServerConnection::begin(address, self.identity, identity)?;
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         self.poll
-            .add(&connection.socket, Token::Upstream(row), flags)
+            .add(&connection.socket, Token::Server(id.number()), flags)
             .map_err(gridhaul_linux::Error::call("watching a connection to the server"))?;
-        let index = row as usize;
-        if self.connections.len() <= index {
-            self.connections.resize_with(index + 1, || None);
-        }
-        self.connections[index] = Some(connection);
+        self.connections.insert(id, connection);
         Ok(())
     }
 
-    fn fail_to_connect(&mut self, now: Instant, row: u32, message: &str) {
-        self.drop_connection(row);
-        let _ = self.streams.handle_unreachable(now, row);
+    fn fail_to_connect(&mut self, now: Instant, id: StreamId, message: &str) {
+        self.drop_connection(id);
+        let _ = self.streams.handle_unreachable(now, id);
         // The name may have another address meanwhile.
         self.address = None;
         if self.reported != message {
@@ -230,25 +226,25 @@ impl Worker {
         }
     }
 
-    fn handle_event(&mut self, now: Instant, row: u32, flags: EventFlags) {
-        let Some(Some(connection)) = self.connections.get_mut(row as usize) else { return };
+    fn handle_event(&mut self, now: Instant, id: StreamId, flags: EventFlags) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
         if !connection.is_connected {
             match connection.poll_connected() {
                 Ok(false) => return,
-                Err(error) => return self.fail_to_connect(now, row, &explain(&error, SERVER)),
-                Ok(true) => self.establish(row),
+                Err(error) => return self.fail_to_connect(now, id, &explain(&error, SERVER)),
+                Ok(true) => self.establish(id),
             }
         } else if flags.contains(EventFlags::ERR) {
-            return self.fail(now, row);
+            return self.fail(now, id);
         }
-        self.receive(now, row);
-        self.transmit(now, row);
+        self.receive(now, id);
+        self.transmit(now, id);
     }
 
-    fn establish(&mut self, row: u32) {
-        let position = self.streams.handle_connected(row);
-        let identity = self.streams.identity(row);
-        if let Some(Some(connection)) = self.connections.get_mut(row as usize) {
+    fn establish(&mut self, id: StreamId) {
+        let position = self.streams.handle_connected(id);
+        let identity = self.streams.identity(id);
+        if let Some(connection) = self.connections.get_mut(&id) {
             connection.is_connected = true;
             if let Some((key, identity)) = identity
                 && self.identity == ServerIdentity::ProxyV2
@@ -264,11 +260,11 @@ impl Worker {
     }
 
     /// Reads data of the server for a meter, as far as its window permits.
-    fn receive(&mut self, now: Instant, row: u32) {
+    fn receive(&mut self, now: Instant, id: StreamId) {
         loop {
-            let Some(Some(connection)) = self.connections.get(row as usize) else { return };
-            let Some((meter, shard)) = self.streams.meter(row) else { return };
-            let window = self.streams.down_window(row).min(self.buffer.len());
+            let Some(connection) = self.connections.get(&id) else { return };
+            let Some((meter, shard)) = self.streams.meter(id) else { return };
+            let window = self.streams.down_window(id).min(self.buffer.len());
             if window == 0 || !connection.is_connected {
                 return;
             }
@@ -276,16 +272,16 @@ impl Worker {
                 Ok(None) => return,
                 Ok(Some(0)) => {
                     self.send(ServerEvent::Fin { meter, shard });
-                    self.streams.handle_server_fin(row);
+                    self.streams.handle_server_fin(id);
                     return;
                 }
                 Ok(Some(length)) => {
-                    if self.streams.handle_down_read(row, length as u64) {
+                    if self.streams.handle_down_read(id, length as u64) {
                         let bytes = self.buffer[..length].to_vec();
                         self.send(ServerEvent::Data { meter, shard, bytes });
                     }
                 }
-                Err(_) => return self.fail(now, row),
+                Err(_) => return self.fail(now, id),
             }
         }
     }
@@ -297,53 +293,51 @@ impl Worker {
     }
 
     /// Sends as much as the socket accepts.
-    fn transmit(&mut self, now: Instant, row: u32) {
-        if self.try_transmit(row).is_err() {
-            self.fail(now, row);
+    fn transmit(&mut self, now: Instant, id: StreamId) {
+        if self.try_transmit(id).is_err() {
+            self.fail(now, id);
         }
     }
 
-    fn try_transmit(&mut self, row: u32) -> std::io::Result<()> {
-        let Some(Some(connection)) = self.connections.get_mut(row as usize) else { return Ok(()) };
+    fn try_transmit(&mut self, id: StreamId) -> std::io::Result<()> {
+        let Some(connection) = self.connections.get_mut(&id) else { return Ok(()) };
         if !connection.is_connected || !connection.send_header()? {
             return Ok(());
         }
         loop {
-            let unsent = self.streams.unsent(row);
+            let unsent = self.streams.unsent(id);
             let length = unsent.len();
             if length == 0 {
                 break;
             }
-            self.unacknowledged.insert(row);
+            self.unacknowledged.insert(id);
             let sent = meter_socket::write(&connection.socket, unsent)?;
-            self.streams.handle_sent(row, sent as u64);
+            self.streams.handle_sent(id, sent as u64);
             if sent < length {
                 return Ok(());
             }
         }
-        if self.streams.poll_fin(row) {
+        if self.streams.poll_fin(id) {
             connection.socket.shutdown(std::net::Shutdown::Write)?;
         }
-        if self.streams.is_unacknowledged(row) {
-            self.unacknowledged.insert(row);
+        if self.streams.is_unacknowledged(id) {
+            self.unacknowledged.insert(id);
         }
         Ok(())
     }
 
     /// A connection has failed after it was established.
-    fn fail(&mut self, now: Instant, row: u32) {
-        if let Some((meter, shard)) = self.streams.meter(row) {
+    fn fail(&mut self, now: Instant, id: StreamId) {
+        if let Some((meter, shard)) = self.streams.meter(id) {
             self.send(ServerEvent::Reset { meter, shard });
         }
-        self.drop_connection(row);
-        self.streams.handle_failed(now, row);
+        self.drop_connection(id);
+        self.streams.handle_failed(now, id);
     }
 
-    fn drop_connection(&mut self, row: u32) {
-        self.unacknowledged.remove(&row);
-        if let Some(slot) = self.connections.get_mut(row as usize) {
-            *slot = None;
-        }
+    fn drop_connection(&mut self, id: StreamId) {
+        self.unacknowledged.remove(&id);
+        self.connections.remove(&id);
     }
 
     fn check_acknowledgements(&mut self, now: Instant) {
@@ -351,13 +345,13 @@ impl Worker {
             return;
         }
         self.next_check = now + ACKNOWLEDGEMENTS;
-        for row in std::mem::take(&mut self.unacknowledged) {
-            let Some(Some(connection)) = self.connections.get(row as usize) else { continue };
+        for id in std::mem::take(&mut self.unacknowledged) {
+            let Some(connection) = self.connections.get(&id) else { continue };
             if let Ok(bytes) = unacknowledged_bytes(&connection.socket) {
-                self.streams.handle_acknowledged(row, bytes);
+                self.streams.handle_acknowledged(id, bytes);
             }
-            if self.streams.is_unacknowledged(row) {
-                self.unacknowledged.insert(row);
+            if self.streams.is_unacknowledged(id) {
+                self.unacknowledged.insert(id);
             }
         }
     }
@@ -376,8 +370,8 @@ impl Worker {
 
     /// Closes the connections of streams that have ended.
     fn close_ended(&mut self) {
-        while let Some((row, meter)) = self.streams.poll_closed() {
-            self.drop_connection(row);
+        while let Some((id, meter)) = self.streams.poll_closed() {
+            self.drop_connection(id);
             self.send(ServerEvent::End { meter });
         }
     }

@@ -50,7 +50,8 @@ struct Loop {
     open: usize,
     open_max: usize,
     /// Sessions that can transfer data, in turn.
-    ready: VecDeque<u32>,
+    /// Row and number of each session to serve.
+    ready: VecDeque<(u32, u32)>,
     /// Rows of sessions with a time limit, by the time at which it is checked.
     timers: BTreeSet<(Instant, u32)>,
     shared: Shared,
@@ -108,7 +109,7 @@ impl EventLoop for Loop {
                     self.listeners[index as usize].handle_probe(now, &self.poll);
                 }
                 Token::Wake => self.waker.clear(),
-                Token::Meter(..) | Token::Collector(_) | Token::Arrival(..) => {}
+                Token::Meter(..) | Token::Collector(_) | Token::Arrival(..) | Token::Server(_) => {}
             }
         }
         for listener in &mut self.listeners {

@@ -158,16 +158,17 @@ impl Loop {
         let Some(Some(connection)) = self.connections.get_mut(row as usize) else { return };
         if connection.session.is_connected() && !connection.is_queued {
             connection.is_queued = true;
-            self.ready.push_back(row);
+            self.ready.push_back((row, number));
         }
     }
 
     /// Transfers data of each ready session, in turn.
     pub(super) fn serve_ready(&mut self, now: Instant) {
         for _ in 0..self.ready.len() {
-            let Some(row) = self.ready.pop_front() else { return };
+            let Some((row, number)) = self.ready.pop_front() else { return };
             let Some(Some(connection)) = self.connections.get_mut(row as usize) else { continue };
-            if !connection.is_queued {
+            // An entry of a session that has ended meanwhile must not serve a later one in its row twice.
+            if connection.number != number || !connection.is_queued {
                 continue;
             }
             connection.is_queued = false;
@@ -195,7 +196,7 @@ impl Loop {
                 continue;
             }
             if connection.is_queued {
-                self.ready.push_back(row);
+                self.ready.push_back((row, number));
             }
             if is_closing && let Some((at, _)) = connection.session.deadline(&self.timeouts) {
                 self.set_timer(row, at);
