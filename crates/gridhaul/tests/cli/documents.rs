@@ -237,3 +237,23 @@ fn the_first_two_commands_of_the_readme_are_the_run_and_the_test() {
             .success()
     );
 }
+
+#[test]
+fn the_readme_shows_the_output_of_its_first_command() {
+    let text = fs::read_to_string(repository().join("README.md")).unwrap();
+    let (_, rest) = text.split_once("```text\n").expect("a block with output");
+    let (printed, _) = rest.split_once("```").expect("the end of the block");
+    let done = desk().run("run scenarios/hybrid.toml");
+    assert!(done.out.starts_with(printed), "README.md shows\n{printed}not\n{}", done.out);
+}
+
+#[test]
+fn the_readme_is_a_page_of_900_words_with_lines_of_at_most_150_columns() {
+    let text = fs::read_to_string(repository().join("README.md")).unwrap();
+    let words = text.split_whitespace().count();
+    assert!(words <= 900, "README.md has {words} words: move details to docs/");
+    // Pictures carry their description in the line.
+    let mut long = text.lines().filter(|line| line.chars().count() > 150);
+    let long = long.find(|line| !line.starts_with("<img"));
+    assert_eq!(long, None, "a line that readers must scroll");
+}
