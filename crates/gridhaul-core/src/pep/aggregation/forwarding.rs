@@ -1,8 +1,7 @@
-//! The part shared by both front ends: one bounded buffer, and a queue per upstream connection.
+//! Accounting of forwarded messages: one bounded buffer, and a queue per upstream connection.
 //!
-//! A front end reserves space, decides when a message is complete, and determines up to which
-//! position of the upstream stream space is released: sent messages in admission by segment,
-//! delivered messages in admission by byte.
+//! The aggregator reserves space, decides when a message is complete, and determines up to which
+//! position of the upstream stream space is released.
 
 use gridhaul_scenario::units::{BufferLimit, Instant};
 
@@ -67,10 +66,6 @@ impl Forwarding {
 
     pub(super) fn upstream_mut(&mut self, upstream: usize) -> &mut Upstream {
         &mut self.upstreams[upstream]
-    }
-
-    pub(super) const fn upstreams(&self) -> usize {
-        self.upstreams.len()
     }
 
     /// Reserved space in the whole buffer.

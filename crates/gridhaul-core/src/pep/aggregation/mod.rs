@@ -2,21 +2,17 @@
 //! connections end at an aggregator, and their messages are forwarded over few upstream
 //! connections.
 //!
-//! Two front ends admit data, and share the accounting and the upstream queues (`forwarding.rs`):
+//! [`SegmentAggregator`] admits segments before their acknowledgement, for a caller that knows the
+//! ends of messages in advance and stores no payload: the simulator. The relay daemon reads bytes
+//! that the kernel has acknowledged already, and its record log is its buffer; it has admission
+//! rules of its own (crate `gridhaul-relay`) and shares the [`Framer`]s, which find the ends of
+//! messages in a stream.
 //!
-//! | front end | admission by | ends of messages | payload |
-//! |---|---|---|---|
-//! | [`SegmentAggregator`] | segment, before its acknowledgement | passed by the caller in advance | not stored |
-//! | [`ByteAggregator`] | bytes that a kernel socket has acknowledged | found by a [`Framer`] | stored |
-//!
-//! Both forward messages in the order in which they became complete, so that the messages of each
-//! connection keep their order. Both avoid a deadlock of incomplete messages that wait for each
-//! other's buffer space: admission by segment reserves space for a whole message when its first
-//! byte arrives; admission by byte, where the length is unknown, keeps space for one message of the
-//! maximum size in reserve.
+//! Messages are forwarded in the order in which they became complete, so that the messages of each
+//! connection keep their order. Incomplete messages never wait for each other's buffer space: space
+//! for a whole message is reserved when its first byte arrives.
 
 mod buffer;
-mod by_byte;
 mod by_segment;
 mod forwarding;
 mod framer;
@@ -25,11 +21,7 @@ mod reference_model;
 mod upstream;
 mod window_share;
 
-use super::{Payload, TimeAverage};
-pub use by_byte::{
-    Accepted, ByteAggregator, ByteLimits, ConnectionId, ConnectionStatus, Delivered, Ended,
-    LimitsError, Message, OfferError, OpenError,
-};
+use super::TimeAverage;
 pub use by_segment::{Departed, SegmentAggregator};
 pub use framer::{
     ByteOrder, Delimiter, FixedSize, Framer, Framing, FramingError, LengthPrefix, LengthWidth,

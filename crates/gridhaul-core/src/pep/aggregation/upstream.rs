@@ -53,21 +53,11 @@ impl Upstream {
         Some(message)
     }
 
-    /// The message at this index of the queue.
-    pub(super) fn get(&self, index: usize) -> Option<Waiting> {
-        self.queue.get(index).copied()
-    }
-
     /// The bytes before this position are acknowledged upstream and no longer at risk.
     pub(super) fn acknowledge(&mut self, now: Instant, acknowledged: u64) {
         if acknowledged > self.acknowledged {
             self.at_risk.decrease(now, acknowledged - self.acknowledged);
             self.acknowledged = acknowledged;
         }
-    }
-
-    /// End of the last message that has left the queue.
-    pub(super) const fn departed(&self) -> u64 {
-        self.departed
     }
 }

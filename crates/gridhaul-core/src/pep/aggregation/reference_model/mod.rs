@@ -1,12 +1,10 @@
-//! Both front ends compared with a reference model that stores whole streams and queues in vectors.
+//! The aggregator compared with a reference model that stores whole streams and queues in vectors.
 //!
-//! The model has its own admission rules: for every schedule, a front end must accept the same bytes,
+//! The model has its own admission rules: for every schedule, the aggregator must accept the same bytes,
 //! forward the same messages in the same order, and report the same bytes at risk. Messages may have
 //! many segments, and may exceed the buffer; connections are spread over several upstream connections.
 
-mod by_byte;
 mod by_segment;
-mod byte_admission;
 
 use proptest::prelude::*;
 
@@ -76,20 +74,6 @@ impl Model {
     fn incomplete_of_upstream(&self, upstream: usize) -> u64 {
         let own = (0..self.upstream_of.len()).filter(|&it| self.upstream_of[it] == upstream);
         own.map(|connection| self.incomplete_bytes(connection)).sum()
-    }
-
-    /// Accepted bytes for an upstream connection that have not left.
-    fn held(&self, upstream: usize) -> u64 {
-        let left = self.bytes_of_first(upstream, self.departed[upstream]);
-        self.incomplete_of_upstream(upstream) + self.written(upstream) - left
-    }
-
-    /// Accepted bytes of one connection that have not left.
-    fn held_of(&self, connection: usize) -> u64 {
-        let upstream = self.upstream_of[connection];
-        let waiting = self.queues[upstream][self.departed[upstream]..].iter();
-        let own = waiting.filter(|(from, _)| *from == connection);
-        self.incomplete_bytes(connection) + own.map(|(_, bytes)| bytes.len() as u64).sum::<u64>()
     }
 
     /// End of each message in the whole stream of a connection.
