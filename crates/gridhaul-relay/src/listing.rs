@@ -85,7 +85,7 @@ fn records(
 ) -> Result<(), DecodeError> {
     for found in batch.records() {
         let (sequence, record) = found?;
-        let (epoch, number) = (batch.epoch, Some((batch.shard, sequence)));
+        let (epoch, number) = (batch.epoch, (batch.shard, sequence));
         let delivery = Delivery { collector, epoch, number, record, identity: Identity::default() };
         let mut value = json_of(&delivery).unwrap_or_else(|| {
             let shard = batch.shard;

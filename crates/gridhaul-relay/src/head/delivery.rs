@@ -21,8 +21,9 @@ pub struct Delivery<'a> {
     pub collector: &'a str,
     /// The collector's log.
     pub epoch: u64,
-    /// Shard and sequence number; `None` for a reset that follows from a new epoch of the collector.
-    pub number: Option<(u16, u64)>,
+    /// Shard and sequence number. Resets that follow from a restart have the number of its record; those that follow from a new
+    /// epoch of the collector have the number after the last record of the shard. They differ by their meters.
+    pub number: (u16, u64),
     /// The record.
     pub record: Record<'a>,
     /// Where the meter's connection comes from.

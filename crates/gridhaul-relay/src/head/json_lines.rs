@@ -73,7 +73,7 @@ impl JsonLines {
     /// Whether this is the record of the last line that was in the file when it was opened.
     #[must_use]
     pub fn is_last(&self, delivery: &Delivery<'_>) -> bool {
-        self.last.is_some() && self.last == line_number(delivery)
+        self.last == Some(line_number(delivery))
     }
 
     /// Adds a line. Records that only concern the relay have none.
@@ -119,7 +119,7 @@ impl JsonLines {
 
 /// A record as JSON; `None` if it concerns only the relay.
 pub(crate) fn json_of(delivery: &Delivery<'_>) -> Option<Value> {
-    let number = line_number(delivery)?;
+    let number = line_number(delivery);
     let mut line = json!({
         "collector": delivery.collector,
         "epoch": format!("{:016x}", number.epoch),
@@ -169,9 +169,9 @@ fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
-fn line_number(delivery: &Delivery<'_>) -> Option<LineNumber> {
-    let (shard, sequence) = delivery.number?;
-    Some(LineNumber { epoch: delivery.epoch, shard, sequence, meter: delivery.record.meter() })
+fn line_number(delivery: &Delivery<'_>) -> LineNumber {
+    let (shard, sequence) = delivery.number;
+    LineNumber { epoch: delivery.epoch, shard, sequence, meter: delivery.record.meter() }
 }
 
 /// Length of all complete lines, and the number of the last one.

@@ -169,7 +169,7 @@ mod tests {
         Delivery {
             collector: "substation-12",
             epoch: 5,
-            number: Some((0, 9)),
+            number: (0, 9),
             record: Record::Data { meter: 3, offset: 0, ends_message: true, bytes },
             identity: Identity {
                 peer: "[::ffff:192.0.2.7]:5000".parse().ok(),

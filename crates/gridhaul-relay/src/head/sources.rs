@@ -49,7 +49,7 @@ impl HeadMeter {
 
 impl HeadState {
     /// Applies an item. `observe` receives each record with its shard and sequence number after it was applied;
-    /// resets that follow from restarts are passed as records without a number.
+    /// resets that follow from restarts and new epochs are passed as records of each meter.
     pub(super) fn apply(
         &mut self,
         item: &Item<'_>,
@@ -63,7 +63,9 @@ impl HeadState {
                 let Some(source) = self.sources.remove(&epoch) else { return };
                 for (meter, state) in &source.meters {
                     let record = Record::Reset { meter: *meter, cause: ResetCause::Restart };
-                    observe(Observed { epoch, number: None, record, meter: Some(state) }, &source);
+                    let next = source.expected.get(&state.shard).copied().unwrap_or(0);
+                    let (number, meter) = ((state.shard, next), Some(state));
+                    observe(Observed { epoch, number, record, meter }, &source);
                 }
             }
             Item::Jump { epoch, shard, next } => {
@@ -77,7 +79,7 @@ impl HeadState {
                 for (sequence, record) in batch.records().map_while(Result::ok) {
                     let record = source.without_gap(record);
                     let removed = source.apply(batch.shard, &record);
-                    let number = Some((batch.shard, sequence));
+                    let number = (batch.shard, sequence);
                     if let Record::Restart { .. } = record {
                         for (meter, state) in &removed {
                             let record =
@@ -180,7 +182,7 @@ impl HeadState {
 pub(super) struct Observed<'a> {
     pub epoch: u64,
     /// Shard and sequence number of the record from which this one follows.
-    pub number: Option<(u16, u64)>,
+    pub number: (u16, u64),
     pub record: Record<'a>,
     /// The meter before it was removed, or after the record was applied.
     pub meter: Option<&'a HeadMeter>,

@@ -205,3 +205,29 @@ fn clients_wait_until_the_name_of_their_server_is_known() {
     let log = relays.log(Role::Collector);
     assert_eq!(log.matches("cannot resolve").count(), 1, "reported once: {log}");
 }
+
+#[test]
+fn consumers_receive_the_reset_of_a_killed_collector_in_every_tier() {
+    for tier in ["memory", "local", "server"] {
+        let mut relays = Relays::new(tier, "");
+        relays.start(Role::Head);
+        relays.start(Role::Collector);
+        let events = |relays: &Relays, event: &str| {
+            let text = fs::read_to_string(relays.messages()).unwrap_or_default();
+            text.matches(&format!("\"event\":\"{event}\"")).count()
+        };
+        let mut sockets: Vec<_> = (0..3).map(|_| connect(&relays)).collect();
+        sockets.iter_mut().for_each(|socket| socket.write_all(b"half of a message").unwrap());
+        relays.wait_until("the data has arrived", |relays| events(relays, "data") == 3);
+        relays.kill(Role::Collector);
+        relays.start(Role::Collector);
+        relays.wait_until("the resets are delivered", |relays| events(relays, "reset") == 3);
+        relays.wait_until_delivered();
+        // Delivery continues after the last line, which is that of a reset.
+        relays.kill(Role::Head);
+        relays.start(Role::Head);
+        relays.wait_until_delivered();
+        ledger::read(&relays.messages(), |_, _, _| {});
+        assert_eq!(events(&relays, "reset"), 3, "{tier}");
+    }
+}

@@ -142,7 +142,7 @@ impl ServerStreams {
                 self.schedule(now, id);
             }
             Record::Data { offset, ends_message, bytes, .. } => {
-                let shard = delivery.number.map_or(0, |(shard, _)| shard);
+                let shard = delivery.number.0;
                 let Some(id) = known.filter(|id| self.continues(*id, offset)) else {
                     return self.break_off(now, known, (key, shard));
                 };
@@ -165,7 +165,7 @@ impl ServerStreams {
         key: MeterKey,
         identity: &Identity<'_>,
     ) -> StreamId {
-        let shard = delivery.number.map_or(0, |(shard, _)| shard);
+        let shard = delivery.number.0;
         self.insert(Stream::new(key, StreamIdentity::new(shard, identity), 0))
     }
 

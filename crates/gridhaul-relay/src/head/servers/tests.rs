@@ -12,7 +12,7 @@ use crate::protocol::{DOWN_ENDED, DOWN_WINDOW, Identity, Record, ResetCause};
 const EPOCH: u64 = 7;
 
 fn delivery(record: Record<'_>) -> Delivery<'_> {
-    let (number, identity) = (Some((1, 0)), Identity::default());
+    let (number, identity) = ((1, 0), Identity::default());
     Delivery { collector: "collector", epoch: EPOCH, number, record, identity }
 }
 

@@ -10,7 +10,7 @@ fn delivery(sequence: u64, bytes: &[u8]) -> Delivery<'_> {
     Delivery {
         collector: "c",
         epoch: 5,
-        number: Some((0, sequence)),
+        number: (0, sequence),
         record: Record::Data { meter: 1, offset: sequence, ends_message: true, bytes },
         identity: Identity::default(),
     }

@@ -1,7 +1,8 @@
 //! A collector and a head with everything around them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::super::json_lines::json_of;
 use super::super::{Deliveries, Head, HeadSettings, HeadState, METERS_MAX};
 use crate::aggregate::{Aggregate, CollectorState, Event, MeterId, Settings, Tier, recover};
 use crate::log::tests::disk::ModelDisk;
@@ -310,14 +311,15 @@ impl World {
         let mut sequences: BTreeMap<(u64, u16), u64> = BTreeMap::new();
         let mut received: BTreeMap<(u64, u64), u64> = BTreeMap::new();
         let mut ended: BTreeMap<(u64, u64), u64> = BTreeMap::new();
+        let mut resets: BTreeSet<(u64, u64)> = BTreeSet::new();
         let mut observe = |delivery: super::super::Delivery<'_>| {
             assert_eq!(delivery.collector, "collector");
-            if let Some((shard, sequence)) = delivery.number {
-                let last = sequences.insert((delivery.epoch, shard), sequence);
-                // Resets that follow from one restart share its number.
-                let is_reset = matches!(delivery.record, Record::Reset { .. });
-                assert!(last.is_none_or(|last| last < sequence || is_reset && last == sequence));
-            }
+            assert!(json_of(&delivery).is_some(), "consumers receive {delivery:?}");
+            let (shard, sequence) = delivery.number;
+            let last = sequences.insert((delivery.epoch, shard), sequence);
+            // Resets that follow from one restart share its number.
+            let is_reset = matches!(delivery.record, Record::Reset { .. });
+            assert!(last.is_none_or(|last| last < sequence || is_reset && last == sequence));
             let Some(meter) = delivery.record.meter() else { return };
             let key = (delivery.epoch, meter);
             match delivery.record {
@@ -336,11 +338,17 @@ impl World {
                     assert_eq!(received[&key], offset);
                     assert_eq!(ended.insert(key, offset), None);
                 }
-                Record::Reset { .. } => {}
+                Record::Reset { .. } => assert!(resets.insert(key)),
                 Record::Restart { .. } => panic!("restarts are resets of meters"),
             }
         };
         while deliveries.next(end, &mut observe).unwrap() {}
+        let epoch = self.collector.epoch();
+        for (key, length) in &received {
+            let is_open = key.0 == epoch && self.collector.find(key.1).is_some();
+            let has_ended = ended.contains_key(key) || resets.contains(key);
+            assert!(is_open || has_ended, "{key:?}: {length} bytes without an end");
+        }
         if self.tier == Tier::Memory {
             return;
         }
