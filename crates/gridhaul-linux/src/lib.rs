@@ -78,7 +78,7 @@ pub use offload::{Offload, disable_offloads, interface_index, set_offload};
 pub use packet_socket::PacketSocket;
 pub use poll::{Event, EventFlags, Poll};
 pub use priority::{pin_to_processor, request_realtime_priority};
-pub use privileges::become_user;
+pub use privileges::{become_user, require_user};
 pub use receive_time::{enable_receive_times, receive_with_time};
 pub use sleep::SleepBudget;
 pub use socket::{begin_connect, bind_free, set_receive_buffer, set_send_buffer};

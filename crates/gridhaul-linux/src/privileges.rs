@@ -21,11 +21,7 @@ const GROUPS: &str = "/etc/group";
 /// # Errors
 /// There is no such user or group; the process is not root, and not this user; there are several threads.
 pub fn become_user(user: &str, group: Option<&str>, keeps_net_admin: bool) -> io::Result<()> {
-    let (uid, own_group) = find_user(&read(USERS)?, user)?;
-    let gid = match group {
-        Some(group) => find_group(&read(GROUPS)?, group)?,
-        None => own_group,
-    };
+    let (uid, gid) = find_ids(user, group)?;
     if (geteuid().as_raw(), getegid().as_raw()) == (uid, gid) {
         return Ok(());
     }
@@ -45,6 +41,23 @@ pub fn become_user(user: &str, group: Option<&str>, keeps_net_admin: bool) -> io
         configure_capability_in_ambient_set(CapabilitySet::NET_ADMIN, true)?;
     }
     Ok(())
+}
+
+/// Checks that there are such a user and group.
+///
+/// # Errors
+/// There is none.
+pub fn require_user(user: &str, group: Option<&str>) -> io::Result<()> {
+    find_ids(user, group).map(|_| ())
+}
+
+/// Numbers of a user and of its group, or of another one.
+fn find_ids(user: &str, group: Option<&str>) -> io::Result<(u32, u32)> {
+    let (uid, own_group) = find_user(&read(USERS)?, user)?;
+    Ok(match group {
+        Some(group) => (uid, find_group(&read(GROUPS)?, group)?),
+        None => (uid, own_group),
+    })
 }
 
 fn read(path: &str) -> io::Result<String> {

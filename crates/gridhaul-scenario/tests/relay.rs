@@ -171,3 +171,59 @@ fn a_listener_that_is_opened_later_needs_a_port_that_any_user_may_use() {
     let error = error(&text.replace("0.0.0.0:4059", "0.0.0.0:443"));
     assert!(error.contains("split.listener.meters.connect_first"), "{error}");
 }
+
+#[test]
+fn a_relay_that_would_connect_to_itself_is_refused() {
+    let own = COLLECTOR.replace("127.0.0.1:7070", "127.0.0.1:4060");
+    let expected = "aggregate.upstream: the relay would connect to itself: 127.0.0.1:4060 reaches \
+                    aggregate.listener.serial.address (0.0.0.0:4060)";
+    assert!(error(&own).contains(expected), "{}", error(&own));
+    for server in ["0.0.0.0:4059", "localhost:4059", "127.8.8.8:4059"] {
+        let error = error(&SPLIT.replace("server.example:4059", server));
+        let expected = format!(
+            "split.listener.meters.upstream: connections would return to this relay without end: {server}"
+        );
+        assert!(error.contains(&expected), "{error}");
+    }
+    // A chain of two listeners that ends at a server is no loop; one that returns is.
+    let second = "[split.listener.second]\naddress = \"127.0.0.1:5000\"\nupstream = ";
+    let chain = SPLIT.replace("server.example:4059", "127.0.0.1:5000");
+    let open = format!("{chain}{second}\"server.example:4059\"");
+    assert!(RelayConfig::from_toml(&open, "relay.toml").is_ok());
+    let error_of_loop = error(&format!("{chain}{second}\"127.0.0.1:4059\""));
+    for name in ["meters", "second"] {
+        assert!(error_of_loop.contains(&format!("split.listener.{name}.upstream: connections")));
+    }
+    let head = HEAD
+        .replace("deliver.file = \"messages.jsonl\"", "deliver.tcp.server = \"127.0.0.1:7070\"");
+    assert!(error(&head).contains("head.deliver.tcp.server: the relay would connect to itself"));
+    // Addresses of this machine are known where the relay runs.
+    let far = RelayConfig::from_toml(
+        &COLLECTOR
+            .replace("127.0.0.1:7070", "192.0.2.9:4060")
+            .replace("[aggregate]", "insecure = true\n[aggregate]"),
+        "relay.toml",
+    )
+    .unwrap();
+    assert_eq!(far.loops(&|_| false), []);
+    assert_eq!(far.loops(&|ip| ip.to_string() == "192.0.2.9").len(), 1);
+}
+
+#[test]
+fn an_address_that_is_used_twice_is_refused() {
+    let text = COLLECTOR.replace("0.0.0.0:4060", "127.0.0.1:4059");
+    let expected = "aggregate.listener.serial.address: 127.0.0.1:4059 is in use by aggregate.listener.dlms.address";
+    assert!(error(&text).contains(expected), "{}", error(&text));
+}
+
+#[test]
+fn a_prefix_of_mapped_addresses_that_is_not_one_of_ipv4_is_refused() {
+    let allow = |prefix: &str| {
+        COLLECTOR.replace("framing.idle_gap", &format!("allow = [\"{prefix}\"]\nframing.idle_gap"))
+    };
+    for prefix in ["::ffff:127.0.0.0/104", "10.0.0.1/8", "::/0"] {
+        assert!(RelayConfig::from_toml(&allow(prefix), "relay.toml").is_ok(), "{prefix}");
+    }
+    let error = error(&allow("::ffff:127.0.0.0/95"));
+    assert!(error.contains("allow: expected an IPv4 prefix in the place of IPv6"), "{error}");
+}

@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand};
 use gridhaul_linux::Clock;
 use gridhaul_relay::listing::{ListingError, Owner, list};
 use gridhaul_relay::log::{Findings, Folder, LogError, open, verify};
-use gridhaul_relay::run::{Invocation, RunError, StatusError, query, run as run_relay};
+use gridhaul_relay::run::{Invocation, RunError, StatusError, query, run as run_relay, validate};
 use gridhaul_scenario::RelayConfig;
 use gridhaul_scenario::scenario::ScenarioError;
 use gridhaul_scenario::units::Duration;
@@ -30,7 +30,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Validate configuration files
+    /// Validate configuration files on this machine, with certificates and folders, without opening an address
     Check(Files),
     /// Run the relay of a configuration file until it is stopped
     Run(Run),
@@ -175,7 +175,12 @@ pub(crate) fn run(cli: &Cli) -> Result<(), CommandError> {
 
 fn check(files: &[PathBuf]) -> Result<(), CommandError> {
     for file in files {
-        load(file)?;
+        let config = load(file)?;
+        let at = |message: String| CommandError::Usage(format!("{}: {message}", file.display()));
+        let faults = validate(&config, folder_of(file)).map_err(|error| at(error.to_string()))?;
+        if !faults.is_empty() {
+            return Err(at(faults.join("\n")));
+        }
         println!("{}: valid", file.display());
     }
     Ok(())

@@ -93,6 +93,15 @@ impl BrokerSink {
     }
 }
 
+/// Checks the file with the password.
+pub(super) fn check_login(
+    name: &str,
+    config: &MqttDelivery,
+    folder: &Path,
+) -> Result<(), RunError> {
+    Login::read(name, config, folder).map(|_| ())
+}
+
 /// How the relay introduces itself.
 struct Login {
     client: String,
@@ -111,6 +120,14 @@ impl Login {
             })?,
         };
         let password = password.trim_end_matches(['\r', '\n']).as_bytes().to_vec();
+        // Fields of MQTT state their length in 16 bits (MQTT 3.1.1, section 1.5.3).
+        if password.len() > usize::from(u16::MAX) {
+            return Err(RunError::Invalid(
+                "head.deliver.mqtt.password_file: the password is longer than 65,535 bytes\n  \
+                 help: write the password alone into the file"
+                    .to_owned(),
+            ));
+        }
         let user = config.user_name.clone().map(|user| (user, password));
         Ok(Self { client: format!("gridhaul-{name}"), user })
     }

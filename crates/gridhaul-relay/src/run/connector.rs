@@ -60,6 +60,14 @@ impl Connector {
         (!self.error.is_empty()).then_some(&self.error)
     }
 
+    /// The socket of an attempt.
+    pub(super) const fn socket(&self) -> Option<&Socket> {
+        match &self.state {
+            State::Connecting(socket, _) => Some(socket),
+            _ => None,
+        }
+    }
+
     /// When [`Self::advance`] must be called again.
     pub(super) fn deadline(&self) -> Instant {
         match &self.state {

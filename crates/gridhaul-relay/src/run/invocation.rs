@@ -10,7 +10,7 @@ use rustix::process::{Signal, getpid, kill_process};
 
 use super::handover::Handover;
 use super::sockets::SERVICE_MANAGER;
-use super::{Level, RunError, report};
+use super::{Level, RunError, report, report_faults, validate};
 
 /// A relay as it was started.
 #[derive(Debug, Clone)]
@@ -38,9 +38,12 @@ impl Invocation {
         self.file.parent().unwrap_or(Path::new(""))
     }
 
-    /// Reads the configuration again.
+    /// Reads the configuration again and checks it.
     pub(super) fn read(&self) -> Result<RelayConfig, String> {
-        RelayConfig::load(&self.file).map_err(|error| error.to_string())
+        let config = RelayConfig::load(&self.file).map_err(|error| error.to_string())?;
+        let faults = validate(&config, self.folder()).map_err(|error| error.to_string())?;
+        report_faults(&faults);
+        Ok(config)
     }
 
     /// Stops this process as SIGTERM does when standard input ends, if this was asked for.

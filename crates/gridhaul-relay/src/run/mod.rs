@@ -35,6 +35,8 @@ mod supervisor;
 mod tls;
 mod unreachable;
 mod upstream;
+mod validate;
+mod validity;
 
 use std::path::{Path, PathBuf};
 
@@ -49,6 +51,7 @@ use sockets::Sockets;
 pub use invocation::Invocation;
 pub use management::{StatusError, query};
 pub use tls::TlsError;
+pub use validate::validate;
 
 /// The daemon cannot start, or cannot continue.
 #[derive(Debug, Error)]
@@ -95,6 +98,9 @@ pub enum RunError {
         /// The kernel's error.
         source: std::io::Error,
     },
+    /// A key of the configuration that cannot be used on this machine.
+    #[error("{0}")]
+    Invalid(String),
     /// A key of the configuration that needs another program or version.
     #[error("{0}")]
     Unsupported(String),
@@ -115,6 +121,7 @@ enum End {
 /// The daemon cannot start, or the log has failed.
 pub fn run(config: &RelayConfig, invocation: &Invocation) -> Result<(), RunError> {
     gridhaul_linux::raise_open_file_limit();
+    report_faults(&validate(config, invocation.folder())?);
     let sockets = open_sockets(config).map_err(|error| {
         // A second process on the same log finds its addresses in use: the log is the better explanation.
         locked_log(config, invocation.folder()).map_or(error, RunError::Log)
@@ -172,6 +179,13 @@ fn give_up_rights(config: &RelayConfig) -> Result<(), RunError> {
     let keeps_net_admin = is_transparent || has_foreign_addresses;
     gridhaul_linux::become_user(user, config.group.as_deref(), keeps_net_admin)
         .map_err(|source| RunError::User { user: user.clone(), source })
+}
+
+/// Reports faults with which the relay runs, although peers will refuse it.
+fn report_faults(faults: &[String]) {
+    for fault in faults {
+        report(Level::Error, fault);
+    }
 }
 
 /// Writes one line to the log of the daemon: standard error, which systemd stores with a time.

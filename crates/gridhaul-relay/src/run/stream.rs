@@ -11,6 +11,7 @@ use socket2::{SockRef, Socket};
 
 use super::meter_socket;
 use super::tls::TlsClient;
+use super::validity;
 
 /// Bytes that wait for the socket inside TLS before more output is refused.
 const OUTPUT: usize = 64 * 1024;
@@ -29,7 +30,8 @@ impl Stream {
 
     /// The server's end of a TLS connection whose handshake has not begun.
     pub(super) fn server(socket: Socket, config: &Arc<ServerConfig>) -> io::Result<Self> {
-        let mut connection = ServerConnection::new(Arc::clone(config)).map_err(invalid)?;
+        let mut connection =
+            ServerConnection::new(Arc::clone(config)).map_err(|error| invalid(&error))?;
         connection.set_buffer_limit(Some(OUTPUT));
         Ok(Self { socket, tls: Some(Box::new(connection.into())) })
     }
@@ -37,7 +39,8 @@ impl Stream {
     /// The client's end.
     pub(super) fn client(socket: Socket, tls: &TlsClient) -> io::Result<Self> {
         let (config, name) = (Arc::clone(&tls.config), tls.name.clone());
-        let mut connection = ClientConnection::new(config, name).map_err(invalid)?;
+        let mut connection =
+            ClientConnection::new(config, name).map_err(|error| invalid(&error))?;
         connection.set_buffer_limit(Some(OUTPUT));
         Ok(Self { socket, tls: Some(Box::new(connection.into())) })
     }
@@ -136,7 +139,7 @@ fn receive(tls: &mut Connection, socket: &Socket) -> io::Result<bool> {
     let processed = tls.process_new_packets();
     // An alert tells the peer why the connection ends.
     send(tls, socket)?;
-    processed.map(|_| true).map_err(invalid)
+    processed.map(|_| true).map_err(|error| invalid(&error))
 }
 
 /// Writes waiting records to the socket.
@@ -152,6 +155,6 @@ fn send(tls: &mut Connection, socket: &Socket) -> io::Result<()> {
     Ok(())
 }
 
-fn invalid(error: rustls::Error) -> io::Error {
-    io::Error::new(ErrorKind::InvalidData, error)
+fn invalid(error: &rustls::Error) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, validity::explain(error))
 }

@@ -3,12 +3,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use gridhaul_scenario::RelayConfig;
 use gridhaul_scenario::relay::{Collector, Deliver, HeadEnd, HeadTls, ManagementTls, MeterTls};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use thiserror::Error;
+
+use super::{certificate, validity};
 
 /// A file of TLS cannot be used.
 #[derive(Debug, Error)]
@@ -83,6 +86,65 @@ pub(super) fn broker(head: &HeadEnd, folder: &Path) -> Result<Option<TlsClient>,
     let own = tls.certificate.as_deref().zip(tls.key.as_deref());
     let server = (&*mqtt.broker, tls.server_name.as_deref());
     files.client(server, &tls.authorities, own).map(Some)
+}
+
+/// Checks all files of a configuration. Returns the reasons for which peers will refuse this relay, although it can start.
+pub(super) fn check(config: &RelayConfig, folder: &Path) -> Result<Vec<String>, TlsError> {
+    let mut used = Vec::new();
+    if let Some(collector) = &config.aggregate {
+        upstream(collector, folder)?;
+        if let Some(tls) = &collector.tls {
+            used.push(("aggregate.tls.certificate".to_owned(), &tls.certificate));
+            used.push(("aggregate.tls.authorities".to_owned(), &tls.authorities));
+        }
+        for (name, listener) in &collector.listener {
+            let key = format!("aggregate.listener.{name}.tls");
+            let Some(tls) = &listener.tls else { continue };
+            meters(&key, tls, folder)?;
+            used.push((format!("{key}.certificate"), &tls.certificate));
+            let authorities = tls.client_authorities.iter();
+            used.extend(authorities.map(|file| (format!("{key}.client_authorities"), file)));
+        }
+    }
+    if let Some(end) = &config.head {
+        broker(end, folder)?;
+        if let Some(tls) = &end.tls {
+            head(tls, folder)?;
+            used.push(("head.tls.certificate".to_owned(), &tls.certificate));
+            used.push(("head.tls.authorities".to_owned(), &tls.authorities));
+        }
+        if let Deliver::Mqtt(mqtt) = &end.deliver
+            && let Some(tls) = &mqtt.tls
+        {
+            let own = tls.certificate.iter().map(|file| ("certificate", file));
+            let files = own.chain([("authorities", &tls.authorities)]);
+            used.extend(files.map(|(key, file)| (format!("head.deliver.mqtt.tls.{key}"), file)));
+        }
+    }
+    if let Some(tls) = config.management.as_ref().and_then(|it| it.tls.as_ref()) {
+        management(tls, folder)?;
+        used.push(("management.tls.certificate".to_owned(), &tls.certificate));
+        used.push(("management.tls.client_authorities".to_owned(), &tls.client_authorities));
+    }
+    let mut faults = Vec::new();
+    for (key, file) in used {
+        let files = Files { key: "", folder };
+        let found = files.certificates("", file)?;
+        let reason = found.iter().find_map(|it| validity::fault(it, validity::now()));
+        faults.extend(
+            reason.map(|it| format!("{key}: {file}: {it}\n  help: issue a new certificate")),
+        );
+        // A head accepts a collector only under a name in its certificate.
+        let names = found.first().map(certificate::names).unwrap_or_default();
+        if key == "aggregate.tls.certificate" && !names.contains(&config.name) {
+            faults.push(format!(
+                "{key}: {file}: the head will refuse this collector: the certificate has the names {names:?}, not {:?}\n  \
+                 help: issue a certificate whose common name or DNS name is the `name` of this relay",
+                config.name
+            ));
+        }
+    }
+    Ok(faults)
 }
 
 const UNREADABLE: &str =

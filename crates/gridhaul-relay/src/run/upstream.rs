@@ -104,6 +104,13 @@ impl Upstream {
         self.connector.error()
     }
 
+    /// Local address of the connection, or of the present attempt.
+    pub(super) fn local_address(&self) -> Option<SocketAddr> {
+        let link = self.link.as_ref().map(|link| link.stream.socket());
+        let socket = link.or_else(|| self.connector.socket())?;
+        socket.local_addr().ok()?.as_socket()
+    }
+
     /// The damage of the log that was found. Another connection would not help: the relay must verify the log.
     pub(super) const fn take_damage(&mut self) -> Option<LogError> {
         self.damage.take()

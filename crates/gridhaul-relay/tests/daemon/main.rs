@@ -6,6 +6,7 @@ mod admission;
 mod aggregate_matrix;
 mod cases;
 mod certificates;
+mod checks;
 mod damage;
 mod derived;
 mod ends;

@@ -1,7 +1,7 @@
 //! The matrix of ends of connections, limits of memory and files, time limits, names, and servers that are down.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
@@ -339,4 +339,24 @@ fn a_reload_changes_the_server_of_later_clients() {
     first.write_all(b"one").unwrap();
     to_first.read_exact(&mut text).unwrap();
     assert_eq!(&text, b"one", "open sessions continue");
+}
+
+#[test]
+fn a_connection_that_returns_to_the_relay_is_reset() {
+    let server = listen();
+    let proxy = Proxy::start(Kind::Split, relay(), server.local_addr().unwrap(), "");
+    // The name service reads a number as the address (inet_aton(3)), which no check of the text can know.
+    let IpAddr::V4(ip) = proxy.clients.ip() else { panic!("IPv4") };
+    let own = format!("{}:{}", ip.to_bits(), proxy.clients.port());
+    proxy.reload(&server.local_addr().unwrap().to_string(), &own);
+    proxy.wait_for_report("the configuration was read again");
+    wait_until("a client is reset", || {
+        let mut client = connect(&proxy);
+        let _ = client.write_all(b"6 byte");
+        let is_reset = client.read(&mut [0; 1]).is_err();
+        is_reset && status(&proxy)["refused_count"].as_u64() > Some(0)
+    });
+    wait_until("no session is left", || status(&proxy)["connections_count"] == 0);
+    let status = status(&proxy);
+    assert!(status["accepted_count"].as_u64() <= Some(100), "{status}");
 }

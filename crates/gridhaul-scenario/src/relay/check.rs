@@ -66,6 +66,7 @@ pub(super) fn diagnostics(config: &RelayConfig) -> Vec<Diagnostic> {
             }
         }
     }
+    found.extend(super::own_addresses::check(config, &|_| false));
     if let Some(management) = &config.management {
         if let Some(tls) = &management.tls {
             address("management.tls.address", &tls.address, &mut found);
@@ -129,6 +130,11 @@ fn check_collector(collector: &Collector, config: &RelayConfig, found: &mut Vec<
         ("receive_buffer", collector.receive_buffer, 2_000),
         ("memory", collector.memory, READ),
     ];
+    // The kernel's option has 31 bits.
+    if collector.receive_buffer.get() > 1 << 30 {
+        let message = format!("{} is more than 1 GiB", collector.receive_buffer);
+        at("receive_buffer", message, "a usual value is \"16 kB\"");
+    }
     for (key, value, least) in limits {
         if value.get() < least {
             at(key, format!("{value} is less than {}", Bytes::new(least)), "");
@@ -181,10 +187,11 @@ fn check_listeners(collector: &Collector, found: &mut Vec<Diagnostic>) {
         }
         address(&format!("{key}.address"), &listener.address, found);
         check_framing(&format!("{key}.framing"), &listener.framing, found);
-        for prefix in listener.allow.iter().filter(|text| parse_prefix(text).is_none()) {
+        for (prefix, reason) in listener.allow.iter().filter_map(|it| Some((it, prefix_error(it)?)))
+        {
             found.push(Diagnostic::new(
                 format!("{key}.allow"),
-                format!("expected an IP prefix, found {prefix:?}"),
+                format!("{reason}, found {prefix:?}"),
                 "write for example \"10.0.0.0/8\", or \"2001:db8::/32\"",
             ));
         }
@@ -250,7 +257,20 @@ fn check_head(head: &HeadEnd, config: &RelayConfig, found: &mut Vec<Diagnostic>)
     found.extend(super::deliver::check(&head.deliver, config.insecure));
 }
 
-/// Address and length of an IP prefix; an address alone is a prefix of its full length.
+/// Error of an IP prefix.
+fn prefix_error(text: &str) -> Option<&'static str> {
+    match parse_prefix(text) {
+        None => Some("expected an IP prefix"),
+        // Meters with IPv4 are known by their IPv4 address.
+        Some((IpAddr::V6(ip), _)) if ip.to_ipv4_mapped().is_some() => {
+            Some("expected an IPv4 prefix in the place of IPv6 addresses that are mapped")
+        }
+        Some(_) => None,
+    }
+}
+
+/// Address and length of an IP prefix; an address alone is a prefix of its full length. A prefix of IPv4 addresses that are mapped
+/// to IPv6 (RFC 4291, section 2.5.5.2) is one of IPv4 addresses.
 pub(super) fn parse_prefix(text: &str) -> Option<(IpAddr, u8)> {
     let (address, length) = match text.split_once('/') {
         Some((address, length)) => (address, Some(length.parse().ok()?)),
@@ -258,9 +278,17 @@ pub(super) fn parse_prefix(text: &str) -> Option<(IpAddr, u8)> {
     };
     let address: IpAddr = address.parse().ok()?;
     let full = if address.is_ipv6() { 128 } else { 32 };
-    let length = length.unwrap_or(full);
-    (length <= full).then_some((address, length))
+    let length: u8 = length.unwrap_or(full);
+    match address {
+        IpAddr::V6(ip) if (MAPPED..=full).contains(&length) && ip.to_ipv4_mapped().is_some() => {
+            Some((address.to_canonical(), length - MAPPED))
+        }
+        _ => (length <= full).then_some((address, length)),
+    }
 }
+
+/// Length of the prefix `::ffff:0:0/96` of mapped addresses.
+const MAPPED: u8 = 96;
 
 /// Connections stay on this machine, or the configuration permits others.
 const fn is_secure(config: &RelayConfig, is_local: bool) -> bool {

@@ -154,6 +154,11 @@ pub(super) fn check(deliver: &Deliver, insecure: bool) -> Vec<Diagnostic> {
                 let remedy = "a usual value is 100";
                 at("mqtt.in_flight", "no message could be sent".to_owned(), remedy);
             }
+            // Fields of MQTT state their length in 16 bits (section 1.5.3).
+            let longest = usize::from(u16::MAX);
+            if mqtt.user_name.as_ref().is_some_and(|name| name.len() > longest) {
+                at("mqtt.user_name", "the name is longer than 65,535 bytes".to_owned(), "");
+            }
             if mqtt.password_file.is_some() && mqtt.user_name.is_none() {
                 let remedy = "add user_name, or remove password_file";
                 at("mqtt.password_file", "a password needs a user name".to_owned(), remedy);

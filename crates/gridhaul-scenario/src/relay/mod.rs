@@ -2,6 +2,7 @@
 
 mod check;
 mod deliver;
+mod own_addresses;
 mod split;
 mod tls;
 
@@ -318,6 +319,13 @@ impl RelayConfig {
     pub fn diagnostics(&self) -> Vec<Diagnostic> {
         check::diagnostics(self)
     }
+
+    /// Connections that would return to this relay on a machine whose addresses are known: `is_local` states whether it has an
+    /// address. [`Self::diagnostics`] knows loopback addresses only.
+    #[must_use]
+    pub fn loops(&self, is_local: &dyn Fn(IpAddr) -> bool) -> Vec<Diagnostic> {
+        own_addresses::check(self, is_local)
+    }
 }
 
 const fn one_shard() -> u16 {
@@ -380,6 +388,11 @@ mod tests {
         assert!(allow("10.0.0.0/8", "10.255.1.1") && !allow("10.0.0.0/8", "11.0.0.1"));
         assert!(allow("192.0.2.7", "192.0.2.7") && !allow("192.0.2.7", "192.0.2.6"));
         assert!(allow("192.0.2.0/31", "::ffff:192.0.2.1"), "a mapped address");
+        assert!(
+            allow("::ffff:127.0.0.0/104", "127.9.9.9")
+                && !allow("::ffff:127.0.0.0/104", "128.0.0.1")
+        );
+        assert!(allow("::ffff:192.0.2.7", "192.0.2.7") && allow("::ffff:0:0/96", "192.0.2.7"));
         assert!(
             allow("2001:db8::/33", "2001:db8:7fff::1")
                 && !allow("2001:db8::/33", "2001:db8:8000::1")

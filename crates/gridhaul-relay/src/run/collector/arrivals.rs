@@ -18,11 +18,12 @@ use super::sources::NO_SOURCE;
 use crate::protocol::{ProxyHeader, ProxyHeaderReader};
 
 /// Why connections are refused, as in metrics.
-pub(super) const CAUSES: [&str; 7] = [
+pub(super) const CAUSES: [&str; 8] = [
     "allow_list",
     "handshake",
     "handshake_limit",
     "log_full",
+    "loop",
     "proxy_header",
     "source_limit",
     "system",
@@ -168,6 +169,12 @@ impl Loop {
             self.refuse(now, "allow_list", &format!("{} is not in `allow`", shown(peer)));
             return;
         }
+        if self.is_own_upstream(&socket, peer) {
+            let text = "the connection of this collector to its head has arrived at its own listener, and is reset\n  \
+                        help: correct `aggregate.upstream`, or the translation of addresses on the path";
+            self.refuse(now, "loop", text);
+            return;
+        }
         if self.when_full == WhenFull::RefuseNew && self.is_almost_full() {
             self.refuse(now, "log_full", "less than a tenth of the log is free");
             return;
@@ -209,6 +216,16 @@ impl Loop {
             self.drop_arrival(row, number);
             self.refuse(now, "system", &error.to_string());
         }
+    }
+
+    /// Whether an accepted connection is one of the upstream connections of this collector: its records would become data of a meter.
+    fn is_own_upstream(&self, socket: &Socket, peer: Option<SocketAddr>) -> bool {
+        let local = || Some(canonical(socket.local_addr().ok()?.as_socket()?).ip());
+        // A peer on another machine needs no comparison.
+        peer.is_some_and(|peer| {
+            (peer.ip().is_loopback() || local() == Some(peer.ip()))
+                && self.upstreams.iter().any(|it| it.local_address().map(canonical) == Some(peer))
+        })
     }
 
     /// Counts the connection for the limit of its address. False if it was refused.

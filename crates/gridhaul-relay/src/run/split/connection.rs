@@ -20,6 +20,8 @@ pub(super) struct Connection {
     /// Tells events of this session from those of an earlier one in the same row.
     pub number: u32,
     pub listener: u16,
+    /// Local port of the connection to the server.
+    pub port: u16,
     pub readiness: [Readiness; 2],
     /// Whether the session is in the queue of sessions to serve.
     pub is_queued: bool,
@@ -47,13 +49,19 @@ pub(super) enum Carry {
 }
 
 impl Connection {
-    pub(super) fn new(now: Instant, sockets: [Socket; 2], number: u32, listener: u16) -> Self {
+    pub(super) fn new(
+        now: Instant,
+        sockets: [Socket; 2],
+        number: u32,
+        (listener, port): (u16, u16),
+    ) -> Self {
         Self {
             session: Session::new(now),
             sockets,
             carry: [Carry::None, Carry::None],
             number,
             listener,
+            port,
             readiness: [Readiness::default(); 2],
             is_queued: false,
             timer: Instant::NEVER,

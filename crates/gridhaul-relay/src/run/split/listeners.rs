@@ -1,6 +1,6 @@
 //! Addresses at which clients connect, and the servers behind them.
 
-use std::net::{SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use gridhaul_linux::{EventFlags, LegOptions, begin_connect, configure_leg, set_transparent};
@@ -14,6 +14,7 @@ use super::super::log_folder::random;
 use super::super::poll::{Poll, Token, Waker};
 use super::super::resolver::Resolution;
 use super::super::sockets::Sockets;
+use super::super::validate::is_local;
 use super::super::{Level, RunError, report};
 
 /// Time between two attempts to reach a server that is down, and shortest time between two resolutions of its name.
@@ -131,7 +132,7 @@ impl ClientAddress {
 
     /// Whether a connection to this address would return to the listener.
     pub(super) fn is_own(&self, server: SocketAddr) -> bool {
-        let is_local = || UdpSocket::bind((server.ip(), 0)).is_ok();
+        let is_local = || is_local(server.ip());
         self.address.parse::<SocketAddr>().is_ok_and(|own| {
             own.port() == server.port()
                 && (own.ip() == server.ip() || own.ip().is_unspecified() && is_local())

@@ -2,6 +2,7 @@
 
 mod connection;
 mod listeners;
+mod own_connections;
 mod pipes;
 mod reload;
 mod sessions;
@@ -30,9 +31,10 @@ use super::{End, RunError};
 use crate::split::{SessionEnd, SplitTimeouts};
 use connection::Connection;
 use listeners::ClientAddress;
+use own_connections::OwnConnections;
 use transfer::Shared;
 
-pub(super) use setup::open_listeners;
+pub(super) use setup::{leg_options, open_listeners};
 
 struct Loop {
     clock: Clock,
@@ -49,6 +51,7 @@ struct Loop {
     next_number: u32,
     open: usize,
     open_max: usize,
+    own_connections: OwnConnections,
     /// Sessions that can transfer data, in turn.
     /// Row and number of each session to serve.
     ready: VecDeque<(u32, u32)>,

@@ -2,15 +2,12 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
 
 use gridhaul_linux::{EventFlags, begin_connect, close_with_fin, configure_leg, set_transparent};
 use gridhaul_scenario::units::{Duration, Instant};
-use rustix::io::Errno;
-use rustix::net::{SocketFlags, accept_with};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::super::listener::{ACCEPT_BUDGET, EXHAUSTED};
+use super::super::listener::{ACCEPT_BUDGET, EXHAUSTED, accept};
 use super::super::poll::Token;
 use super::super::unreachable::{explain, explain_silence};
 use super::super::{Level, report};
@@ -37,11 +34,12 @@ impl Loop {
                 }
                 budget -= 1;
                 let Some(listener) = &self.listeners[index].socket else { break };
-                match accept_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
-                    Ok(socket) => self.open(now, index, socket),
-                    Err(Errno::AGAIN) => self.listeners[index].is_ready = false,
-                    // The client has already ended the connection (accept(2)).
-                    Err(Errno::CONNABORTED | Errno::INTR) => {}
+                match accept(listener) {
+                    Ok(Some((socket, peer))) if self.own_connections.is_own(peer) => {
+                        self.refuse_loop(now, index, socket);
+                    }
+                    Ok(Some((socket, _))) => self.open(now, index, socket),
+                    Ok(None) => self.listeners[index].is_ready = false,
                     Err(error) => {
                         self.accept_at = now + EXHAUSTED;
                         self.report(now, &format!("cannot accept a client: {error}"));
@@ -51,9 +49,20 @@ impl Loop {
         }
     }
 
+    /// Resets a connection that this relay has opened itself: each would open a further one.
+    fn refuse_loop(&mut self, now: Instant, index: usize, client: Socket) {
+        drop(client);
+        self.counters.refused += 1;
+        let name = &self.listeners[index].name;
+        let text = format!(
+            "{name}: a loop: a connection of this relay to a server has arrived at its own listener, and is reset\n  \
+             help: correct `split.listener.{name}.upstream`, or the translation of addresses on the path"
+        );
+        self.report(now, &text);
+    }
+
     /// Begins a session. A client whose server cannot be reached is reset when its socket is dropped.
-    fn open(&mut self, now: Instant, index: usize, socket: OwnedFd) {
-        let client = Socket::from(socket);
+    fn open(&mut self, now: Instant, index: usize, client: Socket) {
         let server = match self.connect(index, &client) {
             Ok(server) => server,
             Err(error) => {
@@ -77,7 +86,11 @@ impl Loop {
                 return;
             }
         }
-        let connection = Connection::new(now, [client, server], number, index as u16);
+        let is_transparent = matches!(self.listeners[index].target, Target::Transparent);
+        // The address of a transparent connection is that of its client, who may have others.
+        let port = if is_transparent { 0 } else { self.own_connections.insert(row, &server) };
+        let ids = (index as u16, port);
+        let connection = Connection::new(now, [client, server], number, ids);
         if row as usize == self.connections.len() {
             self.connections.push(None);
         }
@@ -244,6 +257,7 @@ impl Loop {
             connection.drop_carry(leg, &mut self.shared);
         }
         self.timers.remove(&(connection.timer, row));
+        self.own_connections.remove(row, connection.port);
         self.free.push(row);
         self.open -= 1;
         Some(connection)

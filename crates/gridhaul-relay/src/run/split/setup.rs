@@ -18,6 +18,7 @@ use super::super::sockets::Sockets;
 use super::super::supervisor::Watchdog;
 use super::super::{Level, RunError, report};
 use super::listeners::{ClientAddress, configure_listener, listener_key};
+use super::own_connections::OwnConnections;
 use super::pipes::PipePool;
 use super::transfer::Shared;
 use super::{Counters, Loop};
@@ -85,6 +86,7 @@ impl Loop {
             next_number: 0,
             open: 0,
             open_max,
+            own_connections: OwnConnections::default(),
             ready: VecDeque::new(),
             timers: BTreeSet::new(),
             shared: Shared::new(split.memory.get(), pipes, immediate_acks),
@@ -124,7 +126,7 @@ pub(super) fn file_limits(split: &SplitProxy) -> (usize, u32) {
 }
 
 /// The options of a leg, whose congestion control the kernel must have.
-pub(super) fn leg_options(leg: &SplitLeg) -> Result<LegOptions, RunError> {
+pub(in super::super) fn leg_options(leg: &SplitLeg) -> Result<LegOptions, RunError> {
     if let Some(name) = &leg.congestion_control {
         require_congestion_control(name)?;
     }
