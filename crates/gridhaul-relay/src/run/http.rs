@@ -112,15 +112,26 @@ impl Limited {
 
 impl Read for Limited {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.socket.set_read_timeout(self.rest(self.read_until)?)?;
-        self.socket.read(buffer)
+        loop {
+            self.socket.set_read_timeout(self.rest(self.read_until)?)?;
+            match self.socket.read(buffer) {
+                // A read with a timeout is interrupted when a stopped process continues (signal(7)).
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                read => return read,
+            }
+        }
     }
 }
 
 impl Write for Limited {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        self.socket.set_write_timeout(self.rest(self.write_until)?)?;
-        self.socket.write(buffer)
+        loop {
+            self.socket.set_write_timeout(self.rest(self.write_until)?)?;
+            match self.socket.write(buffer) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                written => return written,
+            }
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -217,6 +228,22 @@ mod tests {
         assert!(served.write_all(&vec![0; 50_000_000]).is_err());
         drop(served);
         sender.join().unwrap();
+    }
+
+    /// The kernel interrupts a read with a timeout when a stopped process continues, whatever the handlers of its signals request.
+    #[test]
+    fn a_request_survives_a_stop_of_the_process() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let limit = Span::from_secs(60);
+        let mut served = Limited::new(listener.accept().unwrap().0, limit, limit);
+        let reader = thread::spawn(move || read_head(&mut served).map_err(|error| error.kind()));
+        // The shell stops this process while the thread waits for the head.
+        let stop =
+            "for n in 1 2 3; do sleep 0.05; kill -STOP $PPID; sleep 0.01; kill -CONT $PPID; done";
+        assert!(std::process::Command::new("sh").args(["-c", stop]).status().unwrap().success());
+        client.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
+        assert_eq!(reader.join().unwrap().as_deref(), Ok("GET / HTTP/1.0\r\n\r\n"));
     }
 
     #[test]
