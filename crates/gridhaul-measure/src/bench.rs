@@ -11,8 +11,8 @@ use gridhaul_scenario::units::{Duration, Instant};
 use crate::capture::{CaptureReport, MessageScanner, Recording, Route, Sighting};
 use crate::log::LogError;
 use crate::method::{
-    Arrivals, HEADER_BYTES, Header, HeaderError, Ledger, Message, ReceiveTimes, Schedule, Summary,
-    sleep_until,
+    Arrivals, HEADER_BYTES, Header, HeaderError, Ledger, Message, REPORTED_WITHIN, ReceiveTimes,
+    Schedule, Summary, sleep_until,
 };
 use crate::network::Sites;
 use crate::protocol::{Protocol, ProtocolError, Publisher, Received, Subscriber};
@@ -68,8 +68,10 @@ pub struct Outcome {
     pub arrivals: Arrivals,
     /// Times at which a connection was back.
     pub reconnections: Vec<Instant>,
-    /// Error that ended the run early, or an interruption; the messages until then are counted.
+    /// Error that ended the run early, or an interruption; the messages whose fate is known until then are counted.
     pub fault: Option<String>,
+    /// Messages that were sent and are not counted, because it is unknown whether they would have arrived after the fault.
+    pub unknown_fate: u64,
     /// Last reason for which the protocol refused a message.
     pub refusal: Option<String>,
     /// How complete the captures are; `None` without captures.
@@ -113,6 +115,7 @@ pub fn measure(
         captured: recording.is_none(),
         capture: None,
         last_arrival: Instant::ZERO,
+        known_until: Instant::ZERO,
         fault: None,
         refusal: None,
     };
@@ -249,6 +252,8 @@ struct Accounting<'a> {
     captured: bool,
     capture: Option<CaptureReport>,
     last_arrival: Instant,
+    /// Time of the last check before a fault: everything that was reported before is known.
+    known_until: Instant,
     fault: Option<String>,
     refusal: Option<String>,
 }
@@ -267,10 +272,14 @@ impl Accounting<'_> {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            queue.try_iter().take(QUEUE).for_each(|event| self.handle(event));
+            // What was reported before this time is handled before messages are closed.
             let now = self.since_start(self.clock.now());
-            while let Some(message) = self.ledger.poll_closed(now) {
-                self.close(&message);
+            queue.try_iter().take(QUEUE).for_each(|event| self.handle(event));
+            if self.fault.is_none() {
+                self.known_until = now;
+                while let Some(message) = self.ledger.poll_closed(now) {
+                    self.close(&message);
+                }
             }
             let sent = scheduled.load(Ordering::Relaxed);
             observe(sent);
@@ -293,7 +302,12 @@ impl Accounting<'_> {
         }
         queue.try_iter().take(QUEUE).for_each(|event| self.handle(event));
         let sent = scheduled.load(Ordering::Relaxed);
-        while let Some(message) = self.ledger.poll_rest(sent) {
+        let is_complete = self.fault.is_none();
+        while let Some(message) = if is_complete {
+            self.ledger.poll_rest(sent)
+        } else {
+            self.ledger.poll_known(sent, self.known_until)
+        } {
             self.close(&message);
         }
     }
@@ -302,7 +316,7 @@ impl Accounting<'_> {
     fn is_complete(&self, plan: &Plan, sent: u64, now: Instant) -> bool {
         let Some(last) = sent.checked_sub(1) else { return true };
         let has_settled = now >= self.last_arrival + SETTLE;
-        let is_over = now >= plan.schedule.intended(last) + plan.horizon;
+        let is_over = now >= plan.schedule.intended(last) + plan.horizon + REPORTED_WITHIN;
         is_over || has_settled && !self.ledger.is_awaiting(sent)
     }
 
@@ -351,6 +365,7 @@ impl Accounting<'_> {
             reconnections: self.ledger.reconnections().to_vec(),
             summary: self.summary,
             fault: self.fault,
+            unknown_fate: self.ledger.unknown(),
             refusal: self.refusal,
             capture: self.capture,
         }

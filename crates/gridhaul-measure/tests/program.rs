@@ -2,6 +2,8 @@
 
 #[path = "program/errors.rs"]
 mod errors;
+#[path = "program/stopped.rs"]
+mod stopped;
 
 use std::fs;
 use std::path::Path;

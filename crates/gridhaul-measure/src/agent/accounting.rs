@@ -9,7 +9,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 use super::message::Report;
 use crate::clock::{Exchange, LocalTime, RemoteClock};
-use crate::method::{Arrivals, Ledger, Message, Schedule};
+use crate::method::{Arrivals, Ledger, Message, REPORTED_WITHIN, Schedule};
 
 /// Time after the last arrival in which duplicates are still expected.
 const SETTLE: Duration = Duration::from_millis(200);
@@ -133,7 +133,10 @@ impl Accounting {
             if (self.closed..self.schedule.total()).contains(&sequence) {
                 self.arrivals.entry(sequence).or_insert(Arrival { exchange, remote });
             }
-            self.one_way.handle_arrival(sequence, now);
+            // Whether the message arrived within its horizon is decided when its time of arrival has been converted: the report is later
+            // than the arrival by up to the interval of the exchanges and half a round trip.
+            let in_time = self.schedule.intended(sequence.min(self.schedule.total()));
+            self.one_way.handle_arrival(sequence, in_time);
             self.last_arrival = now;
         }
         report.corrupt.iter().for_each(|&sequence| self.one_way.handle_corrupt(sequence));
@@ -168,15 +171,17 @@ impl Accounting {
     #[must_use]
     pub fn is_complete(&self, sent: u64) -> bool {
         let Some(last) = sent.checked_sub(1) else { return true };
-        let is_over = self.covered >= self.schedule.intended(last) + self.horizon;
+        let end = self.schedule.intended(last) + self.horizon + REPORTED_WITHIN;
+        let is_over = self.covered >= end;
         let has_settled = self.covered >= self.last_arrival + SETTLE;
         let ledgers = || std::iter::once(&self.one_way).chain(&self.round_trip);
         is_over || has_settled && !ledgers().any(|ledger| ledger.is_awaiting(sent))
     }
 
-    /// Closes the first `sent` messages regardless of their horizon, at the end of a complete run.
-    pub fn finish(&mut self, sent: u64) {
-        while let Some(message) = self.one_way.poll_rest(sent) {
+    /// Closes the first `sent` messages regardless of their horizon, at the end of a run. If the run is not complete, those that had not
+    /// arrived by the last report have an unknown fate.
+    pub fn finish(&mut self, sent: u64, is_complete: bool) {
+        while let Some(message) = rest(&mut self.one_way, sent, (is_complete, self.covered)) {
             self.close(message);
         }
     }
@@ -186,15 +191,15 @@ impl Accounting {
         self.convert()
     }
 
-    /// The next of the first `sent` messages that were to be sent back, at the end of a complete run.
-    pub fn poll_round_trip_rest(&mut self, sent: u64) -> Option<Message> {
-        self.round_trip.as_mut()?.poll_rest(sent)
+    /// The next of the first `sent` messages that were to be sent back, at the end of a run.
+    pub fn poll_round_trip_rest(&mut self, sent: u64, is_complete: bool) -> Option<Message> {
+        rest(self.round_trip.as_mut()?, sent, (is_complete, self.covered))
     }
 
-    /// Number of messages whose fate is known.
+    /// Messages to the agent whose fate is unknown, because the agent has not reported it.
     #[must_use]
-    pub const fn closed(&self) -> u64 {
-        self.closed
+    pub const fn unknown(&self) -> u64 {
+        self.one_way.unknown()
     }
 
     /// Arrivals at the agent that belong to no message of the log.
@@ -270,6 +275,11 @@ impl Accounting {
     fn since_start(&self, at: Instant) -> Instant {
         Instant::ZERO + at.since(self.start)
     }
+}
+
+/// The next message of a ledger at the end of a run.
+fn rest(ledger: &mut Ledger, sent: u64, (is_complete, until): (bool, Instant)) -> Option<Message> {
+    if is_complete { ledger.poll_rest(sent) } else { ledger.poll_known(sent, until) }
 }
 
 #[cfg(test)]

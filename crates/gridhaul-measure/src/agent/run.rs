@@ -50,8 +50,6 @@ pub struct RemoteOutcome {
     pub round_trip: Option<Summary>,
     /// What the exchanges show; `None` of no exchange.
     pub clock: Option<ClockQuality>,
-    /// Messages that were sent and whose fate is unknown, because the agent is gone.
-    pub unknown_fate: u64,
 }
 
 /// Sends the messages of a plan to a receiver at an agent. `observe` is called with the number of messages that the schedule has
@@ -239,11 +237,10 @@ impl<'a> Run<'a> {
     }
 
     fn finish(mut self, sent: u64, stop: &AtomicBool) -> RemoteOutcome {
-        if self.fault.is_none() {
-            self.accounting.finish(sent);
-            while let Some(message) = self.accounting.poll_round_trip_rest(sent) {
-                self.add_round_trip(&message);
-            }
+        let is_complete = self.fault.is_none();
+        self.accounting.finish(sent, is_complete);
+        while let Some(message) = self.accounting.poll_round_trip_rest(sent, is_complete) {
+            self.add_round_trip(&message);
         }
         while let Some(message) = self.accounting.poll_rest() {
             self.add(&message);
@@ -262,13 +259,13 @@ impl<'a> Run<'a> {
                 arrivals: self.accounting.arrivals(),
                 reconnections: self.accounting.reconnections().to_vec(),
                 fault: self.fault,
+                unknown_fate: self.accounting.unknown(),
                 refusal: self.refusal,
                 capture: None,
             },
             bounds,
             round_trip: self.round_trip,
             clock,
-            unknown_fate: sent.saturating_sub(self.accounting.closed()),
         }
     }
 }

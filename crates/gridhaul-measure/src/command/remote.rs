@@ -34,8 +34,6 @@ pub(super) struct Remote {
     pub(super) clock: Option<ClockQuality>,
     /// Whether one-way latencies are reported.
     pub(super) one_way: Result<(), Unsupported>,
-    /// Messages of unknown fate, because the agent is gone.
-    pub(super) unknown_fate: u64,
 }
 
 /// The rows of a run as they are written.
@@ -186,14 +184,14 @@ fn with_remote(
     measured: RemoteOutcome,
     [one_way_profile, round_trip_profile]: [TimeProfile; 2],
 ) -> Run {
-    let RemoteOutcome { outcome, bounds, round_trip, clock, unknown_fate } = measured;
+    let RemoteOutcome { outcome, bounds, round_trip, clock } = measured;
     let median = outcome.summary.from_send.quantile(0.5).map(|it| it.value);
     let one_way =
         clock.as_ref().map_or(Err(Unsupported::NoTimes), |clock| clock.supports_one_way(median));
     let is_returned = round_trip.is_some();
     let profile =
         if one_way.is_ok() || !is_returned { one_way_profile } else { round_trip_profile };
-    let remote = Some(Remote { bounds, round_trip, clock, one_way, unknown_fate });
+    let remote = Some(Remote { bounds, round_trip, clock, one_way });
     Run { remote, ..Run::new((protocol, settings, network), plan, outcome, profile) }
 }
 

@@ -54,12 +54,6 @@ pub(super) fn remote_notes(run: &Run) -> Vec<String> {
             counted(counts.messages, "message")
         ));
     }
-    if remote.unknown_fate > 0 {
-        notes.push(format!(
-            "{} sent and not counted: the agent has not reported the fate",
-            counted(remote.unknown_fate, "message")
-        ));
-    }
     notes
 }
 
@@ -93,6 +87,5 @@ pub(super) fn two_machines(remote: &Remote) -> Value {
         "latency_from_schedule_at_most": distribution(&remote.bounds.from_schedule),
         "round_trip": remote.round_trip.as_ref().map(|it| distribution(&it.from_send)),
         "round_trip_loss": remote.round_trip.as_ref().map(|it| proportion(it.loss())),
-        "unknown_fate": remote.unknown_fate,
     })
 }

@@ -185,6 +185,12 @@ fn notes(run: &Run) -> Vec<String> {
     if let Some(fault) = &outcome.fault {
         notes.push(format!("incomplete: {fault}"));
     }
+    if outcome.unknown_fate > 0 {
+        notes.push(format!(
+            "{} sent and not counted: after the fault it is unknown whether they arrive",
+            counted(outcome.unknown_fate, "message")
+        ));
+    }
     let settings: Vec<_> =
         run.settings.iter().map(|(key, value)| format!("{key} = {value}")).collect();
     if !settings.is_empty() {
@@ -258,6 +264,7 @@ fn json(command: &str, run: &Run) -> Value {
         "two_machines": run.remote.as_ref().map(two_machines),
         "invalid": findings(run.checked()).iter().map(ToString::to_string).collect::<Vec<_>>(),
         "fault": outcome.fault,
+        "unknown_fate": outcome.unknown_fate,
     })
 }
 

@@ -165,7 +165,11 @@ pub(super) fn execute_until(
         let (mut run, measured) =
             at_sites(args, (sites, started), place.name.clone(), (outage, stop))?;
         if args.network_share && !interrupt.is_set() {
-            run.network_alone = Some(network_alone(args, sites, stop)?);
+            let alone = network_alone(args, sites, stop)?;
+            if let Some(fault) = alone.fault.filter(|_| !interrupt.is_set()) {
+                run.outcome.fault.get_or_insert(format!("measuring the network alone: {fault}"));
+            }
+            run.network_alone = Some(alone.summary);
         }
         Ok((run, measured))
     };
@@ -190,7 +194,7 @@ pub(super) const fn carrier(protocol: ProtocolName) -> Carrier {
 }
 
 /// The network alone, with messages of the same size, rate and number, along the same path.
-fn network_alone(args: &RunArgs, sites: &Sites<'_>, stop: &AtomicBool) -> anyhow::Result<Summary> {
+fn network_alone(args: &RunArgs, sites: &Sites<'_>, stop: &AtomicBool) -> anyhow::Result<Outcome> {
     let passes_twice = args.common.place.subscriber == SubscriberEnd::From;
     let protocol: Box<dyn Protocol> = match args.common.protocol {
         name if name.has_broker() && passes_twice => Box::new(UdpEcho),
@@ -202,7 +206,7 @@ fn network_alone(args: &RunArgs, sites: &Sites<'_>, stop: &AtomicBool) -> anyhow
     let plan = Plan { run: !plan.run, capture: None, ..plan };
     let work = || measure(&plan, &*protocol, sites, &mut |_| Ok(()), &|_| {}, stop);
     let (outcome, _) = CrossTraffic::beside(&args.cross_traffic.loads(), sites, work)?;
-    Ok(outcome?.summary)
+    Ok(outcome?)
 }
 
 /// The route of the messages in captured packets.

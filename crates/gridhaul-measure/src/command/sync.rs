@@ -1,6 +1,5 @@
 //! `gridhaul measure sync`: offset, drift and a step of an injected clock, and whether exchanges over a network show them.
 
-use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,6 +11,7 @@ use gridhaul_linux::{Clock, SleepBudget, request_realtime_priority};
 use gridhaul_measure::clock::{Bounds, Exchange, InjectedClock, Synchronisation, segments};
 use gridhaul_measure::method::sleep_until;
 use gridhaul_measure::network::{Carrier, Site, Sites};
+use gridhaul_measure::protocol::has_nothing_arrived;
 use gridhaul_report::TextTable;
 use gridhaul_report::format::UNKNOWN;
 use gridhaul_scenario::units::{Duration, Instant};
@@ -165,7 +165,7 @@ fn read_answer(
             Ok(())
         }
         Ok(_) => Ok(()),
-        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => Ok(()),
+        Err(error) if has_nothing_arrived(&error) => Ok(()),
         Err(error) => Err(error).context("receiving a datagram"),
     }
 }

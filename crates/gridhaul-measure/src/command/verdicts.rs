@@ -58,6 +58,9 @@ impl Verdicts {
     /// There is no such class.
     pub(super) fn new(run: &Run, class: Option<&str>) -> anyhow::Result<Self> {
         let mut judgements = Vec::new();
+        let horizon = run.plan.horizon;
+        // After an interruption by the user, the fate of all messages that were sent is known.
+        let has_fault = run.outcome.fault.is_some() && !run.interrupted;
         for class in classes(class)? {
             for (path, summary) in [
                 (Path::Applications, Some(run.judged())),
@@ -66,7 +69,7 @@ impl Verdicts {
                 let Some(limit) = class.limit(path) else { continue };
                 for share in SHARES {
                     let judged = summary
-                        .map(|summary| decide(&class, path, summary, (run.plan.horizon, share)))
+                        .map(|summary| decide(&class, path, summary, (horizon, share, has_fault)))
                         .transpose()?;
                     let class = class.clone();
                     judgements.push(Judgement { class, path, share, limit, judged });
@@ -226,23 +229,29 @@ fn decide(
     class: &ApplicationClass,
     path: Path,
     summary: &Summary,
-    (horizon, share): (Duration, f64),
+    (horizon, share, has_fault): (Duration, f64, bool),
 ) -> anyhow::Result<(Evidence, Verdict)> {
     let limit = class.limit(path).context("the class has a limit for this path")?;
     let evidence = Evidence::of_run(summary, horizon, share, limit);
     let verdict = judge(class, path, &evidence).context("the class has a limit for this path")?;
-    Ok((evidence, verdict))
+    let Evidence { messages, messages_needed, .. } = evidence;
+    let undecided = Verdict::NotDecidable { reason: Reason::Incomplete, messages, messages_needed };
+    Ok((evidence, if has_fault { undecided } else { verdict }))
 }
 
 fn verdict_text(verdict: Option<Verdict>) -> String {
     let name = |reason| match reason {
         Reason::Latency => "latency",
         Reason::Unsuccessful => "lost or late",
+        Reason::Incomplete => "the run ended early",
     };
     match verdict {
         None => UNKNOWN.into(),
         Some(Verdict::Pass) => "pass".into(),
         Some(Verdict::Fail { reason }) => format!("fail: {}", name(reason)),
+        Some(Verdict::NotDecidable { reason: reason @ Reason::Incomplete, .. }) => {
+            format!("not decidable: {}", name(reason))
+        }
         Some(Verdict::NotDecidable { reason, messages, messages_needed }) => {
             let name = name(reason);
             if messages < messages_needed {

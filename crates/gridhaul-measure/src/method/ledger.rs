@@ -9,6 +9,10 @@ use super::path::CaptureTimes;
 use super::schedule::Schedule;
 use crate::capture::CapturePoint;
 
+/// Longest time for which a thread may be delayed between the read of a message and its report. A message is closed this long after its
+/// horizon, so that a report that is late does not make it a loss: the time of the read decides.
+pub const REPORTED_WITHIN: Duration = Duration::from_millis(200);
+
 /// Messages that may still arrive, and counts of arrivals that belong to none of them.
 ///
 /// A message is closed when its horizon has passed; therefore the memory is bounded by the rate times the horizon.
@@ -23,6 +27,7 @@ pub struct Ledger {
     newest: Option<u64>,
     reconnections: Vec<Instant>,
     arrivals: Arrivals,
+    unknown: u64,
 }
 
 /// Arrivals that belong to no open message.
@@ -60,6 +65,7 @@ impl Ledger {
             newest: None,
             reconnections: Vec::new(),
             arrivals: Arrivals::default(),
+            unknown: 0,
         }
     }
 
@@ -117,13 +123,33 @@ impl Ledger {
         self.reconnections.push(at);
     }
 
-    /// Closes the next message whose horizon has passed.
+    /// Closes the next message whose horizon, and the time for its report, have passed.
     pub fn poll_closed(&mut self, now: Instant) -> Option<Message> {
-        let due = self.schedule.intended(self.first_open) + self.horizon <= now;
-        (self.first_open < self.schedule.total() && due).then(|| self.close())
+        let end = self.schedule.intended(self.first_open) + self.horizon + REPORTED_WITHIN;
+        (self.first_open < self.schedule.total() && end <= now).then(|| self.close())
     }
 
-    /// Closes the next message of the first `sent`, at the end of a run, regardless of the horizon.
+    /// Closes the next of the first `sent` messages whose fate is known, after a fault: nothing is known of the time after `until`. A
+    /// message that has neither arrived nor was refused until then may have arrived later; it is counted as unknown, and not as lost.
+    pub fn poll_known(&mut self, sent: u64, until: Instant) -> Option<Message> {
+        while let Some(message) = self.poll_rest(sent) {
+            let has_arrived = message.copies > 0 || message.corrupt_copies > 0;
+            let is_refused = message.sent.is_none() && message.intended <= until;
+            if has_arrived || is_refused {
+                return Some(message);
+            }
+            self.unknown += 1;
+        }
+        None
+    }
+
+    /// Messages whose fate is unknown after a fault.
+    #[must_use]
+    pub const fn unknown(&self) -> u64 {
+        self.unknown
+    }
+
+    /// Closes the next message of the first `sent`, at the end of a complete run, regardless of the horizon.
     pub fn poll_rest(&mut self, sent: u64) -> Option<Message> {
         (self.first_open < sent.min(self.schedule.total())).then(|| self.close())
     }
@@ -234,8 +260,8 @@ mod tests {
     fn a_message_after_its_horizon_is_lost_and_counted_apart() {
         let mut ledger = ledger();
         ledger.handle_sent(0, millis(0));
-        assert_eq!(ledger.poll_closed(millis(999)), None);
-        let lost = ledger.poll_closed(millis(1_000)).unwrap();
+        assert_eq!(ledger.poll_closed(millis(1_199)), None);
+        let lost = ledger.poll_closed(millis(1_200)).unwrap();
         assert_eq!((lost.sequence, lost.received), (0, None));
         ledger.handle_arrival(0, millis(1_001));
         assert_eq!(ledger.arrivals().after_horizon, 1);
@@ -243,7 +269,38 @@ mod tests {
         ledger.handle_sent(1, millis(1));
         ledger.handle_arrival(1, millis(1_002));
         assert_eq!(ledger.arrivals().after_horizon, 2);
-        assert_eq!(ledger.poll_closed(millis(1_002)).unwrap().received, None);
+        assert_eq!(ledger.poll_closed(millis(1_202)).unwrap().received, None);
+    }
+
+    #[test]
+    fn a_message_that_was_read_in_time_and_reported_late_is_not_lost() {
+        let mut ledger = ledger();
+        ledger.handle_sent(0, millis(0));
+        // The thread that has read the message was delayed before it reported the message.
+        assert_eq!(ledger.poll_closed(millis(1_100)), None);
+        ledger.handle_arrival(0, millis(1_000));
+        let message = ledger.poll_closed(millis(1_200)).unwrap();
+        assert_eq!((message.received, message.copies), (Some(millis(1_000)), 1));
+        assert_eq!(ledger.arrivals().after_horizon, 0);
+    }
+
+    #[test]
+    fn after_a_fault_messages_that_had_not_arrived_are_unknown_and_not_lost() {
+        let mut ledger = ledger();
+        // 0 is lost, 1 and 4 have arrived, 2 is corrupt, 3 was refused; the rest were sent before or after the fault.
+        for sequence in (0..1_500).filter(|it| *it != 3) {
+            ledger.handle_sent(sequence, millis(sequence));
+        }
+        ledger.handle_arrival(1, millis(30));
+        ledger.handle_corrupt(Some(2));
+        ledger.handle_arrival(4, millis(40));
+        let until = millis(1_200);
+        let lost = std::iter::from_fn(|| ledger.poll_closed(until)).collect::<Vec<_>>();
+        assert_eq!((lost.len(), lost[0].sequence, lost[0].copies), (1, 0, 0));
+        let known: Vec<_> = std::iter::from_fn(|| ledger.poll_known(1_500, until)).collect();
+        assert_eq!(known.iter().map(|it| it.sequence).collect::<Vec<_>>(), [1, 2, 3, 4]);
+        assert_eq!((known[1].corrupt_copies, known[2].sent), (1, None));
+        assert_eq!(ledger.unknown(), 1_495);
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub use crate::capture::CapturePoint;
 pub use crate::header::{HEADER_BYTES, Header, HeaderError};
 pub use distribution::{Distribution, Quantile, messages_needed};
 pub use interruption::Interruption;
-pub use ledger::{Arrivals, Ledger};
+pub use ledger::{Arrivals, Ledger, REPORTED_WITHIN};
 pub use message::{Message, Phase, ReceiveTimes};
 pub use pacing::sleep_until;
 pub use path::{CaptureTimes, PathSummary, Stage};

@@ -15,7 +15,10 @@ use gridhaul_scenario::units::Instant;
 use rustix::net::{SendFlags, send};
 
 use super::arrival::{Arrival, receive};
-use super::{Connected, ProtocolError, Publisher, Received, ReconnectPolicy, Refused, Subscriber};
+use super::{
+    Connected, ProtocolError, Publisher, Received, ReconnectPolicy, Refused, Subscriber,
+    has_nothing_arrived,
+};
 use crate::endpoint::{Endpoint, NotSent};
 use crate::network::{Site, Sites};
 
@@ -270,14 +273,7 @@ impl Reader {
             let read = match socket.read(&mut buffer) {
                 Ok(0) => anyhow::bail!("the peer has closed the connection"),
                 Ok(read) => read,
-                Err(error)
-                    if matches!(
-                        error.kind(),
-                        ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
-                    ) =>
-                {
-                    0
-                }
+                Err(error) if has_nothing_arrived(&error) => 0,
                 Err(error) => return Err(error.into()),
             };
             let at = self.clock.now();

@@ -11,6 +11,7 @@ use socket2::{Domain, Socket, Type};
 
 use super::{
     Connected, Protocol, ProtocolError, Publisher, RECEIVE_WAIT, Received, Refused, Subscriber,
+    has_nothing_arrived,
 };
 use crate::method::ReceiveTimes;
 use crate::network::{Site, Sites};
@@ -161,9 +162,7 @@ impl Subscriber for UdpSubscriber {
                 message.truncate(length);
                 Ok(Received::Message(ReceiveTimes { read, kernel }))
             }
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                Ok(Received::Nothing)
-            }
+            Err(error) if has_nothing_arrived(&error) => Ok(Received::Nothing),
             Err(error) => Err(ProtocolError::socket("receiving a datagram")(error)),
         }
     }

@@ -1,15 +1,18 @@
 //! The network alone, as messages through a broker pass it: datagrams to the other end, which sends them back.
 
-use std::io::ErrorKind;
-use std::net::UdpSocket;
-use std::sync::Arc;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 
 use gridhaul_linux::request_realtime_priority;
 
 use super::udp::{DATAGRAM_MAX, UdpPublisher, UdpSubscriber, open};
-use super::{Connected, Protocol, ProtocolError, Publisher, Refused};
+use super::{
+    Connected, Protocol, ProtocolError, Publisher, Received, Refused, Subscriber,
+    has_nothing_arrived,
+};
 use crate::network::Sites;
 
 /// Datagrams that the `to` end reflects to the end of the subscriber.
@@ -31,24 +34,53 @@ impl Protocol for UdpEcho {
         let reflector = UdpSubscriber::new(open(&sites.to)?, sites.clock, sites.kernel_times)?;
         let publisher = UdpPublisher::new(open(&sites.from)?, address(reflector.socket())?)?;
         let is_over = Arc::new(AtomicBool::new(false));
-        let stop = Arc::clone(&is_over);
-        let thread = thread::spawn(move || {
-            request_realtime_priority();
-            let mut datagram = vec![0; DATAGRAM_MAX];
-            while !stop.load(Ordering::Relaxed) {
-                match reflector.socket().recv(&mut datagram) {
-                    // A datagram that cannot be sent counts as lost.
-                    Ok(length) => {
-                        let _ = reflector.socket().send_to(&datagram[..length], destination);
-                    }
-                    Err(error)
-                        if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
-                    Err(_) => return,
+        let fault = Arc::new(OnceLock::new());
+        let thread = {
+            let (is_over, fault) = (Arc::clone(&is_over), Arc::clone(&fault));
+            thread::spawn(move || {
+                if let Err(error) = reflect(reflector.socket(), destination, &is_over) {
+                    let _ = fault.set(error.to_string());
                 }
-            }
-        });
+            })
+        };
         let publisher = EchoPublisher { publisher, is_over, thread: Some(thread) };
+        let subscriber = EchoSubscriber { subscriber, fault };
         Ok(Connected { publisher: Box::new(publisher), subscriber: Box::new(subscriber) })
+    }
+}
+
+/// Sends datagrams to their destination until `is_over`.
+fn reflect(socket: &UdpSocket, destination: SocketAddr, is_over: &AtomicBool) -> io::Result<()> {
+    request_realtime_priority();
+    let mut datagram = vec![0; DATAGRAM_MAX];
+    while !is_over.load(Ordering::Relaxed) {
+        match socket.recv(&mut datagram) {
+            // A datagram that cannot be sent counts as lost.
+            Ok(length) => {
+                let _ = socket.send_to(&datagram[..length], destination);
+            }
+            Err(error) if has_nothing_arrived(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Fails with the end that reflects: messages that it does not return are not lost on the network.
+#[derive(Debug)]
+struct EchoSubscriber {
+    subscriber: UdpSubscriber,
+    fault: Arc<OnceLock<String>>,
+}
+
+impl Subscriber for EchoSubscriber {
+    fn receive(&mut self, message: &mut Vec<u8>) -> Result<Received, ProtocolError> {
+        match self.fault.get() {
+            None => self.subscriber.receive(message),
+            Some(reason) => {
+                Err(ProtocolError::socket("reflecting datagrams")(io::Error::other(&**reason)))
+            }
+        }
     }
 }
 

@@ -7,7 +7,10 @@ use gridhaul_linux::Clock;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::udp::{DATAGRAM_MAX, Udp, UdpPublisher, UdpSubscriber, open};
-use super::{ProtocolError, RECEIVE_WAIT, Received, ReceivingEnd, SendingEnd, Subscriber};
+use super::{
+    ProtocolError, RECEIVE_WAIT, Received, ReceivingEnd, SendingEnd, Subscriber,
+    has_nothing_arrived,
+};
 use crate::method::Header;
 use crate::network::Site;
 
@@ -116,10 +119,8 @@ impl Subscriber for Returns {
 /// An error after which a socket of UDP still receives: nothing has arrived, or an ICMP message reports a closed port.
 fn nothing(error: io::Error) -> Result<Received, ProtocolError> {
     match error.kind() {
-        ErrorKind::WouldBlock
-        | ErrorKind::TimedOut
-        | ErrorKind::Interrupted
-        | ErrorKind::ConnectionRefused
+        _ if has_nothing_arrived(&error) => Ok(Received::Nothing),
+        ErrorKind::ConnectionRefused
         | ErrorKind::HostUnreachable
         | ErrorKind::NetworkUnreachable => Ok(Received::Nothing),
         _ => Err(ProtocolError::socket("receiving a datagram")(error)),

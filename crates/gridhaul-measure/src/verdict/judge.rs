@@ -51,7 +51,7 @@ pub enum Verdict {
     },
 }
 
-/// A limit of an application.
+/// A limit of an application, or why none can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
@@ -59,6 +59,8 @@ pub enum Reason {
     Latency,
     /// The share of unsuccessful messages.
     Unsuccessful,
+    /// The run ended early: the fate of messages is unknown.
+    Incomplete,
 }
 
 /// Judges a measurement against the limits of an application. `None` if the standard states no limit for this part of the

@@ -4,6 +4,7 @@
 
 mod capture;
 mod cross_traffic;
+mod faults;
 mod frames;
 mod mqtt;
 mod systems;
