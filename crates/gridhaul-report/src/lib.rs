@@ -14,6 +14,7 @@ mod parameter_label;
 mod quantity;
 mod result;
 pub mod text_table;
+pub mod verdict;
 
 pub use chart::{BarChart, BoxPlot, Chart, LineChart, Panels, RegionChart, StackedChart};
 pub use deadline_checks::deadline_checks;
@@ -21,3 +22,4 @@ pub use html::{NamedChart, Report, Summary, chart_over_time, charts, charts_over
 pub use quantity::quantity;
 pub use result::result;
 pub use text_table::{Detail, HEADLINE, TextTable, table, tables, tables_of};
+pub use verdict::{Comparison, Reference, ValueRange, Verdict};

@@ -120,7 +120,7 @@ pub(crate) enum Verify {
 pub(crate) struct PaperArgs {
     /// Name of the paper; without a name, list the papers
     pub(crate) name: Option<String>,
-    /// Use fewer replications: less than a minute, with wider confidence intervals
+    /// Use fewer replications: within two minutes on two idle cores, with wider intervals
     #[arg(long)]
     pub(crate) quick: bool,
     #[command(flatten)]

@@ -141,5 +141,6 @@ fn check_result(reproduction: &Reproduction) -> Result<(), CommandError> {
         return Ok(());
     }
     let (failed_count, names) = (failed.len(), failed.join(", "));
-    Err(CommandError::Check(format!("{failed_count} of {all} checks failed: {names}")))
+    let counts = reproduction.summary();
+    Err(CommandError::Check(format!("{failed_count} of {all} checks failed: {names}\n  {counts}")))
 }

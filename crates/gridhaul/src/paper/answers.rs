@@ -163,10 +163,16 @@ impl Answers {
 
     /// The answer that is compared with published figures: of the emulator, else of the simulator, else the first.
     pub(crate) fn main(&self, scenario: &str) -> Option<&Answer> {
+        self.judged(scenario).map(|(_, answer)| answer)
+    }
+
+    /// The answer that is compared with published figures, as [`Self::main`], and the name of its backend.
+    pub(crate) fn judged(&self, scenario: &str) -> Option<(&str, &Answer)> {
         let own =
             || self.answers.iter().filter(|found| found.scenario == scenario && !found.further);
         let by = |backend| own().find(|found| found.backend == backend);
-        by("emu").or_else(|| by("sim")).or_else(|| own().next()).map(|found| &found.answer)
+        let found = by("emu").or_else(|| by("sim")).or_else(|| own().next())?;
+        Some((&found.backend, &found.answer))
     }
 
     /// All answers with a file name: the scenario, and the backend if there are several.

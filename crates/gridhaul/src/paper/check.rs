@@ -1,12 +1,16 @@
 //! Comparison of gridhaul's values with published figures.
 
-use gridhaul_report::{TextTable, format};
+use gridhaul_report::verdict::{SINGLE_RUN_MARGIN, TOLERANCE_MARGIN};
+use gridhaul_report::{Reference, TextTable, ValueRange, Verdict, format};
 use gridhaul_scenario::answer::{Answer, Estimate};
 use indexmap::IndexMap;
 use serde::Serialize;
 
 use super::Paper;
+use super::backend_agreement::EMULATOR;
+use super::comparisons::{base_unit, printed_value, verdict_of_cell};
 use super::expected::{Expected, Tolerance, scaled};
+use super::figure::backend_label;
 
 /// A published figure and gridhaul's value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -14,19 +18,36 @@ pub(crate) struct CheckedCell {
     /// The figure.
     #[serde(flatten)]
     pub(crate) expected: Expected,
+    /// The number that it is compared with.
+    pub(crate) reference: Reference,
+    /// The backend whose value is judged; `None` without an answer.
+    pub(crate) backend: Option<String>,
     /// gridhaul's value, in the unit of the figure.
     pub(crate) gridhaul: Estimate,
+    /// Uncertainty of a measured value at the limits of the tolerance; 0 for other backends.
+    pub(crate) margin: f64,
     /// Relative deviation from the paper.
     pub(crate) from_paper: Option<f64>,
     /// Relative deviation from ns-2.
     pub(crate) from_ns2: Option<f64>,
-    /// Whether the value lies within the tolerance.
-    pub(crate) agrees: bool,
-    /// Whether the verdict is the recorded one: the value agrees, or it differs as much as `differs` states.
+    /// Verdict on the value for the tolerance.
+    pub(crate) verdict: Verdict,
+    /// Whether the verdict is the recorded one: the value agrees, or it differs as much as `differs` states, or a
+    /// measured value is undecided.
     pub(crate) ok: bool,
 }
 
-/// Indices of the points of a sweep that a cell selects; exactly one in a valid paper.
+/// The points of an answer that a figure selects.
+pub(crate) struct Place<'a> {
+    /// Name of the backend.
+    pub(crate) backend: &'a str,
+    /// Its answer.
+    pub(crate) answer: &'a Answer,
+    /// One point, or replications: points that differ in their seed only.
+    pub(crate) points: Vec<usize>,
+}
+
+/// Indices of the points of a sweep that a cell selects; in a valid paper one, or points with different seeds.
 pub(crate) fn points_of<'a>(
     cell: &Expected,
     points: impl Iterator<Item = &'a IndexMap<String, String>>,
@@ -41,57 +62,98 @@ pub(crate) fn points_of<'a>(
 /// that it is a multiple of, if any.
 pub(crate) fn check_cell(
     expected: &Expected,
-    place: Option<(&Answer, usize)>,
-    other: Option<f64>,
+    reference: Reference,
+    place: Option<&Place<'_>>,
+    other: Option<Estimate>,
 ) -> CheckedCell {
-    let found = found(expected, place);
-    let gridhaul = scaled(found, 1.0 / expected.unit.in_base());
+    let gridhaul = scaled(found(expected, place), 1.0 / expected.unit.in_base());
     let from = |reference: Option<f64>| match (gridhaul.mean, reference) {
         (Some(mean), Some(reference)) if reference != 0.0 => Some(mean / reference - 1.0),
         _ => None,
     };
+    let backend = place.map(|place| place.backend.to_owned());
+    let is_measured = backend.as_deref() == Some(EMULATOR);
+    let other = other.map(|other| scaled(other, 1.0 / expected.unit.in_base()));
+    let accepted = accepted_range(expected, &gridhaul, other.and_then(|other| other.mean));
+    let (verdict, margin) = match (gridhaul.mean, accepted) {
+        (Some(mean), Some((low, high))) => {
+            let mut margin = 0.0;
+            if is_measured {
+                let limit = match &expected.tolerance {
+                    Tolerance::Of(_, high, _) => high * other.map_or(0.0, |it| uncertainty(&it)),
+                    _ => 0.0,
+                };
+                let own = uncertainty(&gridhaul).hypot(limit);
+                margin = own + TOLERANCE_MARGIN * (high - low) / 2.0;
+            }
+            (ValueRange::around(mean, margin).within(low, high), margin)
+        }
+        _ => (Verdict::Unknown, 0.0),
+    };
+    let mut ok = verdict.is_as_recorded(expected.differs.is_some());
+    // A known difference that has grown or shrunk is not the recorded one.
+    if let (Verdict::Differs, Some(Tolerance::Between(low, high)), Some(mean)) =
+        (verdict, &expected.differs, gridhaul.mean)
+    {
+        ok = ValueRange::around(mean, margin).within(*low, *high) != Verdict::Differs;
+    }
     let (from_paper, from_ns2) = (from(expected.paper), from(expected.ns2_mean));
-    let within = |deviation: Option<f64>, percent: f64| {
-        deviation.is_some_and(|deviation| deviation.abs() * 100.0 <= percent)
+    let expected = expected.clone();
+    CheckedCell {
+        expected,
+        reference,
+        backend,
+        gridhaul,
+        margin,
+        from_paper,
+        from_ns2,
+        verdict,
+        ok,
+    }
+}
+
+/// The range of values that agree, in the unit of the figure; `None` if its reference has no value.
+fn accepted_range(
+    expected: &Expected,
+    gridhaul: &Estimate,
+    other: Option<f64>,
+) -> Option<(f64, f64)> {
+    let around = |reference: Option<f64>, percent: f64| {
+        let reference = reference?;
+        let width = reference.abs() * percent / 100.0;
+        Some((reference - width, reference + width))
     };
-    let agrees = match &expected.tolerance {
-        Tolerance::Paper(percent) => within(from_paper, *percent),
-        Tolerance::Ns2(percent) => within(from_ns2, *percent),
+    match &expected.tolerance {
+        Tolerance::Paper(percent) => around(expected.paper, *percent),
+        Tolerance::Ns2(percent) => around(expected.ns2_mean, *percent),
         Tolerance::Ns2OrInterval(percent) => {
-            within(from_ns2, *percent) || within_interval(&gridhaul, expected)
+            let (low, high) = around(expected.ns2_mean, *percent)?;
+            // Half width of the joint interval of two independent means: root sum of squares.
+            let joint = gridhaul.ci95.zip(expected.ns2_ci95).map_or(0.0, |(a, b)| a.hypot(b));
+            let mean = expected.ns2_mean?;
+            Some((low.min(mean - joint), high.max(mean + joint)))
         }
-        Tolerance::Between(low, high) => {
-            gridhaul.mean.is_some_and(|mean| (low..=high).contains(&&mean))
-        }
-        Tolerance::Of(low, high, _) => match (found.mean, other) {
-            (Some(mean), Some(other)) => (low * other..=high * other).contains(&mean),
-            _ => false,
-        },
-    };
-    let ok = match (&expected.differs, gridhaul.mean) {
-        (None, _) => agrees,
-        // A known difference that has disappeared or grown is not the recorded verdict.
-        (Some(Tolerance::Between(low, high)), Some(mean)) => {
-            !agrees && (low..=high).contains(&&mean)
-        }
-        (Some(_), _) => false,
-    };
-    CheckedCell { expected: expected.clone(), gridhaul, from_paper, from_ns2, agrees, ok }
+        Tolerance::Between(low, high) => Some((*low, *high)),
+        Tolerance::Of(low, high, _) => other.map(|other| (low * other, high * other)),
+    }
+}
+
+/// Half width of the range of a measured value: the interval of its replications.
+pub(super) fn uncertainty(measured: &Estimate) -> f64 {
+    let single = measured.mean.unwrap_or_default().abs() * SINGLE_RUN_MARGIN;
+    measured.ci95.unwrap_or(single)
 }
 
 /// gridhaul's value, in base units.
-pub(crate) fn found(expected: &Expected, place: Option<(&Answer, usize)>) -> Estimate {
-    place.map(|(answer, point)| expected.select.find(answer, point)).unwrap_or_default()
-}
-
-/// Whether the difference of two independent means lies within their joint 95 % confidence interval (root sum of
-/// squares of the half widths).
-fn within_interval(gridhaul: &Estimate, expected: &Expected) -> bool {
-    match (gridhaul.mean, gridhaul.ci95, expected.ns2_mean, expected.ns2_ci95) {
-        (Some(mean), Some(ci95), Some(ns2_mean), Some(ns2_ci95)) => {
-            (mean - ns2_mean).abs() <= ci95.hypot(ns2_ci95)
+pub(crate) fn found(expected: &Expected, place: Option<&Place<'_>>) -> Estimate {
+    let Some(place) = place else { return Estimate::default() };
+    let find = |point: &usize| expected.select.find(place.answer, *point);
+    match &place.points[..] {
+        [point] => find(point),
+        points => {
+            let means: Option<Vec<_>> = points.iter().map(|point| find(point).mean).collect();
+            means.map(|means| Estimate::of(&means)).unwrap_or_default()
         }
-        _ => false,
     }
 }
 
@@ -116,12 +178,22 @@ pub(crate) fn tables(paper: &Paper, checked: &[CheckedCell]) -> Vec<TextTable> {
     tables.filter(|table| !table.rows.is_empty()).collect()
 }
 
-const HEADERS: [&str; 9] =
-    ["row", "quantity", "paper", "ns-2", "gridhaul", "from paper", "from ns-2", "tolerance", ""];
+const HEADERS: [&str; 10] = [
+    "row",
+    "quantity",
+    "paper",
+    "ns-2",
+    "gridhaul",
+    "backend",
+    "from paper",
+    "from ns-2",
+    "tolerance",
+    "verdict",
+];
 
 fn row(cell: &CheckedCell) -> Vec<String> {
     let expected = &cell.expected;
-    let unit = expected.unit.text();
+    let unit = base_unit(expected.unit);
     let ns2 = Estimate { mean: expected.ns2_mean, ci95: expected.ns2_ci95, ..Estimate::default() };
     let percent = |deviation: Option<f64>| match deviation {
         // No sign before a zero.
@@ -132,38 +204,20 @@ fn row(cell: &CheckedCell) -> Vec<String> {
     vec![
         expected.row.clone(),
         quantity(&expected.quantity),
-        expected.paper.map_or_else(
-            || "–".into(),
-            |paper| format::value(paper * expected.unit.in_base(), base(unit)),
-        ),
-        format::estimate(&scaled(ns2, expected.unit.in_base()), base(unit)),
-        format::estimate(&scaled(cell.gridhaul, expected.unit.in_base()), base(unit)),
+        printed_value(expected, expected.paper).unwrap_or_else(|| "–".into()),
+        format::estimate(&scaled(ns2, expected.unit.in_base()), unit),
+        format::estimate(&scaled(cell.gridhaul, expected.unit.in_base()), unit),
+        cell.backend.as_deref().map_or("–", backend_label).into(),
         percent(cell.from_paper),
         percent(cell.from_ns2),
         expected.tolerance.to_string(),
-        match (cell.ok, cell.agrees, &expected.differs) {
-            (true, _, None) => "ok",
-            (true, _, Some(_)) => "differs (known)",
-            (false, true, _) => "FAIL: agrees, but is recorded as differing",
-            (false, false, _) => "FAIL",
-        }
-        .into(),
+        verdict_of_cell(cell),
     ]
 }
 
 /// Name of a quantity in tables and charts.
 pub(crate) fn quantity(name: &str) -> String {
     name.replace('_', " ").replace("dvbt", "DVB-T").replace("gprs", "GPRS")
-}
-
-/// The unit without prefix; the formatting functions choose the prefix.
-fn base(unit: &str) -> &str {
-    match unit {
-        "kbit/s" | "Mbit/s" => "bit/s",
-        "ms" => "s",
-        "%" => "",
-        unit => unit,
-    }
 }
 
 #[cfg(test)]
@@ -176,13 +230,19 @@ mod tests {
                           parameters,select,tolerance,differs,reason\n";
 
     fn checked(line: &str, mean: f64, ci95: Option<f64>) -> CheckedCell {
+        checked_on("sim", line, mean, ci95)
+    }
+
+    fn checked_on(backend: &str, line: &str, mean: f64, ci95: Option<f64>) -> CheckedCell {
         let cells = super::super::expected::read(&format!("{HEADER}{line}\n")).unwrap();
         let metrics =
             IndexMap::from([(Metric::Goodput, Estimate { ci95, ..Estimate::exact(mean, 5) })]);
         let row = Row { name: "down".into(), count: 1, metrics };
-        let mut answer = Answer::without_points(&scenario(), "sim");
+        let mut answer = Answer::without_points(&scenario(), backend);
         answer.points.push(Point { flows: vec![row], ..Point::default() });
-        check_cell(&cells[0], Some((&answer, 0)), Some(700_000.0))
+        let place = Place { backend, answer: &answer, points: vec![0] };
+        let other = Estimate { ci95: ci95.map(|_| 1_000.0), ..Estimate::exact(700_000.0, 5) };
+        check_cell(&cells[0], Reference::PrintedNumber, Some(&place), Some(other))
     }
 
     #[test]
@@ -219,13 +279,55 @@ mod tests {
             let cell = checked(line, mean, None);
             (cell.ok, row(&cell).pop().unwrap())
         };
-        assert_eq!(outcome(11_600.0), (true, "differs (known)".into()));
+        assert_eq!(outcome(11_600.0), (true, "differs".into()));
         let agreeing = "FAIL: agrees, but is recorded as differing";
         assert_eq!(outcome(6_000.0), (false, agreeing.into()));
-        assert_eq!(outcome(14_000.0), (false, "FAIL".into()), "a larger difference");
-        assert_eq!(outcome(9_500.0), (false, "FAIL".into()), "a smaller difference");
+        let failed = (false, "FAIL: differs, not as recorded".to_owned());
+        assert_eq!(outcome(14_000.0), failed, "a larger difference");
+        assert_eq!(outcome(9_500.0), failed, "a smaller difference");
         let missing = line.replace("flow:down:", "flow:up:");
         assert!(!checked(&missing, 11_600.0, None).ok);
+    }
+
+    #[test]
+    fn a_measured_value_at_a_limit_is_undecided_and_does_not_fail() {
+        // The peak of paper `hybrid` that was recorded as differing and measured as 696 of at most 700 on another machine.
+        let line = "c,6,r,q,kbit_per_s,700,,,1,t,,flow:down:goodput_bit_per_s,from 0 to 700,from 700.1 to 1500,why";
+        let verdict = |mean, ci95| {
+            let cell = checked_on("emu", line, mean, ci95);
+            (cell.verdict, cell.ok)
+        };
+        let ci95 = Some(4_000.0);
+        assert_eq!(verdict(696_000.0, ci95), (Verdict::Undecided, true));
+        assert_eq!(verdict(704_000.0, ci95), (Verdict::Undecided, true));
+        assert_eq!(verdict(980_000.0, ci95), (Verdict::Differs, true));
+        assert_eq!(verdict(600_000.0, ci95), (Verdict::Agrees, false));
+        assert_eq!(verdict(600_000.0, Some(120_000.0)), (Verdict::Undecided, true));
+        assert_eq!(verdict(1_600_000.0, ci95), (Verdict::Differs, false), "a larger difference");
+        // Without replications the spread is unknown.
+        assert_eq!(verdict(650_000.0, None), (Verdict::Undecided, true));
+        // A simulation is repeatable, so that its value has no margin.
+        assert_eq!(checked(line, 696_000.0, ci95).verdict, Verdict::Agrees);
+        // As a multiple of another measured value: 0.9 to 1.1 of 700 ± 1.
+        let line = "c,5,r,q,kbit_per_s,,,,1,t,,flow:down:goodput_bit_per_s,0.9 to 1.1 of alone,,";
+        assert_eq!(checked_on("emu", line, 626_000.0, ci95).verdict, Verdict::Undecided);
+        assert_eq!(checked_on("emu", line, 640_000.0, ci95).verdict, Verdict::Agrees);
+    }
+
+    #[test]
+    fn points_with_different_seeds_are_replications() {
+        let line = "c,2,r,q,kbit_per_s,750,,,1,t,,flow:down:goodput_bit_per_s,paper 1 %,,";
+        let cells = super::super::expected::read(&format!("{HEADER}{line}\n")).unwrap();
+        let mut answer = Answer::without_points(&scenario(), "emu");
+        for mean in [740_000.0, 750_000.0, 760_000.0] {
+            let metrics = IndexMap::from([(Metric::Goodput, Estimate::exact(mean, 1))]);
+            let row = Row { name: "down".into(), count: 1, metrics };
+            answer.points.push(Point { flows: vec![row], ..Point::default() });
+        }
+        let place = Place { backend: "emu", answer: &answer, points: vec![0, 1, 2] };
+        let estimate = found(&cells[0], Some(&place));
+        assert_eq!((estimate.mean, estimate.n), (Some(750_000.0), 3));
+        assert!(estimate.ci95.unwrap() > 20_000.0);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use gridhaul_scenario::answer::Estimate;
 use serde::{Deserialize, Serialize};
 
 use super::select::Select;
+use super::tolerance_width;
 
 /// One published figure.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
@@ -45,6 +46,9 @@ pub(crate) struct Expected {
     /// Why gridhaul's value lies outside the tolerance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
+    /// Why the tolerance is wider than 10 % of the number that it is compared with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) tolerance_reason: Option<String>,
 }
 
 /// Accepted deviation of a figure.
@@ -95,6 +99,7 @@ pub(crate) fn check(cells: &[Expected]) -> anyhow::Result<()> {
              the cause in column `reason`",
             paper.unwrap_or_default()
         );
+        tolerance_width::check(cell, cells)?;
         match (&cell.differs, &cell.reason) {
             (None, None) => {}
             (Some(Tolerance::Between(low, high)), Some(reason)) => {
@@ -252,9 +257,9 @@ mod tests {
 
     fn checked(line: &str) -> Result<(), String> {
         let header = "cell,table,row,quantity,unit,paper,ns2_mean,ns2_ci95,seeds,scenario,parameters,\
-                      select,tolerance,differs,reason";
-        let other = "o,1,r,q,mbit_per_s,2,,,,t,,flow:f:goodput_bit_per_s,paper 1 %,,";
-        let cells = read(&format!("{header}\n{other}\n{line}\n")).unwrap();
+                      select,tolerance,differs,reason,tolerance_reason";
+        let other = "o,1,r,q,mbit_per_s,2,,,,t,,flow:f:goodput_bit_per_s,paper 1 %,,,";
+        let cells = read(&format!("{header}\n{other}\n{line},rough\n")).unwrap();
         check(&cells).map_err(|error| error.to_string())
     }
 

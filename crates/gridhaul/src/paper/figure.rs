@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::answers::Answers;
 use super::backend_agreement::Tolerance;
+use super::expected::Expected;
 use super::select::Select;
 
 /// A figure of a paper.
@@ -88,6 +89,9 @@ pub(crate) struct Source {
     /// Row and column, if they differ from those of the figure.
     #[serde(default)]
     pub(crate) select: Option<Select>,
+    /// Backends whose answers are drawn. Absent: all that answer the scenario.
+    #[serde(default)]
+    pub(crate) on: Vec<String>,
 }
 
 /// A curve of one backend.
@@ -117,19 +121,21 @@ pub(crate) struct CurvePoint {
 }
 
 impl Figure {
-    /// All curves of the figure.
-    pub(crate) fn curves(&self, answers: &Answers) -> Vec<Curve> {
+    /// All curves of the figure, and those of ns-2 from published values of the same scenarios.
+    pub(crate) fn curves(&self, answers: &Answers, cells: &[Expected]) -> Vec<Curve> {
         let mut curves = Vec::new();
         for line in &self.line {
             let mut backends: Vec<&str> = Vec::new();
-            for backend in line.from.iter().flat_map(|source| answers.backends(&source.scenario)) {
-                if !backends.contains(&backend) {
-                    backends.push(backend);
+            for source in &line.from {
+                for backend in answers.backends(&source.scenario) {
+                    if source.draws(backend) && !backends.contains(&backend) {
+                        backends.push(backend);
+                    }
                 }
             }
             for backend in backends {
                 let mut points: Vec<CurvePoint> = Vec::new();
-                for source in &line.from {
+                for source in line.from.iter().filter(|source| source.draws(backend)) {
                     for answer in answers.of(&source.scenario, backend) {
                         points.extend(self.points_of(source, answer));
                     }
@@ -145,8 +151,44 @@ impl Figure {
                     points,
                 });
             }
+            curves.extend(self.ns2_curve(line, cells));
         }
         curves
+    }
+
+    /// The curve of ns-2: the published values of the line's scenarios.
+    fn ns2_curve(&self, line: &Line, cells: &[Expected]) -> Option<Curve> {
+        let key = self.x.key.as_deref()?;
+        let mut points = Vec::new();
+        for source in line.from.iter().filter(|source| source.draws(NS2)) {
+            let select = source.select.as_ref().unwrap_or(&self.y.select);
+            let own = cells.iter().filter(|cell| {
+                let parameters: IndexMap<_, _> = cell
+                    .settings()
+                    .map(|(key, value)| (key.to_owned(), value.to_owned()))
+                    .collect();
+                cell.scenario == source.scenario
+                    && cell.select == *select
+                    && source.selects(&parameters)
+            });
+            points.extend(own.filter_map(|cell| {
+                let (_, position) = cell.settings().find(|(found, _)| *found == key)?;
+                let in_base = cell.unit.in_base();
+                Some(CurvePoint {
+                    x: source.x.or_else(|| quantity(position).map(|(number, _)| number))?,
+                    y: cell.ns2_mean? * in_base,
+                    ci95: cell.ns2_ci95.map(|ci95| ci95 * in_base),
+                })
+            }));
+        }
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        (!points.is_empty()).then(|| Curve {
+            figure: self.name.clone(),
+            line: line.name.clone(),
+            backend: NS2.to_owned(),
+            interpolated: false,
+            points,
+        })
     }
 
     fn points_of<'a>(
@@ -196,7 +238,11 @@ impl Figure {
                 };
                 // The first model and the measured values, which should agree, share a colour.
                 let is_second_model = smooth(backend) && *backend != backends[0];
-                let style = if is_second_model { self.line.len() + place } else { place };
+                let style = match *backend {
+                    NS2 => 2 * self.line.len() + place,
+                    _ if is_second_model => self.line.len() + place,
+                    _ => place,
+                };
                 let points = curve.points.iter();
                 let points = points.map(|at| DataPoint { x: at.x, y: at.y, ci95: at.ci95 });
                 chart =
@@ -237,6 +283,11 @@ impl XAxis {
 }
 
 impl Source {
+    /// Whether the answers of a backend are drawn.
+    pub(super) fn draws(&self, backend: &str) -> bool {
+        self.on.is_empty() || self.on.iter().any(|own| own == backend)
+    }
+
     /// The values of the selected points, key by key.
     fn settings(&self) -> impl Iterator<Item = (&str, &str)> {
         let pairs = self.parameters.split(';').filter_map(|pair| pair.split_once('='));
@@ -264,6 +315,9 @@ impl Curve {
     }
 }
 
+/// Name of the curves of ns-2, which is no backend of gridhaul.
+pub(super) const NS2: &str = "ns-2";
+
 /// Whether a backend is an analytical model, whose curves are smooth.
 pub(super) fn smooth(backend: &str) -> bool {
     backend.ends_with("model")
@@ -277,10 +331,11 @@ fn same_position(a: f64, b: f64) -> bool {
 /// Name of a backend in legends.
 pub(super) fn backend_label(backend: &str) -> &str {
     match backend {
+        "model" => "gridhaul's model",
         "sim" => "simulation",
-        "emu" => "emulation",
-        "paper-model" => "paper model",
-        "printed-model" => "paper model as printed",
+        "emu" => "kernel",
+        "paper-model" => "paper's equations",
+        "printed-model" => "paper's equations as printed",
         other => other,
     }
 }

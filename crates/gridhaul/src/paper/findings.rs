@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{
-    Agreement, Answers, CheckedCell, ClaimResult, Curve, Expected, Paper, SkippedScenario,
+    Agreement, Answers, CheckedCell, ClaimResult, Curve, Expected, Paper, Place, SkippedScenario,
     agreements, check_cell, claim_results, found, points_of,
 };
 
@@ -26,9 +26,9 @@ impl Findings {
     /// Runs all checks of the paper's folder.
     pub(crate) fn of(paper: &Paper, answers: &Answers, quick: bool) -> Self {
         let place = |cell: &Expected| {
-            let answer = answers.main(&cell.scenario)?;
-            let own = points_of(cell, answer.points.iter().map(|point| &point.parameters));
-            own.first().map(|index| (answer, *index))
+            let (backend, answer) = answers.judged(&cell.scenario)?;
+            let points = points_of(cell, answer.points.iter().map(|point| &point.parameters));
+            (!points.is_empty()).then_some(Place { backend, answer, points })
         };
         // Cells of skipped scenarios are not checked; a note reports them.
         let skipped = |cell: &&Expected| {
@@ -37,10 +37,12 @@ impl Findings {
         };
         let cells = paper.cells.iter().filter(|cell| !skipped(cell)).map(|cell| {
             let other = paper.cells.iter().find(|it| cell.tolerance.other() == Some(&it.cell));
-            check_cell(cell, place(cell), other.and_then(|it| found(it, place(it)).mean))
+            let other = other.map(|it| found(it, place(it).as_ref()));
+            check_cell(cell, cell.reference(&paper.cells), place(cell).as_ref(), other)
         });
+        let figures = paper.definition.figure.iter();
         let curves: Vec<_> =
-            paper.definition.figure.iter().flat_map(|figure| figure.curves(answers)).collect();
+            figures.flat_map(|figure| figure.curves(answers, &paper.cells)).collect();
         Self {
             cells: cells.collect(),
             claims: claim_results(&paper.claims, &curves, quick),
@@ -66,51 +68,11 @@ impl Findings {
         cells.chain(claims).chain(differing).collect()
     }
 
-    /// Number of checks that hold, as a sentence.
-    pub(crate) fn summary(&self) -> String {
-        let mut parts = Vec::new();
-        let part = |ok: usize, all: usize, what: &str| format!("{ok} of {all} {what}");
-        if !self.cells.is_empty() {
-            parts.push(figures(&self.cells));
-        }
-        if !self.claims.is_empty() {
-            let holds = self.claims.iter().filter(|claim| claim.holds == Some(true)).count();
-            let known = self.claims.iter().filter(|claim| claim.ok).count();
-            let known = known.saturating_sub(holds);
-            let claims = part(holds, self.claims.len(), "claims hold");
-            parts.push(format!("{claims}, {known} do not for a known reason"));
-        }
-        if !self.agreements.is_empty() {
-            let within = self
-                .agreements
-                .iter()
-                .filter(|one| one.deviation.is_none() && one.reason.is_none());
-            let listed = self
-                .agreements
-                .iter()
-                .filter(|one| one.deviation.is_none() && one.reason.is_some());
-            let points = part(within.count(), self.agreements.len(), "points agree");
-            parts.push(format!("{points}, {} are known to differ", listed.count()));
-        }
-        if !self.skipped.is_empty() {
-            let names: Vec<_> = self.skipped.iter().map(|it| it.scenario.as_str()).collect();
-            parts.push(format!("not run on backend emu on this machine: {}", names.join(", ")));
-        }
-        parts.join("; ") + "."
-    }
-}
-
-/// Number of figures that agree with the paper, and known differences.
-fn figures(cells: &[CheckedCell]) -> String {
-    let reason = |cell: &CheckedCell| cell.expected.reason.clone().filter(|_| cell.ok);
-    let ok = cells.iter().filter(|cell| cell.ok && cell.expected.reason.is_none()).count();
-    let within = format!("{ok} of {} figures within their tolerance", cells.len());
-    let differ = cells.iter().filter_map(|cell| Some((&cell.expected.cell, reason(cell)?)));
-    let differ: Vec<_> = differ.map(|(cell, reason)| format!("{cell} ({reason})")).collect();
-    match differ.len() {
-        0 => within,
-        1 => format!("{within}, 1 differs: {}", differ[0]),
-        several => format!("{within}, {several} differ: {}", differ.join(", ")),
+    /// Scenarios that were not run, as a sentence.
+    pub(crate) fn skipped_note(&self) -> Option<String> {
+        let names: Vec<_> = self.skipped.iter().map(|it| it.scenario.as_str()).collect();
+        (!names.is_empty())
+            .then(|| format!("Not run on backend emu on this machine: {}.", names.join(", ")))
     }
 }
 
@@ -119,6 +81,9 @@ mod tests {
     use gridhaul_scenario::answer::{Answer, Estimate, Metric, Point, Row};
     use indexmap::IndexMap;
 
+    use gridhaul_report::{Reference, Verdict};
+
+    use super::super::check::Place;
     use super::super::claim;
     use super::super::column_select::tests::scenario;
     use super::super::figure::CurvePoint;
@@ -135,6 +100,7 @@ mod tests {
                     tolerance,differs,reason\n\
                     c,1,r,q,kbit_per_s,6,,,,t,,flow:f:goodput_bit_per_s,from 4 to 9,from 10 to 13,why\n";
         let cells = super::super::expected::read(line).unwrap();
+        let place = Place { backend: "sim", answer: &answer, points: vec![0] };
         let claims = claim::read(
             "[[claim]]\nname = \"low\"\nsection = \"1\"\ntext = \"t\"\nholds = \"a.b(1) <= 9000\"\nfails.sim = \"why\"\n",
         );
@@ -142,7 +108,7 @@ mod tests {
         let (figure, line, backend) = ("a".into(), "b".into(), "sim".into());
         let curve = Curve { figure, line, backend, interpolated: false, points };
         Findings {
-            cells: vec![check_cell(&cells[0], Some((&answer, 0)), None)],
+            cells: vec![check_cell(&cells[0], Reference::PrintedNumber, Some(&place), None)],
             claims: claim_results(&claims.unwrap(), &[curve], false),
             agreements: Vec::new(),
             curves: Vec::new(),
@@ -154,7 +120,8 @@ mod tests {
     fn only_the_recorded_verdicts_pass() {
         let recorded = findings(11_600.0);
         assert_eq!(recorded.failed(), Vec::<String>::new());
-        assert!(recorded.summary().contains("0 of 1 figures within their tolerance, 1 differs"));
+        let differing = (recorded.cells[0].verdict, recorded.claims[0].verdict);
+        assert_eq!(differing, (Verdict::Differs, Verdict::Differs));
         // The value agrees with the paper and the claim holds, against the record.
         assert_eq!(findings(6_000.0).failed(), ["c", "low (sim)"]);
         // A larger difference than the recorded one.

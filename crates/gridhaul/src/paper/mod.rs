@@ -11,12 +11,16 @@ mod claim;
 #[cfg(test)]
 mod claim_table_tests;
 mod column_select;
+mod comparisons;
 mod expected;
 mod figure;
 mod findings;
 mod page;
 mod reproduction;
 mod select;
+#[cfg(test)]
+mod tests;
+mod tolerance_width;
 
 use std::collections::BTreeMap;
 
@@ -33,8 +37,9 @@ use figure::Figure;
 
 use answers::{Answers, SkippedScenario};
 use backend_agreement::{Agreement, agreements, tables as agreement_tables};
-use check::{CheckedCell, check_cell, found, points_of, tables};
+use check::{CheckedCell, Place, check_cell, found, points_of, tables};
 use claim::{ClaimResult, claim_results, table as claim_table};
+use comparisons::comparisons;
 use expected::Expected;
 use figure::Curve;
 use findings::Findings;
@@ -198,14 +203,17 @@ impl Paper {
         let sources = line.into_iter().flat_map(|line| &line.from);
         let named = |source: &figure::Source| {
             let mut scenarios = self.definition.scenario.iter();
-            scenarios.find(|it| it.name() == source.scenario).map_or(&[][..], |it| &it.on)
+            let of_scenario = scenarios.find(|it| it.name() == source.scenario);
+            let on = of_scenario.map_or(&[][..], |it| &it.on);
+            let drawn = on.iter().filter(|backend| source.draws(backend)).cloned();
+            drawn.collect::<Vec<_>>()
         };
         let mut all = Vec::new();
         for on in sources.map(named) {
             if on.is_empty() {
                 return Vec::new();
             }
-            all.extend_from_slice(on);
+            all.extend(on);
         }
         all
     }
@@ -294,93 +302,4 @@ fn text(
 ) -> anyhow::Result<&'static str> {
     let found = files.iter().find(|(file, _)| *file == name);
     found.map(|(_, text)| *text).with_context(|| format!("there is no file {name}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use gridhaul_report::quantity;
-
-    #[test]
-    fn every_cell_refers_to_an_existing_row_of_its_scenario() {
-        let papers = Paper::all().unwrap();
-        assert!(papers.iter().any(|paper| paper.name == "hybrid"));
-        for paper in &papers {
-            for quick in [false, true] {
-                let scenarios = paper.definition.scenario.iter();
-                let scenarios: IndexMap<_, _> = scenarios
-                    .map(|experiment| paper.scenario(experiment, quick).unwrap())
-                    .collect();
-                // A quick run may omit lines that no claim of it needs.
-                for figure in paper.definition.figure.iter().filter(|_| !quick) {
-                    for line in &figure.line {
-                        line_has_points(figure, line, &scenarios);
-                    }
-                }
-                for timeline in &paper.definition.timeline {
-                    let scenario = &scenarios[&timeline.scenario];
-                    let link = timeline.of.split('.').next().unwrap_or_default();
-                    let known =
-                        scenario.flow.contains_key(link) || scenario.link.contains_key(link);
-                    assert!(
-                        scenario.record.interval.is_some() && known,
-                        "timeline {}",
-                        timeline.name
-                    );
-                }
-                for cell in &paper.cells {
-                    if let Some(other) = cell.tolerance.other() {
-                        let known = paper.cells.iter().any(|cell| cell.cell == other);
-                        assert!(known, "{}: there is no cell {other}", cell.cell);
-                    }
-                    let place = format!("papers/{}/expected.csv: {}", paper.name, cell.cell);
-                    let scenario = scenarios.get(&cell.scenario).expect(&place);
-                    let points = scenario.points().unwrap();
-                    let parameters = points.iter().map(|point| &point.parameters);
-                    assert_eq!(points_of(cell, parameters).len(), 1, "{place}: parameters");
-                    assert!(cell.select.exists_in(scenario), "{place}: select");
-                    assert!(paper.definition.table.contains_key(&cell.table), "{place}: table");
-                }
-            }
-        }
-    }
-
-    fn line_has_points(
-        figure: &Figure,
-        line: &figure::Line,
-        scenarios: &IndexMap<String, Scenario>,
-    ) {
-        for source in &line.from {
-            let place = format!("figure {}, line {}", figure.name, line.name);
-            let scenario = &scenarios[&source.scenario];
-            let select = source.select.as_ref().unwrap_or(&figure.y.select);
-            assert!(select.exists_in(scenario), "{place}: {select}");
-            let points = scenario.points().unwrap();
-            let mut own =
-                points.iter().filter(|point| source.selects(&point.parameters)).peekable();
-            assert!(own.peek().is_some(), "{place}: no point has {:?}", source.parameters);
-            for point in own {
-                let has_position = match (&figure.x.key, &figure.x.select) {
-                    (Some(key), None) => {
-                        let text = point.parameters.get(key);
-                        source.x.is_some() || text.is_some_and(|text| quantity(text).is_some())
-                    }
-                    (None, Some(select)) => select.exists_in(scenario) && figure.agree.is_none(),
-                    _ => false,
-                };
-                assert!(has_position, "{place}: no position on the axis");
-            }
-        }
-    }
-
-    #[test]
-    fn names_of_cells_are_unique() {
-        for paper in Paper::all().unwrap() {
-            let mut names: Vec<_> = paper.cells.iter().map(|cell| &cell.cell).collect();
-            names.sort();
-            let all = names.len();
-            names.dedup();
-            assert_eq!(names.len(), all, "{}", paper.name);
-        }
-    }
 }

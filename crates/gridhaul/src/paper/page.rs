@@ -4,24 +4,32 @@ use std::fmt::Write;
 
 use gridhaul_report::chart::{Axis, Bar, BarSeries, STYLE};
 use gridhaul_report::html::{PAGE_STYLE, table_element};
+use gridhaul_report::verdict::{comparison_table, count_table, summary_sentence};
 use gridhaul_report::{BarChart, NamedChart, TextTable, chart_over_time, charts_over_time};
 use gridhaul_scenario::answer::Estimate;
 
 use super::check::{CheckedCell, quantity, tables};
 use super::expected::scaled;
-use super::{Answers, Findings, Paper, Timeline, agreement_tables, claim_table};
+use super::{Answers, Findings, Paper, Timeline, agreement_tables, claim_table, comparisons};
 
-/// The report: one HTML file without scripts and external resources.
+/// The report: one HTML file without scripts and external resources. It begins with the result in one sentence and the
+/// table of all comparisons.
 pub(crate) fn page(paper: &Paper, findings: &Findings, pictures: &[NamedChart]) -> String {
     let definition = &paper.definition;
     let title = escape(&definition.title);
+    let comparisons = comparisons(paper, findings);
     let mut body = format!(
-        "<header>\n<h1>{title}</h1>\n<p class=\"meta\">{}</p>\n</header>\n<main>\n<p>{}</p>\n\
+        "<header>\n<h1>{title}</h1>\n<p class=\"meta\">{}</p>\n</header>\n<main>\n\
          <p><strong>{}</strong></p>\n",
         escape(&definition.source),
-        escape(&definition.note),
-        escape(&findings.summary()),
+        escape(&summary_sentence(&comparisons)),
     );
+    body += &marked(&comparison_table(&comparisons));
+    with_heading(&mut body, &count_table(&comparisons));
+    let skipped = findings.skipped_note();
+    for paragraph in [Some(definition.note.as_str()), skipped.as_deref()].into_iter().flatten() {
+        let _ = writeln!(body, "<p>{}</p>", escape(paragraph));
+    }
     if let Some(table) = &claim_table(&findings.claims) {
         with_heading(&mut body, table);
     }

@@ -1,12 +1,13 @@
 //! Reproduction of the experiments of a paper.
 
 use anyhow::Context;
-use gridhaul_report::{NamedChart, TextTable};
+use gridhaul_report::verdict::{count_sentence, count_table, summary_sentence};
+use gridhaul_report::{Comparison, NamedChart, TextTable};
 use gridhaul_scenario::answer::Answer;
 use serde::{Serialize, Serializer};
 
 use super::page::{page, pictures};
-use super::{Answers, Findings, Paper, agreement_tables, claim_table, tables};
+use super::{Answers, Findings, Paper, agreement_tables, claim_table, comparisons, tables};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::observer::Observer;
@@ -79,10 +80,21 @@ impl Reproduction {
         self.findings.failed()
     }
 
-    /// Number of checks that hold, as a sentence.
+    /// All comparisons with the paper, with ns-2 and between backends.
+    #[must_use]
+    pub fn comparisons(&self) -> Vec<Comparison> {
+        comparisons(&self.paper, &self.findings)
+    }
+
+    /// The verdicts and the number of compared numbers, in three sentences at most.
     #[must_use]
     pub fn summary(&self) -> String {
-        self.findings.summary()
+        let all = self.comparisons();
+        let mut summary = format!("{} {}", summary_sentence(&all), count_sentence(&all));
+        if let Some(note) = self.findings.skipped_note() {
+            summary = format!("{summary} {note}");
+        }
+        summary
     }
 
     /// All answers with a file name: the scenario, and the backend if there are several.
@@ -90,12 +102,13 @@ impl Reproduction {
         self.answers.named()
     }
 
-    /// Tables of the published figures, the agreement of backends, and the claims.
+    /// Tables of the published figures, the agreement of backends, the claims, and the number of comparisons.
     #[must_use]
     pub fn tables(&self) -> Vec<TextTable> {
         let mut all = tables(&self.paper, &self.findings.cells);
         all.extend(agreement_tables(&self.paper, &self.findings.agreements));
         all.extend(claim_table(&self.findings.claims));
+        all.push(count_table(&self.comparisons()));
         all
     }
 
@@ -119,6 +132,7 @@ impl Serialize for Reproduction {
             gridhaul: &'a str,
             paper: &'a str,
             quick: bool,
+            comparisons: Vec<Comparison>,
             #[serde(flatten)]
             findings: &'a Findings,
         }
@@ -126,6 +140,7 @@ impl Serialize for Reproduction {
             gridhaul: env!("CARGO_PKG_VERSION"),
             paper: self.paper.name,
             quick: self.quick,
+            comparisons: self.comparisons(),
             findings: &self.findings,
         }
         .serialize(serializer)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gridhaul_report::{TextTable, format};
+use gridhaul_report::{TextTable, Verdict, format};
 
 use super::Agreement;
 use crate::paper::Paper;
@@ -21,8 +21,9 @@ pub(crate) fn tables(paper: &Paper, all: &[Agreement]) -> Vec<TextTable> {
     }
     let summary = groups.values().map(|group| {
         let count = |test: fn(&&&Agreement) -> bool| group.iter().filter(test).count();
-        let agree = count(|one| one.deviation.is_none() && one.reason.is_none());
-        let listed = count(|one| one.deviation.is_none() && one.reason.is_some());
+        let undecided = count(|one| one.deviation.is_none() && one.verdict == Verdict::Undecided);
+        let agree = count(|one| one.deviation.is_none() && one.verdict == Verdict::Agrees);
+        let listed = count(|one| one.deviation.is_none() && one.verdict == Verdict::Differs);
         let largest =
             group.iter().map(|one| one.tolerance.limit.difference(one.values)).fold(0.0, f64::max);
         let one = group[0];
@@ -34,20 +35,36 @@ pub(crate) fn tables(paper: &Paper, all: &[Agreement]) -> Vec<TextTable> {
             group.len().to_string(),
             agree.to_string(),
             listed.to_string(),
-            (group.len() - agree - listed).to_string(),
+            undecided.to_string(),
+            (group.len() - agree - listed - undecided).to_string(),
             one.tolerance.limit.with(largest).to_string(),
         ]
     });
-    let headers =
-        ["figure", "line", "between", "tolerance", "points", "agree", "listed", "FAIL", "largest"];
+    let headers = [
+        "figure",
+        "line",
+        "between",
+        "tolerance",
+        "points",
+        "agree",
+        "listed",
+        "undecided",
+        "FAIL",
+        "largest",
+    ];
     let summary = TextTable {
         title: "Agreement of the backends".into(),
         headers: headers.map(String::from).to_vec(),
         rows: summary.collect(),
         key_columns: 4,
-        note: Some("listed: known differences, see differs.csv for their size and reason".into()),
+        note: Some(
+            "listed: known differences, see differs.csv for their size and reason\n\
+             undecided: a measured difference is too close to its limit"
+                .into(),
+        ),
     };
-    let differing = all.iter().filter(|one| one.deviation.is_some() || one.reason.is_some());
+    let differing =
+        all.iter().filter(|one| one.deviation.is_some() || one.verdict != Verdict::Agrees);
     let rows: Vec<_> = differing.map(row).collect();
     let mut tables = vec![summary];
     if !rows.is_empty() {
@@ -71,8 +88,9 @@ fn between(one: &Agreement) -> String {
 fn row(one: &Agreement) -> Vec<String> {
     let limit = one.tolerance.limit;
     let difference = limit.with(limit.difference(one.values));
+    let recorded = if one.verdict == Verdict::Undecided { "undecided" } else { "listed" };
     let deviation =
-        one.deviation.as_ref().map_or("listed".into(), |deviation| format!("FAIL: {deviation}"));
+        one.deviation.as_ref().map_or(recorded.into(), |deviation| format!("FAIL: {deviation}"));
     vec![
         one.figure.clone(),
         one.line.clone(),

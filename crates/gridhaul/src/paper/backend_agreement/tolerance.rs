@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use gridhaul_report::format;
+use gridhaul_report::verdict::{SINGLE_RUN_MARGIN, TOLERANCE_MARGIN};
+use gridhaul_report::{ValueRange, Verdict, format};
 
 use crate::paper::expected::serde_as_text;
 use crate::paper::figure::CurvePoint;
@@ -12,7 +13,7 @@ use crate::paper::figure::CurvePoint;
 /// also agree within their joint 95 % confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Tolerance {
-    pub(super) limit: Limit,
+    pub(in crate::paper) limit: Limit,
     or_interval: bool,
 }
 
@@ -25,19 +26,39 @@ pub(crate) enum Limit {
 }
 
 impl Tolerance {
-    /// Whether the values agree. The joint half width of independent means is the root sum of squares; a value without an
-    /// interval is exact.
-    pub(super) fn holds(self, ours: CurvePoint, theirs: CurvePoint) -> bool {
-        let joint = ours.ci95.unwrap_or(0.0).hypot(theirs.ci95.unwrap_or(0.0));
+    /// Verdict on the difference of two values. The joint half width of independent means is the root sum of squares; a
+    /// value without an interval is exact, unless it was measured: then its spread is unknown.
+    pub(super) fn verdict(
+        self,
+        [ours, theirs]: [CurvePoint; 2],
+        [ours_measured, theirs_measured]: [bool; 2],
+    ) -> Verdict {
+        let joint = |single_run_margin: f64| {
+            let half_width = |at: CurvePoint, measured: bool| {
+                let unknown = if measured { at.y.abs() * single_run_margin } else { 0.0 };
+                at.ci95.unwrap_or(unknown)
+            };
+            half_width(ours, ours_measured).hypot(half_width(theirs, theirs_measured))
+        };
         let (Limit::Absolute(limit) | Limit::Relative(limit)) = self.limit;
-        self.limit.difference([ours.y, theirs.y]) <= limit
-            || self.or_interval && (ours.y - theirs.y).abs() <= joint
+        let difference = self.limit.difference([ours.y, theirs.y]);
+        if self.or_interval && (ours.y - theirs.y).abs() <= joint(0.0) {
+            return Verdict::Agrees;
+        }
+        let mut margin = 0.0;
+        if ours_measured || theirs_measured {
+            let uncertainty =
+                self.limit.difference([theirs.y + joint(SINGLE_RUN_MARGIN), theirs.y]);
+            margin = uncertainty + TOLERANCE_MARGIN * limit;
+        }
+        // A difference has no lower limit.
+        ValueRange::around(difference, margin).within(f64::NEG_INFINITY, limit)
     }
 }
 
 impl Limit {
     /// Difference of two values, absolute or in percent as this limit.
-    pub(super) fn difference(self, [ours, theirs]: [f64; 2]) -> f64 {
+    pub(in crate::paper) fn difference(self, [ours, theirs]: [f64; 2]) -> f64 {
         let difference = (ours - theirs).abs();
         match self {
             Self::Absolute(_) => difference,
@@ -47,7 +68,7 @@ impl Limit {
     }
 
     /// The same kind of limit with another number.
-    pub(super) fn with(self, number: f64) -> Self {
+    pub(in crate::paper) fn with(self, number: f64) -> Self {
         match self {
             Self::Absolute(_) => Self::Absolute(number),
             Self::Relative(_) => Self::Relative(number),

@@ -2,13 +2,16 @@
 
 mod evaluate;
 mod parse;
+mod share;
+mod uncertain;
 
 use anyhow::{Context, anyhow, bail, ensure};
-use gridhaul_report::TextTable;
+use gridhaul_report::{TextTable, Verdict};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use super::figure::{Curve, Figure, backend_label};
+use super::comparisons::verdict_of_claim;
+use super::figure::{Curve, Figure, NS2, backend_label};
 use crate::engine::BackendName;
 use evaluate::Curves;
 pub(crate) use parse::CurveName;
@@ -49,13 +52,13 @@ pub(crate) struct ClaimResult {
     pub(crate) expression: String,
     /// Name of the backend.
     pub(crate) backend: String,
-    /// Whether it holds; null if it could not be evaluated.
-    pub(crate) holds: Option<bool>,
+    /// Verdict: it holds ("agrees") or not, a measured value is too close to a limit, or there is no value.
+    pub(crate) verdict: Verdict,
     /// The compared values, or why it could not be evaluated.
     pub(crate) detail: String,
     /// Known reason why it does not hold.
     pub(crate) reason: Option<String>,
-    /// As expected: it holds, or fails for a listed reason.
+    /// As recorded: it holds, or fails for a listed reason, or it is undecided.
     pub(crate) ok: bool,
 }
 
@@ -86,13 +89,33 @@ pub(crate) fn check(
             let line = figure.and_then(|f| f.line.iter().find(|line| line.name == name.line));
             line.with_context(|| format!("there is no curve {name}")).with_context(label)?;
         }
-        let answered: Vec<_> = parsed.curves().into_iter().map(&backends).collect();
-        let answers = |backend: &str| {
-            let of_curve = |of: &Vec<String>| of.is_empty() || of.iter().any(|own| own == backend);
-            let chosen = claim.on.as_ref().is_none_or(|on| on.iter().any(|own| own == backend));
-            chosen && answered.iter().all(of_curve)
-        };
         let known = BackendName::ALL.map(|backend| backend.to_string());
+        let judged = parsed.judged();
+        let (named, unnamed): (Vec<_>, Vec<_>) =
+            parsed.curves().into_iter().partition(|name| name.backend.is_some());
+        let answered = |name: &CurveName, backend: &str| {
+            let of_curve = backends(name);
+            backend == NS2 || of_curve.is_empty() || of_curve.iter().any(|own| own == backend)
+        };
+        for name in named {
+            let backend = name.backend.as_deref().unwrap_or_default();
+            ensure!(
+                backend == NS2 || known.iter().any(|own| own == backend),
+                "claim {}: {name} is of {backend:?}, which is no backend\n  help: use {}, or ns_2",
+                claim.name,
+                known.join(", ").replace('-', "_")
+            );
+            ensure!(
+                answered(name, backend),
+                "claim {}: backend {backend} does not answer {name}",
+                claim.name
+            );
+        }
+        let answers = |backend: &str| {
+            let chosen = claim.on.as_ref().is_none_or(|on| on.iter().any(|own| own == backend));
+            let is_judged = judged.is_none_or(|judged| judged == backend);
+            chosen && is_judged && unnamed.iter().all(|name| answered(name, backend))
+        };
         ensure!(
             known.iter().any(|backend| answers(backend)),
             "claim {}: no backend answers all of its curves",
@@ -107,10 +130,11 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// Evaluates every claim for every backend that has all of its curves.
+/// Evaluates every claim for every backend that has all of its curves. A claim that names the backends of all of its
+/// curves judges the first of them.
 pub(crate) fn claim_results(claims: &[Claim], curves: &[Curve], quick: bool) -> Vec<ClaimResult> {
     let mut backends: Vec<&str> = Vec::new();
-    for curve in curves {
+    for curve in curves.iter().filter(|curve| curve.backend != NS2) {
         if !backends.contains(&curve.backend.as_str()) {
             backends.push(&curve.backend);
         }
@@ -120,17 +144,22 @@ pub(crate) fn claim_results(claims: &[Claim], curves: &[Curve], quick: bool) -> 
         // Claims were checked when the paper was read.
         let Ok(parsed) = parse::parse(&claim.holds) else { continue };
         for backend in &backends {
-            let own: Vec<_> = curves.iter().filter(|curve| curve.backend == *backend).collect();
             let answered = parsed.curves().into_iter().all(|name| {
-                own.iter().any(|curve| curve.figure == name.figure && curve.line == name.line)
+                let backend = name.backend.as_deref().unwrap_or(backend);
+                curves.iter().any(|curve| {
+                    curve.figure == name.figure
+                        && curve.line == name.line
+                        && curve.backend == backend
+                })
             });
             let names_backend =
                 |chosen: &Vec<String>| chosen.iter().any(|chosen| chosen == backend);
-            let chosen = claim.on.as_ref().is_none_or(names_backend)
+            let chosen = parsed.judged().is_none_or(|judged| judged == *backend)
+                && claim.on.as_ref().is_none_or(names_backend)
                 && (!quick || claim.quick.as_ref().is_none_or(names_backend));
             if answered && chosen {
-                claim_results
-                    .push(claim.result(backend, evaluate::evaluate(&parsed, &Curves(own))));
+                let curves = Curves { all: curves, backend };
+                claim_results.push(claim.result(backend, evaluate::evaluate(&parsed, &curves)));
             }
         }
     }
@@ -140,22 +169,19 @@ pub(crate) fn claim_results(claims: &[Claim], curves: &[Curve], quick: bool) -> 
 impl Claim {
     fn result(&self, backend: &str, found: Result<evaluate::Evaluation, String>) -> ClaimResult {
         let reason = self.fails.get(backend).cloned();
-        let (holds, mut detail) = match found {
-            Ok(found) => (Some(found.holds), found.detail),
-            Err(error) => (None, error),
+        let (verdict, detail) = match found {
+            Ok(found) => (found.verdict, found.detail),
+            Err(error) => (Verdict::Unknown, error),
         };
-        if holds == Some(true) && reason.is_some() {
-            detail += "; listed as failing, but it holds";
-        }
         ClaimResult {
             claim: self.name.clone(),
             section: self.section.clone(),
             text: self.text.clone(),
             expression: self.holds.clone(),
             backend: backend.to_owned(),
-            holds,
+            verdict,
             detail,
-            ok: holds.is_some_and(|holds| holds == reason.is_none()),
+            ok: verdict.is_as_recorded(reason.is_some()),
             reason,
         }
     }
@@ -164,29 +190,25 @@ impl Claim {
 /// Table of the claims and their results.
 pub(crate) fn table(claim_results: &[ClaimResult]) -> Option<TextTable> {
     let row = |result: &ClaimResult| {
-        let outcome = match (result.holds, result.ok) {
-            (Some(true), true) => "holds",
-            (Some(false), true) => "does not hold (known)",
-            (None, _) => "FAIL: cannot be evaluated",
-            _ => "FAIL",
-        };
         vec![
             result.text.clone(),
             result.section.clone(),
             backend_label(&result.backend).to_owned(),
-            outcome.to_owned(),
+            verdict_of_claim(result),
             result.detail.clone(),
         ]
     };
     let mut reasons: Vec<String> = Vec::new();
-    for result in claim_results.iter().filter(|result| result.holds == Some(false)) {
+    for result in claim_results.iter().filter(|result| result.verdict != Verdict::Agrees) {
         if let Some(reason) = &result.reason {
             reasons.push(format!("{}, {}: {reason}", result.claim, backend_label(&result.backend)));
         }
     }
     let table = TextTable {
         title: "Claims of the text".into(),
-        headers: ["claim", "section", "backend", "", "values"].map(String::from).to_vec(),
+        headers: ["claim", "section", "judged backend", "verdict", "values"]
+            .map(String::from)
+            .to_vec(),
         rows: claim_results.iter().map(row).collect(),
         key_columns: 5,
         note: (!reasons.is_empty()).then(|| reasons.join("\n")),

@@ -9,7 +9,7 @@
 //!         | curve "(" sum ")"                                 the value at a position
 //!         | ("min" | "max") "(" curve [ "," number ".." number ] ")"
 //!         | ("first" | "last") "(" curve ("<" | ">" | ...) sum ")"   the first or last position where the relation holds
-//! curve   = figure "." line
+//! curve   = figure "." line [ "@" backend ]   `_` for `-`: 8b.vegas@paper_model; `ns_2` for the values of ns-2
 //! ```
 
 use std::fmt;
@@ -58,6 +58,8 @@ pub(crate) struct CurveName {
     pub(crate) figure: String,
     /// Name of the line.
     pub(crate) line: String,
+    /// Backend. Absent: the backend for which the claim is evaluated.
+    pub(crate) backend: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,6 +114,13 @@ impl ParsedClaim {
         self.right.curves(&mut found);
         found
     }
+
+    /// The backend that a claim judges if all of its curves name theirs: that of the first curve.
+    pub(super) fn judged(&self) -> Option<&str> {
+        let curves = self.curves();
+        let all = curves.iter().all(|name| name.backend.is_some());
+        curves.first().and_then(|name| name.backend.as_deref()).filter(|_| all)
+    }
 }
 
 impl Expression {
@@ -140,7 +149,7 @@ struct Token<'a> {
 
 /// Words and numbers, `..`, comparisons, and single signs.
 fn tokens(text: &str) -> Result<Vec<Token<'_>>, String> {
-    let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
+    let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '@');
     let mut tokens = Vec::new();
     let mut at = 0;
     while let Some(first) = text[at..].chars().next() {
@@ -281,14 +290,17 @@ impl Reader<'_> {
     }
 
     fn name(&mut self) -> Result<CurveName, String> {
-        let found = self
-            .peek()
+        let (curve, backend) = match self.peek().split_once('@') {
+            Some((curve, backend)) => (curve, Some(backend.replace('_', "-"))),
+            None => (self.peek(), None),
+        };
+        let found = curve
             .split_once('.')
             .filter(|(figure, line)| !figure.is_empty() && !line.is_empty() && !line.contains('.'));
         let Some((figure, line)) = found else {
             return Err(self.expected("a number or a curve such as 10a.vegas"));
         };
-        let name = CurveName { figure: figure.to_owned(), line: line.to_owned() };
+        let name = CurveName { figure: figure.to_owned(), line: line.to_owned(), backend };
         self.next += 1;
         Ok(name)
     }
@@ -352,7 +364,10 @@ mod tests {
         assert_eq!(**one, Expression::Number(1.0));
         assert!(matches!(**product, Expression::Combined(_, Operation::Times, _)));
         assert_eq!(claim.range_of_x, Some(XRange { share: 0.75, from: 50.0, to: 250.0 }));
-        assert_eq!(claim.curves(), [&CurveName { figure: "10a".into(), line: "reno".into() }]);
+        let mut name = CurveName { figure: "10a".into(), line: "reno".into(), backend: None };
+        assert_eq!(claim.curves(), [&name]);
+        name.backend = Some("paper-model".into());
+        assert_eq!(parse("10a.reno@paper_model(1) < 3").unwrap().curves(), [&name]);
     }
 
     #[test]
