@@ -8,7 +8,9 @@ use std::num::NonZeroU32;
 use gridhaul_core::pep::aggregation::{ByteOrder, Delimiter, Framing, LengthPrefix, LengthWidth};
 use gridhaul_relay::head::mqtt::AnswerReader;
 use gridhaul_relay::head::{HeadState, items};
-use gridhaul_relay::protocol::framing::{DlmsWrapper, Iec104, MessageFraming};
+use gridhaul_relay::protocol::framing::{
+    DlmsWrapper, Iec104, LengthField, LengthFieldLayout, MessageFraming,
+};
 use gridhaul_relay::protocol::{
     Batch, FRAME_MAX, Frame, FrameReader, ProxyHeader, batches, decompress,
 };
@@ -81,6 +83,11 @@ fn check(batch: &Batch<'_>) {
     assert!(count <= batch.count as usize);
 }
 
+fn length_field(offset: u16, size: u8, order: ByteOrder, adds: u32) -> MessageFraming {
+    let layout = LengthFieldLayout { offset, size, order, adds, maximum: 1_000 };
+    MessageFraming::LengthField(LengthField::new(layout))
+}
+
 fn streams(bytes: &[u8]) {
     let maximum = NonZeroU32::new(1_000).expect("not 0");
     for mut framing in [
@@ -94,6 +101,8 @@ fn streams(bytes: &[u8]) {
             ByteOrder::LittleEndian,
             1_000,
         )),
+        length_field(2, 2, ByteOrder::BigEndian, 0),
+        length_field(1, 3, ByteOrder::LittleEndian, 6),
         MessageFraming::Delimiter(Delimiter::new(b'\n', maximum)),
         MessageFraming::DlmsWrapper(DlmsWrapper::new(1_000)),
         MessageFraming::Iec104(Iec104::default()),

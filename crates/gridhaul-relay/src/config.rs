@@ -3,10 +3,12 @@
 use std::num::NonZeroU32;
 
 use gridhaul_core::pep::aggregation::{ByteOrder, Delimiter, LengthPrefix, LengthWidth};
-use gridhaul_scenario::relay::MeterFraming;
+use gridhaul_scenario::relay::{FieldOrder, MeterFraming};
 use gridhaul_scenario::units::{Bytes, Duration};
 
-use crate::protocol::framing::{DlmsWrapper, Iec104, MessageFraming};
+use crate::protocol::framing::{
+    DlmsWrapper, Iec104, LengthField, LengthFieldLayout, MessageFraming,
+};
 
 /// Framing of a listener, and the gap that ends a message.
 pub(crate) fn framing_of(framing: &MeterFraming) -> (MessageFraming, Option<Duration>) {
@@ -24,6 +26,20 @@ pub(crate) fn framing_of(framing: &MeterFraming) -> (MessageFraming, Option<Dura
                 if prefix.little_endian { ByteOrder::LittleEndian } else { ByteOrder::BigEndian };
             let prefix = LengthPrefix::new(width, order, size(prefix.maximum));
             (MessageFraming::LengthPrefix(prefix), None)
+        }
+        MeterFraming::LengthField(field) => {
+            let order = match field.order {
+                FieldOrder::BigEndian => ByteOrder::BigEndian,
+                FieldOrder::LittleEndian => ByteOrder::LittleEndian,
+            };
+            let layout = LengthFieldLayout {
+                offset: field.offset,
+                size: field.size,
+                order,
+                adds: field.adds,
+                maximum: size(field.maximum),
+            };
+            (MessageFraming::LengthField(LengthField::new(layout)), None)
         }
         MeterFraming::Delimiter(delimiter) => {
             let maximum = NonZeroU32::new(size(delimiter.maximum)).unwrap_or(NonZeroU32::MIN);

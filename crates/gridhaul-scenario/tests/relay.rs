@@ -227,3 +227,23 @@ fn a_prefix_of_mapped_addresses_that_is_not_one_of_ipv4_is_refused() {
     let error = error(&allow("::ffff:127.0.0.0/95"));
     assert!(error.contains("allow: expected an IPv4 prefix in the place of IPv6"), "{error}");
 }
+
+#[test]
+fn a_length_field_that_cannot_be_is_refused() {
+    let framing = |keys: &str| {
+        COLLECTOR.replace("idle_gap = \"20 ms\"", &format!("length_field = {{ {keys} }}"))
+    };
+    let valid =
+        framing("offset = 4, size = 2, order = \"little_endian\", adds = 6, maximum = \"260 B\"");
+    let config = RelayConfig::from_toml(&valid, "relay.toml").unwrap();
+    assert_eq!(RelayConfig::from_toml(&config.to_toml(), "merged.toml").unwrap(), config);
+    for (keys, expected) in [
+        ("offset = 4, size = 5", "length_field.size: expected 1 to 4 bytes, found 5"),
+        ("offset = 4, size = 0", "length_field.size: expected 1 to 4 bytes, found 0"),
+        ("offset = 4, size = 2, maximum = \"5 B\"", "the length field ends after 6 bytes"),
+        ("offset = 65535, size = 2", "the length field ends after 65537 bytes"),
+    ] {
+        let error = error(&framing(keys));
+        assert!(error.contains(expected), "{error}");
+    }
+}

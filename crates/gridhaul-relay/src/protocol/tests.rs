@@ -2,10 +2,9 @@
 
 use std::net::SocketAddr;
 
-use gridhaul_core::pep::aggregation::{ByteOrder, Delimiter, Framing, LengthPrefix, LengthWidth};
+use gridhaul_core::pep::aggregation::Framing;
 use proptest::prelude::*;
 
-use super::codec::Decoder;
 use super::framing::{DlmsWrapper, Iec104, MessageFraming};
 use super::*;
 
@@ -193,19 +192,6 @@ proptest! {
 }
 
 #[test]
-fn malformed_streams_are_refused_with_the_reason() {
-    let mut framing = MessageFraming::Iec104(Iec104::default());
-    let error = framing.next_message_end(b"GET / HTTP/1.1").unwrap_err();
-    assert_eq!(error.to_string(), "APDU begins with 0x47, expected 0x68");
-    let mut framing = MessageFraming::Iec104(Iec104::default());
-    assert!(framing.next_message_end(&[0x68, 254]).is_err());
-    let mut framing = MessageFraming::DlmsWrapper(DlmsWrapper::new(100));
-    assert!(framing.next_message_end(&[0, 2, 0, 1, 0, 1, 0, 4]).is_err());
-    let mut framing = MessageFraming::DlmsWrapper(DlmsWrapper::new(100));
-    assert!(framing.next_message_end(&[0, 1, 0, 1, 0, 1, 0, 101]).is_err());
-}
-
-#[test]
 fn lengths_above_the_limits_are_refused() {
     let mut reader = FrameReader::default();
     reader.push(&[4, 0xff, 0xff, 0xff, 0x7f]);
@@ -323,56 +309,4 @@ fn a_proxy_header_without_usable_addresses_is_accepted() {
         ProxyHeader::read(&proxy_header(0x22, 0, b"")),
         Err(ProxyHeaderError::Command(0x22))
     );
-}
-
-/// Ends of messages in a stream, from an offset on.
-fn ends(framing: &mut MessageFraming, stream: &[u8], from: usize) -> Vec<usize> {
-    let (mut at, mut found) = (from, Vec::new());
-    while at < stream.len() {
-        match framing.next_message_end(&stream[at..]).unwrap() {
-            Framing::End(length) => {
-                at += length;
-                found.push(at);
-            }
-            Framing::Incomplete => break,
-        }
-    }
-    found
-}
-
-#[test]
-fn framing_continues_at_every_byte_of_a_message() {
-    let prefix = LengthPrefix::new(LengthWidth::FourBytes, ByteOrder::BigEndian, 100);
-    let delimiter = Delimiter::new(b'\n', 20.try_into().unwrap());
-    let streams: [(MessageFraming, &[u8]); 4] = [
-        (MessageFraming::LengthPrefix(prefix), b"\0\0\0\x03abc\0\0\0\0\0\0\0\x01d"),
-        (MessageFraming::Delimiter(delimiter), b"reading 42\n\nreading 43\n"),
-        (
-            MessageFraming::DlmsWrapper(DlmsWrapper::new(100)),
-            b"\0\x01\0\x10\0\x01\0\x03abc\0\x01\0\x10\0\x01\0\x01d",
-        ),
-        (MessageFraming::Iec104(Iec104::default()), b"\x68\x04abcd\x68\x05abcde"),
-    ];
-    for (new, stream) in streams {
-        let expected = ends(&mut new.clone(), stream, 0);
-        assert!(expected.len() > 1 && expected.last() == Some(&stream.len()), "{new:?}");
-        for cut in 0..stream.len() {
-            let mut first = new.clone();
-            let mut found = ends(&mut first, &stream[..cut], 0);
-            let mut bytes = Vec::new();
-            first.write_progress(&mut bytes);
-            let mut decoder = Decoder::new(&bytes, "state");
-            let mut second = new.clone().resumed(&mut decoder).unwrap();
-            assert!(decoder.is_empty());
-            found.extend(ends(&mut second, stream, cut));
-            assert_eq!(found, expected, "{new:?} at {cut}");
-        }
-        // No state that the framing cannot have.
-        for bytes in [&[][..], &[9], &[255, 255, 255, 255, 255, 1]] {
-            let mut decoder = Decoder::new(bytes, "state");
-            let resumed = new.clone().resumed(&mut decoder);
-            let is_delimiter = matches!(new, MessageFraming::Delimiter(_)) && bytes == [9];
-            assert!(resumed.is_err() || is_delimiter, "{resumed:?}");
-        }
-    }
 }

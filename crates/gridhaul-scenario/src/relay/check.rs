@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use super::{Collector, DurabilityTier, HeadEnd, MeterFraming, RelayConfig, RelayLog};
+use super::{Collector, DurabilityTier, HeadEnd, RelayConfig, RelayLog};
 use crate::scenario::{Diagnostic, NAME_RULE, Scenario};
 use crate::units::Bytes;
 
@@ -186,7 +186,7 @@ fn check_listeners(collector: &Collector, found: &mut Vec<Diagnostic>) {
             found.push(Diagnostic::new(&key, format!("{name:?} is not a name"), NAME_RULE));
         }
         address(&format!("{key}.address"), &listener.address, found);
-        check_framing(&format!("{key}.framing"), &listener.framing, found);
+        super::framing::check(&format!("{key}.framing"), &listener.framing, found);
         for (prefix, reason) in listener.allow.iter().filter_map(|it| Some((it, prefix_error(it)?)))
         {
             found.push(Diagnostic::new(
@@ -205,30 +205,6 @@ fn check_listeners(collector: &Collector, found: &mut Vec<Diagnostic>) {
                 "add client_authorities, or remove the key",
             ));
         }
-    }
-}
-
-fn check_framing(key: &str, framing: &MeterFraming, found: &mut Vec<Diagnostic>) {
-    let maximum = match framing {
-        MeterFraming::LengthPrefix(prefix) => {
-            if !matches!(prefix.width, 2 | 4) {
-                found.push(Diagnostic::new(
-                    format!("{key}.length_prefix.width"),
-                    format!("expected 2 or 4, found {}", prefix.width),
-                    "",
-                ));
-            }
-            prefix.maximum
-        }
-        MeterFraming::Delimiter(delimiter) => delimiter.maximum,
-        MeterFraming::IdleGap(gap) if gap.is_zero() => {
-            found.push(Diagnostic::new(key, "the gap has no length", "a usual value is \"20 ms\""));
-            return;
-        }
-        _ => return,
-    };
-    if !(1..=u64::from(u32::MAX)).contains(&maximum.get()) {
-        found.push(Diagnostic::new(key, "`maximum` is not between 1 B and 4 GiB", ""));
     }
 }
 

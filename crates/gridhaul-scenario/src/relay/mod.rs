@@ -2,6 +2,7 @@
 
 mod check;
 mod deliver;
+mod framing;
 mod own_addresses;
 mod split;
 mod tls;
@@ -17,6 +18,9 @@ use crate::scenario::{Diagnostic, ScenarioError, read_file, read_text};
 use crate::units::{Bytes, Duration};
 
 pub use deliver::{Deliver, MqttDelivery, MqttPayload, ServerIdentity, TcpDelivery};
+pub use framing::{
+    DelimiterFraming, FieldOrder, LengthFieldFraming, LengthPrefixFraming, MeterFraming,
+};
 pub use split::{SplitLeg, SplitListener, SplitProxy};
 pub use tls::{BrokerTls, HeadTls, ManagementTls, MeterTls, UpstreamTls};
 
@@ -190,50 +194,6 @@ pub struct MeterListener {
     pub allow: Vec<String>,
 }
 
-/// Framing of messages.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum MeterFraming {
-    /// No messages: a stream of bytes.
-    #[default]
-    Stream,
-    /// DLMS/COSEM wrapper (IEC 62056-4-7), registered port 4059.
-    DlmsWrapper,
-    /// IEC 60870-5-104, registered port 2404.
-    Iec104,
-    /// A length field before each message.
-    LengthPrefix(LengthPrefixFraming),
-    /// A byte after each message.
-    Delimiter(DelimiterFraming),
-    /// A message ends when no byte has arrived for this time.
-    IdleGap(Duration),
-}
-
-/// A length field before each message; its value counts the bytes after the field.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct LengthPrefixFraming {
-    /// Bytes of the length field: 2 or 4.
-    pub width: u8,
-    /// Whether the least significant byte comes first; otherwise network byte order.
-    #[serde(default)]
-    pub little_endian: bool,
-    /// Largest message. A longer one ends the connection.
-    #[serde(default = "one_megabyte")]
-    pub maximum: Bytes,
-}
-
-/// A byte after each message.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct DelimiterFraming {
-    /// Value of the byte; 10 is a newline.
-    pub byte: u8,
-    /// Largest message. A longer one ends the connection.
-    #[serde(default = "one_megabyte")]
-    pub maximum: Bytes,
-}
-
 /// A head.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -348,9 +308,6 @@ const fn sixteen_kilobytes() -> Bytes {
 }
 const fn sixty_four_kilobytes() -> Bytes {
     Bytes::new(64_000)
-}
-const fn one_megabyte() -> Bytes {
-    Bytes::new(1_000_000)
 }
 const fn four_megabytes() -> Bytes {
     Bytes::new(4_000_000)

@@ -5,6 +5,9 @@
 
 mod dlms_wrapper;
 mod iec104;
+mod length_field;
+#[cfg(test)]
+mod tests;
 
 use gridhaul_core::pep::aggregation::{
     Delimiter, Framer, Framing, FramingError, LengthPrefix, PrefixProgress, WholeStream,
@@ -15,6 +18,7 @@ use super::codec::{DecodeError, Decoder, put_varint};
 
 pub use dlms_wrapper::DlmsWrapper;
 pub use iec104::Iec104;
+pub use length_field::{LengthField, LengthFieldLayout};
 
 /// Finds the ends of messages.
 #[derive(Debug, Clone)]
@@ -25,6 +29,8 @@ pub enum MessageFraming {
     IdleGap,
     /// A length field before each message.
     LengthPrefix(LengthPrefix),
+    /// A length field in the header of each message.
+    LengthField(LengthField),
     /// A byte after each message.
     Delimiter(Delimiter),
     /// The wrapper of DLMS/COSEM over TCP.
@@ -39,6 +45,16 @@ pub enum MalformedStream {
     /// A message is too long.
     #[error(transparent)]
     Length(#[from] FramingError),
+    /// The length of a message is less than that of its header.
+    #[error(
+        "message length of {length} bytes is less than the {header} bytes up to the end of the length field"
+    )]
+    LengthBelowHeader {
+        /// Length of the message.
+        length: u64,
+        /// Bytes up to the end of the length field.
+        header: u64,
+    },
     /// The version field of a DLMS wrapper is not 1.
     #[error("DLMS wrapper version {found}, expected 1")]
     DlmsVersion {
@@ -69,6 +85,7 @@ impl MessageFraming {
             Self::Stream => WholeStream.next_message_end(bytes)?,
             Self::IdleGap => Framing::Incomplete,
             Self::LengthPrefix(framer) => framer.next_message_end(bytes)?,
+            Self::LengthField(framer) => framer.next_message_end(bytes)?,
             Self::Delimiter(framer) => framer.next_message_end(bytes)?,
             Self::DlmsWrapper(framer) => framer.next_message_end(bytes)?,
             Self::Iec104(framer) => framer.next_message_end(bytes)?,
@@ -91,6 +108,7 @@ impl MessageFraming {
                     put_varint(bytes, missing.into());
                 }
             },
+            Self::LengthField(framer) => framer.write_progress(bytes),
             Self::Delimiter(framer) => put_varint(bytes, framer.arrived().into()),
             Self::DlmsWrapper(framer) => framer.write_progress(bytes),
             Self::Iec104(framer) => framer.write_progress(bytes),
@@ -113,6 +131,7 @@ impl MessageFraming {
                 };
                 Self::LengthPrefix(framer.resumed(progress).ok_or_else(impossible)?)
             }
+            Self::LengthField(framer) => Self::LengthField(framer.resumed(decoder)?),
             Self::Delimiter(framer) => {
                 Self::Delimiter(framer.resumed(number(decoder)?).ok_or_else(impossible)?)
             }
