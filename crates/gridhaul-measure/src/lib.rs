@@ -14,7 +14,7 @@
 //! * [`corruption`]: fates of bit errors; [`clock`]: offset, drift and steps between two clocks.
 //! * [`verdict`]: limits of applications, and whether a measurement meets them.
 //! * [`agent`]: runs on two machines; the receiver is at an agent, whose clock is compared with that of this machine.
-//! * [`bench`]: a run, from the connection to the summary.
+//! * [`mod@bench`]: a run, from the connection to the summary.
 //!
 //! The program `gridhaul-measure` is a thin command line over this library.
 

@@ -122,7 +122,10 @@ fn lints() -> anyhow::Result<()> {
     // The program without the emulator, as the Python module and other systems than Linux build it.
     let portable = ["--no-default-features", "--features", "cli"];
     let clippy = ["clippy", "-p", "gridhaul", "--locked"];
-    process::run(cargo().args(clippy).args(portable).args(["--", "-D", "warnings"]))
+    process::run(cargo().args(clippy).args(portable).args(["--", "-D", "warnings"]))?;
+    // Links between comments that lead nowhere are found by rustdoc alone.
+    let rustdoc = ["doc", "--workspace", "--no-deps", "--locked"];
+    process::run(cargo().args(rustdoc).env("RUSTDOCFLAGS", "-D warnings"))
 }
 
 /// Fuzz targets: one for each parser or state machine with untrusted input.

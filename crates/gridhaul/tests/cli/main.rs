@@ -3,6 +3,7 @@
 mod agreement;
 mod documents;
 mod emu;
+mod examples;
 mod help;
 mod invalid_input;
 mod kernel;

@@ -3,7 +3,7 @@
 //! congestion, and keeps its window if they do not.
 //!
 //! The receiver reports the delay of every data segment ([`OneWayDelay`]). A classifier
-//! ([`loss_classifier`](crate::tcp::loss_classifier)) decides on the cause of a loss: that of the paper, or
+//! (`tcp/loss_classifier/`) decides on the cause of a loss: that of the paper, or
 //! a control. Decisions where the paper is silent:
 //!
 //! - A timeout is also classified. The back-off of the timer is unchanged (RFC 6298, 5.5).

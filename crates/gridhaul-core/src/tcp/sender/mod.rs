@@ -320,7 +320,7 @@ impl Sender {
         (self.next - self.una) - self.queue.sacked_bytes() - self.queue.lost_bytes()
     }
 
-    /// Time of the next call of [`Self::handle_timeout`] or of the next poll.
+    /// Time of the next expiry of a timer or of the next poll.
     #[inline]
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
