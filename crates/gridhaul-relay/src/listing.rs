@@ -91,7 +91,7 @@ fn records(
             let shard = batch.shard;
             json!({ "collector": collector, "epoch": format!("{epoch:016x}"), "shard": shard, "sequence": sequence })
         });
-        if let Record::Restart { first_meter } = record {
+        if let Record::Restart { first_meter, .. } = record {
             value["event"] = "restart".into();
             value["first_meter"] = first_meter.into();
         }

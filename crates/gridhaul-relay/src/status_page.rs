@@ -110,7 +110,7 @@ pub(crate) fn metrics(status: &Value) -> String {
 
 /// Name and type of a metric. Counters end in `_total`, by the convention of Prometheus.
 fn metric(key: &str) -> Option<(String, &'static str)> {
-    const COUNTERS: [&str; 7] = [
+    const COUNTERS: [&str; 10] = [
         "accepted",
         "refused",
         "received",
@@ -118,6 +118,9 @@ fn metric(key: &str) -> Option<(String, &'static str)> {
         "resets",
         "to_servers",
         "to_clients",
+        "lost_records",
+        "collector_gaps",
+        "collector_lost",
     ];
     let (name, unit) = key.rsplit_once('_')?;
     let unit = match unit {

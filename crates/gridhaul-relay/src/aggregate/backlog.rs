@@ -9,7 +9,7 @@ use crate::protocol::{Batch, batches};
 #[derive(Debug)]
 pub(super) enum Backlog<S: Storage> {
     Memory(MemoryBacklog),
-    Log(LogBacklog<S>),
+    Log(Box<LogBacklog<S>>),
 }
 
 /// Batches in memory, oldest first.
@@ -56,7 +56,7 @@ pub(super) struct NextBatch {
 impl<S: Storage + Clone> Backlog<S> {
     pub(super) fn log(storage: S, epoch: u64, shard: u16, start: u64, limit: u64) -> Self {
         let reader = LogReader::new(storage.clone(), epoch, start);
-        Self::Log(LogBacklog {
+        Self::Log(Box::new(LogBacklog {
             storage,
             epoch,
             shard,
@@ -67,7 +67,7 @@ impl<S: Storage + Clone> Backlog<S> {
             confirmed: start,
             skip: 0,
             is_searching: false,
-        })
+        }))
     }
 
     /// Adds batches in memory.

@@ -59,7 +59,8 @@ impl<S: Storage + Clone> Aggregate<S> {
 
     /// Numbers with which a new collector would continue after all groups so far.
     fn state(&self) -> CollectorState {
-        CollectorState { next_meter: self.next_meter, next: self.grouped.clone() }
+        let (next_meter, next) = (self.next_meter, self.grouped.clone());
+        CollectorState { next_meter, next, ..CollectorState::default() }
     }
 
     /// The last group is durable; the log ends here.

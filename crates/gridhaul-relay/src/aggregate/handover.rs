@@ -51,7 +51,11 @@ impl Continuation {
             let is_known = decoder.u8()? != 0;
             instances.push(Some(decoder.u64()?).filter(|_| is_known));
         }
-        Ok(Self { epoch, state: CollectorState { next_meter, next }, instances })
+        Ok(Self {
+            epoch,
+            state: CollectorState { next_meter, next, ..CollectorState::default() },
+            instances,
+        })
     }
 
     /// Random number that identifies the sequence of records.
@@ -126,7 +130,11 @@ impl<S: Storage + Clone> Aggregate<S> {
         let next = self.shards.iter().map(|shard| shard.builder.next()).collect();
         Continuation {
             epoch: self.epoch,
-            state: CollectorState { next_meter: self.next_meter, next },
+            state: CollectorState {
+                next_meter: self.next_meter,
+                next,
+                ..CollectorState::default()
+            },
             instances: self.shards.iter().map(|shard| shard.session.instance).collect(),
         }
     }

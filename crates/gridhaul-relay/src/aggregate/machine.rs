@@ -1,6 +1,7 @@
 //! The state machine of a collector.
 
 use std::collections::VecDeque;
+use std::iter;
 
 use gridhaul_core::pep::aggregation::Framing;
 
@@ -11,7 +12,7 @@ use super::settings::{Settings, Tier};
 use super::shard::{Awaiting, AwaitingKind, Shard};
 use crate::log::Storage;
 use crate::protocol::framing::{MalformedStream, MessageFraming};
-use crate::protocol::{DATA_MAX, Identity, Record, ResetCause};
+use crate::protocol::{DATA_MAX, Identity, PreviousRecords, Record, ResetCause};
 
 /// A collector.
 #[derive(Debug)]
@@ -64,10 +65,16 @@ impl<S: Storage + Clone> Aggregate<S> {
         log: Option<(S, u64, u64)>,
     ) -> Self {
         let mut aggregate = Self::without_meters(settings, epoch, state, log);
-        if state.next_meter > 0 {
-            for shard in &mut aggregate.shards {
-                shard.push(&Record::Restart { first_meter: state.next_meter });
+        if state.next_meter > 0 || state.next.iter().any(|next| *next > 0) {
+            let ends =
+                state.previous.iter().copied().chain(iter::repeat(PreviousRecords::Unstated));
+            for (shard, previous) in aggregate.shards.iter_mut().zip(ends) {
+                shard.push(&Record::Restart { first_meter: state.next_meter, previous });
             }
+        }
+        if let Some(lost) = state.lost {
+            // The entries of all shards are in one log.
+            aggregate.shards[0].push(&Record::Gap { records: None, bytes: lost.bytes });
         }
         aggregate
     }
@@ -305,6 +312,11 @@ impl<S: Storage + Clone> Aggregate<S> {
     #[must_use]
     pub fn meter_count(&self) -> usize {
         self.meters.len()
+    }
+
+    /// The next records begin a new segment of the log.
+    pub const fn begin_segment(&mut self) {
+        self.segment_used = u64::MAX / 2;
     }
 
     /// Positions of a meter; `None` if the meter does not exist.

@@ -1,7 +1,7 @@
 //! The state of a collector, from its log.
 
-use crate::log::{LogError, LogReader, Storage};
-use crate::protocol::{Decoder, Record, batches, put_varint};
+use crate::log::{Findings, LogError, LogReader, Lost, Storage};
+use crate::protocol::{Decoder, PreviousRecords, RESTART_STEP, Record, batches, put_varint};
 
 /// Numbers that a collector continues after a restart.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -10,11 +10,11 @@ pub struct CollectorState {
     pub next_meter: u64,
     /// Sequence number of the next record of each shard.
     pub next: Vec<u64>,
+    /// End of the records of each shard before the restart.
+    pub previous: Vec<PreviousRecords>,
+    /// Entries of the log that are lost.
+    pub lost: Option<Lost>,
 }
-
-/// Sequence numbers continue at the next multiple of this after a restart. So no number is used twice, even if the
-/// end of the log was lost after its records had been sent.
-const RESTART_STEP: u64 = 1 << 40;
 
 impl CollectorState {
     /// The state as a snapshot for the log.
@@ -35,14 +35,22 @@ impl CollectorState {
             let next_meter = decoder.varint()?;
             let shards = decoder.varint()?.min(u64::from(u16::MAX));
             let next = (0..shards).map(|_| decoder.varint()).collect::<Result<_, _>>()?;
-            Ok(Self { next_meter, next })
+            Ok(Self { next_meter, next, ..Self::default() })
         };
         read().unwrap_or_default()
     }
 
-    /// The numbers with which a collector with `shards` shards continues after a restart.
+    /// The numbers with which a collector with `shards` shards continues after a restart, which has found this in its log.
     #[must_use]
-    pub fn after_restart(mut self, shards: u16) -> Self {
+    pub fn after_restart(mut self, shards: u16, findings: &Findings) -> Self {
+        self.lost = findings.lost();
+        // Without the end of the log, the end of its records is unknown.
+        let is_unknown = self.lost.is_some_and(|lost| lost.bytes.is_none());
+        let end = |next: &u64| match is_unknown {
+            true => PreviousRecords::Unknown,
+            false => PreviousRecords::EndAt(*next),
+        };
+        self.previous = self.next.iter().map(end).collect();
         // The end of the log may have been lost together with the numbers of its meters.
         self.next_meter = next_multiple(self.next_meter, 1 << 24);
         self.next.resize(self.next.len().max(usize::from(shards)), 0);

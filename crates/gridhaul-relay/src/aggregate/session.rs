@@ -1,12 +1,18 @@
 //! The upstream connection of a shard: frames to and from the head.
 
+use std::collections::BTreeSet;
+
 use thiserror::Error;
 
+use super::backlog::NextBatch;
 use super::machine::{Aggregate, Event};
 use super::meter::MeterId;
 use super::settings::Tier;
 use crate::log::{LogError, Storage};
-use crate::protocol::{Close, DOWN_ENDED, DOWN_WINDOW, Frame, Hello, Welcome, compress};
+use crate::protocol::{
+    Batch, Close, DOWN_ENDED, DOWN_WINDOW, Frame, Hello, LostRecords, PROTOCOL_VERSION, Welcome,
+    compress, lost_before,
+};
 
 /// Why an upstream connection must be closed.
 #[derive(Debug, Error)]
@@ -61,6 +67,11 @@ pub(super) struct Session {
     expected_max: u64,
     /// The largest number that the head has confirmed to this run.
     confirmed: u64,
+    /// Sequence number of the next record on this connection, as far as the head knows it: what follows later is lost.
+    follows: u64,
+    /// Sequence numbers before which records are missing in the log, all of which were counted.
+    gaps: BTreeSet<u64>,
+    lost: Vec<LostRecords>,
     /// The head has lost records that it had confirmed, which the caller does not know yet.
     has_lost: bool,
     /// Whether the head accepts compressed batches.
@@ -85,6 +96,17 @@ impl Session {
         Self { expected_max: start, ..Self::default() }
     }
 
+    /// Notes records that are missing before a batch, once.
+    fn note_lost(&mut self, batch: &NextBatch) {
+        let follows = std::mem::replace(&mut self.follows, batch.next);
+        let Ok(Some(read)) = Batch::read(&batch.bytes) else { return };
+        if let Some(lost) = lost_before(follows, &read)
+            && self.gaps.insert(batch.first)
+        {
+            self.lost.push(lost);
+        }
+    }
+
     pub(super) fn connect(&mut self) {
         self.state = SessionState::Introduced;
         self.sent = 0;
@@ -99,6 +121,7 @@ impl<S: Storage + Clone> Aggregate<S> {
         let next = self.shards[usize::from(shard)].builder.next();
         self.shards[usize::from(shard)].session.connect();
         Frame::Hello(Hello {
+            version: PROTOCOL_VERSION,
             collector: &self.settings.name,
             epoch: self.epoch,
             shard,
@@ -119,6 +142,11 @@ impl<S: Storage + Clone> Aggregate<S> {
     /// Whether the head has lost records that it had confirmed: true once after such a connection was established.
     pub fn poll_lost(&mut self, shard: u16) -> bool {
         std::mem::take(&mut self.shards[usize::from(shard)].session.has_lost)
+    }
+
+    /// Records of a shard that are missing in the log. Each gap is returned once.
+    pub(crate) fn poll_lost_records(&mut self, shard: u16) -> Option<LostRecords> {
+        self.shards[usize::from(shard)].session.lost.pop()
     }
 
     /// Whether the head has welcomed the connection of a shard.
@@ -183,6 +211,7 @@ impl<S: Storage + Clone> Aggregate<S> {
         }
         session.state = SessionState::Established;
         session.credit = welcome.credit;
+        session.follows = welcome.next;
         session.compression = welcome.compression && self.settings.compression;
         let is_new = session.instance.replace(welcome.instance) != Some(welcome.instance);
         if is_new {
@@ -284,6 +313,7 @@ impl<S: Storage + Clone> Aggregate<S> {
         if shard.session.expected != Some(batch.first) {
             Frame::Resume { next: batch.first }.write(out);
         }
+        shard.session.note_lost(&batch);
         shard.session.expected = Some(batch.next);
         shard.session.expected_max = shard.session.expected_max.max(batch.next);
         shard.session.sent += batch.bytes.len() as u64;

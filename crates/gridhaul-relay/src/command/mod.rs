@@ -126,7 +126,9 @@ impl fmt::Display for CommandError {
             Self::Listing(error) => error.fmt(f),
             Self::Output(error) => write!(f, "standard output: {error}"),
             Self::Usage(message) => f.write_str(message),
-            Self::Damaged => f.write_str("the log is damaged"),
+            Self::Damaged => f.write_str(
+                "the log is damaged or incomplete\n  help: the next start of the relay, or `log repair`, keeps what is intact",
+            ),
             Self::Undelivered { rest, limit } => write!(
                 f,
                 "after {limit}, {rest} bytes of the log are not delivered\n  help: is the head running?"
@@ -233,8 +235,7 @@ fn print_findings(findings: &Findings) {
     println!("bytes of incomplete appends: {}", findings.torn_bytes);
     println!("regions that were repaired before: {}", findings.repaired);
     for damage in &findings.damage {
-        let length = damage.length.map_or("all".to_owned(), |length| length.to_string());
-        println!("damaged: {length} bytes at position {} of {}", damage.position, damage.segment);
+        println!("{damage}");
     }
 }
 

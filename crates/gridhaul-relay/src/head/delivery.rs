@@ -4,7 +4,7 @@ use super::item::items;
 #[cfg(feature = "daemon")]
 use super::servers::{OpenMeter, StreamIdentity};
 use super::sources::{HeadState, Observed};
-use crate::log::{LogError, LogReader, Storage};
+use crate::log::{LogError, LogReader, Lost, Storage};
 use crate::protocol::{Identity, Record};
 
 /// Records of the head's log in order, from a position on.
@@ -12,6 +12,8 @@ use crate::protocol::{Identity, Record};
 pub struct Deliveries<S: Storage> {
     reader: LogReader<S>,
     state: HeadState,
+    /// Entries before the first one that are lost.
+    lost: Option<Lost>,
 }
 
 /// A record to deliver.
@@ -23,6 +25,8 @@ pub struct Delivery<'a> {
     pub epoch: u64,
     /// Shard and sequence number. Resets that follow from a restart have the number of its record; those that follow from a new
     /// epoch of the collector have the number after the last record of the shard. They differ by their meters.
+    /// A gap has the number of the first lost record, and 0 in epoch, shard and sequence if the log of the head has lost records
+    /// of unknown collectors.
     pub number: (u16, u64),
     /// The record.
     pub record: Record<'a>,
@@ -35,7 +39,12 @@ impl<S: Storage> Deliveries<S> {
     #[must_use]
     pub fn new(storage: S, epoch: u64, snapshot: &[u8], start: u64) -> Self {
         let state = HeadState::from_bytes(snapshot);
-        Self { reader: LogReader::new(storage, epoch, start), state }
+        Self { reader: LogReader::new(storage, epoch, start), state, lost: None }
+    }
+
+    /// Entries before the first one that were not delivered are lost.
+    pub fn note_lost(&mut self, lost: Lost) {
+        self.lost = Some(lost.and(self.lost));
     }
 
     /// Passes the records of the next entry that ends at or before `limit` to a sink. False if there is none.
@@ -48,6 +57,12 @@ impl<S: Storage> Deliveries<S> {
         mut sink: impl FnMut(Delivery<'_>),
     ) -> Result<bool, LogError> {
         let Some(entry) = self.reader.next(limit)? else { return Ok(false) };
+        let before = self.lost.take();
+        if let Some(lost) = entry.lost.map(|lost| lost.and(before)).or(before) {
+            let record = Record::Gap { records: None, bytes: lost.bytes };
+            let (collector, epoch, number, identity) = ("", 0, (0, 0), Identity::default());
+            sink(Delivery { collector, epoch, number, record, identity });
+        }
         for item in items(entry.payload).map_while(Result::ok) {
             self.state.apply(&item, |observed, source| {
                 let Observed { epoch, number, record, meter } = observed;

@@ -119,6 +119,9 @@ impl JsonLines {
 
 /// A record as JSON; `None` if it concerns only the relay.
 pub(crate) fn json_of(delivery: &Delivery<'_>) -> Option<Value> {
+    if let Record::Gap { records, bytes } = delivery.record {
+        return Some(gap_of(delivery, records, bytes));
+    }
     let number = line_number(delivery);
     let mut line = json!({
         "collector": delivery.collector,
@@ -154,9 +157,25 @@ pub(crate) fn json_of(delivery: &Delivery<'_>) -> Option<Value> {
             set(&mut line, "meter", meter);
             set(&mut line, "cause", cause.name());
         }
-        Record::Restart { .. } => return None,
+        Record::Restart { .. } | Record::Gap { .. } => return None,
     }
     Some(line)
+}
+
+/// Lost records as JSON. Collector, epoch, shard and sequence number of the first lost record are null if the log of the head
+/// has lost records of unknown collectors.
+fn gap_of(delivery: &Delivery<'_>, records: Option<u64>, bytes: Option<u64>) -> Value {
+    let (shard, sequence) = delivery.number;
+    let is_known = delivery.epoch != 0;
+    json!({
+        "event": "gap",
+        "collector": is_known.then_some(delivery.collector),
+        "epoch": is_known.then(|| format!("{:016x}", delivery.epoch)),
+        "shard": is_known.then_some(shard),
+        "sequence": is_known.then_some(sequence),
+        "lost_records_count": records,
+        "lost_byte": bytes,
+    })
 }
 
 fn set(line: &mut Value, key: &str, value: impl Into<Value>) {

@@ -69,6 +69,20 @@ pub struct Head {
     segment_used: u64,
     /// State before the first pending item, if that item begins a segment.
     snapshot: Option<Vec<u8>>,
+    losses: Vec<Loss>,
+}
+
+/// Records that a collector does not have any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loss {
+    /// Name of the collector.
+    pub collector: String,
+    /// Shard of the records.
+    pub shard: u16,
+    /// Number of records; `None` if it is unknown.
+    pub records: Option<u64>,
+    /// Bytes of the collector's log; `None` if they are unknown.
+    pub bytes: Option<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -102,6 +116,7 @@ impl Head {
             delivered: 0,
             segment_used: 0,
             snapshot: None,
+            losses: Vec::new(),
         };
         head.durable = head.positions();
         head
@@ -197,7 +212,9 @@ impl Head {
         known.source = Some((epoch, shard));
         known.granted = credit;
         let (instance, compression) = (self.instance, hello.compression);
-        Frame::Welcome(Welcome { instance, next, credit, compression }).write(&mut known.out);
+        let version = hello.version;
+        Frame::Welcome(Welcome { version, instance, next, credit, compression })
+            .write(&mut known.out);
         self.down.rewind(epoch, shard);
         self.outputs.insert(connection);
         Ok(())
@@ -254,11 +271,18 @@ impl Head {
     }
 
     fn append(&mut self, item: &Item<'_>) {
-        if self.pending.is_empty() && self.segment_used >= self.settings.segment {
+        let is_full = self.segment_used >= self.settings.segment;
+        if self.pending.is_empty() && is_full && self.state.is_complete() {
             self.snapshot = Some(self.state.to_bytes());
         }
         item.write(&mut self.pending);
-        self.state.apply(item, |_, _| {});
+        let losses = &mut self.losses;
+        self.state.apply(item, |observed, source| {
+            if let Record::Gap { records, bytes } = observed.record {
+                let (collector, shard) = (source.collector.clone(), observed.number.0);
+                losses.push(Loss { collector, shard, records, bytes });
+            }
+        });
     }
 
     /// Whether undelivered records have reached their limit.
@@ -348,6 +372,16 @@ impl Head {
     /// A connection that the caller must close, because its collector has connected again.
     pub fn poll_superseded(&mut self) -> Option<u32> {
         self.superseded.pop()
+    }
+
+    /// Records that are missing in what a collector sends. Each loss is returned once.
+    pub fn poll_loss(&mut self) -> Option<Loss> {
+        self.losses.pop()
+    }
+
+    /// The next records begin a new segment of the log.
+    pub const fn begin_segment(&mut self) {
+        self.segment_used = u64::MAX / 2;
     }
 
     /// The state after all received records.

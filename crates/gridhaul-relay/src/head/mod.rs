@@ -27,7 +27,7 @@ pub use item::{Item, items};
 #[cfg(feature = "daemon")]
 pub(crate) use json_lines::json_of;
 pub use json_lines::{JsonLines, SinkError};
-pub use machine::{Head, HeadError, HeadSettings, METERS_MAX};
+pub use machine::{Head, HeadError, HeadSettings, Loss, METERS_MAX};
 pub use publications::{Content, Publications};
 #[cfg(feature = "daemon")]
 pub use servers::{OpenMeter, ServerStreams, StreamId, StreamIdentity};

@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 
 use super::item::{Item, NAME_MAX, items};
 use crate::log::{LogError, LogReader, Storage};
-use crate::protocol::{DecodeError, Decoder, Identity, Record, ResetCause, put_text, put_varint};
+use crate::protocol::{
+    DecodeError, Decoder, Identity, Record, ResetCause, lost_before, put_text, put_varint,
+};
 
 /// The state of a head. It follows from the entries of the log; snapshots in the log replace removed entries.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -19,6 +21,8 @@ pub(super) struct Source {
     pub collector: String,
     /// Sequence number of the next record of each shard.
     pub expected: BTreeMap<u16, u64>,
+    /// What was expected before the collector has stated another number, for shards whose next batch has not arrived.
+    pub resumed: BTreeMap<u16, u64>,
     pub meters: BTreeMap<u64, HeadMeter>,
 }
 
@@ -49,7 +53,8 @@ impl HeadMeter {
 
 impl HeadState {
     /// Applies an item. `observe` receives each record with its shard and sequence number after it was applied;
-    /// resets that follow from restarts and new epochs are passed as records of each meter.
+    /// resets that follow from restarts and new epochs are passed as records of each meter, missing records as
+    /// a gap with the number of the first of them.
     pub(super) fn apply(
         &mut self,
         item: &Item<'_>,
@@ -70,12 +75,19 @@ impl HeadState {
             }
             Item::Jump { epoch, shard, next } => {
                 let source = self.sources.entry(epoch).or_default();
-                source.expected.insert(shard, next);
+                let expected = source.expected.insert(shard, next).unwrap_or(0);
+                source.resumed.entry(shard).or_insert(expected);
             }
             Item::Batch(batch) => {
                 let epoch = batch.epoch;
                 let source = self.sources.entry(epoch).or_default();
-                source.expected.insert(batch.shard, batch.next());
+                let expected = source.expected.insert(batch.shard, batch.next()).unwrap_or(0);
+                let expected = source.resumed.remove(&batch.shard).unwrap_or(expected);
+                if let Some(lost) = lost_before(expected, &batch) {
+                    let record = Record::Gap { records: lost.count, bytes: None };
+                    let number = (batch.shard, expected);
+                    observe(Observed { epoch, number, record, meter: None }, source);
+                }
                 for (sequence, record) in batch.records().map_while(Result::ok) {
                     let record = source.without_gap(record);
                     let removed = source.apply(batch.shard, &record);
@@ -95,6 +107,11 @@ impl HeadState {
                 }
             }
         }
+    }
+
+    /// Whether a snapshot contains the whole state: not between a jump of the sequence numbers and the batch after it.
+    pub(super) fn is_complete(&self) -> bool {
+        self.sources.values().all(|source| source.resumed.is_empty())
     }
 
     /// The state as a snapshot for the log.
@@ -230,7 +247,8 @@ impl Source {
                     .into_iter()
                     .collect();
             }
-            Record::Restart { first_meter } => {
+            Record::Gap { .. } => {}
+            Record::Restart { first_meter, .. } => {
                 let ended = self.meters.range(..first_meter);
                 let ended: Vec<u64> =
                     ended.filter(|(_, it)| it.shard == shard).map(|(meter, _)| *meter).collect();

@@ -48,6 +48,21 @@ pub enum LogError {
              help: check the disk, then restart the relay; it verifies the log"
     )]
     SyncFailed,
+    /// Another program has removed or replaced a segment while the log was in use.
+    #[error(
+        "record log: {name} was removed or replaced while the relay runs: {} bytes at position {position} are lost, unless they \
+         were delivered before; the relay stops, so that it confirms nothing that is not stored\n  \
+         help: find out what removes files in `log.folder`, and start the relay again; `gridhaul-relay log verify` names the gap",
+        end - position
+    )]
+    Removed {
+        /// File name of the segment.
+        name: String,
+        /// Position of its first entry.
+        position: u64,
+        /// Position of its end.
+        end: u64,
+    },
     /// The log belongs to another stream of records.
     #[error("record log: {name} belongs to epoch {found:016x}, the log to {expected:016x}")]
     Epoch {
@@ -92,9 +107,13 @@ impl LogError {
         }
     }
 
-    /// Whether an entry is damaged: reading it again does not help.
+    /// Whether an entry is damaged or missing: reading it again does not help.
     #[must_use]
     pub fn is_damage(&self) -> bool {
-        matches!(self, Self::Storage { source, .. } if source.kind() == io::ErrorKind::InvalidData)
+        match self {
+            Self::Storage { source, .. } => source.kind() == io::ErrorKind::InvalidData,
+            Self::Removed { .. } => true,
+            _ => false,
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -76,9 +76,24 @@ impl Storage for Folder {
         fs::rename(self.path.join(from), self.path.join(to))
     }
 
+    fn is_named(&self, name: &str, file: &File) -> io::Result<bool> {
+        let named = match fs::symlink_metadata(self.path.join(name)) {
+            Ok(named) => named,
+            Err(error) if is_absent(&error) => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        let open = file.metadata()?;
+        Ok((named.dev(), named.ino()) == (open.dev(), open.ino()))
+    }
+
     fn sync_names(&self) -> io::Result<()> {
         File::open(&self.path)?.sync_all()
     }
+}
+
+/// Whether a file, or a folder on its path, does not exist.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 impl StorageFile for File {

@@ -10,6 +10,9 @@
 //! | CRC32C of the fields above and the snapshot | 4 | | payload | |
 //! | snapshot | | | | |
 //!
+//! Magic `GHRREC` instead of `GHRLOG`: the header was damaged, and its snapshot is lost. Entries and position are those that
+//! the segment had.
+//!
 //! A position counts the bytes of entries since the log was created. A filler has magic `GHRF`, occupies a damaged
 //! region, and its CRC32C covers only its header. The CRC32C of an entry begins with the epoch, a random number: a
 //! search for the next entry after a damaged region must not find one that a meter has put into its data.
@@ -26,10 +29,16 @@ pub struct FormatVersion {
 /// All versions, oldest first; the last one is written, and all are read. A change of anything that is stored (headers,
 /// entries, snapshots, batches, records, items) is a new version, with a line here and a log in `tests/log_versions`,
 /// which a test reads. Magic, version, lengths and checksum of a segment header stay where they are in all versions.
-pub const VERSIONS: [FormatVersion; 1] = [FormatVersion {
-    number: 1,
-    content: "batches of version 1, snapshots and items without a version",
-}];
+pub const VERSIONS: [FormatVersion; 2] = [
+    FormatVersion {
+        number: 1,
+        content: "batches of version 1, snapshots and items without a version",
+    },
+    FormatVersion {
+        number: 2,
+        content: "also records of gaps, and the end of earlier records in those of restarts",
+    },
+];
 
 /// The version that is written.
 pub(super) const VERSION: u16 = VERSIONS[VERSIONS.len() - 1].number;
@@ -47,6 +56,7 @@ pub const PAYLOAD_MAX: usize = 16 << 20;
 pub const SNAPSHOT_MAX: usize = 1 << 30;
 
 const SEGMENT_MAGIC: &[u8; 6] = b"GHRLOG";
+const RECOVERED_MAGIC: &[u8; 6] = b"GHRREC";
 pub(super) const ENTRY_MAGIC: [u8; 4] = *b"GHRE";
 pub(super) const FILLER_MAGIC: [u8; 4] = *b"GHRF";
 
@@ -55,7 +65,9 @@ pub(super) const FILLER_MAGIC: [u8; 4] = *b"GHRF";
 pub(super) struct SegmentHeader {
     pub position: u64,
     pub epoch: u64,
-    pub snapshot: Vec<u8>,
+    pub version: u16,
+    /// `None`: the snapshot is lost by damage. The state at this position follows from the segments before.
+    pub snapshot: Option<Vec<u8>>,
 }
 
 /// Why a segment header cannot be read. A header with another version is intact: its checksum is correct.
@@ -83,22 +95,26 @@ pub(super) struct EntryHeader {
 }
 
 impl SegmentHeader {
-    pub(super) fn write(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(SEGMENT_HEADER + self.snapshot.len());
-        bytes.extend_from_slice(SEGMENT_MAGIC);
-        bytes.extend_from_slice(&VERSION.to_le_bytes());
+    /// The bytes of a header of `size` bytes, which is that of the snapshot unless the snapshot is lost.
+    pub(super) fn write(&self, size: usize) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(size);
+        let is_lost = self.snapshot.is_none();
+        bytes.extend_from_slice(if is_lost { RECOVERED_MAGIC } else { SEGMENT_MAGIC });
+        bytes.extend_from_slice(&self.version.to_le_bytes());
         bytes.extend_from_slice(&self.position.to_le_bytes());
         bytes.extend_from_slice(&self.epoch.to_le_bytes());
-        bytes.extend_from_slice(&(self.snapshot.len() as u32).to_le_bytes());
-        let crc = crc32c::crc32c_append(crc32c::crc32c(&bytes), &self.snapshot);
+        bytes.extend_from_slice(&((size - SEGMENT_HEADER) as u32).to_le_bytes());
+        let snapshot = self.snapshot.clone().unwrap_or_else(|| vec![0; size - SEGMENT_HEADER]);
+        let crc = crc32c::crc32c_append(crc32c::crc32c(&bytes), &snapshot);
         bytes.extend_from_slice(&crc.to_le_bytes());
-        bytes.extend_from_slice(&self.snapshot);
+        bytes.extend_from_slice(&snapshot);
         bytes
     }
 
     /// Length of the snapshot that a header announces, from its first [`SEGMENT_HEADER`] bytes.
     pub(super) fn snapshot_length(header: &[u8]) -> Result<usize, BadHeader> {
-        if header.len() < SEGMENT_HEADER || !header.starts_with(SEGMENT_MAGIC) {
+        let is_known = header.starts_with(SEGMENT_MAGIC) || header.starts_with(RECOVERED_MAGIC);
+        if header.len() < SEGMENT_HEADER || !is_known {
             return Err(BadHeader::Damaged);
         }
         let length = u32_at(header, 24) as usize;
@@ -121,8 +137,14 @@ impl SegmentHeader {
         Ok(Self {
             position: u64_at(bytes, 8),
             epoch: u64_at(bytes, 16),
-            snapshot: snapshot.to_vec(),
+            version,
+            snapshot: bytes.starts_with(SEGMENT_MAGIC).then(|| snapshot.to_vec()),
         })
+    }
+
+    /// The epoch in a header that may be damaged.
+    pub(super) fn epoch_field(bytes: &[u8]) -> Option<u64> {
+        Some(u64_at(bytes.get(..SEGMENT_HEADER)?, 16))
     }
 }
 
@@ -164,6 +186,13 @@ impl EntryHeader {
         let is_known = is_filler || bytes[..4] == ENTRY_MAGIC;
         let fits = is_filler || header.length as usize <= PAYLOAD_MAX;
         (is_known && fits && header.position == position).then_some(header)
+    }
+
+    /// The position that the bytes of an entry or filler state.
+    pub(super) fn position_field(bytes: &[u8]) -> Option<u64> {
+        let bytes = bytes.get(..ENTRY_HEADER)?;
+        let is_known = bytes[..4] == ENTRY_MAGIC || bytes[..4] == FILLER_MAGIC;
+        is_known.then(|| u64_at(bytes, 8))
     }
 
     /// Bytes of the entry with its header.

@@ -10,10 +10,13 @@
 //! [`Storage`], so that tests can replace the disk by a model that loses power.
 
 mod error;
+mod extent;
+mod findings;
 mod folder;
 mod format;
 mod reader;
 mod recovery;
+mod rescue;
 mod scan;
 mod storage;
 #[cfg(test)]
@@ -22,10 +25,11 @@ mod writer;
 
 pub use error::LogError;
 pub(crate) use error::disk_remedy;
+pub use findings::{Damage, DamageCause, Findings};
 pub use folder::Folder;
 pub use format::{FormatVersion, PAYLOAD_MAX, SNAPSHOT_MAX, VERSIONS};
-pub use reader::{Entry, LogReader};
+pub use reader::{Entry, LogReader, Lost};
 pub use recovery::{Opened, open};
-pub use scan::{Damage, Findings, verify, verify_segment};
+pub use scan::{verify, verify_segment};
 pub use storage::{Storage, StorageFile};
 pub use writer::LogWriter;

@@ -1,5 +1,6 @@
 //! Reading the entries of a log in order, while it is written.
 
+use super::extent::Extent;
 use super::format::{ENTRY_HEADER, EntryHeader, SEGMENT_HEADER, SegmentHeader, segment_position};
 use super::{LogError, Storage, StorageFile};
 
@@ -13,7 +14,27 @@ pub struct LogReader<S: Storage> {
     /// Bytes of the file from `buffered_at` on.
     buffer: Vec<u8>,
     buffered_at: u64,
-    skipped: u64,
+    /// Gaps that were reported when the log was opened; `None` before the first segment is opened.
+    extent: Option<Extent>,
+    is_extent_read: bool,
+    /// Bytes that are lost before the next entry.
+    lost: Option<Lost>,
+}
+
+/// Entries that are lost by damage or by a missing segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lost {
+    /// Number of bytes; `None` if it is unknown.
+    pub bytes: Option<u64>,
+}
+
+impl Lost {
+    /// Both losses.
+    #[must_use]
+    pub fn and(self, other: Option<Self>) -> Self {
+        let Some(other) = other else { return self };
+        Self { bytes: self.bytes.zip(other.bytes).map(|(one, two)| one + two) }
+    }
 }
 
 #[derive(Debug)]
@@ -33,6 +54,8 @@ pub struct Entry<'a> {
     pub end: u64,
     /// The bytes that were appended.
     pub payload: &'a [u8],
+    /// Entries before this one that are lost.
+    pub lost: Option<Lost>,
 }
 
 impl<S: Storage> LogReader<S> {
@@ -47,7 +70,9 @@ impl<S: Storage> LogReader<S> {
             open: None,
             buffer: Vec::new(),
             buffered_at: 0,
-            skipped: 0,
+            extent: None,
+            is_extent_read: false,
+            lost: None,
         }
     }
 
@@ -57,16 +82,11 @@ impl<S: Storage> LogReader<S> {
         self.position
     }
 
-    /// Bytes that were skipped because an earlier repair has marked them as damaged, or because they were removed.
-    #[must_use]
-    pub const fn skipped(&self) -> u64 {
-        self.skipped
-    }
-
     /// The next entry that ends at or before `limit`, which must be durable or appended by this process.
     ///
     /// # Errors
-    /// The disk has failed, or the entry is damaged; the position is unchanged.
+    /// The disk has failed, or the entry is damaged or missing; the position is unchanged. Entries that were lost before
+    /// the log was opened are no error: [`Entry::lost`] states them.
     pub fn next(&mut self, limit: u64) -> Result<Option<Entry<'_>>, LogError> {
         loop {
             if self.position >= limit {
@@ -84,7 +104,7 @@ impl<S: Storage> LogReader<S> {
             let position = self.position;
             if header.is_filler {
                 self.position += header.size();
-                self.skipped += header.size();
+                self.note_lost(Some(header.size()));
                 continue;
             }
             let size = header.size() as usize;
@@ -93,10 +113,20 @@ impl<S: Storage> LogReader<S> {
             if !entry.is_some_and(|entry| header.verify(self.epoch, entry)) {
                 return Err(self.damaged());
             }
-            self.position = position + size as u64;
+            let end = position + size as u64;
+            self.position = end;
+            if self.extent.as_ref().is_some_and(|it| it.gaps.contains(&(position, position))) {
+                self.note_lost(None);
+            }
+            let lost = self.lost.take();
             let payload = &self.buffer[start + ENTRY_HEADER..start + size];
-            return Ok(Some(Entry { position, end: position + size as u64, payload }));
+            return Ok(Some(Entry { position, end, payload, lost }));
         }
+    }
+
+    /// Bytes before the next entry are lost; `None`: an unknown number.
+    fn note_lost(&mut self, bytes: Option<u64>) {
+        self.lost = Some(Lost { bytes }.and(self.lost));
     }
 
     fn is_in_segment(&self) -> bool {
@@ -152,6 +182,10 @@ impl<S: Storage> LogReader<S> {
 
     /// Opens the segment that contains the position, or else the first one after it.
     fn open_segment(&mut self) -> Result<(), LogError> {
+        if !std::mem::replace(&mut self.is_extent_read, true) {
+            let extent = Extent::read(&self.storage)?;
+            self.extent = extent.filter(|it| it.epoch == self.epoch);
+        }
         let positions = self.positions()?;
         let before = positions.iter().rev().find(|position| **position <= self.position);
         let chosen = before.or(positions.first()).copied();
@@ -173,8 +207,21 @@ impl<S: Storage> LogReader<S> {
         Ok(positions)
     }
 
+    /// Opens a segment. What is between it and the present position was removed because it is not needed, or is a gap that
+    /// was reported.
     fn enter(&mut self, position: Option<u64>) -> Result<(), LogError> {
         let position = position.ok_or_else(|| self.damaged())?;
+        let gap = (self.position, position);
+        if position > self.position
+            && let Some(extent) = &self.extent
+            && position > extent.first
+        {
+            if !extent.gaps.contains(&gap) {
+                let name = super::format::segment_name(self.position);
+                return Err(LogError::Removed { name, position: gap.0, end: gap.1 });
+            }
+            self.note_lost(Some(gap.1 - gap.0));
+        }
         let name = super::format::segment_name(position);
         let failed = || LogError::storage("reading", &name);
         let file = self.storage.open(&name).map_err(failed())?;
@@ -188,10 +235,7 @@ impl<S: Storage> LogReader<S> {
         }
         let snapshot =
             SegmentHeader::snapshot_length(&fixed[..filled]).map_err(|_| self.damaged())?;
-        if position > self.position {
-            self.skipped += position - self.position;
-            self.position = position;
-        }
+        self.position = self.position.max(position);
         let header = (SEGMENT_HEADER + snapshot) as u64;
         self.open = Some(OpenSegment { name, file, position, header });
         self.buffer.clear();

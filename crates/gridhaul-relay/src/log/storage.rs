@@ -38,6 +38,12 @@ pub trait Storage: fmt::Debug {
     /// There is no such file.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
 
+    /// Whether a name still refers to a file that was opened or created with it.
+    ///
+    /// # Errors
+    /// The disk has failed.
+    fn is_named(&self, name: &str, file: &Self::File) -> io::Result<bool>;
+
     /// Makes the names of all files durable.
     ///
     /// # Errors

@@ -1,10 +1,12 @@
 //! Appending to a log, and making appended data durable.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io;
 
+use super::extent::Extent;
 use super::format::{
-    ENTRY_HEADER, EntryHeader, PAYLOAD_MAX, Place, SNAPSHOT_MAX, SegmentHeader, segment_name,
+    ENTRY_HEADER, EntryHeader, PAYLOAD_MAX, Place, SEGMENT_HEADER, SNAPSHOT_MAX, SegmentHeader,
+    VERSION, segment_name,
 };
 use super::{LogError, Storage, StorageFile};
 
@@ -14,13 +16,46 @@ pub struct LogWriter<S: Storage> {
     storage: S,
     epoch: u64,
     active: Segment<S::File>,
-    /// Positions of all segments, the active one last.
-    segments: VecDeque<u64>,
+    segments: Segments,
+    extent: Extent,
+    /// Whether the file of the extent has to be replaced.
+    is_extent_old: bool,
     end: u64,
     committed: u64,
     has_failed: bool,
     /// Buffer for the next entry, which is reused.
     buffer: Vec<u8>,
+}
+
+/// Positions of the segment files.
+#[derive(Debug, Default)]
+pub(super) struct Segments {
+    /// Segments that are needed and have a snapshot, oldest first.
+    pub with_snapshot: VecDeque<u64>,
+    /// Segments whose snapshot is lost: they are needed as long as the segment before them.
+    pub without_snapshot: BTreeSet<u64>,
+    /// Segments that are not needed and could not be removed yet.
+    pub unremoved: Vec<u64>,
+}
+
+impl Segments {
+    fn start(&self) -> u64 {
+        self.with_snapshot[0]
+    }
+
+    /// All segments that are needed, in order.
+    fn needed(&self) -> BTreeSet<u64> {
+        self.with_snapshot.iter().chain(&self.without_snapshot).copied().collect()
+    }
+
+    /// Segments whose entries all end at or before a position are not needed any more.
+    fn release(&mut self, position: u64) {
+        while self.with_snapshot.get(1).is_some_and(|next| *next <= position) {
+            self.unremoved.extend(self.with_snapshot.pop_front());
+        }
+        let rest = self.without_snapshot.split_off(&self.start());
+        self.unremoved.extend(std::mem::replace(&mut self.without_snapshot, rest));
+    }
 }
 
 /// A segment that is open for writing.
@@ -42,27 +77,33 @@ impl<S: Storage> LogWriter<S> {
         snapshot: &[u8],
     ) -> Result<Self, LogError> {
         let active = create_segment(&storage, epoch, position, snapshot)?;
-        Ok(Self::resume(storage, epoch, active, VecDeque::from([position]), position))
+        let extent = Extent { epoch, first: position, last: position, gaps: Vec::new() };
+        let segments =
+            Segments { with_snapshot: VecDeque::from([position]), ..Segments::default() };
+        Self::resume(storage, active, segments, position, extent)
     }
 
     /// Continues a log whose entries up to `end` are durable.
     pub(super) fn resume(
         storage: S,
-        epoch: u64,
         active: Segment<S::File>,
-        segments: VecDeque<u64>,
+        segments: Segments,
         end: u64,
-    ) -> Self {
-        Self {
+        extent: Extent,
+    ) -> Result<Self, LogError> {
+        extent.write(&storage)?;
+        Ok(Self {
+            epoch: extent.epoch,
             storage,
-            epoch,
             active,
             segments,
+            extent,
+            is_extent_old: false,
             end,
             committed: end,
             has_failed: false,
             buffer: Vec::new(),
-        }
+        })
     }
 
     /// Appends an entry and returns the position of its end.
@@ -94,8 +135,9 @@ impl<S: Storage> LogWriter<S> {
     /// Makes all appended entries durable and returns the position of their end.
     ///
     /// # Errors
-    /// The disk has failed. The log then refuses all further calls: after a failed fdatasync the kernel may have
-    /// discarded the data, and another call would succeed without it.
+    /// The disk has failed, or the file was removed: nobody would find the entries after a restart. The log then refuses
+    /// all further calls: after a failed fdatasync the kernel may have discarded the data, and another call would succeed
+    /// without it.
     pub fn commit(&mut self) -> Result<u64, LogError> {
         if self.has_failed {
             return Err(LogError::SyncFailed);
@@ -105,6 +147,7 @@ impl<S: Storage> LogWriter<S> {
                 self.has_failed = true;
                 return Err(LogError::storage("synchronising", &self.active.name)(source));
             }
+            self.check_active()?;
             self.committed = self.end;
         }
         Ok(self.committed)
@@ -127,32 +170,98 @@ impl<S: Storage> LogWriter<S> {
             let source = io::Error::new(io::ErrorKind::InvalidInput, text);
             return Err(LogError::storage("creating", &segment_name(self.end))(source));
         }
+        self.check()?;
         self.active = create_segment(&self.storage, self.epoch, self.end, snapshot)?;
-        self.segments.push_back(self.end);
+        self.segments.with_snapshot.push_back(self.end);
+        self.extent.last = self.end;
+        self.is_extent_old = true;
+        // Without this file, the log has all its entries; only the loss of its last segment would not be noticed.
+        let _ = self.update_extent();
+        Ok(())
+    }
+
+    /// Checks that all segments are there: another program may have removed some.
+    ///
+    /// # Errors
+    /// A segment is missing, or the folder cannot be read.
+    pub fn check(&mut self) -> Result<(), LogError> {
+        let names = self.storage.list().map_err(LogError::storage("listing", "the folder"))?;
+        let names: BTreeSet<String> = names.into_iter().collect();
+        let needed = self.segments.needed();
+        for position in &needed {
+            let name = segment_name(*position);
+            if !names.contains(&name) {
+                self.has_failed = true;
+                let end = needed.range(position + 1..).next().copied().unwrap_or(self.end);
+                return Err(LogError::Removed { name, position: *position, end });
+            }
+        }
+        self.check_active()
+    }
+
+    /// Checks that the file to which entries are appended has its name.
+    fn check_active(&mut self) -> Result<(), LogError> {
+        let Segment { name, file, position, .. } = &self.active;
+        let failed = LogError::storage("checking", name);
+        if self.storage.is_named(name, file).map_err(failed)? {
+            return Ok(());
+        }
+        self.has_failed = true;
+        Err(LogError::Removed { name: name.clone(), position: *position, end: self.end })
+    }
+
+    fn update_extent(&mut self) -> Result<(), LogError> {
+        if self.is_extent_old {
+            self.extent.write(&self.storage)?;
+            self.is_extent_old = false;
+        }
         Ok(())
     }
 
     /// Removes segments whose entries all end at or before a position. Returns the position of the first entry that
-    /// is kept.
+    /// is kept. Segments that cannot be removed are removed by a later call.
     ///
     /// # Errors
-    /// The disk has failed.
+    /// The disk has failed, or a file cannot be removed. Segments after it are removed nevertheless.
     pub fn trim(&mut self, position: u64) -> Result<u64, LogError> {
-        while self.segments.get(1).is_some_and(|next| *next <= position) {
-            let name = segment_name(self.segments[0]);
-            self.storage.remove(&name).map_err(LogError::storage("removing", &name))?;
-            self.segments.pop_front();
-            // A power failure could otherwise restore an earlier segment and not a later one: a gap, which looks like
-            // damage.
-            self.storage.sync_names().map_err(LogError::storage("synchronising", "the folder"))?;
+        self.segments.release(position);
+        if self.extent.first != self.start() {
+            self.extent.set_first(self.start());
+            self.is_extent_old = true;
         }
-        Ok(self.start())
+        // A power failure could restore an earlier segment and not a later one, and the removal of one may fail. The file
+        // states that they are not needed, so that this is not a gap.
+        self.update_extent()?;
+        if self.segments.unremoved.is_empty() {
+            return Ok(self.start());
+        }
+        let mut failure = None;
+        self.segments.unremoved.retain(|position| {
+            let name = segment_name(*position);
+            match self.storage.remove(&name) {
+                Ok(()) => false,
+                // Another program has removed the segment, which was not needed any more.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+                Err(error) => {
+                    failure.get_or_insert_with(|| LogError::storage("removing", &name)(error));
+                    true
+                }
+            }
+        });
+        self.storage.sync_names().map_err(LogError::storage("synchronising", "the folder"))?;
+        failure.map_or_else(|| Ok(self.start()), Err)
+    }
+
+    /// Number of segments that are not needed and could not be removed.
+    #[must_use]
+    pub const fn unremoved(&self) -> usize {
+        self.segments.unremoved.len()
     }
 
     /// Position of the first entry.
     #[must_use]
     pub fn start(&self) -> u64 {
-        self.segments[0]
+        self.segments.start()
     }
 
     /// End of the appended entries.
@@ -187,7 +296,10 @@ pub(super) fn create_segment<S: Storage>(
     snapshot: &[u8],
 ) -> Result<Segment<S::File>, LogError> {
     let name = segment_name(position);
-    let header = SegmentHeader { position, epoch, snapshot: snapshot.to_vec() }.write();
+    let snapshot = snapshot.to_vec();
+    let size = SEGMENT_HEADER + snapshot.len();
+    let header =
+        SegmentHeader { position, epoch, version: VERSION, snapshot: Some(snapshot) }.write(size);
     // A file of this name can only be the rest of an attempt that failed.
     let _ = storage.remove(&name);
     let file = storage.create(&name).map_err(LogError::storage("creating", &name))?;

@@ -5,8 +5,12 @@ use super::batch::{BATCH_HEADER, PAYLOAD_MAX};
 use super::codec::{DecodeError, Decoder, put_bytes, put_text, put_varint};
 use super::record::{DATA_MAX, ResetCause};
 
-/// Version of the protocol.
-const VERSION: u16 = 2;
+/// Version of the protocol that a collector speaks. A head answers in the version of the collector, if it is this one or
+/// [`OLDEST_VERSION`].
+pub const PROTOCOL_VERSION: u16 = 3;
+
+/// Oldest version of the protocol that is read.
+const OLDEST_VERSION: u16 = 2;
 
 /// Largest length of the body of a frame.
 pub const FRAME_MAX: usize = BATCH_HEADER + PAYLOAD_MAX;
@@ -83,6 +87,8 @@ pub enum Frame<'a> {
 /// The first frame of a collector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hello<'a> {
+    /// Version of the protocol.
+    pub version: u16,
     /// Name of the collector.
     pub collector: &'a str,
     /// Identifies the collector's log.
@@ -104,6 +110,8 @@ pub struct Hello<'a> {
 /// The answer to [`Hello`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Welcome {
+    /// Version of the protocol: that of [`Hello`].
+    pub version: u16,
     /// Identifies this run of the head: server connections do not outlive it.
     pub instance: u64,
     /// Sequence number of the first record that is not durable at the head.
@@ -162,7 +170,7 @@ impl<'a> Frame<'a> {
         bytes.extend_from_slice(&[self.kind(), 0, 0, 0, 0]);
         match *self {
             Self::Hello(hello) => {
-                bytes.extend_from_slice(&VERSION.to_le_bytes());
+                bytes.extend_from_slice(&hello.version.to_le_bytes());
                 put_text(bytes, hello.collector, TEXT_MAX);
                 bytes.extend_from_slice(&hello.epoch.to_le_bytes());
                 bytes.extend_from_slice(&hello.shard.to_le_bytes());
@@ -173,7 +181,7 @@ impl<'a> Frame<'a> {
                 bytes.push(u8::from(hello.compression));
             }
             Self::Welcome(welcome) => {
-                bytes.extend_from_slice(&VERSION.to_le_bytes());
+                bytes.extend_from_slice(&welcome.version.to_le_bytes());
                 bytes.extend_from_slice(&welcome.instance.to_le_bytes());
                 put_varint(bytes, welcome.next);
                 put_varint(bytes, welcome.credit);
@@ -233,8 +241,9 @@ impl<'a> Frame<'a> {
             BATCH => return Ok(Self::Batch(body)),
             COMPRESSED => return Ok(Self::Compressed(body)),
             HELLO => {
-                version(&mut decoder)?;
+                let version = version(&mut decoder)?;
                 Self::Hello(Hello {
+                    version,
                     collector: decoder.text(TEXT_MAX)?,
                     epoch: decoder.u64()?,
                     shard: decoder.u16()?,
@@ -246,9 +255,10 @@ impl<'a> Frame<'a> {
                 })
             }
             WELCOME => {
-                version(&mut decoder)?;
+                let version = version(&mut decoder)?;
                 let instance = decoder.u64()?;
                 Self::Welcome(Welcome {
+                    version,
                     instance,
                     next: decoder.varint()?,
                     credit: decoder.varint()?,
@@ -281,8 +291,10 @@ impl<'a> Frame<'a> {
     }
 }
 
-fn version(decoder: &mut Decoder<'_>) -> Result<(), DecodeError> {
-    if decoder.u16()? == VERSION { Ok(()) } else { Err(DecodeError::Undefined("protocol version")) }
+fn version(decoder: &mut Decoder<'_>) -> Result<u16, DecodeError> {
+    let version = decoder.u16()?;
+    let is_known = (OLDEST_VERSION..=PROTOCOL_VERSION).contains(&version);
+    if is_known { Ok(version) } else { Err(DecodeError::Undefined("protocol version")) }
 }
 
 /// Collects the bytes of a connection and returns its frames.

@@ -11,6 +11,7 @@ mod codec;
 mod compression;
 mod frame;
 pub mod framing;
+mod loss;
 mod proxy_header;
 mod proxy_header_reader;
 mod record;
@@ -22,9 +23,10 @@ pub use codec::DecodeError;
 pub(crate) use codec::{Decoder, put_bytes, put_text, put_varint};
 pub use compression::{compress, decompress};
 pub use frame::{
-    Close, DOWN_ENDED, DOWN_WINDOW, FRAME_MAX, Frame, FrameReader, Hello, Refusal, Welcome,
-    write_batch,
+    Close, DOWN_ENDED, DOWN_WINDOW, FRAME_MAX, Frame, FrameReader, Hello, PROTOCOL_VERSION,
+    Refusal, Welcome, write_batch,
 };
+pub(crate) use loss::{LostRecords, RESTART_STEP, lost_before};
 pub use proxy_header::{ProxyHeader, ProxyHeaderError};
 pub use proxy_header_reader::ProxyHeaderReader;
-pub use record::{DATA_MAX, Identity, Record, ResetCause};
+pub use record::{DATA_MAX, Identity, PreviousRecords, Record, ResetCause};

@@ -50,7 +50,27 @@ pub enum Record<'a> {
     Restart {
         /// Number of the next meter.
         first_meter: u64,
+        /// End of the shard's records before the restart.
+        previous: PreviousRecords,
     },
+    /// Records before this one are lost: a log is damaged, or files of it are missing.
+    Gap {
+        /// Number of lost records of the shard; `None` if it is unknown.
+        records: Option<u64>,
+        /// Number of lost bytes of the log; `None` if it is unknown.
+        bytes: Option<u64>,
+    },
+}
+
+/// Records of a shard before a restart of the collector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PreviousRecords {
+    /// The collector does not state their end (version 1 of the records).
+    Unstated,
+    /// Sequence number after the last one.
+    EndAt(u64),
+    /// The end of the log is lost, and perhaps records with it.
+    Unknown,
 }
 
 /// Where a meter's connection comes from.
@@ -124,9 +144,11 @@ const DATA_END: u8 = 3;
 const EOF: u8 = 4;
 const RESET: u8 = 5;
 const RESTART: u8 = 6;
+const RESTART_AFTER: u8 = 7;
+const GAP: u8 = 8;
 
 impl<'a> Record<'a> {
-    /// Number of the meter; `None` for a restart.
+    /// Number of the meter; `None` for a restart or a gap.
     #[must_use]
     pub const fn meter(&self) -> Option<u64> {
         match *self {
@@ -134,7 +156,7 @@ impl<'a> Record<'a> {
             | Self::Data { meter, .. }
             | Self::Eof { meter, .. }
             | Self::Reset { meter, .. } => Some(meter),
-            Self::Restart { .. } => None,
+            Self::Restart { .. } | Self::Gap { .. } => None,
         }
     }
 
@@ -165,15 +187,31 @@ impl<'a> Record<'a> {
                 put_varint(bytes, meter);
                 bytes.push(cause as u8);
             }
-            Self::Restart { first_meter } => {
-                bytes.push(RESTART);
+            Self::Restart { first_meter, previous } => {
+                let end = match previous {
+                    PreviousRecords::Unstated => None,
+                    PreviousRecords::EndAt(end) => Some(Some(end)),
+                    PreviousRecords::Unknown => Some(None),
+                };
+                bytes.push(if end.is_some() { RESTART_AFTER } else { RESTART });
                 put_varint(bytes, first_meter);
+                if let Some(end) = end {
+                    put_optional(bytes, end);
+                }
+            }
+            Self::Gap { records, bytes: lost } => {
+                bytes.push(GAP);
+                put_optional(bytes, records);
+                put_optional(bytes, lost);
             }
         }
     }
 
     pub(crate) fn read(decoder: &mut Decoder<'a>) -> Result<Self, DecodeError> {
         let kind = decoder.u8()?;
+        if kind == GAP {
+            return Ok(Self::Gap { records: optional(decoder)?, bytes: optional(decoder)? });
+        }
         let number = decoder.varint()?;
         Ok(match kind {
             OPEN => Self::Open {
@@ -195,10 +233,24 @@ impl<'a> Record<'a> {
             }
             EOF => Self::Eof { meter: number, offset: decoder.varint()? },
             RESET => Self::Reset { meter: number, cause: ResetCause::read(decoder.u8()?)? },
-            RESTART => Self::Restart { first_meter: number },
+            RESTART => Self::Restart { first_meter: number, previous: PreviousRecords::Unstated },
+            RESTART_AFTER => {
+                let previous =
+                    optional(decoder)?.map_or(PreviousRecords::Unknown, PreviousRecords::EndAt);
+                Self::Restart { first_meter: number, previous }
+            }
             _ => return Err(DecodeError::Undefined("kind of a record")),
         })
     }
+}
+
+/// A number that may be unknown: 0, or the number plus 1. The largest number is unknown as well.
+fn put_optional(bytes: &mut Vec<u8>, number: Option<u64>) {
+    put_varint(bytes, number.and_then(|number| number.checked_add(1)).unwrap_or(0));
+}
+
+fn optional(decoder: &mut Decoder<'_>) -> Result<Option<u64>, DecodeError> {
+    Ok(decoder.varint()?.checked_sub(1))
 }
 
 fn put_address(bytes: &mut Vec<u8>, address: Option<SocketAddr>) {

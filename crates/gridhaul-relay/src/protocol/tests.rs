@@ -21,7 +21,8 @@ enum Owned {
     Data(u64, u64, bool, Vec<u8>),
     Eof(u64, u64),
     Reset(u64, usize),
-    Restart(u64),
+    Restart(u64, PreviousRecords),
+    Gap(Option<u64>, Option<u64>),
 }
 
 impl Owned {
@@ -38,9 +39,20 @@ impl Owned {
             Self::Reset(meter, cause) => {
                 Record::Reset { meter: *meter, cause: ResetCause::ALL[*cause] }
             }
-            Self::Restart(meter) => Record::Restart { first_meter: *meter },
+            Self::Restart(meter, previous) => {
+                Record::Restart { first_meter: *meter, previous: *previous }
+            }
+            Self::Gap(records, bytes) => Record::Gap { records: *records, bytes: *bytes },
         }
     }
+}
+
+fn previous() -> impl Strategy<Value = PreviousRecords> {
+    prop_oneof![
+        Just(PreviousRecords::Unstated),
+        Just(PreviousRecords::Unknown),
+        (0..u64::MAX).prop_map(PreviousRecords::EndAt),
+    ]
 }
 
 fn record() -> impl Strategy<Value = Owned> {
@@ -53,7 +65,9 @@ fn record() -> impl Strategy<Value = Owned> {
             .prop_map(move |d| Owned::Data(a, b, c, d))),
         any::<(u64, u64)>().prop_map(|(a, b)| Owned::Eof(a, b)),
         (any::<u64>(), 0..ResetCause::ALL.len()).prop_map(|(a, b)| Owned::Reset(a, b)),
-        any::<u64>().prop_map(Owned::Restart),
+        (any::<u64>(), previous()).prop_map(|(meter, previous)| Owned::Restart(meter, previous)),
+        (proptest::option::of(0..u64::MAX), proptest::option::of(0..u64::MAX))
+            .prop_map(|(records, bytes)| Owned::Gap(records, bytes)),
     ]
 }
 
@@ -96,10 +110,10 @@ proptest! {
     ) {
         let [a, b, c, d] = numbers;
         let hello =
-            Hello { collector: &name, epoch: a, shard: 1, shards: 2, oldest: c, next: d, replies: a % 2 == 1, compression: b % 2 == 1 };
+            Hello { version: 2 + (c % 2) as u16, collector: &name, epoch: a, shard: 1, shards: 2, oldest: c, next: d, replies: a % 2 == 1, compression: b % 2 == 1 };
         let frames = [
             Frame::Hello(hello),
-            Frame::Welcome(Welcome { instance: a, next: b, credit: c, compression: d % 2 == 1 }),
+            Frame::Welcome(Welcome { version: 3, instance: a, next: b, credit: c, compression: d % 2 == 1 }),
             Frame::Resume { next: a },
             Frame::Batch(&data),
             Frame::Ack { next: b },

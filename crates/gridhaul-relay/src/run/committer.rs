@@ -1,8 +1,9 @@
 //! The thread that writes the record log: while one group becomes durable, records of the next one are collected.
 
-use std::sync::Arc;
+use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -18,7 +19,11 @@ pub(super) struct Committer {
     results: Receiver<Result<u64, LogError>>,
     /// Segments before this position are not needed any more.
     trim_to: Arc<AtomicU64>,
+    removal_error: RemovalError,
 }
+
+/// Why segments that are not needed any more are still there.
+type RemovalError = Arc<Mutex<Option<String>>>;
 
 #[derive(Debug)]
 enum Work {
@@ -30,7 +35,11 @@ enum Work {
 struct Writer {
     log: LogWriter<Folder>,
     trim_to: Arc<AtomicU64>,
+    removal_error: RemovalError,
 }
+
+/// Interval in which the log checks that its files are there, and tries to remove segments again.
+const CHECK: Duration = Duration::from_secs(10);
 
 /// Interval of attempts while the disk is full.
 const RETRY: Duration = Duration::from_secs(1);
@@ -38,26 +47,36 @@ const RETRY: Duration = Duration::from_secs(1);
 impl Committer {
     pub(super) fn start(log: LogWriter<Folder>, waker: Arc<Waker>) -> Self {
         let trim_to = Arc::new(AtomicU64::new(log.start()));
-        let mut writer = Writer { log, trim_to: Arc::clone(&trim_to) };
+        let removal_error = RemovalError::default();
+        let mut writer = Writer {
+            log,
+            trim_to: Arc::clone(&trim_to),
+            removal_error: Arc::clone(&removal_error),
+        };
         let (work, orders) = channel();
         let (answers, results) = channel();
         thread::spawn(move || {
-            for order in orders {
-                match order {
-                    Work::Group(group) => {
-                        let done = writer.write(&group);
-                        let has_failed = done.is_err();
-                        let is_received = answers.send(done).is_ok();
-                        waker.wake();
-                        if has_failed || !is_received {
-                            return;
-                        }
+            loop {
+                let done = match orders.recv_timeout(CHECK) {
+                    Ok(Work::Group(group)) => writer.write(&group).map(Some),
+                    Ok(Work::Trim) => {
+                        writer.trim();
+                        Ok(None)
                     }
-                    Work::Trim => writer.trim(),
+                    Err(RecvTimeoutError::Timeout) => writer.check().map(|()| None),
+                    Err(RecvTimeoutError::Disconnected) => return,
+                };
+                let has_failed = done.is_err();
+                if let Some(result) = done.transpose() {
+                    let is_received = answers.send(result).is_ok();
+                    waker.wake();
+                    if has_failed || !is_received {
+                        return;
+                    }
                 }
             }
         });
-        Self { work, results, trim_to }
+        Self { work, results, trim_to, removal_error }
     }
 
     /// Begins to write a group. The result follows.
@@ -70,6 +89,11 @@ impl Committer {
     pub(super) fn trim(&self, position: u64) {
         self.trim_to.store(position, Ordering::Release);
         let _ = self.work.send(Work::Trim);
+    }
+
+    /// Why segments that are not needed any more could not be removed.
+    pub(super) fn removal_error(&self) -> Option<String> {
+        lock(&self.removal_error).clone()
     }
 
     /// The end of the log after the group, once it is durable.
@@ -109,14 +133,39 @@ impl Writer {
         }
         pause();
         self.trim();
-        Ok(())
+        self.log.check()
     }
 
+    /// Removes segments that are not needed any more. A failure is reported once, and the attempt is repeated later.
     fn trim(&mut self) {
-        if let Err(error) = self.log.trim(self.trim_to.load(Ordering::Acquire)) {
-            report(Level::Warning, &error.to_string());
+        let error = match self.log.trim(self.trim_to.load(Ordering::Acquire)) {
+            Ok(_) => None,
+            Err(error) => {
+                let count = self.log.unremoved();
+                Some(format!("{error}; {count} segments that were delivered are still on the disk"))
+            }
+        };
+        let before = mem::replace(&mut *lock(&self.removal_error), error.clone());
+        match (before, error) {
+            (None, Some(error)) => report(Level::Error, &error),
+            (Some(_), None) => {
+                report(Level::Notice, "record log: delivered segments are removed again");
+            }
+            _ => {}
         }
     }
+
+    /// The log is idle.
+    fn check(&mut self) -> Result<(), LogError> {
+        if self.log.unremoved() > 0 {
+            self.trim();
+        }
+        self.log.check()
+    }
+}
+
+fn lock(error: &RemovalError) -> MutexGuard<'_, Option<String>> {
+    error.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[expect(clippy::disallowed_methods, reason = "the daemon runs in real time")]

@@ -32,12 +32,17 @@ pub(super) struct Cursor {
 }
 
 impl Cursor {
-    /// Reads the file. Without one, or with that of another log, delivery begins with the log.
+    /// Reads the file. Without one, or with that of another log, delivery begins with the log. A position before the log
+    /// states that records are lost; one after its end is replaced at once, because other records will follow there.
     pub(super) fn open(folder: &Path, log: &LogStart, head: Arc<Waker>) -> Self {
-        let (epoch, range) = (log.epoch, (log.start, log.end));
-        let saved = read(&folder.join(NAME), epoch, range);
-        let progress = Progress::new(saved, head);
-        Self { path: folder.join(NAME), epoch, saved, next_save: Instant::ZERO, progress }
+        let (path, epoch, next_save) = (folder.join(NAME), log.epoch, Instant::ZERO);
+        let found = read(&path, epoch).unwrap_or(log.start);
+        let progress = Progress::new(found.clamp(log.start, log.end), head);
+        let mut cursor = Self { path, epoch, saved: found, next_save, progress };
+        if found > log.end {
+            cursor.save(log.end);
+        }
+        cursor
     }
 
     /// The position in the file.
@@ -82,19 +87,17 @@ impl Cursor {
         file.sync_data()?;
         fs::rename(&new, &self.path)?;
         self.saved = position;
+        self.progress.set_saved(position);
         Ok(())
     }
 }
 
-/// The position in a file; the start of the log if there is none within the log.
-fn read(path: &Path, epoch: u64, (start, end): (u64, u64)) -> u64 {
-    let text = fs::read_to_string(path).unwrap_or_default();
-    let position = || {
-        let (of, position) = text.trim_end().split_once(' ')?;
-        let position: u64 = position.parse().ok()?;
-        (u64::from_str_radix(of, 16).ok()? == epoch).then_some(position)
-    };
-    position().filter(|position| (start..=end).contains(position)).unwrap_or(start)
+/// The position in the file of a log with this epoch.
+fn read(path: &Path, epoch: u64) -> Option<u64> {
+    let text = fs::read_to_string(path).ok()?;
+    let (of, position) = text.trim_end().split_once(' ')?;
+    let position = position.parse().ok()?;
+    (u64::from_str_radix(of, 16).ok()? == epoch).then_some(position)
 }
 
 #[cfg(test)]
@@ -105,7 +108,7 @@ mod tests {
     fn a_position_is_saved_once_per_second_and_when_delivery_ends() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(NAME);
-        let saved = || read(&path, 7, (100, 900));
+        let saved = || read(&path, 7).unwrap();
         let progress = Progress::new(100, Arc::new(Waker::new().unwrap()));
         let next_save = Instant::ZERO;
         let mut cursor = Cursor { path: path.clone(), epoch: 7, saved: 100, next_save, progress };
@@ -121,16 +124,30 @@ mod tests {
     }
 
     #[test]
-    fn a_position_of_another_log_or_outside_of_it_is_ignored() {
+    fn a_position_of_another_log_is_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(NAME);
-        assert_eq!(read(&path, 7, (100, 900)), 100, "no file");
+        assert_eq!(read(&path, 7), None, "no file");
         fs::write(&path, "0000000000000007 500\n").unwrap();
-        assert_eq!(read(&path, 7, (100, 900)), 500);
-        assert_eq!(read(&path, 8, (100, 900)), 100, "another log");
-        assert_eq!(read(&path, 7, (600, 900)), 600, "trimmed");
-        assert_eq!(read(&path, 7, (0, 400)), 0, "the log was damaged");
+        assert_eq!((read(&path, 7), read(&path, 8)), (Some(500), None));
         fs::write(&path, "garbage").unwrap();
-        assert_eq!(read(&path, 7, (1, 900)), 1);
+        assert_eq!(read(&path, 7), None);
+    }
+
+    #[test]
+    fn a_position_outside_of_the_log_is_a_loss_or_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(NAME);
+        let storage = crate::log::Folder::open(folder.path()).unwrap();
+        let waker = || Arc::new(Waker::new().unwrap());
+        let log = LogStart { storage, epoch: 7, snapshot: Vec::new(), start: 400, end: 900 };
+        fs::write(&path, "0000000000000007 300\n").unwrap();
+        let cursor = Cursor::open(folder.path(), &log, waker());
+        assert_eq!(cursor.position(), 300, "100 bytes are missing");
+        assert_eq!(cursor.progress().delivered().unwrap(), 400);
+        fs::write(&path, "0000000000000007 1000\n").unwrap();
+        let cursor = Cursor::open(folder.path(), &log, waker());
+        // Records that are appended later must not count as delivered.
+        assert_eq!((cursor.position(), read(&path, 7)), (900, Some(900)));
     }
 }

@@ -7,7 +7,7 @@ use gridhaul_scenario::relay::RelayLog;
 use rustls::crypto::ring;
 
 use super::{Level, report};
-use crate::log::{Findings, Folder, LogError, Opened, open};
+use crate::log::{DamageCause, Findings, Folder, LogError, Opened, open};
 
 /// A start waits about three seconds for the lock of another process.
 const LOCK_ATTEMPTS: u32 = 150;
@@ -48,14 +48,35 @@ fn report_findings(findings: &Findings) {
         );
     }
     for damage in &findings.damage {
-        let length = damage.length.map_or("all".to_owned(), |length| length.to_string());
-        report(
-            Level::Error,
-            &format!(
-                "record log: {length} bytes at position {} of {} are damaged; a copy is in damaged-{:016x}",
-                damage.position, damage.segment, damage.position
-            ),
-        );
+        let copy = match damage.cause {
+            DamageCause::Missing => String::new(),
+            DamageCause::Entries => format!("; a copy is in damaged-{:016x}", damage.position),
+            DamageCause::Header { .. } if damage.length.is_none() => {
+                format!("; the file is renamed to damaged-{:016x}", damage.position)
+            }
+            DamageCause::Header { .. } => {
+                format!("; a copy is in damaged-header-{:016x}", damage.position)
+            }
+        };
+        report(Level::Error, &format!("record log: {damage}{copy}"));
+    }
+}
+
+/// Bytes of the log that are lost, for the status: those that are known.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct LogLosses {
+    /// Number of damaged or missing regions that the last start has found.
+    pub gaps: u64,
+    pub bytes: u64,
+}
+
+impl LogLosses {
+    pub(super) fn of(findings: &Findings) -> Self {
+        let losses = findings.damage.iter().filter(|damage| damage.length != Some(0));
+        losses.fold(Self::default(), |sum, damage| Self {
+            gaps: sum.gaps + 1,
+            bytes: sum.bytes + damage.length.unwrap_or(0),
+        })
     }
 }
 

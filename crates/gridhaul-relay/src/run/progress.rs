@@ -13,6 +13,8 @@ pub(super) struct Progress(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     delivered: AtomicU64,
+    /// Position that a restart finds: later records may be delivered again, and must stay in the log.
+    saved: AtomicU64,
     state: Mutex<State>,
     head: Arc<Waker>,
 }
@@ -28,8 +30,8 @@ struct State {
 impl Progress {
     /// Records before `position` of the log are delivered. `head` is woken by reports.
     pub(super) fn new(position: u64, head: Arc<Waker>) -> Self {
-        let (delivered, state) = (AtomicU64::new(position), Mutex::default());
-        Self(Arc::new(Shared { delivered, state, head }))
+        let (delivered, saved) = (AtomicU64::new(position), AtomicU64::new(position));
+        Self(Arc::new(Shared { delivered, saved, state: Mutex::default(), head }))
     }
 
     /// Position of the log before which all records are delivered.
@@ -43,6 +45,11 @@ impl Progress {
         }
     }
 
+    /// Position of the log before which no record is needed.
+    pub(super) fn saved(&self) -> u64 {
+        self.0.saved.load(Ordering::Acquire)
+    }
+
     /// Why records wait, for the status.
     pub(super) fn delivery_error(&self) -> Option<String> {
         self.state().delivery_error.clone()
@@ -50,6 +57,12 @@ impl Progress {
 
     pub(super) fn set_delivered(&self, position: u64) {
         if self.0.delivered.swap(position, Ordering::AcqRel) != position {
+            self.0.head.wake();
+        }
+    }
+
+    pub(super) fn set_saved(&self, position: u64) {
+        if self.0.saved.swap(position, Ordering::AcqRel) != position {
             self.0.head.wake();
         }
     }

@@ -13,7 +13,7 @@ use super::poll::Waker;
 use super::progress::Progress;
 use super::{Level, RunError, report};
 use crate::head::{Deliveries, JsonLines, SinkError};
-use crate::log::Folder;
+use crate::log::{Folder, Lost};
 
 /// Longest time between a line and the synchronisation of the file.
 const SYNC_INTERVAL: Duration = Duration::from_millis(200);
@@ -46,6 +46,10 @@ impl LogStart {
     pub(super) fn deliveries_from(&self, position: u64) -> Result<Deliveries<Folder>, RunError> {
         let mut deliveries =
             Deliveries::new(self.storage.clone(), self.epoch, &self.snapshot, self.start);
+        if position < self.start {
+            // The first segments are missing.
+            deliveries.note_lost(Lost { bytes: Some(self.start - position) });
+        }
         while deliveries.position() < position && deliveries.next(position, |_| {})? {}
         Ok(deliveries)
     }
@@ -102,6 +106,7 @@ impl Worker {
                 self.lines.sync()?;
                 sync_at = None;
                 self.progress.set_delivered(deliveries.position());
+                self.progress.set_saved(deliveries.position());
             }
             let timeout = self.clock.until(sync_at.unwrap_or(Instant::NEVER));
             match orders.recv_timeout(timeout.min(IDLE)) {

@@ -116,6 +116,21 @@ impl Upstream {
         self.damage.take()
     }
 
+    /// Reports records that are missing in the log, and returns their number as far as it is known.
+    pub(super) fn report_lost(&self, aggregate: &mut Aggregate<Folder>) -> u64 {
+        let shard = self.route.shard;
+        let mut sum = 0;
+        while let Some(lost) = aggregate.poll_lost_records(shard) {
+            let count = lost.count.map_or("an unknown number of".to_owned(), |it| it.to_string());
+            let text = format!(
+                "shard {shard}: {count} records that the head does not have are missing in the record log"
+            );
+            report(Level::Error, &text);
+            sum += lost.count.unwrap_or(0);
+        }
+        sum
+    }
+
     /// Whether the socket accepts no more bytes now.
     pub(super) fn is_blocked(&self) -> bool {
         self.link.as_ref().is_some_and(|link| link.written < link.out.len())

@@ -75,7 +75,7 @@ fn damage_of_an_open_log_ends_the_collector_and_is_set_aside() {
     relays.wait_for_report(Role::Collector, "no intact entry at position");
     relays.wait_for_end(Role::Collector);
     relays.start(Role::Collector);
-    relays.wait_for_report(Role::Collector, "are damaged; a copy is in damaged-");
+    relays.wait_for_report(Role::Collector, "; a copy is in damaged-");
     store(&relays, 20..25);
     let found = delivered(&relays);
     assert_eq!(set_aside(&relays, "collector-log"), 1);

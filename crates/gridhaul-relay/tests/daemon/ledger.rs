@@ -29,6 +29,10 @@ pub(crate) fn read(
         let line = line.unwrap();
         let line: Value =
             serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        if line["event"] == "gap" {
+            // Records that the log of a relay has lost; the number is that of the first of them.
+            continue;
+        }
         let number = |key: &str| line[key].as_u64().unwrap_or_else(|| panic!("{key}: {line}"));
         let epoch = line["epoch"].as_str().unwrap().to_owned();
         let event = line["event"].as_str().unwrap();

@@ -18,6 +18,7 @@ mod machine;
 #[path = "../split/matrix.rs"]
 mod matrix;
 mod meters;
+mod missing;
 mod mounts;
 mod mqtt;
 mod operation;

@@ -66,7 +66,7 @@ fn a_log_of_another_version_is_refused_and_not_changed() {
         let done = relays.command(arguments).output().unwrap();
         let error = String::from_utf8_lossy(&done.stderr);
         assert_eq!(done.status.code(), Some(1), "{arguments:?}: {error}");
-        assert!(error.contains("has format version 2; this relay reads version 1"), "{error}");
+        assert!(error.contains("has format version 3; this relay reads version 2"), "{error}");
         assert!(error.contains("start the newer relay that wrote the log"), "{error}");
         assert_eq!(fs::read(&path).unwrap(), newer, "{arguments:?}: the log is not changed");
     }

@@ -155,7 +155,7 @@ impl ServerStreams {
             }
             Record::Eof { .. } => self.end(now, known, StreamEnd::Fin),
             Record::Reset { .. } => self.end(now, known, StreamEnd::Reset),
-            Record::Restart { .. } => {}
+            Record::Restart { .. } | Record::Gap { .. } => {}
         }
     }
 

@@ -27,6 +27,7 @@ fn new(collectors: &[&str]) -> Head {
 
 const fn hello(collector: &str, epoch: u64) -> Hello<'_> {
     Hello {
+        version: crate::protocol::PROTOCOL_VERSION,
         collector,
         epoch,
         shard: 0,

@@ -80,8 +80,9 @@ fn start_collector(
     assert_eq!(opened.findings.damage, []);
     let writer = opened.writer;
     let (epoch, range) = (writer.epoch(), (writer.start(), writer.end()));
-    let state =
-        recover(disk.clone(), epoch, &opened.snapshot, range).unwrap().after_restart(SHARDS);
+    let state = recover(disk.clone(), epoch, &opened.snapshot, range)
+        .unwrap()
+        .after_restart(SHARDS, &opened.findings);
     let log = Some((disk.clone(), range.0, range.1));
     (Aggregate::new(settings(tier), epoch, &state, log), Some(writer))
 }
@@ -340,6 +341,7 @@ impl World {
                 }
                 Record::Reset { .. } => assert!(resets.insert(key)),
                 Record::Restart { .. } => panic!("restarts are resets of meters"),
+                Record::Gap { .. } => panic!("no record is lost"),
             }
         };
         while deliveries.next(end, &mut observe).unwrap() {}

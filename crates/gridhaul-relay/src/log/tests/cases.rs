@@ -1,7 +1,7 @@
 //! Single cases: locks, versions, failures of the disk, snapshots.
 
 use super::super::format::segment_name;
-use super::super::{Folder, LogError, LogReader, Storage, open, verify};
+use super::super::{Folder, LogError, LogReader, Lost, Storage, open, verify};
 use super::disk::ModelDisk;
 
 #[test]
@@ -113,8 +113,9 @@ fn an_entry_in_the_payload_of_a_damaged_entry_is_not_read() {
     let opened = open(disk.clone(), 1, b"").unwrap();
     assert_eq!(opened.findings.damage.len(), 1, "{:?}", opened.findings);
     let mut reader = LogReader::new(disk, 1, 0);
-    assert_eq!(reader.next(end).unwrap().unwrap().payload, b"honest");
-    assert_eq!(reader.skipped(), 28 + payload.len() as u64);
+    let entry = reader.next(end).unwrap().unwrap();
+    assert_eq!(entry.payload, b"honest");
+    assert_eq!(entry.lost, Some(Lost { bytes: Some(28 + payload.len() as u64) }));
 }
 
 #[test]

@@ -18,6 +18,7 @@ struct State {
     /// Bytes that can still be written before the disk is full; `None`: unlimited.
     free: Option<usize>,
     fail_sync: bool,
+    fail_remove: bool,
 }
 
 #[derive(Debug, Default, Clone)]
@@ -43,6 +44,11 @@ impl ModelDisk {
 
     pub(crate) fn set_fail_sync(&self, fail: bool) {
         self.0.borrow_mut().fail_sync = fail;
+    }
+
+    /// No file can be removed.
+    pub(crate) fn set_fail_remove(&self, fail: bool) {
+        self.0.borrow_mut().fail_remove = fail;
     }
 
     /// The power fails: `keep` decides for each unsynchronised sector and name whether it was written.
@@ -120,6 +126,10 @@ impl Storage for ModelDisk {
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
+        if self.0.borrow().fail_remove {
+            // EACCES
+            return Err(io::Error::from_raw_os_error(13));
+        }
         let removed = self.0.borrow_mut().names.remove(name);
         removed.map(drop).ok_or(io::ErrorKind::NotFound.into())
     }
@@ -129,6 +139,10 @@ impl Storage for ModelDisk {
         let id = state.names.remove(from).ok_or(io::ErrorKind::NotFound)?;
         state.names.insert(to.to_owned(), id);
         Ok(())
+    }
+
+    fn is_named(&self, name: &str, file: &ModelFile) -> io::Result<bool> {
+        Ok(self.0.borrow().names.get(name) == Some(&file.1))
     }
 
     fn sync_names(&self) -> io::Result<()> {

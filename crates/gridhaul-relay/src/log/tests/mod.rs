@@ -2,5 +2,6 @@
 
 mod cases;
 pub(crate) mod disk;
+mod gaps;
 mod power;
 mod versions;

@@ -196,8 +196,12 @@ proptest! {
             let is_last_entry = found[..] == before[..found.len()];
             prop_assert!(!findings.damage.is_empty() || is_last_entry);
         }
-        if !cut && place > 38 && files.len() == 1 {
+        if !cut && place > 38 && files.len() == 2 && name.ends_with(".segment") {
             prop_assert_eq!(found.len() + 1, before.len());
+        }
+        if !cut && place < 38 && name.ends_with(".segment") {
+            // Entries have their own checksums and positions: a damaged header costs none of them.
+            prop_assert_eq!(&found, &before);
         }
         // The repaired log is intact, and can be extended.
         bench.next = 1_000_000;

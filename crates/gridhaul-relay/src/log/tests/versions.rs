@@ -6,26 +6,36 @@ use std::path::PathBuf;
 use super::super::format::{SEGMENT_HEADER, VERSION, VERSIONS};
 use super::super::{LogError, LogReader, Storage, StorageFile, open, verify};
 use super::disk::ModelDisk;
-use crate::protocol::{BatchBuilder, Identity, Record, ResetCause, batches};
+use crate::protocol::{BatchBuilder, Identity, PreviousRecords, Record, ResetCause, batches};
 
 const EPOCH: u64 = 0x0123_4567_89ab_cdef;
 const SNAPSHOT: &[u8] = b"snapshot";
 
-/// A record of each kind.
-fn records() -> [Record<'static>; 5] {
+/// A record of each kind that a version has.
+fn records(version: u16) -> Vec<Record<'static>> {
     let identity = Identity {
         peer: "192.0.2.7:5000".parse().ok(),
         local: "[2001:db8::1]:4059".parse().ok(),
         listener: "readings",
         certificate: "meter-7",
     };
-    [
-        Record::Restart { first_meter: 300 },
+    let previous = match version {
+        1 => PreviousRecords::Unstated,
+        _ => PreviousRecords::EndAt(999_000),
+    };
+    let mut records = vec![
+        Record::Restart { first_meter: 300, previous },
         Record::Open { meter: 300, identity },
         Record::Data { meter: 300, offset: 70_000, ends_message: true, bytes: b"reading 42\n" },
         Record::Eof { meter: 300, offset: 70_011 },
         Record::Reset { meter: 301, cause: ResetCause::Framing },
-    ]
+    ];
+    if version > 1 {
+        records.push(Record::Gap { records: None, bytes: Some(4_096) });
+        let previous = PreviousRecords::Unknown;
+        records.push(Record::Restart { first_meter: 302, previous });
+    }
+    records
 }
 
 /// The segment file of a log with these records.
@@ -34,7 +44,7 @@ fn written() -> Vec<u8> {
     let mut writer = open(disk.clone(), EPOCH, SNAPSHOT).unwrap().writer;
     let mut builder = BatchBuilder::new(EPOCH, 1, 1_000_000);
     let mut payload = Vec::new();
-    for record in records() {
+    for record in records(VERSION) {
         builder.push(&record);
     }
     builder.finish(&mut payload);
@@ -84,7 +94,7 @@ fn logs_of_all_versions_are_read() {
         let batch = batches(entry.payload).next().unwrap().unwrap();
         assert_eq!((batch.epoch, batch.shard), (EPOCH, 1));
         let read: Result<Vec<_>, _> = batch.records().collect();
-        let expected: Vec<_> = (1_000_000..).zip(records()).collect();
+        let expected: Vec<_> = (1_000_000..).zip(records(version.number)).collect();
         assert_eq!(read.unwrap(), expected, "version {}", version.number);
     }
 }
@@ -114,6 +124,18 @@ fn an_intact_log_of_an_unknown_version_is_refused_and_not_changed() {
         }
         assert!(content(&disk) == segment && disk.files().len() == 1, "not changed");
     }
+}
+
+#[test]
+fn a_log_of_an_older_version_continues_in_a_new_segment() {
+    // A relay of the older version must not find entries that it cannot read in a segment of its version.
+    let disk = disk_with(&fs::read(path(1)).unwrap());
+    let opened = open(disk.clone(), 1, b"").unwrap();
+    assert!(opened.has_old_version);
+    let mut writer = opened.writer;
+    writer.roll(SNAPSHOT).unwrap();
+    drop(writer);
+    assert!(!open(disk, 1, b"").unwrap().has_old_version);
 }
 
 #[test]

@@ -27,6 +27,7 @@ use super::committer::Committer;
 use super::event_loop::{self, Common, Drain, EventLoop};
 use super::handover::Handover;
 use super::invocation::Invocation;
+use super::log_folder::LogLosses;
 use super::management::Question;
 use super::meter_socket::MeterSocket;
 use super::poll::{Poll, Token, Waker};
@@ -109,6 +110,10 @@ struct Counters {
     refused: BTreeMap<&'static str, u64>,
     received: u64,
     resets: [u64; ResetCause::ALL.len() + 1],
+    /// Damaged and missing regions of the log.
+    log: LogLosses,
+    /// Records that are missing in the log, as far as their number is known.
+    lost_records: u64,
 }
 
 impl Counters {
@@ -178,6 +183,7 @@ impl EventLoop for Loop {
         for upstream in &mut self.upstreams {
             upstream.advance(now, &mut self.aggregate, &self.poll, &self.waker);
             upstream.transmit(now, &mut self.aggregate);
+            self.counters.lost_records += upstream.report_lost(&mut self.aggregate);
             if let Some(error) = upstream.take_damage() {
                 return Err(error.into());
             }

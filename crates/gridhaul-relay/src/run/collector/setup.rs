@@ -15,7 +15,7 @@ use socket2::Socket;
 use super::super::committer::Committer;
 use super::super::event_loop::{Common, Drain};
 use super::super::listener::canonical;
-use super::super::log_folder::{open_log, random};
+use super::super::log_folder::{LogLosses, open_log, random};
 use super::super::management::Questions;
 use super::super::poll::{Poll, Token, Waker};
 use super::super::reports::Reports;
@@ -60,7 +60,7 @@ impl Loop {
     ) -> Result<Self, RunError> {
         let poll = Poll::new(&waker)?;
         let continued = Continued::read(sockets.take_connections());
-        let Records { aggregate, committer, continued } =
+        let Records { aggregate, committer, continued, losses } =
             open_records((config, collector), folder, continued, &waker)?;
         let mut listeners = Vec::new();
         for (name, address) in &collector.listener {
@@ -112,7 +112,7 @@ impl Loop {
             accept_at: None,
             idle_gaps: IdleGaps::default(),
             buffer: vec![0; QUANTUM],
-            counters: Counters::default(),
+            counters: Counters { log: losses, ..Counters::default() },
             unconfirmed: VecDeque::new(),
             reports: Reports::default(),
             watchdog: Watchdog::from_environment(),
@@ -162,6 +162,7 @@ struct Records {
     aggregate: Aggregate<Folder>,
     committer: Option<Committer>,
     continued: Option<Continued>,
+    losses: LogLosses,
 }
 
 fn open_records(
@@ -177,7 +178,8 @@ fn open_records(
             Some(it) => Aggregate::resume(settings, &it.continuation, None),
             None => Aggregate::new(settings, random(), &CollectorState::default(), None),
         };
-        return Ok(Records { aggregate, committer: None, continued });
+        let losses = LogLosses::default();
+        return Ok(Records { aggregate, committer: None, continued, losses });
     };
     let opened = open_log(log, folder)?;
     let writer = opened.writer;
@@ -186,15 +188,19 @@ fn open_records(
     let state = recover(storage.clone(), epoch, &opened.snapshot, range)?;
     let continued = continued.filter(|it| it.continuation.is_end_of(epoch, &state));
     let log = Some((storage, range.0, range.1));
-    let aggregate = match &continued {
+    let mut aggregate = match &continued {
         Some(it) => Aggregate::resume(settings, &it.continuation, log),
         None => {
-            let state = state.after_restart(collector.shards);
+            let state = state.after_restart(collector.shards, &opened.findings);
             Aggregate::new(settings, epoch, &state, log)
         }
     };
+    if opened.has_old_version {
+        aggregate.begin_segment();
+    }
     let committer = Some(Committer::start(writer, Arc::clone(waker)));
-    Ok(Records { aggregate, committer, continued })
+    let losses = LogLosses::of(&opened.findings);
+    Ok(Records { aggregate, committer, continued, losses })
 }
 
 fn settings(config: &RelayConfig, collector: &Collector) -> Settings {

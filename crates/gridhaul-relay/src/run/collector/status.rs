@@ -5,6 +5,7 @@ use gridhaul_scenario::units::Duration;
 use serde_json::{Value, json};
 use socket2::Socket;
 
+use super::super::committer::Committer;
 use super::super::upstream::Upstream;
 use super::Loop;
 use crate::protocol::ResetCause;
@@ -91,6 +92,10 @@ impl Loop {
             "upstream_retransmissions_count": tcp.iter().map(|it| it.retransmissions).sum::<u32>(),
             "upstream_unsent_byte": tcp.iter().map(|it| it.not_sent).sum::<u32>(),
             "resets_count": resets,
+            "log_gaps_count": self.counters.log.gaps,
+            "log_lost_byte": self.counters.log.bytes,
+            "lost_records_count": self.counters.lost_records,
+            "log_error": self.committer.as_ref().and_then(Committer::removal_error),
         })
     }
 

@@ -19,7 +19,7 @@ use super::destination::Destination;
 use super::event_loop::{self, Common, EventLoop};
 use super::handover::Handover;
 use super::invocation::Invocation;
-use super::log_folder::{open_log, random};
+use super::log_folder::{LogLosses, open_log, random};
 use super::management::{Question, Questions};
 use super::poll::{Poll, Token, Waker};
 use super::reports::Reports;
@@ -27,7 +27,7 @@ use super::sink::LogStart;
 use super::sockets::Sockets;
 use super::supervisor::Watchdog;
 use super::{End, Level, RunError, report, tls};
-use crate::head::{Head, HeadSettings, HeadState, METERS_MAX};
+use crate::head::{Head, HeadSettings, HeadState, Loss, METERS_MAX};
 use links::Link;
 
 /// Key of the address at which collectors connect.
@@ -58,6 +58,18 @@ struct Loop {
     watchdog: Watchdog,
     /// Another version of the program continues after this turn.
     is_replaced: bool,
+    losses: Losses,
+}
+
+/// Records that are lost.
+#[derive(Default)]
+struct Losses {
+    /// Damaged and missing regions of the head's log.
+    log: LogLosses,
+    /// Gaps in the records of collectors, and what they have lost as far as it is known.
+    gaps: u64,
+    records: u64,
+    bytes: u64,
 }
 
 /// Runs a head until it is stopped.
@@ -95,6 +107,7 @@ impl Loop {
         let questions = Questions::serve(config, folder, &mut sockets, &waker)?;
         let log_start = LogStart { storage, epoch, snapshot, start, end };
         let ends = (head, log);
+        let losses = LogLosses::of(&opened.findings);
         let destination =
             Destination::start(&config.name, ends, folder, log_start, Arc::clone(&waker))?;
         let settings = HeadSettings {
@@ -107,6 +120,9 @@ impl Loop {
         };
         let mut machine = Head::new(settings, random(), state, end);
         machine.handle_delivered(start);
+        if opened.has_old_version {
+            machine.begin_segment();
+        }
         let listener = sockets.take(LISTENER).expect("the listener is open");
         poll.add(&listener, Token::Listener(0), EventFlags::IN | EventFlags::ET)
             .map_err(gridhaul_linux::Error::call("watching the listener"))?;
@@ -132,6 +148,7 @@ impl Loop {
             tls,
             watchdog: Watchdog::from_environment(),
             is_replaced: false,
+            losses: Losses { log: losses, ..Losses::default() },
         })
     }
 }
@@ -177,10 +194,12 @@ impl EventLoop for Loop {
         self.delivered = delivered;
         self.head.handle_delivered(delivered);
         self.destination.exchange(&mut self.head);
-        if delivered >= self.trimmed + self.segment {
-            self.trimmed = delivered;
-            self.committer.trim(delivered);
+        let saved = self.destination.progress().saved();
+        if saved >= self.trimmed + self.segment {
+            self.trimmed = saved;
+            self.committer.trim(saved);
         }
+        self.report_losses();
         while let Some(index) = self.head.poll_superseded() {
             self.close(index);
         }
@@ -240,6 +259,22 @@ impl EventLoop for Loop {
 }
 
 impl Loop {
+    /// Reports records that collectors do not have any more.
+    fn report_losses(&mut self) {
+        while let Some(Loss { collector, shard, records, bytes }) = self.head.poll_loss() {
+            let size = match (records, bytes) {
+                (Some(records), _) => format!("{records} records"),
+                (None, Some(bytes)) => format!("{bytes} bytes of its record log"),
+                (None, None) => "an unknown number of records".to_owned(),
+            };
+            let text = format!("collector {collector}, shard {shard}: {size} are lost");
+            report(Level::Error, &text);
+            self.losses.gaps += 1;
+            self.losses.records += records.unwrap_or(0);
+            self.losses.bytes += bytes.unwrap_or(0);
+        }
+    }
+
     fn status(&self) -> Value {
         json!({
             "role": "head",
@@ -250,6 +285,12 @@ impl Loop {
             "delivered_byte": self.delivered,
             "delivery_error": self.destination.progress().delivery_error(),
             "backlog_byte": self.log_end - self.delivered.min(self.log_end),
+            "log_gaps_count": self.losses.log.gaps,
+            "log_lost_byte": self.losses.log.bytes,
+            "log_error": self.committer.removal_error(),
+            "collector_gaps_count": self.losses.gaps,
+            "collector_lost_byte": self.losses.bytes,
+            "lost_records_count": self.losses.records,
         })
     }
 }
