@@ -111,7 +111,9 @@ impl LossRecovery for Vegas {
         self.recovering
     }
 
+    /// The next new acknowledgement resets the count of duplicates, also one that a retransmission by the
+    /// second checked acknowledgement has set: otherwise the next loss inflates the window by that count.
     fn is_watching(&self) -> bool {
-        self.acks_to_check > 0
+        self.acks_to_check > 0 || self.duplicates > 0
     }
 }

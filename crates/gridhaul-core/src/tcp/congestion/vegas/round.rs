@@ -90,7 +90,7 @@ impl Round {
         // number back at a timeout.
         let next = ack.una + ack.in_flight;
         let sent = (next as u32).wrapping_sub(self.round_end);
-        let result = self.mean(ack.now).filter(|mean| !mean.is_zero()).map(|mean| {
+        let result = self.mean(ack).filter(|mean| !mean.is_zero()).map(|mean| {
             // ns-2: with a single segment in transit no queue builds up, so a longer round trip indicates a
             // longer path.
             if sent <= ack.mss || self.base_rtt.is_zero() {
@@ -118,14 +118,20 @@ impl Round {
         self.timing = RoundTiming::Since(ack.now);
     }
 
-    /// Mean round trip of the measurements, or the time since the start without any (ns-2), unless it is
-    /// below the base round trip: after a spurious timeout it is far below any round trip, and ns-2's base is
-    /// wrong from then on.
-    fn mean(&self, now: Instant) -> Option<Duration> {
+    /// Mean round trip of the measurements, or the time since the start without any (ns-2).
+    ///
+    /// That time may be below the base round trip in two cases. Either the acknowledged segment was sent
+    /// within the round trip: the base was measured over a longer queue, as at the start of a connection
+    /// through a queue that drains, and the time is a new minimum. Or the segment was sent before: the
+    /// acknowledgement is that of an original after a spurious timeout, the time is far below any round trip,
+    /// and ns-2's base is wrong from then on; this time is not used.
+    fn mean(&self, ack: &Ack) -> Option<Duration> {
         match self.timing {
             RoundTiming::Unknown | RoundTiming::Due => None,
             RoundTiming::Since(marked_at) => {
-                Some(now.since(marked_at)).filter(|since| *since >= self.base_rtt)
+                let since = ack.now.since(marked_at);
+                let sent_within = ack.rtt.is_some_and(|rtt| rtt <= since);
+                (sent_within || since >= self.base_rtt).then_some(since)
             }
             RoundTiming::Measured { sum_ns, samples } => {
                 Some(Duration::from_nanos(sum_ns / u64::from(samples)))

@@ -316,15 +316,19 @@ fn with_a_single_outstanding_segment_a_longer_round_trip_is_the_new_base() {
 }
 
 #[test]
-fn a_round_trip_without_measurement_lasts_at_least_the_base() {
-    let result = |after_ms: u64| {
+fn a_round_trip_without_measurement_is_below_the_base_only_if_its_segment_was_sent_within() {
+    let result = |after_ms: u64, rtt_ms: Option<u64>| {
         let mut round = Round::new(Ns2Startup::Done);
         round.measure(Duration::from_millis(100));
         round.restart(&ack(ms(1_000), 10_000, 5_000, None));
-        round.on_ack(&ack(ms(1_000 + after_ms), 20_000, 5_000, None)).is_some()
+        let rtt = rtt_ms.map(Duration::from_millis);
+        round.on_ack(&ack(ms(1_000 + after_ms), 20_000, 5_000, rtt)).is_some()
     };
-    // An earlier acknowledgement is that of the original after a spurious timeout.
-    assert_eq!((result(99), result(100)), (false, true));
+    // An earlier acknowledgement is that of the original after a spurious timeout: of a retransmitted
+    // segment, or of one sent before the round trip.
+    assert_eq!((result(99, None), result(99, Some(150))), (false, false));
+    // The base was measured over a longer queue.
+    assert!(result(99, Some(99)) && result(100, None));
 }
 
 proptest! {
