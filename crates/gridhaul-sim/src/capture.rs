@@ -40,6 +40,8 @@ pub(crate) struct FlowEnds {
     /// Number of flows, the same for each member.
     pub count: u64,
     pub ip: IpVersion,
+    /// Window scales of the packets of the `from` and the `to` end (RFC 7323, section 2).
+    pub window_shifts: [u8; 2],
     /// Whether the flows are upstream connections of an aggregator.
     pub upstream: bool,
 }
@@ -110,7 +112,8 @@ impl Addresses {
         let ip = IpHeader::new(addresses?);
         let length = match &packet.body {
             Body::Tcp(segment) => {
-                let header = tcp_header(segment, source_port, destination_port);
+                let shift = ends.window_shifts[usize::from(packet.is_reverse())];
+                let header = tcp_header(segment, [source_port, destination_port], shift);
                 write_tcp(headers, &ip, &header, Payload::Omitted(segment.len))?
             }
             Body::Datagram(datagram) => {
@@ -125,18 +128,24 @@ impl Addresses {
 }
 
 /// The TCP header of a segment, as a capture shows it.
-fn tcp_header(segment: &Segment, source_port: u16, destination_port: u16) -> TcpHeader<'static> {
+fn tcp_header(
+    segment: &Segment,
+    [source_port, destination_port]: [u16; 2],
+    shift: u8,
+) -> TcpHeader<'static> {
     let syn = segment.flags.has(Flags::SYN);
-    // The window of a SYN is never scaled (RFC 7323, section 2.2).
-    let scale = if syn { 0 } else { WINDOW_SCALE };
+    // The window of a SYN is never scaled (RFC 7323, section 2.2). Windows of other segments are whole units,
+    // except those of ns-2, and of a splitting proxy with a smaller unit: rounded up, so that no sender appears
+    // to exceed them.
+    let unit = if syn { 1 } else { 1 << shift };
     let segment = Segment {
         ack: if segment.flags.has(Flags::ACK) { segment.ack } else { 0 },
-        window: segment.window >> scale,
+        window: segment.window.div_ceil(unit),
         sack_permitted: syn && segment.sack_permitted,
         ..*segment
     };
     let mut header = TcpHeader::from_segment(&segment, source_port, destination_port);
-    header.options.window_scale = syn.then_some(WINDOW_SCALE);
+    header.options.window_scale = syn.then_some(shift);
     header
 }
 
@@ -161,9 +170,6 @@ impl NodeGroup {
         }
     }
 }
-
-/// Window scale shift in captures (RFC 7323, section 2), for windows up to 8 MB.
-const WINDOW_SCALE: u8 = 7;
 
 /// Port of the `to` end.
 const SERVICE_PORT: u16 = 7;

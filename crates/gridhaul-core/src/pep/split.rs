@@ -32,8 +32,9 @@ impl Split {
     pub fn new(params: Arc<StackParams>, buffer: Bytes, isns: [u32; 2]) -> Self {
         let params = proxy_params(params, buffer);
         let connections = isns.map(|isn| Connection::listen(params.clone(), isn));
+        let shifts = [params.window_shift(); 2];
         let pending_server = Some((params, isns[Side::Server.index()]));
-        Self { coupling: Coupling::new(connections, CouplingMode::Split, [0; 2]), pending_server }
+        Self { coupling: Coupling::new(connections, CouplingMode::Split, shifts), pending_server }
     }
 
     /// A proxy in a connection that exists from the start, without handshake: it impersonates the
@@ -51,10 +52,9 @@ impl Split {
             let (own, peer) = (isns[side.other().index()], isns[side.index()]);
             Connection::established(params.clone(), own, next[side.index()], peer)
         });
-        Self {
-            coupling: Coupling::new(connections, CouplingMode::Split, [0; 2]),
-            pending_server: None,
-        }
+        let shifts = [params.window_shift(); 2];
+        let coupling = Coupling::new(connections, CouplingMode::Split, shifts);
+        Self { coupling, pending_server: None }
     }
 
     /// The connection toward a side.

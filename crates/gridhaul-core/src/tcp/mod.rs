@@ -20,7 +20,7 @@ mod sender;
 
 pub use connection::{Connection, PendingSegment, State};
 pub use loss_classifier::{DelayReport, LinkEvent, LinkReport};
-pub use params::{MedxParams, StackParams, VegasParams};
+pub use params::{MedxParams, StackParams, VegasParams, window_shift_of};
 pub use profile::{AlgorithmRules, ByteCounting, HalvingBasis, IdleRestart, OptionBytes, Policy};
 pub use rate::RateSample;
 pub use receiver::Receiver;

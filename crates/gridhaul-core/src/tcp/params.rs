@@ -240,11 +240,28 @@ impl StackParams {
         })
     }
 
+    /// Window scale of the receive buffer. Packets of ns-2 contain no window, so that its windows have no unit.
+    #[must_use]
+    pub const fn window_shift(&self) -> u8 {
+        if self.policy.one_way_open { 0 } else { window_shift_of(self.receive_window) }
+    }
+
     /// Whether segments carry a timestamp option of either kind.
     #[must_use]
     pub const fn has_clock_option(&self) -> bool {
         self.timestamps || self.one_way_delay
     }
+}
+
+/// The window scale of a receive buffer: the shift count with which 16 bits express it, 0 to 14 (RFC 7323,
+/// section 2.3), as Linux chooses it (`tcp_select_initial_window`).
+#[must_use]
+pub const fn window_shift_of(receive_window: u32) -> u8 {
+    if receive_window <= 65_535 {
+        return 0;
+    }
+    let shift = receive_window.ilog2() - 15;
+    if shift > 14 { 14 } else { shift as u8 }
 }
 
 fn clamp_bytes(bytes: Bytes) -> u32 {

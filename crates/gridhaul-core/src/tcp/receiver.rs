@@ -57,7 +57,7 @@ impl Receiver {
             offered: 0,
             ack_at: Instant::NEVER,
             out_of_order: None,
-            window_shift: 0,
+            window_shift: params.window_shift(),
             unread: 0,
             delayed_ack_timer: DelayedAckTimer::default(),
             unacknowledged: 0,
@@ -177,10 +177,12 @@ impl Receiver {
         self.edge(params).saturating_sub(self.next) as u32
     }
 
-    /// The last offered window, relative to the next byte expected.
+    /// The last offered window, relative to the next byte expected. SYN carries at most 65,535 bytes, because
+    /// its window is never scaled (RFC 7323, section 2.2).
     #[inline]
-    pub(crate) const fn offered_window(&self) -> u32 {
-        self.offered.saturating_sub(self.next) as u32
+    pub(crate) fn offered_by_syn(&self, params: &StackParams) -> u32 {
+        let window = self.offered.saturating_sub(self.next) as u32;
+        if params.policy.one_way_open { window } else { window.min(u32::from(u16::MAX)) }
     }
 
     /// Whether a position is within the last offered window, and so within any later one.
@@ -195,14 +197,23 @@ impl Receiver {
         self.out_of_order.is_some()
     }
 
-    /// Rounds the offered window down to whole units of the window scale: the value that the peer decodes
-    /// (RFC 7323, section 2.3).
+    /// The last offered window in whole units of the window scale, as the peer decodes it (RFC 7323, section
+    /// 2.3). It is rounded up, so that its right edge does not move to the left (section 2.4), or down where
+    /// the buffer has no space for a whole unit.
     #[inline]
-    pub(crate) fn round_offer(&mut self) {
-        if self.window_shift > 0 {
-            let window = self.offered.saturating_sub(self.next);
-            self.offered = self.next + (window >> self.window_shift << self.window_shift);
+    pub(crate) fn offer(&mut self, params: &StackParams) -> u32 {
+        let window = self.offered.saturating_sub(self.next) as u32;
+        if self.window_shift == 0 {
+            return window;
         }
+        let down = window >> self.window_shift << self.window_shift;
+        let up = down + (u32::from(down < window) << self.window_shift);
+        if up > params.receive_window.saturating_sub(self.unread) {
+            // The peer may use what it was offered before; that part is accepted.
+            return down;
+        }
+        self.offered = self.next + u64::from(up);
+        up
     }
 
     /// Right edge of the window to offer. It moves in steps of at least a segment or half the

@@ -17,6 +17,9 @@ pub(super) struct ProxyBuilder {
     pub served_side: Side,
     /// Initial sequence numbers of both ends.
     pub isns: [u32; 2],
+    /// Window scale toward each end, where the proxy takes the place of the other end: the scale that the
+    /// other end has offered.
+    pub window_shifts: [u8; 2],
     /// Stacks of the next hops on both sides, if the connection exists from the start.
     pub established: Option<[Arc<StackParams>; 2]>,
 }
@@ -28,10 +31,20 @@ impl ProxyBuilder {
         let (params, next) = (Arc::clone(&self.params), [&**left, &**right]);
         match self.mode {
             ProxyMode::Split => Box::new(Split::established(params, self.buffer, self.isns, next)),
-            ProxyMode::Reflect => Box::new(Reflect::engaged(params, self.buffer, self.isns, next)),
-            ProxyMode::Spoof => Box::new(Spoof::engaged(params, self.buffer, self.isns, next)),
+            ProxyMode::Reflect => {
+                self.scaled(Reflect::engaged(params, self.buffer, self.isns, next))
+            }
+            ProxyMode::Spoof => self.scaled(Spoof::engaged(params, self.buffer, self.isns, next)),
             _ => self.build_after_crash(),
         }
+    }
+
+    /// A proxy that offers windows in whole units of the scales of the ends.
+    fn scaled(&self, mut proxy: impl Proxy + 'static) -> Box<dyn Proxy> {
+        for side in Side::BOTH {
+            proxy.set_window_shift(side, self.window_shifts[side.index()]);
+        }
+        Box::new(proxy)
     }
 
     /// The proxy after a crash, without state of the connection.
@@ -44,8 +57,8 @@ impl ProxyBuilder {
                 let isns = [self.isns[1], self.isns[0]];
                 Box::new(Split::new(params, self.buffer, isns))
             }
-            ProxyMode::Reflect => Box::new(Reflect::new(params, self.buffer)),
-            ProxyMode::Spoof => Box::new(Spoof::new(params, self.buffer)),
+            ProxyMode::Reflect => self.scaled(Reflect::new(params, self.buffer)),
+            ProxyMode::Spoof => self.scaled(Spoof::new(params, self.buffer)),
             ProxyMode::Snoop => Box::new(Snoop::new(self.served_side, self.buffer)),
             ProxyMode::Ack => Box::new(AckFilter::new(self.served_side, self.max_ack_delay)),
         }

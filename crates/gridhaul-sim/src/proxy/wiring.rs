@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gridhaul_core::pep::{Side, TimeAverage};
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::backend::RunError;
-use gridhaul_scenario::scenario::{Flow, FlowEnd, Proxy, ProxyPosition, Scenario};
+use gridhaul_scenario::scenario::{Flow, FlowEnd, Proxy, ProxyMode, ProxyPosition, Scenario};
 use gridhaul_scenario::units::Instant;
 
 use super::builder::ProxyBuilder;
@@ -83,6 +83,7 @@ impl<'s> ProxyWiring<'s> {
                 max_ack_delay: path_proxy.proxy.max_ack_delay,
                 served_side,
                 isns,
+                window_shifts: self.window_shifts(row, index, hosts),
                 established: (!hosts.0.handshake).then(|| {
                     let proxies = &self.rows[row];
                     let left = proxies[..index]
@@ -112,6 +113,18 @@ impl<'s> ProxyWiring<'s> {
                 highest_sent: [None; 2],
             });
         }
+    }
+
+    /// Window scales toward both ends of the proxy with this index: those of the nearest ends of connections on
+    /// the other side, which are hosts or splitting proxies.
+    fn window_shifts(&self, row: usize, index: usize, hosts: &Stacks) -> [u8; 2] {
+        let proxies = &self.rows[row];
+        let splits = |path_proxy: &&PathProxy<'_>| path_proxy.proxy.mode == ProxyMode::Split;
+        let left = proxies[..index].iter().rev().find(splits);
+        let right = proxies[index + 1..].iter().find(splits);
+        [(right, &hosts.1), (left, &hosts.0)].map(|(split, host)| {
+            split.and_then(|split| split.advertised.as_ref()).unwrap_or(host).window_shift()
+        })
     }
 
     pub(crate) fn finish(mut self, flows: usize) -> Proxies {

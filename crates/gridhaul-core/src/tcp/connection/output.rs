@@ -80,12 +80,11 @@ impl Connection {
         let params = &*self.params;
         let next = self.receiver.next();
         self.receiver.on_ack_sent(now, params);
-        self.receiver.round_offer();
         self.last_ack = next;
         target.seq = self.isn.wrapping_add(range.start as u32);
         target.ack = self.peer_isn.wrapping_add(next as u32);
         target.len = range.len;
-        target.window = self.receiver.offered_window();
+        target.window = self.receiver.offer(params);
         target.timestamps = None;
         target.sack.clear();
         target.sack_permitted = false;
@@ -117,14 +116,13 @@ impl Connection {
         let header = params.header as usize + options;
         let next = self.receiver.next();
         self.receiver.on_ack_sent(now, params);
-        if !syn {
-            self.receiver.round_offer();
-        }
+        let window =
+            if syn { self.receiver.offered_by_syn(params) } else { self.receiver.offer(params) };
         self.last_ack = next;
         target.seq = self.isn.wrapping_add(range.start as u32);
         target.ack = self.peer_isn.wrapping_add(next as u32);
         target.len = len;
-        target.window = self.receiver.offered_window();
+        target.window = window;
         target.timestamps = timestamps;
         target.sack_permitted = syn && self.sack;
         target.clock = clock;
