@@ -30,5 +30,5 @@ pub use json_lines::{JsonLines, SinkError};
 pub use machine::{Head, HeadError, HeadSettings, Loss, METERS_MAX};
 pub use publications::{Content, Publications};
 #[cfg(feature = "daemon")]
-pub use servers::{OpenMeter, ServerStreams, StreamId, StreamIdentity};
+pub use servers::{OpenMeter, ServerStreams, StreamId, StreamIdentity, Unconfirmed};
 pub use sources::HeadState;

@@ -12,7 +12,7 @@ use super::servers::ServerSink;
 use super::sink::{LogStart, Sink};
 use super::tls::TlsClient;
 use super::{RunError, tls};
-use crate::head::{Head, MeterKey};
+use crate::head::{Head, MeterKey, Unconfirmed};
 
 /// The thread that delivers records.
 #[derive(Debug)]
@@ -61,7 +61,9 @@ impl Destination {
         let log_folder = folder.join(&log.folder);
         Ok(match &head.deliver {
             Deliver::File(file) => Self::File(Sink::start(&folder.join(file), start, waker)?),
-            Deliver::Tcp(tcp) => Self::Servers(ServerSink::start(tcp, &log_folder, start, waker)?),
+            Deliver::Tcp(tcp) => {
+                Self::Servers(ServerSink::start((tcp, log), &log_folder, start, waker)?)
+            }
             Deliver::Mqtt(mqtt) => {
                 let folders = (folder, &*log_folder);
                 let tls = tls::broker(head, folder)?;
@@ -92,6 +94,14 @@ impl Destination {
             Self::File(sink) => sink.progress(),
             Self::Servers(sink) => sink.progress(),
             Self::Broker(sink) => sink.progress(),
+        }
+    }
+
+    /// Data that a TCP server has acknowledged, and not confirmed; `None` for other destinations.
+    pub(super) fn unconfirmed(&self) -> Option<Unconfirmed> {
+        match self {
+            Self::Servers(sink) => Some(sink.progress().unconfirmed()),
+            Self::File(_) | Self::Broker(_) => None,
         }
     }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::RunError;
 use super::poll::Waker;
+use crate::head::Unconfirmed;
 
 /// Shared by both threads.
 #[derive(Debug, Clone)]
@@ -25,6 +26,8 @@ struct State {
     end: Option<RunError>,
     /// Why records wait.
     delivery_error: Option<String>,
+    /// Data that a TCP server has not confirmed.
+    unconfirmed: Unconfirmed,
 }
 
 impl Progress {
@@ -53,6 +56,15 @@ impl Progress {
     /// Why records wait, for the status.
     pub(super) fn delivery_error(&self) -> Option<String> {
         self.state().delivery_error.clone()
+    }
+
+    /// Data that a TCP server has acknowledged, and not confirmed.
+    pub(super) fn unconfirmed(&self) -> Unconfirmed {
+        self.state().unconfirmed
+    }
+
+    pub(super) fn set_unconfirmed(&self, unconfirmed: Unconfirmed) {
+        self.state().unconfirmed = unconfirmed;
     }
 
     pub(super) fn set_delivered(&self, position: u64) {

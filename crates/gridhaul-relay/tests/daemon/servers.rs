@@ -160,6 +160,45 @@ fn records_wait_for_a_server_that_is_down() {
 }
 
 #[test]
+fn data_that_a_server_has_not_read_is_sent_to_the_next_one() {
+    let server = free_address();
+    let listener = TcpListener::bind(server).unwrap();
+    let mut relays = relays("local", false, server);
+    relays.start(Role::Head);
+    relays.start(Role::Collector);
+    let lines: BTreeSet<Vec<u8>> =
+        (0..5).map(|number| format!("reading {number}\n").into_bytes()).collect();
+    for line in &lines {
+        let mut socket = connect(&relays);
+        socket.write_all(line).unwrap();
+        socket.shutdown(Shutdown::Write).unwrap();
+        assert_eq!(socket.read(&mut [0; 1]).unwrap(), 0, "stored, so FIN is answered");
+    }
+    let unread: Vec<TcpStream> = lines.iter().map(|_| listener.accept().unwrap().0).collect();
+    let bytes: usize = lines.iter().map(Vec::len).sum();
+    relays.wait_until("the server's TCP has everything", |relays| {
+        let status = relays.ask(Role::Head, "/status");
+        status.is_some_and(|it| it["server_unconfirmed_byte"] == bytes && it["backlog_byte"] != 0)
+    });
+    // The kernel resets connections with unread data.
+    drop((unread, listener));
+    let received = serve(server);
+    relays.wait_until_delivered();
+    let all = received.lock().unwrap();
+    let found: BTreeSet<Vec<u8>> = all
+        .iter()
+        .filter(|it| it.is_complete && it.offset == 0)
+        .map(|it| it.data.clone())
+        .collect();
+    assert_eq!(found, lines);
+    let status = relays.ask(Role::Head, "/status").unwrap();
+    assert_eq!(
+        (&status["server_unconfirmed_byte"], &status["server_at_risk_byte"]),
+        (&0.into(), &0.into())
+    );
+}
+
+#[test]
 fn a_reset_of_the_meter_is_a_reset_at_the_server() {
     let server = free_address();
     let received = serve(server);

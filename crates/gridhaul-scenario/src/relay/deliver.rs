@@ -29,6 +29,23 @@ pub struct TcpDelivery {
     /// How the server recognises a meter.
     #[serde(default)]
     pub identity: ServerIdentity,
+    /// When the data of a meter counts as delivered.
+    #[serde(default)]
+    pub confirmation: Confirmation,
+}
+
+/// When data counts as delivered to a TCP server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Confirmation {
+    /// When the meter has ended its stream, the head has sent FIN, and the server has closed the connection without a reset;
+    /// with `replies`, also when the meter has received an answer to it. Until then, the data stays in the log, and is sent again
+    /// after a failure of the connection. Data of a connection that stays open is kept for a minute after the server's TCP has
+    /// acknowledged it, and in at most half of `log.limit`.
+    #[default]
+    Close,
+    /// When the server's TCP has acknowledged it. A server that is stopped loses what it has not read.
+    Acknowledgement,
 }
 
 /// How a TCP server recognises the meter of a connection.
@@ -36,7 +53,7 @@ pub struct TcpDelivery {
 #[serde(rename_all = "snake_case")]
 pub enum ServerIdentity {
     /// Each connection begins with a header of the PROXY protocol, version 2: addresses of the meter's connection, its
-    /// number, and the position of the first byte in the meter's stream.
+    /// identity (type 0x05: epoch and number), and the position of the first byte in the meter's stream (type 0xE0, 8 bytes).
     #[default]
     ProxyV2,
     /// Connections come from the address of the meter. The head needs the capability `CAP_NET_ADMIN` (`IP_TRANSPARENT`),

@@ -17,7 +17,7 @@ use std::path::Path;
 use crate::scenario::{Diagnostic, ScenarioError, read_file, read_text};
 use crate::units::{Bytes, Duration};
 
-pub use deliver::{Deliver, MqttDelivery, MqttPayload, ServerIdentity, TcpDelivery};
+pub use deliver::{Confirmation, Deliver, MqttDelivery, MqttPayload, ServerIdentity, TcpDelivery};
 pub use framing::{
     DelimiterFraming, FieldOrder, LengthFieldFraming, LengthPrefixFraming, MeterFraming,
 };

@@ -2,7 +2,7 @@
 
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::stream::Link;
+use super::stream::{Link, Timers};
 use super::{ServerStreams, StreamId, StreamIdentity};
 
 /// First and longest time between attempts to connect.
@@ -41,12 +41,10 @@ impl ServerStreams {
     pub fn handle_connected(&mut self, id: StreamId) -> u64 {
         self.connecting = self.connecting.saturating_sub(1);
         self.gate_backoff = Duration::ZERO;
-        let Some(stream) = self.streams.get_mut(&id) else {
-            return 0;
-        };
-        let position = stream.connect();
-        if let Some(entry) = stream.opening.take() {
-            self.handover.release(entry);
+        let connected = self.update(id, |stream| (stream.connect(), stream.is_loaded()));
+        let Some((position, is_loaded)) = connected else { return 0 };
+        if !is_loaded {
+            self.unloaded.insert(id);
         }
         self.ready.insert(id);
         position
@@ -61,22 +59,40 @@ impl ServerStreams {
             stream.link = Link::Idle;
             self.schedule(now, id);
         }
-        self.settle(id, u64::MAX);
+        self.settle(now, id);
         self.gate
     }
 
-    /// The connection of a stream has failed after it was established. What the server has not acknowledged is
-    /// delivered over a new connection.
+    /// The connection of a stream has failed after it was established. What the server has not confirmed is sent again over a
+    /// new connection. The interval of attempts grows until the server confirms something: one that fails at the same message
+    /// again and again must not occupy the head.
     pub fn handle_failed(&mut self, now: Instant, id: StreamId) {
-        self.ready.remove(&id);
         let Some(stream) = self.stream(id) else { return };
-        stream.link = Link::Idle;
-        stream.backoff = (stream.backoff * 2).max(BACKOFF.0).min(BACKOFF.1);
-        if stream.needs_connection() {
-            self.schedule(now, id);
-        } else if stream.end.is_some() || stream.is_complete {
-            // All data was acknowledged.
-            self.remove(id);
+        let timers = std::mem::take(&mut stream.timers);
+        self.forget_connection(id, &timers);
+        let needs_connection = self.update(id, |stream| {
+            stream.disconnect();
+            stream.backoff = (stream.backoff * 2).max(BACKOFF.0).min(BACKOFF.1);
+            (stream.needs_connection(), stream.end.is_some())
+        });
+        match needs_connection {
+            Some((true, _)) => self.schedule(now, id),
+            // Everything is delivered.
+            Some((false, true)) => self.remove(id),
+            _ => {}
         }
+    }
+
+    /// Nothing is to be done for the connection of a stream any more.
+    pub(super) fn forget_connection(&mut self, id: StreamId, timers: &Timers) {
+        if let Some(at) = timers.reset_at {
+            self.resets.remove(&(at, id));
+        }
+        if let Some(since) = timers.awaiting_close_since {
+            self.awaiting_close.remove(&(since, id));
+        }
+        self.ready.remove(&id);
+        self.unloaded.remove(&id);
+        self.loading.remove(&id);
     }
 }

@@ -1,25 +1,28 @@
 //! Delivery to a TCP server: the state of all meters' connections, without I/O.
 //!
-//! The caller passes the records of the log, entry by entry, and reports what happened at the sockets. A record counts as
-//! handed over when the server's TCP has acknowledged its bytes. If a connection fails before that, a new one continues at
-//! the first message that was not acknowledged completely.
+//! The caller passes the records of the log, entry by entry, and reports what happened at the sockets. The stream of a meter is
+//! delivered when the server has closed its direction after FIN ([`Confirmation::Close`]). Until then the log keeps its records,
+//! and after a failure of the connection they are sent again, from the first message on that the server has not confirmed.
 
+mod confirmation;
 mod connecting;
-mod handover;
+mod replay;
 mod stream;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use gridhaul_scenario::relay::Confirmation;
 use gridhaul_scenario::units::{Duration, Instant};
 
-use self::handover::Handover;
-use self::stream::{Link, Stream, StreamEnd};
+use self::confirmation::Acknowledged;
+use self::stream::{Link, Share, Stream, StreamEnd};
 use super::delivery::Delivery;
 use super::down::MeterKey;
-use crate::protocol::{DOWN_ENDED, DOWN_WINDOW, Identity, Record};
+use crate::protocol::{DOWN_ENDED, DOWN_WINDOW, Record};
 
+pub use confirmation::Unconfirmed;
 pub use stream::{OpenMeter, StreamIdentity};
 
 /// Identifies a stream. No identifier is used twice: connections, events and plans of a stream that has ended never concern
@@ -44,12 +47,17 @@ impl StreamId {
 /// Connections of all meters to a server.
 #[derive(Debug)]
 pub struct ServerStreams {
+    confirmation: Confirmation,
     streams: BTreeMap<StreamId, Stream>,
     next_id: u64,
     by_key: BTreeMap<MeterKey, StreamId>,
-    handover: Handover,
-    /// Bytes that are kept in memory, and their limit.
-    bytes: u64,
+    /// Position of the log after the last entry that was read.
+    read: u64,
+    /// Positions from which on streams need the log.
+    holds: BTreeSet<(u64, StreamId)>,
+    /// Sums over all streams.
+    sums: Share,
+    /// Largest number of bytes in memory.
     limit: u64,
     due: BTreeSet<(Instant, StreamId)>,
     connecting: usize,
@@ -58,41 +66,57 @@ pub struct ServerStreams {
     gate_backoff: Duration,
     /// Streams with data to send on a connection.
     ready: BTreeSet<StreamId>,
+    /// Connected streams whose data is to be read from the log again, and those of them for which this has begun.
+    unloaded: BTreeSet<StreamId>,
+    loading: BTreeSet<StreamId>,
+    /// Acknowledgements of TCP on open connections, oldest first.
+    ageing: VecDeque<Acknowledged>,
+    /// Streams that end with RST, whose server is given time to read.
+    resets: BTreeSet<(Instant, StreamId)>,
+    /// Streams whose FIN is acknowledged, and whose direction the server has not closed since.
+    awaiting_close: BTreeSet<(Instant, StreamId)>,
     closed: Vec<(StreamId, MeterKey)>,
     incomplete: Vec<(MeterKey, u16)>,
 }
 
 impl ServerStreams {
-    /// Records before `position` were handed over. At most `limit` bytes and one entry are kept in memory.
+    /// Records before `position` were delivered. At most `limit` bytes and one entry are kept in memory.
     #[must_use]
-    pub const fn new(position: u64, limit: u64) -> Self {
+    pub const fn new(confirmation: Confirmation, position: u64, limit: u64) -> Self {
         Self {
+            confirmation,
             streams: BTreeMap::new(),
             next_id: 0,
             by_key: BTreeMap::new(),
-            handover: Handover::new(position),
-            bytes: 0,
+            read: position,
+            holds: BTreeSet::new(),
+            sums: Share { memory: 0, unconfirmed: 0, at_risk: 0, hold: None },
             limit,
             due: BTreeSet::new(),
             connecting: 0,
             gate: Instant::ZERO,
             gate_backoff: Duration::ZERO,
             ready: BTreeSet::new(),
+            unloaded: BTreeSet::new(),
+            loading: BTreeSet::new(),
+            ageing: VecDeque::new(),
+            resets: BTreeSet::new(),
+            awaiting_close: BTreeSet::new(),
             closed: Vec::new(),
             incomplete: Vec::new(),
         }
     }
 
-    /// Position of the log before which all records were handed over.
+    /// Position of the log before which no record is needed any more.
     #[must_use]
-    pub const fn position(&self) -> u64 {
-        self.handover.position()
+    pub fn position(&self) -> u64 {
+        self.holds.first().map_or(self.read, |(hold, _)| *hold)
     }
 
     /// Whether no further entry is accepted now.
     #[must_use]
     pub const fn is_full(&self) -> bool {
-        self.bytes >= self.limit
+        self.sums.memory >= self.limit
     }
 
     /// Number of streams.
@@ -107,50 +131,43 @@ impl ServerStreams {
         self.by_key.is_empty()
     }
 
-    /// A meter whose connection is open and whose data up to `received` was handed over by an earlier run.
+    /// A meter whose connection is open and whose data up to `received` was delivered by an earlier run.
     pub fn restore(&mut self, now: Instant, meter: &OpenMeter) {
         let OpenMeter { key, ref identity, received } = *meter;
-        let id = self.insert(Stream::new(key, identity.clone(), received));
+        let mut stream = Stream::new(key, identity.clone(), received);
+        stream.is_announced = true;
+        let id = self.insert(stream);
         // The server may have something to send.
         self.schedule(now, id);
     }
 
-    /// The records of an entry of the log follow.
-    pub fn begin_entry(&mut self) {
-        self.handover.begin_entry();
-    }
-
-    /// All records of the entry were passed; the next one begins at this position.
+    /// All records of an entry were passed; the next one begins at this position.
     pub fn end_entry(&mut self, end: u64) {
-        self.handover.end_entry(end);
+        self.read = end;
     }
 
-    /// A record of the entry.
+    /// A record of the next entry.
     pub fn handle_delivery(&mut self, now: Instant, delivery: &Delivery<'_>) {
         let Some(meter) = delivery.record.meter() else { return };
-        let key = (delivery.epoch, meter);
+        let (key, shard) = ((delivery.epoch, meter), delivery.number.0);
         let known = self.by_key.get(&key).copied();
         match delivery.record {
             Record::Open { identity, .. } => {
-                let id = known.unwrap_or_else(|| self.open(delivery, key, &identity));
-                let opening = self.handover.acquire();
-                if let Some(old) =
-                    self.stream(id).and_then(|stream| stream.opening.replace(opening))
-                {
-                    self.handover.release(old);
-                }
+                let new = || Stream::new(key, StreamIdentity::new(shard, &identity), 0);
+                let id = known.unwrap_or_else(|| self.insert(new()));
+                let position = self.read;
+                self.update(id, |stream| stream.note(position));
                 self.schedule(now, id);
             }
             Record::Data { offset, ends_message, bytes, .. } => {
-                let shard = delivery.number.0;
                 let Some(id) = known.filter(|id| self.continues(*id, offset)) else {
                     return self.break_off(now, known, (key, shard));
                 };
-                let entry = self.handover.acquire();
-                self.bytes += bytes.len() as u64;
-                if let Some(stream) = self.stream(id) {
-                    stream.push(bytes, ends_message, entry);
-                }
+                let position = self.read;
+                self.update(id, |stream| {
+                    stream.note(position);
+                    stream.push(bytes, ends_message);
+                });
                 self.schedule(now, id);
             }
             Record::Eof { .. } => self.end(now, known, StreamEnd::Fin),
@@ -159,20 +176,10 @@ impl ServerStreams {
         }
     }
 
-    fn open(
-        &mut self,
-        delivery: &Delivery<'_>,
-        key: MeterKey,
-        identity: &Identity<'_>,
-    ) -> StreamId {
-        let shard = delivery.number.0;
-        self.insert(Stream::new(key, StreamIdentity::new(shard, identity), 0))
-    }
-
     /// Whether data at this position of a stream follows on what is known of it.
     fn continues(&self, id: StreamId, offset: u64) -> bool {
         let stream = self.streams.get(&id);
-        stream.is_some_and(|stream| stream.end.is_none() && stream.received() == offset)
+        stream.is_some_and(|stream| stream.end.is_none() && stream.received == offset)
     }
 
     /// Data after a gap, because records are lost by damage of a log: the server receives what was before the gap, and then
@@ -192,25 +199,51 @@ impl ServerStreams {
         let id = StreamId(self.next_id);
         self.next_id += 1;
         self.by_key.insert(stream.key, id);
+        self.count(id, Share::default(), stream.share());
         self.streams.insert(id, stream);
         id
     }
 
     fn end(&mut self, now: Instant, id: Option<StreamId>, end: StreamEnd) {
-        let Some(id) = id.filter(|id| !self.is_reset(*id)) else { return };
-        let entry = self.handover.acquire();
-        let Some(stream) = self.stream(id) else { return self.handover.release(entry) };
-        if let Some((_, old)) = stream.end.replace((end, entry)) {
-            self.handover.release(old);
+        let Some(id) = id else { return };
+        let position = self.read;
+        let is_new = self.update(id, |stream| {
+            // Nothing that follows changes RST.
+            let is_new = stream.end != Some(StreamEnd::Reset);
+            if is_new {
+                stream.note(position);
+                stream.end = Some(end);
+            }
+            is_new
+        });
+        if is_new == Some(true) {
+            self.schedule(now, id);
+            self.settle(now, id);
         }
-        self.schedule(now, id);
-        self.settle(id, u64::MAX);
     }
 
-    /// Whether a stream ends with RST: nothing that follows changes this.
-    fn is_reset(&self, id: StreamId) -> bool {
-        let stream = self.streams.get(&id);
-        stream.is_some_and(|stream| matches!(stream.end, Some((StreamEnd::Reset, _))))
+    /// Changes a stream, and keeps the sums over all streams.
+    fn update<R>(&mut self, id: StreamId, change: impl FnOnce(&mut Stream) -> R) -> Option<R> {
+        let stream = self.streams.get_mut(&id)?;
+        let before = stream.share();
+        let result = change(stream);
+        let after = stream.share();
+        self.count(id, before, after);
+        Some(result)
+    }
+
+    fn count(&mut self, id: StreamId, before: Share, after: Share) {
+        self.sums.memory = self.sums.memory + after.memory - before.memory;
+        self.sums.unconfirmed = self.sums.unconfirmed + after.unconfirmed - before.unconfirmed;
+        self.sums.at_risk = self.sums.at_risk + after.at_risk - before.at_risk;
+        if before.hold != after.hold {
+            if let Some(hold) = before.hold {
+                self.holds.remove(&(hold, id));
+            }
+            if let Some(hold) = after.hold {
+                self.holds.insert((hold, id));
+            }
+        }
     }
 
     fn stream(&mut self, id: StreamId) -> Option<&mut Stream> {
@@ -259,61 +292,16 @@ impl ServerStreams {
         is_due
     }
 
-    /// Whether the server may not have acknowledged something of a stream.
-    pub fn is_unacknowledged(&mut self, id: StreamId) -> bool {
-        self.stream(id).is_some_and(|stream| stream.is_unacknowledged())
-    }
-
-    /// The server has not acknowledged the last `unacknowledged` bytes of the connection, FIN counted as one.
-    pub fn handle_acknowledged(&mut self, id: StreamId, unacknowledged: u64) {
-        let Some(stream) = self.streams.get_mut(&id) else { return };
-        let bytes = stream.acknowledge(unacknowledged, &mut self.handover);
-        if bytes > 0 {
-            stream.backoff = Duration::ZERO;
-        }
-        self.bytes -= bytes;
-        self.settle(id, unacknowledged);
-    }
-
-    /// The server has closed its direction (FIN).
-    pub fn handle_server_fin(&mut self, id: StreamId) {
-        if let Some(stream) = self.stream(id) {
-            stream.is_closed_by_server = true;
-            self.settle(id, u64::MAX);
-        }
-    }
-
-    /// Ends a stream that is complete.
-    fn settle(&mut self, id: StreamId, unacknowledged: u64) {
-        let Some(stream) = self.streams.get_mut(&id) else { return };
-        let is_idle = stream.link == Link::Idle && !stream.needs_connection();
-        let is_handed_over = stream.is_handed_over(unacknowledged);
-        match stream.end {
-            Some(_) if is_idle => self.remove(id),
-            Some((StreamEnd::Reset, _)) if is_handed_over => self.remove(id),
-            Some((StreamEnd::Fin, entry)) if is_handed_over => {
-                self.handover.release(entry);
-                stream.end = None;
-                stream.is_complete = true;
-                self.settle(id, unacknowledged);
-            }
-            None if stream.is_complete && stream.is_closed_by_server => self.remove(id),
-            _ => {}
-        }
-    }
-
     fn remove(&mut self, id: StreamId) {
         let Some(stream) = self.streams.remove(&id) else { return };
+        self.count(id, stream.share(), Share::default());
         if let Some(due) = stream.due {
             self.due.remove(&(due, id));
         }
+        self.forget_connection(id, &stream.timers);
         if stream.link == Link::Connecting {
             self.connecting = self.connecting.saturating_sub(1);
         }
-        for entry in stream.opening.into_iter().chain(stream.end.map(|(_, entry)| entry)) {
-            self.handover.release(entry);
-        }
-        self.ready.remove(&id);
         self.by_key.remove(&stream.key);
         self.closed.push((id, stream.key));
     }
@@ -339,8 +327,7 @@ impl ServerStreams {
     /// Number of bytes that may be read from the server for a meter.
     #[must_use]
     pub fn down_window(&self, id: StreamId) -> usize {
-        let stream = self.streams.get(&id);
-        stream.map_or(0, |stream| {
+        self.streams.get(&id).map_or(0, |stream| {
             (DOWN_WINDOW - stream.down_read.saturating_sub(stream.down_confirmed)) as usize
         })
     }
@@ -349,16 +336,8 @@ impl ServerStreams {
     pub fn handle_down_read(&mut self, id: StreamId, bytes: u64) -> bool {
         self.stream(id).is_some_and(|stream| {
             stream.down_read += bytes;
+            stream.note_answer();
             stream.down_confirmed != DOWN_ENDED
         })
-    }
-
-    /// The collector has passed the data of the server to the meter's socket up to this position. Returns the stream, from
-    /// whose server more can be read now.
-    pub fn handle_down_confirmed(&mut self, key: MeterKey, position: u64) -> Option<StreamId> {
-        let id = *self.by_key.get(&key)?;
-        let stream = self.stream(id)?;
-        stream.down_confirmed = position;
-        Some(id)
     }
 }

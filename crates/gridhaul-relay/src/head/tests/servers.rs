@@ -1,13 +1,15 @@
 //! Delivery to a TCP server while meters connect, are reset and replaced, and both relays and the server fail.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
+use gridhaul_scenario::relay::Confirmation;
 use gridhaul_scenario::units::{Duration, Instant};
 use proptest::prelude::*;
 
-use super::super::{Deliveries, MeterKey, ServerStreams, StreamId};
+use super::super::{Deliveries, Item, MeterKey, ServerStreams, StreamId, items};
 use super::world::{SHARDS, World, byte_at};
 use crate::aggregate::Tier;
+use crate::log::LogReader;
 use crate::log::tests::disk::ModelDisk;
 
 /// The end of a connection at the server.
@@ -15,21 +17,28 @@ use crate::log::tests::disk::ModelDisk;
 struct Connection {
     key: MeterKey,
     is_connected: bool,
-    /// Position of the next byte in the meter's stream, and number of bytes that the server's TCP has not acknowledged.
+    /// Bytes that were sent and not acknowledged, and bytes that were acknowledged and not read by the server's program.
+    in_transit: VecDeque<u8>,
+    buffer: VecDeque<u8>,
+    /// Position in the meter's stream of the next byte to send, and to read.
     next: u64,
-    unacknowledged: u64,
+    read: u64,
+    is_fin_sent: bool,
+    is_fin_acknowledged: bool,
 }
 
-/// What the server has of a meter.
+/// What the program of the server has of a meter.
 #[derive(Debug, Default)]
 struct Received {
     length: u64,
+    is_complete: bool,
 }
 
 /// The part of a head that delivers, in the order of the daemon, and its server.
 struct Delivery {
     streams: ServerStreams,
     deliveries: Deliveries<ModelDisk>,
+    replay: Option<LogReader<ModelDisk>>,
     connections: BTreeMap<StreamId, Connection>,
     received: BTreeMap<MeterKey, Received>,
     /// Position of the log in the file, with which a restart continues.
@@ -37,11 +46,19 @@ struct Delivery {
     now: Instant,
 }
 
+/// Bytes in memory: little, so that the log is read again often.
+const MEMORY: u64 = 4_000;
+
+fn streams(position: u64) -> ServerStreams {
+    ServerStreams::new(Confirmation::Close, position, MEMORY)
+}
+
 impl Delivery {
     fn new(world: &World) -> Self {
         let mut delivery = Self {
-            streams: ServerStreams::new(0, 10_000),
+            streams: streams(0),
             deliveries: Deliveries::new(world.head_log().0, world.head_log().1, &[], 0),
+            replay: None,
             connections: BTreeMap::new(),
             received: BTreeMap::new(),
             saved: 0,
@@ -53,61 +70,90 @@ impl Delivery {
 
     fn restart(&mut self, world: &World) {
         let (disk, epoch, end) = world.head_log();
-        // A power failure of the head loses only what was not durable, and is not delivered.
+        // A failure of the head loses only what was not durable, and is not delivered.
         assert!(self.saved <= end);
         self.deliveries = Deliveries::new(disk, epoch, &[], 0);
         while self.deliveries.position() < self.saved
             && self.deliveries.next(self.saved, |_| {}).unwrap()
         {}
-        self.streams = ServerStreams::new(self.deliveries.position(), 10_000);
+        self.streams = streams(self.deliveries.position());
         for meter in self.deliveries.open_meters() {
             self.streams.restore(self.now, &meter);
         }
+        self.replay = None;
         self.connections.clear();
     }
 
     /// One turn of the delivering thread. `choices` decide what the network and the server do.
-    fn turn(&mut self, world: &World, mut choices: u64) {
-        self.now += Duration::from_secs(10);
-        let mut choose = |probability: u64| {
+    fn turn(&mut self, world: &World, step: Duration, failures: u64, mut choices: u64) {
+        self.now += step;
+        let mut choose = |percent: u64| {
             choices = choices.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (choices >> 33) % 100 < probability
+            (choices >> 33) % 100 < percent
         };
         let ids: Vec<StreamId> = self.connections.keys().copied().collect();
         for id in ids {
-            self.observe(id, choose(10), choose(80));
-        }
-        let end = world.head_log().2;
-        while !self.streams.is_full() {
-            self.streams.begin_entry();
-            let Self { deliveries, streams, now, .. } = self;
-            let is_read =
-                deliveries.next(end, |delivery| streams.handle_delivery(*now, &delivery)).unwrap();
-            self.streams.end_entry(self.deliveries.position());
-            if !is_read {
-                break;
+            self.observe(id, choose(failures), choose(80));
+            if choose(60) {
+                self.read(id);
             }
         }
+        self.streams.handle_timeout(self.now);
+        self.read_log(world);
         while let Some((id, _)) = self.streams.poll_connect(self.now) {
             let (key, _) = self.streams.meter(id).unwrap();
-            let connection = Connection { key, is_connected: false, next: 0, unacknowledged: 0 };
-            self.connections.insert(id, connection);
+            self.connections.insert(id, Connection::new(key));
         }
         while let Some(id) = self.streams.poll_ready() {
             self.transmit(id);
         }
-        for (&id, connection) in &mut self.connections {
-            if connection.is_connected && choose(70) {
-                connection.unacknowledged = 0;
-                self.streams.handle_acknowledged(id, 0);
+        let ids: Vec<StreamId> = self.connections.keys().copied().collect();
+        for id in ids {
+            if choose(70) {
+                self.acknowledge(id);
             }
         }
         while let Some((id, _)) = self.streams.poll_closed() {
+            // What is in the receive buffer is still read after RST.
+            self.read(id);
             self.connections.remove(&id);
         }
     }
 
-    /// An event of a connection: it fails, or is established.
+    fn read_log(&mut self, world: &World) {
+        let (disk, epoch, end) = world.head_log();
+        while self.streams.needs_replay() && !self.streams.is_full() {
+            let reader = self.replay.get_or_insert_with(|| {
+                LogReader::new(disk.clone(), epoch, self.streams.begin_replay().unwrap())
+            });
+            let Some(entry) = reader.next(self.deliveries.position()).unwrap() else {
+                self.streams.end_replay(self.now);
+                self.replay = None;
+                continue;
+            };
+            for item in items(entry.payload).map_while(Result::ok) {
+                let Item::Batch(batch) = item else { continue };
+                for (_, record) in batch.records().map_while(Result::ok) {
+                    self.streams.handle_replayed(batch.epoch, &record);
+                }
+            }
+        }
+        if !self.streams.needs_replay() {
+            self.replay = None;
+        }
+        while !self.streams.is_full() {
+            let Self { deliveries, streams, now, .. } = self;
+            let is_read =
+                deliveries.next(end, |delivery| streams.handle_delivery(*now, &delivery)).unwrap();
+            streams.end_entry(deliveries.position());
+            if !is_read {
+                break;
+            }
+        }
+        assert_eq!(self.streams.poll_incomplete(), None, "no log is damaged");
+    }
+
+    /// An event of a connection: it fails, with everything that the server has not read, or it is established.
     fn observe(&mut self, id: StreamId, fails: bool, is_established: bool) {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         if fails {
@@ -121,30 +167,48 @@ impl Delivery {
         } else if is_established && !connection.is_connected {
             connection.is_connected = true;
             connection.next = self.streams.handle_connected(id);
+            connection.read = connection.next;
             self.transmit(id);
         }
     }
 
-    /// The server reads what arrives at once.
     fn transmit(&mut self, id: StreamId) {
         let Some(connection) = self.connections.get_mut(&id).filter(|it| it.is_connected) else {
             return;
         };
-        let received = self.received.entry(connection.key).or_default();
-        assert!(connection.next <= received.length, "{:?}: a gap", connection.key);
         while !self.streams.unsent(id).is_empty() {
             let bytes = self.streams.unsent(id).to_vec();
             for byte in &bytes {
                 assert_eq!(*byte, byte_at(connection.key.1, connection.next));
                 connection.next += 1;
             }
-            connection.unacknowledged += bytes.len() as u64;
             self.streams.handle_sent(id, bytes.len() as u64);
+            connection.in_transit.extend(bytes);
         }
-        received.length = received.length.max(connection.next);
-        if self.streams.poll_fin(id) {
-            connection.unacknowledged += 1;
-            self.streams.handle_server_fin(id);
+        connection.is_fin_sent |= self.streams.poll_fin(id);
+    }
+
+    /// The server's TCP acknowledges everything.
+    fn acknowledge(&mut self, id: StreamId) {
+        let Some(connection) = self.connections.get_mut(&id).filter(|it| it.is_connected) else {
+            return;
+        };
+        connection.buffer.append(&mut connection.in_transit);
+        connection.is_fin_acknowledged |= connection.is_fin_sent;
+        self.streams.handle_acknowledged(self.now, id, 0);
+    }
+
+    /// The program of the server reads its buffer, and closes the connection after FIN.
+    fn read(&mut self, id: StreamId) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let received = self.received.entry(connection.key).or_default();
+        let has_data = !connection.buffer.is_empty();
+        assert!(!has_data || connection.read <= received.length, "{:?}: a gap", connection.key);
+        connection.read += connection.buffer.drain(..).len() as u64;
+        received.length = received.length.max(connection.read);
+        if connection.is_fin_acknowledged {
+            received.is_complete = true;
+            self.streams.handle_server_fin(self.now, id);
         }
     }
 
@@ -154,8 +218,26 @@ impl Delivery {
             let received = self.received.get(key);
             let length = received.map_or(0, |it| it.length);
             assert!(length >= known.durable, "{key:?}: {known:?}, the server has {received:?}");
+            let is_complete = received.is_some_and(|it| it.is_complete);
+            assert!(!known.is_closed || is_complete, "{key:?}: {known:?}");
         }
         assert_eq!(self.streams.position(), world.head_log().2, "nothing keeps the log");
+        assert_eq!(self.streams.unconfirmed().bytes, self.streams.unconfirmed().at_risk);
+    }
+}
+
+impl Connection {
+    const fn new(key: MeterKey) -> Self {
+        Self {
+            key,
+            is_connected: false,
+            in_transit: VecDeque::new(),
+            buffer: VecDeque::new(),
+            next: 0,
+            read: 0,
+            is_fin_sent: false,
+            is_fin_acknowledged: false,
+        }
     }
 }
 
@@ -169,6 +251,8 @@ enum Action {
     Forward,
     Turn(u64),
     Save,
+    /// All connections fail, and what the server's program has not read is lost.
+    KillServer,
     KillCollector,
     KillHead,
 }
@@ -182,6 +266,7 @@ fn action() -> impl Strategy<Value = Action> {
         4 => Just(Action::Forward),
         8 => any::<u64>().prop_map(Action::Turn),
         2 => Just(Action::Save),
+        1 => Just(Action::KillServer),
         1 => Just(Action::KillCollector),
         1 => Just(Action::KillHead),
     ]
@@ -202,6 +287,9 @@ fn forward(world: &mut World) {
 }
 
 proptest! {
+    // A schedule has about 200 turns.
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 4, ..ProptestConfig::default() })]
+
     /// Connections of meters that end without data free what later connections use, at every moment.
     #[test]
     fn every_durable_byte_reaches_the_server(
@@ -217,7 +305,13 @@ proptest! {
                 Action::Fin(meter) => world.fin(meter),
                 Action::Reset(meter) => world.reset(meter),
                 Action::Forward => forward(&mut world),
-                Action::Turn(choices) => delivery.turn(&world, choices),
+                Action::Turn(choices) => {
+                    let step = Duration::from_millis(100 + choices % 900);
+                    delivery.turn(&world, step, 10, choices);
+                }
+                Action::KillServer => {
+                    delivery.turn(&world, Duration::from_millis(100), 100, 0);
+                }
                 Action::Save => delivery.saved = delivery.streams.position(),
                 Action::KillCollector => world.kill_collector(None),
                 Action::KillHead => {
@@ -228,7 +322,7 @@ proptest! {
         }
         world.settle();
         for choices in 0..60 {
-            delivery.turn(&world, choices);
+            delivery.turn(&world, Duration::from_secs(10), 60_u64.saturating_sub(choices * 2), choices);
         }
         delivery.check(&world);
     }

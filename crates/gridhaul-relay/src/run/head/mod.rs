@@ -276,6 +276,7 @@ impl Loop {
     }
 
     fn status(&self) -> Value {
+        let unconfirmed = self.destination.unconfirmed();
         json!({
             "role": "head",
             "name": self.common.config.name,
@@ -283,6 +284,8 @@ impl Loop {
             "meters_count": self.head.state().meter_count(),
             "log_end_byte": self.log_end,
             "delivered_byte": self.delivered,
+            "server_unconfirmed_byte": unconfirmed.map(|it| it.bytes),
+            "server_at_risk_byte": unconfirmed.map(|it| it.at_risk),
             "delivery_error": self.destination.progress().delivery_error(),
             "backlog_byte": self.log_end - self.delivered.min(self.log_end),
             "log_gaps_count": self.losses.log.gaps,

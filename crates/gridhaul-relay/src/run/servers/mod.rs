@@ -1,6 +1,8 @@
 //! The thread that delivers the records of a head to a TCP server, with one connection per meter.
 
 mod connection;
+mod log;
+mod survey;
 mod worker;
 
 use std::path::Path;
@@ -8,7 +10,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
-use gridhaul_scenario::relay::TcpDelivery;
+use gridhaul_scenario::relay::{RelayLog, TcpDelivery};
 
 use self::worker::Worker;
 use super::RunError;
@@ -19,6 +21,10 @@ use super::poll::Waker;
 use super::progress::Progress;
 use super::sink::LogStart;
 use crate::head::MeterKey;
+
+/// Data of open connections that the server's TCP has acknowledged uses at most this part of `log.limit`: half of it is left for
+/// an outage of the server.
+const KEPT_SHARE: u64 = 2;
 
 /// The delivering thread.
 #[derive(Debug)]
@@ -39,7 +45,7 @@ enum Order {
 impl ServerSink {
     /// Continues after the records that were delivered before.
     pub(super) fn start(
-        config: &TcpDelivery,
+        (config, log_config): (&TcpDelivery, &RelayLog),
         folder: &Path,
         log: LogStart,
         head: Arc<Waker>,
@@ -50,10 +56,10 @@ impl ServerSink {
         let cursor = Cursor::open(folder, &log, Arc::clone(&head));
         let progress = cursor.progress();
         let sink = Self { orders, events, progress: progress.clone() };
-        let config = config.clone();
+        let (config, kept) = (config.clone(), log_config.limit.get() / KEPT_SHARE);
         thread::spawn(move || {
             let wakers = (worker, head);
-            let worker = Worker::new(&config, (log, cursor), wakers, (received, sender));
+            let worker = Worker::new((&config, kept), (log, cursor), wakers, (received, sender));
             progress.end(worker.and_then(|mut worker| worker.run()));
         });
         Ok(sink)

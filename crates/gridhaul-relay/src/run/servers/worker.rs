@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 
-use gridhaul_linux::{Clock, unacknowledged_bytes};
+use gridhaul_linux::Clock;
 use gridhaul_scenario::relay::{ServerIdentity, TcpDelivery};
 use gridhaul_scenario::units::{Duration, Instant};
 use rustix::event::epoll::EventFlags;
@@ -21,57 +21,58 @@ use super::super::unreachable::{explain, explain_name};
 use super::super::{Level, RunError, meter_socket, report};
 use super::Order;
 use super::connection::{ServerConnection, proxy_header};
-use crate::head::{Deliveries, ServerStreams, StreamId, StreamIdentity};
-use crate::log::Folder;
+use super::log::Records;
+use crate::head::{ServerStreams, StreamId, StreamIdentity};
 
 /// Bytes of records that are kept in memory. One stalled connection stalls the others when they are used up.
 const MEMORY: u64 = 16 << 20;
-
-/// Interval in which acknowledgements of the server are read.
-const ACKNOWLEDGEMENTS: Duration = Duration::from_millis(20);
 
 /// Key of the address of the server.
 const SERVER: &str = "head.deliver.tcp.server";
 
 /// Everything that the thread has.
 pub(super) struct Worker {
-    server: String,
+    pub(super) server: String,
     identity: ServerIdentity,
     address: Option<SocketAddr>,
     resolution: Option<Resolution>,
-    deliveries: Deliveries<Folder>,
+    pub(super) records: Records,
+    /// Bytes of the log that open connections may keep.
+    pub(super) kept: u64,
     cursor: Cursor,
-    progress: Progress,
-    /// End of the durable records.
-    limit: u64,
-    streams: ServerStreams,
-    connections: BTreeMap<StreamId, ServerConnection>,
+    pub(super) progress: Progress,
+    pub(super) streams: ServerStreams,
+    pub(super) connections: BTreeMap<StreamId, ServerConnection>,
     /// Streams with data that the server may not have acknowledged.
-    unacknowledged: BTreeSet<StreamId>,
+    pub(super) unacknowledged: BTreeSet<StreamId>,
     clock: Clock,
     poll: Poll,
     waker: Arc<Waker>,
     head: Arc<Waker>,
     orders: Receiver<Order>,
     events: Sender<ServerEvent>,
-    next_check: Instant,
+    pub(super) next_check: Instant,
+    pub(super) next_survey: Instant,
     /// Message of the last failure, so that each is reported once.
     reported: String,
+    /// Whether connections that the server does not close are reported.
+    pub(super) is_close_reported: bool,
     reports: Reports,
     buffer: Vec<u8>,
 }
 
 impl Worker {
     pub(super) fn new(
-        config: &TcpDelivery,
+        (config, kept): (&TcpDelivery, u64),
         (log, cursor): (LogStart, Cursor),
         (waker, head): (Arc<Waker>, Arc<Waker>),
         (orders, events): (Receiver<Order>, Sender<ServerEvent>),
     ) -> Result<Self, RunError> {
         let poll = Poll::new(&waker)?;
-        let deliveries = log.deliveries_from(cursor.position())?;
-        let mut streams = ServerStreams::new(deliveries.position(), MEMORY);
-        for meter in deliveries.open_meters() {
+        let records = Records::new(&log, cursor.position())?;
+        let position = records.deliveries().position();
+        let mut streams = ServerStreams::new(config.confirmation, position, MEMORY);
+        for meter in records.deliveries().open_meters() {
             streams.restore(Instant::ZERO, &meter);
         }
         Ok(Self {
@@ -79,10 +80,10 @@ impl Worker {
             identity: config.identity,
             address: None,
             resolution: None,
-            deliveries,
+            records,
+            kept,
             progress: cursor.progress(),
             cursor,
-            limit: log.end,
             streams,
             connections: BTreeMap::new(),
             unacknowledged: BTreeSet::new(),
@@ -93,7 +94,9 @@ impl Worker {
             orders,
             events,
             next_check: Instant::ZERO,
+            next_survey: Instant::ZERO,
             reported: String::new(),
+            is_close_reported: false,
             reports: Reports::default(),
             buffer: vec![0; 64 * 1024],
         })
@@ -115,14 +118,17 @@ impl Worker {
                 self.cursor.save(self.streams.position());
                 return Ok(());
             }
-            while !self.streams.is_full() && self.read_entry(now)? {}
+            self.streams.handle_timeout(now);
+            self.records.read(now, &mut self.streams)?;
             self.connect(now);
             while let Some(id) = self.streams.poll_ready() {
                 self.transmit(now, id);
             }
             self.check_acknowledgements(now);
+            self.survey(now);
             self.reset_incomplete(now);
             self.close_ended();
+            self.progress.set_unconfirmed(self.streams.unconfirmed());
             self.cursor.note(now, self.streams.position());
         }
     }
@@ -133,14 +139,21 @@ impl Worker {
             Some(_) => Instant::NEVER,
             None => self.streams.next_connect(),
         };
-        check.min(connect).min(self.cursor.deadline(self.streams.position()))
+        if self.records.is_busy(&self.streams) {
+            return Instant::ZERO;
+        }
+        let is_surveyed = self.keeps_too_much() || self.streams.awaiting_close().is_some();
+        let survey = if is_surveyed { self.next_survey } else { Instant::NEVER };
+        let position = self.streams.position();
+        let timeout = self.streams.next_timeout().min(self.cursor.deadline(position));
+        check.min(connect).min(timeout).min(survey)
     }
 
     /// False if the head has ended.
     fn take_orders(&mut self, now: Instant) -> bool {
         loop {
             match self.orders.try_recv() {
-                Ok(Order::Limit(limit)) => self.limit = limit,
+                Ok(Order::Limit(limit)) => self.records.limit = limit,
                 Ok(Order::Confirmed(meter, position)) => {
                     if let Some(id) = self.streams.handle_down_confirmed(meter, position) {
                         self.receive(now, id);
@@ -150,16 +163,6 @@ impl Worker {
                 Err(TryRecvError::Disconnected) => return false,
             }
         }
-    }
-
-    /// Reads the next entry of the log. False if there is none.
-    fn read_entry(&mut self, now: Instant) -> Result<bool, RunError> {
-        let Self { deliveries, streams, limit, .. } = self;
-        streams.begin_entry();
-        let is_read =
-            deliveries.next(*limit, |delivery| streams.handle_delivery(now, &delivery))?;
-        streams.end_entry(deliveries.position());
-        Ok(is_read)
     }
 
     /// Makes the connections that are due.
@@ -272,10 +275,12 @@ impl Worker {
                 Ok(None) => return,
                 Ok(Some(0)) => {
                     self.send(ServerEvent::Fin { meter, shard });
-                    self.streams.handle_server_fin(id);
+                    self.check_acknowledgement(now, id);
+                    self.streams.handle_server_fin(now, id);
                     return;
                 }
                 Ok(Some(length)) => {
+                    self.check_acknowledgement(now, id);
                     if self.streams.handle_down_read(id, length as u64) {
                         let bytes = self.buffer[..length].to_vec();
                         self.send(ServerEvent::Data { meter, shard, bytes });
@@ -338,22 +343,6 @@ impl Worker {
     fn drop_connection(&mut self, id: StreamId) {
         self.unacknowledged.remove(&id);
         self.connections.remove(&id);
-    }
-
-    fn check_acknowledgements(&mut self, now: Instant) {
-        if now < self.next_check {
-            return;
-        }
-        self.next_check = now + ACKNOWLEDGEMENTS;
-        for id in std::mem::take(&mut self.unacknowledged) {
-            let Some(connection) = self.connections.get(&id) else { continue };
-            if let Ok(bytes) = unacknowledged_bytes(&connection.socket) {
-                self.streams.handle_acknowledged(id, bytes);
-            }
-            if self.streams.is_unacknowledged(id) {
-                self.unacknowledged.insert(id);
-            }
-        }
     }
 
     /// Reports streams that cannot be continued, so that their meters are reset.
