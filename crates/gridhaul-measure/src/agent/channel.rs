@@ -18,6 +18,7 @@ use rustls::{
 };
 
 use super::secret::{AgentKey, Fingerprint, SecretError};
+use crate::protocol::has_nothing_arrived;
 
 /// Longest time for which a write waits for a peer that does not read.
 const WRITE_WITHIN: time::Duration = time::Duration::from_secs(10);
@@ -152,7 +153,8 @@ impl Channel {
         Ok(Self { tls, socket })
     }
 
-    /// Reads once, and waits at most `wait`, which is not zero. `None` if nothing has arrived.
+    /// Reads once from the socket, and waits at most `wait`, which is not zero. `None` if no bytes of the peer are complete: a record of
+    /// TLS may arrive in parts, between which the caller checks its deadlines.
     ///
     /// # Errors
     /// The connection has ended or failed.
@@ -161,28 +163,30 @@ impl Channel {
         wait: time::Duration,
         buffer: &mut [u8],
     ) -> io::Result<Option<usize>> {
+        if let Some(length) = self.decrypted(buffer)? {
+            return Ok(Some(length));
+        }
         self.socket.set_read_timeout(Some(wait))?;
-        loop {
-            match self.tls.reader().read(buffer) {
-                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                other => return other.map(Some),
-            }
-            match self.tls.read_tls(&mut self.socket) {
-                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-                Ok(_) => {
-                    let processed = self.tls.process_new_packets().map(drop);
-                    // An alert tells the peer why the connection ends.
-                    let flushed = self.flush();
-                    processed.map_err(invalid)?;
-                    flushed?;
-                }
-                Err(error) => match error.kind() {
-                    ErrorKind::WouldBlock | ErrorKind::TimedOut => return Ok(None),
-                    ErrorKind::Interrupted => {}
-                    _ => return Err(error),
-                },
-            }
+        match self.tls.read_tls(&mut self.socket) {
+            Ok(0) => return Err(ended()),
+            Ok(_) => {}
+            Err(error) if has_nothing_arrived(&error) => return Ok(None),
+            Err(error) => return Err(error),
+        }
+        let processed = self.tls.process_new_packets().map(drop);
+        // An alert tells the peer why the connection ends.
+        let flushed = self.flush();
+        processed.map_err(invalid)?;
+        flushed?;
+        self.decrypted(buffer)
+    }
+
+    /// Bytes of complete records; `None` without any.
+    fn decrypted(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        match self.tls.reader().read(buffer) {
+            Ok(0) => Err(ended()),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
+            other => other.map(Some),
         }
     }
 
@@ -218,6 +222,50 @@ impl Channel {
     }
 }
 
+fn ended() -> io::Error {
+    io::Error::new(ErrorKind::UnexpectedEof, "the other end has closed the connection")
+}
+
 fn invalid(error: impl fmt::Display) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
+    use super::*;
+
+    /// The deadlines of a session are checked after each read.
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a peer sends bytes in real time")]
+    fn a_read_ends_although_bytes_of_an_incomplete_record_keep_arriving() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let key = AgentKey::generate().unwrap();
+        let (config, _) = server_config(&key).unwrap();
+        let mut channel = Channel::server(listener.accept().unwrap().0, &config).unwrap();
+        let has_read = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                // A handshake record of 16,384 B, one byte every 20 ms.
+                let record = [0x16, 3, 1, 0x40, 0].into_iter().chain([0].into_iter().cycle());
+                for byte in record.take(1_000) {
+                    if has_read.load(Ordering::Relaxed) || peer.write_all(&[byte]).is_err() {
+                        break;
+                    }
+                    thread::sleep(time::Duration::from_millis(20));
+                }
+            });
+            let begin = time::Instant::now();
+            for _ in 0..5 {
+                let read = channel.read(time::Duration::from_millis(100), &mut [0; 100]);
+                assert_eq!(read.unwrap(), None);
+            }
+            has_read.store(true, Ordering::Relaxed);
+            assert!(begin.elapsed() < time::Duration::from_secs(10), "{:?}", begin.elapsed());
+        });
+    }
 }

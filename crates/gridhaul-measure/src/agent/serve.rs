@@ -17,8 +17,11 @@ use super::receiver::{AgentClock, Receiver, plain_ip};
 use super::secret::{AgentKey, Fingerprint, SecretError, Token};
 use super::session::{Action, Session};
 
-/// Connections at the same time; further ones are closed.
+/// Connections at the same time; further ones are refused with a reason.
 const CONNECTIONS: usize = 8;
+
+/// Connections at the same time that are refused with a reason; further ones are closed without it.
+const REFUSALS: usize = 8;
 
 /// Longest time between two checks of deadlines and of the end of the program.
 const CHECK: time::Duration = time::Duration::from_millis(100);
@@ -108,13 +111,18 @@ impl Agent {
             while !stop.load(Ordering::Relaxed) {
                 // Without a connection, or after an error of one that has gone, the next one is awaited.
                 let Ok((socket, peer)) = self.listener.accept() else { continue };
-                if self.connections.fetch_add(1, Ordering::Relaxed) >= CONNECTIONS {
-                    self.connections.fetch_sub(1, Ordering::Relaxed);
+                let open = self.connections.fetch_add(1, Ordering::Relaxed);
+                if open >= CONNECTIONS {
                     log(&format!("{peer}: refused, {CONNECTIONS} connections are open"));
+                }
+                if open >= CONNECTIONS + REFUSALS {
+                    self.connections.fetch_sub(1, Ordering::Relaxed);
                     continue;
                 }
+                let session = self.session(open);
                 scope.spawn(move || {
-                    let done = self.serve(socket, stop, &|text| log(&format!("{peer}: {text}")));
+                    let log_peer = |text: &str| log(&format!("{peer}: {text}"));
+                    let done = self.serve(socket, session, stop, &log_peer);
                     if let Err(error) = done {
                         log(&format!("{peer}: {error}"));
                     }
@@ -124,24 +132,45 @@ impl Agent {
         });
     }
 
+    /// The session of a connection, when as many others are `open`.
+    fn session(&self, open: usize) -> Session {
+        let now = self.clock.clock.now();
+        if open < CONNECTIONS {
+            return Session::new(now);
+        }
+        let reason = format!(
+            "{CONNECTIONS} connections are open, which is the limit; a connection without a token ends after 10 s: try again then"
+        );
+        Session::refusing(now, reason)
+    }
+
     /// Serves a connection until its end.
-    fn serve(&self, socket: TcpStream, stop: &AtomicBool, log: &dyn Fn(&str)) -> io::Result<()> {
+    fn serve(
+        &self,
+        socket: TcpStream,
+        mut session: Session,
+        stop: &AtomicBool,
+        log: &dyn Fn(&str),
+    ) -> io::Result<()> {
         let local = plain_ip(socket.local_addr()?);
         let mut channel = Channel::server(socket, &self.tls)?;
         let clock = self.clock.clock;
-        let mut session = Session::new(clock.now());
         // Both are dropped in this order: the receiver ends before the agent is free again.
         let mut slot = None;
         let mut receiver = None;
         let (mut buffer, mut output) = (vec![0; READ], Vec::new());
-        while !session.is_over() && !stop.load(Ordering::Relaxed) {
+        while !session.is_over() {
+            if stop.load(Ordering::Relaxed) {
+                session.fail("the agent was ended on its machine".into());
+                break;
+            }
             send(&mut channel, &mut session, &mut output)?;
             let read = channel.read(CHECK, &mut buffer)?;
             let received = self.clock.read();
-            match read {
-                Some(length) => session.handle_input(&buffer[..length], clock.now()),
-                None => session.handle_time(clock.now()),
+            if let Some(length) = read {
+                session.handle_input(&buffer[..length], clock.now());
             }
+            session.handle_time(clock.now());
             while let Some(action) = session.poll_action() {
                 match action {
                     Action::Authenticate(token) => {

@@ -24,6 +24,8 @@ pub struct Session {
     actions: VecDeque<Action>,
     silence: Duration,
     deadline: Instant,
+    /// Why this connection is refused, whatever its token.
+    refusal: Option<String>,
 }
 
 /// What the caller has to do.
@@ -64,7 +66,14 @@ impl Session {
             actions: VecDeque::new(),
             silence: SILENCE,
             deadline: now + AUTHENTICATE_WITHIN,
+            refusal: None,
         }
+    }
+
+    /// A connection that was accepted at `now` only to give its peer the reason why it is refused.
+    #[must_use]
+    pub fn refusing(now: Instant, reason: String) -> Self {
+        Self { refusal: Some(reason), ..Self::new(now) }
     }
 
     /// Handles bytes of the controller.
@@ -79,11 +88,19 @@ impl Session {
         }
     }
 
-    /// Ends the session when the controller is silent for too long.
+    /// Ends the session when the peer presents no token in time, or the controller is silent for too long. To be called after input
+    /// as well: bytes that complete no message do not prolong the session.
     pub fn handle_time(&mut self, now: Instant) {
-        if now >= self.deadline {
-            self.state = State::Over;
+        if now < self.deadline || self.is_over() {
+            return;
         }
+        let seconds = |span: Duration| span.as_secs_f64();
+        self.fail(match self.state {
+            State::Unauthenticated | State::Authenticating => {
+                format!("no token within {} s", seconds(AUTHENTICATE_WITHIN))
+            }
+            _ => format!("no message for {} s", seconds(self.silence)),
+        });
     }
 
     /// The token was compared; the reason of a refusal is for the controller.
@@ -149,6 +166,9 @@ impl Session {
     fn handle(&mut self, request: Request, now: Instant) {
         let action = match (self.state, request) {
             (State::Unauthenticated, Request::Authenticate { token }) => {
+                if let Some(reason) = self.refusal.take() {
+                    return self.fail(reason);
+                }
                 self.state = State::Authenticating;
                 Action::Authenticate(token)
             }
@@ -298,6 +318,30 @@ mod tests {
         assert!(!session.is_over(), "the controller has requested 100 s");
         session.handle_time(at(102));
         assert!(session.is_over());
+    }
+
+    #[test]
+    fn a_peer_that_sends_bytes_without_a_message_has_no_more_time_than_a_silent_one() {
+        let mut session = Session::new(Instant::ZERO);
+        let mut reader = FrameReader::new(FRAME_MAX);
+        // The preface and a part of a frame, a byte every second.
+        for (second, byte) in (1..).zip(&token()[..10]) {
+            let now = Instant::ZERO + Duration::from_secs(second);
+            session.handle_input(&[*byte], now);
+            session.handle_time(now);
+            assert_eq!(session.is_over(), second >= 10, "{second}");
+        }
+        let reason = "no token within 10 s".into();
+        assert_eq!(replies(&mut session, &mut reader), [Reply::Failed { reason }]);
+    }
+
+    #[test]
+    fn a_refused_peer_gets_the_reason_and_no_action() {
+        let mut session = Session::refusing(Instant::ZERO, "busy".into());
+        session.handle_input(&token(), Instant::ZERO);
+        assert!(session.is_over() && session.poll_action().is_none());
+        let failed = Reply::Failed { reason: "busy".into() };
+        assert_eq!(replies(&mut session, &mut FrameReader::new(FRAME_MAX)), [failed]);
     }
 
     proptest! {

@@ -5,7 +5,8 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
-use std::time;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::{thread, time};
 
 use crate::{Agent, PROGRAM, TOKEN, await_folder, error};
 
@@ -117,4 +118,70 @@ fn a_peer_without_tls_is_disconnected() {
     assert!(ended.as_ref().err().is_none_or(is_reset), "{ended:?}");
     assert!(answer.len() < 16, "{answer:?}");
     assert!(agent.run("latency udp --rate 1000 --messages 10").status.success());
+}
+
+/// Peers without a token, each of which sends a byte of an incomplete TLS record now and then. Returns how long each was connected.
+#[expect(clippy::disallowed_methods, reason = "peers send in real time")]
+fn slow_peers(address: &str, is_over: &AtomicBool) -> Vec<time::Duration> {
+    let slow = || {
+        let begin = time::Instant::now();
+        let mut peer = TcpStream::connect(address).unwrap();
+        let mut record = [0x16, 3, 1, 0x40, 0].into_iter().chain([0].into_iter().cycle());
+        while !is_over.load(Ordering::Relaxed) {
+            let byte = record.next().unwrap();
+            if peer.write_all(&[byte]).is_err() || begin.elapsed() > time::Duration::from_secs(60) {
+                break;
+            }
+            thread::sleep(time::Duration::from_millis(50));
+        }
+        begin.elapsed()
+    };
+    thread::scope(|scope| {
+        let peers: Vec<_> = (0..8).map(|_| scope.spawn(slow)).collect();
+        peers.into_iter().map(|peer| peer.join().unwrap()).collect()
+    })
+}
+
+/// Waits until the agent refuses a controller because of the connections of others, and returns the message.
+fn refused(agent: &Agent) -> String {
+    let text = |_| error(&agent.run("latency udp --rate 1000 --messages 10"));
+    (0..20).map(text).find(|text| text.contains("8 connections are open")).unwrap()
+}
+
+#[test]
+fn peers_that_send_a_byte_now_and_then_are_disconnected_after_ten_seconds() {
+    let agent = Agent::start();
+    let address = agent.arguments.split(' ').nth(1).unwrap();
+    let connected = thread::scope(|scope| {
+        let peers = scope.spawn(|| slow_peers(address, &AtomicBool::new(false)));
+        let text = refused(&agent);
+        assert!(text.contains("try again"), "{text}");
+        peers.join().unwrap()
+    });
+    let seconds = connected.iter().map(time::Duration::as_secs);
+    assert!(seconds.clone().all(|it| (9..40).contains(&it)), "{connected:?}");
+    assert!(agent.run("latency udp --rate 1000 --messages 10").status.success());
+    assert!(agent.log().contains("refused, 8 connections are open"), "{}", agent.log());
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the end of the agent is awaited in real time")]
+fn an_agent_ends_at_once_while_peers_send_a_byte_now_and_then() {
+    let mut agent = Agent::start();
+    let address = agent.arguments.split(' ').nth(1).unwrap().to_owned();
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| slow_peers(&address, &is_over));
+        refused(&agent);
+        let signal = Command::new("kill").arg(agent.process.id().to_string()).status().unwrap();
+        assert!(signal.success());
+        let begin = time::Instant::now();
+        while agent.process.try_wait().unwrap().is_none() {
+            let waited = begin.elapsed();
+            is_over.store(waited > time::Duration::from_secs(5), Ordering::Relaxed);
+            assert!(waited < time::Duration::from_secs(5), "the agent has not ended");
+            thread::sleep(time::Duration::from_millis(20));
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
 }
