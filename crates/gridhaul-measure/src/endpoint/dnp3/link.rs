@@ -15,6 +15,17 @@ pub(super) const SEGMENT: usize = 249;
 /// Control field: primary station, unconfirmed user data (table 9-1); the bit of the direction is set by a master.
 const USER_DATA: u8 = 0x44;
 const FROM_MASTER: u8 = 0x80;
+const PRIMARY: u8 = 0x40;
+
+/// Functions of a primary station that want an answer (table 9-1), and answers (table 9-2).
+const RESET_LINK_STATES: u8 = 0;
+const TEST_LINK_STATES: u8 = 2;
+const CONFIRMED_USER_DATA: u8 = 3;
+const UNCONFIRMED_USER_DATA: u8 = 4;
+const REQUEST_LINK_STATUS: u8 = 9;
+const ACK: u8 = 0;
+const LINK_STATUS: u8 = 11;
+const NOT_SUPPORTED: u8 = 15;
 
 /// Transport header: final and first segment, and a sequence number of six bits (clause 8.2.1).
 const FIN: u8 = 0x80;
@@ -33,18 +44,27 @@ pub(super) fn write(output: &mut Vec<u8>, fragment: &[u8], is_master: bool, sequ
         let mut data = vec![first | last | *sequence];
         data.extend(segment);
         *sequence = (*sequence + 1) & 0x3f;
-        let (control, to, from) = if is_master {
-            (USER_DATA | FROM_MASTER, OUTSTATION, MASTER)
-        } else {
-            (USER_DATA, MASTER, OUTSTATION)
-        };
-        // The length counts control, addresses and user data, without CRCs.
-        let mut header = vec![0x05, 0x64, 5 + data.len() as u8, control];
-        header.extend([to, from].map(u16::to_le_bytes).concat());
-        for block in std::iter::once(&header[..]).chain(data.chunks(BLOCK)) {
-            output.extend(block);
-            output.extend(crc(block).to_le_bytes());
-        }
+        write_frame(output, USER_DATA, &data, is_master);
+    }
+}
+
+/// Writes the answer to a request of the link layer.
+pub(super) fn write_answer(output: &mut Vec<u8>, function: u8, is_master: bool) {
+    write_frame(output, function, &[], is_master);
+}
+
+fn write_frame(output: &mut Vec<u8>, control: u8, data: &[u8], is_master: bool) {
+    let (control, to, from) = if is_master {
+        (control | FROM_MASTER, OUTSTATION, MASTER)
+    } else {
+        (control, MASTER, OUTSTATION)
+    };
+    // The length counts control, addresses and user data, without CRCs.
+    let mut header = vec![0x05, 0x64, 5 + data.len() as u8, control];
+    header.extend([to, from].map(u16::to_le_bytes).concat());
+    for block in std::iter::once(&header[..]).chain(data.chunks(BLOCK)) {
+        output.extend(block);
+        output.extend(crc(block).to_le_bytes());
     }
 }
 
@@ -68,13 +88,22 @@ pub(super) struct Reassembly {
     expected: Option<u8>,
 }
 
+/// What follows from a frame.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Contents {
+    /// A fragment that is complete.
+    pub fragment: Option<Vec<u8>>,
+    /// Function of the answer that the link layer of the other role awaits.
+    pub answer: Option<u8>,
+}
+
 impl Reassembly {
-    /// Reads a whole frame of the other role. Returns a fragment when it is complete.
+    /// Reads a whole frame of the other role.
     pub(super) fn read(
         &mut self,
         frame: &[u8],
         is_master: bool,
-    ) -> Result<Option<Vec<u8>>, EndpointError> {
+    ) -> Result<Contents, EndpointError> {
         let (header, blocks) = frame.split_at(HEADER);
         let mut data = Vec::new();
         for block in std::iter::once(header).chain(blocks.chunks(BLOCK + 2)) {
@@ -84,9 +113,23 @@ impl Reassembly {
             }
             data.extend(contents);
         }
-        let control = if is_master { USER_DATA } else { USER_DATA | FROM_MASTER };
-        if data[3] != control {
-            return Err(invalid(format!("a frame with control field {:#04x}", data[3])));
+        let control = data[3];
+        if (control & FROM_MASTER == 0) != is_master {
+            return Err(invalid(format!("a frame of the wrong direction, {control:#04x}")));
+        }
+        if control & PRIMARY == 0 {
+            // Answers of the link layer: this end makes no requests.
+            return Ok(Contents::default());
+        }
+        // Masters use requests of the link layer to check whether a connection is alive (clause 13.2.3.1).
+        let answer = match control & 0xf {
+            UNCONFIRMED_USER_DATA => None,
+            RESET_LINK_STATES | TEST_LINK_STATES | CONFIRMED_USER_DATA => Some(ACK),
+            REQUEST_LINK_STATUS => Some(LINK_STATUS),
+            _ => Some(NOT_SUPPORTED),
+        };
+        if !matches!(control & 0xf, UNCONFIRMED_USER_DATA | CONFIRMED_USER_DATA) {
+            return Ok(Contents { fragment: None, answer });
         }
         let Some((&transport, segment)) = data[HEADER - 2..].split_first() else {
             return Err(invalid("a frame without transport header".into()));
@@ -103,7 +146,8 @@ impl Reassembly {
         }
         let is_last = transport & FIN != 0;
         self.expected = (!is_last).then_some((number + 1) & 0x3f);
-        Ok(is_last.then(|| std::mem::take(&mut self.fragment)))
+        let fragment = is_last.then(|| std::mem::take(&mut self.fragment));
+        Ok(Contents { fragment, answer })
     }
 }
 
@@ -133,7 +177,8 @@ mod tests {
     fn every_flipped_bit_is_detected() {
         let mut frame = Vec::new();
         write(&mut frame, &[7; 40], false, &mut 0);
-        assert_eq!(Reassembly::default().read(&frame, true), Ok(Some(vec![7; 40])));
+        let whole = Contents { fragment: Some(vec![7; 40]), answer: None };
+        assert_eq!(Reassembly::default().read(&frame, true), Ok(whole));
         for bit in 0..8 * frame.len() {
             let mut flipped = frame.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);

@@ -1,14 +1,17 @@
 //! DNP3 (IEEE 1815-2012) over TCP: an outstation with events, and a master that receives them unsolicited or polls for them.
 //!
 //! A message is one event of type octet string (group 111), or several: the first byte of each is 1 for the last one. Neither
-//! control, nor time synchronisation, nor static data, nor secure authentication exist here.
+//! control, nor time synchronisation, nor static data, nor secure authentication exist here: an outstation answers requests for them
+//! with the indication of a function that is not supported, as a device does.
 
 mod link;
+mod request;
 
 use std::collections::VecDeque;
 
 use gridhaul_scenario::units::{Duration, Instant};
 
+use self::request::Named;
 use super::{Endpoint, EndpointError, NotSent, Queues};
 
 /// Name of the protocol in errors.
@@ -37,12 +40,18 @@ const UNS: u8 = 0x10;
 /// Function codes (clause 4.2.2.4).
 const CONFIRM: u8 = 0;
 const READ: u8 = 1;
+const WRITE: u8 = 2;
 const ENABLE_UNSOLICITED: u8 = 20;
+const DISABLE_UNSOLICITED: u8 = 21;
 const RESPONSE: u8 = 129;
 const UNSOLICITED_RESPONSE: u8 = 130;
 
-/// Internal indications: class 1 events are available (clause 4.2.2.6).
+/// Requests that are not answered: direct operation, freezing and authentication without acknowledgement.
+const WITHOUT_RESPONSE: [u8; 5] = [6, 8, 10, 12, 33];
+
+/// Internal indications of the first octet: class 1 events are available, and the device has restarted (clause 4.2.2.6).
 const CLASS_1_EVENTS: u8 = 0x02;
+const DEVICE_RESTART: u8 = 0x80;
 
 /// All objects of class 1 (group 60, variation 2, qualifier 6), and octet string events with a count and an index of one byte.
 const CLASS_1: [u8; 3] = [60, 2, 0x06];
@@ -77,6 +86,10 @@ pub struct Station {
     is_unsolicited: bool,
     /// Events that have not been sent.
     events: VecDeque<Vec<u8>>,
+    /// Outstation: no master has cleared the indication of its start. Master: has not tried to clear that of the outstation.
+    is_restarted: bool,
+    /// Master: function of the last request.
+    requested: u8,
     /// Master: time of the next poll.
     next_poll: Instant,
     /// Master: chunks of a message whose last one has not arrived.
@@ -97,6 +110,8 @@ impl Station {
             is_ready: false,
             is_unsolicited: false,
             events: VecDeque::new(),
+            is_restarted: true,
+            requested: CONFIRM,
             next_poll: Instant::ZERO,
             partial: Vec::new(),
         }
@@ -117,17 +132,19 @@ impl Station {
         sequence
     }
 
-    /// Master: sends a request for class 1.
-    fn request(&mut self, function: u8, now: Instant) {
+    /// Master: sends a request for these objects.
+    fn request(&mut self, function: u8, objects: &[u8], now: Instant) {
         let control = FIR_FIN | self.next_sequence();
         self.awaited = Some((control, now));
-        self.write(&[&[control, function], &CLASS_1[..]].concat());
+        self.requested = function;
+        self.write(&[&[control, function], objects].concat());
     }
 
-    /// Outstation: sends as many events as a fragment holds, and awaits a confirmation if there are any.
-    fn respond(&mut self, function: u8, control: u8, now: Instant) {
-        let mut fragment = vec![control, function, 0, 0];
-        while let Some(event) = self.events.front() {
+    /// Outstation: sends at most `events` events, as many as a fragment holds, and awaits a confirmation if there are any.
+    fn respond(&mut self, [function, control]: [u8; 2], named: Named, now: Instant) {
+        let mut fragment = vec![control, function, 0, named.indications];
+        for _ in 0..named.events {
+            let Some(event) = self.events.front() else { break };
             if fragment.len() + 5 + event.len() > FRAGMENT_MAX {
                 break;
             }
@@ -139,10 +156,15 @@ impl Station {
         let has_events = fragment.len() > 4;
         if has_events || function == UNSOLICITED_RESPONSE {
             fragment[0] |= CON;
+        }
+        if has_events {
             self.awaited = Some((fragment[0], now));
         }
         if !self.events.is_empty() {
-            fragment[2] = CLASS_1_EVENTS;
+            fragment[2] |= CLASS_1_EVENTS;
+        }
+        if self.is_restarted {
+            fragment[2] |= DEVICE_RESTART;
         }
         self.write(&fragment);
     }
@@ -151,16 +173,16 @@ impl Station {
     fn send_events(&mut self, now: Instant) {
         if self.is_unsolicited && self.awaited.is_none() && !self.events.is_empty() {
             let control = FIR_FIN | UNS | self.next_sequence();
-            self.respond(UNSOLICITED_RESPONSE, control, now);
+            let all = Named { events: usize::MAX, indications: 0 };
+            self.respond([UNSOLICITED_RESPONSE, control], all, now);
         }
     }
 
-    fn handle_fragment(&mut self, fragment: &[u8], now: Instant) -> Result<(), EndpointError> {
-        let [control, function, ref rest @ ..] = *fragment else {
-            return Err(invalid("a fragment without header".into()));
-        };
-        match (self.role, function) {
-            (Role::Outstation, CONFIRM) => {
+    /// Outstation: handles a request, and answers it unless its function has no response.
+    fn handle_request(&mut self, [function, control]: [u8; 2], objects: &[u8], now: Instant) {
+        let mut named = Named::default();
+        match function {
+            CONFIRM => {
                 // A confirmation that nothing awaits is ignored (clause 4.2.2.2).
                 if self
                     .awaited
@@ -168,46 +190,78 @@ impl Station {
                 {
                     self.awaited = None;
                 }
-                self.send_events(now);
+                return self.send_events(now);
             }
-            (Role::Outstation, ENABLE_UNSOLICITED) => {
-                self.write(&[FIR_FIN | control & 0xf, RESPONSE, 0, 0]);
-                (self.is_ready, self.is_unsolicited) = (true, true);
-                self.send_events(now);
+            READ => {
+                named = request::named(objects);
+                self.is_ready |= named.events > 0;
             }
-            (Role::Outstation, READ) => {
-                self.is_ready = true;
-                self.respond(RESPONSE, FIR_FIN | control & 0xf, now);
-            }
-            (Role::Master { poll }, RESPONSE | UNSOLICITED_RESPONSE) => {
-                let objects =
-                    rest.get(2..).ok_or_else(|| invalid("a response without IIN".into()))?;
-                self.handle_events(objects)?;
-                if control & CON != 0 {
-                    let answer = FIR_FIN | control & (UNS | 0xf);
-                    self.write(&[answer, CONFIRM]);
+            WRITE if objects == request::CLEAR_RESTART => self.is_restarted = false,
+            WRITE => named.indications = request::OBJECT_UNKNOWN,
+            ENABLE_UNSOLICITED | DISABLE_UNSOLICITED => {
+                let Named { events, indications } = request::named(objects);
+                named.indications = indications;
+                if events > 0 {
+                    self.is_unsolicited = function == ENABLE_UNSOLICITED;
+                    self.is_ready |= self.is_unsolicited;
                 }
-                self.handle_progress(poll, function, now);
             }
-            (_, other) => return Err(invalid(format!("an unexpected function code {other}"))),
+            function if WITHOUT_RESPONSE.contains(&function) || function >= RESPONSE => return,
+            _ => named.indications = request::NO_FUNCTION_CODE_SUPPORT,
         }
+        self.respond([RESPONSE, FIR_FIN | control & 0xf], named, now);
+        self.send_events(now);
+    }
+
+    fn handle_fragment(&mut self, fragment: &[u8], now: Instant) -> Result<(), EndpointError> {
+        let [control, function, ref rest @ ..] = *fragment else {
+            return Err(invalid("a fragment without header".into()));
+        };
+        let poll = match self.role {
+            Role::Outstation => {
+                self.handle_request([function, control], rest, now);
+                return Ok(());
+            }
+            Role::Master { poll } => poll,
+        };
+        if !matches!(function, RESPONSE | UNSOLICITED_RESPONSE) {
+            return Err(invalid(format!("an unexpected function code {function}")));
+        }
+        let [indications, _, ref objects @ ..] = *rest else {
+            return Err(invalid("a response without IIN".into()));
+        };
+        self.handle_events(objects)?;
+        if control & CON != 0 {
+            let answer = FIR_FIN | control & (UNS | 0xf);
+            self.write(&[answer, CONFIRM]);
+        }
+        self.handle_progress((function, indications), poll, now);
         Ok(())
     }
 
     /// Master: the next request after a response.
-    fn handle_progress(&mut self, poll: Option<Duration>, function: u8, now: Instant) {
-        match (function, poll) {
-            (RESPONSE, _) => {
-                self.awaited = None;
+    fn handle_progress(
+        &mut self,
+        (function, indications): (u8, u8),
+        poll: Option<Duration>,
+        now: Instant,
+    ) {
+        if function == RESPONSE {
+            self.awaited = None;
+            if self.requested != WRITE {
                 self.is_ready = true;
                 self.next_poll = now + poll.unwrap_or(Duration::ZERO);
             }
-            // The first response of an outstation that has started.
-            (_, None) if !self.is_ready && self.awaited.is_none() => {
-                self.request(ENABLE_UNSOLICITED, now);
-            }
-            (_, Some(_)) if !self.is_ready && self.awaited.is_none() => self.request(READ, now),
-            _ => {}
+        }
+        if self.awaited.is_some() {
+            return;
+        }
+        if indications & DEVICE_RESTART != 0 && std::mem::take(&mut self.is_restarted) {
+            self.request(WRITE, &request::CLEAR_RESTART, now);
+        } else if !self.is_ready {
+            // After the first response of an outstation that has started.
+            let function = if poll.is_some() { READ } else { ENABLE_UNSOLICITED };
+            self.request(function, &CLASS_1, now);
         }
     }
 
@@ -244,11 +298,13 @@ impl Endpoint for Station {
     fn open(&mut self, now: Instant) {
         let mut queues = std::mem::take(&mut self.queues);
         queues.clear();
-        *self = Self { queues, ..Self::new(self.role) };
+        let is_restarted = self.is_restarted || self.is_master();
+        *self = Self { queues, is_restarted, ..Self::new(self.role) };
         if self.role == Role::Outstation {
-            // An outstation that has started sends an empty unsolicited response (clause 5.1.1.1).
+            // An outstation that has started sends an empty unsolicited response (clause 5.1.1.1). Its confirmation is not awaited: a
+            // master that only polls may ignore it.
             let control = FIR_FIN | UNS | self.next_sequence();
-            self.respond(UNSOLICITED_RESPONSE, control, now);
+            self.respond([UNSOLICITED_RESPONSE, control], Named::default(), now);
         }
     }
 
@@ -256,7 +312,11 @@ impl Endpoint for Station {
         self.queues.input.extend(bytes);
         while let Some(frame) = self.queues.poll_frame(link::frame_length)? {
             let is_master = self.is_master();
-            if let Some(fragment) = self.reassembly.read(&frame, is_master)? {
+            let link::Contents { fragment, answer } = self.reassembly.read(&frame, is_master)?;
+            if let Some(function) = answer {
+                link::write_answer(&mut self.queues.output, function, is_master);
+            }
+            if let Some(fragment) = fragment {
                 self.handle_fragment(&fragment, now)?;
             }
         }
@@ -270,7 +330,7 @@ impl Endpoint for Station {
         }
         let is_polling = matches!(self.role, Role::Master { poll: Some(_) });
         if is_polling && self.is_ready && self.awaited.is_none() && now >= self.next_poll {
-            self.request(READ, now);
+            self.request(READ, &CLASS_1, now);
         }
         Ok(())
     }
@@ -307,3 +367,6 @@ impl Endpoint for Station {
 fn invalid(reason: String) -> EndpointError {
     EndpointError::Invalid { protocol: NAME, reason }
 }
+
+#[cfg(test)]
+mod tests;
