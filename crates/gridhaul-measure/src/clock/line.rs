@@ -10,6 +10,9 @@ use super::Exchange;
 /// Largest drift that is considered: 1,000 ppm, ten times that of a bad quartz.
 pub const DRIFT_MAX: f64 = 1e-3;
 
+/// Rounding of the times, in nanoseconds.
+const ROUNDING: f64 = 1e-3;
+
 /// Steps of a search: the interval shrinks to a 10^-15 part.
 const STEPS: u32 = 90;
 
@@ -29,8 +32,10 @@ pub struct ClockLine {
     greatest: Vec<(f64, f64)>,
     least: Vec<(f64, f64)>,
     origin: i64,
-    /// Drift at which the limits are farthest apart, and this distance.
+    /// Drift at which the limits are farthest apart, or 0 if it is unknown, and the greatest distance.
     best: (f64, f64),
+    /// Whether the exchanges determine the drift, and not the end of the range that is searched.
+    is_drift_known: bool,
 }
 
 impl Bounds {
@@ -64,9 +69,18 @@ impl ClockLine {
                 .collect(),
             origin,
             best: (0.0, 0.0),
+            is_drift_known: false,
         };
         let drift = maximum(-DRIFT_MAX, DRIFT_MAX, |drift| line.width(drift));
-        line.best = (drift, line.width(drift));
+        let greatest = line.width(drift);
+        // The distance is constant if all exchanges are from the same time, and grows up to an end of the range if a larger drift would fit
+        // better: too few exchanges, or a time that is too short for the variation of their delays.
+        let is_known =
+            [-DRIFT_MAX, DRIFT_MAX].iter().all(|it| line.width(*it) < greatest - ROUNDING);
+        // Without a known drift, the clocks are taken to run at the same rate if that is consistent.
+        let drift = if !is_known && line.width(0.0) >= 0.0 { 0.0 } else { drift };
+        line.is_drift_known = is_known;
+        line.best = (drift, greatest);
         Some(line)
     }
 
@@ -76,10 +90,10 @@ impl ClockLine {
         self.best.1
     }
 
-    /// Drift in the middle of the consistent lines: the estimate for a symmetric path.
+    /// Drift in the middle of the consistent lines: the estimate for a symmetric path. `None` if the exchanges do not determine it.
     #[must_use]
-    pub const fn drift(&self) -> f64 {
-        self.best.0
+    pub fn drift(&self) -> Option<f64> {
+        self.is_drift_known.then_some(self.best.0)
     }
 
     /// Offset in the middle of the consistent lines at a time on the remote clock, in nanoseconds: the estimate for a path
@@ -90,9 +104,17 @@ impl ClockLine {
         f64::midpoint(self.above(self.best.0, at), self.below(self.best.0, at))
     }
 
-    /// All drifts of consistent lines; `None` if no line is consistent.
+    /// All drifts of consistent lines, which are infinite where the exchanges do not limit them; `None` if no line is consistent.
     #[must_use]
     pub fn drift_bounds(&self) -> Option<Bounds> {
+        let Bounds { least, greatest } = self.consistent_drifts()?;
+        let least = if least <= -DRIFT_MAX { f64::NEG_INFINITY } else { least };
+        let greatest = if greatest >= DRIFT_MAX { f64::INFINITY } else { greatest };
+        Some(Bounds { least, greatest })
+    }
+
+    /// All drifts of consistent lines in the range that is searched; `None` if no line is consistent.
+    fn consistent_drifts(&self) -> Option<Bounds> {
         let (best, width) = self.best;
         let is_consistent = |drift: f64| self.width(drift) >= 0.0;
         (width >= 0.0).then(|| Bounds {
@@ -104,7 +126,7 @@ impl ClockLine {
     /// All offsets of consistent lines at a time on the remote clock, in nanoseconds; `None` if no line is consistent.
     #[must_use]
     pub fn offset_bounds(&self, remote: i64) -> Option<Bounds> {
-        let Bounds { least, greatest } = self.drift_bounds()?;
+        let Bounds { least, greatest } = self.consistent_drifts()?;
         let at = (remote - self.origin) as f64;
         let high = maximum(least, greatest, |drift| self.above(drift, at));
         let low = maximum(least, greatest, |drift| -self.below(drift, at));

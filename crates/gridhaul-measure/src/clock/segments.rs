@@ -107,7 +107,8 @@ mod tests {
         let all = exchanges(&clock, 200, [20 * MS; 2], 0.1e6);
         let found = segments(&all).unwrap();
         let [segment] = &found.segments[..] else { panic!("{} segments", found.segments.len()) };
-        assert!(is_near(segment.line.drift(), 50e-6, 2e-6), "{}", segment.line.drift());
+        let drift = segment.line.drift().unwrap();
+        assert!(is_near(drift, 50e-6, 2e-6), "{drift}");
         let last = all[199].remote_received;
         let offset = segment.line.offset(last);
         assert!(is_near(offset, truth(&clock, last), 0.02e6), "{offset}");
@@ -145,8 +146,30 @@ mod tests {
         assert!(segments(&[]).is_none());
         let clock = InjectedClock { offset: 5, drift: 0.0, step: None };
         let one = segments(&exchanges(&clock, 1, [MS; 2], 0.0)).unwrap();
-        let bounds = one.segments[0].line.drift_bounds().unwrap();
-        assert!(bounds.least <= -0.9e-3 && bounds.greatest >= 0.9e-3, "{bounds:?}");
+        let line = &one.segments[0].line;
+        let bounds = line.drift_bounds().unwrap();
+        assert_eq!([bounds.least, bounds.greatest], [f64::NEG_INFINITY, f64::INFINITY]);
+        assert_eq!(line.drift(), None);
+        assert_eq!(line.offset(MS), 5.0, "the middle of the only exchange");
+    }
+
+    #[test]
+    fn the_end_of_the_range_of_drifts_is_no_estimate() {
+        // Two exchanges in 50 ms: queues have moved from one direction to the other, which a drift of 4,000 ppm explains best.
+        let exchange = |sent: i64, forward: i64| Exchange {
+            sent,
+            remote_received: sent + forward,
+            remote_sent: sent + forward,
+            received: sent + 4 * MS / 10,
+        };
+        let found = segments(&[exchange(0, MS / 10), exchange(50 * MS, 3 * MS / 10)]).unwrap();
+        let line = &found.segments[0].line;
+        assert_eq!(line.drift(), None);
+        let bounds = line.drift_bounds().unwrap();
+        assert!(bounds.least.is_infinite() && bounds.greatest.is_infinite(), "{bounds:?}");
+        // Without the drift, the offset is still limited by the round-trip times.
+        let offset = line.offset_bounds(0).unwrap();
+        assert!(offset.contains(0.0) && offset.greatest - offset.least < 1e6, "{offset:?}");
     }
 
     proptest! {

@@ -20,13 +20,13 @@ pub(super) fn remote_notes(run: &Run) -> Vec<String> {
         let ppm = |drift: f64| format!("{:.1}", drift * 1e6);
         let [low, high] = [0, 1].map(|end| {
             let bounds = clock.drift_bounds.map(|it| [it.least, it.greatest][end]);
-            bounds.map_or_else(|| UNKNOWN.into(), ppm)
+            bounds.filter(|it| it.is_finite()).map_or_else(|| UNKNOWN.into(), ppm)
         });
         notes.push(format!(
             "clock of the agent: {}, least round-trip time {} ms, drift {} ppm (between {low} and {high}), {steps}; steps from {} ms are detectable",
             counted(clock.exchanges as u64, "exchange"),
             millis(Some(clock.least_round_trip)),
-            ppm(clock.drift),
+            clock.drift.map_or_else(|| UNKNOWN.into(), ppm),
             millis(Some(clock.detectable_step)),
         ));
         if clock.unknown > 0 {

@@ -196,7 +196,7 @@ fn rows(exchanges: &Exchanges, found: &Synchronisation) -> Vec<Row> {
             name: "drift".into(),
             unit: "ppm",
             injected: clock.drift / (1.0 + clock.drift),
-            estimate: Some(last.line.drift()),
+            estimate: last.line.drift(),
             bounds: last.line.drift_bounds(),
         },
     ];
@@ -237,7 +237,8 @@ fn table(
 ) -> TextTable {
     let cells = rows.iter().map(|row| {
         let shown = |value: Option<f64>| {
-            value.map_or_else(|| UNKNOWN.into(), |value| format!("{:.3}", scaled(row, value)))
+            let known = value.filter(|value| value.is_finite());
+            known.map_or_else(|| UNKNOWN.into(), |value| format!("{:.3}", scaled(row, value)))
         };
         vec![
             format!("{} ({})", row.name, row.unit),
@@ -252,9 +253,15 @@ fn table(
         Some(false) => "not as injected",
         None => "not decidable: the injected step is smaller than the variation of the delays",
     };
+    let is_drift_known = rows.iter().all(|row| row.estimate.is_some());
+    let drift = if is_drift_known {
+        ""
+    } else {
+        "\nthe drift is unknown: more exchanges, or more time between them, would show it"
+    };
     let note = format!(
         "{} of {} exchanges, least round-trip time {:.3} ms\nsteps found: {} ({steps}); steps from {:.3} ms are detectable\n\
-         the bounds hold for any asymmetry of the path and {} all injected values; the estimate assumes equal least delays",
+         the bounds hold for any asymmetry of the path and {} all injected values; the estimate assumes equal least delays{drift}",
         exchanges.all.len(),
         exchanges.sent,
         found.least_round_trip as f64 / 1e6,

@@ -9,6 +9,10 @@ use super::summary::Summary;
 /// Largest 98th percentile of the lateness, as a share of the median latency or of the interval between messages.
 const TOLERATED: f64 = 0.1;
 
+/// Lateness that invalidates no latency, however small its median: a sixth of the smallest limit of an application class, 0.6 ms, and no
+/// more than the time in which a receiving thread wakes up.
+const NEGLIGIBLE: Duration = Duration::from_micros(100);
+
 /// A reason for which a part of the result is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finding {
@@ -36,7 +40,7 @@ pub fn findings(summary: &Summary) -> Vec<Finding> {
     };
     let exceeds = |limit: Duration| lateness > limit.mul_f64(TOLERATED);
     let median = summary.from_schedule.quantile(0.5).map(|quantile| quantile.value);
-    let latency = median.filter(|median| exceeds(*median));
+    let latency = median.filter(|median| exceeds(*median) && lateness > NEGLIGIBLE);
     let interval = summary.interval;
     latency
         .map(|median| Finding::LatencyFromSchedule { lateness, median })
@@ -75,13 +79,17 @@ mod tests {
 
     /// Findings for messages at 100/s with the same latency and lateness.
     fn found(latency_millis: u64, lateness_micros: u64) -> Vec<Finding> {
+        found_at(Duration::from_millis(latency_millis), lateness_micros)
+    }
+
+    fn found_at(latency: Duration, lateness_micros: u64) -> Vec<Finding> {
         let mut summary = Summary::new(&Schedule::new(100.0, 10));
         let sent = Instant::ZERO + Duration::from_micros(lateness_micros);
         summary.add(&Message {
             sequence: 0,
             intended: Instant::ZERO,
             sent: Some(sent),
-            received: Some(Instant::ZERO + Duration::from_millis(latency_millis)),
+            received: Some(Instant::ZERO + latency),
             copies: 1,
             corrupt_copies: 0,
             reordered: false,
@@ -97,5 +105,14 @@ mod tests {
         assert!(matches!(found(5, 900)[..], [Finding::LatencyFromSchedule { .. }]));
         assert!(matches!(found(20, 1_100)[..], [Finding::Load { .. }]));
         assert_eq!(found(5, 1_100).len(), 2);
+    }
+
+    #[test]
+    fn lateness_of_some_microseconds_invalidates_no_latency() {
+        let micros = Duration::from_micros;
+        // On the loopback device: 16 µs, of which 10 µs are the lateness.
+        assert_eq!(found_at(micros(16), 10), []);
+        assert_eq!(found_at(micros(16), 95), []);
+        assert!(matches!(found_at(micros(500), 120)[..], [Finding::LatencyFromSchedule { .. }]));
     }
 }
