@@ -26,4 +26,5 @@ mod traffic;
 mod unsupported;
 
 pub use backend::Emu;
+pub use link_emulator::Forwarded;
 pub use standalone::{FlowEndpoints, StandaloneNetwork};

@@ -9,7 +9,7 @@ use gridhaul_scenario::units::Instant;
 
 use crate::error::EmulationError;
 use crate::kernel_congestion_control::KernelCongestionControls;
-use crate::link_emulator::Emulator;
+use crate::link_emulator::{Emulator, Forwarded, ForwardedCounter};
 use crate::network::{Address, FlowEnd, NetworkPlan, Testbed};
 use crate::thread_wakeup::WakeupSchedule;
 use crate::unsupported::unsupported_standalone_keys;
@@ -23,6 +23,7 @@ pub struct StandaloneNetwork {
     scenario: Scenario,
     plan: NetworkPlan,
     testbed: Testbed,
+    forwarded: ForwardedCounter,
     /// `None` if other programs do not have to find the namespaces.
     _names: Option<NamespaceNames>,
     /// Algorithms that routes refer to; they stay loaded as long as the routes exist.
@@ -110,7 +111,8 @@ impl StandaloneNetwork {
         let names = prefix.map(assign).transpose()?;
         // Recordings have no reader, and captures would grow as long as the network exists.
         let scenario = Scenario { record: Record::default(), ..scenario.clone() };
-        Ok(Self { scenario, plan, testbed, _names: names, _controls: controls })
+        let forwarded = ForwardedCounter::default();
+        Ok(Self { scenario, plan, testbed, forwarded, _names: names, _controls: controls })
     }
 
     /// The endpoints of each flow of the scenario.
@@ -176,6 +178,12 @@ impl StandaloneNetwork {
         Ok(self.testbed.namespaces[number].enter(work).map_err(EmulationError::from)?)
     }
 
+    /// Packets that the links have forwarded so far.
+    #[must_use]
+    pub fn forwarded(&self) -> Forwarded {
+        self.forwarded.read()
+    }
+
     /// Forwards packets until `stop` returns `true`, and returns the counters of each direction of a link with its name. The
     /// network exists as long as this value. Outages and other events of the scenario follow `clock`.
     ///
@@ -187,6 +195,7 @@ impl StandaloneNetwork {
         stop: impl Fn() -> bool,
     ) -> Result<Vec<(String, LinkAccount)>, RunError> {
         let emulator = Emulator::new(&self.scenario, &self.plan, &self.testbed.devices, 0, None)?;
+        let emulator = emulator.counted_by(&self.forwarded);
         let times = (Instant::ZERO, Instant::NEVER);
         let done = emulator.run((clock, &WakeupSchedule::new()), times, stop)?;
         let rows = self.plan.directions.rows();

@@ -239,10 +239,9 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) busy_poll: bool,
 
-    /// Let processors enter idle states from which they wake up late. Without this option the program keeps them awake during the
-    /// run if it may write to /dev/cpu_dma_latency, as root; the settings of the result state it
-    #[arg(long)]
-    pub(crate) allow_idle_states: bool,
+    /// Idle states of the processors.
+    #[command(flatten)]
+    pub(crate) idle_states: IdleStateArgs,
 
     /// Settings that a run shares with `rate`.
     #[command(flatten)]
@@ -251,6 +250,15 @@ pub(crate) struct RunArgs {
     /// The background load.
     #[command(flatten)]
     pub(crate) cross_traffic: CrossTrafficArgs,
+}
+
+/// Idle states of the processors during a measurement.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct IdleStateArgs {
+    /// Let processors enter idle states from which they wake up late. Without this option the program keeps them awake during the
+    /// run if it may write to /dev/cpu_dma_latency, as root; the settings of the result state it
+    #[arg(long)]
+    pub(crate) allow_idle_states: bool,
 }
 
 /// Arguments of runs on one machine, which may be repeated, or of a run on two.
@@ -357,6 +365,10 @@ pub(crate) struct SyncArgs {
     /// Time of the step after the first exchange
     #[arg(long, default_value = "2 s", value_parser = duration)]
     pub(crate) step_at: Duration,
+
+    /// Idle states of the processors.
+    #[command(flatten)]
+    pub(crate) idle_states: IdleStateArgs,
 
     /// Print JSON
     #[arg(long)]

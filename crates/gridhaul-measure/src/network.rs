@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use gridhaul_core::link::LinkAccount;
-use gridhaul_emu::StandaloneNetwork;
+use gridhaul_emu::{Forwarded, StandaloneNetwork};
 use gridhaul_linux::Clock;
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::Scenario;
@@ -111,6 +111,12 @@ impl<'a> Sites<'a> {
             let (from, to) = pairs.next().unwrap_or_default();
             (name, if from == to { from } else { format!("{from} at `from`, {to} at `to`") })
         }))
+    }
+
+    /// Packets that the links of an emulated network have forwarded so far; none on the network of this machine.
+    #[must_use]
+    pub fn forwarded(&self) -> Forwarded {
+        self.from.node.map(|(network, _)| network.forwarded()).unwrap_or_default()
     }
 
     /// The ends in different namespaces, each once.

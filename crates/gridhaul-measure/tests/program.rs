@@ -2,6 +2,8 @@
 
 #[path = "program/errors.rs"]
 mod errors;
+#[path = "program/rates.rs"]
+mod rates;
 #[path = "program/stopped.rs"]
 mod stopped;
 

@@ -11,7 +11,7 @@ use super::capture::CaptureWriter;
 use super::packet_header::{Header, corrupt, corrupt_frame_undetected, corrupt_undetected};
 use super::packet_store::{PacketStore, StoredPacket};
 use super::recorder::Recorder;
-use super::{Lateness, RowCounters};
+use super::{ForwardedCounter, Lateness, RowCounters};
 use crate::error::EmulationError;
 use crate::network::{Address, FlowEnd, LinkDevice, NetworkPlan};
 use crate::thread_wakeup::{Thread, WakeupSchedule};
@@ -30,6 +30,8 @@ pub(crate) struct Emulator<'a> {
     /// Lost data of flows whose congestion control classifies losses.
     lost: Vec<LostData>,
     lateness: Lateness,
+    /// Counts the packets for other threads, if they read the counts.
+    forwarded: Option<&'a ForwardedCounter>,
     recorder: Recorder,
     poll: Poll,
     buffer: Vec<u8>,
@@ -118,10 +120,17 @@ impl<'a> Emulator<'a> {
             counters: vec![RowCounters::default(); plan.flows.len()],
             lost: Vec::new(),
             lateness: Lateness::new(),
+            forwarded: None,
             recorder: Recorder::new(&plan.directions, interval),
             poll,
             buffer: vec![0; 1 << 16],
         })
+    }
+
+    /// The same emulator, whose packets are counted for other threads.
+    pub(crate) const fn counted_by(mut self, counter: &'a ForwardedCounter) -> Self {
+        self.forwarded = Some(counter);
+        self
     }
 
     /// The network plan of the run.
@@ -263,7 +272,9 @@ impl<'a> Emulator<'a> {
         if !outcome.arrives() {
             return Ok(());
         }
-        self.lateness.record(now.since(left));
+        let late = now.since(left);
+        self.lateness.record(late);
+        self.forwarded.iter().for_each(|counter| counter.record(late));
         let arrival = self.plan.arrival(direction);
         let (header, bytes) = self.packets.get_mut(stored.index);
         let (header, length) = (*header, bytes.len() as u64);

@@ -10,5 +10,6 @@ mod recorder;
 mod row_counters;
 
 pub(crate) use emulator::{Emulator, EmulatorOutcome, LostData};
-pub(crate) use lateness::Lateness;
+pub use lateness::Forwarded;
+pub(crate) use lateness::{ForwardedCounter, Lateness};
 pub(crate) use row_counters::RowCounters;

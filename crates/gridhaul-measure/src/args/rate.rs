@@ -4,7 +4,7 @@ use clap::Args;
 use gridhaul_scenario::units::Duration;
 
 use super::value_parsers::{positive_duration, rate, resolution, share};
-use super::{ProtocolArgs, RemoteArgs};
+use super::{IdleStateArgs, ProtocolArgs, RemoteArgs};
 use crate::command::EXIT_CODES;
 
 /// Arguments of `rate`.
@@ -38,6 +38,10 @@ pub(crate) struct RateArgs {
     /// Further trials that must confirm the result
     #[arg(long, default_value_t = 2)]
     pub(crate) confirmations: u32,
+
+    /// Idle states of the processors.
+    #[command(flatten)]
+    pub(crate) idle_states: IdleStateArgs,
 
     /// Settings that `rate` shares with a run.
     #[command(flatten)]

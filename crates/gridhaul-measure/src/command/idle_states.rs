@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gridhaul_linux::CpuLatencyLimit;
 
-use crate::args::RunArgs;
+use crate::args::IdleStateArgs;
 
 /// Keeps processors awake until it is dropped, if that is wanted and permitted: a thread on a processor in a deep idle state wakes
 /// up late.
@@ -16,7 +16,7 @@ pub(super) struct IdleStates {
 
 impl IdleStates {
     /// As the arguments request.
-    pub(super) fn new(args: &RunArgs) -> Self {
+    pub(super) fn new(args: &IdleStateArgs) -> Self {
         let hold = || CpuLatencyLimit::hold(Duration::ZERO).ok();
         Self { limit: if args.allow_idle_states { None } else { hold() } }
     }

@@ -138,7 +138,7 @@ pub(super) fn execute(
     let floor = if args.no_floor { None } else { Some(floor(interrupt.flag())?) };
     let (ends, mut settings) = agent.connect(plan.run)?;
     let is_returned = ends.sending.returns.is_some();
-    let idle_states = IdleStates::new(args);
+    let idle_states = IdleStates::new(&args.idle_states);
     settings.push(idle_states.setting());
     let protocol = ends.protocol;
     let mut logs = Logs {

@@ -152,7 +152,7 @@ pub(super) fn execute_until(
         "--busy-poll: only the receiver of udp can poll its socket"
     );
     // The floor and the network alone are measured with the same idle states.
-    let _idle_states = IdleStates::new(args);
+    let _idle_states = IdleStates::new(&args.idle_states);
     if args.predict {
         prediction::check(args)?;
     }
@@ -282,7 +282,7 @@ pub(super) fn at_sites(
         capture: (args.capture || args.predict).then(|| route(args, broker.as_ref())),
         ..plan(args)
     };
-    let idle_states = IdleStates::new(args);
+    let idle_states = IdleStates::new(&args.idle_states);
     let mut settings = settings(&args.common, &*protocol, broker.as_ref(), sites)?;
     settings.push(idle_states.setting());
     settings.extend(args.busy_poll.then(|| ("busy_poll".to_owned(), "true".to_owned())));

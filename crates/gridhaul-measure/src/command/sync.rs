@@ -18,6 +18,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::INTERRUPTED;
+use super::idle_states::IdleStates;
 use super::place::{Interrupt, Place};
 use crate::args::SyncArgs;
 use crate::terminal::{print, text};
@@ -42,6 +43,7 @@ struct Row {
 pub(crate) fn run(args: &SyncArgs) -> anyhow::Result<ExitCode> {
     let interrupt = Interrupt::new()?;
     let place = Place::new(&args.place)?;
+    let idle_states = IdleStates::new(&args.idle_states);
     let exchanges =
         place.enter(Carrier::Packets, |_| Ok(()), |sites, ()| exchange(args, sites, &interrupt))?;
     let found = segments(&exchanges.all);
@@ -50,10 +52,15 @@ pub(crate) fn run(args: &SyncArgs) -> anyhow::Result<ExitCode> {
     let detected = is_detected(&exchanges, &found);
     let bounded = rows.iter().all(|row| row.bounds.is_some_and(|it| it.contains(row.injected)));
     if args.json {
-        let document = document(&exchanges, &found, (&rows, detected, bounded), &place.name);
+        let mut document = document(&exchanges, &found, (&rows, detected, bounded), &place.name);
+        let (key, value) = idle_states.setting();
+        document[key] = value.into();
         print(&(serde_json::to_string_pretty(&document)? + "\n"))?;
     } else {
-        print(&text(&table(&exchanges, &found, (&rows, detected, bounded), &place.name)))?;
+        let mut table = table(&exchanges, &found, (&rows, detected, bounded), &place.name);
+        let (key, value) = idle_states.setting();
+        table.add_note(&format!("{key} = {value}"));
+        print(&text(&table))?;
     }
     Ok(if interrupt.is_set() { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
 }

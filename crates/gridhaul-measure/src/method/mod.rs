@@ -29,7 +29,7 @@ pub use message::{Message, Phase, ReceiveTimes};
 pub use pacing::sleep_until;
 pub use path::{CaptureTimes, PathSummary, Stage};
 pub use proportion::Proportion;
-pub use rate_search::{RateRange, RateSearch};
+pub use rate_search::{RateLimit, RateRange, RateSearch, TrialResult};
 pub use schedule::Schedule;
 pub use spread::Spread;
 pub use summary::{Counts, KernelSummary, Summary};
