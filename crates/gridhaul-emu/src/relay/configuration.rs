@@ -3,8 +3,8 @@
 use std::net::{IpAddr, SocketAddr};
 
 use gridhaul_scenario::relay::{
-    Collector, Compression, Deliver, DurabilityTier, HeadEnd, MeterFraming, MeterListener,
-    RelayConfig, RelayLog, ServerIdentity, TcpDelivery, WhenFull,
+    Collector, Compression, Confirmation, Deliver, DurabilityTier, HeadEnd, MeterFraming,
+    MeterListener, RelayConfig, RelayLog, ServerIdentity, TcpDelivery, WhenFull,
 };
 use gridhaul_scenario::scenario::{Load, Scenario};
 use gridhaul_scenario::units::{BufferLimit, Bytes, Duration};
@@ -40,6 +40,8 @@ pub(super) fn head(plan: &NetworkPlan, relay: &RelayLayout, index: usize) -> Str
             deliver: Deliver::Tcp(TcpDelivery {
                 server: SocketAddr::new(server, server_port(relay.flow)).to_string(),
                 identity: ServerIdentity::SourceAddress,
+                // The servers of an emulation are not stopped, and connections stay open until its end.
+                confirmation: Confirmation::Acknowledgement,
             }),
             collectors: Vec::new(),
             window: Bytes::new(1 << 24),
