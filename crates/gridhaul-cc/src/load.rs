@@ -57,7 +57,7 @@ impl LoadedAlgorithms {
         for &algorithm in algorithms {
             let Entry::Vacant(entry) = loaded.entry(algorithm) else { continue };
             if requirements::is_registered(&settings.name(algorithm)?) {
-                return Err(status::registered(algorithm));
+                return Err(status::already_registered(algorithm));
             }
             entry.insert(LoadedAlgorithm::load(algorithm, settings, &kernel)?);
         }
@@ -250,7 +250,7 @@ fn register(
         loader.register_struct_ops(kernel, "tcp_congestion_ops", &values, prefix(algorithm));
     registered.map_err(|error| match error {
         BpfError::Call { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => {
-            status::registered(algorithm)
+            status::already_registered(algorithm)
         }
         error => Error::bpf(algorithm)(error),
     })

@@ -88,10 +88,10 @@ pub fn unload(algorithms: &[Algorithm]) -> Result<Vec<Algorithm>, Error> {
     let mut ended = Vec::new();
     for &algorithm in algorithms {
         let folder = folder(algorithm);
-        if !is_there(&folder)? {
+        if !is_pinned(&folder)? {
             continue;
         }
-        fs::remove_dir_all(&folder).map_err(|source| refused("removing", &folder, source))?;
+        fs::remove_dir_all(&folder).map_err(|source| pin_error("removing", &folder, source))?;
         // Fails while other algorithms have pins.
         let _ = fs::remove_dir(Path::new(PINS));
         wait_for_end(algorithm)?;
@@ -101,12 +101,12 @@ pub fn unload(algorithms: &[Algorithm]) -> Result<Vec<Algorithm>, Error> {
 }
 
 /// Whether an algorithm is pinned. Without permission the result is an error rather than false.
-fn is_there(folder: &Path) -> Result<bool, Error> {
-    folder.try_exists().map_err(|source| refused("looking for", folder, source))
+fn is_pinned(folder: &Path) -> Result<bool, Error> {
+    folder.try_exists().map_err(|source| pin_error("looking for", folder, source))
 }
 
 /// The mount options of the BPF file system decide whether other users may list it; they may not remove pins.
-fn refused(operation: &str, folder: &Path, source: io::Error) -> Error {
+fn pin_error(operation: &str, folder: &Path, source: io::Error) -> Error {
     match requirements::missing_permission() {
         Some(missing) if source.kind() == io::ErrorKind::PermissionDenied => {
             Error::Missing(vec![missing])
@@ -138,7 +138,7 @@ pub(crate) fn mount() -> Result<(), Error> {
 }
 
 /// The error for an algorithm that is already registered.
-pub(crate) fn registered(algorithm: Algorithm) -> Error {
+pub(crate) fn already_registered(algorithm: Algorithm) -> Error {
     let name = algorithm.name();
     let status = status().unwrap_or_default();
     let status = status.into_iter().find(|it| it.algorithm == algorithm && it.registered);
@@ -166,7 +166,7 @@ fn wait_for_end(algorithm: Algorithm) -> Result<(), Error> {
         }
         thread::sleep(Duration::from_millis(10));
     }
-    if requirements::is_registered(algorithm.name()) { Err(registered(algorithm)) } else { Ok(()) }
+    if requirements::is_registered(algorithm.name()) { Err(already_registered(algorithm)) } else { Ok(()) }
 }
 
 fn pinned_link(algorithm: Algorithm) -> Option<u32> {

@@ -20,7 +20,7 @@ impl Namespace {
     /// A new namespace; its only device is the loopback device, which is down.
     ///
     /// # Errors
-    /// This process may not make namespaces.
+    /// The process is not permitted to create a network namespace.
     pub fn new() -> Result<Self, Error> {
         let made = thread::scope(|scope| scope.spawn(make).join());
         let handle = made

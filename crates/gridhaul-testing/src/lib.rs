@@ -1,7 +1,7 @@
-//! What tests of several crates share.
+//! Test utilities of several crates: checks for optional tools, a scenario with a chain of proxies, free addresses.
 //!
-//! Tools that a machine may lack: programs, devices, rights. A test without its tools is skipped, except where all tools
-//! are required, as in CI. Of scenarios, the network of proxies. Addresses for programs that a test starts.
+//! Tools are programs, devices and permissions that a machine may lack. A test without its tools is skipped, except where
+//! all tools are required, as in CI.
 
 #![forbid(unsafe_code)]
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{BufRead, Read};
 
 use super::error::{self, Unit, gap, of_cell, of_file, shown};
-use super::{Columns, RawRow, TimeUnit, Wrong};
+use super::{Columns, RawRow, TimeUnit, RowError};
 use gridhaul_scenario::units::{Decimal, Duration};
 
 /// Longest line in bytes: far above the length of three numbers, but small in memory.
@@ -20,7 +20,7 @@ pub(super) struct CsvRows {
 }
 
 impl CsvRows {
-    pub(super) fn new(text: Box<dyn BufRead + Send>) -> Result<Self, Wrong> {
+    pub(super) fn new(text: Box<dyn BufRead + Send>) -> Result<Self, RowError> {
         let columns = Columns { time: 0, unit: super::TIME_UNITS[0], bytes: 0, member: None };
         let mut rows = Self { text, columns, width: 0, line: 0, buffer: Vec::new() };
         let Some(line) = rows.next_line()? else {
@@ -36,12 +36,12 @@ impl CsvRows {
     }
 
     /// The next row; empty lines are skipped.
-    pub(super) fn next_row(&mut self) -> Result<Option<RawRow>, Wrong> {
-        self.parse_row().map_err(|wrong| self.pointed(wrong))
+    pub(super) fn next_row(&mut self) -> Result<Option<RawRow>, RowError> {
+        self.parse_row().map_err(|wrong| self.with_location(wrong))
     }
 
     /// Adds the location of the invalid cell of the current line, or of the line.
-    pub(super) fn pointed(&self, wrong: Wrong) -> Wrong {
+    pub(super) fn with_location(&self, wrong: RowError) -> RowError {
         let Ok(line) = std::str::from_utf8(&self.buffer) else { return wrong };
         let line = line.trim_end();
         let column = match wrong.column() {
@@ -62,7 +62,7 @@ impl CsvRows {
         wrong.at(line, span)
     }
 
-    fn parse_row(&mut self) -> Result<Option<RawRow>, Wrong> {
+    fn parse_row(&mut self) -> Result<Option<RawRow>, RowError> {
         let (columns, width) = (self.columns, self.width);
         let Some(line) = self.next_line()? else { return Ok(None) };
         let (mut time, mut bytes, mut member, mut count) = ("", "", "", 0);
@@ -101,7 +101,7 @@ impl CsvRows {
     }
 
     /// The next line that is not empty, without its line end.
-    fn next_line(&mut self) -> Result<Option<&str>, Wrong> {
+    fn next_line(&mut self) -> Result<Option<&str>, RowError> {
         loop {
             self.line += 1;
             self.buffer.clear();
@@ -145,7 +145,7 @@ fn cells(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-fn number(line: u64, column: &str, cell: &str, example: &str) -> Result<Decimal, Wrong> {
+fn number(line: u64, column: &str, cell: &str, example: &str) -> Result<Decimal, RowError> {
     if cell.is_empty() {
         return Err(gap(Unit::Line, line, column));
     }
@@ -162,7 +162,7 @@ fn number(line: u64, column: &str, cell: &str, example: &str) -> Result<Decimal,
     }
 }
 
-fn time_of(line: u64, unit: TimeUnit, cell: &str) -> Result<Duration, Wrong> {
+fn time_of(line: u64, unit: TimeUnit, cell: &str) -> Result<Duration, RowError> {
     let number = number(line, unit.column, cell, "1.25")?;
     let nanos = number.times(unit.nanos).and_then(|nanos| u64::try_from(nanos).ok());
     nanos.map(Duration::from_nanos).ok_or_else(|| {
@@ -171,7 +171,7 @@ fn time_of(line: u64, unit: TimeUnit, cell: &str) -> Result<Duration, Wrong> {
     })
 }
 
-fn whole(line: u64, column: &str, cell: &str) -> Result<u64, Wrong> {
+fn whole(line: u64, column: &str, cell: &str) -> Result<u64, RowError> {
     let decimal = number(line, column, cell, "200")?;
     let value = decimal.times(1).and_then(|value| u64::try_from(value).ok());
     // `times` rounds: the value is whole only if the scaled number equals the scaled value.

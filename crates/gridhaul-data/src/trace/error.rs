@@ -7,7 +7,7 @@ use std::ops::Range;
 use gridhaul_scenario::scenario::SourceLocation;
 use thiserror::Error;
 
-use super::Wrong;
+use super::RowError;
 
 /// An error in a trace. The display text has the file, the line or row, the column, what was expected
 /// and the remedy.
@@ -15,7 +15,7 @@ use super::Wrong;
 #[error("{file}{details}")]
 pub struct TraceError {
     file: String,
-    details: Wrong,
+    details: RowError,
 }
 
 /// Message, remedy and location of an error.
@@ -53,13 +53,13 @@ impl TraceError {
         &self.details.remedy
     }
 
-    pub(super) fn new(file: &str, details: Wrong) -> Self {
+    pub(super) fn new(file: &str, details: RowError) -> Self {
         Self { file: file.to_owned(), details }
     }
 }
 
 /// An error of the whole file.
-pub(super) fn of_file(message: impl Into<String>, remedy: impl Into<String>) -> Wrong {
+pub(super) fn of_file(message: impl Into<String>, remedy: impl Into<String>) -> RowError {
     let (message, remedy) = (message.into(), remedy.into());
     Box::new(Details { place: None, excerpt: None, column: String::new(), message, remedy })
 }
@@ -71,7 +71,7 @@ pub(super) fn of_cell(
     column: &str,
     message: impl Into<String>,
     remedy: impl Into<String>,
-) -> Wrong {
+) -> RowError {
     let (message, remedy) = (message.into(), remedy.into());
     let (place, column) = (Some((unit, place)), column.to_owned());
     Box::new(Details { place, excerpt: None, column, message, remedy })
@@ -79,7 +79,7 @@ pub(super) fn of_cell(
 
 impl Details {
     /// Adds the location of these bytes of the line.
-    pub(super) fn at(mut self: Box<Self>, line: &str, cell: Range<usize>) -> Wrong {
+    pub(super) fn at(mut self: Box<Self>, line: &str, cell: Range<usize>) -> RowError {
         if let Some((Unit::Line, number)) = self.place {
             let place = SourceLocation::of(line, cell);
             self.excerpt = Some(SourceLocation { line: number as usize, ..place });
@@ -93,7 +93,7 @@ impl Details {
     }
 }
 
-pub(super) fn unreadable(error: &io::Error) -> Wrong {
+pub(super) fn unreadable(error: &io::Error) -> RowError {
     let remedy = match error.kind() {
         io::ErrorKind::NotFound => {
             "check the spelling; a relative path is relative to the folder of the scenario file"
@@ -104,7 +104,7 @@ pub(super) fn unreadable(error: &io::Error) -> Wrong {
     of_file(format!("cannot read this file: {error}"), remedy)
 }
 
-pub(super) fn missing_column(missing: &str, found: &[String]) -> Wrong {
+pub(super) fn missing_column(missing: &str, found: &[String]) -> RowError {
     const SHOWN: usize = 8;
     let more = if found.len() > SHOWN { ", …" } else { "" };
     let shown: Vec<_> = found.iter().take(SHOWN).map(|name| format!("`{}`", shown(name))).collect();
@@ -115,7 +115,7 @@ pub(super) fn missing_column(missing: &str, found: &[String]) -> Wrong {
 }
 
 /// Two columns with the same meaning.
-pub(super) fn doubled_column(one: &str, other: &str) -> Wrong {
+pub(super) fn doubled_column(one: &str, other: &str) -> RowError {
     let message = if one == other {
         format!("there are two columns `{one}`")
     } else {
@@ -125,7 +125,7 @@ pub(super) fn doubled_column(one: &str, other: &str) -> Wrong {
 }
 
 /// A cell that is empty.
-pub(super) fn gap(unit: Unit, place: u64, column: &str) -> Wrong {
+pub(super) fn gap(unit: Unit, place: u64, column: &str) -> RowError {
     of_cell(
         unit,
         place,

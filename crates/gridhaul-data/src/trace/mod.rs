@@ -71,7 +71,7 @@ struct RawRow {
 }
 
 /// An error without the name of the file.
-type Wrong = Box<error::Details>;
+type RowError = Box<error::Details>;
 
 /// Magic number at the start of Parquet files.
 const PARQUET_MAGIC: &[u8; 4] = b"PAR1";
@@ -111,7 +111,7 @@ impl TraceReader {
         }
     }
 
-    fn rows_of(path: &Path) -> Result<Rows, Wrong> {
+    fn rows_of(path: &Path) -> Result<Rows, RowError> {
         let unreadable = |error: io::Error| error::unreadable(&error);
         let metadata = path.metadata().map_err(unreadable)?;
         if metadata.is_dir() {
@@ -150,7 +150,7 @@ impl TraceReader {
         let checked = raw.and_then(|raw| {
             let checked = raw.map(|raw| self.checked(raw)).transpose();
             checked.map_err(|wrong| match &self.rows {
-                Rows::Csv(rows) => rows.pointed(wrong),
+                Rows::Csv(rows) => rows.with_location(wrong),
                 #[cfg(feature = "parquet")]
                 Rows::Parquet(_) => wrong,
             })
@@ -158,7 +158,7 @@ impl TraceReader {
         checked.map_err(|wrong| TraceError::new(&self.file, wrong))
     }
 
-    fn checked(&mut self, raw: RawRow) -> Result<TraceRow, Wrong> {
+    fn checked(&mut self, raw: RawRow) -> Result<TraceRow, RowError> {
         let RawRow { place, at, bytes, member } = raw;
         let wrong = |column: &str, message: String, remedy: &str| {
             let unit = match self.rows {
@@ -200,12 +200,12 @@ impl TraceReader {
 
 impl Rows {
     #[cfg(feature = "parquet")]
-    fn of_parquet(file: File) -> Result<Self, Wrong> {
+    fn of_parquet(file: File) -> Result<Self, RowError> {
         Ok(Self::Parquet(Box::new(parquet::ParquetRows::new(file)?)))
     }
 
     #[cfg(not(feature = "parquet"))]
-    fn of_parquet(_: File) -> Result<Self, Wrong> {
+    fn of_parquet(_: File) -> Result<Self, RowError> {
         Err(error::of_file("this program reads no Parquet", "convert the trace to CSV"))
     }
 }
@@ -234,7 +234,7 @@ const TIME_UNITS: [TimeUnit; 4] = [
 
 impl Columns {
     /// Finds the columns of a trace among those of a file. Other columns are ignored.
-    fn find(names: &[String]) -> Result<Self, Wrong> {
+    fn find(names: &[String]) -> Result<Self, RowError> {
         let place = |wanted: &str| names.iter().position(|name| name == wanted);
         let known = |name: &&String| {
             matches!(name.as_str(), "bytes" | "member")

@@ -11,7 +11,7 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use super::error::{Unit, gap, of_cell, of_file};
-use super::{Columns, RawRow, Wrong};
+use super::{Columns, RawRow, RowError};
 
 /// Rows per batch.
 const BATCH: usize = 4096;
@@ -39,7 +39,7 @@ enum Number {
 }
 
 impl ParquetRows {
-    pub(super) fn new(file: File) -> Result<Self, Wrong> {
+    pub(super) fn new(file: File) -> Result<Self, RowError> {
         let file = SerializedFileReader::new(file).map_err(broken)?;
         let schema = file.metadata().file_metadata().schema_descr();
         let names: Vec<String> =
@@ -67,7 +67,7 @@ impl ParquetRows {
         Ok(Self { file, columns, group: 0, readers: None, batch, taken: 0, row: 0 })
     }
 
-    pub(super) fn next_row(&mut self) -> Result<Option<RawRow>, Wrong> {
+    pub(super) fn next_row(&mut self) -> Result<Option<RawRow>, RowError> {
         while self.taken == self.batch[0].len() {
             if !self.fill()? {
                 return Ok(None);
@@ -91,7 +91,7 @@ impl ParquetRows {
     }
 
     /// Reads the next rows; false at the end.
-    fn fill(&mut self) -> Result<bool, Wrong> {
+    fn fill(&mut self) -> Result<bool, RowError> {
         for batch in &mut self.batch {
             batch.clear();
         }
@@ -124,7 +124,7 @@ impl ParquetRows {
         Ok(true)
     }
 
-    fn time(&self, number: Number) -> Result<Duration, Wrong> {
+    fn time(&self, number: Number) -> Result<Duration, RowError> {
         let unit = self.columns.unit;
         let wrong = |message: String| {
             Err(of_cell(Unit::Row, self.row, unit.column, message, "write it like 1.25"))
@@ -152,7 +152,7 @@ impl ParquetRows {
         }
     }
 
-    fn whole(&self, column: &str, number: Number) -> Result<u64, Wrong> {
+    fn whole(&self, column: &str, number: Number) -> Result<u64, RowError> {
         let value = match number {
             Number::Whole(value) => u64::try_from(value).ok(),
             Number::Real(_) => None,
@@ -174,7 +174,7 @@ const CUT_OFF: &str =
     "the file may be truncated or corrupted: write it again, uncompressed or with Snappy";
 
 #[expect(clippy::needless_pass_by_value, reason = "the function is passed to `map_err`")]
-fn broken(error: ParquetError) -> Wrong {
+fn broken(error: ParquetError) -> RowError {
     of_file(format!("this Parquet file cannot be read: {error}"), CUT_OFF)
 }
 

@@ -15,10 +15,10 @@ const GET: u32 = 7;
 ///
 /// # Errors
 /// There is no BPF file system at the path, or the name is taken.
-pub fn pin(what: BorrowedFd<'_>, path: &Path) -> io::Result<()> {
+pub fn pin(object: BorrowedFd<'_>, path: &Path) -> io::Result<()> {
     let path = CString::new(path.as_os_str().as_bytes())?;
     let mut attributes =
-        AtPath { path: path.as_ptr() as u64, object: number(what), ..AtPath::default() };
+        AtPath { path: path.as_ptr() as u64, object: number(object), ..AtPath::default() };
     call(PIN, &mut attributes).map(drop)
 }
 

@@ -67,7 +67,7 @@ struct Element {
     flags: u64,
 }
 
-/// What the kernel gets of a program.
+/// Attributes of BPF_PROG_LOAD.
 #[derive(Default)]
 pub(super) struct ProgramLoad<'a> {
     pub(super) kind: u32,

@@ -54,7 +54,7 @@ struct Direction {
     fin_acknowledged: bool,
     /// Window that was offered in the last segment.
     offered: u32,
-    /// Set while this side owes an acknowledgement.
+    /// Set while data sent to this side is unacknowledged.
     unanswered: Option<Unanswered>,
 }
 

@@ -18,12 +18,12 @@ pub(super) struct AckAggregation {
     /// Round trips in the newer window.
     rounds: u8,
     /// The largest excess of the newer window and of the one before, in bytes.
-    most: [f64; 2],
+    max_excess: [f64; 2],
 }
 
 impl AckAggregation {
     pub(super) const fn new() -> Self {
-        Self { since: Instant::ZERO, acked: 0.0, rounds: 0, most: [0.0; 2] }
+        Self { since: Instant::ZERO, acked: 0.0, rounds: 0, max_excess: [0.0; 2] }
     }
 
     /// Handles an acknowledgement of `delivered` bytes, which may start a round trip; `expected` returns the
@@ -41,7 +41,7 @@ impl AckAggregation {
             self.rounds += 1;
             if self.rounds >= ROUNDS {
                 self.rounds = 0;
-                self.most = [0.0, self.most[0]];
+                self.max_excess = [0.0, self.max_excess[0]];
             }
         }
         let mut expected_bytes = expected(now.since(self.since));
@@ -50,13 +50,13 @@ impl AckAggregation {
             (self.acked, self.since, expected_bytes) = (0.0, now, 0.0);
         }
         self.acked += delivered;
-        self.most[0] = self.most[0].max((self.acked - expected_bytes).min(cwnd));
+        self.max_excess[0] = self.max_excess[0].max((self.acked - expected_bytes).min(cwnd));
     }
 
     /// Increase of the window, in bytes.
     #[inline]
     pub(super) fn extra_acked(&self, expected: impl Fn(Duration) -> f64) -> f64 {
-        self.most[0].max(self.most[1]).min(expected(MAX_EXTRA_TIME))
+        self.max_excess[0].max(self.max_excess[1]).min(expected(MAX_EXTRA_TIME))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The window in loss recovery (section 4.2.3.4): packet conservation for one round; at the end the previous
+//! The window in loss recovery (draft-ietf-ccwg-bbr, section 4.2.3.4): packet conservation for one round; at the end the previous
 //! window is restored.
 
 /// Phase of the recovery, and the window to restore.
