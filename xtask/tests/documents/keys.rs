@@ -15,8 +15,9 @@ pub(crate) const UNITS: [&str; 8] =
 const FILES: [&str; 11] =
     ["toml", "rs", "csv", "tcl", "md", "py", "json", "h", "c", "svg", "parquet"];
 
-/// Sources of the relay's status, whose names are also those of its metrics.
-const RELAY_STATUS: [&str; 3] = [
+/// Sources of the relay's status, whose names are also those of its metrics, and of the events that it delivers.
+const RELAY_NAMES: [&str; 4] = [
+    "crates/gridhaul-relay/src/head/json_lines.rs",
     "crates/gridhaul-relay/src/run/collector/status.rs",
     "crates/gridhaul-relay/src/run/head/mod.rs",
     "crates/gridhaul-relay/src/run/split/status.rs",
@@ -39,7 +40,7 @@ impl Vocabulary {
         let relay = repository.read("docs/reference/relay.schema.json");
         let parsed = |text: &str| serde_json::from_str(text).expect("the schema is JSON");
         let mut relay = Self::new(&[], parsed(&relay));
-        let status = RELAY_STATUS.map(|path| repository.read(path));
+        let status = RELAY_NAMES.map(|path| repository.read(path));
         relay.words.extend(status.iter().flat_map(|text| quoted_names(text)));
         Self { relay: Some(Box::new(relay)), ..Self::new(&pages, parsed(&schema)) }
     }
