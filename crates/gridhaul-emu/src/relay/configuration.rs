@@ -85,6 +85,8 @@ pub(super) fn collector(
             congestion_control: controls.name(stack).map(str::to_owned),
             bytes_at_risk: Bytes::new(8_000_000),
             bytes_at_risk_per_meter: Bytes::new(64_000),
+            message_limit: None,
+            message_wait: MESSAGE_WAIT,
             receive_buffer: Bytes::new(u64::from(flow.stacks[1].receive_window).max(RECEIVE_MIN)),
             memory: Bytes::new(memory),
             batch_delay: BATCH_DELAY,
@@ -99,6 +101,9 @@ pub(super) fn collector(
     };
     config.to_toml()
 }
+
+/// Streams have no messages that could wait.
+const MESSAGE_WAIT: Duration = Duration::from_secs(30);
 
 /// Smallest limits that the daemon accepts.
 const MEMORY_MIN: u64 = 16_000;

@@ -6,7 +6,7 @@ use super::recovery::CollectorState;
 use super::settings::{Settings, Tier};
 use crate::log::Storage;
 use crate::protocol::framing::MessageFraming;
-use crate::protocol::{DecodeError, Decoder, put_varint};
+use crate::protocol::{DATA_MAX, DecodeError, Decoder, put_bytes, put_varint};
 
 /// State of a collector all of whose records are stored, without its meters.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct Continuation {
     instances: Vec<Option<u64>>,
 }
 
-/// State of a meter all of whose data is stored.
+/// State of a meter all of whose complete messages are stored.
 #[derive(Debug, Clone)]
 pub struct MeterState {
     number: u64,
@@ -28,6 +28,8 @@ pub struct MeterState {
     eof: bool,
     server_fin: bool,
     fin_sent: bool,
+    /// Bytes of a message that has not ended, which are not stored.
+    incomplete: Vec<u8>,
 }
 
 impl Continuation {
@@ -88,6 +90,7 @@ impl MeterState {
         }
         let flags = [self.eof, self.server_fin, self.fin_sent];
         bytes.extend_from_slice(&flags.map(u8::from));
+        put_bytes(bytes, &self.incomplete);
     }
 
     pub(crate) fn read(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
@@ -95,7 +98,8 @@ impl MeterState {
         let shard = u16::try_from(decoder.varint()?).map_err(|_| DecodeError::TooLong("shard"))?;
         let mut flag = || Ok(decoder.u8()? != 0);
         let (eof, server_fin, fin_sent) = (flag()?, flag()?, flag()?);
-        Ok(Self { number, received, down, shard, eof, server_fin, fin_sent })
+        let incomplete = decoder.bytes(DATA_MAX)?.to_vec();
+        Ok(Self { number, received, down, shard, eof, server_fin, fin_sent, incomplete })
     }
 }
 
@@ -121,7 +125,10 @@ impl<S: Storage + Clone> Aggregate<S> {
             Tier::Local => self.shards.iter().all(|shard| shard.unfinished() == 0),
             Tier::Memory | Tier::Server => self.backlog_size() == 0,
         };
-        is_stored && !self.is_writing && self.at_risk == 0 && self.events.is_empty()
+        is_stored
+            && !self.is_writing
+            && self.at_risk == self.incomplete.bytes()
+            && self.events.is_empty()
     }
 
     /// The state for another collector, once [`Self::is_settled`].
@@ -146,7 +153,9 @@ impl<S: Storage + Clone> Aggregate<S> {
         let &Meter { number, received, down_expected, shard, eof, server_fin, fin_sent, .. } =
             meter;
         let down = down_expected;
-        let state = MeterState { number, received, down, shard, eof, server_fin, fin_sent };
+        let incomplete = self.incomplete.of(id).to_vec();
+        let state =
+            MeterState { number, received, down, shard, eof, server_fin, fin_sent, incomplete };
         Some((state, &meter.framing))
     }
 
@@ -158,14 +167,15 @@ impl<S: Storage + Clone> Aggregate<S> {
         framing: MessageFraming,
         unwritten: u64,
     ) -> Option<MeterId> {
-        let MeterState { number, received, down, shard, eof, server_fin, fin_sent } = *state;
+        let MeterState { number, received, down, shard, eof, server_fin, fin_sent, .. } = *state;
+        let incomplete = &state.incomplete;
         if shard >= self.shard_count() {
             return None;
         }
-        Some(self.meters.insert(Meter {
+        let id = self.meters.insert(Meter {
             number,
             received,
-            durable: received,
+            durable: received.saturating_sub(incomplete.len() as u64),
             down_expected: down,
             down_written: down.saturating_sub(unwritten),
             framing,
@@ -179,6 +189,9 @@ impl<S: Storage + Clone> Aggregate<S> {
             eof_durable: eof,
             server_fin,
             fin_sent,
-        }))
+        });
+        self.at_risk += incomplete.len() as u64;
+        self.incomplete.push(id, incomplete);
+        Some(id)
     }
 }

@@ -6,6 +6,7 @@ use std::iter;
 use gridhaul_core::pep::aggregation::Framing;
 
 use super::backlog::{Backlog, MemoryBacklog};
+use super::messages::IncompleteMessages;
 use super::meter::{Meter, MeterId, MeterStatus, MeterTable};
 use super::recovery::CollectorState;
 use super::settings::{Settings, Tier};
@@ -35,6 +36,9 @@ pub struct Aggregate<S: Storage> {
     /// Counts how often the backlog fell below half of its limit.
     pub(super) share_round: u32,
     is_over_half: bool,
+    pub(super) incomplete: IncompleteMessages,
+    /// Records that are parts of messages and do not end them.
+    pub(super) parts: u64,
 }
 
 /// What the caller has to do with a meter's connection.
@@ -110,6 +114,8 @@ impl<S: Storage + Clone> Aggregate<S> {
             at_risk: 0,
             share_round: 0,
             is_over_half: false,
+            incomplete: IncompleteMessages::default(),
+            parts: 0,
             settings,
         }
     }
@@ -153,7 +159,7 @@ impl<S: Storage + Clone> Aggregate<S> {
     /// that connect later find space (dynamic thresholds: Choudhury and Hahne, IEEE/ACM Transactions on Networking
     /// 6(2), 1998).
     fn backlog_share(&self, meter: &Meter) -> u64 {
-        let (size, limit) = (self.backlog_size(), self.settings.backlog);
+        let (size, limit) = (self.backlog_size() + self.incomplete.bytes(), self.settings.backlog);
         let free = limit.saturating_sub(size);
         if size * 2 < limit {
             return free;
@@ -203,23 +209,13 @@ impl<S: Storage + Clone> Aggregate<S> {
                 }
             };
             let (data, after) = rest.split_at(length);
-            let (number, offset) = (meter.number, meter.received);
             meter.received += length as u64;
-            let end = meter.received;
             self.at_risk += length as u64;
-            let record = Record::Data { meter: number, offset, ends_message, bytes: data };
-            self.push(id, &record, Some(AwaitingKind::Data(end)));
+            self.add_to_message(id, data, ends_message);
             rest = after;
         }
+        self.limit_incomplete_messages();
         Ok(())
-    }
-
-    /// No byte has arrived for the time that ends a message, with [`MessageFraming::IdleGap`].
-    pub fn handle_idle_gap(&mut self, id: MeterId) {
-        // FIN has ended the last message.
-        let Some(meter) = self.meters.get(id).filter(|meter| !meter.eof) else { return };
-        let (meter, offset) = (meter.number, meter.received);
-        self.push(id, &Record::Data { meter, offset, ends_message: true, bytes: &[] }, None);
     }
 
     /// FIN of a meter waits behind data that was not accepted yet. From now on, FIN to the meter is an answer, which confirms that
@@ -232,7 +228,11 @@ impl<S: Storage + Clone> Aggregate<S> {
 
     /// FIN of a meter has arrived.
     pub fn handle_fin(&mut self, id: MeterId) {
-        let Some(meter) = self.meters.get_mut(id).filter(|meter| !meter.eof) else { return };
+        if self.meters.get(id).is_none_or(|meter| meter.eof) {
+            return;
+        }
+        self.end_message(id);
+        let Some(meter) = self.meters.get_mut(id) else { return };
         meter.eof = true;
         let (meter, offset) = (meter.number, meter.received);
         self.push(id, &Record::Eof { meter, offset }, Some(AwaitingKind::Eof));
@@ -240,6 +240,7 @@ impl<S: Storage + Clone> Aggregate<S> {
 
     /// The connection of a meter has failed, or is ended by the caller. The meter no longer exists.
     pub fn handle_reset(&mut self, id: MeterId, cause: ResetCause) {
+        self.record_part(id);
         if let Some(meter) = self.meters.get(id) {
             let meter = meter.number;
             self.push(id, &Record::Reset { meter, cause }, None);
@@ -264,7 +265,12 @@ impl<S: Storage + Clone> Aggregate<S> {
         }
     }
 
-    fn push(&mut self, id: MeterId, record: &Record<'_>, awaiting: Option<AwaitingKind>) {
+    pub(super) fn push(
+        &mut self,
+        id: MeterId,
+        record: &Record<'_>,
+        awaiting: Option<AwaitingKind>,
+    ) {
         let Some(meter) = self.meters.get(id) else { return };
         let shard = &mut self.shards[usize::from(meter.shard)];
         let sequence = shard.push(record);

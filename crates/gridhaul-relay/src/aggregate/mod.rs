@@ -9,6 +9,7 @@ mod backlog;
 mod durability;
 mod handover;
 mod machine;
+mod messages;
 mod meter;
 mod recovery;
 mod session;

@@ -36,6 +36,8 @@ pub struct Settings {
     pub at_risk: u64,
     /// The same for one meter.
     pub at_risk_per_meter: u64,
+    /// Largest message that is one record. Longer ones are recorded in parts.
+    pub message_limit: u64,
     /// Largest size of the records that the head has not confirmed.
     pub backlog: u64,
     /// Size of a segment of the log.

@@ -184,6 +184,9 @@ fn check(files: &[PathBuf]) -> Result<(), CommandError> {
             return Err(at(faults.join("\n")));
         }
         println!("{}: valid", file.display());
+        for note in config.notes() {
+            println!("note: {note}");
+        }
     }
     Ok(())
 }

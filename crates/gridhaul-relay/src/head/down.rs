@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::machine::Head;
-use crate::protocol::{Close, DATA_MAX, DOWN_ENDED, Frame, ResetCause};
+use crate::protocol::{Close, DOWN_ENDED, DOWN_MAX, Frame, ResetCause};
 
 /// Identifies a meter at a head: epoch of the collector and number of the meter.
 pub type MeterKey = (u64, u64);
@@ -144,7 +144,7 @@ impl DownStream {
     fn write(&mut self, meter: u64, out: &mut Vec<u8>) {
         let start = (self.next - self.base) as usize;
         let unsent = &self.bytes.make_contiguous()[start..];
-        for bytes in unsent.chunks(DATA_MAX) {
+        for bytes in unsent.chunks(DOWN_MAX) {
             Frame::Down { meter, offset: self.next, bytes }.write(out);
             self.next += bytes.len() as u64;
         }

@@ -28,7 +28,7 @@ pub use item::{Item, items};
 pub(crate) use json_lines::json_of;
 pub use json_lines::{JsonLines, SinkError};
 pub use machine::{Head, HeadError, HeadSettings, Loss, METERS_MAX};
-pub use publications::{Content, Publications};
+pub use publications::{Content, PartialMessages, Publications};
 #[cfg(feature = "daemon")]
 pub use servers::{OpenMeter, ServerStreams, StreamId, StreamIdentity, Unconfirmed};
 pub use sources::HeadState;

@@ -1,6 +1,6 @@
 //! Messages for a broker of MQTT 3.1.1 (QoS 1): published in order, and kept until the broker has acknowledged them.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use super::delivery::Delivery;
 use super::json_lines::json_of;
@@ -27,6 +27,27 @@ pub struct Publications {
     last_packet: u16,
     /// Position in the log before which every record is acknowledged.
     position: u64,
+    parts: PartialMessages,
+}
+
+/// Meters of which a part of a message was recorded, but not its end.
+#[derive(Debug, Default)]
+pub struct PartialMessages(BTreeSet<(u64, u64)>);
+
+impl PartialMessages {
+    /// Reads a record, and returns whether it is a part of a message instead of the whole.
+    pub fn observe(&mut self, delivery: &Delivery<'_>) -> bool {
+        let Some(meter) = delivery.record.meter() else { return false };
+        let meter = (delivery.epoch, meter);
+        match delivery.record {
+            Record::Data { ends_message: false, .. } => {
+                self.0.insert(meter);
+                true
+            }
+            // The end of a message, or of the stream.
+            _ => self.0.remove(&meter),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -41,15 +62,17 @@ struct Publication {
 }
 
 impl Publications {
-    /// No messages; records before `position` are acknowledged. The fields in `topic` are replaced for each record.
+    /// No messages; records before `position` are acknowledged, and have left `parts`. The fields in `topic` are replaced for each
+    /// record.
     #[must_use]
-    pub fn new(topic: &str, content: Content, position: u64) -> Self {
+    pub fn new(topic: &str, content: Content, position: u64, parts: PartialMessages) -> Self {
         let (topic, pending) = (topic.to_owned(), VecDeque::new());
-        Self { topic, content, pending, published: 0, last_packet: 0, position }
+        Self { topic, content, pending, published: 0, last_packet: 0, position, parts }
     }
 
     /// Adds the message of a record, if it has one.
     pub fn push(&mut self, delivery: &Delivery<'_>) {
+        let is_part = self.parts.observe(delivery);
         let payload = match (self.content, delivery.record) {
             (Content::Json, _) => json_of(delivery).map(|line| line.to_string().into_bytes()),
             (Content::Data, Record::Data { bytes, .. }) if !bytes.is_empty() => {
@@ -58,7 +81,11 @@ impl Publications {
             (Content::Data, _) => None,
         };
         if let Some(payload) = payload {
-            let topic = topic_of(&self.topic, delivery);
+            let mut topic = topic_of(&self.topic, delivery);
+            if is_part && self.content == Content::Data {
+                // The bytes alone do not show that the message is not whole. A subscription of the topic does not receive them.
+                topic += PART;
+            }
             let (end, packet, is_acknowledged) = (None, None, false);
             self.pending.push_back(Publication { topic, payload, end, packet, is_acknowledged });
         }
@@ -130,6 +157,9 @@ impl Publications {
     }
 }
 
+/// Level of the topic for parts of messages.
+const PART: &str = "/part";
+
 /// The topic of a record. Characters with a meaning in topics (MQTT 3.1.1, section 4.7) are replaced in its values.
 fn topic_of(template: &str, delivery: &Delivery<'_>) -> String {
     let mut topic = String::new();
@@ -180,7 +210,7 @@ mod tests {
     }
 
     fn publications(content: Content, texts: &[&str]) -> Publications {
-        let mut all = Publications::new("t", content, 100);
+        let mut all = Publications::new("t", content, 100, PartialMessages::default());
         for (index, text) in texts.iter().enumerate() {
             all.push(&delivery(text.as_bytes()));
             all.end_entry(110 + 10 * index as u64);
@@ -231,6 +261,27 @@ mod tests {
         assert_eq!(all.position(), 120);
         all.handle_acknowledged(5);
         assert_eq!(all.position(), 130);
+    }
+
+    #[test]
+    fn parts_of_messages_are_published_apart() {
+        let data = |text: &'static str, ends_message| {
+            let record = Record::Data { meter: 3, offset: 0, ends_message, bytes: text.as_bytes() };
+            Delivery { record, ..delivery(b"") }
+        };
+        let mut all = publications(Content::Data, &[]);
+        for (text, ends_message) in
+            [("whole", true), ("first ", false), ("second ", false), ("last", true)]
+        {
+            all.push(&data(text, ends_message));
+        }
+        all.push(&data("cut", false));
+        all.push(&Delivery { record: Record::Eof { meter: 3, offset: 7 }, ..delivery(b"") });
+        all.push(&data("next", true));
+        let topics: Vec<_> =
+            std::iter::from_fn(|| all.poll_publish().map(|(_, topic, _)| topic.to_owned()))
+                .collect();
+        assert_eq!(topics, ["t", "t/part", "t/part", "t/part", "t/part", "t"]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use super::batch::{BATCH_HEADER, PAYLOAD_MAX};
 use super::codec::{DecodeError, Decoder, put_bytes, put_text, put_varint};
-use super::record::{DATA_MAX, ResetCause};
+use super::record::ResetCause;
 
 /// Version of the protocol that a collector speaks. A head answers in the version of the collector, if it is this one or
 /// [`OLDEST_VERSION`].
@@ -11,6 +11,9 @@ pub const PROTOCOL_VERSION: u16 = 3;
 
 /// Oldest version of the protocol that is read.
 const OLDEST_VERSION: u16 = 2;
+
+/// Largest number of bytes for a meter in a frame.
+pub const DOWN_MAX: usize = 64 * 1024;
 
 /// Largest length of the body of a frame.
 pub const FRAME_MAX: usize = BATCH_HEADER + PAYLOAD_MAX;
@@ -271,7 +274,7 @@ impl<'a> Frame<'a> {
             DOWN => Self::Down {
                 meter: decoder.varint()?,
                 offset: decoder.varint()?,
-                bytes: decoder.bytes(DATA_MAX)?,
+                bytes: decoder.bytes(DOWN_MAX)?,
             },
             DOWN_ACK => Self::DownAck { meter: decoder.varint()?, offset: decoder.varint()? },
             CLOSE => Self::Close {
@@ -343,7 +346,7 @@ impl FrameReader {
 }
 
 /// Largest body of a frame other than a batch.
-const OTHER_MAX: usize = DATA_MAX + 64;
+const OTHER_MAX: usize = DOWN_MAX + 64;
 
 /// Capacity of a reader that is kept when all frames were read.
 const KEPT_CAPACITY: usize = 4 * 1024;

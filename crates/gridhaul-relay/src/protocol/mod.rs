@@ -23,8 +23,8 @@ pub use codec::DecodeError;
 pub(crate) use codec::{Decoder, put_bytes, put_text, put_varint};
 pub use compression::{compress, decompress};
 pub use frame::{
-    Close, DOWN_ENDED, DOWN_WINDOW, FRAME_MAX, Frame, FrameReader, Hello, PROTOCOL_VERSION,
-    Refusal, Welcome, write_batch,
+    Close, DOWN_ENDED, DOWN_MAX, DOWN_WINDOW, FRAME_MAX, Frame, FrameReader, Hello,
+    PROTOCOL_VERSION, Refusal, Welcome, write_batch,
 };
 pub(crate) use loss::{LostRecords, RESTART_STEP, lost_before};
 pub use proxy_header::{ProxyHeader, ProxyHeaderError};

@@ -4,8 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::codec::{DecodeError, Decoder, put_bytes, put_text, put_varint};
 
-/// Largest number of bytes in a data record.
-pub const DATA_MAX: usize = 64 * 1024;
+/// Largest number of bytes in a data record. Some records of this size fit into a batch.
+pub const DATA_MAX: usize = 256 * 1024;
 
 /// Largest length of a name in bytes.
 const NAME_MAX: usize = 255;

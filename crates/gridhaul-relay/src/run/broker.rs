@@ -24,7 +24,7 @@ use super::{Level, RunError, report};
 use crate::head::mqtt::{
     Answer, AnswerReader, Connect, write_disconnect, write_ping, write_publish,
 };
-use crate::head::{Content, Deliveries, Publications};
+use crate::head::{Content, Deliveries, Delivery, PartialMessages, Publications};
 use crate::log::Folder;
 
 /// Bytes of output above which no further message is added.
@@ -187,7 +187,11 @@ impl Worker {
         (waker, orders): (Arc<Waker>, Receiver<Order>),
     ) -> Result<Self, RunError> {
         let poll = Poll::new(&waker)?;
-        let deliveries = log.deliveries_from(cursor.position())?;
+        let mut parts = PartialMessages::default();
+        let before = |delivery: &Delivery<'_>| {
+            parts.observe(delivery);
+        };
+        let deliveries = log.deliveries_after(cursor.position(), before)?;
         let content = match config.payload {
             MqttPayload::Json => Content::Json,
             MqttPayload::Data => Content::Data,
@@ -196,7 +200,7 @@ impl Worker {
             login,
             tls,
             in_flight: config.in_flight.into(),
-            publications: Publications::new(&config.topic, content, deliveries.position()),
+            publications: Publications::new(&config.topic, content, deliveries.position(), parts),
             deliveries,
             progress: cursor.progress(),
             cursor,

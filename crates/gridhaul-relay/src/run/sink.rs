@@ -12,7 +12,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 use super::poll::Waker;
 use super::progress::Progress;
 use super::{Level, RunError, report};
-use crate::head::{Deliveries, JsonLines, SinkError};
+use crate::head::{Deliveries, Delivery, JsonLines, SinkError};
 use crate::log::{Folder, Lost};
 
 /// Longest time between a line and the synchronisation of the file.
@@ -44,13 +44,22 @@ pub(super) struct LogStart {
 impl LogStart {
     /// Deliveries from a position on. Records before it restore the state of the meters.
     pub(super) fn deliveries_from(&self, position: u64) -> Result<Deliveries<Folder>, RunError> {
+        self.deliveries_after(position, |_| {})
+    }
+
+    /// The same; records before the position are passed to `before`.
+    pub(super) fn deliveries_after(
+        &self,
+        position: u64,
+        mut before: impl FnMut(&Delivery<'_>),
+    ) -> Result<Deliveries<Folder>, RunError> {
         let mut deliveries =
             Deliveries::new(self.storage.clone(), self.epoch, &self.snapshot, self.start);
         if position < self.start {
             // The first segments are missing.
             deliveries.note_lost(Lost { bytes: Some(self.start - position) });
         }
-        while deliveries.position() < position && deliveries.next(position, |_| {})? {}
+        while deliveries.position() < position && deliveries.next(position, |it| before(&it))? {}
         Ok(deliveries)
     }
 }

@@ -113,11 +113,15 @@ fn check_file(key: &str, path: &Path) -> Result<(), RunError> {
 fn invalid(key: &str, path: &Path, error: &io::Error) -> RunError {
     let remedy = match error.kind() {
         ErrorKind::PermissionDenied => {
-            "permit the user of the relay to write there, and use the command as this user"
+            format!(
+                "permit the user of the relay to write to `{key}`, and use the command as this user"
+            )
         }
-        ErrorKind::ReadOnlyFilesystem => "mount the file system for writing, or change the key",
-        ErrorKind::NotFound => "create the folder, or change the key",
-        _ => "change the key",
+        ErrorKind::ReadOnlyFilesystem => {
+            format!("mount the file system for writing, or change `{key}`")
+        }
+        ErrorKind::NotFound => format!("create the folder, or change `{key}`"),
+        _ => format!("change `{key}`"),
     };
     RunError::Invalid(format!("{key}: {}: {error}\n  help: {remedy}", path.display()))
 }

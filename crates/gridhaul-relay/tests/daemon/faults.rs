@@ -109,7 +109,7 @@ fn a_folder_that_cannot_be_written_is_refused_with_a_remedy() {
     let done = relays.command(&["run", "head.toml"]).output().unwrap();
     let error = String::from_utf8_lossy(&done.stderr);
     assert_eq!(done.status.code(), Some(1), "{error}");
-    assert!(error.contains("sink/messages.jsonl of the sink: Read-only file system"), "{error}");
+    assert!(error.contains("sink/messages.jsonl: Read-only file system"), "{error}");
     assert!(error.contains("or change `head.deliver.file`"), "{error}");
 }
 
@@ -209,7 +209,7 @@ fn clients_wait_until_the_name_of_their_server_is_known() {
 #[test]
 fn consumers_receive_the_reset_of_a_killed_collector_in_every_tier() {
     for tier in ["memory", "local", "server"] {
-        let mut relays = Relays::new(tier, "");
+        let mut relays = Relays::new(tier, "message_wait = \"10 ms\"");
         relays.start(Role::Head);
         relays.start(Role::Collector);
         let events = |relays: &Relays, event: &str| {

@@ -17,6 +17,7 @@ mod ledger;
 mod machine;
 #[path = "../split/matrix.rs"]
 mod matrix;
+mod messages;
 mod meters;
 mod missing;
 mod mounts;

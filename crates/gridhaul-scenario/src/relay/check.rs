@@ -15,6 +15,9 @@ const FRAME: u64 = 1 << 20;
 /// Smallest port that any user may use (ip(7): the first port that needs no capability).
 const FREE_PORTS: u16 = 1_024;
 
+/// Largest data record.
+const MESSAGE_MAX: Bytes = Bytes::new(256 << 10);
+
 /// Bytes that a collector reads from a meter at once.
 const READ: u64 = 16_000;
 
@@ -124,22 +127,10 @@ fn check_collector(collector: &Collector, config: &RelayConfig, found: &mut Vec<
     if collector.shards == 0 || collector.shards > SHARDS_MAX {
         at("shards", format!("{} is not between 1 and {SHARDS_MAX}", collector.shards), "");
     }
-    let limits = [
-        ("bytes_at_risk_per_meter", collector.bytes_at_risk_per_meter, 1_000),
-        ("bytes_at_risk", collector.bytes_at_risk, collector.bytes_at_risk_per_meter.get()),
-        ("receive_buffer", collector.receive_buffer, 2_000),
-        ("memory", collector.memory, READ),
-    ];
-    // The kernel's option has 31 bits.
-    if collector.receive_buffer.get() > 1 << 30 {
-        let message = format!("{} is more than 1 GiB", collector.receive_buffer);
-        at("receive_buffer", message, "a usual value is \"16 kB\"");
-    }
-    for (key, value, least) in limits {
-        if value.get() < least {
-            at(key, format!("{value} is less than {}", Bytes::new(least)), "");
-        }
-    }
+    check_sizes(collector, found);
+    let mut at = |key: &str, message: String, remedy: &str| {
+        found.push(Diagnostic::new(format!("aggregate.{key}"), message, remedy));
+    };
     if !has_port(&collector.upstream) {
         at(
             "upstream",
@@ -177,6 +168,43 @@ fn check_collector(collector: &Collector, config: &RelayConfig, found: &mut Vec<
         at("listener", "there is no listener".to_owned(), "add [aggregate.listener.meters]");
     }
     check_listeners(collector, found);
+}
+
+/// Limits of memory and buffers.
+fn check_sizes(collector: &Collector, found: &mut Vec<Diagnostic>) {
+    let mut at = |key: &str, message: String, remedy: &str| {
+        found.push(Diagnostic::new(format!("aggregate.{key}"), message, remedy));
+    };
+    let limits = [
+        ("bytes_at_risk_per_meter", collector.bytes_at_risk_per_meter, 1_000),
+        ("bytes_at_risk", collector.bytes_at_risk, collector.bytes_at_risk_per_meter.get()),
+        ("receive_buffer", collector.receive_buffer, 2_000),
+        ("memory", collector.memory, READ),
+    ];
+    if let Some(limit) = collector.message_limit {
+        let largest = collector.bytes_at_risk_per_meter.min(MESSAGE_MAX);
+        if limit.get() == 0 || limit > largest {
+            let message = format!("{limit} is not between 1 B and {largest}");
+            at(
+                "message_limit",
+                message,
+                "a larger one needs more bytes_at_risk_per_meter; the largest is 256 KiB",
+            );
+        }
+    }
+    if collector.message_wait.is_zero() {
+        at("message_wait", "the time is zero".to_owned(), "a usual value is \"30 s\"");
+    }
+    // The kernel's option has 31 bits.
+    if collector.receive_buffer.get() > 1 << 30 {
+        let message = format!("{} is more than 1 GiB", collector.receive_buffer);
+        at("receive_buffer", message, "a usual value is \"16 kB\"");
+    }
+    for (key, value, least) in limits {
+        if value.get() < least {
+            at(key, format!("{value} is less than {}", Bytes::new(least)), "");
+        }
+    }
 }
 
 fn check_listeners(collector: &Collector, found: &mut Vec<Diagnostic>) {

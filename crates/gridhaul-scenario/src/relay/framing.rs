@@ -83,6 +83,22 @@ pub struct DelimiterFraming {
     pub maximum: Bytes,
 }
 
+impl MeterFraming {
+    /// Largest message with its header; `None` if there are no messages or no limit.
+    pub(super) const fn largest_message(&self) -> Option<u64> {
+        Some(match self {
+            Self::Stream | Self::IdleGap(_) => return None,
+            // A header of 8 bytes, and a length of 16 bits.
+            Self::DlmsWrapper => 8 + 65_535,
+            // Start, length, and at most 253 bytes.
+            Self::Iec104 => 255,
+            Self::LengthPrefix(prefix) => prefix.maximum.get().saturating_add(prefix.width as u64),
+            Self::LengthField(field) => field.maximum.get(),
+            Self::Delimiter(delimiter) => delimiter.maximum.get(),
+        })
+    }
+}
+
 pub(super) fn check(key: &str, framing: &MeterFraming, found: &mut Vec<Diagnostic>) {
     let maximum = match framing {
         MeterFraming::LengthPrefix(prefix) => {

@@ -110,6 +110,13 @@ pub struct Collector {
     /// The same for one meter.
     #[serde(default = "sixty_four_kilobytes")]
     pub bytes_at_risk_per_meter: Bytes,
+    /// Largest message that is one record, and one message of a broker. A longer one is recorded in parts, of which only the last
+    /// ends a message. Absent: `bytes_at_risk_per_meter`, and at most 64 kB. At most 256 KiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_limit: Option<Bytes>,
+    /// Longest time for which a message that is not complete waits for its next byte; then the part that has arrived is recorded.
+    #[serde(default = "thirty_seconds")]
+    pub message_wait: Duration,
     /// Receive buffer of each meter's socket: bytes that the kernel acknowledges although the relay has not read them.
     #[serde(default = "sixteen_kilobytes")]
     pub receive_buffer: Bytes,
@@ -227,6 +234,15 @@ pub struct Management {
     pub tls: Option<ManagementTls>,
 }
 
+impl Collector {
+    /// Largest message that is one record.
+    #[must_use]
+    pub fn largest_message(&self) -> Bytes {
+        let default = self.bytes_at_risk_per_meter.min(sixty_four_kilobytes());
+        self.message_limit.unwrap_or(default)
+    }
+}
+
 impl MeterListener {
     /// Whether connections of an address are accepted. Prefixes that are not valid are refused when the configuration
     /// is read.
@@ -280,6 +296,23 @@ impl RelayConfig {
         check::diagnostics(self)
     }
 
+    /// Consequences of valid values that are not obvious.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if let Some(collector) = &self.aggregate {
+            let limit = collector.largest_message();
+            for (name, listener) in &collector.listener {
+                if listener.framing.largest_message().is_some_and(|it| it > limit.get()) {
+                    notes.push(format!(
+                        "aggregate.listener.{name}: messages over {limit} are recorded in parts (aggregate.message_limit)"
+                    ));
+                }
+            }
+        }
+        notes
+    }
+
     /// Connections that would return to this relay on a machine whose addresses are known: `is_local` states whether it has an
     /// address. [`Self::diagnostics`] knows loopback addresses only.
     #[must_use]
@@ -293,6 +326,9 @@ const fn one_shard() -> u16 {
 }
 const fn five_hundred() -> u32 {
     500
+}
+const fn thirty_seconds() -> Duration {
+    Duration::from_secs(30)
 }
 const fn ten_seconds() -> Duration {
     Duration::from_secs(10)

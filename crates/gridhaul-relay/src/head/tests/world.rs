@@ -55,6 +55,7 @@ pub(super) fn byte_at(meter: u64, offset: u64) -> u8 {
 
 fn settings(tier: Tier) -> Settings {
     Settings {
+        message_limit: 64_000,
         name: "collector".to_owned(),
         tier,
         shards: SHARDS,

@@ -193,7 +193,8 @@ impl Loop {
             let bytes = entry.unwritten.iter().copied().collect();
             socket.output = Some(Box::new(Output { bytes, fin: entry.sends_fin, close: false }));
         }
-        if let (true, Some(gap)) = (entry.awaits_gap, self.listeners[row.unwrap_or(0)].idle_gap) {
+        if entry.awaits_gap {
+            let gap = self.listeners[row.unwrap_or(0)].idle_gap.unwrap_or(self.message_wait);
             self.idle_gaps.handle_data(self.clock.now(), id, gap);
         }
         self.insert(socket);

@@ -179,8 +179,12 @@ impl Loop {
             return;
         }
         let listener = self.sockets[id.index as usize].as_ref().map_or(0, |meter| meter.listener);
-        if let Some(gap) = self.listeners[usize::from(listener)].idle_gap {
-            self.idle_gaps.handle_data(now, id, gap);
+        match self.listeners[usize::from(listener)].idle_gap {
+            Some(gap) => self.idle_gaps.handle_data(now, id, gap),
+            None if self.aggregate.has_incomplete_message(id) => {
+                self.idle_gaps.handle_data(now, id, self.message_wait);
+            }
+            None => self.idle_gaps.remove(id),
         }
     }
 

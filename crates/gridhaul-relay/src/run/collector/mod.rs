@@ -70,6 +70,8 @@ struct Loop {
     receive_buffer: u32,
     meters_max: usize,
     batch_delay: Duration,
+    /// Longest time for which an incomplete message waits for its next byte.
+    message_wait: Duration,
     /// When records that wait for others to share a batch are sent or written.
     flush_at: Instant,
     /// When the next group may be written to the log.
@@ -146,8 +148,7 @@ pub(super) fn run(
 }
 
 impl EventLoop for Loop {
-    const RELOADED: &'static str =
-        "TLS, limits of connections, framing, `allow`, `proxy_protocol`, `when_full`";
+    const RELOADED: &'static str = "TLS, limits of connections, framing, `message_wait`, `allow`, `proxy_protocol`, `when_full`";
     const STOPPED: &'static str = "stopped; connections of meters are reset";
 
     fn ready(&self) -> String {
@@ -223,6 +224,9 @@ impl EventLoop for Loop {
     }
 
     fn stop(&mut self) {
+        if !self.is_frozen {
+            self.aggregate.record_incomplete_messages();
+        }
         self.wait_until_durable();
     }
 }
@@ -316,7 +320,8 @@ impl Loop {
         if let Some(committer) = &self.committer {
             for _ in 0..STOP_TURNS {
                 if !self.aggregate.is_writing() {
-                    break;
+                    let Some(group) = self.aggregate.poll_group() else { break };
+                    committer.write(group);
                 }
                 let mut none = Vec::new();
                 let _ = self.poll.wait(std::time::Duration::from_millis(10), &mut none);

@@ -33,6 +33,7 @@ impl Loop {
             shard.set_tls(upstream.clone());
         }
         self.set_limits(collector);
+        self.message_wait = collector.message_wait;
         self.handshakes = RateLimit::new(collector.handshakes_per_second);
         Ok(())
     }
@@ -46,6 +47,7 @@ pub(super) fn copy_reloaded(from: &RelayConfig, to: &mut RelayConfig) {
     to.connections_per_source = from.connections_per_source;
     to.handshakes_per_second = from.handshakes_per_second;
     to.handshake_limit = from.handshake_limit;
+    to.message_wait = from.message_wait;
     to.when_full = from.when_full;
     for (name, listener) in &mut to.listener {
         if let Some(from) = from.listener.get(name).filter(|it| it.address == listener.address) {

@@ -75,6 +75,7 @@ impl Loop {
             "handshaking_count": self.arrivals.len(),
             "refused_count": self.counters.refused_by_cause(),
             "received_byte": self.counters.received,
+            "message_parts_count": aggregate.message_parts(),
             "bytes_at_risk_byte": aggregate.bytes_at_risk(),
             "bytes_at_risk_limit_byte": self.bytes_at_risk_limit(),
             "receive_buffer_byte": self.receive_buffer,
