@@ -255,8 +255,9 @@ pub(crate) struct RunArgs {
 /// Idle states of the processors during a measurement.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct IdleStateArgs {
-    /// Let processors enter idle states from which they wake up late. Without this option the program keeps them awake during the
-    /// run if it may write to /dev/cpu_dma_latency, as root; the settings of the result state it
+    /// Let processors enter idle states from which they wake up late. Without this option the
+    /// program keeps them awake during the run if it may write to /dev/cpu_dma_latency, as root;
+    /// the settings of the result state it
     #[arg(long)]
     pub(crate) allow_idle_states: bool,
 }

@@ -68,9 +68,11 @@ pub struct Outcome {
     pub arrivals: Arrivals,
     /// Times at which a connection was back.
     pub reconnections: Vec<Instant>,
-    /// Error that ended the run early, or an interruption; the messages whose fate is known until then are counted.
+    /// Error that ended the run early, or an interruption; the messages whose fate is known until
+    /// then are counted.
     pub fault: Option<String>,
-    /// Messages that were sent and are not counted, because it is unknown whether they would have arrived after the fault.
+    /// Messages that were sent and are not counted, because it is unknown whether they would have
+    /// arrived after the fault.
     pub unknown_fate: u64,
     /// Last reason for which the protocol refused a message.
     pub refusal: Option<String>,
@@ -289,7 +291,8 @@ impl Accounting<'_> {
         }
     }
 
-    /// Awaits the end of the generator after a fault, and the rest of the captures, and closes the remaining messages.
+    /// Awaits the end of the generator after a fault, and the rest of the captures, and closes the
+    /// remaining messages.
     fn finish(&mut self, queue: &Receiver<RunEvent>, scheduled: &AtomicU64) {
         let (begin, captured_until) = (self.clock.now(), self.clock.now() + CAPTURE_END);
         // What was sent before a fault was not refused, and may still arrive.

@@ -113,7 +113,8 @@ impl<'a> Sites<'a> {
         }))
     }
 
-    /// Packets that the links of an emulated network have forwarded so far; none on the network of this machine.
+    /// Packets that the links of an emulated network have forwarded so far; none on the network of
+    /// this machine.
     #[must_use]
     pub fn forwarded(&self) -> Forwarded {
         self.from.node.map(|(network, _)| network.forwarded()).unwrap_or_default()

@@ -133,8 +133,9 @@ impl Accounting {
             if (self.closed..self.schedule.total()).contains(&sequence) {
                 self.arrivals.entry(sequence).or_insert(Arrival { exchange, remote });
             }
-            // Whether the message arrived within its horizon is decided when its time of arrival has been converted: the report is later
-            // than the arrival by up to the interval of the exchanges and half a round trip.
+            // Whether the message arrived within its horizon is decided when its time of arrival
+            // has been converted: the report is later than the arrival by up to the interval of the
+            // exchanges and half a round trip.
             let in_time = self.schedule.intended(sequence.min(self.schedule.total()));
             self.one_way.handle_arrival(sequence, in_time);
             self.last_arrival = now;
@@ -178,8 +179,8 @@ impl Accounting {
         is_over || has_settled && !ledgers().any(|ledger| ledger.is_awaiting(sent))
     }
 
-    /// Closes the first `sent` messages regardless of their horizon, at the end of a run. If the run is not complete, those that had not
-    /// arrived by the last report have an unknown fate.
+    /// Closes the first `sent` messages regardless of their horizon, at the end of a run. If the
+    /// run is not complete, those that had not arrived by the last report have an unknown fate.
     pub fn finish(&mut self, sent: u64, is_complete: bool) {
         while let Some(message) = rest(&mut self.one_way, sent, (is_complete, self.covered)) {
             self.close(message);

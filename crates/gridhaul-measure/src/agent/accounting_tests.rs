@@ -189,14 +189,16 @@ fn a_slow_control_channel_loses_no_messages() {
 
 #[test]
 fn the_time_of_arrival_decides_whether_a_message_is_in_time_and_not_that_of_its_report() {
-    // Each message arrives after 60 ms of a horizon of 100 ms, and is reported up to 50 ms later, 40 ms before the answer is here.
+    // Each message arrives after 60 ms of a horizon of 100 ms, and is reported up to 50 ms later,
+    // 40 ms before the answer is here.
     let path = Path { message: 60, exchange: [1, 40], lost_every: 0 };
     let result = run_with(Duration::from_millis(100), &CLOCK, path, 500, i64::MAX);
     let counts = result.summary(|it| &it.estimate).counts;
     assert_eq!((counts.messages, counts.lost), (500, 0));
     assert_eq!(result.accounting.arrivals().after_horizon, 0);
     assert!(result.converted.iter().all(|it| it.estimate.copies == 1));
-    // With 45 ms more, every message is late, although the asymmetry of the exchanges hides the first 20 ms.
+    // With 45 ms more, every message is late, although the asymmetry of the exchanges hides the
+    // first 20 ms.
     let path = Path { message: 125, ..path };
     let result = run_with(Duration::from_millis(100), &CLOCK, path, 500, i64::MAX);
     let counts = result.summary(|it| &it.estimate).counts;
@@ -208,7 +210,8 @@ fn the_time_of_arrival_decides_whether_a_message_is_in_time_and_not_that_of_its_
 fn what_an_agent_that_is_gone_has_reported_is_kept_and_the_rest_is_unknown() {
     let gone = START + 6_000 * MS;
     let result = run(&CLOCK, PATH, 2_000, gone);
-    // Everything that arrived until about 50 ms before the end was reported: 100 messages in each second.
+    // Everything that arrived until about 50 ms before the end was reported: 100 messages in each
+    // second.
     let reported = result.converted.len() as u64;
     assert!((590..=600).contains(&reported), "{reported}");
     let unknown = result.accounting.unknown();

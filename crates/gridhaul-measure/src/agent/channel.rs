@@ -153,8 +153,9 @@ impl Channel {
         Ok(Self { tls, socket })
     }
 
-    /// Reads once from the socket, and waits at most `wait`, which is not zero. `None` if no bytes of the peer are complete: a record of
-    /// TLS may arrive in parts, between which the caller checks its deadlines.
+    /// Reads once from the socket, and waits at most `wait`, which is not zero. `None` if no bytes
+    /// of the peer are complete: a record of TLS may arrive in parts, between which the caller
+    /// checks its deadlines.
     ///
     /// # Errors
     /// The connection has ended or failed.

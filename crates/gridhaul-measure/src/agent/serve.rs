@@ -139,7 +139,8 @@ impl Agent {
             return Session::new(now);
         }
         let reason = format!(
-            "{CONNECTIONS} connections are open, which is the limit; a connection without a token ends after 10 s: try again then"
+            "{CONNECTIONS} connections are open, which is the limit; a connection without a token \
+             ends after 10 s: try again then"
         );
         Session::refusing(now, reason)
     }

@@ -88,8 +88,9 @@ impl Session {
         }
     }
 
-    /// Ends the session when the peer presents no token in time, or the controller is silent for too long. To be called after input
-    /// as well: bytes that complete no message do not prolong the session.
+    /// Ends the session when the peer presents no token in time, or the controller is silent for
+    /// too long. To be called after input as well: bytes that complete no message do not prolong
+    /// the session.
     pub fn handle_time(&mut self, now: Instant) {
         if now < self.deadline || self.is_over() {
             return;

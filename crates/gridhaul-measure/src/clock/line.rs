@@ -32,7 +32,8 @@ pub struct ClockLine {
     greatest: Vec<(f64, f64)>,
     least: Vec<(f64, f64)>,
     origin: i64,
-    /// Drift at which the limits are farthest apart, or 0 if it is unknown, and the greatest distance.
+    /// Drift at which the limits are farthest apart, or 0 if it is unknown, and the greatest
+    /// distance.
     best: (f64, f64),
     /// Whether the exchanges determine the drift, and not the end of the range that is searched.
     is_drift_known: bool,
@@ -73,11 +74,13 @@ impl ClockLine {
         };
         let drift = maximum(-DRIFT_MAX, DRIFT_MAX, |drift| line.width(drift));
         let greatest = line.width(drift);
-        // The distance is constant if all exchanges are from the same time, and grows up to an end of the range if a larger drift would fit
-        // better: too few exchanges, or a time that is too short for the variation of their delays.
+        // The distance is constant if all exchanges are from the same time, and grows up to an end
+        // of the range if a larger drift would fit better: too few exchanges, or a time that is too
+        // short for the variation of their delays.
         let is_known =
             [-DRIFT_MAX, DRIFT_MAX].iter().all(|it| line.width(*it) < greatest - ROUNDING);
-        // Without a known drift, the clocks are taken to run at the same rate if that is consistent.
+        // Without a known drift, the clocks are taken to run at the same rate if that is
+        // consistent.
         let drift = if !is_known && line.width(0.0) >= 0.0 { 0.0 } else { drift };
         line.is_drift_known = is_known;
         line.best = (drift, greatest);
@@ -90,7 +93,8 @@ impl ClockLine {
         self.best.1
     }
 
-    /// Drift in the middle of the consistent lines: the estimate for a symmetric path. `None` if the exchanges do not determine it.
+    /// Drift in the middle of the consistent lines: the estimate for a symmetric path. `None` if
+    /// the exchanges do not determine it.
     #[must_use]
     pub fn drift(&self) -> Option<f64> {
         self.is_drift_known.then_some(self.best.0)
@@ -104,7 +108,8 @@ impl ClockLine {
         f64::midpoint(self.above(self.best.0, at), self.below(self.best.0, at))
     }
 
-    /// All drifts of consistent lines, which are infinite where the exchanges do not limit them; `None` if no line is consistent.
+    /// All drifts of consistent lines, which are infinite where the exchanges do not limit them;
+    /// `None` if no line is consistent.
     #[must_use]
     pub fn drift_bounds(&self) -> Option<Bounds> {
         let Bounds { least, greatest } = self.consistent_drifts()?;
@@ -113,7 +118,8 @@ impl ClockLine {
         Some(Bounds { least, greatest })
     }
 
-    /// All drifts of consistent lines in the range that is searched; `None` if no line is consistent.
+    /// All drifts of consistent lines in the range that is searched; `None` if no line is
+    /// consistent.
     fn consistent_drifts(&self) -> Option<Bounds> {
         let (best, width) = self.best;
         let is_consistent = |drift: f64| self.width(drift) >= 0.0;

@@ -21,7 +21,8 @@ pub struct ClockQuality {
     pub least_round_trip: Duration,
     /// Largest error of a time stamp after conversion, for any asymmetry of the path; `None` if no time stamp was converted.
     pub error: Option<Duration>,
-    /// Excess rate of the remote clock over the longest time without a step; `None` if the exchanges do not determine it.
+    /// Excess rate of the remote clock over the longest time without a step; `None` if the
+    /// exchanges do not determine it.
     pub drift: Option<f64>,
     /// Bounds of the drift, infinite where the exchanges do not limit it.
     pub drift_bounds: Option<Bounds>,

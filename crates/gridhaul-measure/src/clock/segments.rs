@@ -155,7 +155,8 @@ mod tests {
 
     #[test]
     fn the_end_of_the_range_of_drifts_is_no_estimate() {
-        // Two exchanges in 50 ms: queues have moved from one direction to the other, which a drift of 4,000 ppm explains best.
+        // Two exchanges in 50 ms: queues have moved from one direction to the other, which a drift
+        // of 4,000 ppm explains best.
         let exchange = |sent: i64, forward: i64| Exchange {
             sent,
             remote_received: sent + forward,

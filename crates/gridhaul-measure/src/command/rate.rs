@@ -208,8 +208,8 @@ fn note(search: &Search, args: &RateArgs) -> String {
     let sustained = known(found.sustained());
     if found.next_rate().is_some() {
         return format!(
-            "ended early: the highest rate that was sustained until then is {sustained} messages/s, without confirmation; lowest rate \
-             that failed: {} messages/s",
+            "ended early: the highest rate that was sustained until then is {sustained} messages/s, \
+             without confirmation; lowest rate that failed: {} messages/s",
             known(found.failed())
         );
     }
@@ -225,10 +225,12 @@ fn note(search: &Search, args: &RateArgs) -> String {
             known(found.failed())
         ),
         (RateLimit::Machine, Some(_)) => format!(
-            "sustained rate: at least {shown}; the limit is this machine, which disturbed all trials at {disturbed} messages/s"
+            "sustained rate: at least {shown}; the limit is this machine, which disturbed all trials \
+             at {disturbed} messages/s"
         ),
         (RateLimit::Machine, None) => format!(
-            "sustained rate: unknown; the limit is this machine, which disturbed all trials at {disturbed} messages/s"
+            "sustained rate: unknown; the limit is this machine, which disturbed all trials at \
+             {disturbed} messages/s"
         ),
         (RateLimit::Range, _) => {
             format!("sustained rate: at least {shown}; --most ends the search")

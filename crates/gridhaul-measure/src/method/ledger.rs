@@ -9,8 +9,9 @@ use super::path::CaptureTimes;
 use super::schedule::Schedule;
 use crate::capture::CapturePoint;
 
-/// Longest time for which a thread may be delayed between the read of a message and its report. A message is closed this long after its
-/// horizon, so that a report that is late does not make it a loss: the time of the read decides.
+/// Longest time for which a thread may be delayed between the read of a message and its report. A
+/// message is closed this long after its horizon, so that a report that is late does not make it a
+/// loss: the time of the read decides.
 pub const REPORTED_WITHIN: Duration = Duration::from_millis(200);
 
 /// Messages that may still arrive, and counts of arrivals that belong to none of them.
@@ -129,8 +130,9 @@ impl Ledger {
         (self.first_open < self.schedule.total() && end <= now).then(|| self.close())
     }
 
-    /// Closes the next of the first `sent` messages whose fate is known, after a fault: nothing is known of the time after `until`. A
-    /// message that has neither arrived nor was refused until then may have arrived later; it is counted as unknown, and not as lost.
+    /// Closes the next of the first `sent` messages whose fate is known, after a fault: nothing is
+    /// known of the time after `until`. A message that has neither arrived nor was refused until
+    /// then may have arrived later; it is counted as unknown, and not as lost.
     pub fn poll_known(&mut self, sent: u64, until: Instant) -> Option<Message> {
         while let Some(message) = self.poll_rest(sent) {
             let has_arrived = message.copies > 0 || message.corrupt_copies > 0;
@@ -149,7 +151,8 @@ impl Ledger {
         self.unknown
     }
 
-    /// Closes the next message of the first `sent`, at the end of a complete run, regardless of the horizon.
+    /// Closes the next message of the first `sent`, at the end of a complete run, regardless of the
+    /// horizon.
     pub fn poll_rest(&mut self, sent: u64) -> Option<Message> {
         (self.first_open < sent.min(self.schedule.total())).then(|| self.close())
     }
@@ -287,7 +290,8 @@ mod tests {
     #[test]
     fn after_a_fault_messages_that_had_not_arrived_are_unknown_and_not_lost() {
         let mut ledger = ledger();
-        // 0 is lost, 1 and 4 have arrived, 2 is corrupt, 3 was refused; the rest were sent before or after the fault.
+        // 0 is lost, 1 and 4 have arrived, 2 is corrupt, 3 was refused; the rest were sent before
+        // or after the fault.
         for sequence in (0..1_500).filter(|it| *it != 3) {
             ledger.handle_sent(sequence, millis(sequence));
         }

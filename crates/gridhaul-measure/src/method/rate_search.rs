@@ -1,7 +1,7 @@
 //! Search for the highest rate that a protocol sustains, with verification.
 
-/// Failing trials at a rate after which the rate has failed, and sustained ones after a failing one that contradict it: one of them may be
-/// due to the machine.
+/// Failing trials at a rate after which the rate has failed, and sustained ones after a failing one
+/// that contradict it: one of them may be due to the machine.
 const DECIDING: u32 = 2;
 
 /// Disturbed trials at a rate after which this machine is the limit.
@@ -44,9 +44,10 @@ pub enum RateLimit {
     Range,
 }
 
-/// A search: doubles the rate until it fails, halves the interval on a logarithmic scale, and repeats trials at the result. A trial that
-/// this machine disturbed is repeated, and so is one that fails; a rate has failed if two of at most three trials fail. A rate that
-/// fails its confirmation lowers the result, because a rate that is sustained by chance is none.
+/// A search: doubles the rate until it fails, halves the interval on a logarithmic scale, and
+/// repeats trials at the result. A trial that this machine disturbed is repeated, and so is one
+/// that fails; a rate has failed if two of at most three trials fail. A rate that fails its
+/// confirmation lowers the result, because a rate that is sustained by chance is none.
 #[derive(Debug, Clone)]
 pub struct RateSearch {
     range: RateRange,
@@ -139,8 +140,8 @@ impl RateSearch {
         }
     }
 
-    /// A rate is not shown to be sustained. If the confirmation of the result has failed, the search continues between this rate and the
-    /// one below.
+    /// A rate is not shown to be sustained. If the confirmation of the result has failed, the
+    /// search continues between this rate and the one below.
     fn exclude(&mut self, rate: f64) {
         if self.sustained == Some(rate) {
             self.sustained = self.earlier.pop();
@@ -247,7 +248,8 @@ mod tests {
             4 => TrialResult::Failed,
             _ => TrialResult::Disturbed,
         });
-        // A failing rate needs two undisturbed trials, which five disturbed ones prevent: the machine is the limit, and says so.
+        // A failing rate needs two undisturbed trials, which five disturbed ones prevent: the
+        // machine is the limit, and says so.
         let sustained = found.sustained().unwrap();
         assert!((950.0..=1_000.0).contains(&sustained), "{sustained}");
         assert_eq!((found.limit(), found.failed()), (RateLimit::Machine, None));

@@ -51,9 +51,10 @@ pub use udp_echo::UdpEcho;
 /// Longest time for which [`Subscriber::receive`] waits.
 pub const RECEIVE_WAIT: Duration = Duration::from_millis(50);
 
-/// Whether a socket that waits reports that nothing has arrived yet: its timeout has passed, or a signal has interrupted the
-/// call. Calls on sockets with a timeout are interrupted even if the signal has no handler or its handler restarts calls, and
-/// when a stopped process continues (signal(7)).
+/// Whether a socket that waits reports that nothing has arrived yet: its timeout has passed, or a
+/// signal has interrupted the call. Calls on sockets with a timeout are interrupted even if the
+/// signal has no handler or its handler restarts calls, and when a stopped process continues
+/// (signal(7)).
 #[must_use]
 pub fn has_nothing_arrived(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)

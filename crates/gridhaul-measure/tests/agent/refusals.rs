@@ -120,7 +120,8 @@ fn a_peer_without_tls_is_disconnected() {
     assert!(agent.run("latency udp --rate 1000 --messages 10").status.success());
 }
 
-/// Peers without a token, each of which sends a byte of an incomplete TLS record now and then. Returns how long each was connected.
+/// Peers without a token, each of which sends a byte of an incomplete TLS record now and then.
+/// Returns how long each was connected.
 #[expect(clippy::disallowed_methods, reason = "peers send in real time")]
 fn slow_peers(address: &str, is_over: &AtomicBool) -> Vec<time::Duration> {
     let slow = || {
@@ -142,7 +143,8 @@ fn slow_peers(address: &str, is_over: &AtomicBool) -> Vec<time::Duration> {
     })
 }
 
-/// Waits until the agent refuses a controller because of the connections of others, and returns the message.
+/// Waits until the agent refuses a controller because of the connections of others, and returns the
+/// message.
 fn refused(agent: &Agent) -> String {
     let text = |_| error(&agent.run("latency udp --rate 1000 --messages 10"));
     (0..20).map(text).find(|text| text.contains("8 connections are open")).unwrap()

@@ -1,4 +1,5 @@
-//! Programs that are stopped and continued in the middle of a run, as by a debugger or the pause of a container.
+//! Programs that are stopped and continued in the middle of a run, as by a debugger or the pause of
+//! a container.
 
 use std::process::{Command, Stdio};
 use std::{thread, time};

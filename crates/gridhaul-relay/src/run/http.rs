@@ -115,7 +115,8 @@ impl Read for Limited {
         loop {
             self.socket.set_read_timeout(self.rest(self.read_until)?)?;
             match self.socket.read(buffer) {
-                // A read with a timeout is interrupted when a stopped process continues (signal(7)).
+                // A read with a timeout is interrupted when a stopped process continues
+                // (signal(7)).
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 read => return read,
             }
@@ -230,7 +231,8 @@ mod tests {
         sender.join().unwrap();
     }
 
-    /// The kernel interrupts a read with a timeout when a stopped process continues, whatever the handlers of its signals request.
+    /// The kernel interrupts a read with a timeout when a stopped process continues, whatever the
+    /// handlers of its signals request.
     #[test]
     fn a_request_survives_a_stop_of_the_process() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

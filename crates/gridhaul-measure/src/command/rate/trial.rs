@@ -14,11 +14,12 @@ use crate::args::RateArgs;
 /// Lateness up to which the generator produces the intended load.
 const LATENESS: Duration = Duration::from_millis(1);
 
-/// Share of packets that an emulated network may forward late; more of them are a queue of their own.
+/// Share of packets that an emulated network may forward late; more of them are a queue of their
+/// own.
 const FORWARDED_LATE: f64 = 0.02;
 
-/// Growth of the median latency within a trial that a queue in equilibrium may show. A queue that grows by a few percent of the
-/// load must be recognised before its buffer is full.
+/// Growth of the median latency within a trial that a queue in equilibrium may show. A queue that
+/// grows by a few percent of the load must be recognised before its buffer is full.
 const GROWTH: (f64, Duration) = (1.1, Duration::from_millis(1));
 
 /// One trial.

@@ -121,7 +121,8 @@ impl Reassembly {
             // Answers of the link layer: this end makes no requests.
             return Ok(Contents::default());
         }
-        // Masters use requests of the link layer to check whether a connection is alive (clause 13.2.3.1).
+        // Masters use requests of the link layer to check whether a connection is alive (clause
+        // 13.2.3.1).
         let answer = match control & 0xf {
             UNCONFIRMED_USER_DATA => None,
             RESET_LINK_STATES | TEST_LINK_STATES | CONFIRMED_USER_DATA => Some(ACK),

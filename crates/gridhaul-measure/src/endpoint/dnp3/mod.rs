@@ -1,8 +1,9 @@
 //! DNP3 (IEEE 1815-2012) over TCP: an outstation with events, and a master that receives them unsolicited or polls for them.
 //!
-//! A message is one event of type octet string (group 111), or several: the first byte of each is 1 for the last one. Neither
-//! control, nor time synchronisation, nor static data, nor secure authentication exist here: an outstation answers requests for them
-//! with the indication of a function that is not supported, as a device does.
+//! A message is one event of type octet string (group 111), or several: the first byte of each is 1
+//! for the last one. Neither control, nor time synchronisation, nor static data, nor secure
+//! authentication exist here: an outstation answers requests for them with the indication of a
+//! function that is not supported, as a device does.
 
 mod link;
 mod request;
@@ -46,10 +47,12 @@ const DISABLE_UNSOLICITED: u8 = 21;
 const RESPONSE: u8 = 129;
 const UNSOLICITED_RESPONSE: u8 = 130;
 
-/// Requests that are not answered: direct operation, freezing and authentication without acknowledgement.
+/// Requests that are not answered: direct operation, freezing and authentication without
+/// acknowledgement.
 const WITHOUT_RESPONSE: [u8; 5] = [6, 8, 10, 12, 33];
 
-/// Internal indications of the first octet: class 1 events are available, and the device has restarted (clause 4.2.2.6).
+/// Internal indications of the first octet: class 1 events are available, and the device has
+/// restarted (clause 4.2.2.6).
 const CLASS_1_EVENTS: u8 = 0x02;
 const DEVICE_RESTART: u8 = 0x80;
 
@@ -86,7 +89,8 @@ pub struct Station {
     is_unsolicited: bool,
     /// Events that have not been sent.
     events: VecDeque<Vec<u8>>,
-    /// Outstation: no master has cleared the indication of its start. Master: has not tried to clear that of the outstation.
+    /// Outstation: no master has cleared the indication of its start. Master: has not tried to
+    /// clear that of the outstation.
     is_restarted: bool,
     /// Master: function of the last request.
     requested: u8,
@@ -140,7 +144,8 @@ impl Station {
         self.write(&[&[control, function], objects].concat());
     }
 
-    /// Outstation: sends at most `events` events, as many as a fragment holds, and awaits a confirmation if there are any.
+    /// Outstation: sends at most `events` events, as many as a fragment holds, and awaits a
+    /// confirmation if there are any.
     fn respond(&mut self, [function, control]: [u8; 2], named: Named, now: Instant) {
         let mut fragment = vec![control, function, 0, named.indications];
         for _ in 0..named.events {
@@ -301,8 +306,8 @@ impl Endpoint for Station {
         let is_restarted = self.is_restarted || self.is_master();
         *self = Self { queues, is_restarted, ..Self::new(self.role) };
         if self.role == Role::Outstation {
-            // An outstation that has started sends an empty unsolicited response (clause 5.1.1.1). Its confirmation is not awaited: a
-            // master that only polls may ignore it.
+            // An outstation that has started sends an empty unsolicited response (clause 5.1.1.1).
+            // Its confirmation is not awaited: a master that only polls may ignore it.
             let control = FIR_FIN | UNS | self.next_sequence();
             self.respond([UNSOLICITED_RESPONSE, control], Named::default(), now);
         }

@@ -1,7 +1,7 @@
 //! Object headers of requests (IEEE 1815-2012, clause 4.2.2.7), without data.
 
-/// Internal indications of the second octet (clause 4.2.2.6): the function is not supported, an object is unknown, and a parameter
-/// is invalid.
+/// Internal indications of the second octet (clause 4.2.2.6): the function is not supported, an
+/// object is unknown, and a parameter is invalid.
 pub(super) const NO_FUNCTION_CODE_SUPPORT: u8 = 0x01;
 pub(super) const OBJECT_UNKNOWN: u8 = 0x02;
 pub(super) const PARAMETER_ERROR: u8 = 0x04;
@@ -18,7 +18,8 @@ const ALL: u8 = 0x06;
 const COUNT: u8 = 0x07;
 const LONG_COUNT: u8 = 0x08;
 
-/// The request that clears the indication of a restart: internal indication 7 of group 80, variation 1, gets the value 0.
+/// The request that clears the indication of a restart: internal indication 7 of group 80,
+/// variation 1, gets the value 0.
 pub(super) const CLEAR_RESTART: [u8; 6] = [80, 1, 0x00, 7, 7, 0];
 
 /// What a request names.

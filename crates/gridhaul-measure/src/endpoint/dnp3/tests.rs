@@ -63,7 +63,8 @@ fn the_usual_start_of_a_master_is_answered_as_by_a_device() {
 #[test]
 fn functions_and_objects_that_are_not_supported_are_answered_with_their_indication() {
     let mut outstation = started();
-    // SELECT, OPERATE, DIRECT OPERATE, freezing, restarts, applications, time, files and authentication.
+    // SELECT, OPERATE, DIRECT OPERATE, freezing, restarts, applications, time, files and
+    // authentication.
     for function in [3, 4, 5, 7, 9, 11, 13, 14, 15, 16, 17, 18, 19, 22, 23, 24, 25, 30, 32, 70] {
         let answer = ask(&mut outstation, &[0xc0, function]);
         assert_eq!(answer, [[0xc0, 129, 0x80, 0x01]], "function {function}");
