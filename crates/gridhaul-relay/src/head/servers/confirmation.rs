@@ -98,7 +98,7 @@ impl ServerStreams {
     }
 
     /// The server has closed its direction (FIN). A socket with unread data would have been reset instead (RFC 9293, section
-    /// 3.10.4, and RFC 2525, section 2.17): the server has read everything that its TCP has acknowledged. The caller reports the
+    /// 3.6.1, and RFC 2525, section 2.17): the server has read everything that its TCP has acknowledged. The caller reports the
     /// acknowledgements first.
     pub fn handle_server_fin(&mut self, now: Instant, id: StreamId) {
         self.update(id, |stream| {
@@ -187,14 +187,14 @@ impl ServerStreams {
     }
 
     /// Releases data of open connections that the server's TCP has acknowledged and whose records are before this position of the
-    /// log: open connections must not fill the log.
+    /// log: open connections must not fill the log, not even with the start of a message that never ends.
     pub fn release_before(&mut self, position: u64) {
         let old: Vec<StreamId> =
             self.holds.range(..(position, StreamId::new(0))).map(|(_, id)| *id).collect();
         for id in old {
             self.update(id, |stream| {
                 if stream.end.is_none() {
-                    stream.release(stream.boundary);
+                    stream.release(stream.acknowledged);
                 }
             });
         }

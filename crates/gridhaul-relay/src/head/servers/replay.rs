@@ -28,9 +28,11 @@ impl ServerStreams {
             return;
         }
         let loaded = self.update(id, |stream| {
-            let is_next = stream.loaded == offset;
+            // A connection may begin within a record.
+            let known = stream.loaded.checked_sub(offset)? as usize;
+            let is_next = known == 0 || known < bytes.len();
             if is_next {
-                stream.load(bytes, ends_message);
+                stream.load(&bytes[known..], ends_message);
             }
             is_next.then(|| stream.is_loaded())
         });

@@ -192,6 +192,25 @@ fn an_open_connection_keeps_the_log_for_a_limited_time_and_length() {
 }
 
 #[test]
+fn the_start_of_a_message_does_not_keep_more_of_the_log_than_permitted() {
+    let mut streams = streams(0, 1_000);
+    let records = [open(0), data(0, 0, b"one\n", true), data(0, 4, b"two", false)];
+    entry(&mut streams, 10, &records);
+    let (id, _) = connect(&mut streams, NOW);
+    send(&mut streams, id);
+    streams.handle_acknowledged(NOW, id, 1);
+    streams.release_before(10);
+    assert_eq!(streams.position(), 0, "one byte is not acknowledged");
+    streams.handle_failed(NOW, id);
+    let (id, position) = connect(&mut streams, LATER);
+    replay(&mut streams, &records);
+    assert_eq!((position, send(&mut streams, id)), (6, b"o".to_vec()));
+    streams.handle_acknowledged(LATER, id, 0);
+    streams.release_before(10);
+    assert_eq!(streams.position(), 10);
+}
+
+#[test]
 fn an_acknowledgement_of_tcp_suffices_if_it_is_configured() {
     let mut streams = ServerStreams::new(Confirmation::Acknowledgement, 0, 1_000);
     entry(&mut streams, 10, &[open(0), data(0, 0, b"abc", false)]);
