@@ -207,10 +207,11 @@ def iec104(port, _):
 
 
 def dnp3(port, _):
-    """A master: prints the objects of the first answer to a poll of class 1 that has any."""
+    """A master: prints the answers to its first requests, and the objects of the first poll of class 1 that has any."""
     import logging
 
     from dnp3py import DNP3Config, DNP3Master
+    from dnp3py.core.config import AppLayerFunction
 
     logging.disable()
     master = DNP3Master(DNP3Config(port=port, confirm_required=False, response_timeout=100.0))
@@ -220,6 +221,12 @@ def dnp3(port, _):
     master.open()
     # The outstation begins with an unsolicited response, which the methods for polls would take for their answer.
     master._receive_response()
+    # A usual start: the link is reset, and unsolicited responses are disabled. The outstation does not support restarts.
+    master._send_frame(master._datalink.build_reset_link())
+    master._receive_frame(100.0)
+    is_disabled = master.disable_unsolicited()
+    restart = master._application.build_request(AppLayerFunction.COLD_RESTART)
+    print(is_disabled, master._send_request(restart).iin2, flush=True)
     # 100 s at most, on a busy machine.
     for _ in range(5000):
         objects = master._send_request(master._application.build_class_poll(1)).raw_data
