@@ -66,13 +66,22 @@ fn the_bottleneck_is_the_hop_with_the_most_loss_the_smallest_buffer_or_the_slowe
     // The sending rate falls by √4, and 98 % instead of 99.5 % arrive.
     assert!((lossy / equal - 0.5 * 0.98 / 0.995).abs() < 1e-9);
     assert!(why.contains("after the proxy at u2"), "{why}");
-    // In a buffer of 15 segments of 1460 B, 14 can be used, each of them for one round trip
-    // upstream and one downstream of the proxy: 14 / 50 ms = 280 segments a second arrive, of 1500
-    // B on the link, except the 0.05 % that are lost on either hop and occupy buffer space without
-    // arriving. Loss alone would allow 2,190 a second.
+    // Equation 1: 15 segments of 1460 B in 25 ms are 600 segments a second, of which 99.95 %
+    // arrive. Loss alone would allow 2,190 a second.
     let small = ("mode = \"split\"\nbuffer = \"16 MiB\"", "mode = \"split\"\nbuffer = \"21900 B\"");
-    let (narrow, why) = by(&chain("split", [0.05; 4], &[small]));
-    assert!((narrow - 280.0 * 12_000.0 * 0.9995).abs() < 1.0, "{narrow}");
+    let narrow_chain = chain("split", [0.05; 4], &[small]);
+    let (narrow, why) = by(&narrow_chain);
+    assert!((narrow - 600.0 * 12_000.0 * 0.9995).abs() < 1.0, "{narrow}");
+    assert!(why.contains("the receive window"), "{why}");
+    // The buffer is a number of bytes, not of whole segments.
+    let uneven = ("mode = \"split\"\nbuffer = \"16 MiB\"", "mode = \"split\"\nbuffer = \"16 KiB\"");
+    let (uneven, _) = by(&chain("split", [0.05; 4], &[uneven]));
+    assert!((uneven - 16_384.0 / 1460.0 / 0.025 * 12_000.0 * 0.9995).abs() < 1.0, "{uneven}");
+    // In truth a segment occupies the buffer for one round trip before and one after the proxy, and
+    // one segment of free space is unknown to the sender: 14 / 50 ms = 280 segments a second.
+    let ours = Model.run(&narrow_chain, &NoProgress).unwrap();
+    assert!((rate(&ours) / (280.0 * 12_000.0) - 1.0).abs() < 0.05, "{}", rate(&ours));
+    let why = &ours.warnings.iter().map(|warning| &warning.message).next().unwrap();
     assert!(why.contains("the buffer of the proxy at u"), "{why}");
     let (linked, why) = by(&chain("split", [0.5; 4], &[("10 Gbit/s", "1 Mbit/s")]));
     assert!((linked - 0.995e6).abs() < 1.0, "{linked}");

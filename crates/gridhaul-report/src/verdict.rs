@@ -95,12 +95,25 @@ impl ValueRange {
         Self { low: value - margin, high: value + margin }
     }
 
+    /// Verdict on this measured value for an accepted range. Within [`TOLERANCE_MARGIN`] of a limit it is undecided; the
+    /// margin is a share of the half width, or of the limit if that is smaller: a range such as 4 to 1000 is one-sided.
+    #[must_use]
+    pub fn measured_within(self, low: f64, high: f64) -> Verdict {
+        let margins = [low, high].map(|limit| tolerance_margin(low, high, limit));
+        self.verdict([low, high], margins)
+    }
+
     /// Verdict on this value for an accepted range, both ends of which are accepted.
     #[must_use]
     pub fn within(self, low: f64, high: f64) -> Verdict {
-        if self.low >= low && self.high <= high {
+        self.verdict([low, high], [0.0; 2])
+    }
+
+    /// Verdict for a range with a margin at each end.
+    fn verdict(self, [low, high]: [f64; 2], [at_low, at_high]: [f64; 2]) -> Verdict {
+        if self.low >= low + at_low && self.high <= high - at_high {
             Verdict::Agrees
-        } else if self.high < low || self.low > high {
+        } else if self.high < low - at_low || self.low > high + at_high {
             Verdict::Differs
         } else if self.low.is_nan() || self.high.is_nan() {
             Verdict::Unknown
@@ -108,6 +121,12 @@ impl ValueRange {
             Verdict::Undecided
         }
     }
+}
+
+/// Margin of a measured value at a limit of an accepted range.
+#[must_use]
+pub fn tolerance_margin(low: f64, high: f64, limit: f64) -> f64 {
+    TOLERANCE_MARGIN * ((high - low) / 2.0).min(limit.abs())
 }
 
 impl Reference {
@@ -281,6 +300,17 @@ mod tests {
         assert_eq!(ValueRange::exact(700.0).within(0.0, 700.0), Verdict::Agrees);
         assert_eq!(ValueRange::exact(700.1).within(0.0, 700.0), Verdict::Differs);
         assert_eq!(ValueRange::exact(f64::NAN).within(0.0, 700.0), Verdict::Unknown);
+        // The margin is 17.5 at 700, and 0.2 at 4.
+        let measured = |value: f64| ValueRange::exact(value).measured_within(0.0, 700.0);
+        assert_eq!(measured(682.0), Verdict::Agrees);
+        assert_eq!(measured(683.0), Verdict::Undecided);
+        assert_eq!(measured(717.0), Verdict::Undecided);
+        assert_eq!(measured(718.0), Verdict::Differs);
+        assert_eq!(measured(0.0), Verdict::Agrees);
+        let one_sided = |value: f64| ValueRange::exact(value).measured_within(4.0, 1000.0);
+        assert_eq!(one_sided(3.7), Verdict::Differs);
+        assert_eq!(one_sided(3.9), Verdict::Undecided);
+        assert_eq!(one_sided(4.3), Verdict::Agrees);
         for recorded_as_differing in [false, true] {
             assert!(Verdict::Undecided.is_as_recorded(recorded_as_differing));
             assert!(!Verdict::Unknown.is_as_recorded(recorded_as_differing));

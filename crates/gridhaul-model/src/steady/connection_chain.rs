@@ -53,7 +53,13 @@ impl<'s> ConnectionChain<'s> {
             Demand::of(scenario, (name, flow), &stage, stack, rules)
         });
         let split_connections = split_connections.collect::<Result<Vec<_>, _>>()?;
-        let buffers = split_path.buffers(&split_connections);
+        // Paper `plc`, equation 1: a proxy's buffer is the receive buffer of the hop before it, so
+        // that it limits this hop only. A byte that waits for the acknowledgement of the next hop
+        // does not occupy space in the equation.
+        let buffers = match rules.are_of_a_paper() {
+            true => Vec::new(),
+            false => split_path.buffers(&split_connections),
+        };
         Ok(Self::with_common_rate(scenario, split_connections, &points, &buffers))
     }
 
@@ -157,8 +163,8 @@ impl SplitPath<'_, '_> {
         (stage, params)
     }
 
-    /// Rejects a window below one segment on a path with proxies: the segments of its connections would
-    /// differ in size.
+    /// Rejects a window below one segment on a path with proxies: the segments of its connections
+    /// would differ in size.
     fn reject_small_windows(&self, flow: &str) -> Result<(), Vec<Unsupported>> {
         let stack = self.stage.stack.as_ref();
         let params = StackParams::named(self.scenario, stack, self.stage.ip);

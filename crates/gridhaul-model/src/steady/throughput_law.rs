@@ -180,8 +180,8 @@ impl Connection {
             window,
             acked_by_each: if is_delayed { f64::from(stack.ack_every) } else { 1.0 },
             timeout_s: 0.0,
-            // RACK compares times and needs no third duplicate acknowledgement (RFC 8985, section 6.2): as if
-            // two more segments followed.
+            // RACK compares times and needs no third duplicate acknowledgement (RFC 8985,
+            // section 6.2): as if two more segments followed.
             limited_transmit: match stack.recovery == Recovery::Rack || stack.limited_transmit {
                 true => 2.0,
                 false => 0.0,
@@ -206,10 +206,13 @@ impl Connection {
     }
 }
 
-/// Receive window in segments. With delayed acknowledgements, the segments of a round beyond a multiple of
-/// `ack_every` are acknowledged only with the next round, unless the timer expires earlier.
+/// Receive window in segments; whole segments, except in the paper's equation 1 (`plc`), which
+/// divides bytes by the round-trip time. With delayed acknowledgements, the segments of a round
+/// beyond a multiple of `ack_every` are acknowledged only with the next round, unless the timer
+/// expires earlier.
 fn usable_window(stack: &StackParams, path: &Path, rules: ModelRules) -> f64 {
-    let window = (f64::from(stack.receive_window) / f64::from(stack.mss)).floor().max(1.0);
+    let window = f64::from(stack.receive_window) / f64::from(stack.mss);
+    let window = if rules.are_of_a_paper() { window } else { window.floor() }.max(1.0);
     let each = f64::from(stack.ack_every);
     let waits = stack.delayed_ack.as_secs_f64() > path.rtt_s() && rules == ModelRules::Refined;
     if waits && window >= each { (window / each).floor() * each } else { window }
@@ -222,8 +225,8 @@ fn ack_delay_s(stack: &StackParams, window: f64, path: &Path) -> f64 {
         // Until the last segment that the acknowledgement covers arrives.
         return (f64::from(stack.ack_every.saturating_sub(1)) * path.slowest_s).min(timer_s);
     }
-    // The sender waits for the acknowledgement before it sends the segment that would release it, so that
-    // the timer expires in every round (RFC 9293, section 3.8.6.3).
+    // The sender waits for the acknowledgement before it sends the segment that would release it,
+    // so that the timer expires in every round (RFC 9293, section 3.8.6.3).
     if !stack.policy.adaptive_delayed_ack {
         return timer_s;
     }
