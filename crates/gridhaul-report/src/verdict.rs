@@ -1,4 +1,5 @@
-//! Verdicts of comparisons with a paper, and the table of comparisons with which the report of a paper begins.
+//! Verdicts of comparisons with a paper, and the table of comparisons with which the report of a
+//! paper begins.
 
 use serde::Serialize;
 
@@ -12,7 +13,8 @@ pub enum Verdict {
     Agrees,
     /// The value lies outside the accepted range, or the statement does not hold.
     Differs,
-    /// A measured value lies so close to a limit that another measurement can have the opposite verdict.
+    /// A measured value lies so close to a limit that another measurement can have the opposite
+    /// verdict.
     Undecided,
     /// There is no value.
     Unknown,
@@ -62,15 +64,16 @@ pub struct Comparison {
     pub reason: Option<String>,
 }
 
-/// Margin of a measured value at a limit, as a share of the tolerance: on two machines, the mean of the same measurement
-/// differs by more than the interval of its replications states.
+/// Margin of a measured value at a limit, as a share of the tolerance: on two machines, the mean of
+/// the same measurement differs by more than the interval of its replications states.
 pub const TOLERANCE_MARGIN: f64 = 0.05;
 
 /// Margin of a value that was measured once, relative to the value. Its spread is unknown.
 pub const SINGLE_RUN_MARGIN: f64 = 0.1;
 
 impl Verdict {
-    /// Whether a record of a difference (or of agreement) covers this verdict. An undecided value contradicts neither.
+    /// Whether a record of a difference (or of agreement) covers this verdict. An undecided value
+    /// contradicts neither.
     #[must_use]
     pub fn is_as_recorded(self, recorded_as_differing: bool) -> bool {
         match self {
@@ -95,8 +98,9 @@ impl ValueRange {
         Self { low: value - margin, high: value + margin }
     }
 
-    /// Verdict on this measured value for an accepted range. Within [`TOLERANCE_MARGIN`] of a limit it is undecided; the
-    /// margin is a share of the half width, or of the limit if that is smaller: a range such as 4 to 1000 is one-sided.
+    /// Verdict on this measured value for an accepted range. Within [`TOLERANCE_MARGIN`] of a limit
+    /// it is undecided; the margin is a share of the half width, or of the limit if that is
+    /// smaller: a range such as 4 to 1000 is one-sided.
     #[must_use]
     pub fn measured_within(self, low: f64, high: f64) -> Verdict {
         let margins = [low, high].map(|limit| tolerance_margin(low, high, limit));

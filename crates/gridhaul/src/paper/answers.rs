@@ -34,7 +34,8 @@ pub(crate) struct SkippedScenario {
 struct Runner<'a> {
     /// What this machine lacks to emulate a scenario, if anything.
     lacking: &'a dyn Fn(&Scenario) -> Option<String>,
-    /// Runs a scenario on the only backend of the engine; the text is its name for the progress bar.
+    /// Runs a scenario on the only backend of the engine; the text is its name for the progress
+    /// bar.
     answer: &'a dyn Fn(&Scenario, &Engine, &str) -> Result<Answer, Error>,
     /// Reports a skipped scenario.
     note: &'a dyn Fn(&str),
@@ -77,8 +78,8 @@ struct ScenarioAnswer {
 }
 
 impl Answers {
-    /// Runs every backend that `paper.toml` names, or those of the command line if it names none. Emulations that
-    /// this machine cannot run are skipped with a note.
+    /// Runs every backend that `paper.toml` names, or those of the command line if it names none.
+    /// Emulations that this machine cannot run are skipped with a note.
     pub(crate) fn collect(
         paper: &Paper,
         quick: bool,
@@ -117,7 +118,8 @@ impl Answers {
                         continue;
                     }
                 };
-                // `model` and `paper-model` report the same backend in their answers, so the name is taken from the engine.
+                // `model` and `paper-model` report the same backend in their answers, so the name
+                // is taken from the engine.
                 let backend = on.to_string();
                 if let Some(further) = experiment.further.get(&backend) {
                     let further = settings(further).map_err(Error::Internal)?;
@@ -150,7 +152,8 @@ impl Answers {
         own.map(|found| found.backend.as_str())
     }
 
-    /// The answers of one backend to a scenario; two if it has additional points for a smooth curve.
+    /// The answers of one backend to a scenario; two if it has additional points for a smooth
+    /// curve.
     pub(crate) fn of<'a>(
         &'a self,
         scenario: &'a str,
@@ -161,12 +164,14 @@ impl Answers {
         self.answers.iter().filter(fits).map(|found| &found.answer)
     }
 
-    /// The answer that is compared with published figures: of the emulator, else of the simulator, else the first.
+    /// The answer that is compared with published figures: of the emulator, else of the simulator,
+    /// else the first.
     pub(crate) fn main(&self, scenario: &str) -> Option<&Answer> {
         self.judged(scenario).map(|(_, answer)| answer)
     }
 
-    /// The answer that is compared with published figures, as [`Self::main`], and the name of its backend.
+    /// The answer that is compared with published figures, as [`Self::main`], and the name of its
+    /// backend.
     pub(crate) fn judged(&self, scenario: &str) -> Option<(&str, &Answer)> {
         let own =
             || self.answers.iter().filter(|found| found.scenario == scenario && !found.further);

@@ -32,8 +32,8 @@ pub(crate) struct CheckedCell {
     pub(crate) from_ns2: Option<f64>,
     /// Verdict on the value for the tolerance.
     pub(crate) verdict: Verdict,
-    /// Whether the verdict is the recorded one: the value agrees, or it differs as much as `differs` states, or a
-    /// measured value is undecided.
+    /// Whether the verdict is the recorded one: the value agrees, or it differs as much as
+    /// `differs` states, or a measured value is undecided.
     pub(crate) ok: bool,
 }
 
@@ -47,7 +47,8 @@ pub(crate) struct Place<'a> {
     pub(crate) points: Vec<usize>,
 }
 
-/// Indices of the points of a sweep that a cell selects; in a valid paper one, or points with different seeds.
+/// Indices of the points of a sweep that a cell selects; in a valid paper one, or points with
+/// different seeds.
 pub(crate) fn points_of<'a>(
     cell: &Expected,
     points: impl Iterator<Item = &'a IndexMap<String, String>>,
@@ -58,8 +59,8 @@ pub(crate) fn points_of<'a>(
     points.enumerate().filter(|(_, point)| fits(point)).map(|(index, _)| index).collect()
 }
 
-/// Compares a published figure with a point of the answer; `other` is gridhaul's value, in base units, of the cell
-/// that it is a multiple of, if any.
+/// Compares a published figure with a point of the answer; `other` is gridhaul's value, in base
+/// units, of the cell that it is a multiple of, if any.
 pub(crate) fn check_cell(
     expected: &Expected,
     reference: Reference,
@@ -294,8 +295,10 @@ mod tests {
 
     #[test]
     fn a_measured_value_at_a_limit_is_undecided_and_does_not_fail() {
-        // The peak of paper `hybrid` that was recorded as differing and measured as 696 of at most 700 on another machine.
-        let line = "c,6,r,q,kbit_per_s,700,,,1,t,,flow:down:goodput_bit_per_s,from 0 to 700,from 700.1 to 1500,why";
+        // The peak of paper `hybrid` that was recorded as differing and measured as 696 of at most
+        // 700 on another machine.
+        let line = "c,6,r,q,kbit_per_s,700,,,1,t,,flow:down:goodput_bit_per_s,from 0 to 700,\
+                    from 700.1 to 1500,why";
         let verdict = |mean, ci95| {
             let cell = checked_on("emu", line, mean, ci95);
             (cell.verdict, cell.ok)

@@ -39,7 +39,8 @@ pub(crate) struct XAxis {
     /// Swept key whose values are numbers or quantities.
     #[serde(default)]
     pub(crate) key: Option<String>,
-    /// Row and column of the answers: points are drawn over a result, whose values differ from curve to curve.
+    /// Row and column of the answers: points are drawn over a result, whose values differ from
+    /// curve to curve.
     #[serde(default)]
     pub(crate) select: Option<Select>,
     /// Label of the axis.
@@ -207,7 +208,8 @@ impl Figure {
         )
     }
 
-    /// The chart: smooth curves of the analytical models, and markers of the same colour for the other backends.
+    /// The chart: smooth curves of the analytical models, and markers of the same colour for the
+    /// other backends.
     pub(crate) fn chart(&self, curves: &[Curve]) -> NamedChart {
         let own = curves.iter().filter(|curve| curve.figure == self.name);
         let own: Vec<_> = own.filter(|curve| !curve.points.is_empty()).collect();

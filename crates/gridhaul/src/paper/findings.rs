@@ -89,8 +89,8 @@ mod tests {
     use super::super::figure::CurvePoint;
     use super::*;
 
-    /// Results of one cell, recorded as differing from a tolerance of 4 to 9 kbit/s, and of one claim, recorded as failing
-    /// in the simulator, from the same value.
+    /// Results of one cell, recorded as differing from a tolerance of 4 to 9 kbit/s, and of one
+    /// claim, recorded as failing in the simulator, from the same value.
     fn findings(bit_per_s: f64) -> Findings {
         let mut answer = Answer::without_points(&scenario(), "sim");
         let metrics = IndexMap::from([(Metric::Goodput, Estimate::exact(bit_per_s, 1))]);

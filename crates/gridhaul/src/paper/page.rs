@@ -12,8 +12,8 @@ use super::check::{CheckedCell, quantity, tables};
 use super::expected::scaled;
 use super::{Answers, Findings, Paper, Timeline, agreement_tables, claim_table, comparisons};
 
-/// The report: one HTML file without scripts and external resources. It begins with the result in one sentence and the
-/// table of all comparisons.
+/// The report: one HTML file without scripts and external resources. It begins with the result in
+/// one sentence and the table of all comparisons.
 pub(crate) fn page(paper: &Paper, findings: &Findings, pictures: &[NamedChart]) -> String {
     let definition = &paper.definition;
     let title = escape(&definition.title);

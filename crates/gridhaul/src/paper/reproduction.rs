@@ -21,9 +21,9 @@ pub struct Reproduction {
     findings: Findings,
 }
 
-/// Reproduces the experiments of the paper of this name and checks every published figure; `quick` with fewer
-/// replications. The engine runs the scenarios for which the paper names no backends. Emulations that this machine
-/// cannot run are skipped with a note.
+/// Reproduces the experiments of the paper of this name and checks every published figure; `quick`
+/// with fewer replications. The engine runs the scenarios for which the paper names no backends.
+/// Emulations that this machine cannot run are skipped with a note.
 ///
 /// # Errors
 /// An unknown name, and the errors of [`run`](crate::run()). A failed check is not an error: see
@@ -102,7 +102,8 @@ impl Reproduction {
         self.answers.named()
     }
 
-    /// Tables of the published figures, the agreement of backends, the claims, and the number of comparisons.
+    /// Tables of the published figures, the agreement of backends, the claims, and the number of
+    /// comparisons.
     #[must_use]
     pub fn tables(&self) -> Vec<TextTable> {
         let mut all = tables(&self.paper, &self.findings.cells);

@@ -11,16 +11,17 @@ const WIDTH_MAX: f64 = 10.0;
 /// Accepts rounding of a limit to the digits of the published number.
 const ROUNDING: f64 = 0.1;
 
-/// Checks that a tolerance of more than 10 % of a printed number, of a printed ratio or of ns-2's mean states its reason:
-/// a wide tolerance counts a difference as agreement.
+/// Checks that a tolerance of more than 10 % of a printed number, of a printed ratio or of ns-2's
+/// mean states its reason: a wide tolerance counts a difference as agreement.
 pub(super) fn check(cell: &Expected, cells: &[Expected]) -> anyhow::Result<()> {
     let reason = cell.tolerance_reason.as_deref().map(str::trim);
     ensure!(reason != Some(""), "line {}: the tolerance reason is empty", cell.cell);
     let width = cell.width(cells).filter(|width| *width > WIDTH_MAX + ROUNDING);
     ensure!(
         width.is_none() || reason.is_some(),
-        "line {}: the tolerance \"{}\" extends to {:.0} % of the number that it is compared with; expected at most \
-         {WIDTH_MAX} %\n  help: choose a smaller tolerance, or state its reason in column `tolerance_reason`",
+        "line {}: the tolerance \"{}\" extends to {:.0} % of the number that it is compared with; \
+         expected at most {WIDTH_MAX} %\n  help: choose a smaller tolerance, or state its reason in \
+         column `tolerance_reason`",
         cell.cell,
         cell.tolerance,
         width.unwrap_or_default()
@@ -41,7 +42,8 @@ impl Expected {
         }
     }
 
-    /// Largest deviation from the reference that the tolerance accepts, in percent; `None` for an own range.
+    /// Largest deviation from the reference that the tolerance accepts, in percent; `None` for an
+    /// own range.
     fn width(&self, cells: &[Self]) -> Option<f64> {
         match &self.tolerance {
             Tolerance::Paper(percent)
@@ -55,7 +57,8 @@ impl Expected {
         }
     }
 
-    /// The printed number, or the printed ratio of a multiple; `None` if the paper does not print them.
+    /// The printed number, or the printed ratio of a multiple; `None` if the paper does not print
+    /// them.
     fn printed_in_tolerance(&self, cells: &[Self]) -> Option<f64> {
         let printed = self.paper?;
         let Some(other) = self.tolerance.other() else { return Some(printed) };
@@ -69,8 +72,8 @@ mod tests {
     use super::super::expected::{check, read};
     use super::*;
 
-    const HEADER: &str = "cell,table,row,quantity,unit,paper,ns2_mean,ns2_ci95,seeds,scenario,parameters,select,\
-                          tolerance,differs,reason,tolerance_reason";
+    const HEADER: &str = "cell,table,row,quantity,unit,paper,ns2_mean,ns2_ci95,seeds,\
+                          scenario,parameters,select,tolerance,differs,reason,tolerance_reason";
 
     fn cells(paper: &str, ns2: &str, tolerance: &str, reason: &str) -> Vec<Expected> {
         let other = "o,1,r,q,mbit_per_s,2,,,,t,,flow:f:goodput_bit_per_s,paper 1 %,,,";

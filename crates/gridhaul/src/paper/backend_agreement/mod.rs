@@ -1,4 +1,5 @@
-//! Agreement of two backends on the points of a figure, and `differs.csv`: known differences with their size and reason.
+//! Agreement of two backends on the points of a figure, and `differs.csv`: known differences with
+//! their size and reason.
 
 mod tables;
 mod tolerance;
@@ -90,8 +91,9 @@ pub(crate) fn check(known: &[KnownDifference], figures: &[Figure]) -> anyhow::Re
     Ok(())
 }
 
-/// Compares the curves of every figure with key `agree`: measured curves with that of the first backend, and the
-/// emulation with the simulation as well. Quick emulations are too short to be compared.
+/// Compares the curves of every figure with key `agree`: measured curves with that of the first
+/// backend, and the emulation with the simulation as well. Quick emulations are too short to be
+/// compared.
 pub(crate) fn agreements(paper: &Paper, curves: &[Curve], quick: bool) -> Vec<Agreement> {
     let mut all = Vec::new();
     for figure in &paper.definition.figure {

@@ -9,8 +9,8 @@ use gridhaul_report::{ValueRange, Verdict, format};
 use crate::paper::expected::serde_as_text;
 use crate::paper::figure::CurvePoint;
 
-/// Largest accepted difference: absolute (`0.02`) or relative to the second value (`10 %`). With `or interval`, values
-/// also agree within their joint 95 % confidence interval.
+/// Largest accepted difference: absolute (`0.02`) or relative to the second value (`10 %`). With
+/// `or interval`, values also agree within their joint 95 % confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Tolerance {
     pub(in crate::paper) limit: Limit,
@@ -26,8 +26,9 @@ pub(crate) enum Limit {
 }
 
 impl Tolerance {
-    /// Verdict on the difference of two values. The joint half width of independent means is the root sum of squares; a
-    /// value without an interval is exact, unless it was measured: then its spread is unknown.
+    /// Verdict on the difference of two values. The joint half width of independent means is the
+    /// root sum of squares; a value without an interval is exact, unless it was measured: then its
+    /// spread is unknown.
     pub(super) fn verdict(
         self,
         [ours, theirs]: [CurvePoint; 2],

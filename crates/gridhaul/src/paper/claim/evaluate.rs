@@ -1,4 +1,5 @@
-//! Evaluation of claims on the curves of one backend, or on those of the backends that a claim names.
+//! Evaluation of claims on the curves of one backend, or on those of the backends that a claim
+//! names.
 
 use gridhaul_report::verdict::{SINGLE_RUN_MARGIN, TOLERANCE_MARGIN};
 use gridhaul_report::{Verdict, format};
@@ -24,8 +25,8 @@ pub(super) struct Evaluation {
     pub(super) detail: String,
 }
 
-/// Evaluates a claim. A claim about a position that no curve has does not hold. A claim on measured values is undecided
-/// if the intervals of their replications permit both verdicts.
+/// Evaluates a claim. A claim about a position that no curve has does not hold. A claim on measured
+/// values is undecided if the intervals of their replications permit both verdicts.
 ///
 /// # Errors
 /// A curve or a point is missing.
@@ -198,7 +199,8 @@ impl Curves<'_> {
     }
 }
 
-/// The value at a point. A measured value has the interval of its replications; other values are repeatable.
+/// The value at a point. A measured value has the interval of its replications; other values are
+/// repeatable.
 fn uncertain(curve: &Curve, at: &CurvePoint) -> Uncertain {
     if curve.backend != EMULATOR {
         return Uncertain::exact(at.y);

@@ -52,7 +52,8 @@ pub(crate) struct ClaimResult {
     pub(crate) expression: String,
     /// Name of the backend.
     pub(crate) backend: String,
-    /// Verdict: it holds ("agrees") or not, a measured value is too close to a limit, or there is no value.
+    /// Verdict: it holds ("agrees") or not, a measured value is too close to a limit, or there is
+    /// no value.
     pub(crate) verdict: Verdict,
     /// The compared values, or why it could not be evaluated.
     pub(crate) detail: String,
@@ -72,9 +73,10 @@ pub(crate) fn read(text: &str) -> anyhow::Result<Vec<Claim>> {
     Ok(toml::from_str::<File>(text)?.claim)
 }
 
-/// Checks that claims can be parsed and refer to existing curves, and that some backend answers each claim and each of
-/// its listed failures: a claim that is never evaluated would look like one that holds. `backends` returns the backends
-/// that answer a curve; empty: those of the command line.
+/// Checks that claims can be parsed and refer to existing curves, and that some backend answers
+/// each claim and each of its listed failures: a claim that is never evaluated would look like one
+/// that holds. `backends` returns the backends that answer a curve; empty: those of the command
+/// line.
 pub(crate) fn check(
     claims: &[Claim],
     figures: &[Figure],
@@ -130,8 +132,8 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// Evaluates every claim for every backend that has all of its curves. A claim that names the backends of all of its
-/// curves judges the first of them.
+/// Evaluates every claim for every backend that has all of its curves. A claim that names the
+/// backends of all of its curves judges the first of them.
 pub(crate) fn claim_results(claims: &[Claim], curves: &[Curve], quick: bool) -> Vec<ClaimResult> {
     let mut backends: Vec<&str> = Vec::new();
     for curve in curves.iter().filter(|curve| curve.backend != NS2) {

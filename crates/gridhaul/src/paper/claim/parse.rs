@@ -9,7 +9,7 @@
 //!         | curve "(" sum ")"                                 the value at a position
 //!         | ("min" | "max") "(" curve [ "," number ".." number ] ")"
 //!         | ("first" | "last") "(" curve ("<" | ">" | ...) sum ")"   the first or last position where the relation holds
-//! curve   = figure "." line [ "@" backend ]   `_` for `-`: 8b.vegas@paper_model; `ns_2` for the values of ns-2
+//! curve   = figure "." line [ "@" backend ]   8b.vegas@paper_model; ns_2 for the values of ns-2
 //! ```
 
 use std::fmt;

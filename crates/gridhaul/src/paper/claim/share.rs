@@ -37,8 +37,9 @@ impl Parts {
     }
 }
 
-/// The share of a range that each position represents: the part that is closer to it than to other positions. The
-/// share of the points would depend on the spacing of the points, such as a logarithmic one.
+/// The share of a range that each position represents: the part that is closer to it than to other
+/// positions. The share of the points would depend on the spacing of the points, such as a
+/// logarithmic one.
 pub(super) fn weights(positions: &[f64], from: f64, to: f64) -> Vec<f64> {
     if to <= from {
         return vec![1.0 / positions.len() as f64; positions.len()];

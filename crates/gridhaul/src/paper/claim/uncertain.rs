@@ -1,4 +1,5 @@
-//! Arithmetic of values with a range: the mean of a measurement, and the interval of its replications.
+//! Arithmetic of values with a range: the mean of a measurement, and the interval of its
+//! replications.
 
 use super::parse::{Extreme, Operation};
 
