@@ -7,7 +7,7 @@
 //!   ranges of TCP parameters such as [`TCP_RTO_MAX_RANGE`].
 //! * Time: [`Clock`] reads the monotonic clock, [`SystemTime`] converts receive times of the kernel to it, [`Poll`] waits for
 //!   files and deadlines with a precision of some ten microseconds, [`SleepBudget`] keeps this within the CPU time of
-//!   real-time threads.
+//!   real-time threads. [`utc_us`] is the time of day, [`clock_synchronisation`] its quality.
 //! * Rights and files of this process: [`become_user`], [`take_inherited_listeners`], [`raise_open_file_limit`].
 //! * Programs in the kernel: [`bpf`]. Child processes: [`kill_with_parent_thread`].
 //!
@@ -50,6 +50,7 @@ mod tcp_socket;
 mod tun;
 mod unacknowledged;
 mod user_namespace;
+mod utc;
 
 pub use capability::{
     check_tun_in_namespace, is_root, may_open_tun, succeeds_in_network_namespace,
@@ -98,3 +99,4 @@ pub use tcp_socket::{TcpSocketConfig, configure_socket};
 pub use tun::Tun;
 pub use unacknowledged::{bind_foreign, unacknowledged_bytes};
 pub use user_namespace::become_root;
+pub use utc::{ClockSynchronisation, clock_synchronisation, utc_us};

@@ -83,10 +83,11 @@ fn records(
     batch: &Batch<'_>,
     line: &mut impl FnMut(&Value),
 ) -> Result<(), DecodeError> {
-    for found in batch.records() {
-        let (sequence, record) = found?;
+    for found in batch.timed_records() {
+        let (sequence, time, record) = found?;
         let (epoch, number) = (batch.epoch, (batch.shard, sequence));
-        let delivery = Delivery { collector, epoch, number, record, identity: Identity::default() };
+        let identity = Identity::default();
+        let delivery = Delivery { collector, epoch, number, time, record, identity };
         let mut value = json_of(&delivery).unwrap_or_else(|| {
             let shard = batch.shard;
             json!({ "collector": collector, "epoch": format!("{epoch:016x}"), "shard": shard, "sequence": sequence })

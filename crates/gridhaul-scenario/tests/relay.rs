@@ -247,3 +247,26 @@ fn a_length_field_that_cannot_be_is_refused() {
         assert!(error.contains(expected), "{error}");
     }
 }
+
+#[test]
+fn a_rotation_needs_a_file_a_size_and_older_files() {
+    let head = |deliver: &str, rotate: &str| {
+        format!(
+            "name = \"head\"\nlog.folder = \"log\"\n[head]\naddress = \"127.0.0.1:7070\"\n{deliver}\n\
+             rotate = {rotate}\n"
+        )
+    };
+    let file = "deliver.file = \"messages.jsonl\"";
+    let valid = head(file, "{ size = \"100 MB\", keep = 10 }");
+    let config = RelayConfig::from_toml(&valid, "relay.toml").unwrap();
+    assert_eq!(RelayConfig::from_toml(&config.to_toml(), "relay.toml").unwrap(), config);
+    let tcp = head("deliver.tcp.server = \"192.0.2.1:4059\"", "{ size = \"9 kB\", keep = 0 }");
+    let text = error(&tcp);
+    for expected in [
+        "head.rotate: only the file of deliver.file can be rotated",
+        "head.rotate.size: expected at least 1 MB",
+        "head.rotate.keep: expected at least 1",
+    ] {
+        assert!(text.contains(expected), "{expected:?} is not in\n{text}");
+    }
+}

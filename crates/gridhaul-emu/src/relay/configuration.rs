@@ -43,6 +43,7 @@ pub(super) fn head(plan: &NetworkPlan, relay: &RelayLayout, index: usize) -> Str
                 // The servers of an emulation are not stopped, and connections stay open until its end.
                 confirmation: Confirmation::Acknowledgement,
             }),
+            rotate: None,
             collectors: Vec::new(),
             window: Bytes::new(1 << 24),
             handshake_limit: HANDSHAKE_LIMIT,

@@ -13,7 +13,7 @@ use super::settings::{Settings, Tier};
 use super::shard::{Awaiting, AwaitingKind, Shard};
 use crate::log::Storage;
 use crate::protocol::framing::{MalformedStream, MessageFraming};
-use crate::protocol::{DATA_MAX, Identity, PreviousRecords, Record, ResetCause};
+use crate::protocol::{DATA_MAX, Identity, PreviousRecords, Reception, Record, ResetCause};
 
 /// A collector.
 #[derive(Debug)]
@@ -39,6 +39,8 @@ pub struct Aggregate<S: Storage> {
     pub(super) incomplete: IncompleteMessages,
     /// Records that are parts of messages and do not end them.
     pub(super) parts: u64,
+    /// Time of the events that the caller reports.
+    time: Option<Reception>,
 }
 
 /// What the caller has to do with a meter's connection.
@@ -73,12 +75,14 @@ impl<S: Storage + Clone> Aggregate<S> {
             let ends =
                 state.previous.iter().copied().chain(iter::repeat(PreviousRecords::Unstated));
             for (shard, previous) in aggregate.shards.iter_mut().zip(ends) {
-                shard.push(&Record::Restart { first_meter: state.next_meter, previous });
+                let first_meter = state.next_meter;
+                shard.push(&Record::Restart { first_meter, previous }, state.time);
             }
         }
         if let Some(lost) = state.lost {
             // The entries of all shards are in one log.
-            aggregate.shards[0].push(&Record::Gap { records: None, bytes: lost.bytes });
+            let gap = Record::Gap { records: None, bytes: lost.bytes };
+            aggregate.shards[0].push(&gap, state.time);
         }
         aggregate
     }
@@ -116,8 +120,14 @@ impl<S: Storage + Clone> Aggregate<S> {
             is_over_half: false,
             incomplete: IncompleteMessages::default(),
             parts: 0,
+            time: state.time,
             settings,
         }
+    }
+
+    /// The events that follow have this time, by the clock of the machine. Without it, records have no time.
+    pub const fn set_time(&mut self, time: Reception) {
+        self.time = Some(time);
     }
 
     /// A meter has connected.
@@ -125,7 +135,8 @@ impl<S: Storage + Clone> Aggregate<S> {
         let number = self.next_meter;
         self.next_meter += 1;
         let shard = shard_of(number, self.settings.shards);
-        self.shards[usize::from(shard)].push(&Record::Open { meter: number, identity });
+        let open = Record::Open { meter: number, identity };
+        self.shards[usize::from(shard)].push(&open, self.time);
         self.meters.insert(Meter {
             number,
             received: 0,
@@ -273,7 +284,7 @@ impl<S: Storage + Clone> Aggregate<S> {
     ) {
         let Some(meter) = self.meters.get(id) else { return };
         let shard = &mut self.shards[usize::from(meter.shard)];
-        let sequence = shard.push(record);
+        let sequence = shard.push(record, self.time);
         if let Some(kind) = awaiting {
             shard.awaiting.push_back(Awaiting { sequence, meter: id, kind });
         }

@@ -1,7 +1,9 @@
 //! The state of a collector, from its log.
 
 use crate::log::{Findings, LogError, LogReader, Lost, Storage};
-use crate::protocol::{Decoder, PreviousRecords, RESTART_STEP, Record, batches, put_varint};
+use crate::protocol::{
+    Decoder, PreviousRecords, RESTART_STEP, Reception, Record, batches, put_varint,
+};
 
 /// Numbers that a collector continues after a restart.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -14,6 +16,8 @@ pub struct CollectorState {
     pub previous: Vec<PreviousRecords>,
     /// Entries of the log that are lost.
     pub lost: Option<Lost>,
+    /// Time of the restart.
+    pub time: Option<Reception>,
 }
 
 impl CollectorState {

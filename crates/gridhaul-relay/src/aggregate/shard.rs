@@ -6,7 +6,7 @@ use super::backlog::Backlog;
 use super::meter::MeterId;
 use super::session::Session;
 use crate::log::Storage;
-use crate::protocol::{BatchBuilder, Record};
+use crate::protocol::{BatchBuilder, Reception, Record};
 
 /// Largest batch: smaller than the limit of the protocol by the largest record.
 const BATCH_MAX: usize = 512 * 1024;
@@ -50,12 +50,12 @@ impl<S: Storage> Shard<S> {
         }
     }
 
-    /// Appends a record and returns its sequence number.
-    pub(super) fn push(&mut self, record: &Record<'_>) -> u64 {
-        if self.builder.len() > BATCH_MAX {
+    /// Appends a record that was received at this time and returns its sequence number.
+    pub(super) fn push(&mut self, record: &Record<'_>, time: Option<Reception>) -> u64 {
+        if self.builder.len() > BATCH_MAX || !self.builder.accepts(time) {
             self.builder.finish(&mut self.finished);
         }
-        self.builder.push(record)
+        self.builder.push_at(record, time)
     }
 
     /// Appends all records that are not part of a group to `group`.

@@ -5,15 +5,15 @@ use super::item::items;
 use super::servers::{OpenMeter, StreamIdentity};
 use super::sources::{HeadState, Observed};
 use crate::log::{LogError, LogReader, Lost, Storage};
-use crate::protocol::{Identity, Record};
+use crate::protocol::{Identity, Reception, Record};
 
 /// Records of the head's log in order, from a position on.
 #[derive(Debug)]
 pub struct Deliveries<S: Storage> {
     reader: LogReader<S>,
     state: HeadState,
-    /// Entries before the first one that are lost.
-    lost: Option<Lost>,
+    /// Entries before the first one that are lost, and where they began.
+    lost: Option<(u64, Lost)>,
 }
 
 /// A record to deliver.
@@ -28,6 +28,8 @@ pub struct Delivery<'a> {
     /// A gap has the number of the first lost record, and 0 in epoch, shard and sequence if the log of the head has lost records
     /// of unknown collectors.
     pub number: (u16, u64),
+    /// When the collector has received the record; `None` for records of version 1 and for what no record states.
+    pub time: Option<Reception>,
     /// The record.
     pub record: Record<'a>,
     /// Where the meter's connection comes from.
@@ -42,9 +44,9 @@ impl<S: Storage> Deliveries<S> {
         Self { reader: LogReader::new(storage, epoch, start), state, lost: None }
     }
 
-    /// Entries before the first one that were not delivered are lost.
-    pub fn note_lost(&mut self, lost: Lost) {
-        self.lost = Some(lost.and(self.lost));
+    /// Entries from a position on, which were not delivered, are lost.
+    pub const fn note_lost(&mut self, from: u64, lost: Lost) {
+        self.lost = Some((from, lost));
     }
 
     /// Passes the records of the next entry that ends at or before `limit` to a sink. False if there is none.
@@ -57,18 +59,19 @@ impl<S: Storage> Deliveries<S> {
         mut sink: impl FnMut(Delivery<'_>),
     ) -> Result<bool, LogError> {
         let Some(entry) = self.reader.next(limit)? else { return Ok(false) };
-        let before = self.lost.take();
+        let before = self.lost.take().map(|(_, lost)| lost);
         if let Some(lost) = entry.lost.map(|lost| lost.and(before)).or(before) {
             let record = Record::Gap { records: None, bytes: lost.bytes };
             let (collector, epoch, number, identity) = ("", 0, (0, 0), Identity::default());
-            sink(Delivery { collector, epoch, number, record, identity });
+            let time = None;
+            sink(Delivery { collector, epoch, number, time, record, identity });
         }
         for item in items(entry.payload).map_while(Result::ok) {
             self.state.apply(&item, |observed, source| {
-                let Observed { epoch, number, record, meter } = observed;
+                let Observed { epoch, number, time, record, meter } = observed;
                 let identity = meter.map(super::sources::HeadMeter::identity).unwrap_or_default();
                 let collector = &source.collector;
-                sink(Delivery { collector, epoch, number, record, identity });
+                sink(Delivery { collector, epoch, number, time, record, identity });
             });
         }
         Ok(true)
@@ -80,15 +83,15 @@ impl<S: Storage> Deliveries<S> {
         self.state.sources.iter().flat_map(|(&epoch, source)| {
             source.meters.iter().map(move |(&meter, state)| OpenMeter {
                 key: (epoch, meter),
-                identity: StreamIdentity::new(state.shard, &state.identity()),
+                identity: StreamIdentity::new(state.shard, &state.identity(), state.opened),
                 received: state.received,
             })
         })
     }
 
-    /// Position of the next entry.
+    /// Position of the next entry, or of lost ones that were not stated yet.
     #[must_use]
-    pub const fn position(&self) -> u64 {
-        self.reader.position()
+    pub fn position(&self) -> u64 {
+        self.lost.map_or_else(|| self.reader.position(), |(from, _)| from)
     }
 }

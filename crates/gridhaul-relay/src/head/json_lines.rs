@@ -1,18 +1,19 @@
-//! A sink: a file with one JSON object per line for each record, each exactly once.
+//! A sink: a file with one JSON object per line for each record.
 //!
 //! Each line states collector, epoch, shard and sequence number of its record. After a restart, delivery continues
-//! after the last complete line, so that no record is written twice.
+//! after the last complete line of a record, if it is later than the saved position, so that no record is written twice.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use thiserror::Error;
 
 use super::delivery::Delivery;
+use super::json::json_of;
 use crate::log::disk_remedy;
-use crate::protocol::Record;
 
 /// The file cannot be used.
 #[derive(Debug, Error)]
@@ -29,11 +30,20 @@ pub struct SinkError {
 pub struct JsonLines {
     path: PathBuf,
     file: File,
-    /// Bytes of complete lines in the file.
-    length: u64,
     /// Lines that were not written yet.
     buffer: Vec<u8>,
+    /// Lines that were written, of which it is not known that they are durable in a file that somebody can find.
+    unconfirmed: Vec<u8>,
     last: Option<LineNumber>,
+}
+
+/// What has become of a file, so that another one was begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Replaced {
+    /// The file has another name, with all its lines.
+    Renamed,
+    /// The file was removed. So many bytes of lines that it had are in the new file.
+    Removed(usize),
 }
 
 /// Identifies the record of a line.
@@ -46,8 +56,8 @@ struct LineNumber {
     meter: Option<u64>,
 }
 
-/// Largest length of a line: a record whose bytes are written as hexadecimal digits.
-const LINE_MAX: u64 = 4 * crate::protocol::DATA_MAX as u64;
+/// Largest length of a line: a record each of whose bytes is escaped with six characters.
+const LINE_MAX: u64 = 7 * crate::protocol::DATA_MAX as u64;
 
 impl JsonLines {
     /// Opens or creates a file, and removes an incomplete last line.
@@ -56,21 +66,22 @@ impl JsonLines {
     /// The file cannot be read or written.
     pub fn open(path: &Path) -> Result<Self, SinkError> {
         let failed = |source| SinkError { path: path.to_owned(), source };
-        let mut options = OpenOptions::new();
-        let mut file = options
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
-            .map_err(failed)?;
-        let (length, last) = last_line(&mut file).map_err(failed)?;
-        file.set_len(length).map_err(failed)?;
-        file.seek(SeekFrom::Start(length)).map_err(failed)?;
-        Ok(Self { path: path.to_owned(), file, length, buffer: Vec::new(), last })
+        let (file, last) = open_file(path).map_err(failed)?;
+        // A file that was begun by a rotation continues the one before.
+        let before = || last_line(&mut File::open(rotated(path, 1)).ok()?).ok()?.1;
+        let last = last.or_else(before);
+        let (path, buffer, unconfirmed) = (path.to_owned(), Vec::new(), Vec::new());
+        Ok(Self { path, file, buffer, unconfirmed, last })
     }
 
-    /// Whether this is the record of the last line that was in the file when it was opened.
+    /// Whether the file had a line of a record when it was opened.
+    #[must_use]
+    pub const fn has_last(&self) -> bool {
+        self.last.is_some()
+    }
+
+    /// Whether this is the record of the last line of a record that was in the file when it was opened. Lines after it that
+    /// another program has written are skipped.
     #[must_use]
     pub fn is_last(&self, delivery: &Delivery<'_>) -> bool {
         self.last == Some(line_number(delivery))
@@ -91,14 +102,8 @@ impl JsonLines {
         if self.buffer.is_empty() {
             return Ok(());
         }
-        let length = self.buffer.len() as u64;
-        if let Err(source) = self.file.write_all(&self.buffer) {
-            let _ = self.file.set_len(self.length);
-            let _ = self.file.seek(SeekFrom::Start(self.length));
-            return Err(SinkError { path: self.path.clone(), source });
-        }
-        self.length += length;
-        self.buffer.clear();
+        append(&mut self.file, &self.buffer).map_err(|source| self.failed(source))?;
+        self.unconfirmed.append(&mut self.buffer);
         Ok(())
     }
 
@@ -108,84 +113,126 @@ impl JsonLines {
         self.buffer.len()
     }
 
+    /// Bytes of lines that were written and not confirmed.
+    #[must_use]
+    pub const fn unconfirmed(&self) -> usize {
+        self.unconfirmed.len()
+    }
+
     /// Makes all written lines durable.
     ///
     /// # Errors
     /// The disk has failed. The process must end: which lines are durable is found out when the file is opened again.
     pub fn sync(&self) -> Result<(), SinkError> {
-        self.file.sync_data().map_err(|source| SinkError { path: self.path.clone(), source })
+        self.file.sync_data().map_err(|source| self.failed(source))
     }
-}
 
-/// A record as JSON; `None` if it concerns only the relay.
-pub(crate) fn json_of(delivery: &Delivery<'_>) -> Option<Value> {
-    if let Record::Gap { records, bytes } = delivery.record {
-        return Some(gap_of(delivery, records, bytes));
-    }
-    let number = line_number(delivery);
-    let mut line = json!({
-        "collector": delivery.collector,
-        "epoch": format!("{:016x}", number.epoch),
-        "shard": number.shard,
-        "sequence": number.sequence,
-    });
-    match delivery.record {
-        Record::Open { meter, identity } => {
-            set(&mut line, "event", "open");
-            set(&mut line, "meter", meter);
-            set(&mut line, "peer", identity.peer.map(|address| address.to_string()));
-            set(&mut line, "listener", identity.listener);
-            set(&mut line, "certificate", identity.certificate);
+    /// Confirms that all lines are in a file that somebody can find, after [`Self::sync`]. If the file was renamed, as by
+    /// logrotate, or removed, another one with the name is begun; lines that only a removed file has are written to it.
+    ///
+    /// # Errors
+    /// The new file cannot be created or written. A further call tries again.
+    pub fn confirm(&mut self) -> Result<Option<Replaced>, SinkError> {
+        let open = self.file.metadata().map_err(|source| self.failed(source))?;
+        let named = fs::metadata(&self.path);
+        if named.is_ok_and(|named| (named.dev(), named.ino()) == (open.dev(), open.ino())) {
+            self.forget_confirmed();
+            return Ok(None);
         }
-        Record::Data { meter, offset, ends_message, bytes } => {
-            set(&mut line, "event", "data");
-            set(&mut line, "meter", meter);
-            set(&mut line, "offset", offset);
-            set(&mut line, "ends_message", ends_message);
-            match std::str::from_utf8(bytes) {
-                Ok(text) => set(&mut line, "text", text),
-                Err(_) => set(&mut line, "hex", hexadecimal(bytes)),
+        let replaced = match open.nlink() {
+            0 => Replaced::Removed(self.unconfirmed.len()),
+            _ => Replaced::Renamed,
+        };
+        self.begin(replaced).map_err(|source| self.failed(source))?;
+        Ok(Some(replaced))
+    }
+
+    fn begin(&mut self, replaced: Replaced) -> io::Result<()> {
+        let (mut file, _) = open_file(&self.path)?;
+        if let Replaced::Removed(_) = replaced {
+            append(&mut file, &self.unconfirmed)?;
+        }
+        file.sync_data()?;
+        sync_folder(&self.path)?;
+        self.file = file;
+        self.forget_confirmed();
+        Ok(())
+    }
+
+    fn forget_confirmed(&mut self) {
+        self.unconfirmed.clear();
+        self.unconfirmed.shrink_to(KEPT_CAPACITY);
+    }
+
+    /// Renames the file to `<name>.1`, an older one of this name to `<name>.2` and so on, and begins another one, if it has at
+    /// least `size` bytes. At most `keep` older files are kept. To be called after [`Self::confirm`].
+    ///
+    /// # Errors
+    /// A file cannot be renamed or created. Lines are written to the file that is open.
+    pub fn rotate(&mut self, size: u64, keep: u16) -> Result<bool, SinkError> {
+        let rotate = || -> io::Result<bool> {
+            if self.file.metadata()?.len() < size {
+                return Ok(false);
             }
+            for number in (1..keep).rev() {
+                rename_if_present(&rotated(&self.path, number), &rotated(&self.path, number + 1))?;
+            }
+            fs::rename(&self.path, rotated(&self.path, 1))?;
+            Ok(true)
+        };
+        let is_rotated = rotate().map_err(|source| self.failed(source))?;
+        if is_rotated {
+            self.begin(Replaced::Renamed).map_err(|source| self.failed(source))?;
         }
-        Record::Eof { meter, offset } => {
-            set(&mut line, "event", "eof");
-            set(&mut line, "meter", meter);
-            set(&mut line, "offset", offset);
-        }
-        Record::Reset { meter, cause } => {
-            set(&mut line, "event", "reset");
-            set(&mut line, "meter", meter);
-            set(&mut line, "cause", cause.name());
-        }
-        Record::Restart { .. } | Record::Gap { .. } => return None,
+        Ok(is_rotated)
     }
-    Some(line)
+
+    fn failed(&self, source: io::Error) -> SinkError {
+        SinkError { path: self.path.clone(), source }
+    }
 }
 
-/// Lost records as JSON. Collector, epoch, shard and sequence number of the first lost record are null if the log of the head
-/// has lost records of unknown collectors.
-fn gap_of(delivery: &Delivery<'_>, records: Option<u64>, bytes: Option<u64>) -> Value {
-    let (shard, sequence) = delivery.number;
-    let is_known = delivery.epoch != 0;
-    json!({
-        "event": "gap",
-        "collector": is_known.then_some(delivery.collector),
-        "epoch": is_known.then(|| format!("{:016x}", delivery.epoch)),
-        "shard": is_known.then_some(shard),
-        "sequence": is_known.then_some(sequence),
-        "lost_records_count": records,
-        "lost_byte": bytes,
+/// Capacity for lines that is kept while no record arrives.
+const KEPT_CAPACITY: usize = 64 * 1024;
+
+/// Opens or creates a file of lines, and removes an incomplete last line. Returns the number of the last record.
+fn open_file(path: &Path) -> io::Result<(File, Option<LineNumber>)> {
+    let mut options = OpenOptions::new();
+    // Another program may have cut the file meanwhile: lines are appended wherever its end is.
+    let mut file = options.read(true).append(true).create(true).open(path)?;
+    let (length, last) = last_line(&mut file)?;
+    if length < file.metadata()?.len() {
+        file.set_len(length)?;
+    }
+    Ok((file, last))
+}
+
+/// Appends bytes, or nothing.
+fn append(file: &mut File, bytes: &[u8]) -> io::Result<()> {
+    let length = file.metadata()?.len();
+    file.write_all(bytes).inspect_err(|_| {
+        let _ = file.set_len(length);
     })
 }
 
-fn set(line: &mut Value, key: &str, value: impl Into<Value>) {
-    line[key] = value.into();
+/// Name of an older file.
+fn rotated(path: &Path, number: u16) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{number}"));
+    name.into()
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |value: u8| char::from(DIGITS[usize::from(value)]);
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+fn rename_if_present(from: &Path, to: &Path) -> io::Result<()> {
+    match fs::rename(from, to) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        done => done,
+    }
+}
+
+/// Makes the names in the folder of a file durable.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
 fn line_number(delivery: &Delivery<'_>) -> LineNumber {
@@ -193,7 +240,7 @@ fn line_number(delivery: &Delivery<'_>) -> LineNumber {
     LineNumber { epoch: delivery.epoch, shard, sequence, meter: delivery.record.meter() }
 }
 
-/// Length of all complete lines, and the number of the last one.
+/// Length of all complete lines, and the number of the last one that has a record.
 fn last_line(file: &mut File) -> io::Result<(u64, Option<LineNumber>)> {
     let size = file.metadata()?.len();
     // The torn line and the last complete one.
@@ -204,13 +251,15 @@ fn last_line(file: &mut File) -> io::Result<(u64, Option<LineNumber>)> {
     let Some(end) = tail.iter().rposition(|&byte| byte == b'\n') else {
         return Ok((if start == 0 { 0 } else { size }, None));
     };
-    let begin = tail[..end].iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-    let line: Value = serde_json::from_slice(&tail[begin..end]).unwrap_or_default();
-    let number = || {
-        let epoch = u64::from_str_radix(line["epoch"].as_str()?, 16).ok()?;
-        let shard = u16::try_from(line["shard"].as_u64()?).ok()?;
-        let sequence = line["sequence"].as_u64()?;
-        Some(LineNumber { epoch, shard, sequence, meter: line["meter"].as_u64() })
-    };
-    Ok((start + end as u64 + 1, number()))
+    let last = tail[..end].rsplit(|&byte| byte == b'\n').find_map(number_in);
+    Ok((start + end as u64 + 1, last))
+}
+
+/// The number in a line; `None` if another program has written it.
+fn number_in(line: &[u8]) -> Option<LineNumber> {
+    let line: Value = serde_json::from_slice(line).ok()?;
+    let epoch = u64::from_str_radix(line["epoch"].as_str()?, 16).ok()?;
+    let shard = u16::try_from(line["shard"].as_u64()?).ok()?;
+    let sequence = line["sequence"].as_u64()?;
+    Some(LineNumber { epoch, shard, sequence, meter: line["meter"].as_u64() })
 }

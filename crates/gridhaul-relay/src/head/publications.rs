@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use super::delivery::Delivery;
-use super::json_lines::json_of;
+use super::json::json_of;
 use crate::protocol::Record;
 
 /// Content of the messages.
@@ -200,6 +200,7 @@ mod tests {
             collector: "substation-12",
             epoch: 5,
             number: (0, 9),
+            time: None,
             record: Record::Data { meter: 3, offset: 0, ends_message: true, bytes },
             identity: Identity {
                 peer: "[::ffff:192.0.2.7]:5000".parse().ok(),

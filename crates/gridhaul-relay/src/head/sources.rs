@@ -6,7 +6,8 @@ use std::net::SocketAddr;
 use super::item::{Item, NAME_MAX, items};
 use crate::log::{LogError, LogReader, Storage};
 use crate::protocol::{
-    DecodeError, Decoder, Identity, Record, ResetCause, lost_before, put_text, put_varint,
+    DecodeError, Decoder, Identity, Reception, Record, ResetCause, lost_before, put_text,
+    put_varint,
 };
 
 /// The state of a head. It follows from the entries of the log; snapshots in the log replace removed entries.
@@ -36,6 +37,8 @@ pub(super) struct HeadMeter {
     /// Shard of the meter's records. A restart is stated in each shard, and concerns only its meters: records of other
     /// shards may arrive later.
     pub shard: u16,
+    /// When the collector has accepted the connection.
+    pub opened: Option<Reception>,
     /// Number of bytes received, up to the first gap: records may be lost by damage of a log.
     pub received: u64,
 }
@@ -70,7 +73,8 @@ impl HeadState {
                     let record = Record::Reset { meter: *meter, cause: ResetCause::Restart };
                     let next = source.expected.get(&state.shard).copied().unwrap_or(0);
                     let (number, meter) = ((state.shard, next), Some(state));
-                    observe(Observed { epoch, number, record, meter }, &source);
+                    let time = None;
+                    observe(Observed { epoch, number, time, record, meter }, &source);
                 }
             }
             Item::Jump { epoch, shard, next } => {
@@ -86,24 +90,25 @@ impl HeadState {
                 if let Some(lost) = lost_before(expected, &batch) {
                     let record = Record::Gap { records: lost.count, bytes: None };
                     let number = (batch.shard, expected);
-                    observe(Observed { epoch, number, record, meter: None }, source);
+                    let (time, meter) = (None, None);
+                    observe(Observed { epoch, number, time, record, meter }, source);
                 }
-                for (sequence, record) in batch.records().map_while(Result::ok) {
+                for (sequence, time, record) in batch.timed_records().map_while(Result::ok) {
                     let record = source.without_gap(record);
-                    let removed = source.apply(batch.shard, &record);
+                    let removed = source.apply(batch.shard, &record, time);
                     let number = (batch.shard, sequence);
                     if let Record::Restart { .. } = record {
                         for (meter, state) in &removed {
                             let record =
                                 Record::Reset { meter: *meter, cause: ResetCause::Restart };
                             let meter = Some(state);
-                            observe(Observed { epoch, number, record, meter }, source);
+                            observe(Observed { epoch, number, time, record, meter }, source);
                         }
                         continue;
                     }
                     let meter = record.meter().and_then(|meter| source.meters.get(&meter));
                     let meter = meter.or(removed.first().map(|(_, state)| state));
-                    observe(Observed { epoch, number, record, meter }, source);
+                    observe(Observed { epoch, number, time, record, meter }, source);
                 }
             }
         }
@@ -118,6 +123,7 @@ impl HeadState {
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
+        put_varint(&mut bytes, WITH_TIMES);
         put_varint(&mut bytes, self.sources.len() as u64);
         for (epoch, source) in &self.sources {
             bytes.extend_from_slice(&epoch.to_le_bytes());
@@ -132,6 +138,10 @@ impl HeadState {
                 Record::Open { meter, identity: state.identity() }.write(&mut bytes);
                 put_varint(&mut bytes, u64::from(state.shard));
                 put_varint(&mut bytes, state.received);
+                bytes.push(u8::from(state.opened.is_some()));
+                if let Some(opened) = state.opened {
+                    opened.write(&mut bytes);
+                }
             }
         }
         bytes
@@ -146,7 +156,10 @@ impl HeadState {
 
     fn read(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let mut state = Self::default();
-        for _ in 0..decoder.varint()? {
+        let first = decoder.varint()?;
+        let has_times = first == WITH_TIMES;
+        let count = if has_times { decoder.varint()? } else { first };
+        for _ in 0..count {
             let epoch = decoder.u64()?;
             let mut source =
                 Source { collector: decoder.text(NAME_MAX)?.to_owned(), ..Source::default() };
@@ -155,8 +168,11 @@ impl HeadState {
             }
             for _ in 0..decoder.varint()? {
                 let record = Record::read(decoder)?;
-                source.apply(decoder.varint()? as u16, &record);
+                let shard = decoder.varint()? as u16;
                 let received = decoder.varint()?;
+                let is_known = has_times && decoder.u8()? != 0;
+                let opened = if is_known { Some(Reception::read(decoder)?) } else { None };
+                source.apply(shard, &record, opened);
                 if let Some(meter) = record.meter().and_then(|meter| source.meters.get_mut(&meter))
                 {
                     meter.received = received;
@@ -194,12 +210,16 @@ impl HeadState {
     }
 }
 
+/// First number of a snapshot with the times at which meters have connected. Those of version 1 begin with the number of sources.
+const WITH_TIMES: u64 = u64::MAX;
+
 /// A record with its context.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Observed<'a> {
     pub epoch: u64,
     /// Shard and sequence number of the record from which this one follows.
     pub number: (u16, u64),
+    pub time: Option<Reception>,
     pub record: Record<'a>,
     /// The meter before it was removed, or after the record was applied.
     pub meter: Option<&'a HeadMeter>,
@@ -219,7 +239,12 @@ impl Source {
     }
 
     /// Applies a record and returns the meters that it has removed.
-    fn apply(&mut self, shard: u16, record: &Record<'_>) -> Vec<(u64, HeadMeter)> {
+    fn apply(
+        &mut self,
+        shard: u16,
+        record: &Record<'_>,
+        time: Option<Reception>,
+    ) -> Vec<(u64, HeadMeter)> {
         match *record {
             Record::Open { meter, identity } => {
                 let state = HeadMeter {
@@ -228,6 +253,7 @@ impl Source {
                     listener: identity.listener.to_owned(),
                     certificate: identity.certificate.to_owned(),
                     shard,
+                    opened: time,
                     ..HeadMeter::default()
                 };
                 self.meters.insert(meter, state);

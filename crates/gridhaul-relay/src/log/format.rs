@@ -36,7 +36,7 @@ pub const VERSIONS: [FormatVersion; 2] = [
     },
     FormatVersion {
         number: 2,
-        content: "also records of gaps, and the end of earlier records in those of restarts",
+        content: "batches of version 2 with times, records of gaps, ends of earlier records, snapshots of heads with times",
     },
 ];
 

@@ -11,8 +11,12 @@
 //! | number of records | 4 |
 //! | length of the records in bytes | 4 |
 //! | CRC32C of the fields above and the records | 4 |
+//!
+//! In version 2, the records have the times of their reception: before the first one are the state of the clock and a time
+//! in microseconds since 1970, and before each record is the difference to the time before. Version 1 has no times.
 
-use super::codec::{DecodeError, Decoder};
+use super::codec::{DecodeError, Decoder, put_varint};
+use super::reception::{Reception, after, zigzag};
 use super::record::Record;
 
 /// Bytes of a batch header.
@@ -22,7 +26,9 @@ pub const BATCH_HEADER: usize = 36;
 pub const PAYLOAD_MAX: usize = 1 << 20;
 
 const MAGIC: &[u8; 4] = b"GHRB";
-const VERSION: u8 = 1;
+/// Versions without and with times.
+const WITHOUT_TIMES: u8 = 1;
+const WITH_TIMES: u8 = 2;
 
 /// A verified batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +56,7 @@ impl<'a> Batch<'a> {
         if decoder.take(4)? != MAGIC {
             return Err(DecodeError::Undefined("magic of a batch"));
         }
-        if decoder.u8()? != VERSION {
+        if !matches!(decoder.u8()?, WITHOUT_TIMES | WITH_TIMES) {
             return Err(DecodeError::Undefined("version of a batch"));
         }
         if decoder.u8()? != 0 {
@@ -81,6 +87,16 @@ impl<'a> Batch<'a> {
     pub fn records(
         &self,
     ) -> impl Iterator<Item = Result<(u64, Record<'a>), DecodeError>> + use<'a> {
+        self.timed_records().map(|read| read.map(|(sequence, _, record)| (sequence, record)))
+    }
+
+    /// The records with their sequence numbers and the times of their reception, if the batch has them. Ends after an error.
+    pub fn timed_records(
+        &self,
+    ) -> impl Iterator<Item = Result<(u64, Option<Reception>, Record<'a>), DecodeError>> + use<'a>
+    {
+        let has_times = self.bytes[4] == WITH_TIMES;
+        let mut time = None;
         let mut decoder = Decoder::new(&self.bytes[BATCH_HEADER..], "record");
         let (mut sequence, next) = (self.first, self.next());
         let mut has_failed = false;
@@ -90,7 +106,8 @@ impl<'a> Batch<'a> {
             }
             let record = match (sequence < next, decoder.is_empty()) {
                 (false, true) => return None,
-                (true, false) => Record::read(&mut decoder).map(|record| (sequence, record)),
+                (true, false) => read_timed(&mut decoder, has_times, &mut time)
+                    .map(|record| (sequence, time, record)),
                 (true, true) => Err(DecodeError::Truncated("batch")),
                 (false, false) => Err(DecodeError::Trailing("the records of a batch")),
             };
@@ -99,6 +116,23 @@ impl<'a> Batch<'a> {
             Some(record)
         })
     }
+}
+
+/// A record, after its time.
+fn read_timed<'a>(
+    decoder: &mut Decoder<'a>,
+    has_times: bool,
+    time: &mut Option<Reception>,
+) -> Result<Record<'a>, DecodeError> {
+    if has_times {
+        let before = match *time {
+            Some(before) => before,
+            None => Reception::read(decoder)?,
+        };
+        let utc_us = after(before.utc_us, decoder.varint()?);
+        *time = Some(Reception { utc_us, ..before });
+    }
+    Record::read(decoder)
 }
 
 /// The batches in an entry of a log.
@@ -130,19 +164,45 @@ pub struct BatchBuilder {
     first: u64,
     count: u32,
     bytes: Vec<u8>,
+    /// Time of the last record of the batch.
+    time: Option<Reception>,
 }
 
 impl BatchBuilder {
     /// An empty batch whose first record will have this sequence number.
     #[must_use]
     pub const fn new(epoch: u64, shard: u16, first: u64) -> Self {
-        Self { epoch, shard, first, count: 0, bytes: Vec::new() }
+        Self { epoch, shard, first, count: 0, bytes: Vec::new(), time: None }
     }
 
-    /// Appends a record and returns its sequence number.
+    /// Whether a record of this time can be part of the batch: all records have a time, and the same state of the clock, or
+    /// none of them has a time.
+    #[must_use]
+    pub fn accepts(&self, time: Option<Reception>) -> bool {
+        self.is_empty() || self.time.map(|time| time.clock) == time.map(|time| time.clock)
+    }
+
+    /// Appends a record without a time and returns its sequence number.
     pub fn push(&mut self, record: &Record<'_>) -> u64 {
+        self.push_at(record, None)
+    }
+
+    /// Appends a record that was received at this time and returns its sequence number.
+    ///
+    /// # Panics
+    /// When the batch does not [accept](Self::accepts) the time.
+    pub fn push_at(&mut self, record: &Record<'_>, time: Option<Reception>) -> u64 {
+        assert!(self.accepts(time), "the batch has another state of the clock");
         if self.bytes.is_empty() {
             self.bytes.resize(BATCH_HEADER, 0);
+        }
+        if let Some(time) = time {
+            let before = self.time.unwrap_or_else(|| {
+                time.write(&mut self.bytes);
+                time
+            });
+            put_varint(&mut self.bytes, zigzag(before.utc_us, time.utc_us));
+            self.time = Some(time);
         }
         record.write(&mut self.bytes);
         self.count += 1;
@@ -175,7 +235,8 @@ impl BatchBuilder {
         let start = bytes.len();
         let length = (self.bytes.len() - BATCH_HEADER) as u32;
         bytes.extend_from_slice(MAGIC);
-        bytes.extend_from_slice(&[VERSION, 0]);
+        let version = if self.time.take().is_some() { WITH_TIMES } else { WITHOUT_TIMES };
+        bytes.extend_from_slice(&[version, 0]);
         bytes.extend_from_slice(&self.shard.to_le_bytes());
         bytes.extend_from_slice(&self.epoch.to_le_bytes());
         bytes.extend_from_slice(&self.first.to_le_bytes());

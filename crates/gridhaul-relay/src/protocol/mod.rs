@@ -14,6 +14,7 @@ pub mod framing;
 mod loss;
 mod proxy_header;
 mod proxy_header_reader;
+mod reception;
 mod record;
 #[cfg(test)]
 mod tests;
@@ -29,4 +30,5 @@ pub use frame::{
 pub(crate) use loss::{LostRecords, RESTART_STEP, lost_before};
 pub use proxy_header::{ProxyHeader, ProxyHeaderError};
 pub use proxy_header_reader::ProxyHeaderReader;
+pub use reception::{ClockState, Reception};
 pub use record::{DATA_MAX, Identity, PreviousRecords, Record, ResetCause};

@@ -6,6 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use thiserror::Error;
 
 use super::proxy_header_reader::ProxyHeaderReader;
+use super::reception::{ClockState, Reception};
 
 pub(super) const SIGNATURE: &[u8; 12] = b"\r\n\r\n\0\r\nQUIT\n";
 
@@ -25,6 +26,11 @@ pub(super) const UNIQUE_ID_MAX: usize = 128;
 /// byte on this connection, 8 bytes in network byte order.
 const TLV_STREAM_OFFSET: u8 = 0xe0;
 
+/// A further type for own use: when the collector has accepted the meter's connection. Microseconds since 1970, UTC (8 bytes in
+/// network byte order), state of its clock (1 byte: 0 unknown, 1 not synchronised, 2 synchronised), and the largest error of
+/// a synchronised clock in microseconds (8 bytes).
+const TLV_RECEPTION: u8 = 0xe1;
+
 /// Addresses and identity of a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProxyHeader {
@@ -34,6 +40,8 @@ pub struct ProxyHeader {
     pub unique_id: Option<Vec<u8>>,
     /// Position in the stream of the first byte on this connection.
     pub stream_offset: Option<u64>,
+    /// When the collector has accepted the meter's connection.
+    pub reception: Option<Reception>,
 }
 
 /// Bytes that are not a PROXY header.
@@ -83,6 +91,7 @@ impl ProxyHeader {
                 let offset = value.try_into().map_err(|_| ProxyHeaderError::Inconsistent)?;
                 self.stream_offset = Some(u64::from_be_bytes(offset));
             }
+            TLV_RECEPTION => self.reception = Some(read_reception(value)?),
             _ => {}
         }
         Ok(())
@@ -116,9 +125,37 @@ impl ProxyHeader {
         if let Some(offset) = self.stream_offset {
             put_extension(bytes, TLV_STREAM_OFFSET, &offset.to_be_bytes());
         }
+        if let Some(reception) = self.reception {
+            put_extension(bytes, TLV_RECEPTION, &reception_value(reception));
+        }
         let length = (bytes.len() - start - 4) as u16;
         bytes[start + 2..start + 4].copy_from_slice(&length.to_be_bytes());
     }
+}
+
+fn reception_value(reception: Reception) -> Vec<u8> {
+    let (state, error_us) = match reception.clock {
+        ClockState::Unknown => (0, 0),
+        ClockState::Unsynchronised => (1, 0),
+        ClockState::Synchronised { error_us } => (2, error_us),
+    };
+    let mut value = reception.utc_us.to_be_bytes().to_vec();
+    value.push(state);
+    value.extend_from_slice(&error_us.to_be_bytes());
+    value
+}
+
+fn read_reception(value: &[u8]) -> Result<Reception, ProxyHeaderError> {
+    let (time, rest) = value.split_first_chunk().ok_or(ProxyHeaderError::Inconsistent)?;
+    let (state, error) = rest.split_first().ok_or(ProxyHeaderError::Inconsistent)?;
+    let error = error.try_into().map_err(|_| ProxyHeaderError::Inconsistent)?;
+    let clock = match state {
+        0 => ClockState::Unknown,
+        1 => ClockState::Unsynchronised,
+        2 => ClockState::Synchronised { error_us: u64::from_be_bytes(error) },
+        _ => return Err(ProxyHeaderError::Inconsistent),
+    };
+    Ok(Reception { utc_us: u64::from_be_bytes(*time), clock })
 }
 
 fn put_extension(bytes: &mut Vec<u8>, kind: u8, value: &[u8]) {
@@ -137,7 +174,7 @@ fn mapped(address: SocketAddr) -> [u8; 16] {
 
 /// Whether the relay uses the value of an extension. Others are skipped.
 pub(super) const fn is_used_extension(kind: u8, length: usize) -> bool {
-    matches!(kind, TLV_UNIQUE_ID | TLV_STREAM_OFFSET) && length <= UNIQUE_ID_MAX
+    matches!(kind, TLV_UNIQUE_ID | TLV_STREAM_OFFSET | TLV_RECEPTION) && length <= UNIQUE_ID_MAX
 }
 
 /// Bytes of source and destination of a family.

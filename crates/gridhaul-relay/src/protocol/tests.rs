@@ -73,6 +73,33 @@ fn record() -> impl Strategy<Value = Owned> {
 
 proptest! {
     #[test]
+    fn times_of_records_read_back(
+        records in proptest::collection::vec((record(), any::<u64>()), 1..20),
+        error in proptest::option::of(0..u64::MAX / 2),
+    ) {
+        let clock = error
+            .map_or(ClockState::Unsynchronised, |error_us| ClockState::Synchronised { error_us });
+        let mut builder = BatchBuilder::new(77, 3, 5);
+        for (record, utc_us) in &records {
+            let time = Some(Reception { utc_us: *utc_us, clock });
+            prop_assert!(builder.accepts(time));
+            builder.push_at(&record.record(), time);
+        }
+        prop_assert!(!builder.accepts(None));
+        let other = Reception { utc_us: 0, clock: ClockState::Unknown };
+        prop_assert!(!builder.accepts(Some(other)));
+        let mut bytes = Vec::new();
+        builder.finish(&mut bytes);
+        prop_assert!(builder.accepts(None));
+        let batch = Batch::read(&bytes).unwrap().unwrap();
+        let read: Vec<_> = batch.timed_records().map(Result::unwrap).collect();
+        let expected: Vec<_> = records.iter().zip(5..).map(|((record, utc_us), number)| {
+            (number, Some(Reception { utc_us: *utc_us, clock }), record.record())
+        }).collect();
+        prop_assert_eq!(read, expected);
+    }
+
+    #[test]
     fn batches_read_back(
         records in proptest::collection::vec(record(), 1..20),
         first in 0..u64::MAX / 2,
@@ -157,10 +184,16 @@ proptest! {
         from in address(), to in address(),
         id in proptest::option::of(proptest::collection::vec(any::<u8>(), 0..128)),
         stream_offset in any::<Option<u64>>(),
+        time in proptest::option::of(any::<(u64, u64, u8)>()),
     ) {
         let canonical = |a: SocketAddr| SocketAddr::new(a.ip().to_canonical(), a.port());
         let addresses = from.zip(to).map(|(from, to)| (canonical(from), canonical(to)));
-        let header = ProxyHeader { addresses, unique_id: id, stream_offset };
+        let reception = time.map(|(utc_us, error_us, state)| {
+            let synchronised = ClockState::Synchronised { error_us };
+            let states = [ClockState::Unknown, ClockState::Unsynchronised, synchronised];
+            Reception { utc_us, clock: states[usize::from(state % 3)] }
+        });
+        let header = ProxyHeader { addresses, unique_id: id, stream_offset, reception };
         let mut bytes = Vec::new();
         header.write(&mut bytes);
         let length = bytes.len();

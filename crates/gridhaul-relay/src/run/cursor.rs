@@ -27,6 +27,8 @@ pub(super) struct Cursor {
     /// Identifies the log.
     epoch: u64,
     saved: u64,
+    /// There was no file for this log.
+    is_new: bool,
     next_save: Instant,
     progress: Progress,
 }
@@ -36,13 +38,20 @@ impl Cursor {
     /// states that records are lost; one after its end is replaced at once, because other records will follow there.
     pub(super) fn open(folder: &Path, log: &LogStart, head: Arc<Waker>) -> Self {
         let (path, epoch, next_save) = (folder.join(NAME), log.epoch, Instant::ZERO);
-        let found = read(&path, epoch).unwrap_or(log.start);
+        let found = read(&path, epoch);
+        let is_new = found.is_none();
+        let found = found.unwrap_or(log.start);
         let progress = Progress::new(found.clamp(log.start, log.end), head);
-        let mut cursor = Self { path, epoch, saved: found, next_save, progress };
+        let mut cursor = Self { path, epoch, saved: found, is_new, next_save, progress };
         if found > log.end {
             cursor.save(log.end);
         }
         cursor
+    }
+
+    /// Whether no position was saved for this log.
+    pub(super) const fn is_new(&self) -> bool {
+        self.is_new
     }
 
     /// The position in the file.
@@ -111,7 +120,15 @@ mod tests {
         let saved = || read(&path, 7).unwrap();
         let progress = Progress::new(100, Arc::new(Waker::new().unwrap()));
         let next_save = Instant::ZERO;
-        let mut cursor = Cursor { path: path.clone(), epoch: 7, saved: 100, next_save, progress };
+        let (epoch, saved_position, is_new) = (7, 100, true);
+        let mut cursor = Cursor {
+            path: path.clone(),
+            epoch,
+            saved: saved_position,
+            is_new,
+            next_save,
+            progress,
+        };
         cursor.note(Instant::ZERO, 400);
         cursor.note(Instant::ZERO, 500);
         assert_eq!((cursor.progress().delivered().unwrap(), saved()), (500, 400));

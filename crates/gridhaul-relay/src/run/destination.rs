@@ -60,7 +60,10 @@ impl Destination {
     ) -> Result<Self, RunError> {
         let log_folder = folder.join(&log.folder);
         Ok(match &head.deliver {
-            Deliver::File(file) => Self::File(Sink::start(&folder.join(file), start, waker)?),
+            Deliver::File(file) => {
+                let (file, rotation) = (folder.join(file), head.rotate.clone());
+                Self::File(Sink::start(&file, rotation, &log_folder, start, waker)?)
+            }
             Deliver::Tcp(tcp) => {
                 Self::Servers(ServerSink::start((tcp, log), &log_folder, start, waker)?)
             }
@@ -78,6 +81,13 @@ impl Destination {
             Self::File(sink) => sink.deliver(limit),
             Self::Servers(sink) => sink.deliver(limit),
             Self::Broker(sink) => sink.deliver(limit),
+        }
+    }
+
+    /// A file that was renamed meanwhile is replaced by a new one.
+    pub(super) fn reopen(&self) {
+        if let Self::File(sink) = self {
+            sink.reopen();
         }
     }
 

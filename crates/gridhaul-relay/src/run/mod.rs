@@ -37,6 +37,7 @@ mod unreachable;
 mod upstream;
 mod validate;
 mod validity;
+mod wall_clock;
 
 use std::path::{Path, PathBuf};
 

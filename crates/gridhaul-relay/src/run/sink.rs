@@ -7,12 +7,14 @@ use std::thread;
 use std::time;
 
 use gridhaul_linux::Clock;
+use gridhaul_scenario::relay::FileRotation;
 use gridhaul_scenario::units::{Duration, Instant};
 
+use super::cursor::Cursor;
 use super::poll::Waker;
 use super::progress::Progress;
 use super::{Level, RunError, report};
-use crate::head::{Deliveries, Delivery, JsonLines, SinkError};
+use crate::head::{Deliveries, Delivery, JsonLines, Replaced, SinkError};
 use crate::log::{Folder, Lost};
 
 /// Longest time between a line and the synchronisation of the file.
@@ -24,11 +26,22 @@ const IDLE: time::Duration = time::Duration::from_secs(3_600);
 /// Bytes of lines after which they are written.
 const WRITE_SIZE: usize = 256 * 1024;
 
+/// Bytes of lines after which the file is synchronised: they are in memory until then, because the file may be removed.
+const UNCONFIRMED_MAX: usize = 4 * 1024 * 1024;
+
 /// The delivering thread.
 #[derive(Debug)]
 pub(super) struct Sink {
-    limits: Sender<u64>,
+    orders: Sender<Order>,
     progress: Progress,
+}
+
+#[derive(Debug)]
+enum Order {
+    /// Records up to this position of the log are durable.
+    Limit(u64),
+    /// The file may have been renamed.
+    Reopen,
 }
 
 /// Where the head's log begins.
@@ -57,7 +70,7 @@ impl LogStart {
             Deliveries::new(self.storage.clone(), self.epoch, &self.snapshot, self.start);
         if position < self.start {
             // The first segments are missing.
-            deliveries.note_lost(Lost { bytes: Some(self.start - position) });
+            deliveries.note_lost(position, Lost { bytes: Some(self.start - position) });
         }
         while deliveries.position() < position && deliveries.next(position, |it| before(&it))? {}
         Ok(deliveries)
@@ -65,16 +78,35 @@ impl LogStart {
 }
 
 impl Sink {
-    /// Continues after the last line of the file.
-    pub(super) fn start(path: &Path, log: LogStart, waker: Arc<Waker>) -> Result<Self, RunError> {
+    /// Continues at the position that was saved, or after the last line of the file if its record is later.
+    pub(super) fn start(
+        path: &Path,
+        rotation: Option<FileRotation>,
+        log_folder: &Path,
+        log: LogStart,
+        waker: Arc<Waker>,
+    ) -> Result<Self, RunError> {
         let lines = JsonLines::open(path)?;
-        let (limits, orders) = channel();
-        let progress = Progress::new(log.start, waker);
-        let sink = Self { limits, progress: progress.clone() };
+        let (orders, received) = channel();
+        let cursor = Cursor::open(log_folder, &log, waker);
+        let progress = cursor.progress();
+        let sink = Self { orders, progress: progress.clone() };
+        let (name, clock) = (path.display().to_string(), Clock::starts_in(Duration::ZERO));
         thread::spawn(move || {
-            let clock = Clock::starts_in(Duration::ZERO);
-            let mut worker = Worker { log, lines, progress: progress.clone(), clock };
-            progress.end(worker.run(&orders));
+            let worker_progress = progress.clone();
+            let (confirmed, is_rotation_reported) = (cursor.position(), false);
+            let mut worker = Worker {
+                name,
+                log,
+                lines,
+                rotation,
+                cursor,
+                progress: worker_progress,
+                clock,
+                confirmed,
+                is_rotation_reported,
+            };
+            progress.end(worker.run(&received));
         });
         Ok(sink)
     }
@@ -82,7 +114,12 @@ impl Sink {
     /// Records up to this position of the log are durable.
     pub(super) fn deliver(&self, limit: u64) {
         // If the thread has ended, its failure is reported.
-        let _ = self.limits.send(limit);
+        let _ = self.orders.send(Order::Limit(limit));
+    }
+
+    /// The file may have been renamed: if so, another one is begun.
+    pub(super) fn reopen(&self) {
+        let _ = self.orders.send(Order::Reopen);
     }
 
     pub(super) const fn progress(&self) -> &Progress {
@@ -91,14 +128,21 @@ impl Sink {
 }
 
 struct Worker {
+    /// Name of the file, for messages.
+    name: String,
     log: LogStart,
     lines: JsonLines,
+    rotation: Option<FileRotation>,
+    cursor: Cursor,
     progress: Progress,
     clock: Clock,
+    /// Position up to which the lines are durable in a file that has a name.
+    confirmed: u64,
+    is_rotation_reported: bool,
 }
 
 impl Worker {
-    fn run(&mut self, orders: &Receiver<u64>) -> Result<(), RunError> {
+    fn run(&mut self, orders: &Receiver<Order>) -> Result<(), RunError> {
         let mut deliveries = self.resume()?;
         let mut limit = self.log.end;
         // What was written before the restart may not be durable.
@@ -109,38 +153,55 @@ impl Worker {
                 if self.lines.buffered() > WRITE_SIZE {
                     self.write();
                 }
+                if self.lines.unconfirmed() > UNCONFIRMED_MAX {
+                    self.confirm(deliveries.position())?;
+                }
             }
             self.write();
             if sync_at.is_some_and(|at| at <= self.clock.now()) {
-                self.lines.sync()?;
                 sync_at = None;
-                self.progress.set_delivered(deliveries.position());
-                self.progress.set_saved(deliveries.position());
+                self.confirm(deliveries.position())?;
             }
-            let timeout = self.clock.until(sync_at.unwrap_or(Instant::NEVER));
-            match orders.recv_timeout(timeout.min(IDLE)) {
-                Ok(next) => limit = orders.try_iter().last().unwrap_or(next),
-                Err(RecvTimeoutError::Timeout) => {}
+            self.cursor.note(self.clock.now(), self.confirmed);
+            let wake_at =
+                sync_at.unwrap_or(Instant::NEVER).min(self.cursor.deadline(self.confirmed));
+            let mut order = match orders.recv_timeout(self.clock.until(wake_at).min(IDLE)) {
+                Ok(order) => Some(order),
+                Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => {
-                    self.lines.sync()?;
+                    self.confirm(deliveries.position())?;
+                    self.cursor.save(self.confirmed);
                     return Ok(());
                 }
+            };
+            while let Some(next) = order {
+                match next {
+                    Order::Limit(end) => limit = end,
+                    Order::Reopen => sync_at = Some(self.clock.now()),
+                }
+                order = orders.try_recv().ok();
             }
         }
     }
 
-    /// Deliveries that begin after the last line of the file, or at the start of the log if that line's record is no
-    /// longer in the log.
+    /// Deliveries from the saved position on, or after the last record of the file if it is later: the position is saved about
+    /// once per second.
     fn resume(&mut self) -> Result<Deliveries<Folder>, RunError> {
-        let open = || {
-            let log = &self.log;
-            Deliveries::new(log.storage.clone(), log.epoch, &log.snapshot, log.start)
-        };
-        let mut search = open();
+        let position = self.cursor.position();
+        let mut search = self.log.deliveries_from(position)?;
         let mut found = false;
         while !found && search.next(self.log.end, |it| found |= self.lines.is_last(&it))? {}
-        let mut deliveries = open();
+        let mut deliveries = self.log.deliveries_from(position)?;
         if !found {
+            if self.lines.has_last() && self.cursor.is_new() && position < self.log.end {
+                let text = format!(
+                    "file {}: neither its last record nor a saved position is in the log: {} bytes of the log are delivered, \
+                     some of them perhaps again",
+                    self.name,
+                    self.log.end - position
+                );
+                report(Level::Warning, &text);
+            }
             return Ok(deliveries);
         }
         let mut is_after = false;
@@ -157,6 +218,57 @@ impl Worker {
             }
         }
         Ok(deliveries)
+    }
+
+    /// Makes all lines up to a position durable, in a file that has a name. While that is impossible, attempts are repeated.
+    fn confirm(&mut self, position: u64) -> Result<(), RunError> {
+        self.write();
+        self.lines.sync()?;
+        let mut is_reported = false;
+        let replaced = loop {
+            match self.lines.confirm() {
+                Ok(replaced) => break replaced,
+                Err(error) => self.report_once(&mut is_reported, &error),
+            }
+            pause();
+        };
+        if is_reported {
+            self.progress.set_delivery_error(None);
+        }
+        match replaced {
+            Some(Replaced::Removed(bytes)) => {
+                let text = format!(
+                    "file {} was removed: another one is begun, with the last {bytes} bytes",
+                    self.name
+                );
+                report(Level::Error, &text);
+            }
+            Some(Replaced::Renamed) => {
+                let text = format!("file {} was renamed: another one is begun", self.name);
+                report(Level::Notice, &text);
+            }
+            None => {}
+        }
+        self.rotate();
+        self.confirmed = position;
+        if replaced.is_some() {
+            // The last lines of the new file do not prove what was delivered.
+            self.cursor.save(position);
+        }
+        Ok(())
+    }
+
+    /// Rotates the file, if the configuration says so. A failure is reported once; lines are written to the large file.
+    fn rotate(&mut self) {
+        let Some(rotation) = &self.rotation else { return };
+        match self.lines.rotate(rotation.size.get(), rotation.keep) {
+            Ok(_) => self.is_rotation_reported = false,
+            Err(error) => {
+                if !std::mem::replace(&mut self.is_rotation_reported, true) {
+                    report(Level::Error, &format!("the file is not rotated: {error}"));
+                }
+            }
+        }
     }
 
     /// Writes all lines. While the disk is full, attempts are repeated.

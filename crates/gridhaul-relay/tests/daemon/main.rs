@@ -30,6 +30,7 @@ mod replaced;
 mod retention;
 mod servers;
 mod service;
+mod sink_file;
 mod strangers;
 mod tls;
 mod upgrade;

@@ -100,3 +100,45 @@ fn no_fin_is_confirmed_after_the_folder_of_the_log_was_removed() {
     relays.wait_for_report(Role::Collector, "was removed or replaced while the relay runs");
     relays.wait_for_end(Role::Collector);
 }
+
+#[test]
+fn segments_of_the_head_that_are_missing_are_delivered_as_a_gap() {
+    // Nothing is delivered: no broker listens there.
+    let address = gridhaul_testing::free_address();
+    let deliver = format!("deliver.mqtt.broker = \"{address}\"\ndeliver.mqtt.topic = \"t\"");
+    let mut relays = Relays::with_delivery("local", "", &deliver);
+    relays.start(Role::Head);
+    relays.start(Role::Collector);
+    for _ in 0..6 {
+        store(&relays, 1_000);
+    }
+    relays.wait_until("the head has all records", |relays| {
+        relays.ask(Role::Collector, "/status").is_some_and(|it| it["backlog_byte"] == 0)
+    });
+    relays.kill(Role::Head);
+    let files = segments(&relays.path("head-log"));
+    assert!(files.len() > 2, "{files:?}");
+    fs::remove_file(&files[0]).unwrap();
+    let (code, text) = verify(&relays, "head.toml");
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("missing: ") && text.contains("from 0000000000000000.segment"), "{text}");
+    let configuration = fs::read_to_string(relays.path("head.toml")).unwrap();
+    let to_file = configuration.replace(&deliver, "deliver.file = \"messages.jsonl\"");
+    fs::write(relays.path("head.toml"), to_file).unwrap();
+    // The broker has acknowledged nothing.
+    let epoch = text_after(&fs::read_to_string(relays.path("head-log/segments")).unwrap());
+    fs::write(relays.path("head-log/delivered"), format!("{epoch} 0\n")).unwrap();
+    relays.start(Role::Head);
+    relays.wait_for_report(Role::Head, "from 0000000000000000.segment on");
+    let lost = number(&relays, Role::Head, "log_lost_byte");
+    assert!(lost > 1_000_000, "{lost}");
+    store(&relays, 1);
+    relays.wait_until_delivered();
+    let gaps = gaps(&relays);
+    assert!(gaps.iter().any(|gap| gap["lost_byte"] == lost), "{gaps:?}");
+}
+
+/// The epoch at the start of the list of segments.
+fn text_after(segments: &str) -> String {
+    segments.split(' ').next().unwrap().to_owned()
+}

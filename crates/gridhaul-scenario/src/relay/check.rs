@@ -259,6 +259,9 @@ fn check_head(head: &HeadEnd, config: &RelayConfig, found: &mut Vec<Diagnostic>)
         found.push(Diagnostic::new("head.handshake_limit", "the limit has no length", remedy));
     }
     found.extend(super::deliver::check(&head.deliver, config.insecure));
+    if let Some(rotation) = &head.rotate {
+        found.extend(super::deliver::check_rotation(rotation, &head.deliver));
+    }
 }
 
 /// Error of an IP prefix.

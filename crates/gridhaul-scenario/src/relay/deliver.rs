@@ -6,13 +6,14 @@ use serde::{Deserialize, Serialize};
 use super::check::{has_port, is_local};
 use super::tls::BrokerTls;
 use crate::scenario::Diagnostic;
+use crate::units::Bytes;
 
 /// Destination of records.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Deliver {
-    /// A file with one JSON object per line and record, each exactly once. A relative path begins at the folder of the
-    /// configuration file.
+    /// A file with one JSON object per line and record, each exactly once. If the file is renamed, or removed, another one is
+    /// begun, at the latest after SIGHUP. A relative path begins at the folder of the configuration file.
     File(String),
     /// A TCP server, with one connection per meter.
     Tcp(TcpDelivery),
@@ -118,6 +119,17 @@ const fn one_hundred() -> u16 {
     100
 }
 
+/// Rotation of a file: at a size, the file is renamed to `<name>.1`, the older `<name>.1` to `<name>.2` and so on, and a new
+/// file is begun.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FileRotation {
+    /// Size at which the file is renamed. The last records may exceed it by some megabytes.
+    pub size: Bytes,
+    /// Number of older files that are kept. Those with higher numbers are removed, whether or not somebody has read them.
+    pub keep: u16,
+}
+
 impl Deliver {
     /// Whether data can return to the meters.
     #[must_use]
@@ -125,6 +137,27 @@ impl Deliver {
         matches!(self, Self::Tcp(_))
     }
 }
+
+/// Errors of a rotation.
+pub(super) fn check_rotation(rotation: &FileRotation, deliver: &Deliver) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    let mut at = |key: &str, message: &str, remedy: &str| {
+        found.push(Diagnostic::new(format!("head.{key}"), message.to_owned(), remedy));
+    };
+    if !matches!(deliver, Deliver::File(_)) {
+        at("rotate", "only the file of deliver.file can be rotated", "remove rotate");
+    }
+    if rotation.size < Bytes::new(MIN_ROTATION) {
+        at("rotate.size", "expected at least 1 MB", "a usual value is \"100 MB\"");
+    }
+    if rotation.keep == 0 {
+        at("rotate.keep", "expected at least 1", "a file that is read later must be kept");
+    }
+    found
+}
+
+/// Smallest size of a file that is rotated.
+const MIN_ROTATION: u64 = 1_000_000;
 
 pub(super) fn check(deliver: &Deliver, insecure: bool) -> Vec<Diagnostic> {
     let mut found = Vec::new();

@@ -17,7 +17,9 @@ use std::path::Path;
 use crate::scenario::{Diagnostic, ScenarioError, read_file, read_text};
 use crate::units::{Bytes, Duration};
 
-pub use deliver::{Confirmation, Deliver, MqttDelivery, MqttPayload, ServerIdentity, TcpDelivery};
+pub use deliver::{
+    Confirmation, Deliver, FileRotation, MqttDelivery, MqttPayload, ServerIdentity, TcpDelivery,
+};
 pub use framing::{
     DelimiterFraming, FieldOrder, LengthFieldFraming, LengthPrefixFraming, MeterFraming,
 };
@@ -212,6 +214,10 @@ pub struct HeadEnd {
     pub tls: Option<HeadTls>,
     /// Where records are delivered.
     pub deliver: Deliver,
+    /// Rotation of the file of `deliver.file` by the relay. Absent: the file grows until another program, such as logrotate,
+    /// renames it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rotate: Option<FileRotation>,
     /// Names of the collectors that may connect. Empty: all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub collectors: Vec<String>,

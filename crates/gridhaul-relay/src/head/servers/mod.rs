@@ -153,7 +153,8 @@ impl ServerStreams {
         let known = self.by_key.get(&key).copied();
         match delivery.record {
             Record::Open { identity, .. } => {
-                let new = || Stream::new(key, StreamIdentity::new(shard, &identity), 0);
+                let new =
+                    || Stream::new(key, StreamIdentity::new(shard, &identity, delivery.time), 0);
                 let id = known.unwrap_or_else(|| self.insert(new()));
                 let position = self.read;
                 self.update(id, |stream| stream.note(position));

@@ -7,7 +7,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 use super::confirmation::Answer;
 use crate::head::MeterKey;
-use crate::protocol::Identity;
+use crate::protocol::{Identity, Reception};
 
 /// Data of a meter that the server has not confirmed, and the state of the connection to the server.
 #[derive(Debug)]
@@ -69,6 +69,8 @@ pub struct StreamIdentity {
     pub peer: Option<SocketAddr>,
     /// Address to which the meter has connected.
     pub local: Option<SocketAddr>,
+    /// When the collector has accepted the connection.
+    pub opened: Option<Reception>,
 }
 
 /// A meter whose connection is open.
@@ -83,8 +85,12 @@ pub struct OpenMeter {
 }
 
 impl StreamIdentity {
-    pub(in crate::head) const fn new(shard: u16, identity: &Identity<'_>) -> Self {
-        Self { shard, peer: identity.peer, local: identity.local }
+    pub(in crate::head) const fn new(
+        shard: u16,
+        identity: &Identity<'_>,
+        opened: Option<Reception>,
+    ) -> Self {
+        Self { shard, peer: identity.peer, local: identity.local, opened }
     }
 }
 

@@ -19,7 +19,7 @@ fn streams(position: u64, limit: u64) -> ServerStreams {
 
 fn delivery(record: Record<'_>) -> Delivery<'_> {
     let (number, identity) = ((1, 0), Identity::default());
-    Delivery { collector: "collector", epoch: EPOCH, number, record, identity }
+    Delivery { collector: "collector", epoch: EPOCH, number, time: None, record, identity }
 }
 
 /// Passes records as one entry of the log that ends at `end`.
@@ -331,7 +331,7 @@ fn an_unreachable_server_is_tried_with_growing_intervals_for_all_meters_together
 #[test]
 fn the_window_of_a_meter_limits_what_is_read_from_its_server() {
     let mut streams = streams(0, 1_000);
-    let identity = StreamIdentity { shard: 1, peer: None, local: None };
+    let identity = StreamIdentity { shard: 1, peer: None, local: None, opened: None };
     let meter = OpenMeter { key: (EPOCH, 3), identity, received: 40 };
     streams.restore(NOW, &meter);
     let (id, position) = connect(&mut streams, NOW);

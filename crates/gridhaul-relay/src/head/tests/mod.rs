@@ -5,6 +5,7 @@ mod limits;
 mod schedules;
 #[cfg(feature = "daemon")]
 mod servers;
+mod versions;
 mod world;
 
 mod lines;

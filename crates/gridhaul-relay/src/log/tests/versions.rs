@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use super::super::format::{SEGMENT_HEADER, VERSION, VERSIONS};
 use super::super::{LogError, LogReader, Storage, StorageFile, open, verify};
 use super::disk::ModelDisk;
-use crate::protocol::{BatchBuilder, Identity, PreviousRecords, Record, ResetCause, batches};
+use crate::protocol::{
+    BatchBuilder, ClockState, Identity, PreviousRecords, Reception, Record, ResetCause, batches,
+};
 
 const EPOCH: u64 = 0x0123_4567_89ab_cdef;
 const SNAPSHOT: &[u8] = b"snapshot";
@@ -38,14 +40,21 @@ fn records(version: u16) -> Vec<Record<'static>> {
     records
 }
 
+/// When a record was received. Version 1 has no times. The clock may be set back.
+fn time(version: u16, number: u64) -> Option<Reception> {
+    let clock = ClockState::Synchronised { error_us: 2_500 };
+    let utc_us = 1_700_000_000_000_000 + 40 * number - 3 * number * number;
+    (version > 1).then_some(Reception { utc_us, clock })
+}
+
 /// The segment file of a log with these records.
 fn written() -> Vec<u8> {
     let disk = ModelDisk::default();
     let mut writer = open(disk.clone(), EPOCH, SNAPSHOT).unwrap().writer;
     let mut builder = BatchBuilder::new(EPOCH, 1, 1_000_000);
     let mut payload = Vec::new();
-    for record in records(VERSION) {
-        builder.push(&record);
+    for (number, record) in records(VERSION).iter().enumerate() {
+        builder.push_at(record, time(VERSION, number as u64));
     }
     builder.finish(&mut payload);
     writer.append(&payload).unwrap();
@@ -93,8 +102,12 @@ fn logs_of_all_versions_are_read() {
         let entry = reader.next(opened.writer.end()).unwrap().unwrap();
         let batch = batches(entry.payload).next().unwrap().unwrap();
         assert_eq!((batch.epoch, batch.shard), (EPOCH, 1));
-        let read: Result<Vec<_>, _> = batch.records().collect();
-        let expected: Vec<_> = (1_000_000..).zip(records(version.number)).collect();
+        let read: Result<Vec<_>, _> = batch.timed_records().collect();
+        let expected: Vec<_> = records(version.number)
+            .into_iter()
+            .zip(0..)
+            .map(|(record, number)| (1_000_000 + number, time(version.number, number), record))
+            .collect();
         assert_eq!(read.unwrap(), expected, "version {}", version.number);
     }
 }

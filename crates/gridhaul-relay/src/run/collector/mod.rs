@@ -35,6 +35,7 @@ use super::reports::Reports;
 use super::sockets::Sockets;
 use super::supervisor::Watchdog;
 use super::upstream::Upstream;
+use super::wall_clock::WallClock;
 use super::{End, RunError};
 use crate::aggregate::{Aggregate, MeterId};
 use crate::log::Folder;
@@ -48,6 +49,7 @@ use sources::Sources;
 
 struct Loop {
     clock: Clock,
+    wall_clock: WallClock,
     poll: Poll,
     waker: Arc<Waker>,
     aggregate: Aggregate<Folder>,
@@ -160,6 +162,7 @@ impl EventLoop for Loop {
         let mut events = Vec::new();
         self.poll.wait(self.clock.until(self.deadline()), &mut events)?;
         let now = self.clock.now();
+        self.aggregate.set_time(self.wall_clock.time(now));
         for (token, flags) in events {
             match token {
                 Token::Listener(index) => self.listeners[index as usize].is_ready = true,

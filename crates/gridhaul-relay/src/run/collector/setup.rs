@@ -22,6 +22,7 @@ use super::super::reports::Reports;
 use super::super::sockets::Sockets;
 use super::super::supervisor::Watchdog;
 use super::super::upstream::Upstream;
+use super::super::wall_clock::WallClock;
 use super::super::{Level, RunError, meter_socket, report, tls};
 use super::arrivals::{Arrivals, RateLimit};
 use super::handover::Continued;
@@ -88,6 +89,7 @@ impl Loop {
         let upstreams = (0..aggregate.shard_count()).map(upstream).collect();
         let mut event_loop = Self {
             clock: Clock::starts_in(Duration::ZERO),
+            wall_clock: WallClock::new(),
             poll,
             waker,
             aggregate,
@@ -192,7 +194,8 @@ fn open_records(
     let mut aggregate = match &continued {
         Some(it) => Aggregate::resume(settings, &it.continuation, log),
         None => {
-            let state = state.after_restart(collector.shards, &opened.findings);
+            let mut state = state.after_restart(collector.shards, &opened.findings);
+            state.time = Some(WallClock::new().time(Instant::ZERO));
             Aggregate::new(settings, epoch, &state, log)
         }
     };

@@ -93,6 +93,7 @@ impl Loop {
             "upstream_retransmissions_count": tcp.iter().map(|it| it.retransmissions).sum::<u32>(),
             "upstream_unsent_byte": tcp.iter().map(|it| it.not_sent).sum::<u32>(),
             "resets_count": resets,
+            "clock_synchronised": self.wall_clock.is_synchronised(),
             "log_gaps_count": self.counters.log.gaps,
             "log_lost_byte": self.counters.log.bytes,
             "lost_records_count": self.counters.lost_records,

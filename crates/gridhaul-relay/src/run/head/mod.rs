@@ -227,6 +227,7 @@ impl EventLoop for Loop {
         let broker = tls::broker(head, folder).map_err(|error| error.to_string())?;
         self.tls = own.map_err(|error| error.to_string())?;
         self.destination.replace_certificates(broker);
+        self.destination.reopen();
         Ok(())
     }
 

@@ -74,7 +74,26 @@ pub(super) fn proxy_header(
         addresses: stream.peer.zip(stream.local),
         unique_id: Some(format!("{epoch:016x}-{meter}").into_bytes()),
         stream_offset: Some(stream_offset),
+        reception: stream.opened,
     };
     header.write(&mut bytes);
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{ClockState, Reception};
+
+    #[test]
+    fn the_header_states_when_the_meter_has_connected() {
+        let clock = ClockState::Synchronised { error_us: 2_000 };
+        let opened = Some(Reception { utc_us: 1_700_000_000_000_000, clock });
+        let stream = StreamIdentity { shard: 0, peer: None, local: None, opened };
+        let bytes = proxy_header((7, 3), &stream, 100);
+        let (header, length) = ProxyHeader::read(&bytes).unwrap().unwrap();
+        assert_eq!((header.reception, header.stream_offset), (opened, Some(100)));
+        // Fixed part, identifier (3 + 18 bytes), offset (3 + 8), and time (3 + 17).
+        assert_eq!(length, 16 + 21 + 11 + 20);
+    }
 }
