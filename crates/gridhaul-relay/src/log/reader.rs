@@ -95,10 +95,10 @@ impl<S: Storage> LogReader<S> {
                 return Ok(None);
             }
             if !self.is_in_segment() {
-                self.open_segment()?;
+                self.open_segment(limit)?;
             }
             let Some(header) = self.read_header()? else {
-                self.next_segment()?;
+                self.next_segment(limit)?;
                 continue;
             };
             let position = self.position;
@@ -181,7 +181,7 @@ impl<S: Storage> LogReader<S> {
     }
 
     /// Opens the segment that contains the position, or else the first one after it.
-    fn open_segment(&mut self) -> Result<(), LogError> {
+    fn open_segment(&mut self, limit: u64) -> Result<(), LogError> {
         if !std::mem::replace(&mut self.is_extent_read, true) {
             let extent = Extent::read(&self.storage)?;
             self.extent = extent.filter(|it| it.epoch == self.epoch);
@@ -189,14 +189,14 @@ impl<S: Storage> LogReader<S> {
         let positions = self.positions()?;
         let before = positions.iter().rev().find(|position| **position <= self.position);
         let chosen = before.or(positions.first()).copied();
-        self.enter(chosen)
+        self.enter(chosen, limit)
     }
 
     /// Moves to the segment after the open one.
-    fn next_segment(&mut self) -> Result<(), LogError> {
+    fn next_segment(&mut self, limit: u64) -> Result<(), LogError> {
         let current = self.open.as_ref().expect("a segment is open").position;
         let next = self.positions()?.into_iter().find(|position| *position > current);
-        self.enter(next)
+        self.enter(next, limit)
     }
 
     fn positions(&self) -> Result<Vec<u64>, LogError> {
@@ -208,17 +208,20 @@ impl<S: Storage> LogReader<S> {
     }
 
     /// Opens a segment. What is between it and the present position was removed because it is not needed, or is a gap that
-    /// was reported.
-    fn enter(&mut self, position: Option<u64>) -> Result<(), LogError> {
-        let position = position.ok_or_else(|| self.damaged())?;
+    /// was reported. `limit` is the end of the log.
+    fn enter(&mut self, position: Option<u64>, limit: u64) -> Result<(), LogError> {
+        let removed = |from: u64, end: u64| {
+            let name = super::format::segment_name(from);
+            LogError::Removed { name, position: from, end }
+        };
+        let position = position.ok_or_else(|| removed(self.position, limit))?;
         let gap = (self.position, position);
         if position > self.position
             && let Some(extent) = &self.extent
             && position > extent.first
         {
             if !extent.gaps.contains(&gap) {
-                let name = super::format::segment_name(self.position);
-                return Err(LogError::Removed { name, position: gap.0, end: gap.1 });
+                return Err(removed(gap.0, gap.1));
             }
             self.note_lost(Some(gap.1 - gap.0));
         }
