@@ -17,7 +17,7 @@ const FILES: [&str; 11] =
 
 /// Sources of the relay's status, whose names are also those of its metrics, and of the events that it delivers.
 const RELAY_NAMES: [&str; 4] = [
-    "crates/gridhaul-relay/src/head/json_lines.rs",
+    "crates/gridhaul-relay/src/head/json.rs",
     "crates/gridhaul-relay/src/run/collector/status.rs",
     "crates/gridhaul-relay/src/run/head/mod.rs",
     "crates/gridhaul-relay/src/run/split/status.rs",
