@@ -77,8 +77,27 @@ impl Extent {
         text
     }
 
-    /// Replaces the file durably.
+    /// Replaces the file durably. On a full disk, the file is overwritten, which needs no space: the removal of segments,
+    /// which makes space, must not wait for it. A file that is torn by a power failure is ignored.
     pub(super) fn write<S: Storage>(&self, storage: &S) -> Result<(), LogError> {
+        match self.replace(storage) {
+            Err(error) if error.is_full() => self.overwrite(storage),
+            done => done,
+        }
+    }
+
+    fn overwrite<S: Storage>(&self, storage: &S) -> Result<(), LogError> {
+        let failed = || LogError::storage("writing", NAME);
+        let _ = storage.remove(NEW);
+        let file = storage.open(NAME).map_err(failed())?;
+        let text = self.text();
+        file.write_at(text.as_bytes(), 0)
+            .and_then(|()| file.resize(text.len() as u64))
+            .and_then(|()| file.sync())
+            .map_err(failed())
+    }
+
+    fn replace<S: Storage>(&self, storage: &S) -> Result<(), LogError> {
         let failed = || LogError::storage("writing", NAME);
         let _ = storage.remove(NEW);
         let file = storage.create(NEW).map_err(failed())?;

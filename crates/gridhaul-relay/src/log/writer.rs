@@ -231,9 +231,9 @@ impl<S: Storage> LogWriter<S> {
         }
         // A power failure could restore an earlier segment and not a later one, and the removal of one may fail. The file
         // states that they are not needed, so that this is not a gap.
-        self.update_extent()?;
-        if self.segments.unremoved.is_empty() {
-            return Ok(self.start());
+        let updated = self.update_extent();
+        if self.segments.unremoved.is_empty() || updated.as_ref().is_err_and(|it| !it.is_full()) {
+            return updated.map(|()| self.start());
         }
         let mut failure = None;
         self.segments.unremoved.retain(|position| {
@@ -249,6 +249,8 @@ impl<S: Storage> LogWriter<S> {
             }
         });
         self.storage.sync_names().map_err(LogError::storage("synchronising", "the folder"))?;
+        // On a full disk, the removal has made space.
+        self.update_extent()?;
         failure.map_or_else(|| Ok(self.start()), Err)
     }
 

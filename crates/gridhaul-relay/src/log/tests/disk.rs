@@ -166,11 +166,14 @@ impl StorageFile for ModelFile {
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         let mut state = self.0.borrow_mut();
-        let allowed = state.free.map_or(bytes.len(), |free| free.min(bytes.len()));
-        if let Some(free) = &mut state.free {
+        let start = offset as usize;
+        // Bytes of a file that are overwritten need no space.
+        let is_new = start + bytes.len() > state.files[self.1].bytes.len();
+        let free = state.free.filter(|_| is_new);
+        let allowed = free.map_or(bytes.len(), |free| free.min(bytes.len()));
+        if let (Some(free), true) = (&mut state.free, is_new) {
             *free -= allowed;
         }
-        let start = offset as usize;
         let file = &mut state.files[self.1];
         if file.bytes.len() < start + allowed {
             file.bytes.resize(start + allowed, 0);

@@ -157,6 +157,21 @@ fn removal_continues_after_a_failure_and_is_repeated() {
 }
 
 #[test]
+fn segments_are_removed_from_a_full_disk() {
+    let (disk, positions) = log_of_four_segments();
+    let mut writer = open(disk.clone(), 7, b"").unwrap().writer;
+    // The list of segments keeps its length.
+    writer.trim(positions[1]).unwrap();
+    disk.set_free(Some(0));
+    assert_eq!(writer.trim(positions[3]).unwrap(), positions[3]);
+    assert_eq!(segment_count(&disk), 1);
+    disk.set_free(None);
+    drop(writer);
+    let findings = open(disk, 7, b"").unwrap().findings;
+    assert_eq!((findings.start, &findings.damage[..]), (positions[3], &[][..]));
+}
+
+#[test]
 fn a_damaged_header_costs_no_entry() {
     for damaged in 0..4_u8 {
         for place in [0, 7, 12, 20, 26, 30, 34] {
