@@ -1,23 +1,30 @@
 //! Packet captures in pcapng (draft-ietf-opsawg-pcapng), for example for Wireshark.
 
-use gridhaul_scenario::answer::Capture;
+use std::fs::File;
+use std::io;
+
+use gridhaul_scenario::answer::{Capture, RecordedBytesWriter};
 use gridhaul_scenario::units::Instant;
 
 /// Writes the packets of one direction of a link.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct PcapngWriter {
-    capture: Capture,
+    name: String,
+    out: RecordedBytesWriter,
+    /// The current block; reused for all packets.
+    block: Vec<u8>,
 }
 
 impl PcapngWriter {
     /// Largest number of packets in a capture.
     pub const PACKETS_MAX: usize = 2_000_000;
 
-    /// A capture without packets, for an interface with this name.
+    /// A capture without packets, for an interface with this name. Packets are written to an empty
+    /// file, or without a file to memory.
     #[must_use]
-    pub fn new(interface: &str) -> Self {
-        let capture = Capture { name: interface.to_owned(), pcapng: Vec::with_capacity(200) };
-        let mut writer = Self { capture };
+    pub fn new(interface: &str, file: Option<File>) -> Self {
+        let out = RecordedBytesWriter::new(file);
+        let mut writer = Self { name: interface.to_owned(), out, block: Vec::new() };
         writer.section_header();
         writer.interface();
         writer
@@ -26,32 +33,32 @@ impl PcapngWriter {
     /// Adds a packet: its bytes from the IP header on, possibly truncated, and its original length.
     pub fn push(&mut self, at: Instant, bytes: &[u8], original_len: u32) {
         let nanos = at.as_nanos();
-        let mut body = Vec::with_capacity(20 + bytes.len());
-        body.extend(0_u32.to_le_bytes());
-        body.extend(((nanos >> 32) as u32).to_le_bytes());
-        body.extend((nanos as u32).to_le_bytes());
-        body.extend((bytes.len() as u32).to_le_bytes());
-        body.extend(original_len.max(bytes.len() as u32).to_le_bytes());
-        body.extend(bytes);
-        self.block(6, &body);
+        let length = bytes.len() as u32;
+        let times = [(nanos >> 32) as u32, nanos as u32];
+        let header = [0, times[0], times[1], length, original_len.max(length)];
+        self.block(6, &[header.map(u32::to_le_bytes).as_flattened(), bytes]);
     }
 
     /// The capture with all packets.
-    #[must_use]
-    pub fn into_capture(self) -> Capture {
-        self.capture
+    ///
+    /// # Errors
+    /// The file could not be written, such as on a full disk.
+    pub fn into_capture(self) -> io::Result<Capture> {
+        Ok(Capture { name: self.name, pcapng: self.out.finish()? })
     }
 
     /// A block of pcapng: type, length, body padded to four bytes, length.
-    fn block(&mut self, kind: u32, body: &[u8]) {
-        let file = &mut self.capture.pcapng;
-        let padded = body.len().next_multiple_of(4);
-        let len = (padded + 12) as u32;
-        file.extend(kind.to_le_bytes());
-        file.extend(len.to_le_bytes());
-        file.extend(body);
-        file.resize(file.len() + padded - body.len(), 0);
-        file.extend(len.to_le_bytes());
+    fn block(&mut self, kind: u32, body: &[&[u8]]) {
+        let length: usize = body.iter().map(|part| part.len()).sum();
+        let padded = length.next_multiple_of(4);
+        let total = ((padded + 12) as u32).to_le_bytes();
+        self.block.clear();
+        self.block.extend(kind.to_le_bytes());
+        self.block.extend(total);
+        body.iter().for_each(|part| self.block.extend_from_slice(part));
+        self.block.resize(self.block.len() + padded - length, 0);
+        self.block.extend(total);
+        self.out.append(&self.block);
     }
 
     fn section_header(&mut self) {
@@ -59,7 +66,7 @@ impl PcapngWriter {
         body.extend(0x1a2b_3c4d_u32.to_le_bytes());
         body.extend([1, 0, 0, 0]);
         body.extend(u64::MAX.to_le_bytes());
-        self.block(0x0a0d_0d0a, &body);
+        self.block(0x0a0d_0d0a, &[&body]);
     }
 
     fn interface(&mut self) {
@@ -67,11 +74,11 @@ impl PcapngWriter {
         body.extend(LINKTYPE_RAW.to_le_bytes());
         // Reserved, and no limit on the length.
         body.extend([0; 6]);
-        option(&mut body, 2, self.capture.name.as_bytes());
+        option(&mut body, 2, self.name.as_bytes());
         // if_tsresol: nanoseconds.
         option(&mut body, 9, &[9]);
         option(&mut body, 0, &[]);
-        self.block(1, &body);
+        self.block(1, &[&body]);
     }
 }
 
@@ -104,11 +111,13 @@ mod tests {
 
     #[test]
     fn a_packet_is_a_block_with_its_time_and_both_lengths() {
-        let mut writer = PcapngWriter::new("feeder.forward");
+        let mut writer = PcapngWriter::new("feeder.forward", None);
         writer.push(Instant::from_nanos(5_000_000_007), b"\x45 headers", 1500);
-        let capture = writer.into_capture();
+        let capture = writer.into_capture().unwrap();
         assert_eq!(capture.name, "feeder.forward");
-        let blocks = blocks(&capture.pcapng);
+        let mut file = Vec::new();
+        capture.pcapng.copy_to(&mut file).unwrap();
+        let blocks = blocks(&file);
         assert_eq!(blocks.iter().map(|(kind, _)| *kind).collect::<Vec<_>>(), [0x0a0d_0d0a, 1, 6]);
         // Interface 0, 5,000,000,007 ns in two halves, 9 bytes of 1500, and padding.
         let fields = [0_u32, 1, 705_032_711, 9, 1500].map(u32::to_le_bytes).concat();

@@ -11,6 +11,9 @@ pub(crate) enum EmulationError {
     /// A system call or a program of iproute2 failed.
     #[error(transparent)]
     Linux(#[from] gridhaul_linux::Error),
+    /// Recorded packets could not be stored.
+    #[error("cannot store recorded packets: {0}")]
+    Capture(io::Error),
     /// A device of the run was deleted.
     #[error(
         "the device of link `{link}` at node `{node}` was deleted during the run\n  \

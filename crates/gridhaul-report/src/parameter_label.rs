@@ -1,7 +1,10 @@
 //! Labels of swept keys and their values: `delayed ACK 40 ms` instead of `stack.linux.delayed_ack =
 //! "40 ms"`.
 
+use std::collections::BTreeSet;
+
 use gridhaul_scenario::answer::Point;
+use indexmap::IndexSet;
 use serde_json::Value as Json;
 
 use crate::format;
@@ -82,21 +85,38 @@ pub(crate) fn named(key: &str, value: &str, all: &[String]) -> String {
     if is_unique { format!("{} {text}", short(key)) } else { format!("{} {text}", label(key)) }
 }
 
-/// The label of a point within its sweep. Keys that vary together with another one are omitted.
-pub(crate) fn of_point(points: &[Point], index: usize) -> String {
-    let Some(point) = points.get(index) else { return format!("point {index}") };
-    let differs = |key: &String| {
-        points.iter().any(|other| other.parameters.get(key) != point.parameters.get(key))
-    };
-    let keys: Vec<String> = point.parameters.keys().filter(|key| differs(key)).cloned().collect();
-    let mut words: Vec<String> = Vec::new();
-    for word in keys.iter().filter_map(|key| label_at(point, key, &keys)) {
-        // The keys of one sweep entry share a label.
-        if !words.contains(&word) {
-            words.push(word);
-        }
+/// Labels of the points of a sweep: the keys that differ between the points, with their values.
+pub(crate) struct PointLabels<'a> {
+    points: &'a [Point],
+    /// Keys that do not have the same value at all points.
+    varied: BTreeSet<&'a str>,
+}
+
+impl<'a> PointLabels<'a> {
+    pub(crate) fn new(points: &'a [Point]) -> Self {
+        let keys = points.iter().flat_map(|point| point.parameters.keys());
+        let keys: BTreeSet<&str> = keys.map(String::as_str).collect();
+        let value = |point: &'a Point, key: &str| point.parameters.get(key);
+        let is_varied =
+            |key: &&str| points.windows(2).any(|pair| value(&pair[0], key) != value(&pair[1], key));
+        Self { points, varied: keys.into_iter().filter(is_varied).collect() }
     }
-    words.join(", ")
+
+    /// The label of a point. Keys that vary together with another one are omitted.
+    pub(crate) fn of(&self, index: usize) -> String {
+        let Some(point) = self.points.get(index) else { return format!("point {index}") };
+        let varied = point.parameters.keys().filter(|key| self.varied.contains(key.as_str()));
+        let keys: Vec<String> = varied.cloned().collect();
+        // The keys of one sweep entry share a label.
+        let words: IndexSet<String> =
+            keys.iter().filter_map(|key| label_at(point, key, &keys)).collect();
+        words.into_iter().collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The label of one point within its sweep.
+pub(crate) fn of_point(points: &[Point], index: usize) -> String {
+    PointLabels::new(points).of(index)
 }
 
 /// A value without JSON syntax: `gilbert elliott (p 1 %, r 30 %)`, `on`, `40 ms`.

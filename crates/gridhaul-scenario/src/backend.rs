@@ -2,6 +2,8 @@
 
 use std::error::Error;
 use std::fmt;
+use std::fs::File;
+use std::io;
 
 use crate::answer::Answer;
 use crate::scenario::Scenario;
@@ -33,7 +35,7 @@ pub struct Unsupported {
     pub reason: String,
 }
 
-/// Observer of the progress of a run.
+/// Observer of the progress of a run, and the storage of its recordings.
 pub trait Progress: Sync {
     /// Reports that `done` of `total` work items are finished.
     fn advance(&self, done: u64, total: u64);
@@ -42,6 +44,15 @@ pub trait Progress: Sync {
     /// returns an answer with the finished ones (see [`Answer::incomplete`]).
     fn is_interrupted(&self) -> bool {
         false
+    }
+
+    /// An empty file without a name for recorded data, which may exceed the memory. Without a file,
+    /// a recording is kept in memory.
+    ///
+    /// # Errors
+    /// The file cannot be created.
+    fn recording_file(&self) -> io::Result<Option<File>> {
+        Ok(None)
     }
 }
 
@@ -65,6 +76,9 @@ pub enum RunError {
     /// The machine lacks a feature that a run with real kernels needs, or an operation of it failed.
     #[error("{0}")]
     Machine(String),
+    /// Recorded data could not be stored.
+    #[error("cannot store recorded data: {0}")]
+    Storage(#[from] io::Error),
     /// The run was interrupted before the first replication was finished.
     #[error("interrupted before the first run was finished")]
     Interrupted,

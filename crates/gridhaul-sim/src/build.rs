@@ -12,11 +12,12 @@ use gridhaul_core::load::{
 use gridhaul_core::random::RandomStream;
 use gridhaul_core::tcp::Connection;
 use gridhaul_data::trace::Playback;
-use gridhaul_scenario::backend::RunError;
+use gridhaul_scenario::backend::{Progress, RunError};
 use gridhaul_scenario::scenario::{Direction, Flow as FlowSpec, Load, Scenario, Transport};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use self::measurement::{counters, recorder};
+use crate::addresses::addresses;
 use crate::aggregation::Wiring;
 use crate::audit::LinkAudit;
 use crate::capture::Tap;
@@ -34,9 +35,9 @@ pub(crate) fn build(
     scenario: &Scenario,
     layout: &Layout,
     replication: u32,
-    record: bool,
+    progress: &dyn Progress,
 ) -> Result<World, RunError> {
-    let links = links(scenario, layout, replication, record)?;
+    let links = links(scenario, layout, replication, progress)?;
     let mut routes = Vec::new();
     let mut flows = Vec::new();
     let mut starts = Vec::new();
@@ -88,7 +89,7 @@ pub(crate) fn build(
         starts.push(opens);
     }
     let proxies = proxies.finish(flows.len());
-    let recorder = recorder(scenario, layout, &flows, &starts).filter(|_| record);
+    let recorder = recorder(scenario, layout, &flows, &starts).filter(|_| replication == 0);
     let start = Instant::ZERO;
     let (warmup, end) = (start + scenario.warmup, start + scenario.duration);
     let counters = counters(scenario, layout, &flows, warmup..end);
@@ -209,14 +210,23 @@ fn links(
     scenario: &Scenario,
     layout: &Layout,
     replication: u32,
-    record: bool,
+    progress: &dyn Progress,
 ) -> Result<LinkSet<Packet, Observer>, RunError> {
+    let addresses = Arc::new(addresses(scenario, layout));
+    let mut failure = None;
     let observer = |name: &str, member, keys: &Direction| {
-        let tapped = record && member == 0 && scenario.record.captures(name);
-        Observer { audit: LinkAudit::new(keys), tap: tapped.then(|| Box::new(Tap::new(name))) }
+        let tapped = replication == 0 && member == 0 && scenario.record.captures(name);
+        let file = if tapped { progress.recording_file() } else { Ok(None) };
+        let file = file.unwrap_or_else(|error| {
+            failure = Some(error);
+            None
+        });
+        let tap = tapped.then(|| Box::new(Tap::new(name, addresses.clone(), file)));
+        Observer { audit: LinkAudit::new(keys), tap }
     };
-    LinkSet::of_scenario(scenario, &layout.directions, replication, observer)
-        .map_err(|diagnostic| RunError::Invalid(diagnostic.to_string()))
+    let links = LinkSet::of_scenario(scenario, &layout.directions, replication, observer)
+        .map_err(|diagnostic| RunError::Invalid(diagnostic.to_string()))?;
+    failure.map_or(Ok(links), |error| Err(error.into()))
 }
 
 /// The source of the random streams of one member of a flow.

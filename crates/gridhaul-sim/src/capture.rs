@@ -1,7 +1,10 @@
 //! Packet captures for Wireshark. A simulation has no payload bytes, so packets are truncated after their
 //! headers, as with a short snapshot length.
 
+use std::fs::File;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 
 use gridhaul_core::tcp::{Flags, Segment};
 use gridhaul_core::wire::{
@@ -18,9 +21,11 @@ use crate::packet::{Body, Packet};
 /// Records the packets that are offered to one direction of a link.
 #[derive(Debug)]
 pub(crate) struct Tap {
-    /// Name of the direction.
-    name: String,
-    packets: Vec<(Instant, Packet)>,
+    capture: PcapngWriter,
+    packets: usize,
+    addresses: Arc<Addresses>,
+    /// Headers of the current packet; reused for all packets.
+    headers: Vec<u8>,
 }
 
 /// Addresses and ports of the flows.
@@ -55,26 +60,25 @@ pub(crate) struct NodeGroup {
 }
 
 impl Tap {
-    pub(crate) fn new(name: &str) -> Self {
-        Self { name: name.to_owned(), packets: Vec::new() }
+    /// For a direction of this name, with the file of its packets.
+    pub(crate) fn new(name: &str, addresses: Arc<Addresses>, file: Option<File>) -> Self {
+        let capture = PcapngWriter::new(name, file);
+        Self { capture, packets: 0, addresses, headers: Vec::new() }
     }
 
     pub(crate) fn on_offered(&mut self, now: Instant, packet: &Packet) {
-        if self.packets.len() < PcapngWriter::PACKETS_MAX {
-            self.packets.push((now, *packet));
+        if self.packets < PcapngWriter::PACKETS_MAX {
+            self.packets += 1;
+            self.headers.clear();
+            let length = self.addresses.encode(packet, &mut self.headers);
+            let length = length.expect("a stack sends options that fit its header");
+            self.capture.push(now, &self.headers, length);
         }
     }
 
     /// The capture.
-    pub(crate) fn into_capture(self, addresses: &Addresses) -> Capture {
-        let mut capture = PcapngWriter::new(&self.name);
-        let mut headers = Vec::new();
-        for (at, packet) in &self.packets {
-            headers.clear();
-            let length = addresses.encode(packet, &mut headers);
-            capture.push(*at, &headers, length.expect("a stack sends options that fit its header"));
-        }
-        capture.into_capture()
+    pub(crate) fn into_capture(self) -> io::Result<Capture> {
+        self.capture.into_capture()
     }
 }
 

@@ -10,7 +10,6 @@ use gridhaul_scenario::answer::{Answer, Capture, Point, RunRows, Series, TimeBas
 use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
 use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 
-use crate::addresses::addresses;
 use crate::aggregation::unsupported;
 use crate::audit::{AuditError, LinkTotals};
 use crate::build::build;
@@ -89,7 +88,8 @@ impl<'a> RunQueue<'a> {
             let (point, replication) = (number / self.replications, number % self.replications);
             let reported = Cell::new(0);
             let continues = |share: u64| self.on_slice(share - reported.replace(share));
-            let outcome = run_once(&points[point].scenario, replication as u32, continues);
+            let scenario = &points[point].scenario;
+            let outcome = run_once(scenario, replication as u32, self.progress, continues);
             // No thread begins another run after a failure.
             let outcome =
                 outcome.inspect_err(|_| self.next.store(self.count, Ordering::Relaxed))?;
@@ -129,18 +129,18 @@ struct Outcome {
 fn run_once(
     scenario: &Scenario,
     replication: u32,
+    progress: &dyn Progress,
     continues: impl Fn(u64) -> bool,
 ) -> Result<Option<Outcome>, RunError> {
     let layout = Layout::new(scenario)?;
-    let mut world = build(scenario, &layout, replication, replication == 0)?;
+    let mut world = build(scenario, &layout, replication, progress)?;
     if !world.run(continues)? {
         return Ok(None);
     }
     audit(&mut world, &layout, replication)?;
     let rows = world.rows(&layout);
-    let names = addresses(scenario, &layout);
     let taps = world.net.links.iter_mut().filter_map(|link| link.observer.tap.take());
-    let captures = taps.map(|tap| tap.into_capture(&names)).collect();
+    let captures = taps.map(|tap| tap.into_capture()).collect::<Result<_, _>>()?;
     let mut warnings = rows.warnings(scenario);
     warnings.extend(limitations::warnings(scenario, &rows));
     let reset = world.proxies.rows_reset_with_loss(&world.flows);

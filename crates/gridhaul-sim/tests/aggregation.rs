@@ -339,7 +339,9 @@ fn captures_have_the_address_of_the_aggregator_on_both_links() {
     let answer = answer(&text, 1).unwrap();
     let capture = |name: &str| {
         let found = answer.captures.iter().find(|capture| capture.name == name);
-        &found.unwrap_or_else(|| panic!("no {name}")).pcapng
+        let mut bytes = Vec::new();
+        found.unwrap_or_else(|| panic!("no {name}")).pcapng.copy_to(&mut bytes).unwrap();
+        bytes
     };
     // Nodes are numbered from 0 in the order of the file: meter 0 sends to member 0 of node 1, which sends to
     // the single node 2.

@@ -45,9 +45,10 @@ impl From<ScenarioError> for Error {
 impl From<RunError> for Error {
     fn from(error: RunError) -> Self {
         match error {
-            RunError::Unsupported(_) | RunError::Invalid(_) | RunError::Machine(_) => {
-                Self::Input(error.into())
-            }
+            RunError::Unsupported(_)
+            | RunError::Invalid(_)
+            | RunError::Machine(_)
+            | RunError::Storage(_) => Self::Input(error.into()),
             RunError::Audit(_) => Self::Internal(error.into()),
             RunError::Interrupted => Self::Interrupted(error.to_string()),
         }

@@ -9,6 +9,7 @@ mod command;
 mod interrupt;
 mod lock;
 mod print_options;
+mod result_file;
 mod results_folder;
 mod table_layout;
 mod terminal;

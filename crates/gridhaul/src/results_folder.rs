@@ -1,8 +1,8 @@
 //! Results folders, which are created completely or not at all.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::io::ErrorKind;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
@@ -10,6 +10,7 @@ use gridhaul_report::NamedChart;
 
 use crate::interrupt::{Leftovers, catch_signals, leftovers};
 use crate::lock::Lock;
+use crate::result_file;
 
 /// The path of a results folder that this process has checked and locked. Nothing is written yet.
 #[derive(Debug)]
@@ -84,6 +85,11 @@ impl Destination {
         }
     }
 
+    /// The folder that contains the results folder. It exists.
+    pub(crate) fn parent(&self) -> anyhow::Result<&Path> {
+        Ok(self.parts()?.0)
+    }
+
     fn parts(&self) -> anyhow::Result<(&Path, &str)> {
         let name = self.target.file_name().and_then(|name| name.to_str());
         match (self.target.parent(), name) {
@@ -146,13 +152,24 @@ impl Drop for Destination {
 impl Folder {
     /// Writes a file. Characters that are unsafe in file names are replaced, since names come from scenarios.
     pub(crate) fn write(&mut self, name: &str, bytes: &[u8]) -> anyhow::Result<()> {
+        self.write_from(name, |file| file.write_all(bytes))
+    }
+
+    /// Writes a file as [`Folder::write`] does, with the contents that `contents` writes.
+    pub(crate) fn write_from(
+        &mut self,
+        name: &str,
+        contents: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> anyhow::Result<()> {
         let mut name = safe(name);
         while !self.names.insert(name.clone()) {
             name.insert(0, '_');
         }
         let _leftovers = leftovers();
         let path = self.partial.join(&name);
-        fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))
+        File::create(&path)
+            .and_then(|mut file| contents(&mut file))
+            .with_context(|| format!("cannot write {}", path.display()))
     }
 
     /// Writes charts, each as a file of its own.
@@ -213,11 +230,7 @@ fn foreign(folder: &Path) -> anyhow::Result<Option<String>> {
         names.push(name);
     }
     names.sort();
-    let marked = RESULT_FILES.iter().any(|mark| {
-        let text = fs::read(folder.join(mark)).unwrap_or_default();
-        let json: Option<serde_json::Value> = serde_json::from_slice(&text).ok();
-        json.is_some_and(|json| json.get("gridhaul").is_some())
-    });
+    let marked = RESULT_FILES.iter().any(|mark| result_file::is_marked(&folder.join(mark)));
     Ok(if marked { None } else { names.into_iter().next() })
 }
 

@@ -1,7 +1,9 @@
 //! Output for users: tables on standard output, progress and messages on standard error.
 
 use std::fmt;
+use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::Context;
@@ -97,6 +99,7 @@ pub(crate) struct Bar {
     bar: ProgressBar,
     /// Work that the bar shows, in thousandths.
     shown: AtomicU64,
+    recordings: Option<PathBuf>,
 }
 
 impl Bar {
@@ -109,7 +112,7 @@ impl Bar {
         {
             bar.set_style(style);
         }
-        Self { bar, shown: AtomicU64::new(u64::MAX) }
+        Self { bar, shown: AtomicU64::new(u64::MAX), recordings: None }
     }
 
     /// Removes the bar.
@@ -125,21 +128,30 @@ impl Drop for Bar {
 }
 
 /// Shows the progress of the library: progress bars, warnings and notes.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Terminal {
     /// Hide progress bars, but show warnings and notes.
     quiet: bool,
+    /// Folder of unnamed files with the recordings of a run; `None`: they are kept in memory.
+    recordings: Option<PathBuf>,
 }
 
 impl Terminal {
     pub(crate) const fn new(quiet: bool) -> Self {
-        Self { quiet }
+        Self { quiet, recordings: None }
+    }
+
+    /// Stores the recordings of a run in unnamed files on the file system of a folder.
+    pub(crate) fn recording_in(self, folder: &Path) -> Self {
+        Self { recordings: Some(folder.to_owned()), ..self }
     }
 }
 
 impl Observer for Terminal {
     fn begin(&self, part: &str) -> Box<dyn Progress> {
-        Box::new(Bar::new(part, self.quiet))
+        let mut bar = Bar::new(part, self.quiet);
+        bar.recordings.clone_from(&self.recordings);
+        Box::new(bar)
     }
 
     fn on_answer(&self, answer: &Answer, alone: bool) {
@@ -166,6 +178,10 @@ impl Progress for Bar {
 
     fn is_interrupted(&self) -> bool {
         interrupt::is_requested()
+    }
+
+    fn recording_file(&self) -> io::Result<Option<File>> {
+        self.recordings.as_deref().map(tempfile::tempfile_in).transpose()
     }
 }
 

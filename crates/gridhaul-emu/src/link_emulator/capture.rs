@@ -1,5 +1,7 @@
 //! Capture of the packets that are offered to one direction of a link (pcapng).
 
+use std::io;
+
 use gridhaul_data::pcapng::PcapngWriter;
 use gridhaul_scenario::answer::Capture;
 use gridhaul_scenario::units::Instant;
@@ -15,9 +17,10 @@ pub(crate) struct CaptureWriter {
 const SNAPSHOT_LENGTH: usize = 128;
 
 impl CaptureWriter {
-    /// For a direction of this name.
+    /// For a direction of this name. Packets are kept in memory, since writing to a disk may delay the
+    /// emulation.
     pub(crate) fn new(name: &str) -> Self {
-        Self { writer: PcapngWriter::new(name), packets: 0 }
+        Self { writer: PcapngWriter::new(name, None), packets: 0 }
     }
 
     pub(crate) fn on_offered(&mut self, now: Instant, packet: &[u8]) {
@@ -31,7 +34,7 @@ impl CaptureWriter {
         }
     }
 
-    pub(crate) fn into_capture(self) -> Capture {
+    pub(crate) fn into_capture(self) -> io::Result<Capture> {
         self.writer.into_capture()
     }
 }

@@ -1,5 +1,7 @@
 //! The emulator loop: reads packets from devices, offers them to links, and writes the packets that arrive.
 
+use std::io;
+
 use gridhaul_core::link::{
     LinkAccount, LinkObserver, LinkSet, LossCause, PacketTransit, PathCounters, TimedLinks,
 };
@@ -166,7 +168,8 @@ impl<'a> Emulator<'a> {
         let before = before.unwrap_or_else(|| after.clone());
         let recording = self.recorder.into_recording();
         let writers = self.links.links.iter_mut().filter_map(|link| link.observer.capture.take());
-        let captures = writers.map(CaptureWriter::into_capture).collect();
+        let captures: io::Result<_> = writers.map(CaptureWriter::into_capture).collect();
+        let captures = captures.map_err(EmulationError::Capture)?;
         let (lost, lateness) = (self.lost, self.lateness);
         Ok(EmulatorOutcome { before, after, lost, lateness, recording, captures })
     }

@@ -2,11 +2,12 @@
 
 use gridhaul_scenario::Answer;
 use gridhaul_scenario::answer::{DelayDistribution, Metric, Point};
+use indexmap::IndexSet;
 
 use super::{NamedChart, Ranked, contrast, slug};
 use crate::chart::{Axis, LineChart, LineSeries, Reference, Stroke};
 use crate::format;
-use crate::parameter_label;
+use crate::parameter_label::PointLabels;
 
 /// Maximum number of curves in a chart, and of charts.
 const CURVES_MAX: usize = 8;
@@ -30,12 +31,7 @@ struct Curve<'a> {
 pub(super) fn charts(answers: &[(String, &Answer)], keys: &[String]) -> Vec<Ranked> {
     let curves: Vec<Curve<'_>> =
         answers.iter().flat_map(|(label, answer)| curves(label, answer)).collect();
-    let mut flows: Vec<&str> = Vec::new();
-    for curve in &curves {
-        if !flows.contains(&curve.flow) {
-            flows.push(curve.flow);
-        }
-    }
+    let flows: IndexSet<&str> = curves.iter().map(|curve| curve.flow).collect();
     // For a numeric swept key, the chart of the percentile over that key is easier to read.
     let over_number = keys.first().is_some_and(|key| {
         answers.iter().any(|(_, answer)| super::numeric_axis(answer, key).is_some())
@@ -58,12 +54,9 @@ pub(super) fn charts(answers: &[(String, &Answer)], keys: &[String]) -> Vec<Rank
 }
 
 fn curves<'a>(label: &'a str, answer: &'a Answer) -> Vec<Curve<'a>> {
+    let labels = PointLabels::new(&answer.points);
     let of_point = |(index, point): (usize, &'a Point)| {
-        let name = if answer.points.len() > 1 {
-            parameter_label::of_point(&answer.points, index)
-        } else {
-            String::new()
-        };
+        let name = if answer.points.len() > 1 { labels.of(index) } else { String::new() };
         point.delays.iter().filter_map(move |(flow, distribution)| {
             let row = point.flows.iter().find(|row| row.name == *flow);
             Some(Curve {

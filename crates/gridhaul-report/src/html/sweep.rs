@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use gridhaul_scenario::Answer;
 use gridhaul_scenario::answer::{Estimate, Metric, Point, Row, Scope};
+use indexmap::IndexSet;
 
 use super::{CENSORED, NamedChart, Ranked, capital, contrast, slug, weight};
 use crate::chart::{Axis, Bar, BarChart, BarSeries, DataPoint, LineChart, LineSeries, Scale};
@@ -22,12 +23,8 @@ const NUMBERS_MIN: usize = 3;
 /// the charts: the first numeric key, since lines show more than bars, else the first key.
 pub(crate) fn swept_keys(answers: &[(String, &Answer)]) -> Vec<String> {
     let points: Vec<&Point> = answers.iter().flat_map(|(_, answer)| &answer.points).collect();
-    let mut keys: Vec<&String> = Vec::new();
-    for key in points.iter().flat_map(|point| point.parameters.keys()) {
-        if !keys.contains(&key) {
-            keys.push(key);
-        }
-    }
+    let mut keys: IndexSet<&String> =
+        points.iter().flat_map(|point| point.parameters.keys()).collect();
     keys.retain(|key| values(&points, key).len() > 1);
     let mut axis_keys: Vec<&String> = Vec::new();
     for key in keys {
@@ -64,12 +61,8 @@ pub(super) fn charts(answers: &[(String, &Answer)], keys: &[String]) -> Vec<Rank
         }
         // Too many lines: one chart for each row with values other than zero.
         let split = lines.len() > LINES_MAX;
-        let mut rows: Vec<&str> = Vec::new();
-        for line in lines.iter().filter(|line| !split || line.has_nonzero_value()) {
-            if !rows.contains(&line.row.as_str()) {
-                rows.push(&line.row);
-            }
-        }
+        let kept = lines.iter().filter(|line| !split || line.has_nonzero_value());
+        let rows: IndexSet<&str> = kept.map(|line| line.row.as_str()).collect();
         let parts: Vec<Option<&str>> = if split {
             rows.iter().take(CHARTS_MAX).copied().map(Some).collect()
         } else {
@@ -240,19 +233,18 @@ impl ChartData<'_> {
     }
 
     fn bars(&self, title: String, y: Axis, with_row: bool) -> BarChart {
-        let mut groups: Vec<&String> = Vec::new();
-        for (x, _) in self.lines.iter().flat_map(|line| &line.points) {
-            if !groups.contains(&x) {
-                groups.push(x);
-            }
-        }
+        let values = self.lines.iter().flat_map(|line| line.points.iter().map(|(x, _)| x));
+        let groups: IndexSet<&String> = values.collect();
         let shown = |group: &&String| self.labels.get(*group).unwrap_or(group).clone();
         let mut chart = BarChart::new(title, y, groups.iter().map(shown));
         chart.group_label = parameter_label::label(self.x);
         self.lines.iter().fold(chart, |chart, line| {
-            let bar = |group: &&String| line.points.iter().find(|(x, _)| x == *group);
-            let bars =
-                groups.iter().map(|group| bar(group).map_or(Bar::default(), |(_, e)| (*e).into()));
+            let mut estimates: BTreeMap<&String, Estimate> = BTreeMap::new();
+            for (x, estimate) in &line.points {
+                estimates.entry(x).or_insert(*estimate);
+            }
+            let bar = |group| estimates.get(group).map_or(Bar::default(), |own| (*own).into());
+            let bars = groups.iter().map(|group| bar(*group));
             chart.with(BarSeries::new(line.name(with_row), bars))
         })
     }
@@ -269,14 +261,8 @@ fn data_points(line: &Line) -> Vec<DataPoint> {
 }
 
 /// Distinct values of a key, in order of appearance.
-fn values<'a>(points: &[&'a Point], key: &str) -> Vec<&'a str> {
-    let mut out: Vec<&str> = Vec::new();
-    for value in points.iter().filter_map(|point| point.parameters.get(key)) {
-        if !out.contains(&value.as_str()) {
-            out.push(value);
-        }
-    }
-    out
+fn values<'a>(points: &[&'a Point], key: &str) -> IndexSet<&'a str> {
+    points.iter().filter_map(|point| point.parameters.get(key)).map(String::as_str).collect()
 }
 
 /// Whether the values of two keys correspond one to one.
@@ -320,4 +306,41 @@ fn is_logarithmic(numbers: &[f64]) -> bool {
     let steps: Vec<_> = numbers.windows(2).map(|pair| (pair[1] / pair[0]).log10()).collect();
     let largest = steps.iter().copied().fold(0.0, f64::max);
     largest <= 0.6 * (last / first).log10()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    /// Points with this number of values of a key, each twice.
+    fn sweep(values: usize) -> Vec<Point> {
+        let point = |number: usize| Point {
+            parameters: [("duration".to_owned(), format!("{} s", number / 2))].into(),
+            ..Point::default()
+        };
+        (0..2 * values).map(point).collect()
+    }
+
+    /// The shortest time of three attempts, since other programs can only add to it.
+    #[expect(clippy::disallowed_methods, reason = "the test measures time")]
+    fn shortest_time(points: &[Point]) -> Duration {
+        let points: Vec<&Point> = points.iter().collect();
+        let attempt = |_| {
+            let start = Instant::now();
+            assert_eq!(values(&points, "duration").len(), points.len() / 2);
+            start.elapsed()
+        };
+        (0..3).map(attempt).min().unwrap()
+    }
+
+    #[test]
+    fn the_time_for_distinct_values_is_proportional_to_their_number() {
+        let (few, many) = (sweep(1_000), sweep(20_000));
+        // Twenty times the values: 20 times the time if it is proportional, 400 times if each value is
+        // compared with all others.
+        let is_proportional = || shortest_time(&many) < 100 * shortest_time(&few);
+        assert!((0..5).any(|_| is_proportional()), "more than 100 times in five measurements");
+    }
 }

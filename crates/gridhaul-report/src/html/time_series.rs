@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use gridhaul_scenario::Answer;
 use gridhaul_scenario::answer::{Column, ColumnData, Series};
+use indexmap::IndexSet;
 
 use super::{NamedChart, capital, slug};
 use crate::chart::{Axis, Chart, DataPoint, LineChart, LineSeries};
 use crate::format::column;
-use crate::parameter_label;
+use crate::parameter_label::PointLabels;
 
 /// Maximum number of lines in a chart, and of charts for a quantity.
 const LINES_MAX: usize = 8;
@@ -30,16 +31,12 @@ struct Line {
 /// One chart for each table and quantity; several answers and several points of a sweep share the
 /// axes. `names` are the names of the points, if they have any.
 pub(super) fn charts(answers: &[(String, &Answer)], names: &[String]) -> Vec<NamedChart> {
-    let mut quantities: Vec<(&str, &str)> = Vec::new();
+    let mut quantities: IndexSet<(&str, &str)> = IndexSet::new();
     for (_, answer) in answers {
         for series in &answer.series {
             let (table, _) = table_and_point(series, answer);
-            for column in series.columns.iter().skip(1).filter(|column| !is_key(column)) {
-                let quantity = (table, column.name.as_str());
-                if !quantities.contains(&quantity) {
-                    quantities.push(quantity);
-                }
-            }
+            let columns = series.columns.iter().skip(1).filter(|column| !is_key(column));
+            quantities.extend(columns.map(|column| (table, column.name.as_str())));
         }
     }
     let all = quantities.clone();
@@ -102,17 +99,14 @@ fn table_and_point<'a>(series: &'a Series, answer: &Answer) -> (&'a str, Option<
 fn lines(answers: &[(String, &Answer)], names: &[String], of: &str, quantity: &str) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     for (label, answer) in answers {
+        let labels = PointLabels::new(&answer.points);
         for series in &answer.series {
             let (table, point) = table_and_point(series, answer);
             if table != of {
                 continue;
             }
-            let point = point.map(|index| {
-                names
-                    .get(index)
-                    .cloned()
-                    .unwrap_or_else(|| parameter_label::of_point(&answer.points, index))
-            });
+            let point =
+                point.map(|index| names.get(index).cloned().unwrap_or_else(|| labels.of(index)));
             let label = if answers.len() > 1 { label.as_str() } else { "" };
             let parts = vec![label.to_owned(), point.unwrap_or_default(), column(quantity).0];
             lines.extend(split(series, quantity, &parts));
@@ -127,12 +121,7 @@ fn draw(lines: Vec<Line>, table: &str, quantity: &str) -> Vec<NamedChart> {
     if lines.is_empty() {
         return Vec::new();
     }
-    let mut rows: Vec<Vec<String>> = Vec::new();
-    for line in &lines {
-        if !rows.iter().any(|row| *row == line.parts[3..]) {
-            rows.push(line.parts[3..].to_vec());
-        }
-    }
+    let rows: IndexSet<Vec<String>> = lines.iter().map(|line| line.parts[3..].to_vec()).collect();
     if lines.len() <= LINES_MAX || rows.len() < 2 {
         return vec![chart(lines, table, quantity, "")];
     }

@@ -1,11 +1,11 @@
 //! Several answers: agreement with the first one, and the largest deviation.
 
 use gridhaul_scenario::Answer;
-use gridhaul_scenario::answer::{Estimate, Point};
+use gridhaul_scenario::answer::Estimate;
 
 use super::measure::{Measure, is_significant};
 use super::{flow, of_flow, subjects};
-use crate::parameter_label;
+use crate::parameter_label::PointLabels;
 
 /// Relative deviation up to which answers agree.
 const AGREEMENT: f64 = 0.1;
@@ -74,11 +74,12 @@ pub(super) fn sentence(answers: &[(String, &Answer)]) -> Option<String> {
 
 fn pairs<'a>(first: &'a Answer, (label, other): &'a (String, &'a Answer)) -> Vec<Pair<'a>> {
     let single_points = first.points.len() == 1 && other.points.len() == 1;
+    let labels = PointLabels::new(&first.points);
     let mut pairs = Vec::new();
     for (index, point) in first.points.iter().enumerate() {
-        let is_same_point =
-            |candidate: &&Point| single_points || candidate.parameters == point.parameters;
-        let Some(counterpart) = other.points.iter().find(is_same_point) else { continue };
+        let counterpart =
+            if single_points { other.points.first() } else { other.point_as(index, point) };
+        let Some(counterpart) = counterpart else { continue };
         for subject in subjects(&[point].into_iter()) {
             let rows = [point, counterpart].map(|point| flow(point, subject.name));
             let [Some(one), Some(two)] = rows else { continue };
@@ -93,7 +94,7 @@ fn pairs<'a>(first: &'a Answer, (label, other): &'a (String, &'a Answer)) -> Vec
                 let Some(deviation) = deviation(&a, &b) else { continue };
                 pairs.push(Pair {
                     label,
-                    point: parameter_label::of_point(&first.points, index),
+                    point: labels.of(index),
                     flow: subject.name,
                     measure: *measure,
                     values: [a.mean.unwrap_or(0.0), b.mean.unwrap_or(0.0)],

@@ -2,6 +2,7 @@
 
 use gridhaul_scenario::Answer;
 use gridhaul_scenario::answer::{Estimate, Point};
+use indexmap::IndexMap;
 
 use super::measure::{Measure, NOTABLE, is_significant};
 use super::{Subject, capital, flow, of_flow, subjects};
@@ -176,25 +177,18 @@ fn winner(
             rest.iter().filter_map(|key| parameter_label::label_at(&points[index], key, rest));
         labels.collect::<Vec<_>>().join(", ")
     };
-    let mut columns: Vec<&String> = Vec::new();
-    for x in values.iter().filter_map(|value| points[value.0].parameters.get(first)) {
-        if !columns.contains(&x) {
-            columns.push(x);
+    let mut columns: IndexMap<&String, Vec<PointValue>> = IndexMap::new();
+    for value in values {
+        if let Some(x) = points[value.0].parameters.get(first) {
+            columns.entry(x).or_default().push(*value);
         }
     }
-    let mut best_counts: Vec<(String, usize)> = Vec::new();
-    for column in &columns {
-        let at_column = values
-            .iter()
-            .filter(|candidate| points[candidate.0].parameters.get(first) == Some(*column));
-        let at_column: Vec<PointValue> = at_column.copied().collect();
-        let name = rest_of(ends(&at_column, measure)?.1.0);
-        match best_counts.iter_mut().find(|(other, _)| *other == name) {
-            Some((_, count)) => *count += 1,
-            None => best_counts.push((name, 1)),
-        }
+    let mut best_counts: IndexMap<String, usize> = IndexMap::new();
+    for at_column in columns.values() {
+        let name = rest_of(ends(at_column, measure)?.1.0);
+        *best_counts.entry(name).or_default() += 1;
     }
-    let (name, count) = best_counts.iter().max_by_key(|(_, count)| *count)?;
+    let (name, count) = best_counts.iter().max_by_key(|(_, count)| **count)?;
     let of = columns.len();
     let places = if *count == of { format!("all {of}") } else { format!("{count} of {of}") };
     Some(format!("{name} is best at {places} values of the {}", parameter_label::label(first)))

@@ -1,10 +1,12 @@
 //! Recorded packets.
 
+use super::RecordedBytes;
+
 /// Packets of one direction of a link, as a pcapng file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Capture {
     /// File name without its extension.
     pub name: String,
     /// The pcapng file.
-    pub pcapng: Vec<u8>,
+    pub pcapng: RecordedBytes,
 }

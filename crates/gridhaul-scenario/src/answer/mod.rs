@@ -6,6 +6,7 @@ mod delay;
 mod estimate;
 mod ineffective_keys;
 mod metric;
+mod recorded_bytes;
 mod recording;
 mod replications;
 mod series;
@@ -24,6 +25,7 @@ pub use deadline_check::DeadlineCheck;
 pub use delay::{DelayCounts, DelayDistribution};
 pub use estimate::Estimate;
 pub use metric::{Metric, MetricInfo, Scope};
+pub use recorded_bytes::{RecordedBytes, RecordedBytesWriter};
 pub use recording::{Recording, WindowSample};
 pub use replications::{Metrics, RowNames, RunRows, TimeBase, segment_metrics};
 pub use series::{Column, ColumnData, ColumnInfo, Series, SeriesInfo};
@@ -143,6 +145,15 @@ impl Answer {
         self.incomplete = true;
         self.warnings.insert(0, Warning { about: "run".to_owned(), message });
         Ok(self)
+    }
+
+    /// The point with the parameters of a point at `index` of another answer. Answers to the same
+    /// sweep have it at the same index; only for other answers all points are searched.
+    #[must_use]
+    pub fn point_as(&self, index: usize, point: &Point) -> Option<&Point> {
+        let is_same = |own: &&Point| own.parameters == point.parameters;
+        let at_index = self.points.get(index).filter(is_same);
+        at_index.or_else(|| self.points.iter().find(is_same))
     }
 
     /// Adds series and captures of the point that is added next. If there are several points, the

@@ -41,7 +41,7 @@ impl Job<'_> {
         let destination = Destination::new(&self.target(), output.common.force)?;
         let label = stem(file);
         let graceful = Graceful::begin();
-        let terminal = Terminal::new(output.common.quiet);
+        let terminal = Terminal::new(output.common.quiet).recording_in(destination.parent()?);
         let answers = gridhaul::run(&scenario, &engine.to_engine(), &label, &terminal);
         drop(graceful);
         let answers = answers?;
@@ -189,7 +189,8 @@ impl Results<'_> {
                 folder.write(&format!("{}{of_backend}.parquet", series.name), &bytes)?;
             }
             for capture in &answer.captures {
-                folder.write(&format!("{}{of_backend}.pcapng", capture.name), &capture.pcapng)?;
+                let name = format!("{}{of_backend}.pcapng", capture.name);
+                folder.write_from(&name, |file| capture.pcapng.copy_to(file))?;
             }
         }
         Ok(folder.commit()?)

@@ -1,5 +1,7 @@
 //! Points and rows that compared answers have in common.
 
+use std::collections::BTreeSet;
+
 use gridhaul_scenario::answer::{Answer, Point};
 
 use super::rows_of;
@@ -55,6 +57,7 @@ fn point_names(points: &[Point]) -> Vec<String> {
 
 /// The sentence about names that an answer has and another one lacks.
 fn only_in(label: &str, has: &[String], lacks: &[String]) -> Option<String> {
+    let lacks: BTreeSet<&String> = lacks.iter().collect();
     let only: Vec<_> = has.iter().filter(|name| !lacks.contains(name)).collect();
     let shown: Vec<_> = only.iter().take(NAMES).map(|name| name.as_str()).collect();
     let more = match only.len().saturating_sub(NAMES) {

@@ -8,6 +8,7 @@ mod significance;
 use anyhow::{Context, anyhow};
 use gridhaul_report::{HEADLINE, TextTable, format};
 use gridhaul_scenario::answer::{Answer, Metric, Point, Row, Scope};
+use indexmap::IndexSet;
 use serde::Serialize;
 
 use crate::error::Error;
@@ -132,7 +133,10 @@ pub fn compare(answers: &[(String, &Answer)], only: &[Metric]) -> Result<Compari
 }
 
 impl Comparison {
-    fn of(answers: &[(String, &Answer)], only: &[Metric]) -> Result<Self, Error> {
+    fn of<'answers>(
+        answers: &[(String, &'answers Answer)],
+        only: &[Metric],
+    ) -> Result<Self, Error> {
         let labels: Vec<_> = answers.iter().map(|(label, _)| label.clone()).collect();
         let (first, others) = answers.split_first().context("nothing to compare")?;
         let alone = answers.iter().all(|(_, answer)| answer.points.len() == 1);
@@ -148,12 +152,12 @@ impl Comparison {
             )));
         }
         let mut rows = Vec::new();
-        for point in &first.1.points {
-            let same = |other: &&Point| alone || other.parameters == point.parameters;
-            let others: Vec<_> = others
-                .iter()
-                .map(|(_, answer)| (*answer, answer.points.iter().find(same)))
-                .collect();
+        for (index, point) in first.1.points.iter().enumerate() {
+            let of_point = |(_, answer): &(String, &'answers Answer)| {
+                let first = alone.then(|| answer.points.first()).flatten();
+                (*answer, first.or_else(|| answer.point_as(index, point)))
+            };
+            let others: Vec<_> = others.iter().map(of_point).collect();
             for (scope, row) in rows_of(point) {
                 let metrics = metrics.iter().filter(|metric| metric.info().scope == scope);
                 let row = |metric: &Metric| compared(*metric, point, row, (first.1, &others));
@@ -217,23 +221,20 @@ impl Comparison {
 
     /// Notes on undetermined and deterministic results, and on likely reasons of differences.
     fn note(&self) -> Option<String> {
-        let mut lines = self.not_compared.clone();
+        let mut lines: IndexSet<String> = self.not_compared.iter().cloned().collect();
         let has = |result| self.rows.iter().flat_map(|it| &it.others).any(|it| it.result == result);
         if has(Significance::Unknown) {
-            lines.push(UNKNOWN.to_owned());
+            lines.insert(UNKNOWN.to_owned());
         }
         if has(Significance::Deterministic) {
-            lines.push(DETERMINISTIC.to_owned());
+            lines.insert(DETERMINISTIC.to_owned());
         }
         for row in &self.rows {
             for reason in row.others.iter().filter_map(|other| other.reason.as_ref()) {
-                let line = format!("{}, {}: {reason}", row.row, row.metric.info().heading);
-                if !lines.contains(&line) {
-                    lines.push(line);
-                }
+                lines.insert(format!("{}, {}: {reason}", row.row, row.metric.info().heading));
             }
         }
-        (!lines.is_empty()).then(|| lines.join("\n"))
+        (!lines.is_empty()).then(|| lines.into_iter().collect::<Vec<_>>().join("\n"))
     }
 
     fn headers(&self) -> Vec<String> {
