@@ -1,5 +1,9 @@
 //! Programs other than Rust that the tests use.
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
 use anyhow::{bail, ensure};
 
 use crate::process::{in_ci, installed, program, run};
@@ -108,7 +112,11 @@ pub(crate) fn provide() -> anyhow::Result<()> {
     let packages: Vec<_> = missing.iter().map(|tool| tool.package).collect();
     let packages = packages.join(" ");
     if root_user() && installed("apt-get") {
-        println!("installing with apt-get: {packages}");
+        println!(
+            "installing with apt-get: {packages}\n\
+             The brokers among them are services of this machine; they are not started. The tests start brokers of \
+             their own."
+        );
         install(&packages)?;
     }
     for tool in missing.iter().filter(|tool| !tool.is_usable()) {
@@ -118,6 +126,7 @@ pub(crate) fn provide() -> anyhow::Result<()> {
 }
 
 fn install(packages: &str) -> anyhow::Result<()> {
+    let _no_services = NoServices::begin(Path::new("/usr/sbin/policy-rc.d"))?;
     let apt = |arguments: &[&str]| {
         run(program("apt-get").args(arguments).env("DEBIAN_FRONTEND", "noninteractive"))
     };
@@ -133,8 +142,67 @@ fn install(packages: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// While this value exists, packages do not start their services: `invoke-rc.d` obeys the exit code of
+/// `policy-rc.d`, of which 101 forbids the action. An earlier policy is restored afterwards.
+struct NoServices {
+    policy: PathBuf,
+    saved: PathBuf,
+}
+
+impl NoServices {
+    fn begin(policy: &Path) -> anyhow::Result<Self> {
+        let own =
+            Self { policy: policy.to_owned(), saved: policy.with_extension("before-gridhaul") };
+        // A policy that an interrupted installation has saved is the earlier one.
+        if policy.exists() && !own.saved.exists() {
+            fs::rename(policy, &own.saved)?;
+        }
+        fs::write(policy, "#!/bin/sh\nexit 101\n")?;
+        fs::set_permissions(policy, Permissions::from_mode(0o755))?;
+        Ok(own)
+    }
+}
+
+impl Drop for NoServices {
+    fn drop(&mut self) {
+        let restored = match self.saved.exists() {
+            true => fs::rename(&self.saved, &self.policy),
+            false => fs::remove_file(&self.policy),
+        };
+        if let Err(error) = restored {
+            println!("{} could not be restored: {error}", self.policy.display());
+        }
+    }
+}
+
 fn root_user() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let uid = status.lines().find_map(|line| line.strip_prefix("Uid:"));
     uid.and_then(|uid| uid.split_whitespace().nth(1)) == Some("0")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn services_are_forbidden_during_an_installation_and_the_earlier_policy_returns() {
+        let folder = std::env::temp_dir().join(format!("gridhaul-policy-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let policy = folder.join("policy-rc.d");
+        let status = |policy: &Path| program(&policy.to_string_lossy()).status().unwrap().code();
+        {
+            let _no_services = NoServices::begin(&policy).unwrap();
+            assert_eq!(status(&policy), Some(101));
+        }
+        assert!(!policy.exists());
+        fs::write(&policy, "#!/bin/sh\nexit 7\n").unwrap();
+        fs::set_permissions(&policy, Permissions::from_mode(0o755)).unwrap();
+        {
+            let _no_services = NoServices::begin(&policy).unwrap();
+            assert_eq!(status(&policy), Some(101));
+        }
+        assert_eq!(status(&policy), Some(7));
+        fs::remove_dir_all(&folder).unwrap();
+    }
 }

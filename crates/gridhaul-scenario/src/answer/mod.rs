@@ -105,7 +105,9 @@ pub struct Row {
 }
 
 /// A warning about the validity of an answer.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 pub struct Warning {
     /// Subject: a key of the scenario or a name in it.
     pub about: String,

@@ -5,7 +5,7 @@ pub(crate) fn remedy(name: &str, known: &[&str]) -> String {
     match nearest(name, known) {
         Some(known) => format!("did you mean `{known}`?"),
         None if known.is_empty() => "this file defines none".into(),
-        None => format!("known names: {}", list(known)),
+        None => format!("known names: {}", list(name, known)),
     }
 }
 
@@ -16,12 +16,19 @@ pub(super) fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     distances.filter(|(distance, _)| *distance <= allowed).min().map(|(_, known)| known)
 }
 
-/// A list of names, truncated if there are many.
-pub(super) fn list(names: &[&str]) -> String {
-    const SHOWN: usize = 16;
-    let mut text: Vec<_> = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
-    if names.len() > SHOWN {
-        text.push(format!("and {} more", names.len() - SHOWN));
+/// Largest number of names in a list: every table of a scenario has fewer keys.
+const LISTED_MAX: usize = 40;
+
+/// A list of names; if there are many, of those that are most similar to a name.
+pub(super) fn list(name: &str, names: &[&str]) -> String {
+    let mut listed = names.to_vec();
+    if names.len() > LISTED_MAX {
+        listed.sort_by_key(|known| distance(name, known));
+        listed.truncate(LISTED_MAX);
+    }
+    let mut text: Vec<_> = listed.iter().map(|name| format!("`{name}`")).collect();
+    if names.len() > LISTED_MAX {
+        text.push(format!("and {} more", names.len() - LISTED_MAX));
     }
     text.join(", ")
 }
@@ -39,6 +46,16 @@ fn distance(one: &str, other: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_of_keys_is_complete_and_a_long_list_of_names_has_the_most_similar_ones() {
+        let names: Vec<String> = (0..1_000).map(|number| format!("meter{number}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        assert!(list("x", &names[..17]).ends_with("`meter16`"));
+        let text = list("mtr987", &names);
+        assert!(text.contains("`meter987`"), "{text}");
+        assert!(text.ends_with("and 960 more"), "{text}");
+    }
 
     #[test]
     fn the_most_similar_name_is_found_if_it_is_similar_enough() {

@@ -44,8 +44,8 @@ pub trait Quantity: Sized {
             expected: Self::EXPECTED,
             reason,
         };
-        let (number, unit) = split(text);
-        let Some(number) = Decimal::parse(number) else {
+        let (digits, unit) = split(text);
+        let Some(number) = Decimal::parse(digits) else {
             let text = text.trim_start_matches(['+', '-', ' ']).to_ascii_lowercase();
             return Err(fail(match text.starts_with("nan") || text.starts_with("inf") {
                 true => "it must be a finite number".into(),
@@ -64,7 +64,7 @@ pub trait Quantity: Sized {
         let Some(scale) = scale::<Self>(unit) else {
             let mistake = Self::MISTAKES.iter().find(|(name, _)| *name == unit);
             let remedy = match mistake {
-                Some((_, remedy)) => (*remedy).to_owned(),
+                Some((_, remedy)) => converted(remedy, digits, unit),
                 None => format!("use one of {}", names::<Self>()),
             };
             return Err(fail(format!("unknown unit {unit:?}; {remedy}").into()));
@@ -105,6 +105,24 @@ pub trait Quantity: Sized {
         }
         write!(f, " {unit}")
     }
+}
+
+/// A remedy such as `1 kB/s is "8 kbit/s"` for the number that was written: `3 kB/s is "24 kbit/s"`.
+fn converted(remedy: &str, number: &str, unit: &str) -> String {
+    let whole = || {
+        let (before, value) = remedy.split_once(&format!("1 {unit} is \""))?;
+        let (factor, rest) = value.split_once(' ')?;
+        let value: f64 = number.trim().replace('_', "").parse().ok()?;
+        let product = value * factor.parse::<f64>().ok()?;
+        let (value, product) = (short(value), short(product));
+        Some(format!("{before}{value} {unit} is \"{product} {rest}"))
+    };
+    whole().unwrap_or_else(|| remedy.to_owned())
+}
+
+/// A number with at most 12 significant digits, so that binary fractions are not visible.
+fn short(number: f64) -> f64 {
+    format!("{number:.11e}").parse().unwrap_or(number)
 }
 
 /// Base units in one of a unit.

@@ -75,10 +75,11 @@ pub(in crate::scenario) fn in_toml_terms(message: &str, key: &str) -> (String, S
             }
             _ => "",
         };
-        return (
-            format!("expected {}, found {}", plain(expected), self::found(found)),
-            remedy.into(),
-        );
+        let mut expected = plain(expected).to_owned();
+        if key.rsplit('.').next() == Some("replications") {
+            expected = expected.replace("from 0 ", "from 1 ");
+        }
+        return (format!("expected {expected}, found {}", self::found(found)), remedy.into());
     }
     (message.to_owned(), String::new())
 }
