@@ -5,10 +5,10 @@ mod answers;
 
 use gridhaul_report::chart::{Chart, Scale};
 use gridhaul_report::{
-    Detail, NamedChart, Report, TextTable, charts, deadline_checks, html, table, tables,
+    Detail, NamedChart, Report, Summary, TextTable, charts, deadline_checks, html, table, tables,
 };
 use gridhaul_scenario::Answer;
-use gridhaul_scenario::answer::{DeadlineCheck, Metric, Point};
+use gridhaul_scenario::answer::{DeadlineCheck, Metric, Point, Warning};
 use gridhaul_scenario::units::Duration;
 
 #[test]
@@ -44,6 +44,21 @@ fn deadline_checks_precede_the_charts() {
     assert!(page.find("NOT met") < page.find("<figure"), "before the charts");
     answer.points.iter_mut().for_each(|point| point.deadline_checks.clear());
     assert_eq!(deadline_checks(&[(String::new(), &answer)]), None);
+}
+
+#[test]
+fn the_charts_of_a_summary_follow_its_first_sentence() {
+    let mut answer = answers::answer("sim", vec![answers::point(1.0)]);
+    let (about, message) = ("flow.reading".to_owned(), "a warning".to_owned());
+    answer.warnings.push(Warning { about, message });
+    let answers = [("sim".to_owned(), &answer)];
+    let charts = charts(&answers);
+    let finding = "The first sentence.\n\nAn explanation.";
+    let summary = Summary { finding, charts: &charts[..1], ..Summary::default() };
+    let page = html(&Report { title: "plan", answers: &answers, summary, ..Report::default() });
+    let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text}"));
+    let order = ["The first sentence.", "<figure", "An explanation.", "a warning"].map(place);
+    assert!(order.is_sorted(), "{order:?}");
 }
 
 #[test]

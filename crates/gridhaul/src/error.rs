@@ -6,6 +6,8 @@ use gridhaul_scenario::backend::{RunError, Unsupported};
 use gridhaul_scenario::scenario::ScenarioError;
 use thiserror::Error as ThisError;
 
+use crate::engine::BackendName;
+
 /// The reason for a missing result. The message states the error, its position and the remedy.
 #[derive(Debug, ThisError)]
 pub enum Error {
@@ -28,6 +30,8 @@ pub struct UnsupportedKeys {
     pub backend: &'static str,
     /// Each key, with the reason.
     pub keys: Vec<Unsupported>,
+    /// Other backends that support every key of the scenario.
+    pub supported_by: Vec<BackendName>,
 }
 
 impl From<anyhow::Error> for Error {

@@ -83,7 +83,7 @@ pub(crate) fn catch_signals() {
 fn on_signal() {
     if GRACEFUL.load(Ordering::Relaxed) && !REQUESTED.swap(true, Ordering::Relaxed) {
         say(format_args!(
-            "interrupted: ending the run and keeping the finished results; press Ctrl-C again to end immediately"
+            "interrupted: ending with the finished results; press Ctrl-C again to end immediately"
         ));
         return;
     }

@@ -5,12 +5,14 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod atomic_file;
 mod command;
 mod interrupt;
 mod lock;
 mod print_options;
 mod result_file;
 mod results_folder;
+mod results_kind;
 mod table_layout;
 mod terminal;
 

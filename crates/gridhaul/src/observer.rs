@@ -14,6 +14,9 @@ pub trait Observer: Sync {
 
     /// A part of the work is skipped; the note names the part and the reason.
     fn on_note(&self, _note: &str) {}
+
+    /// The expected time of work that begins.
+    fn on_estimate(&self, _estimate: &str) {}
 }
 
 impl Observer for NoProgress {

@@ -7,6 +7,7 @@ use anyhow::{Context, anyhow, bail};
 use gridhaul_scenario::answer::Answer;
 
 use crate::args::PrintOptions;
+use crate::atomic_file;
 use crate::terminal::print;
 
 impl PrintOptions {
@@ -42,7 +43,7 @@ impl PrintOptions {
             print(&text)?;
             return Ok(true);
         }
-        fs::write(file, text).with_context(|| cannot_write(file))?;
+        atomic_file::write(file, text.as_bytes()).with_context(|| cannot_write(file))?;
         Ok(false)
     }
 

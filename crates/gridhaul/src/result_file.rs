@@ -14,6 +14,11 @@ pub(crate) fn is_marked(path: &Path) -> bool {
     value(path, "gridhaul").is_some()
 }
 
+/// The title of the scenario in a file of results, if it has one.
+pub(crate) fn title(path: &Path) -> Option<String> {
+    value(path, "title")?.as_str().map(str::to_owned)
+}
+
 /// The value of a key of a JSON object. The file is read up to this key only, because an answer may have hundreds
 /// of megabytes; in our files these keys precede the points.
 fn value(path: &Path, key: &str) -> Option<Value> {

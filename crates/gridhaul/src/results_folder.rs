@@ -7,15 +7,17 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 use gridhaul_report::NamedChart;
+use gridhaul_scenario::scenario::Scenario;
 
 use crate::interrupt::{Leftovers, catch_signals, leftovers};
 use crate::lock::Lock;
-use crate::result_file;
+use crate::results_kind::{ResultsKind, ResultsOf};
 
 /// The path of a results folder that this process has checked and locked. Nothing is written yet.
 #[derive(Debug)]
 pub(crate) struct Destination {
     target: PathBuf,
+    kind: ResultsKind,
     force: bool,
     /// `None` before the lock is taken and after it is released.
     lock: Option<Lock>,
@@ -29,19 +31,41 @@ pub(crate) struct Folder {
     names: BTreeSet<String>,
 }
 
-/// Files that identify a results folder of gridhaul: each is JSON with the key `gridhaul`.
-pub(crate) const RESULT_FILES: [&str; 4] =
-    ["answer.json", "comparison.json", "paper.json", "plan.json"];
+/// Name of a scenario for labels and folders: that of its file without extension. Every results folder contains a
+/// `scenario.toml`, which has the name of the folder.
+pub(crate) fn scenario_name(file: &Path) -> String {
+    if Scenario::is_standard_input(file) {
+        return "stdin".to_owned();
+    }
+    let absolute = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+    let folder = absolute.parent().and_then(Path::file_name);
+    let name = match file.file_stem() {
+        Some(stem) if stem == "scenario" => folder.or(Some(stem)),
+        stem => stem,
+    };
+    name.unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The results folder of a scenario without `--out`. A scenario in a results folder does not replace this folder.
+pub(crate) fn default_folder(file: &Path, suffix: &str) -> PathBuf {
+    let folder = Path::new("results").join(scenario_name(file) + suffix);
+    let own = file.parent().and_then(|own| fs::canonicalize(own).ok());
+    if own.is_some() && own == fs::canonicalize(&folder).ok() {
+        return folder.with_file_name(scenario_name(file) + suffix + "-run");
+    }
+    folder
+}
 
 impl Destination {
     /// Checks and locks `target` before the run, so that a run does not fail when it writes its results.
-    pub(crate) fn new(target: &Path, force: bool) -> anyhow::Result<Self> {
+    /// Without `force`, neither files that gridhaul did not write nor results of another kind are replaced.
+    pub(crate) fn new(target: &Path, kind: ResultsKind, force: bool) -> anyhow::Result<Self> {
         let target = match fs::canonicalize(target) {
             Ok(found) => found,
             Err(error) if error.kind() == ErrorKind::NotFound => std::path::absolute(target)?,
             Err(error) => return Err(error).context(format!("cannot use {}", target.display())),
         };
-        let mut destination = Self { target, force, lock: None };
+        let mut destination = Self { target, kind, force, lock: None };
         destination.check()?;
         destination.check_writable()?;
         destination.lock()?;
@@ -128,12 +152,18 @@ impl Destination {
             "{shown} is or contains the current folder, and would be replaced\n  \
              help: choose another folder with --out"
         );
-        let foreign = foreign(&self.target)?;
-        if let (Some(foreign), false) = (foreign, self.force) {
-            bail!(
-                "{shown} contains {foreign}, which gridhaul did not write\n  \
-                 help: choose another folder with --out, or replace the folder with --force"
-            );
+        if self.force {
+            return Ok(());
+        }
+        let help = "help: choose another folder with --out, or replace the folder with --force";
+        let names = match entries(&self.target)? {
+            Entries::Foreign(foreign) => {
+                bail!("{shown} contains {foreign}, which gridhaul did not write\n  {help}")
+            }
+            Entries::Results(names) => names,
+        };
+        if let Some(lost) = self.kind.lost(&self.target, &names) {
+            bail!("{shown} contains {lost}, which this command would delete\n  {help}");
         }
         Ok(())
     }
@@ -216,8 +246,15 @@ impl Drop for Folder {
     }
 }
 
-/// The first entry that gridhaul did not write; none for an empty folder.
-fn foreign(folder: &Path) -> anyhow::Result<Option<String>> {
+/// The entries of an existing folder.
+enum Entries {
+    /// The first one that gridhaul did not write.
+    Foreign(String),
+    /// Sorted names of the files of a results folder; none for an empty folder.
+    Results(Vec<String>),
+}
+
+fn entries(folder: &Path) -> anyhow::Result<Entries> {
     let entries =
         fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
     let mut names = Vec::new();
@@ -225,18 +262,20 @@ fn foreign(folder: &Path) -> anyhow::Result<Option<String>> {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
         if !entry.file_type()?.is_file() || !known(&name) {
-            return Ok(Some(name));
+            return Ok(Entries::Foreign(name));
         }
         names.push(name);
     }
     names.sort();
-    let marked = RESULT_FILES.iter().any(|mark| result_file::is_marked(&folder.join(mark)));
-    Ok(if marked { None } else { names.into_iter().next() })
+    Ok(match names.first() {
+        Some(first) if !ResultsOf::marks(folder) => Entries::Foreign(first.clone()),
+        _ => Entries::Results(names),
+    })
 }
 
 fn known(name: &str) -> bool {
     let data = |ending| name.ends_with(ending) && !name.starts_with('.');
-    RESULT_FILES.contains(&name)
+    ResultsOf::is_mark(name)
         || matches!(name, "report.html" | "scenario.toml" | "cells.csv")
         || (name.starts_with("answer-") && name.ends_with(".json"))
         || [".parquet", ".pcapng", ".svg"].into_iter().any(data)
@@ -253,8 +292,12 @@ fn safe(name: &str) -> String {
 mod tests {
     use super::*;
 
+    fn destination(target: &Path, force: bool) -> anyhow::Result<Destination> {
+        Destination::new(target, ResultsKind::of(ResultsOf::Run, None), force)
+    }
+
     fn write(target: &Path, force: bool, text: &str) -> anyhow::Result<PathBuf> {
-        let mut folder = Destination::new(target, force)?.begin()?;
+        let mut folder = destination(target, force)?.begin()?;
         folder.write("answer.json", text.as_bytes())?;
         folder.commit()
     }
@@ -290,20 +333,20 @@ mod tests {
 
     #[test]
     fn the_current_folder_and_files_are_rejected_even_with_force() {
-        assert!(Destination::new(Path::new("."), true).is_err());
-        assert!(Destination::new(Path::new("/"), true).is_err());
+        assert!(destination(Path::new("."), true).is_err());
+        assert!(destination(Path::new("/"), true).is_err());
         let file = tempfile::NamedTempFile::new().unwrap();
-        assert!(Destination::new(file.path(), true).is_err());
+        assert!(destination(file.path(), true).is_err());
     }
 
     #[test]
     fn an_unwritable_destination_is_rejected_before_the_run() {
         let dir = tempfile::tempdir().unwrap();
-        Destination::new(&dir.path().join("results/run"), false).unwrap();
+        destination(&dir.path().join("results/run"), false).unwrap();
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "nothing was touched");
         // Not even root can create a folder in /proc.
         let error =
-            format!("{:#}", Destination::new(Path::new("/proc/results/run"), false).unwrap_err());
+            format!("{:#}", destination(Path::new("/proc/results/run"), false).unwrap_err());
         assert!(error.starts_with("cannot create a folder in /proc: "), "{error}");
         assert!(error.ends_with("\n  help: choose another folder with --out"), "{error}");
     }
@@ -312,7 +355,7 @@ mod tests {
     fn an_abandoned_folder_leaves_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let mut folder =
-            Destination::new(&dir.path().join("results/run"), false).unwrap().begin().unwrap();
+            destination(&dir.path().join("results/run"), false).unwrap().begin().unwrap();
         folder.write("answer.json", b"{}").unwrap();
         drop(folder);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
@@ -321,7 +364,7 @@ mod tests {
     #[test]
     fn names_from_a_scenario_stay_inside_the_folder() {
         let dir = tempfile::tempdir().unwrap();
-        let mut folder = Destination::new(&dir.path().join("run"), false).unwrap().begin().unwrap();
+        let mut folder = destination(&dir.path().join("run"), false).unwrap().begin().unwrap();
         for name in ["../../outside.pcapng", "..", "a/b", "a?b"] {
             folder.write(name, b"").unwrap();
         }

@@ -6,7 +6,7 @@ use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::{Scenario, ScenarioError};
 
-use crate::engine::Engine;
+use crate::engine::{BackendName, Engine};
 use crate::error::{Error, UnsupportedKeys};
 use crate::estimate::ensure_possible;
 use crate::observer::Observer;
@@ -33,7 +33,11 @@ pub fn run(
     ensure_possible(scenario, engine).map_err(|error| error.context(label.to_owned()))?;
     // Every backend checks the keys before the first one runs: a run may take hours.
     for backend in &backends {
-        let unsupported = |keys| UnsupportedKeys { backend: backend.name(), keys };
+        let unsupported = |keys| UnsupportedKeys {
+            backend: backend.name(),
+            keys,
+            supported_by: supporting(scenario),
+        };
         backend.supports(scenario).map_err(|keys| anyhow::Error::new(unsupported(keys)))?;
     }
     trace::check(scenario).map_err(|error| ScenarioError { file: label.to_owned(), ..error })?;
@@ -55,6 +59,16 @@ pub fn run(
         }
     }
     Ok(answers)
+}
+
+/// The simulator, the model and the emulator, as far as they support every key of a scenario.
+fn supporting(scenario: &Scenario) -> Vec<BackendName> {
+    let supports = |name: &BackendName| {
+        let engine = Engine { backends: vec![*name], ..Engine::default() };
+        let backends = engine.backends().unwrap_or_default();
+        backends.iter().any(|backend| backend.supports(scenario).is_ok())
+    };
+    [BackendName::Sim, BackendName::Model, BackendName::Emu].into_iter().filter(supports).collect()
 }
 
 /// Runs a scenario as [`run`] does, for several values of keys: `"link.a.both.rate=1 Mbit/s,2 Mbit/s"` or

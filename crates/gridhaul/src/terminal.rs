@@ -1,10 +1,12 @@
 //! Output for users: tables on standard output, progress and messages on standard error.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
@@ -134,11 +136,20 @@ pub(crate) struct Terminal {
     quiet: bool,
     /// Folder of unnamed files with the recordings of a run; `None`: they are kept in memory.
     recordings: Option<PathBuf>,
+    /// Whether the beginning of each part is a line, if standard error is not a terminal.
+    lines: bool,
+    /// Warnings that have been printed.
+    printed: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Terminal {
-    pub(crate) const fn new(quiet: bool) -> Self {
-        Self { quiet, recordings: None }
+    pub(crate) fn new(quiet: bool) -> Self {
+        Self { quiet, recordings: None, lines: false, printed: Arc::default() }
+    }
+
+    /// Reports the beginning of each part also to files and pipes, for commands with many parts.
+    pub(crate) fn with_lines(self) -> Self {
+        Self { lines: true, ..self }
     }
 
     /// Stores the recordings of a run in unnamed files on the file system of a folder.
@@ -149,6 +160,9 @@ impl Terminal {
 
 impl Observer for Terminal {
     fn begin(&self, part: &str) -> Box<dyn Progress> {
+        if self.lines && !self.quiet && !io::stderr().is_terminal() {
+            say(format_args!("{part}"));
+        }
         let mut bar = Bar::new(part, self.quiet);
         bar.recordings.clone_from(&self.recordings);
         Box::new(bar)
@@ -156,13 +170,24 @@ impl Observer for Terminal {
 
     fn on_answer(&self, answer: &Answer, alone: bool) {
         let by = if alone { String::new() } else { format!("{}: ", answer.backend) };
+        let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
         for warning in &answer.warnings {
-            say(format_args!("warning: {by}{}: {}", warning.about, warning.message));
+            let text = format!("{}: {}", warning.about, warning.message);
+            // Several backends and points give the same warning about a scenario.
+            if printed.insert(text.clone()) {
+                say(format_args!("warning: {by}{text}"));
+            }
         }
     }
 
     fn on_note(&self, note: &str) {
         say(format_args!("note: {note}"));
+    }
+
+    fn on_estimate(&self, estimate: &str) {
+        if !self.quiet {
+            say(format_args!("{estimate}"));
+        }
     }
 }
 

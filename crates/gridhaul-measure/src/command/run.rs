@@ -338,13 +338,14 @@ pub(super) fn open_log(
     Ok(Some(MessageLog::create(&folder.join(name), properties)?))
 }
 
-/// Writes a file of the results, or none.
+/// Writes a file of the results completely, or leaves the old one.
 pub(super) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    let written = fs::write(path, text);
-    if written.is_err() {
-        let _ = fs::remove_file(path);
+    let partial = path.with_extension("partial");
+    let moved = fs::write(&partial, text).and_then(|()| fs::rename(&partial, path));
+    if moved.is_err() {
+        let _ = fs::remove_file(&partial);
     }
-    written.with_context(|| format!("cannot write {}", path.display()))
+    moved.with_context(|| format!("cannot write {}", path.display()))
 }
 
 pub(super) fn progress(args: &RunArgs, messages: u64) -> ProgressBar {

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use gridhaul_scenario::Answer;
 use gridhaul_scenario::answer::Warning;
 use gridhaul_scenario::units::counted;
+use indexmap::IndexMap;
 
 use super::table::{table_with_heading, table_with_note};
 use super::{NamedChart, Report, description};
@@ -36,17 +37,25 @@ pub(super) fn page(report: &Report<'_>, charts: &[NamedChart]) -> String {
          <p class=\"meta\">{}</p>\n</header>\n<main>",
         escaped(&answer_line(report)),
     );
-    result(&mut out, report);
-    warnings(&mut out, report);
     let (open, folded) = split_charts(report.summary.charts, charts);
+    // The charts of a summary explain its first sentence, and warnings may be long.
+    let (mut paragraphs, charts_first) = (result(report), !report.summary.charts.is_empty());
+    let rest =
+        if charts_first { paragraphs.split_off(paragraphs.len().min(1)) } else { Vec::new() };
+    section(&mut out, "class=\"result\" aria-label=\"Result\"", &paragraphs);
+    if charts_first {
+        chart_section(&mut out, &open);
+    }
+    section(&mut out, "class=\"description\" aria-label=\"Explanation\"", &rest);
+    warnings(&mut out, report);
     let deadline_checks = deadline_checks(report.answers);
     if let Some(table) = deadline_checks.iter().find(|table| table.rows.len() <= DEADLINE_ROWS_MAX)
     {
         table_with_heading(&mut out, table);
     }
-    out += "<section class=\"charts\" aria-label=\"Charts\">\n";
-    open.iter().for_each(|chart| figure(&mut out, chart));
-    out += "</section>\n";
+    if !charts_first {
+        chart_section(&mut out, &open);
+    }
     for table in report.summary.tables {
         table_with_heading(&mut out, table);
     }
@@ -120,20 +129,27 @@ const fn is_replicated(answer: &Answer) -> bool {
     answer.replications > 1
 }
 
-/// The result at the top of a report.
-fn result(out: &mut String, report: &Report<'_>) {
+/// The paragraphs of the result at the top of a report.
+fn result(report: &Report<'_>) -> Vec<String> {
     let given = report.summary.finding.split("\n\n").map(str::trim).filter(|item| !item.is_empty());
-    let mut paragraphs: Vec<String> = given.map(str::to_owned).collect();
-    if paragraphs.is_empty() {
-        paragraphs = crate::result::result(report.answers);
-    }
+    let paragraphs: Vec<String> = given.map(str::to_owned).collect();
+    if paragraphs.is_empty() { crate::result::result(report.answers) } else { paragraphs }
+}
+
+fn section(out: &mut String, attributes: &str, paragraphs: &[String]) {
     if paragraphs.is_empty() {
         return;
     }
-    *out += "<section class=\"result\" aria-label=\"Result\">\n";
-    for paragraph in &paragraphs {
+    let _ = writeln!(out, "<section {attributes}>");
+    for paragraph in paragraphs {
         let _ = writeln!(out, "<p>{}</p>", with_code_spans(paragraph));
     }
+    *out += "</section>\n";
+}
+
+fn chart_section(out: &mut String, charts: &[&NamedChart]) {
+    *out += "<section class=\"charts\" aria-label=\"Charts\">\n";
+    charts.iter().for_each(|chart| figure(out, chart));
     *out += "</section>\n";
 }
 
@@ -195,9 +211,12 @@ fn fold(out: &mut String, summary: &str, content: impl FnOnce(&mut String)) {
 }
 
 fn warnings(out: &mut String, report: &Report<'_>) {
-    let mut items: Vec<(&str, &Warning)> = Vec::new();
+    // Several backends give the same warning about a scenario.
+    let mut items: IndexMap<&Warning, Vec<&str>> = IndexMap::new();
     for (label, answer) in report.answers {
-        items.extend(answer.warnings.iter().map(|warning| (label.as_str(), warning)));
+        for warning in &answer.warnings {
+            items.entry(warning).or_default().push(label);
+        }
     }
     let hashes = report.answers.iter().map(|(_, answer)| &answer.scenario_sha256);
     let differ = hashes.collect::<std::collections::BTreeSet<_>>().len() > 1;
@@ -209,9 +228,10 @@ fn warnings(out: &mut String, report: &Report<'_>) {
         *out += "<li>The answers are for different scenarios: their hashes at the end of the \
             page differ.</li>\n";
     }
-    for (label, warning) in items {
-        let answer_label =
-            if report.answers.len() > 1 { format!("{}, ", escaped(label)) } else { String::new() };
+    for (warning, labels) in items {
+        let is_of_one = report.answers.len() == 1;
+        let label = escaped(&labels.join(", "));
+        let answer_label = if is_of_one { String::new() } else { format!("{label}, ") };
         let (about, message) = (escaped(&warning.about), with_code_spans(&warning.message));
         let _ = writeln!(out, "<li>{answer_label}<code>{about}</code>: {message}</li>");
     }

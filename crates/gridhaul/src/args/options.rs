@@ -16,7 +16,7 @@ pub(crate) struct ChangeOptions {
     #[arg(long, value_name = "N", value_parser = whole::<u64>, allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
     /// Number of replications; with two or more, means are reported with a 95 % confidence interval
-    #[arg(long, value_name = "N", value_parser = whole::<u32>, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = replications, allow_negative_numbers = true)]
     pub(crate) replications: Option<u32>,
     /// Set a key, such as 'link.uplink.forward.rate=3 Mbit/s'; repeatable
     ///
@@ -63,10 +63,11 @@ pub(crate) struct OutputOptions {
     /// Results folder [default: in 'results', named after the scenario file or paper]
     ///
     /// 'run' writes to results/<name of the scenario file>; 'sweep' adds '-sweep' to the name, and 'plan'
-    /// '-plan'. 'paper' writes to results/paper-<name>.
+    /// '-plan'. 'paper' writes to results/paper-<name>. A file scenario.toml, which every results folder
+    /// contains, has the name of its folder.
     ///
     /// The folder is created only after all files have been written. An earlier results folder of
-    /// gridhaul is replaced.
+    /// gridhaul is replaced if it has the same kind of results.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Write each chart of the report as an SVG file as well
@@ -80,7 +81,10 @@ pub(crate) struct OutputOptions {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct CommonOutput {
-    /// Replace the folder even if it contains files that gridhaul did not write
+    /// Replace the folder even if it contains files that gridhaul did not write, or results of another kind
+    ///
+    /// Another kind: results of another command or of a scenario with another title; captures, series and
+    /// answers of further backends, if this run has none.
     #[arg(long)]
     pub(crate) force: bool,
     /// Print JSON instead of a table
@@ -149,5 +153,19 @@ impl EngineOptions {
 
 /// Reads a whole number that is not negative. The error states what is expected; that of the standard library does not.
 pub(crate) fn whole<N: FromStr>(text: &str) -> Result<N, String> {
-    text.parse().map_err(|_| "expected a whole number, not negative, such as 3".into())
+    text.parse().map_err(|_| {
+        if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+            let bits = 8 * size_of::<N>() as u32;
+            return format!("it is too large; the largest value is {}", u64::MAX >> (64 - bits));
+        }
+        "expected a whole number, not negative, such as 3".into()
+    })
+}
+
+/// Reads a number of replications: at least 1.
+pub(crate) fn replications(text: &str) -> Result<u32, String> {
+    match whole(text)? {
+        0 => Err("expected a whole number from 1".into()),
+        number => Ok(number),
+    }
 }

@@ -10,19 +10,23 @@ use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::scenario::Scenario;
 
 use super::error::CommandError;
-use super::run::{json, shown, stem};
+use super::run::{json, shown};
 use crate::args::CompareArgs;
-use crate::results_folder::{Destination, RESULT_FILES};
+use crate::results_folder::{Destination, scenario_name};
+use crate::results_kind::{ResultsKind, ResultsOf};
 use crate::terminal::{Terminal, print, print_tables, say};
 
 /// Compares every answer with the first one.
 pub(crate) fn run(args: &CompareArgs) -> Result<(), CommandError> {
     args.print.check(args.common.json, args.out.as_deref())?;
-    let destination =
-        args.out.as_ref().map(|out| Destination::new(out, args.common.force)).transpose()?;
+    let kind = ResultsKind::of(ResultsOf::Compare, None);
+    let destination = (args.out.as_ref())
+        .map(|out| Destination::new(out, kind, args.common.force))
+        .transpose()?;
+    let terminal = Terminal::new(args.common.quiet);
     let mut compared = Vec::new();
     for file in &args.files {
-        compared.extend(answers_of(file, args)?);
+        compared.extend(answers_of(file, args, &terminal)?);
     }
     if compared.len() < 2 {
         let help = "give a second file, or several backends: --on sim,model";
@@ -69,8 +73,12 @@ struct LabelledAnswer {
     scenario: Option<Scenario>,
 }
 
-fn answers_of(file: &Path, args: &CompareArgs) -> Result<Vec<LabelledAnswer>, CommandError> {
-    let stored = if file.is_dir() { Some(file.join(RESULT_FILES[0])) } else { None };
+fn answers_of(
+    file: &Path,
+    args: &CompareArgs,
+    terminal: &Terminal,
+) -> Result<Vec<LabelledAnswer>, CommandError> {
+    let stored = if file.is_dir() { Some(file.join(ResultsOf::Run.file())) } else { None };
     let is_json = file.extension().is_some_and(|ending| ending == "json");
     let (label, shown) = (label(file), file.display().to_string());
     if let Some(path) = stored.or_else(|| is_json.then(|| file.to_owned())) {
@@ -79,12 +87,7 @@ fn answers_of(file: &Path, args: &CompareArgs) -> Result<Vec<LabelledAnswer>, Co
     }
     let mut scenario = trace::load_scenario(file)?;
     scenario.replications = args.replications.unwrap_or(scenario.replications);
-    let answers = gridhaul::run(
-        &scenario,
-        &args.engine.to_engine(),
-        &label,
-        &Terminal::new(args.common.quiet),
-    )?;
+    let answers = gridhaul::run(&scenario, &args.engine.to_engine(), &label, terminal)?;
     let several = answers.len() > 1;
     let one = |answer: Answer| {
         let by = |name: &str| format!("{name} ({})", answer.backend);
@@ -96,9 +99,9 @@ fn answers_of(file: &Path, args: &CompareArgs) -> Result<Vec<LabelledAnswer>, Co
 }
 
 fn label(file: &Path) -> String {
-    let answer = file.file_name().is_some_and(|name| name == RESULT_FILES[0]);
+    let answer = file.file_name().is_some_and(|name| name == ResultsOf::Run.file());
     let named = if answer { file.parent().unwrap_or(file) } else { file };
-    stem(named)
+    scenario_name(named)
 }
 
 /// Replaces labels that occur more than once by the whole path.

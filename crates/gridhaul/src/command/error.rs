@@ -1,5 +1,6 @@
 //! Errors of commands, and the exit code of each.
 
+use std::io::{self, ErrorKind};
 use std::panic::PanicHookInfo;
 use std::process::ExitCode;
 
@@ -15,7 +16,7 @@ use crate::terminal::say;
 pub(crate) enum CommandError {
     /// The command completed, and a check failed: exit code 1.
     Check(String),
-    /// Invalid input or usage, or a missing feature of the machine: exit code 2.
+    /// Invalid input or usage, or a missing feature of the machine: exit code 2. A full disk: exit code 4.
     Input(anyhow::Error),
     /// A defect of gridhaul: exit code 3.
     Internal(anyhow::Error),
@@ -30,7 +31,8 @@ Exit codes:
   1  a check failed: a figure of a paper, '--must-agree' of compare, the limits of a plan
   2  invalid input or usage: the message names the file, the key and the remedy
   3  internal error: please report it as a bug
-130  interrupted (Ctrl-C, SIGTERM): 'run' and 'sweep' keep the finished results";
+  4  the disk is full: earlier results are unchanged
+130  interrupted (Ctrl-C, SIGTERM): 'run' and 'sweep' keep the finished results, 'plan' prints the best candidate so far";
 
 impl CommandError {
     /// Prints the error and returns its exit code.
@@ -39,8 +41,9 @@ impl CommandError {
             Self::Check(message) | Self::Interrupted(message) => say(format_args!("{message}")),
             Self::Input(error) => {
                 say(format_args!("error: {error:#}"));
-                if error.is::<UnsupportedKeys>() {
-                    say(format_args!("  help: '--on' chooses the backend, such as '--on sim'"));
+                let unsupported = error.downcast_ref::<UnsupportedKeys>();
+                if let Some(other) = unsupported.and_then(|error| error.supported_by.first()) {
+                    say(format_args!("  help: '--on {other}' supports every key of this scenario"));
                 }
             }
             Self::Internal(error) => {
@@ -53,11 +56,19 @@ impl CommandError {
     fn code(&self) -> u8 {
         match self {
             Self::Check(_) => 1,
+            Self::Input(error) if has_no_space(error) => 4,
             Self::Input(_) => 2,
             Self::Internal(_) => 3,
             Self::Interrupted(_) => EXIT_CODE,
         }
     }
+}
+
+/// Whether an error is that of a full disk, or of a used-up quota.
+fn has_no_space(error: &anyhow::Error) -> bool {
+    let full = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded, ErrorKind::FileTooLarge];
+    let errors = error.chain().filter_map(|error| error.downcast_ref::<io::Error>());
+    errors.into_iter().any(|error| full.contains(&error.kind()))
 }
 
 impl From<anyhow::Error> for CommandError {

@@ -12,6 +12,7 @@ use super::program::start_program;
 use super::run::{json, shown};
 use crate::args::PaperArgs;
 use crate::results_folder::Destination;
+use crate::results_kind::{ResultsKind, ResultsOf};
 use crate::terminal::{Terminal, print, print_tables, say};
 
 /// A paper without scenarios, which a program of its own reproduces.
@@ -95,8 +96,9 @@ fn list(papers: &[Paper]) -> Result<(), CommandError> {
 fn check(paper: Paper, args: &PaperArgs) -> Result<(), CommandError> {
     let output = &args.output;
     let default = || Path::new("results").join(format!("paper-{}", paper.name));
-    let destination =
-        Destination::new(&output.out.clone().unwrap_or_else(default), output.common.force)?;
+    let target = output.out.clone().unwrap_or_else(default);
+    let kind = ResultsKind::of(ResultsOf::Paper, None);
+    let destination = Destination::new(&target, kind, output.common.force)?;
     let terminal = Terminal::new(output.common.quiet);
     let reproduction = paper.reproduce(args.quick, &args.engine.to_engine(), &terminal)?;
     let document = json(&reproduction)?;

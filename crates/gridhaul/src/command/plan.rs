@@ -1,6 +1,6 @@
 //! `gridhaul plan`: the cheapest configuration that meets limits.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use gridhaul::plan::{PlanOutcome, PlanRequest, VerificationDepth};
 use gridhaul_report::{Report, Summary};
@@ -8,16 +8,19 @@ use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::scenario::Scenario;
 
 use super::error::CommandError;
-use super::run::{json, load, shown, stem};
+use super::run::{json, load, shown};
 use crate::args::{OutputOptions, PlanArgs, Verify};
-use crate::results_folder::Destination;
+use crate::interrupt::Graceful;
+use crate::results_folder::{Destination, default_folder, scenario_name};
+use crate::results_kind::{ResultsKind, ResultsOf};
 use crate::terminal::{Terminal, print, say, texts};
 
 /// Plans, writes the results folder and prints the result. If no candidate meets the limits, the check has failed.
 pub(crate) fn run(args: &PlanArgs) -> Result<(), CommandError> {
     let scenario = load(&args.file, &args.changes.to_changes(), &[], args.output.common.quiet)?;
     gridhaul::plan::check(&scenario, &args.file.display().to_string())?;
-    let destination = Destination::new(&target(args), args.output.common.force)?;
+    let kind = ResultsKind::of(ResultsOf::Plan, Some(&scenario.title));
+    let destination = Destination::new(&target(args), kind, args.output.common.force)?;
     let request = PlanRequest {
         verify: match args.verify {
             Verify::None => None,
@@ -25,11 +28,14 @@ pub(crate) fn run(args: &PlanArgs) -> Result<(), CommandError> {
             Verify::Full => Some(VerificationDepth::Full),
         },
         max_candidates: args.max_candidates.into(),
+        runs: args.runs.into(),
         threads: args.threads,
         ignore_estimate: args.ignore_estimate,
     };
-    let terminal = Terminal::new(args.output.common.quiet);
-    let outcome = gridhaul::plan(&scenario, &request, &stem(&args.file), &terminal)?;
+    let terminal = Terminal::new(args.output.common.quiet).with_lines();
+    let graceful = Graceful::begin();
+    let outcome = gridhaul::plan(&scenario, &request, &scenario_name(&args.file), &terminal)?;
+    drop(graceful);
     let text = json(&outcome.document(&scenario))?;
     let written = write(destination, &scenario, &outcome, &text, &args.output)?;
     if args.output.common.json {
@@ -50,8 +56,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<(), CommandError> {
 }
 
 fn target(args: &PlanArgs) -> PathBuf {
-    let name = || Path::new("results").join(stem(&args.file) + "-plan");
-    args.output.out.clone().unwrap_or_else(name)
+    args.output.out.clone().unwrap_or_else(|| default_folder(&args.file, "-plan"))
 }
 
 fn write(

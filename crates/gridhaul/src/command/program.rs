@@ -18,18 +18,36 @@ use super::error::CommandError;
 /// # Errors
 /// The program is not installed, or cannot be executed. Otherwise this function does not return.
 pub(crate) fn start_program(name: &str, args: &[OsString]) -> Result<(), CommandError> {
-    let own = env::current_exe().ok().and_then(|path| path.parent().map(Path::to_owned));
-    let beside = own.as_deref().map(|folder| folder.join(name)).filter(|path| path.is_file());
-    let program = beside.unwrap_or_else(|| PathBuf::from(name));
+    let program = beside(name).unwrap_or_else(|| PathBuf::from(name));
     // `exec` returns only if it fails.
     let error = Command::new(&program).args(args).exec();
     Err(CommandError::Input(match error.kind() {
         ErrorKind::NotFound => anyhow!(
             "the program {name} is not installed\n  help: build it with `{}`",
-            build_command(name, own.as_deref())
+            build_command_of(name)
         ),
         _ => anyhow!("cannot start {}: {error}", program.display()),
     }))
+}
+
+/// Whether [`start_program`] would find the program.
+pub(crate) fn is_installed(name: &str) -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    beside(name).is_some() || env::split_paths(&path).any(|folder| folder.join(name).is_file())
+}
+
+/// The command that builds or installs the program.
+pub(crate) fn build_command_of(name: &str) -> String {
+    build_command(name, own_folder().as_deref())
+}
+
+/// The program in the folder of this one, if it is there.
+fn beside(name: &str) -> Option<PathBuf> {
+    own_folder().map(|folder| folder.join(name)).filter(|path| path.is_file())
+}
+
+fn own_folder() -> Option<PathBuf> {
+    env::current_exe().ok()?.parent().map(Path::to_owned)
 }
 
 /// The command that puts the program where it is found: beside a program that cargo has built, or into the folder of

@@ -12,7 +12,8 @@ use gridhaul_scenario::scenario::Scenario;
 use super::error::CommandError;
 use crate::args::{RunArgs, SweepArgs};
 use crate::interrupt::Graceful;
-use crate::results_folder::Destination;
+use crate::results_folder::{Destination, default_folder, scenario_name};
+use crate::results_kind::{ResultsKind, ResultsOf};
 use crate::terminal::{Terminal, print, print_tables, say};
 
 /// Runs a scenario.
@@ -38,8 +39,14 @@ impl Job<'_> {
         print.check(output.common.json, Some(&self.target()))?;
         let changes = record.added_to(changes.to_changes());
         let scenario = load(file, &changes, self.vary, output.common.quiet)?;
-        let destination = Destination::new(&self.target(), output.common.force)?;
-        let label = stem(file);
+        let kind = ResultsKind {
+            captures: !scenario.record.pcap.is_empty(),
+            series: scenario.record.interval.is_some(),
+            several_backends: engine.on.len() > 1,
+            ..ResultsKind::of(ResultsOf::Run, Some(&scenario.title))
+        };
+        let destination = Destination::new(&self.target(), kind, output.common.force)?;
+        let label = scenario_name(file);
         let graceful = Graceful::begin();
         let terminal = Terminal::new(output.common.quiet).recording_in(destination.parent()?);
         let answers = gridhaul::run(&scenario, &engine.to_engine(), &label, &terminal);
@@ -66,7 +73,7 @@ impl Job<'_> {
 
     /// Prints the answers in the format that the options select.
     fn print(&self, answers: &[(String, &Answer)], as_json: bool) -> Result<(), CommandError> {
-        let label = stem(&self.args.file);
+        let label = scenario_name(&self.args.file);
         let options = &self.args.print;
         let named: Vec<_> = answers.iter().map(|(_, answer)| (label.clone(), *answer)).collect();
         if options.csv(&named)? {
@@ -90,8 +97,8 @@ impl Job<'_> {
     }
 
     fn target(&self) -> PathBuf {
-        let name = || Path::new("results").join(stem(&self.args.file) + self.suffix);
-        self.args.output.out.clone().unwrap_or_else(name)
+        let default = || default_folder(&self.args.file, self.suffix);
+        self.args.output.out.clone().unwrap_or_else(default)
     }
 }
 
@@ -126,14 +133,6 @@ pub(crate) fn load(
         say(format_args!("note: {note}"));
     }
     Ok(scenario)
-}
-
-/// Name of a scenario file without folder and extension.
-pub(crate) fn stem(file: &Path) -> String {
-    if Scenario::is_standard_input(file) {
-        return "stdin".to_owned();
-    }
-    file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// A path for messages: relative if it is below the current folder.

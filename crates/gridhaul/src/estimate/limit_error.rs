@@ -106,7 +106,7 @@ fn sweep(estimate: &RunEstimate<'_>) -> String {
 }
 
 /// A time in a suitable unit.
-fn time(seconds: f64) -> String {
+pub(crate) fn time(seconds: f64) -> String {
     const UNITS: [(f64, &str); 4] =
         [(31_557_600.0, "years"), (86_400.0, "days"), (3600.0, "h"), (60.0, "min")];
     match UNITS

@@ -12,6 +12,7 @@ use std::fs;
 use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 
 use crate::engine::{BackendName, Engine};
+pub(crate) use limit_error::time;
 use limit_error::{memory_error, time_error};
 use workload::Workload;
 
@@ -74,6 +75,11 @@ pub(crate) fn ensure_possible(scenario: &Scenario, engine: &Engine) -> anyhow::R
     }
     let limits = Limits { seconds: SECONDS_MAX, bytes: available() };
     check(scenario, engine, limits)
+}
+
+/// Expected CPU time of one simulated run, in seconds.
+pub(crate) fn simulation_seconds(scenario: &Scenario) -> f64 {
+    Workload::of(scenario).transits * SECONDS_PER_TRANSIT
 }
 
 /// Checks that the network of a scenario fits into the free memory, for `emu up`.
@@ -146,8 +152,13 @@ impl RunEstimate<'_> {
 }
 
 fn threads(engine: &Engine) -> f64 {
+    concurrent_threads(engine.threads)
+}
+
+/// Number of threads for a configured number; 0: one per core.
+pub(crate) fn concurrent_threads(configured: usize) -> f64 {
     let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    (if engine.threads == 0 { cores() } else { engine.threads }) as f64
+    (if configured == 0 { cores() } else { configured }) as f64
 }
 
 /// Free memory in bytes: the smaller value of the machine and of the control group; infinite if neither is known.

@@ -135,6 +135,11 @@ impl<'a> CostModel<'a> {
         Self { scenario, plan, choices }
     }
 
+    /// The plan with the prices.
+    pub(crate) const fn plan(&self) -> &'a PlanSpecification {
+        self.plan
+    }
+
     /// The total cost of a parameter set.
     pub(crate) fn cost(&self, parameters: &ParameterSet) -> f64 {
         self.items(parameters).iter().map(|item| item.cost).sum()

@@ -129,8 +129,7 @@ fn curves(
     key: usize,
 ) -> Result<LineChart, Error> {
     let choice = search.choices[key].clone();
-    let title =
-        format!("Ratio of values to limits: {}", anchor.parameters.describe(search.choices));
+    let title = format!("Limits with {}", anchor.parameters.describe(search.choices));
     let mut chart =
         LineChart::new(title, axis(&choice), Axis::new("measured over limit", "").including(0.0))
             .with_reference(Reference::Y(1.0, "limit".into()));

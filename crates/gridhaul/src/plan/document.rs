@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::agreement::Comparison;
 use super::candidate::Candidate;
+use super::confidence::share_shown;
 use super::evaluate::Evaluation;
 use super::evidence::Decision;
 use super::limits::{Limit, LimitState};
@@ -64,6 +65,7 @@ pub(crate) fn document(scenario: &Scenario, outcome: &PlanOutcome) -> Value {
         "winner": winner,
         "simulated": simulations,
         "cheaper_not_simulated": outcome.not_simulated,
+        "excluded": outcome.excluded,
         "alternatives": others.collect::<Vec<_>>(),
         "infeasible": infeasible,
         "without_answer": outcome.without_answer,
@@ -76,6 +78,7 @@ fn simulated(outcome: &PlanOutcome, checked: &SimulatedCandidate) -> Value {
         Decision::Met => "met",
         Decision::Violated(_) => "violated",
         Decision::TooClose(_) => "too close",
+        Decision::Occasional { .. } => "occasional",
         Decision::Unknown(_) => "unknown",
         Decision::Invalid(_) => "invalid",
     };
@@ -84,6 +87,8 @@ fn simulated(outcome: &PlanOutcome, checked: &SimulatedCandidate) -> Value {
         "result": result,
         "reason": decided(outcome, checked, &checked.decision),
         "seeds": checked.evidence.seeds(),
+        "share_of_runs_min": (checked.meets_limits() && !checked.evidence.is_deterministic())
+            .then(|| share_shown(checked.evidence.replications())),
         "limits": limits(outcome, &checked.model, Some(checked)),
         "agrees": checked.agrees(),
         "comparison": checked.comparisons.iter().map(comparison).collect::<Vec<_>>(),
@@ -149,7 +154,9 @@ fn limits(
 fn met(decision: &Decision, limit: usize) -> Option<bool> {
     match decision {
         Decision::Unknown(which) if which.contains(&limit) => None,
-        Decision::Violated(which) | Decision::TooClose(which) => Some(!which.contains(&limit)),
+        Decision::Violated(which)
+        | Decision::TooClose(which)
+        | Decision::Occasional { limits: which, .. } => Some(!which.contains(&limit)),
         Decision::Invalid(_) => Some(false),
         Decision::Met | Decision::Unknown(_) => Some(true),
     }

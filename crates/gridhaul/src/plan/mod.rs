@@ -2,13 +2,16 @@
 //!
 //! `candidate` lists the candidates and their costs, `evaluate` applies the model, `search` finds the cheapest feasible
 //! candidate. `verify` simulates it and continues the search by simulation if model and simulation disagree:
-//! `simulation_runs` runs the replications, `evidence` decides when they are enough, `agreement` compares model and
+//! `simulation_runs` runs the replications, `evidence` decides when they are enough, `dominance` names candidates that
+//! need no simulation, `agreement` compares model and
 //! simulation, `neighbours` measures the distance between candidates. `infeasible` explains why no candidate is feasible.
 
 mod agreement;
 mod candidate;
 mod charts;
+mod confidence;
 mod document;
+mod dominance;
 mod evaluate;
 mod evidence;
 mod infeasible;
@@ -23,6 +26,8 @@ mod tables;
 #[cfg(test)]
 mod test_backends;
 mod verify;
+#[cfg(test)]
+mod verify_tests;
 
 use std::collections::BTreeMap;
 
@@ -64,6 +69,8 @@ pub struct PlanOutcome {
     pub(crate) rejected: bool,
     /// Cheaper neighbours of the winner that were not simulated, because the maximum number was reached.
     pub(crate) not_simulated: usize,
+    /// Candidates that were not simulated, because a simulated one excludes them.
+    pub(crate) excluded: usize,
     /// Alternatives to the winner, with their evaluation by the model.
     pub(crate) alternatives: Vec<(Alternative, Evaluation)>,
     /// Why there is no winner, if the model rejects every candidate.
@@ -142,6 +149,13 @@ impl PlanOutcome {
         let Some(choice) = self.choice() else { return Ok(Vec::new()) };
         let mut answers = vec![Model.run(choice, &NoProgress)?];
         answers.extend(self.simulation());
+        // A report has warnings of other candidates as well, so that each names its candidate.
+        let candidate =
+            self.winner.as_ref().map(|it| it.candidate.parameters.describe(self.keys()));
+        for warning in answers.iter_mut().flat_map(|answer| &mut answer.warnings) {
+            warning.about =
+                format!("{}: {}", candidate.as_deref().unwrap_or_default(), warning.about);
+        }
         Ok(answers)
     }
 
@@ -174,11 +188,13 @@ pub(crate) fn cheapest(
         Some(how) => simulate(&mut search, &limits, &choices, how, first)?,
         None => None,
     };
-    let (mut basis, mut not_simulated, mut simulations) = (Basis::Model, 0, None);
+    let (mut basis, mut not_simulated, mut excluded) = (Basis::Model, 0, 0);
+    let mut simulations = None;
     let mut chosen = first.map(|index| candidates[index].clone());
     if let Some(verified) = verified {
         let winner = verified.winner.map(|index| verified.simulations[index].candidate.clone());
-        (basis, not_simulated, chosen) = (verified.basis, verified.not_simulated, winner);
+        (basis, chosen) = (verified.basis, winner);
+        (not_simulated, excluded) = (verified.not_simulated, verified.excluded);
         simulations = Some(verified.simulations);
     }
     let rejected_all = first.is_none() && chosen.is_none();
@@ -187,12 +203,7 @@ pub(crate) fn cheapest(
         Some(winner) => search.others(winner)?,
         None => Vec::new(),
     };
-    let others = others
-        .into_iter()
-        .map(|other| {
-            Ok((other.clone(), search.evaluator.evaluate(&other.candidate.parameters)?.clone()))
-        })
-        .collect::<Result<Vec<_>, Error>>()?;
+    let others = evaluated(&mut search, others)?;
     let anchor = (chosen.clone())
         .or_else(|| infeasible.as_ref()?.nearest.clone())
         .or_else(|| Some(simulations.as_ref()?.last()?.candidate.clone()));
@@ -221,12 +232,25 @@ pub(crate) fn cheapest(
         simulations,
         rejected: first.is_none(),
         not_simulated,
+        excluded,
         alternatives: others,
         infeasible,
         without_answer,
         charts,
         choices,
     })
+}
+
+/// Alternatives with their evaluation by the model.
+fn evaluated(
+    search: &mut Search<'_>,
+    others: Vec<Alternative>,
+) -> Result<Vec<(Alternative, Evaluation)>, Error> {
+    let evaluate = |other: Alternative| {
+        let evaluation = search.evaluator.evaluate(&other.candidate.parameters)?.clone();
+        Ok((other, evaluation))
+    };
+    others.into_iter().map(evaluate).collect()
 }
 
 /// Simulates the model's choice or, if the model rejects every candidate, the one closest to the limits.

@@ -3,12 +3,13 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use gridhaul_scenario::answer::Answer;
-use gridhaul_scenario::backend::NoProgress;
-use gridhaul_scenario::scenario::{Choices, Scenario};
+use gridhaul_scenario::backend::Progress;
+use gridhaul_scenario::scenario::{Choices, FullBufferPolicy, Scenario};
 use rayon::prelude::*;
 
 use super::agreement::{Comparison, compare};
 use super::candidate::Candidate;
+use super::dominance::{differs_in_buffers_only, is_excluded};
 use super::evaluate::Evaluation;
 use super::evidence::{Decision, Evidence, REPLICATIONS_MIN};
 use super::limits::Limit;
@@ -28,6 +29,8 @@ pub(crate) struct SimulatedCandidate {
     pub(crate) comparisons: Vec<Comparison>,
     /// Warnings of the analytical model.
     pub(crate) warnings: Vec<String>,
+    /// Whether its aggregators, if it has any, drop messages when their buffers are full.
+    pub(crate) drops_when_full: bool,
 }
 
 impl SimulatedCandidate {
@@ -45,6 +48,8 @@ impl SimulatedCandidate {
 /// Number of candidates that are simulated concurrently. It is independent of the number of threads, so that
 /// the same candidates are simulated on every machine.
 const BATCH: usize = 4;
+/// Replications of the choice between two checks of its limits.
+const CONFIRMED_AT_ONCE: usize = 8;
 /// Maximum number of replications of a candidate; one that is still undecided then is too close to a limit.
 pub(crate) const REPLICATIONS_MAX: usize = 10;
 
@@ -63,12 +68,14 @@ pub(crate) struct SimulationRuns<'a> {
     pub(crate) choices: &'a Choices,
     pub(crate) limits: &'a [Limit],
     pub(crate) simulations: Vec<SimulatedCandidate>,
+    /// Candidates that a simulated one excludes.
+    pub(crate) excluded: Vec<usize>,
     pool: rayon::ThreadPool,
 }
 
 /// A candidate whose simulation is in progress.
 struct Job {
-    index: usize,
+    candidate: Candidate,
     scenario: Scenario,
     evidence: Evidence,
     decision: Option<Decision>,
@@ -84,7 +91,14 @@ impl<'a> SimulationRuns<'a> {
             .num_threads(verification.threads)
             .build()
             .map_err(|error| anyhow::anyhow!("threads: {error}"))?;
-        Ok(Self { verification, choices, limits, simulations: Vec::new(), pool })
+        Ok(Self {
+            verification,
+            choices,
+            limits,
+            simulations: Vec::new(),
+            excluded: Vec::new(),
+            pool,
+        })
     }
 
     /// Number of candidates that may still be simulated.
@@ -100,10 +114,14 @@ impl<'a> SimulationRuns<'a> {
         list: &[usize],
         until: StopRule,
     ) -> Result<Option<usize>, Error> {
-        let list = &list[..list.len().min(self.remaining())];
+        let mut list = list.to_vec();
         let mut found = None;
-        for batch in list.chunks(BATCH) {
-            for job in self.batch(search, batch, until)? {
+        loop {
+            let batch = self.next_batch(search, &mut list);
+            if batch.is_empty() {
+                break;
+            }
+            for job in self.batch(search, &batch, until)? {
                 let meets = self.store(search, job)?;
                 found = found.or_else(|| meets.then(|| self.simulations.len() - 1));
             }
@@ -112,6 +130,63 @@ impl<'a> SimulationRuns<'a> {
             }
         }
         Ok(found)
+    }
+
+    /// Removes the next candidates to simulate from a list. Candidates that a simulated one excludes are removed as
+    /// well; those that one of the batch may exclude wait for the next batch.
+    fn next_batch(&mut self, search: &mut Search<'_>, list: &mut Vec<usize>) -> Vec<usize> {
+        let (most, mut batch, mut rest) = (BATCH.min(self.remaining()), Vec::new(), Vec::new());
+        let candidates = search.candidates;
+        for index in std::mem::take(list) {
+            let parameters = &candidates[index].parameters;
+            let waits = |other: &usize| {
+                let other = &candidates[*other].parameters;
+                differs_in_buffers_only(parameters, other, search.choices)
+            };
+            if is_excluded(parameters, &self.simulations, self.limits, search.choices) {
+                self.excluded.push(index);
+                search.evaluator.record_simulation(parameters, false);
+            } else if batch.len() < most && !batch.iter().any(waits) {
+                batch.push(index);
+            } else {
+                rest.push(index);
+            }
+        }
+        *list = rest;
+        batch
+    }
+
+    /// Adds replications to a candidate that meets every limit until the required number of runs meets them.
+    /// Returns whether all do.
+    pub(crate) fn confirm(&mut self, search: &mut Search<'_>, place: usize) -> Result<bool, Error> {
+        let checked = &self.simulations[place];
+        if checked.evidence.is_deterministic() {
+            return Ok(true);
+        }
+        let parameters = &checked.candidate.parameters;
+        let scenario = self.choices.scenario(&parameters.values, parameters.aggregators)?;
+        let scenario = Scenario { replications: 1, ..scenario };
+        let (evidence, required) = (checked.evidence.clone(), self.verification.runs);
+        let label = format!(
+            "confirming {} in {required} runs",
+            checked.candidate.parameters.describe(search.choices)
+        );
+        let mut jobs =
+            [Job { candidate: checked.candidate.clone(), scenario, evidence, decision: None }];
+        let decision = loop {
+            let (decision, runs) =
+                (jobs[0].evidence.in_every_run(self.limits), jobs[0].evidence.replications());
+            if decision != Decision::Met || runs >= required {
+                break decision;
+            }
+            self.replicate(&mut jobs, &[0], runs..required.min(runs + CONFIRMED_AT_ONCE), &label)?;
+        };
+        let [mut job] = jobs;
+        job.decision = Some(decision);
+        let result = self.result(search, job)?;
+        let meets = result.meets_limits();
+        self.simulations[place] = result;
+        Ok(meets)
     }
 
     /// Adds replications to the candidates of a batch until each is decided or no longer needed.
@@ -123,12 +198,13 @@ impl<'a> SimulationRuns<'a> {
     ) -> Result<Vec<Job>, Error> {
         let mut jobs = Vec::new();
         for &index in batch {
-            let parameters = &search.candidates[index].parameters;
+            let candidate = search.candidates[index].clone();
+            let parameters = &candidate.parameters;
             let scenario = self.choices.scenario(&parameters.values, parameters.aggregators)?;
             let scenario = Scenario { replications: 1, ..scenario };
             self.supported(&scenario)?;
             let evidence = Evidence::of(&scenario);
-            jobs.push(Job { index, scenario, evidence, decision: None });
+            jobs.push(Job { candidate, scenario, evidence, decision: None });
         }
         let label = self.label(search, batch);
         let mut from = 0;
@@ -175,7 +251,8 @@ impl<'a> SimulationRuns<'a> {
         let run = |&(job, number): &(usize, usize)| {
             let scenario: &Scenario = &jobs[job].scenario;
             let seed = scenario.seed.wrapping_add(number as u64);
-            let answer = simulator.run(&Scenario { seed, ..scenario.clone() }, &NoProgress);
+            let scenario = Scenario { seed, ..scenario.clone() };
+            let answer = simulator.run(&scenario, &Interruptible(observer));
             observer.advance(done.fetch_add(1, Ordering::Relaxed) + 1, total);
             answer
         };
@@ -189,7 +266,15 @@ impl<'a> SimulationRuns<'a> {
 
     /// Stores the results of a candidate. Returns whether it meets every limit.
     fn store(&mut self, search: &mut Search<'_>, job: Job) -> Result<bool, Error> {
-        let candidate = search.candidates[job.index].clone();
+        let result = self.result(search, job)?;
+        let meets = result.meets_limits();
+        self.simulations.push(result);
+        Ok(meets)
+    }
+
+    /// The results of a candidate, which the search takes into account from now on.
+    fn result(&self, search: &mut Search<'_>, job: Job) -> Result<SimulatedCandidate, Error> {
+        let candidate = job.candidate;
         let model = search.evaluator.evaluate(&candidate.parameters)?.clone();
         let equations = search.evaluator.answer(&job.scenario)?;
         let simulated = job.evidence.answer();
@@ -197,21 +282,22 @@ impl<'a> SimulationRuns<'a> {
         let points = points.and_then(|(a, b)| a.points.first().zip(b.points.first()));
         let comparisons = points.map_or_else(Vec::new, |(a, b)| compare(self.limits, a, b));
         let decision = job.decision.unwrap_or(Decision::Unknown(Vec::new()));
-        let meets = decision == Decision::Met;
-        search.evaluator.record_simulation(&candidate.parameters, meets);
+        search.evaluator.record_simulation(&candidate.parameters, decision == Decision::Met);
         let evidence = job.evidence;
         let warnings = equations.map_or_else(Vec::new, |answer| {
             answer.warnings.iter().map(|it| format!("{}: {}", it.about, it.message)).collect()
         });
-        self.simulations.push(SimulatedCandidate {
+        let mut aggregators = job.scenario.node.values().filter_map(|it| it.aggregator.as_ref());
+        let drops_when_full = aggregators.all(|it| it.when_full == FullBufferPolicy::Drop);
+        Ok(SimulatedCandidate {
             candidate,
             model,
             evidence,
             decision,
             comparisons,
             warnings,
-        });
-        Ok(meets)
+            drops_when_full,
+        })
     }
 
     fn supported(&self, scenario: &Scenario) -> Result<(), Error> {
@@ -239,6 +325,17 @@ impl<'a> SimulationRuns<'a> {
                 self.verification.max_candidates
             ),
         }
+    }
+}
+
+/// The progress of one of several concurrent runs: it does not report itself, but can be interrupted.
+struct Interruptible<'a>(&'a dyn Progress);
+
+impl Progress for Interruptible<'_> {
+    fn advance(&self, _done: u64, _total: u64) {}
+
+    fn is_interrupted(&self) -> bool {
+        self.0.is_interrupted()
     }
 }
 

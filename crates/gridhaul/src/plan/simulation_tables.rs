@@ -6,6 +6,7 @@ use gridhaul_scenario::units::counted;
 
 use super::agreement::Comparison;
 use super::charts::money;
+use super::confidence::statement;
 use super::evidence::Decision;
 use super::tables::table;
 use super::{PlanOutcome, SimulatedCandidate};
@@ -53,7 +54,7 @@ fn comparison_table(outcome: &PlanOutcome, checked: &SimulatedCandidate) -> Text
 pub(crate) fn simulated(outcome: &PlanOutcome) -> TextTable {
     let row = |checked: &SimulatedCandidate| {
         let result = match &checked.decision {
-            Decision::Met => "meets every limit".to_owned(),
+            Decision::Met => met(checked),
             decision => format!("FAILS: {}", short(outcome, checked, decision)),
         };
         vec![
@@ -67,11 +68,27 @@ pub(crate) fn simulated(outcome: &PlanOutcome) -> TextTable {
     let title = format!("Simulated: {}", counted(rows.len(), "candidate"));
     let mut table = table(&title, &["candidate", "cost", "replications", "result"], rows, 1);
     table.note = Some(
-        "Met: with 95 % probability a further replication meets the limit as well. Violated: the 95 % \
-         confidence interval of the mean lies above the limit."
+        "Met: in every run; the share of all runs is that of a one-sided 95 % confidence interval. Violated: the \
+         95 % confidence interval of the mean lies above the limit."
             .to_owned(),
     );
     table
+}
+
+/// What the runs of a candidate that meets its limits show.
+fn met(checked: &SimulatedCandidate) -> String {
+    if checked.evidence.is_deterministic() {
+        return "meets every limit; all runs are equal".to_owned();
+    }
+    format!("meets every limit in {}", statement(checked.evidence.replications()))
+}
+
+/// The names of some limits.
+pub(crate) fn names(outcome: &PlanOutcome, limits: &[usize]) -> String {
+    let name = |at: &usize| {
+        format!("{} ({})", outcome.limits[*at].name(), outcome.limits[*at].bound_words())
+    };
+    limits.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
 /// Why a candidate is rejected, in a few words.
@@ -85,6 +102,10 @@ pub(crate) fn short(
         Decision::Met => String::new(),
         Decision::Violated(which) => of(which),
         Decision::TooClose(which) => format!("too close: {}", of(which)),
+        Decision::Occasional { limits, runs } => {
+            let all = checked.evidence.replications();
+            format!("{runs} of {all} runs: {}", names(outcome, limits))
+        }
         Decision::Unknown(which) => format!("unknown: {}", of(which)),
         Decision::Invalid(reason) => reason.clone(),
     }

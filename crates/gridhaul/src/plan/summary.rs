@@ -1,12 +1,15 @@
 //! The outcome of planning in sentences.
 
-use gridhaul_scenario::units::counted;
+use gridhaul_scenario::scenario::{Flow, Load};
+use gridhaul_scenario::units::{Duration, counted};
 
 use super::charts::money;
+use super::confidence::statement;
 use super::evidence::Decision;
 use super::limits::Limit;
+use super::simulation_tables::names;
 use super::verify::Basis;
-use super::{Candidate, PlanOutcome, SimulatedCandidate};
+use super::{Candidate, PlanOutcome, SimulatedCandidate, Winner};
 
 /// The outcome in a few sentences.
 pub(crate) fn summary(outcome: &PlanOutcome) -> String {
@@ -23,24 +26,57 @@ pub(crate) fn summary(outcome: &PlanOutcome) -> String {
              nothing was simulated."
         ),
         Basis::Both => {
-            let runs = outcome.verified().map_or(0, |checked| checked.evidence.replications());
             format!(
                 "The cheapest configuration that meets every limit is {description}. The simulation confirms this: \
-                 {} meet every limit, and model and simulation agree within 10 %.",
-                counted(runs, "replication")
-            )
+                 {}, and model and simulation agree within 10 %.",
+                shown(outcome)
+            ) + &validity(winner)
         }
-        Basis::Simulation => searched(outcome, &description),
+        Basis::Simulation => searched(outcome, &description, winner),
     }
 }
 
+/// What the runs of the choice show about all runs.
+fn shown(outcome: &PlanOutcome) -> String {
+    let Some(checked) = outcome.verified() else { return String::new() };
+    if checked.evidence.is_deterministic() {
+        return "it meets every limit, and all runs are equal, because no random number influences them".to_owned();
+    }
+    let statement = statement(checked.evidence.replications());
+    format!("every limit is met in {statement} meet them")
+}
+
+/// Conditions that the runs have in common, and that the choice therefore depends on.
+fn validity(winner: &Winner) -> String {
+    let flows = &winner.scenario.flow;
+    let is_group = |flow: &Flow| winner.scenario.connections(flow) > 1;
+    let is_periodic = |flow: &Flow| matches!(&*flow.load.plain(), Load::Periodic(_));
+    let mut text = String::new();
+    if flows.values().any(|flow| is_group(flow) && is_periodic(flow)) {
+        text += "\n\nPeriodic senders keep the phase at which they start. In some runs the phases of many senders \
+                 cluster for the whole run, so that runs differ more than messages within a run.";
+    }
+    let spread = flows.iter().filter(|(_, flow)| is_group(flow));
+    let spread = spread.filter(|(_, flow)| flow.start_spread != Some(Duration::ZERO));
+    let keys: Vec<_> =
+        spread.map(|(name, _)| format!("--set 'flow.{name}.start_spread=0 s'")).collect();
+    if !keys.is_empty() {
+        text += &format!(
+            "\n\nThe senders start at different times here. After a power failure all start at once, and far more \
+             messages may be late or lost: run the scenario of this choice with {}.",
+            keys.join(" ")
+        );
+    }
+    text
+}
+
 /// A choice found by simulation, and why the model's choice was not confirmed.
-fn searched(outcome: &PlanOutcome, description: &str) -> String {
-    let runs = outcome.verified().map_or(0, |checked| checked.evidence.replications());
+fn searched(outcome: &PlanOutcome, description: &str, winner: &Winner) -> String {
     let mut text = format!(
-        "The cheapest configuration found that meets every limit in simulation is {description} ({}).",
-        counted(runs, "replication")
+        "The cheapest configuration found that meets every limit in simulation is {description}: {}.",
+        shown(outcome)
     );
+    text += &validity(winner);
     if let Some(first) = outcome.simulations.iter().flatten().next() {
         text += &format!("\n\n{}", why_not_confirmed(outcome, first));
     }
@@ -83,7 +119,8 @@ fn why_not_confirmed(outcome: &PlanOutcome, first: &SimulatedCandidate) -> Strin
         );
     }
     for warning in &first.warnings {
-        text += &format!("\n\nThe analytical model warns about this candidate: {warning}.");
+        let candidate = first.candidate.parameters.describe(outcome.keys());
+        text += &format!("\n\nThe analytical model warns about {candidate}: {warning}.");
     }
     text
 }
@@ -102,6 +139,11 @@ pub(crate) fn decided(
         Decision::TooClose(which) => {
             format!("another seed may violate {}, which is too close to the limit", of(which))
         }
+        Decision::Occasional { limits, runs } => format!(
+            "{runs} of {} violate {}",
+            counted(checked.evidence.replications(), "run"),
+            names(outcome, limits)
+        ),
         Decision::Unknown(which) => {
             format!("the simulation has no value of {}: increase `duration`", of(which))
         }

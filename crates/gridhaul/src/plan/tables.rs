@@ -167,6 +167,13 @@ fn note(outcome: &PlanOutcome) -> String {
     if let Some(simulations) = &outcome.simulations {
         let runs: usize = simulations.iter().map(|checked| checked.evidence.replications()).sum();
         text += &format!(" {} simulated, in {}.", simulations.len(), counted(runs, "replication"));
+        if outcome.excluded > 0 {
+            text += &format!(
+                " {} not simulated: a simulated one that fails differs only in a number without influence, such as \
+                 a buffer that was never full.",
+                outcome.excluded
+            );
+        }
     }
     for (why, count) in &outcome.without_answer {
         let verb = if *count == 1 { "has" } else { "have" };
@@ -211,6 +218,7 @@ fn outcome_of(decision: &Decision, limit: usize) -> &'static str {
     match decision {
         Decision::Violated(which) if which.contains(&limit) => "VIOLATED",
         Decision::TooClose(which) if which.contains(&limit) => "TOO CLOSE",
+        Decision::Occasional { limits, .. } if limits.contains(&limit) => "VIOLATED in some runs",
         Decision::Unknown(which) if which.contains(&limit) => "unknown",
         Decision::Invalid(_) => "INVALID",
         _ => "met",

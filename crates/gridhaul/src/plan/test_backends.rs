@@ -82,7 +82,10 @@ impl<F: Fn(&Scenario) -> Option<f64>> Backend for FakeBackend<F> {
         Err(vec![Unsupported { key, reason: "no equations for bbr".to_owned() }])
     }
 
-    fn run(&self, scenario: &Scenario, _: &dyn Progress) -> Result<Answer, RunError> {
+    fn run(&self, scenario: &Scenario, progress: &dyn Progress) -> Result<Answer, RunError> {
+        if progress.is_interrupted() {
+            return Err(RunError::Interrupted);
+        }
         self.runs.fetch_add(1, Ordering::Relaxed);
         let metrics: Vec<_> = (self.loss)(scenario)
             .into_iter()

@@ -5,12 +5,16 @@ use std::collections::BTreeSet;
 
 use gridhaul_scenario::backend::{Backend, Progress};
 use gridhaul_scenario::scenario::Choices;
+use gridhaul_scenario::units::counted;
 
+use super::charts::money;
+use super::confidence::statement;
 use super::limits::Limit;
 use super::neighbours::{differing, steps};
 use super::search::Search;
 use super::simulation_runs::{SimulatedCandidate, SimulationRuns, StopRule};
 use crate::error::Error;
+use crate::estimate::{concurrent_threads, simulation_seconds, time};
 
 /// How the model's choice is verified.
 pub(crate) struct Verification<'a> {
@@ -18,10 +22,14 @@ pub(crate) struct Verification<'a> {
     pub(crate) depth: VerificationDepth,
     /// Maximum number of candidates to simulate.
     pub(crate) max_candidates: usize,
+    /// Runs of the choice, all of which must meet every limit.
+    pub(crate) runs: usize,
     /// Threads; 0: one per core. The result does not depend on this number.
     pub(crate) threads: usize,
     /// Creates the progress of some replications from a label.
     pub(crate) progress: &'a dyn Fn(&str) -> Box<dyn Progress>,
+    /// Reports the expected time.
+    pub(crate) on_estimate: &'a dyn Fn(&str),
 }
 
 /// Candidates that are simulated.
@@ -52,6 +60,8 @@ pub(crate) struct Verified {
     pub(crate) basis: Basis,
     /// Cheaper neighbours of the choice that were not simulated, because the maximum number was reached.
     pub(crate) not_simulated: usize,
+    /// Candidates that were not simulated, because a simulated one excludes them.
+    pub(crate) excluded: usize,
 }
 
 /// Simulates `start`, and continues the search by simulation unless model and simulation agree about it.
@@ -66,24 +76,93 @@ pub(crate) fn verify(
     (start, feasible): (usize, bool),
 ) -> Result<Verified, Error> {
     let mut runs = SimulationRuns::new(verification, choices, limits)?;
-    let found = runs.simulate(search, &[start], StopRule::FirstFeasible)?;
-    let confirmed =
-        runs.simulations.first().is_some_and(|first| first.meets_limits() && first.agrees());
-    if verification.depth == VerificationDepth::Full {
+    estimate(search, &runs, start)?;
+    let found = find(search, &mut runs, (start, feasible)).map_err(|error| match error {
+        Error::Interrupted(_) => Error::Interrupted(best_so_far(search, &runs.simulations)),
+        other => other,
+    })?;
+    let (winner, basis, not_simulated) = found;
+    let (simulations, excluded) = (runs.simulations, runs.excluded.len());
+    Ok(Verified { simulations, winner, basis, not_simulated, excluded })
+}
+
+/// The choice, its basis, and the number of cheaper candidates that were not simulated.
+fn find(
+    search: &mut Search<'_>,
+    runs: &mut SimulationRuns<'_>,
+    (start, feasible): (usize, bool),
+) -> Result<(Option<usize>, Basis, usize), Error> {
+    let first = runs.simulate(search, &[start], StopRule::FirstFeasible)?;
+    let is_agreed = |runs: &SimulationRuns<'_>| {
+        runs.simulations.first().is_some_and(|first| first.meets_limits() && first.agrees())
+    };
+    if runs.verification.depth == VerificationDepth::Full {
         let list = shortlist(search, start)?;
         runs.simulate(search, &list, StopRule::All)?;
-    } else if confirmed {
-        let SimulationRuns { simulations, .. } = runs;
-        return Ok(Verified { simulations, winner: found, basis: Basis::Both, not_simulated: 0 });
+    } else if let Some(first) = first
+        && is_agreed(runs)
+        && runs.confirm(search, first)?
+        && is_agreed(runs)
+    {
+        return Ok((Some(first), Basis::Both, 0));
     }
-    let mut winner = cheapest(&runs.simulations);
-    if winner.is_none() && feasible {
-        winner = search_more_expensive(search, &mut runs, start)?;
+    loop {
+        let mut winner = cheapest(&runs.simulations);
+        if winner.is_none() && feasible {
+            winner = search_more_expensive(search, runs, start)?;
+        }
+        let not_simulated = search_cheaper(search, runs, &mut winner)?;
+        // A choice that is not confirmed no longer counts as one that meets the limits: the search goes on.
+        if let Some(place) = winner
+            && !runs.confirm(search, place)?
+        {
+            continue;
+        }
+        let own = winner.is_some() && winner == first && is_agreed(runs);
+        let basis = if own { Basis::Both } else { Basis::Simulation };
+        return Ok((winner, basis, not_simulated));
     }
-    let not_simulated = search_cheaper(search, &mut runs, &mut winner)?;
-    let own = winner == found && confirmed;
-    let basis = if own { Basis::Both } else { Basis::Simulation };
-    Ok(Verified { simulations: runs.simulations, winner, basis, not_simulated })
+}
+
+/// Reports the expected time before the first simulation.
+fn estimate(search: &Search<'_>, runs: &SimulationRuns<'_>, start: usize) -> Result<(), Error> {
+    let parameters = &search.candidates[start].parameters;
+    let scenario = runs.choices.scenario(&parameters.values, parameters.aggregators)?;
+    let Verification { runs: required, max_candidates, threads, on_estimate, .. } =
+        runs.verification;
+    let seconds = simulation_seconds(&scenario);
+    let concurrent = concurrent_threads(*threads).min(*required as f64);
+    on_estimate(&format!(
+        "estimate: a run of the model's choice takes {}, and the {required} runs that confirm it {} on {}. If it \
+         is not confirmed, the search simulates at most {max_candidates} candidates, most of them in two or \
+         three runs",
+        rough(seconds),
+        rough(seconds * *required as f64 / concurrent),
+        counted(concurrent as u64, "thread"),
+    ));
+    Ok(())
+}
+
+/// A time, without a value below ten seconds.
+fn rough(seconds: f64) -> String {
+    if seconds < 10.0 { "less than 10 s".to_owned() } else { time(seconds) }
+}
+
+/// The state of an interrupted search.
+fn best_so_far(search: &Search<'_>, simulations: &[SimulatedCandidate]) -> String {
+    let simulated = counted(simulations.len(), "candidate");
+    let Some(best) = cheapest(simulations).map(|place| &simulations[place]) else {
+        return format!(
+            "interrupted after the simulation of {simulated}: none meets every limit so far"
+        );
+    };
+    format!(
+        "interrupted after the simulation of {simulated}; the cheapest one that meets every limit so far, not \
+         confirmed: {} for {} ({})",
+        best.candidate.parameters.describe(search.choices),
+        money(best.candidate.cost, search.cost_model.plan()),
+        statement(best.evidence.replications()),
+    )
 }
 
 /// The cheapest simulated candidate that meets every limit; the first one among equal costs.
@@ -180,192 +259,8 @@ fn not_yet_simulated(
 ) -> Vec<usize> {
     let new = |at: &usize| {
         let parameters = &search.candidates[*at].parameters;
-        runs.simulations.iter().all(|checked| checked.candidate.parameters != *parameters)
+        !runs.excluded.contains(at)
+            && runs.simulations.iter().all(|checked| checked.candidate.parameters != *parameters)
     };
     (0..search.candidates.len()).filter(|at| accept(search, *at)).filter(new).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use gridhaul_scenario::backend::NoProgress;
-    use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Scenario};
-
-    use super::super::candidate::{CostModel, candidates};
-    use super::super::evaluate::Evaluator;
-    use super::super::evidence::Decision;
-    use super::super::limits::limits;
-    use super::super::test_backends::{FakeBackend, district, plan_of};
-    use super::*;
-
-    const COUNTS: &str = "\"node.collector.count\" = { linear = [1, 40], points = 40 }";
-    const GRID: &str = "\"node.collector.count\" = [1, 2, 4, 8, 16]\n\
-        \"link.wan.both.rate\" = [\"1 Mbit/s\", \"2 Mbit/s\", \"4 Mbit/s\", \"8 Mbit/s\"]\n\
-        \"stack.upstream.congestion_control\" = [\"reno\", \"vegas\"]";
-    const COST: &str = "\"node.collector.count\" = 900\n\"link.wan.both.rate\" = 150";
-
-    fn count(scenario: &Scenario) -> f64 {
-        f64::from(scenario.node["collector"].count)
-    }
-
-    fn rate(scenario: &Scenario) -> f64 {
-        scenario.link["wan"].forward().unwrap().rate.as_bits_per_sec() as f64 / 1e6
-    }
-
-    /// Winner and basis of a verification, and the simulated candidates with their numbers of replications.
-    struct VerificationResult {
-        winner: Option<String>,
-        basis: Basis,
-        not_simulated: usize,
-        simulations: Vec<(String, Decision, usize)>,
-    }
-
-    fn verification_of(
-        choose: &str,
-        model: impl Fn(&Scenario) -> f64 + Sync,
-        simulated: impl Fn(&Scenario) -> f64 + Sync,
-        (depth, max_candidates, threads): (VerificationDepth, usize, usize),
-    ) -> VerificationResult {
-        let cost = if choose.contains("rate") { COST } else { "\"node.collector.count\" = 900" };
-        let scenario = district(choose, cost);
-        let (plan, choices) = plan_of(&scenario);
-        let limits = limits(&scenario, &plan);
-        let candidates = candidates(&scenario, &plan, choices.keys());
-        let model = FakeBackend::new(|scenario: &Scenario| Some(model(scenario)));
-        let simulator = FakeBackend::new(|scenario: &Scenario| Some(simulated(scenario)));
-        let mut search = Search {
-            candidates: &candidates,
-            choices: choices.keys(),
-            cost_model: CostModel::new(&scenario, &plan, choices.keys()),
-            evaluator: Evaluator::new(&model, &choices, &limits),
-        };
-        let progress = |_: &str| Box::new(NoProgress) as Box<dyn Progress>;
-        let verification = Verification {
-            simulator: &simulator,
-            depth,
-            max_candidates,
-            threads,
-            progress: &progress,
-        };
-        let start = search.cheapest(|_| true).unwrap().unwrap();
-        let verified =
-            verify(&mut search, &limits, &choices, &verification, (start, true)).unwrap();
-        let words =
-            |checked: &SimulatedCandidate| checked.candidate.parameters.describe(choices.keys());
-        VerificationResult {
-            winner: verified.winner.map(|at| words(&verified.simulations[at])),
-            basis: verified.basis,
-            not_simulated: verified.not_simulated,
-            simulations: verified
-                .simulations
-                .iter()
-                .map(|it| (words(it), it.decision.clone(), it.evidence.replications()))
-                .collect(),
-        }
-    }
-
-    const WINNER: (VerificationDepth, usize, usize) = (VerificationDepth::Winner, 64, 2);
-
-    #[test]
-    fn a_choice_on_which_model_and_simulation_agree_is_confirmed_by_three_replications() {
-        let loss = |scenario: &Scenario| 0.099 / count(scenario);
-        let result =
-            verification_of(COUNTS, loss, |scenario| 1.05 * loss(scenario) - 0.001, WINNER);
-        assert_eq!(result.basis, Basis::Both);
-        assert_eq!(result.simulations, [("5 collectors".to_owned(), Decision::Met, 3)]);
-    }
-
-    #[test]
-    fn a_met_limit_does_not_confirm_a_choice_on_which_model_and_simulation_differ() {
-        // The simulated loss is a quarter of the model's: the choice meets its limit, and cheaper candidates do as well.
-        let loss = |scenario: &Scenario| 0.099 / count(scenario);
-        let result = verification_of(COUNTS, loss, |scenario| loss(scenario) / 4.0, WINNER);
-        assert_eq!(result.basis, Basis::Simulation);
-        assert_eq!(result.winner.as_deref(), Some("2 collectors"));
-        assert!(result.simulations.iter().any(|(words, ..)| words == "1 collector"));
-    }
-
-    #[test]
-    fn if_the_model_is_too_optimistic_the_next_feasible_candidate_is_found() {
-        let loss = |scenario: &Scenario| 0.099 / count(scenario);
-        let result = verification_of(COUNTS, loss, |scenario| 2.9 * loss(scenario), WINNER);
-        assert_eq!(result.winner.as_deref(), Some("15 collectors"));
-        assert_eq!(result.simulations[0].1, Decision::Violated(vec![0]));
-        assert_eq!(result.not_simulated, 0);
-    }
-
-    #[test]
-    fn a_limit_that_other_seeds_violate_is_not_met() {
-        // A mean of 1.9 % with 5 aggregators and a limit of 2 %: 1.7 % with odd seeds, 2.1 % with even ones.
-        let noisy = |scenario: &Scenario| {
-            let odd = scenario.seed % 2 == 1;
-            0.095 / count(scenario) + if odd { -0.002 } else { 0.002 }
-        };
-        let result = verification_of(COUNTS, |scenario| 0.095 / count(scenario), noisy, WINNER);
-        assert_eq!(
-            result.simulations[0],
-            ("5 collectors".to_owned(), Decision::TooClose(vec![0]), 10)
-        );
-        // A mean of 0.95 %: a margin of five times the variation between seeds.
-        let winner: u32 = result.winner.unwrap().split(' ').next().unwrap().parse().unwrap();
-        assert!((6..=8).contains(&winner), "{winner}");
-    }
-
-    /// The product of aggregators and rate must reach `product`; with Reno twice as much.
-    fn needs(scenario: &Scenario, product: f64) -> f64 {
-        let reno =
-            scenario.stack["upstream"].congestion_control == Some(CongestionControlAlgorithm::Reno);
-        let needed = if reno { 2.0 * product } else { product };
-        0.0199 * needed / (count(scenario) * rate(scenario))
-    }
-
-    #[test]
-    fn the_result_does_not_depend_on_the_number_of_threads() {
-        let simulated =
-            |scenario: &Scenario| needs(scenario, 16.0) * (1.0 + (scenario.seed % 3) as f64 / 50.0);
-        let run = |threads| {
-            verification_of(
-                GRID,
-                |s| needs(s, 4.0),
-                simulated,
-                (VerificationDepth::Winner, 64, threads),
-            )
-        };
-        let (one, four) = (run(1), run(4));
-        assert_eq!((one.winner.clone(), one.simulations), (four.winner, four.simulations));
-        assert!(one.winner.is_some());
-    }
-
-    #[test]
-    fn several_keys_are_changed_together() {
-        // By the model 1 × 4 is sufficient; 16 is necessary: 2 × 8 with Vegas is the cheapest.
-        let result = verification_of(GRID, |s| needs(s, 4.0), |s| needs(s, 15.9), WINNER);
-        assert_eq!(result.winner.as_deref(), Some("2 collectors, wan 8 Mbit/s, vegas"));
-    }
-
-    #[test]
-    fn the_number_of_simulations_is_bounded() {
-        let (depth, _, threads) = WINNER;
-        let result = verification_of(GRID, |s| needs(s, 4.0), |_| 1.0, (depth, 7, threads));
-        assert_eq!((result.winner, result.simulations.len()), (None, 7));
-    }
-
-    #[test]
-    fn full_simulates_the_whole_shortlist_over_three_seeds() {
-        let (_, max_candidates, threads) = WINNER;
-        let loss = |s: &Scenario| needs(s, 7.9);
-        let result =
-            verification_of(GRID, loss, loss, (VerificationDepth::Full, max_candidates, threads));
-        assert_eq!(result.basis, Basis::Both);
-        assert_eq!(result.winner.as_deref(), Some("1 collector, wan 8 Mbit/s, vegas"));
-        let words: Vec<_> = result.simulations.iter().map(|(words, ..)| words.as_str()).collect();
-        for other in [
-            "1 collector, wan 4 Mbit/s, vegas",
-            "1 collector, wan 8 Mbit/s, reno",
-            "2 collectors, wan 8 Mbit/s, vegas",
-            "2 collectors, wan 4 Mbit/s, vegas",
-        ] {
-            assert!(words.contains(&other), "{other} is not in {words:?}");
-        }
-        assert!(result.simulations.iter().all(|(_, _, replications)| *replications >= 3));
-    }
 }

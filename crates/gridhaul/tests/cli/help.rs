@@ -110,14 +110,23 @@ fn doctor_names_the_installation_of_missing_features() {
     let desk = Desk::new();
     let full = desk.run("doctor");
     assert_eq!(full.code, Some(0));
-    // A heading and a rule come first.
-    let states = full.out.lines().skip(2).filter(|line| !line.starts_with("The simulator"));
-    assert!(states.clone().count() > 5);
-    for line in states {
-        assert!(line.starts_with("ok ") || line.starts_with("missing "), "{line}");
-    }
+    let is_state = |line: &&str| line.starts_with("ok ") || line.starts_with("missing ");
+    assert!(full.out.lines().filter(is_state).count() > 5, "{}", full.out);
+    // Users come first: the emulator before the tools of tests.
+    let place = |text: &str| full.out.find(text).unwrap_or_else(|| panic!("no {text}"));
+    let order = ["network namespaces", "gridhaul-measure", "For the development", "tshark"];
+    assert!(order.map(place).is_sorted(), "{}", full.out);
     let bare = desk.command("doctor").env("PATH", "").output().unwrap();
     let bare = String::from_utf8(bare.stdout).unwrap();
     let line = bare.lines().find(|line| line.contains("tshark")).unwrap();
     assert!(line.starts_with("missing ") && line.ends_with("apt-get install tshark"), "{line}");
+    // A program that is not installed needs no broker.
+    let alone = tempfile::tempdir().unwrap();
+    let copy = alone.path().join("gridhaul");
+    std::fs::copy(env!("CARGO_BIN_EXE_gridhaul"), &copy).unwrap();
+    let mut command = std::process::Command::new(copy);
+    let output = command.arg("doctor").env("PATH", "").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(!text.contains("mosquitto"), "{text}");
+    assert!(text.contains("cargo install --path crates/gridhaul-measure"), "{text}");
 }

@@ -40,8 +40,9 @@ fn the_results_of_two_backends_are_compared() {
     assert!(answers[1].points[0].flows[0].mean(Metric::Goodput).is_some());
     let names = desk.names("both");
     assert!(names.iter().any(|name| name == "comparison.json"), "{names:?}");
-    // A results folder with two answers may be replaced.
-    assert_eq!(desk.run("run line.toml --on model --out both").code, Some(0));
+    // The answer of the other backend is deleted only on request.
+    assert_eq!(desk.run("run line.toml --on model --out both").code, Some(2));
+    assert_eq!(desk.run("run line.toml --on model --out both --force").code, Some(0));
     assert!(!desk.names("both").iter().any(|name| name == "answer-model.json"));
 }
 

@@ -144,7 +144,8 @@ fn tables_are_at_most_as_wide_as_the_terminal() {
         }
         assert!(whole.lines().all(|line| !line.contains(['─', '\u{202f}'])), "{whole}");
     }
-    let narrow = desk.command("run swept.toml -q").env("COLUMNS", "30").output().unwrap();
+    let narrow =
+        desk.command("run swept.toml -q --out narrow").env("COLUMNS", "30").output().unwrap();
     let narrow = String::from_utf8(narrow.stdout).unwrap();
     let narrow = narrow.replace('\n', " ");
     assert!(narrow.contains("Omitted at a width of 30: ") && narrow.contains("--only"), "{narrow}");

@@ -54,7 +54,23 @@ fn the_winner_is_simulated_and_can_be_run() {
     assert!(limits[1]["model"].is_f64() && limits[1]["sim"].is_f64(), "{limits:?}");
     assert_eq!(plan["simulated"][0]["result"], "met", "{}", plan["simulated"]);
     let seeds = plan["simulated"][0]["seeds"].as_array().unwrap();
-    assert!(seeds.len() >= 3 && seeds[0] == 1 && seeds[1] == 2, "{seeds:?}");
+    assert!(seeds.len() == 20 && seeds[0] == 1 && seeds[1] == 2, "{seeds:?}");
+    let share = plan["simulated"][0]["share_of_runs_min"].as_f64().unwrap();
+    assert!((share - 0.8609).abs() < 1e-4, "{share}");
+    let summary = plan["summary"].as_str().unwrap();
+    for piece in [
+        "20 of 20 runs; with 95 % confidence, at least 86 % of runs meet them",
+        "all start at once",
+        "--set 'flow.reading.start_spread=0 s'",
+    ] {
+        assert!(summary.contains(piece), "no {piece:?} in {summary}");
+    }
+    // Standard error is not a terminal: the estimate and each part are lines.
+    for piece in
+        ["estimate: a run of the model's choice takes ", "simulating candidate 1: ", "confirming "]
+    {
+        assert!(done.err.contains(piece), "no {piece:?} in {}", done.err);
+    }
     assert_eq!(desk.text("results/district-plan/plan.json"), done.out);
     assert!(desk.text("results/district-plan/report.html").contains("Runners-up"));
     assert!(desk.text("results/district-plan/feasible.svg").contains("winner"));
@@ -104,7 +120,7 @@ deadline = true
 #[test]
 fn if_model_and_simulation_differ_the_simulation_decides() {
     let desk = Desk::new().file("slow.toml", SPURIOUS);
-    let done = desk.run("plan slow.toml --json");
+    let done = desk.run("plan slow.toml --json --runs 3");
     assert_eq!(done.code, Some(0), "{done:?}");
     let plan: Value = serde_json::from_str(&done.out).unwrap();
     assert_eq!(plan["winner"]["basis"], "simulation", "{}", plan["summary"]);
@@ -119,12 +135,12 @@ fn if_model_and_simulation_differ_the_simulation_decides() {
     for piece in [
         "differ by more than 10 %",
         "retransmission ratio of reading",
-        "The analytical model warns",
+        "The analytical model warns about 1 collector: ",
     ] {
         assert!(summary.contains(piece), "no {piece:?} in {summary}");
     }
     assert!(!summary.contains("confirms this"), "{summary}");
-    let again = desk.run("plan slow.toml --json --threads 1 --force");
+    let again = desk.run("plan slow.toml --json --runs 3 --threads 1");
     assert_eq!(again.out, done.out, "the result does not depend on the number of threads");
 }
 

@@ -43,7 +43,8 @@ fn assert_limits_met(plan: &Value, answer: &Value, run: &str) {
 /// Plans a scenario of the repository with default verification.
 fn planned(desk: &Desk, name: &str, settings: &str) -> Value {
     let file = repository().join("scenarios").join(name);
-    let done = desk.run(&format!("plan '{}' --out planned --json -q {settings}", file.display()));
+    let done =
+        desk.run(&format!("plan '{}' --out planned --json -q --runs 5 {settings}", file.display()));
     assert_eq!(done.code, Some(0), "{name}: {}", done.err);
     let plan: Value = serde_json::from_str(&done.out).unwrap();
     assert_ne!(plan["winner"]["basis"], "model", "{name}: verification is the default");

@@ -95,10 +95,10 @@ fn set_and_vary_change_the_scenario() {
 #[test]
 fn results_are_replaced_as_a_whole() {
     let desk = Desk::new().file("small.toml", SMALL);
-    assert_eq!(desk.run("run small.toml --pcap wire").code, Some(0));
+    assert_eq!(desk.run("run small.toml --svg").code, Some(0));
     assert_eq!(desk.run("run small.toml").code, Some(0));
     let names = desk.names("results/small");
-    assert!(!names.iter().any(|name| name.ends_with(".pcapng")), "{names:?}");
+    assert!(!names.iter().any(|name| name.ends_with(".svg")), "{names:?}");
     assert_eq!(desk.names("results"), ["small"]);
 }
 

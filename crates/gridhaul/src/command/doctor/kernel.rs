@@ -6,6 +6,11 @@ use gridhaul_linux::{
 
 use super::{Feature, is_program};
 
+/// The rights of root.
+pub(super) fn root() -> Feature {
+    Feature::new("root", is_root(), "tests that install packages", "run as root, or use sudo")
+}
+
 /// One entry for each right, program and kernel feature.
 pub(super) fn features() -> Vec<Feature> {
     let registered = available_congestion_control();
@@ -13,7 +18,6 @@ pub(super) fn features() -> Vec<Feature> {
     let missing: Vec<_> =
         gridhaul_cc::missing_requirements().into_iter().map(|it| it.remedy).collect();
     vec![
-        Feature::new("root", is_root(), "tests that install packages", "run as root, or use sudo"),
         Feature::new(
             "network namespaces",
             succeeds_in_network_namespace("true", &[]),

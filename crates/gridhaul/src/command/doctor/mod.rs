@@ -10,6 +10,7 @@ use std::path::Path;
 use gridhaul_report::TextTable;
 
 use super::error::CommandError;
+use super::program;
 use crate::terminal::print_tables;
 
 /// An optional program or kernel feature.
@@ -33,26 +34,80 @@ impl Feature {
     }
 }
 
-/// Prints one line for each feature: availability, use, and how to install it.
+/// Prints one line for each feature: availability, use, and how to install it. What users need precedes what only the
+/// developers of gridhaul need.
 pub(crate) fn run() -> Result<(), CommandError> {
+    let mut own = table("Features of gridhaul", &of_users());
+    own.note = Some(
+        "The simulator and the analytical model (`--on sim,model`) need none of these.".into(),
+    );
+    Ok(print_tables(&[own, table("For the development of gridhaul", &of_developers())])?)
+}
+
+fn table(title: &str, features: &[Feature]) -> TextTable {
     let row = |feature: &Feature| {
         let state = if feature.available { "ok" } else { "missing" };
         let remedy = if feature.available { "" } else { &feature.remedy };
         [state, feature.name, feature.used_by, remedy].map(String::from).to_vec()
     };
-    let table = TextTable {
+    TextTable {
+        title: title.to_owned(),
         headers: ["", "feature", "used by", "how to install"].map(String::from).to_vec(),
-        rows: features().iter().map(row).collect(),
+        rows: features.iter().map(row).collect(),
         key_columns: 4,
-        note: Some(
-            "The simulator and the analytical model (`--on sim,model`) need none of these.".into(),
-        ),
         ..TextTable::default()
-    };
-    Ok(print_tables(&[table])?)
+    }
 }
 
-fn features() -> Vec<Feature> {
+fn of_users() -> Vec<Feature> {
+    let mut features = Vec::new();
+    #[cfg(feature = "emulation")]
+    features.extend(kernel::features());
+    #[cfg(not(feature = "emulation"))]
+    features.push(Feature::new(
+        "emulator",
+        false,
+        "backend emu, `gridhaul cc`",
+        "cargo build --release --features emulation",
+    ));
+    let program = |name, used_by| {
+        Feature::new(name, program::is_installed(name), used_by, program::build_command_of(name))
+    };
+    features.push(program("gridhaul-relay", "`gridhaul relay`, aggregators on backend emu"));
+    features.push(program("gridhaul-measure", "`gridhaul measure`, `gridhaul paper reserve`"));
+    // Without the program, its brokers are of no use.
+    if program::is_installed("gridhaul-measure") {
+        features.extend(brokers());
+    }
+    features
+}
+
+fn brokers() -> [Feature; 3] {
+    [
+        Feature::new(
+            "mosquitto",
+            // Debian installs it in a folder that is not in the PATH of users.
+            is_program("mosquitto") || Path::new("/usr/sbin/mosquitto").is_file(),
+            "`gridhaul measure`: MQTT",
+            "apt-get install mosquitto",
+        ),
+        Feature::new(
+            "RabbitMQ",
+            Path::new("/usr/lib/rabbitmq/bin/rabbitmq-server").is_file(),
+            "`gridhaul measure`: AMQP 0-9-1 and 1.0",
+            "apt-get install rabbitmq-server",
+        ),
+        Feature::new(
+            "prosody",
+            is_program("prosody"),
+            "`gridhaul measure`: XMPP",
+            "apt-get install prosody",
+        ),
+    ]
+}
+
+fn of_developers() -> Vec<Feature> {
+    #[cfg_attr(not(feature = "emulation"), expect(unused_mut, reason = "root is a Linux right"))]
     let mut features = vec![
         Feature::new(
             "ns-2 (`ns`)",
@@ -73,35 +128,9 @@ fn features() -> Vec<Feature> {
             "tests of killed runs",
             "apt-get install bpftool",
         ),
-        Feature::new(
-            "mosquitto",
-            // Debian installs it in a folder that is not in the PATH of users.
-            is_program("mosquitto") || Path::new("/usr/sbin/mosquitto").is_file(),
-            "`gridhaul measure`: MQTT",
-            "apt-get install mosquitto",
-        ),
-        Feature::new(
-            "RabbitMQ",
-            Path::new("/usr/lib/rabbitmq/bin/rabbitmq-server").is_file(),
-            "`gridhaul measure`: AMQP 0-9-1 and 1.0",
-            "apt-get install rabbitmq-server",
-        ),
-        Feature::new(
-            "prosody",
-            is_program("prosody"),
-            "`gridhaul measure`: XMPP",
-            "apt-get install prosody",
-        ),
     ];
     #[cfg(feature = "emulation")]
-    features.extend(kernel::features());
-    #[cfg(not(feature = "emulation"))]
-    features.push(Feature::new(
-        "emulator",
-        false,
-        "backend emu, `gridhaul cc`",
-        "cargo build --release --features emulation",
-    ));
+    features.push(kernel::root());
     features
 }
 

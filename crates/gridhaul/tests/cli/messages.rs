@@ -1,0 +1,73 @@
+//! Messages of errors, with their remedies, and of the state of the machine.
+
+use std::fs::File;
+
+use crate::support::{Desk, SMALL};
+
+#[test]
+fn a_key_without_support_names_a_backend_that_has_it() {
+    let shaper = "shaper = { rate = \"500 kbit/s\" }";
+    let shaped = SMALL.replace("delay = \"10 ms\"", &format!("delay = \"10 ms\", {shaper}"));
+    assert_ne!(shaped, SMALL);
+    let desk = Desk::new().file("shaped.toml", shaped);
+    let done = desk.run("run shaped.toml");
+    assert_eq!(done.code, Some(2), "{done:?}");
+    assert!(done.err.contains("the simulator has no shapers"), "{}", done.err);
+    assert!(done.err.contains("'--on emu' supports every key"), "{}", done.err);
+    assert!(!done.err.contains("--on sim"), "{}", done.err);
+}
+
+#[test]
+fn a_full_disk_has_an_exit_code_of_its_own() {
+    let desk = Desk::new().file("small.toml", SMALL);
+    let done = desk.run("run small.toml -q --csv=/dev/full");
+    assert_eq!(done.code, Some(4), "{done:?}");
+    assert!(done.err.contains("No space left"), "{}", done.err);
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let status = desk.command("run small.toml -q --json").stdout(full).status().unwrap();
+    assert_eq!(status.code(), Some(4));
+}
+
+#[test]
+fn numbers_beyond_their_range_and_units_of_bytes_get_the_right_value() {
+    let desk = Desk::new().file("small.toml", SMALL);
+    for (line, text) in [
+        (
+            "run small.toml --seed 99999999999999999999999",
+            "it is too large; the largest value is 18446744073709551615",
+        ),
+        ("run small.toml --replications 5000000000", "the largest value is 4294967295"),
+        ("run small.toml --replications 0", "expected a whole number from 1"),
+        ("run small.toml --set replications='\"x\"'", "expected a whole number from 1 to"),
+        (
+            "run small.toml --set link.wire.both.rate='3 kB/s'",
+            "rates are in bits: 3 kB/s is \"24 kbit/s\"",
+        ),
+        ("run small.toml --set link.wire.both.rate='2.4 Tbit/s'", "2.4 Tbit/s is \"2400 Gbit/s\""),
+    ] {
+        let done = desk.run(line);
+        assert_eq!(done.code, Some(2), "{line}: {done:?}");
+        assert!(done.err.contains(text), "{line}: {}", done.err);
+    }
+}
+
+#[test]
+fn an_unknown_key_is_answered_with_all_keys() {
+    let desk = Desk::new().file("small.toml", SMALL);
+    let done = desk.run("run small.toml --set link.wire.both.zzzzzz=1");
+    assert_eq!(done.code, Some(2), "{done:?}");
+    assert!(!done.err.contains(" more"), "{}", done.err);
+}
+
+#[test]
+fn a_warning_that_all_backends_give_is_printed_once() {
+    let unused = format!("{SMALL}\n[stack.spare]\nsack = true\n");
+    let desk = Desk::new().file("unused.toml", unused);
+    let done = desk.run("run unused.toml --on sim,model");
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert_eq!(done.err.matches("this stack has no effect").count(), 1, "{}", done.err);
+    let report = desk.text("results/unused/report.html");
+    assert_eq!(report.matches("this stack has no effect").count(), 1);
+    let done = desk.run("compare unused.toml results/unused unused.toml -q --on sim");
+    assert_eq!(done.err.matches("this stack has no effect").count(), 1, "{}", done.err);
+}
