@@ -275,12 +275,15 @@ fn not_established(row: &Row) -> Option<String> {
 }
 
 /// Messages that did not arrive, except those in transit at the end of the run; by Little's law, their ratio is the
-/// mean delay divided by the measured time.
+/// mean delay divided by the measured time. Their number varies like a Poisson count, of which three standard
+/// deviations are allowed: with a few hundred messages, some arrive too late in one of twenty runs by chance.
 fn undelivered(row: &Row, measured: f64) -> Option<String> {
     let due = row.mean(Metric::MessagesDue).filter(|due| *due > 0.0)?;
     let missing = 1.0 - row.mean(Metric::Messages)? / due;
     let in_transit = row.mean(Metric::DelayMean).unwrap_or(0.0) / measured;
-    (missing > 1.0 - DeadlineCheck::SHARE + in_transit).then(|| {
+    let allowed = 1.0 - DeadlineCheck::SHARE + in_transit;
+    let deviation = (allowed / due).sqrt();
+    (missing > allowed + 3.0 * deviation).then(|| {
         format!(
             "{:.1} % of the messages of {} that were due did not arrive",
             missing * 100.0,
@@ -361,18 +364,22 @@ mod tests {
         assert_eq!(message, "6 of 5000 connections of reading were never established");
         let arrived = |messages, delay| {
             reason(&[
-                (Metric::MessagesDue, 1000.0),
+                (Metric::MessagesDue, 10_000.0),
                 (Metric::Messages, messages),
                 (Metric::DelayMean, delay),
             ])
         };
-        assert_eq!(arrived(981.0, 0.1), None);
+        // 2.2 % are allowed, with a standard deviation of 0.15 %.
+        assert_eq!(arrived(9_740.0, 0.1), None);
         assert_eq!(
-            arrived(970.0, 0.1).unwrap(),
+            arrived(9_700.0, 0.1).unwrap(),
             "3.0 % of the messages of reading that were due did not arrive"
         );
         // With a delay of 2 s, 4 % of the messages are in transit when a run of 50 s ends.
-        assert_eq!(arrived(950.0, 2.0), None);
+        assert_eq!(arrived(9_500.0, 2.0), None);
+        // Five of 150 messages may be missing by chance.
+        let few = [(Metric::MessagesDue, 150.0), (Metric::Messages, 145.0)];
+        assert_eq!(reason(&few), None);
     }
 
     #[test]
