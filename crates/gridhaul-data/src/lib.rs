@@ -6,4 +6,6 @@
 pub mod pcapng;
 #[cfg(feature = "parquet")]
 pub mod series;
+#[cfg(feature = "parquet")]
+pub mod table;
 pub mod trace;

@@ -1,5 +1,6 @@
 //! Recorded series as Parquet files.
 
+use std::borrow::Borrow;
 use std::sync::Arc;
 
 use gridhaul_scenario::answer::{Answer, Column, ColumnData, Series, SeriesInfo};
@@ -57,22 +58,33 @@ const ROWS_PER_GROUP: usize = 1 << 20;
 /// Columns of different lengths, or an invalid text index.
 pub fn encode(series: &Series, answer: &Answer) -> Result<Vec<u8>, SeriesError> {
     let rows = series.columns.first().map_or(0, |column| length(&column.data));
-    let columns: Vec<Column> =
-        series.columns.iter().cloned().chain(common(series, answer, rows)).collect();
-    for column in &columns {
-        let found = length(&column.data);
-        if found != rows {
-            let (series, column) = (series.name.clone(), column.name.clone());
-            return Err(SeriesError::Length { series, column, found, rows });
-        }
-    }
+    let common = common(series, answer, rows);
+    let columns: Vec<&Column> = series.columns.iter().chain(&common).collect();
     let properties = WriterProperties::builder()
         .set_compression(Compression::SNAPPY)
         .set_created_by(format!("gridhaul {}", answer.gridhaul))
         .set_key_value_metadata(Some(metadata(series, answer)?))
         .build();
-    let schema = Arc::new(schema(&series.name, &columns)?);
-    let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties))?;
+    encode_columns(&series.name, &columns, Arc::new(properties))
+}
+
+/// The Parquet file of columns of equal length.
+pub(crate) fn encode_columns(
+    name: &str,
+    columns: &[impl Borrow<Column>],
+    properties: Arc<WriterProperties>,
+) -> Result<Vec<u8>, SeriesError> {
+    let columns: Vec<&Column> = columns.iter().map(Borrow::borrow).collect();
+    let rows = columns.first().map_or(0, |column| length(&column.data));
+    for column in &columns {
+        let found = length(&column.data);
+        if found != rows {
+            let (series, column) = (name.to_owned(), column.name.clone());
+            return Err(SeriesError::Length { series, column, found, rows });
+        }
+    }
+    let schema = Arc::new(schema(name, &columns)?);
+    let mut writer = SerializedFileWriter::new(Vec::new(), schema, properties)?;
     for start in (0..rows).step_by(ROWS_PER_GROUP) {
         let end = rows.min(start + ROWS_PER_GROUP);
         let mut group = writer.next_row_group()?;
@@ -137,7 +149,7 @@ fn metadata(series: &Series, answer: &Answer) -> Result<Vec<KeyValue>, SeriesErr
     ])
 }
 
-fn schema(name: &str, columns: &[Column]) -> Result<Type, SeriesError> {
+fn schema(name: &str, columns: &[&Column]) -> Result<Type, SeriesError> {
     let mut fields = Vec::new();
     for column in columns {
         let (physical, repetition, logical) = match column.data {

@@ -1,6 +1,7 @@
 //! Answers as CSV: a line for each answer, point, and flow or link direction.
 
-use gridhaul_scenario::answer::{Answer, Estimate, Metric, Point, Row};
+use gridhaul_scenario::answer::{Answer, Column, ColumnData, Estimate, Metric, Point, Row};
+use indexmap::IndexSet;
 
 use crate::error::Error;
 
@@ -15,26 +16,90 @@ pub fn csv(answers: &[(String, &Answer)], only: &[Metric]) -> Result<String, Err
     text(answers, only).map_err(Error::Internal)
 }
 
+/// The table of [`csv`] as columns, for other formats: point and count are whole numbers, metrics are real numbers, NaN
+/// if they are unknown, and everything else is text.
+#[must_use]
+pub fn columns(answers: &[(String, &Answer)], only: &[Metric]) -> Vec<Column> {
+    let (metrics, parameters) = (selected(answers, only), parameters(answers));
+    let lines: Vec<Line<'_>> = lines(answers, only).collect();
+    let mut columns = vec![
+        text_column("answer", lines.iter().map(|line| line.label)),
+        text_column("backend", lines.iter().map(|line| line.answer.backend.as_str())),
+        whole("point", lines.iter().map(|line| line.number as u64)),
+    ];
+    columns.extend(parameters.iter().map(|key| {
+        let values = lines.iter().map(|line| line.point.parameters.get(*key));
+        text_column(key, values.map(|value| value.map_or("", String::as_str)))
+    }));
+    columns.extend([
+        text_column("kind", lines.iter().map(|line| line.kind)),
+        text_column("name", lines.iter().map(|line| line.row.name.as_str())),
+        whole("count", lines.iter().map(|line| line.row.count)),
+    ]);
+    for metric in &metrics {
+        let estimates = lines.iter().map(|line| line.row.metrics.get(metric));
+        let real = |name: String, value: fn(&Estimate) -> Option<f64>| {
+            let values = estimates.clone().map(|known| known.and_then(value).unwrap_or(f64::NAN));
+            Column { name, data: ColumnData::Real(values.collect()) }
+        };
+        let name = metric.info().column;
+        columns.push(real(name.to_owned(), |estimate| estimate.mean));
+        columns.push(real(format!("{name}_ci95"), |estimate| estimate.ci95));
+        columns.push(real(format!("{name}_n"), |estimate| Some(f64::from(estimate.n))));
+    }
+    columns
+}
+
+fn text_column<'a>(name: &str, values: impl Iterator<Item = &'a str>) -> Column {
+    let mut words: IndexSet<String> = IndexSet::new();
+    let rows = values.map(|value| words.insert_full(value.to_owned()).0 as u32).collect();
+    let data = ColumnData::Text { words: words.into_iter().collect(), rows };
+    Column { name: name.to_owned(), data }
+}
+
+fn whole(name: &str, values: impl Iterator<Item = u64>) -> Column {
+    Column { name: name.to_owned(), data: ColumnData::Whole(values.collect()) }
+}
+
+/// A line of the table: a flow or the direction of a link at a point of an answer.
+struct Line<'a> {
+    label: &'a str,
+    answer: &'a Answer,
+    number: usize,
+    point: &'a Point,
+    kind: &'static str,
+    row: &'a Row,
+}
+
+fn lines<'a>(
+    answers: &'a [(String, &'a Answer)],
+    only: &'a [Metric],
+) -> impl Iterator<Item = Line<'a>> {
+    let of_point = |label: &'a str, answer: &'a Answer, (number, point): (usize, &'a Point)| {
+        rows(point).map(move |(kind, row)| Line { label, answer, number, point, kind, row })
+    };
+    let all = answers.iter().flat_map(move |(label, answer)| {
+        answer.points.iter().enumerate().flat_map(move |point| of_point(label, answer, point))
+    });
+    let is_present = |line: &Line<'_>, metric: &Metric| line.row.metrics.contains_key(metric);
+    all.filter(move |line| only.is_empty() || only.iter().any(|metric| is_present(line, metric)))
+}
+
+fn selected(answers: &[(String, &Answer)], only: &[Metric]) -> Vec<Metric> {
+    if only.is_empty() { known(answers) } else { only.to_vec() }
+}
+
 fn text(answers: &[(String, &Answer)], only: &[Metric]) -> anyhow::Result<String> {
-    let metrics: Vec<Metric> = if only.is_empty() { known(answers) } else { only.to_vec() };
-    let parameters = parameters(answers);
+    let (metrics, parameters) = (selected(answers, only), parameters(answers));
     let mut writer = ::csv::Writer::from_writer(Vec::new());
     writer.write_record(headings(&parameters, &metrics))?;
-    for (label, answer) in answers {
-        for (number, point) in answer.points.iter().enumerate() {
-            for (kind, row) in rows(point) {
-                let is_present = |metric: &Metric| row.metrics.contains_key(metric);
-                if !only.is_empty() && !only.iter().any(is_present) {
-                    continue;
-                }
-                let mut cells = vec![label.clone(), answer.backend.clone(), number.to_string()];
-                let value = |key: &&String| point.parameters.get(*key).cloned().unwrap_or_default();
-                cells.extend(parameters.iter().map(value));
-                cells.extend([kind.to_owned(), row.name.clone(), row.count.to_string()]);
-                cells.extend(metrics.iter().flat_map(|metric| estimate(row.metrics.get(metric))));
-                writer.write_record(cells)?;
-            }
-        }
+    for Line { label, answer, number, point, kind, row } in lines(answers, only) {
+        let mut cells = vec![label.to_owned(), answer.backend.clone(), number.to_string()];
+        let value = |key: &&String| point.parameters.get(*key).cloned().unwrap_or_default();
+        cells.extend(parameters.iter().map(value));
+        cells.extend([kind.to_owned(), row.name.clone(), row.count.to_string()]);
+        cells.extend(metrics.iter().flat_map(|metric| estimate(row.metrics.get(metric))));
+        writer.write_record(cells)?;
     }
     Ok(String::from_utf8(writer.into_inner()?)?)
 }

@@ -55,7 +55,7 @@ pub use gridhaul_report as report;
 pub use gridhaul_scenario as scenario;
 
 pub use compare::{Comparison, compare, read_answer};
-pub use csv_table::csv;
+pub use csv_table::{columns, csv};
 pub use emulation::NotBuilt as EmulatorNotBuilt;
 pub use engine::{BackendName, Engine};
 pub use error::{Error, UnsupportedKeys, panic_message};

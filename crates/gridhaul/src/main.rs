@@ -43,6 +43,7 @@ fn run(command: &Command) -> Result<(), CommandError> {
         Command::Run(args) => command::run::run(args),
         Command::Sweep(args) => command::run::sweep(args),
         Command::Compare(args) => command::compare::run(args),
+        Command::Export(args) => command::export::run(args),
         Command::Plan(args) => command::plan::run(args),
         Command::Paper(args) => command::paper::run(args),
         Command::Model(command) => command::model::run(command),

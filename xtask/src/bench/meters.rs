@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use serde_json::Value;
 
-use super::{Measurement, install, path_text, timed};
+use super::{Bounds, Measurement, install, path_text, timed};
 use crate::process::{self, cargo, installed, root, target};
 
 const ROUNDS: usize = 3;
@@ -20,11 +20,18 @@ const ROUNDS: usize = 3;
 const METERS: [u32; 8] = [1_000, 3_000, 10_000, 30_000, 100_000, 200_000, 400_000, 1_000_000];
 const NS2_METERS: [u32; 2] = [1_000, 10_000];
 
-/// Limits: CPU seconds and MB for 400,000 meters, MB for a million.
+/// Numbers of meters in the runs with a link that suffices. The link of the scenario is overloaded above 60,000 meters, so
+/// that most of its packets are retransmissions.
+const SUFFICIENT_METERS: [u32; 2] = [100_000, 400_000];
+const SUFFICIENT: &str = "20 Mbit/s";
+
+/// CPU seconds and MB for 400,000 meters, MB for a million.
 const REGION: u32 = 400_000;
-const REGION_LIMITS: (f64, f64) = (15.0, 400.0);
+const REGION_TIME: Bounds = Bounds::at_most(15.0, 15.0);
+const REGION_MB: Bounds = Bounds::at_most(400.0, 440.0);
+const SUFFICIENT_TIME: Bounds = Bounds::at_most(15.0, 20.0);
 const MILLION: u32 = 1_000_000;
-const MILLION_LIMIT_MB: f64 = 1_000.0;
+const MILLION_MB: Bounds = Bounds::at_most(1_000.0, 1_100.0);
 
 /// The resources and results of a run.
 #[derive(Debug, Clone, Copy)]
@@ -51,6 +58,10 @@ pub(super) fn run() -> anyhow::Result<Vec<Measurement>> {
     let mut runs = Vec::new();
     for meters in METERS {
         runs.push(best("gridhaul", meters, gridhaul)?);
+    }
+    println!("  with a link of {SUFFICIENT}, which suffices:");
+    for meters in SUFFICIENT_METERS {
+        runs.push(best(SUFFICIENT, meters, |meters| on_link(meters, Some(SUFFICIENT)))?);
     }
     for meters in NS2_METERS {
         runs.push(best("ns-2", meters, ns2)?);
@@ -84,9 +95,17 @@ fn best(
 }
 
 fn gridhaul(meters: u32) -> anyhow::Result<Run> {
+    on_link(meters, None)
+}
+
+/// A run of gridhaul, on a link with another rate if one is given.
+fn on_link(meters: u32, rate: Option<&'static str>) -> anyhow::Result<Run> {
     let scenario = root().join("bench/meters/meters.toml");
     let mut command = vec![path_text(&target().join("release/gridhaul"))?, "run".into()];
     command.extend([path_text(&scenario)?, "--set".into(), format!("flow.reading.count={meters}")]);
+    if let Some(rate) = rate {
+        command.extend(["--set".into(), format!("link.way.both.rate={rate}")]);
+    }
     command.extend(["--json", "--quiet", "--threads", "1", "--out"].map(String::from));
     command.push(path_text(&folder().join("answer"))?);
     let (printed, cpu_s, memory_kb) = timed(&command)?;
@@ -97,7 +116,14 @@ fn gridhaul(meters: u32) -> anyhow::Result<Run> {
         value.with_context(|| format!("no {name} in the answer"))
     };
     let (packets, loss) = (mean("packets_in_count")?, mean("loss_ratio")?);
-    Ok(Run { program: "gridhaul", meters, cpu_s, memory_mb: mb(memory_kb), packets, loss })
+    Ok(Run {
+        program: rate.unwrap_or("gridhaul"),
+        meters,
+        cpu_s,
+        memory_mb: mb(memory_kb),
+        packets,
+        loss,
+    })
 }
 
 /// The same meters, except that messages are single instead of in bursts of one on average, because the burst
@@ -133,19 +159,17 @@ fn write_table(runs: &[Run]) -> anyhow::Result<()> {
 }
 
 fn measurements(runs: &[Run]) -> Vec<Measurement> {
-    let of = |meters| {
-        let run = runs.iter().find(|run| run.program == "gridhaul" && run.meters == meters);
+    let of = |program, meters| {
+        let run = runs.iter().find(|run| run.program == program && run.meters == meters);
         run.map_or((f64::INFINITY, f64::INFINITY), |run| (run.cpu_s, run.memory_mb))
     };
-    let (region, million) = (of(REGION), of(MILLION));
-    let measurement = |name: &str, value: f64, unit: &str, limit: f64| Measurement {
-        line: format!("{name}: {value:.1} {unit} (limit {limit} {unit})"),
-        passed: value <= limit,
-    };
+    let (region, million) = (of("gridhaul", REGION), of("gridhaul", MILLION));
+    let sufficient = of(SUFFICIENT, REGION);
     vec![
-        measurement("meters-400k-time", region.0, "s", REGION_LIMITS.0),
-        measurement("meters-400k-memory", region.1, "MB", REGION_LIMITS.1),
-        measurement("meters-million-memory", million.1, "MB", MILLION_LIMIT_MB),
+        Measurement::new("meters-400k-time", (region.0, 1, " s"), REGION_TIME),
+        Measurement::new("meters-400k-memory", (region.1, 1, " MB"), REGION_MB),
+        Measurement::new("meters-400k-sufficient-time", (sufficient.0, 1, " s"), SUFFICIENT_TIME),
+        Measurement::new("meters-million-memory", (million.1, 1, " MB"), MILLION_MB),
     ]
 }
 

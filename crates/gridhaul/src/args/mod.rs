@@ -24,7 +24,7 @@ pub(crate) use model::{
     ChainArgs, ChainCongestionControl, ChainFormat, ChainNode, ChainRules, ModelCommand,
 };
 pub(crate) use options::{OutputOptions, PrintOptions};
-pub(crate) use run::{CompareArgs, PaperArgs, PlanArgs, RunArgs, SweepArgs, Verify};
+pub(crate) use run::{CompareArgs, ExportArgs, PaperArgs, PlanArgs, RunArgs, SweepArgs, Verify};
 
 /// Predict TCP performance on the narrow, lossy, asymmetric links of power grids
 ///
@@ -48,6 +48,8 @@ pub(crate) enum Command {
     Sweep(SweepArgs),
     /// Compare scenarios, results or backends, and test the differences for significance
     Compare(CompareArgs),
+    /// Write stored answers as CSV or Parquet, without running the scenario again
+    Export(ExportArgs),
     /// Find the cheapest configuration that meets limits: number of aggregators, TCP, link rates
     Plan(PlanArgs),
     /// Reproduce the experiments of a paper and check every published figure; without a name, list the papers

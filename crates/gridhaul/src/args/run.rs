@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use gridhaul::Vary;
+use gridhaul_scenario::answer::Metric;
 
 use super::options::{
     ChangeOptions, CommonOutput, EngineOptions, OutputOptions, PrintOptions, RecordOptions,
@@ -62,7 +63,9 @@ pub(crate) struct CompareArgs {
     /// Number of replications of each scenario; two or more allow a test of significance
     #[arg(long, value_name = "N", value_parser = replications, allow_negative_numbers = true)]
     pub(crate) replications: Option<u32>,
-    /// Write report.html and comparison.json into this folder
+    /// Results folder [default: in 'results', 'compare-' and the names of the compared files]
+    ///
+    /// The folder contains report.html and comparison.json.
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
@@ -71,6 +74,32 @@ pub(crate) struct CompareArgs {
     pub(crate) print: PrintOptions,
     #[command(flatten)]
     pub(crate) engine: EngineOptions,
+}
+
+/// Arguments of `export`.
+///
+/// One line per answer, point, and flow or link direction, as `--csv` of `run` prints them. The Parquet file has the
+/// same columns; unknown values are null.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXIT_CODES)]
+#[command(group = ArgGroup::new("format").required(true).multiple(true).args(["csv", "parquet"]))]
+pub(crate) struct ExportArgs {
+    /// Results folders or answer.json files
+    #[arg(num_args = 1.., required = true, value_name = "RESULTS")]
+    pub(crate) results: Vec<PathBuf>,
+    /// Print CSV, or write it to a file: '--csv=FILE'
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "-")]
+    pub(crate) csv: Option<PathBuf>,
+    /// Write a Parquet file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) parquet: Option<PathBuf>,
+    /// Only these metrics, such as goodput_bit_per_s
+    #[arg(long, value_name = "METRIC", value_delimiter = ',')]
+    pub(crate) only: Vec<Metric>,
+    /// Suppress hints; print errors only
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
 }
 
 /// Arguments of `plan`.

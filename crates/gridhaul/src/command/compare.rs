@@ -1,6 +1,6 @@
 //! `gridhaul compare`: compares scenarios, results and backends.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use gridhaul::{compare, read_answer};
@@ -18,11 +18,10 @@ use crate::terminal::{Terminal, print, print_tables, say};
 
 /// Compares every answer with the first one.
 pub(crate) fn run(args: &CompareArgs) -> Result<(), CommandError> {
-    args.print.check(args.common.json, args.out.as_deref())?;
+    let target = args.out.clone().unwrap_or_else(|| default_folder(&args.files));
+    args.print.check(args.common.json, Some(&target))?;
     let kind = ResultsKind::of(ResultsOf::Compare, None);
-    let destination = (args.out.as_ref())
-        .map(|out| Destination::new(out, kind, args.common.force))
-        .transpose()?;
+    let destination = Destination::new(&target, kind, args.common.force)?;
     let terminal = Terminal::new(args.common.quiet);
     let mut compared = Vec::new();
     for file in &args.files {
@@ -43,7 +42,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), CommandError> {
     let comparison = compare(&answers, &args.print.only)?;
     let text = json(&comparison)?;
     if args.print.csv(&answers)? {
-        // With CSV on standard output, the comparison is only written to the folder, if there is one.
+        // With CSV on standard output, the comparison is only written to the folder.
     } else if args.common.json {
         print(&text)?;
     } else {
@@ -51,11 +50,9 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), CommandError> {
         tables.extend(gridhaul_report::deadline_checks(&answers));
         print_tables(&tables)?;
     }
-    if let Some(destination) = destination {
-        let folder = write(destination, &compared, &text)?;
-        if !args.common.quiet {
-            say(format_args!("report: {folder}"));
-        }
+    let folder = write(destination, &compared, &text)?;
+    if !args.common.quiet {
+        say(format_args!("report: {folder}"));
     }
     match comparison.differences() {
         0 => Ok(()),
@@ -64,6 +61,15 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), CommandError> {
         count => Err(CommandError::Check(format!("{count} metrics differ significantly"))),
     }
 }
+
+/// The results folder without `--out`: named after the first compared files.
+fn default_folder(files: &[PathBuf]) -> PathBuf {
+    let names: Vec<_> = files.iter().take(NAMES_MAX).map(|file| label(file)).collect();
+    Path::new("results").join(format!("compare-{}", names.join("-")))
+}
+
+/// Largest number of names in the name of a folder.
+const NAMES_MAX: usize = 4;
 
 /// An answer and its origin.
 struct LabelledAnswer {

@@ -9,6 +9,7 @@ pub(crate) mod doctor;
 #[cfg(feature = "emulation")]
 pub(crate) mod emu;
 pub(crate) mod error;
+pub(crate) mod export;
 pub(crate) mod model;
 pub(crate) mod paper;
 pub(crate) mod plan;

@@ -2,10 +2,11 @@
 
 use crate::support::Desk;
 
-const COMMANDS: [&str; 19] = [
+const COMMANDS: [&str; 20] = [
     "run",
     "sweep",
     "compare",
+    "export",
     "plan",
     "paper",
     "model",

@@ -4,6 +4,7 @@ mod agreement;
 mod documents;
 mod emu;
 mod examples;
+mod export;
 mod help;
 mod invalid_input;
 mod kernel;

@@ -1,0 +1,88 @@
+//! `gridhaul export`: the stored answers of a results folder as CSV or Parquet.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow};
+use gridhaul::read_answer;
+use gridhaul_data::table;
+use gridhaul_scenario::answer::Answer;
+
+use super::error::CommandError;
+use crate::args::ExportArgs;
+use crate::atomic_file;
+use crate::results_folder::scenario_name;
+use crate::terminal::{print, say};
+
+/// Reads the answers, and prints or writes them.
+pub(crate) fn run(args: &ExportArgs) -> Result<(), CommandError> {
+    let mut answers = Vec::new();
+    for results in &args.results {
+        for path in answer_files(results)? {
+            answers.push((label(results), read_answer(&path)?));
+        }
+    }
+    let answers: Vec<(String, &Answer)> =
+        answers.iter().map(|(label, answer)| (label.clone(), answer)).collect();
+    if let Some(file) = &args.parquet {
+        let columns = gridhaul::columns(&answers, &args.only);
+        let bytes = table::encode("answers", &columns)
+            .map_err(|error| CommandError::Internal(error.into()))?;
+        write(file, &bytes, args.quiet)?;
+    }
+    match args.csv.as_deref() {
+        None => {}
+        Some(file) if file == Path::new("-") => print(&gridhaul::csv(&answers, &args.only)?)?,
+        Some(file) => {
+            write(file, gridhaul::csv(&answers, &args.only)?.as_bytes(), args.quiet)?;
+        }
+    }
+    Ok(())
+}
+
+fn write(file: &Path, bytes: &[u8], quiet: bool) -> Result<(), CommandError> {
+    atomic_file::write(file, bytes).with_context(|| format!("cannot write {}", file.display()))?;
+    if !quiet {
+        say(format_args!("written: {}", file.display()));
+    }
+    Ok(())
+}
+
+/// The files with answers: the given file, or those of a results folder, `answer.json` first.
+fn answer_files(results: &Path) -> Result<Vec<PathBuf>, CommandError> {
+    if !results.is_dir() {
+        return Ok(vec![results.to_owned()]);
+    }
+    let unreadable = || format!("cannot read {}", results.display());
+    let entries = fs::read_dir(results).with_context(unreadable)?;
+    let paths = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>();
+    let mut files = paths.with_context(unreadable)?;
+    files.retain(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name == "answer.json" || name.starts_with("answer-") && name.ends_with(".json")
+    });
+    // `answer.json` sorts after `answer-model.json` by its bytes.
+    files.sort_by_key(|path| (path.file_stem().is_none_or(|stem| stem != "answer"), path.clone()));
+    if files.is_empty() {
+        return Err(anyhow!(
+            "{}: there is no answer.json in this folder\n  \
+             help: give a results folder of `gridhaul run`, `sweep` or `paper`, or an answer.json",
+            results.display()
+        )
+        .into());
+    }
+    Ok(files)
+}
+
+/// The name of the results: that of the folder.
+fn label(results: &Path) -> String {
+    if results.is_dir() {
+        return scenario_name(&results.join("scenario.toml"));
+    }
+    let is_answer = results.file_name().is_some_and(|name| name == "answer.json");
+    let absolute = std::path::absolute(results).unwrap_or_else(|_| results.to_owned());
+    match absolute.parent().filter(|_| is_answer) {
+        Some(folder) => scenario_name(&folder.join("scenario.toml")),
+        None => scenario_name(results),
+    }
+}
