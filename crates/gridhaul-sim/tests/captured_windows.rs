@@ -27,7 +27,9 @@ const ACK: u8 = 16;
 fn packets(answer: &Answer) -> Vec<Packet> {
     let mut packets = Vec::new();
     for capture in &answer.captures {
-        let mut rest = capture.pcapng.as_slice();
+        let mut file = Vec::new();
+        capture.pcapng.copy_to(&mut file).unwrap();
+        let mut rest = file.as_slice();
         while rest.len() >= 12 {
             let word = |at: usize| u32::from_le_bytes(rest[at..at + 4].try_into().unwrap());
             if word(0) == 6 {
