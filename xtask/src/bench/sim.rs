@@ -19,7 +19,7 @@ const ROUNDS: usize = 3;
 /// differ between machines.
 const NS2: Bounds = Bounds::at_least(20.0, 2.0);
 const NS3: Bounds = Bounds::at_least(60.0, 60.0);
-const HTSIM: Bounds = Bounds::at_least(2.0, 0.7);
+const HTSIM: Bounds = Bounds::at_least(1.0, 0.7);
 
 /// Instructions for a data packet and its acknowledgement; they do not depend on the load of the machine.
 const INSTRUCTIONS: Bounds = Bounds::at_most(600.0, 2_300.0);
