@@ -68,7 +68,8 @@ impl Extent {
     }
 
     fn text(&self) -> String {
-        let mut text = format!("{:016x} {} {}", self.epoch, self.first, self.last);
+        // Numbers of a fixed width: a file that is overwritten does not become longer.
+        let mut text = format!("{:016x} {:020} {:020}", self.epoch, self.first, self.last);
         for (from, to) in &self.gaps {
             let _ = write!(text, "\ngap {from} {to}");
         }
