@@ -17,7 +17,7 @@ use parquet::data_type::{DoubleType, Int64Type};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 
-const LIMITS: TraceLimits = TraceLimits { members: 3, bytes_max: 65_507 };
+const LIMITS: TraceLimits = TraceLimits { members: 3, bytes_max: 1_472 };
 
 fn csv(text: &[u8]) -> Result<Vec<TraceRow>, TraceError> {
     let text = Box::new(Cursor::new(text.to_vec()));
@@ -128,7 +128,7 @@ const WRONG: &[(&str, &[u8])] = &[
     ("too large a time", b"time_s,bytes\n1e30,200\n"),
     ("half a byte", b"time_s,bytes\n0,0.5\n"),
     ("no bytes", b"time_s,bytes\n0,0\n"),
-    ("more than a datagram", b"time_s,bytes\n0,65508\n"),
+    ("more than a datagram", b"time_s,bytes\n0,1473\n"),
     ("no such member", b"time_s,bytes,member\n0,200,2\n1,200,3\n"),
     ("not UTF-8", b"time_s,bytes\n0,200\n1,\xff\xfe\n"),
     ("compressed", b"\x1f\x8b\x08\x00\x00\xff"),

@@ -84,9 +84,12 @@ fn longer_headers_leave_less_for_data() {
         let load = format!("load.periodic = {{ size = '{size}', every = '1 s' }}");
         read(&format!("transport = 'datagram'\n{load}\n{ip}"), "")
     };
-    assert!(datagram("65507 B", "").is_ok() && datagram("65487 B", "ip = 6").is_ok());
-    let error = datagram("65488 B", "ip = 6").unwrap_err();
-    assert!(error.contains("at most 65487 bytes"), "{error}");
+    // Ethernet's MTU of 1,500 B without 28 B or 48 B.
+    assert!(datagram("1472 B", "").is_ok() && datagram("1452 B", "ip = 6").is_ok());
+    for (size, ip, largest) in [("1473 B", "", "1472 B"), ("1453 B", "ip = 6", "1452 B")] {
+        let error = datagram(size, ip).unwrap_err();
+        assert!(error.contains(&format!("at most {largest} in one packet, not {size}")), "{error}");
+    }
     assert!(read(BULK, "[stack.s]\nmss = '65495 B'\n").is_ok());
     let error = read(&format!("{BULK}\nip = 6"), "[stack.s]\nmss = '65476 B'\n").unwrap_err();
     assert!(error.contains("stack.s.mss") && error.contains("65475 B"), "{error}");

@@ -179,8 +179,12 @@ impl TraceReader {
         }
         let TraceLimits { members, bytes_max } = self.limits;
         if bytes > bytes_max {
-            let message = format!("{bytes} B exceed the largest datagram payload ({bytes_max} B)");
-            return wrong("bytes", message, "use smaller messages, or transport = \"tcp\"");
+            let message = format!(
+                "{bytes} B exceed the payload of a datagram in one packet ({bytes_max} B); fragments are not \
+                 supported"
+            );
+            let remedy = "divide the message into several rows, or use transport = \"tcp\"";
+            return wrong("bytes", message, remedy);
         }
         if member.is_some_and(|member| member >= members) {
             let message = format!(

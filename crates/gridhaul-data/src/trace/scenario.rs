@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use gridhaul_scenario::scenario::{
-    Diagnostic, Load, PACKET_MAX, Scenario, ScenarioError, ScenarioFile, ScenarioPoint, Transport,
+    Diagnostic, Load, Scenario, ScenarioError, ScenarioFile, ScenarioPoint, Transport,
 };
 
 use super::{TraceError, TraceLimits, TraceReader};
@@ -40,9 +40,7 @@ pub fn open(scenario: &Scenario, flow: &str) -> Option<Result<TraceReader, Trace
     let Load::Trace(trace) = &spec.load else { return None };
     let bytes_max = match spec.transport {
         Transport::Tcp => u64::MAX,
-        Transport::Datagram | Transport::Echo => {
-            PACKET_MAX.get() - spec.ip.datagram_headers().get()
-        }
+        Transport::Datagram | Transport::Echo => spec.ip.datagram_payload_max().get(),
     };
     let limits = TraceLimits { members: scenario.connections(spec), bytes_max };
     let folder = Path::new(scenario.folder.as_deref().unwrap_or_default());

@@ -80,7 +80,8 @@ pub enum Transport {
     /// A TCP connection.
     #[default]
     Tcp,
-    /// One packet per message, without retransmissions (UDP).
+    /// One packet per message, without retransmissions (UDP). A message has at most 1,472 B, with IPv6 1,452 B:
+    /// larger ones would be fragments, of which gridhaul has no model.
     Datagram,
     /// As `datagram`, and the receiver returns each packet (ping); the delay is the round-trip time.
     Echo,

@@ -54,6 +54,13 @@ impl IpVersion {
         Bytes::new(self.header().get() + 8)
     }
 
+    /// Largest payload of a datagram in one packet of 1,500 B, the MTU of Ethernet (RFC 894): 1,472 B with IPv4,
+    /// 1,452 B with IPv6. A larger datagram consists of fragments, whose losses add up (RFC 791, section 3.2).
+    #[must_use]
+    pub const fn datagram_payload_max(self) -> Bytes {
+        Bytes::new(MTU - self.datagram_headers().get())
+    }
+
     /// The version whose IP and TCP headers have this size.
     #[must_use]
     pub fn of_tcp_headers(size: Bytes) -> Option<Self> {
@@ -65,6 +72,9 @@ impl IpVersion {
         *self == Self::default()
     }
 }
+
+/// Largest IP packet that links carry without fragmentation.
+const MTU: u64 = 1500;
 
 impl fmt::Display for IpVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

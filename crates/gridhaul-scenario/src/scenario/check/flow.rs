@@ -2,7 +2,7 @@
 
 use super::{FLOWS_MAX, Report};
 use crate::scenario::route::Network;
-use crate::scenario::{Flow, Load, PACKET_MAX, Transport};
+use crate::scenario::{Flow, Load, Transport};
 use crate::units::{Bytes, Duration};
 
 impl Report<'_> {
@@ -165,12 +165,17 @@ impl Report<'_> {
     }
 
     fn datagram_size(&mut self, key: &str, size: Bytes, flow: &Flow) {
-        let largest = PACKET_MAX.get() - flow.ip.datagram_headers().get();
+        let largest = flow.ip.datagram_payload_max().get();
         if size.get() > largest {
             self.refuse(
                 key,
-                format!("a datagram carries at most {largest} bytes, not {}", size.get()),
-                "use smaller messages, or transport = \"tcp\"",
+                format!(
+                    "a datagram over {} carries at most {largest} B in one packet, not {} B; fragments are \
+                     not supported",
+                    flow.ip,
+                    size.get()
+                ),
+                "divide the message into several of at most this size, or use transport = \"tcp\"",
             );
         }
     }
