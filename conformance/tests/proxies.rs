@@ -3,8 +3,8 @@
 use gridhaul_model::{Model, PaperModel};
 use gridhaul_scenario::answer::{Answer, Metric};
 use gridhaul_scenario::backend::{Backend, NoProgress};
-use gridhaul_scenario::scenario::Scenario;
-use gridhaul_scenario::units::BitRate;
+use gridhaul_scenario::scenario::{Load, Scenario};
+use gridhaul_scenario::units::{BitRate, Duration};
 use gridhaul_sim::Sim;
 
 /// A file of 29 MB over two hops of 100 Mbit/s and 50 ms (round trip) with one proxy between them.
@@ -68,6 +68,23 @@ fn the_bottleneck_hop_determines_the_rate_of_the_chain() {
             let predicted = rate(&PaperModel, &scenario);
             assert!((predicted / by_hand - 1.0).abs() < 1e-3, "{predicted} {by_hand}");
         }
+    }
+}
+
+/// The load that the sender offers does not include the packets of the proxy.
+#[test]
+fn the_offered_load_is_that_of_the_sender_in_the_model_and_the_simulation() {
+    for mode in ["none", "split", "reflect"] {
+        let mut scenario = line(mode, [0.0, 0.5]);
+        scenario.duration = Duration::from_secs(100);
+        scenario.warmup = Duration::from_secs(20);
+        scenario.flow[0].load = Load::Bulk;
+        let load = |backend: &dyn Backend| {
+            let answer = backend.run(&scenario, &NoProgress).unwrap();
+            answer.points[0].flows[0].mean(Metric::OfferedLoad).unwrap()
+        };
+        let (sim, model) = (load(&Sim::default()), load(&Model));
+        assert!((0.85..1.15).contains(&(sim / model)), "{mode}: {sim} {model}");
     }
 }
 

@@ -20,6 +20,8 @@ const SHORT: f64 = 1e-6;
 /// Low bits of an `f64` that are ignored: five bits of the mantissa remain, so that bins are
 /// 2 to 3 % wide.
 const COARSE: u32 = 52 - 5;
+/// Number of values for the uniform distribution of a blocked item.
+const BLOCKED_STEPS: u32 = 8;
 /// Probability below which a bin is dropped.
 const NEGLIGIBLE: f64 = 1e-12;
 
@@ -109,6 +111,26 @@ impl TimeDistribution {
             bins.add(all.map(|&(b, share)| ((offset + a - b).max(0.0), weight * share)));
         }
         Self { fixed: 0.0, atoms: bins.atoms(1.0) }
+    }
+
+    /// The delays in a stream delivered in order, of which `self` is the delay of each item by itself: an item that
+    /// is delayed by t also blocks the items that follow within t, at this mean rate.
+    pub(crate) fn in_order(&self, per_second: f64) -> Self {
+        let mut values = Vec::with_capacity(self.atoms.len() * (1 + BLOCKED_STEPS as usize));
+        let mut blocked = 0.0;
+        for &(at, weight) in self.atoms.iter().filter(|atom| atom.0 > SHORT) {
+            // The items arrive at uniformly distributed times within the delay.
+            let part = per_second * at * weight / f64::from(BLOCKED_STEPS);
+            let left = |step: u32| at * (f64::from(step) + 0.5) / f64::from(BLOCKED_STEPS);
+            values.extend((0..BLOCKED_STEPS).map(|step| (left(step), part)));
+            blocked += part * f64::from(BLOCKED_STEPS);
+        }
+        for &(at, weight) in &self.atoms {
+            let weight = if at > SHORT { weight } else { (weight - blocked).max(0.0) };
+            values.push((at, weight));
+        }
+        let random = Self::of(values).unwrap_or_else(|| self.clone());
+        Self { fixed: self.fixed + random.fixed, ..random }
     }
 
     /// The longest value of the random part.
@@ -219,6 +241,16 @@ mod tests {
         let left = value.after(&TimeDistribution::exactly(2.0));
         assert!((left.mean() - 0.5).abs() < 1e-12 && (left.within(0.0) - 0.5).abs() < 1e-12);
         assert!(TimeDistribution::of(vec![(1.0, 0.0)]).is_none());
+    }
+
+    #[test]
+    fn a_delayed_item_blocks_the_items_that_follow() {
+        // 1 % of the items wait for 2 s, in which 4 others arrive at 2 per second: 4 % wait for 1 s on average.
+        let single = of(&[(0.0, 0.99), (2.0, 0.01)]);
+        let all = single.in_order(2.0);
+        assert!((all.mean() - (0.01 * 2.0 + 0.04 * 1.0)).abs() < 1e-9, "{}", all.mean());
+        assert!((all.within(1e-3) - 0.95).abs() < 1e-9 && (all.within(1.0) - 0.97).abs() < 1e-9);
+        assert_eq!(single.in_order(0.0), single);
     }
 
     #[test]

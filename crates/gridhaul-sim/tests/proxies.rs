@@ -85,6 +85,18 @@ fn a_chain_without_loss_runs_at_the_rate_of_its_slowest_hop() {
 }
 
 #[test]
+fn the_offered_load_counts_the_packets_of_the_sender_once() {
+    for mode in ["none", "split", "reflect", "spoof"] {
+        let answer = run(&chain(mode, [0.0; 4], &[]));
+        // 2 MB are 1369 full segments of 1500 B and one of 1260 B + 40 B, in 300 s; 12 B of timestamps in each
+        // where the proxy does not remove them.
+        let (load, bits) = (value(&answer, Metric::OfferedLoad) * 300.0, 1370.0 * 12.0 * 8.0);
+        let by_hand = (1369.0 * 1500.0 + 1300.0) * 8.0;
+        assert!((by_hand..=by_hand + bits).contains(&load), "{mode}: {load} {by_hand}");
+    }
+}
+
+#[test]
 fn snoop_hides_the_losses_of_the_last_hop_from_the_sender() {
     let last = [0.0, 0.0, 0.0, 5.0];
     let only = ("[node.u3.proxy]", "[node.u3.proxy]\nflows = [\"file\"]");

@@ -7,9 +7,9 @@ use gridhaul_scenario::units::Duration;
 /// without data are not counted, nor are packets sent by the `to` end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PathCounters {
-    /// Packets sent.
+    /// Packets sent, including those of proxies.
     pub sent: u64,
-    /// Bytes sent, including headers.
+    /// Bytes that the `from` ends sent, including headers; without the packets of proxies.
     pub sent_bytes: u64,
     /// Packets dropped or lost.
     pub lost: u64,
@@ -24,11 +24,16 @@ pub struct PathCounters {
 }
 
 impl PathCounters {
-    /// A packet of this size is sent.
+    /// A `from` end sends a packet of this size.
     #[inline]
     pub fn on_sent(&mut self, wire_bytes: u32) {
         self.sent += 1;
         self.sent_bytes += u64::from(wire_bytes);
+    }
+
+    /// A proxy sends a packet of its own: it may be lost, but is no load of the sender.
+    pub const fn on_sent_by_proxy(&mut self) {
+        self.sent += 1;
     }
 
     /// A packet has arrived with this one-way delay.

@@ -20,8 +20,8 @@ use crate::time_distribution::TimeDistribution;
 ///   (`chain/meter/timer_wait.rs`);
 /// - the wait for earlier messages of the same connection: delivery is in order, so a message in a
 ///   timeout delays the following ones (Lindley's recursion);
-/// - on the upstream connection of an aggregator, a timeout for each lost segment. Fast retransmits
-///   of a busy aggregator are not modelled.
+/// - on the upstream connection of an aggregator, a fast retransmit or a timeout for each lost
+///   segment, whichever is earlier. Until then, the messages after the lost segment wait for it.
 ///
 /// `timers` caches the elimination plan of the sender's chain.
 pub(super) fn message(
@@ -83,8 +83,11 @@ fn second_hop(
     let (class, stream) = (&network.classes[upstream.class], &solution.classes[upstream.class]);
     let DataSource::Aggregator { tcp, .. } = &class.source else { return None };
     let Stream { rtt, conditions, .. } = stream;
-    let timers = single_segment_timer_wait(tcp.timer, *rtt, conditions.loss)?;
-    Some(timers.plus(&transit_time(network, solution, class)))
+    let per_second = stream.sent.rates.offered;
+    // Three segments after the lost one cause a fast retransmit (RFC 5681, section 3.2), if they follow soon enough.
+    let fast = 3.0 / per_second + rtt;
+    let repairs = single_segment_timer_wait(tcp.timer, *rtt, fast, conditions.loss)?;
+    Some(repairs.in_order(per_second).plus(&transit_time(network, solution, class)))
 }
 
 /// Share of the round trips of a flow that are longer than the retransmission timeout. Each of them

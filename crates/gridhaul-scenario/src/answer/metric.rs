@@ -75,7 +75,7 @@ metrics! {
     ReverseThroughput "reverse_throughput_bit_per_s" "reverse throughput" "bit/s" Flow
         "Packets that arrived at the sender on the reverse path, including headers, per measured time.";
     OfferedLoad "offered_load_bit_per_s" "offered load" "bit/s" Flow
-        "Data packets that the senders of this row sent, including retransmissions and headers, per measured time.";
+        "Data packets that the senders of this row sent, including retransmissions and headers, per measured time. Each packet counts once, whatever the number of links, and packets that proxies send do not count.";
     TransferRate "transfer_rate_bit_per_s" "transfer rate" "bit/s" Flow
         "Size of a transfer divided by its completion time; mean over the finished transfers.";
     CompletionTime "completion_time_s" "completion time" "s" Flow

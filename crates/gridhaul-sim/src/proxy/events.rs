@@ -96,7 +96,7 @@ impl Context<'_> {
             let is_original = segment.len > 0 && instance.record_sent(outgoing);
             let data = segment.len > 0 && *to == Side::Server;
             if data && is_original {
-                self.counters.path_counters[row as usize].on_sent(segment.wire_bytes());
+                self.counters.path_counters[row as usize].on_sent_by_proxy();
             }
             forwarded |= segment.len > 0 && outgoing.is_forwarded();
             let (to, next) = (2 * flow + to.index() as u32, instance.next[to.index()]);

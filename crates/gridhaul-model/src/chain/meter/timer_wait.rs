@@ -39,17 +39,19 @@ pub(crate) fn timer_wait(
     TimeDistribution::of(values)
 }
 
-/// As [`timer_wait`], for single segments of a sender without back-off.
+/// As [`timer_wait`], for single segments of a sender without back-off, which retransmits a segment `fast` seconds
+/// after a loss if its timer has not expired by then.
 pub(crate) fn single_segment_timer_wait(
     timer: Timer,
     rtt: f64,
+    fast: f64,
     loss: f64,
 ) -> Option<TimeDistribution> {
     if 1.0 - loss < DELIVERY_MIN {
         return None;
     }
     let mut values = vec![(0.0, 1.0 - loss)];
-    BackoffSeries { timer, rtt, loss }.add(&mut values, timer.after(0, rtt), 1, loss);
+    BackoffSeries { timer, rtt, loss }.add(&mut values, timer.after(0, rtt).min(fast), 1, loss);
     TimeDistribution::of(values)
 }
 
@@ -137,7 +139,7 @@ mod tests {
         for (seconds, share) in [(0.9, 0.5), (1.1, 0.75), (3.3, 0.875), (7.5, 0.9375)] {
             assert!((waits.within(seconds) - share).abs() < 1e-4, "{seconds}");
         }
-        let alone = single_segment_timer_wait(TIMER, 0.1, 0.5).unwrap();
+        let alone = single_segment_timer_wait(TIMER, 0.1, f64::INFINITY, 0.5).unwrap();
         assert!((alone.mean() / waits.mean() - 1.0).abs() < 1e-4);
     }
 
@@ -156,8 +158,11 @@ mod tests {
         let demand = Demand::Messages { per_second: 1e-3, segments: 1 };
         let of = |loss| timer_wait(&meter(false, Restart::Never), &demand, &at(loss), 0.0);
         assert!(of(0.0).is_some_and(|waits| waits.mean() == 0.0));
-        assert!(of(1.0).is_none() && single_segment_timer_wait(TIMER, 0.1, 1.0).is_none());
-        let rare = single_segment_timer_wait(TIMER, 0.1, 1.0 - 1e-6).unwrap();
+        assert!(
+            of(1.0).is_none()
+                && single_segment_timer_wait(TIMER, 0.1, f64::INFINITY, 1.0).is_none()
+        );
+        let rare = single_segment_timer_wait(TIMER, 0.1, f64::INFINITY, 1.0 - 1e-6).unwrap();
         assert!((rare.mean() / 60e6 - 1.0).abs() < 0.01, "{}", rare.mean());
         let none = Demand::Messages { per_second: 0.0, segments: 1 };
         assert!(timer_wait(&meter(false, Restart::Never), &none, &at(0.1), 0.0).is_none());
