@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use gridhaul_core::tcp::{Connection, Flags, Segment, StackParams};
+use gridhaul_scenario::scenario::Stack;
 use gridhaul_scenario::units::Instant;
 
 use crate::case::{Case, Endpoint, OpenMode, Peer, ScriptedSegment};
@@ -10,8 +11,8 @@ use crate::observation::Packet;
 
 /// The connections of a case; `None` for a scripted peer.
 pub(super) fn connections(case: &Case) -> [Option<Connection>; 2] {
-    let client_stack = Arc::new(StackParams::resolve(&case.stack));
-    let server_stack = Arc::new(StackParams::resolve(case.server_stack()));
+    let client_stack = Arc::new(exact_timers(&case.stack));
+    let server_stack = Arc::new(exact_timers(case.server_stack()));
     let [isn, peer_isn] = case.isn;
     let client = match case.open {
         OpenMode::Client | OpenMode::Both => Connection::connect(Arc::clone(&client_stack), isn),
@@ -29,6 +30,14 @@ pub(super) fn connections(case: &Case) -> [Option<Connection>; 2] {
         }
     };
     [Some(client), server]
+}
+
+/// A stack without the timer wheel of the kernel: cases state exact times, and the tolerance of the kernel includes
+/// its wheel.
+fn exact_timers(stack: &Stack) -> StackParams {
+    let mut params = StackParams::resolve(stack);
+    params.policy.timer_wheel = false;
+    params
 }
 
 /// State of the scripted peer: defaults for the fields that a line of the script omits.

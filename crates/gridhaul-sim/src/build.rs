@@ -25,6 +25,7 @@ use crate::events::Events;
 use crate::flow::{Ends, Flow};
 use crate::layout::{Layout, members};
 use crate::network::{END_OF_ROUTE, Link, Network, Observer};
+use crate::outage_ends::OutageEnds;
 use crate::packet::Packet;
 use crate::proxy::ProxyWiring;
 use crate::stacks::{Stacks, stacks};
@@ -92,7 +93,8 @@ pub(crate) fn build(
     let recorder = recorder(scenario, layout, &flows, &starts).filter(|_| replication == 0);
     let start = Instant::ZERO;
     let (warmup, end) = (start + scenario.warmup, start + scenario.duration);
-    let counters = counters(scenario, layout, &flows, warmup..end);
+    let mut counters = counters(scenario, layout, &flows, warmup..end);
+    counters.outage_ends = OutageEnds::new(scenario);
     let events = events(&links, flows.len(), playbacks.len(), proxies.instances.len());
     Ok(World {
         net: Network { events, links, detached: Packet::blank(), routes },

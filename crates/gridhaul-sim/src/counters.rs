@@ -10,6 +10,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 use crate::duplicates::Duplicates;
 use crate::handshakes::Handshakes;
 use crate::loss_cause::LossCauses;
+use crate::outage_ends::OutageEnds;
 use crate::row_counters::RowCounters;
 
 /// The counters of a run.
@@ -31,6 +32,8 @@ pub(crate) struct RunCounters {
     /// How senders classify losses, compared with the ground truth.
     pub loss_causes: LossCauses,
     pub handshakes: Handshakes,
+    /// Timers that expired close to the end of an outage.
+    pub outage_ends: OutageEnds,
     /// The measurement interval: from the end of the warm-up to the end of the run.
     pub measured: Range<Instant>,
 }
@@ -54,6 +57,7 @@ impl RunCounters {
             duplicates: None,
             loss_causes,
             handshakes: Handshakes::new(rows),
+            outage_ends: OutageEnds::default(),
             measured,
         }
     }

@@ -23,6 +23,7 @@ mod limitations;
 mod loss_cause;
 mod metrics;
 mod network;
+mod outage_ends;
 mod packet;
 mod proxy;
 mod recorder;

@@ -27,6 +27,15 @@ pub(crate) fn proxy_reset(flow: &str) -> Warning {
     Warning { about: format!("flow.{flow}"), message: message.to_owned() }
 }
 
+/// The warning about a flow whose timer expired close to the end of an outage.
+pub(crate) fn outage_end(flow: &str) -> Warning {
+    let message = "a retransmission timer expired close to the end of an outage, where the precision of the timer decides \
+                   whether the retransmission is lost and the next one follows only after twice the time: the \
+                   result depends on some milliseconds, and that of a real host may differ; use several \
+                   replications";
+    Warning { about: format!("flow.{flow}"), message: message.to_owned() }
+}
+
 fn message(scenario: &Scenario, name: &str, flow: &Flow) -> Option<&'static str> {
     let stack = StackParams::named(scenario, flow.stack.as_ref(), flow.ip);
     if flow.transport != Transport::Tcp || stack.policy.algorithms != AlgorithmRules::Linux {

@@ -145,6 +145,8 @@ fn run_once(
     warnings.extend(limitations::warnings(scenario, &rows));
     let reset = world.proxies.rows_reset_with_loss(&world.flows);
     warnings.extend(reset.map(|row| limitations::proxy_reset(&layout.flows[row as usize].0)));
+    let close = world.counters.outage_ends.rows();
+    warnings.extend(close.map(|row| limitations::outage_end(&layout.flows[row as usize].0)));
     let series = world.recorder.take().map_or_else(Vec::new, |recorder| recorder.into_series());
     Ok(Some(Outcome { rows, series, captures, warnings }))
 }

@@ -293,7 +293,13 @@ impl World {
         let Ends::Tcp(ends) = &mut flow.ends else { return };
         let connection = &mut ends[(end % 2) as usize];
         if connection.next_deadline() <= now {
+            let timeouts = connection.sender().map_or(0, |sender| sender.stats().timeouts);
             connection.handle_timeout(now);
+            if self.counters.outage_ends.has_any()
+                && connection.sender().is_some_and(|sender| sender.stats().timeouts > timeouts)
+            {
+                self.counters.outage_ends.on_timeout(now, flow.row, connection);
+            }
             if end.is_multiple_of(2) {
                 let cwnd = connection.sender().map_or(0, Sender::cwnd);
                 self.counters.rows[flow.row as usize].note_cwnd(now, &mut flow.cwnd, cwnd);

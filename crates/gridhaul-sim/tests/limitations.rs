@@ -29,6 +29,22 @@ fn only_reordering_beyond_the_wait_of_rack_is_reported() {
 }
 
 #[test]
+fn a_timer_that_expires_close_to_the_end_of_an_outage_is_reported() {
+    // The timer doubles with each expiration, and its precision is an eighth of its duration: about a quarter of the
+    // outages end close to one. Without an outage that ends, there is nothing to report.
+    let outage = |length| format!(", outage = [{{ start = '3 s', length = '{length} s' }}]");
+    let reported = |length: &f64| {
+        let found = warnings(&outage(*length), "receive_window = '10 kB'");
+        assert!(found.iter().all(|warning| warning.contains("end of an outage")), "{found:?}");
+        !found.is_empty()
+    };
+    let lengths: Vec<f64> = (10..40).map(|tenths| f64::from(tenths) / 10.0).collect();
+    let count = lengths.iter().filter(|length| reported(length)).count();
+    assert!((3..=15).contains(&count), "{count} of {}", lengths.len());
+    assert!(!reported(&10.0));
+}
+
+#[test]
 fn losses_without_sack_are_reported() {
     let without = warnings("", "sack = false");
     assert!(matches!(&without[..], [one] if one.contains("selective")), "{without:?}");

@@ -73,3 +73,75 @@ impl Connection {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use gridhaul_scenario::scenario::{Profile, Stack};
+
+    use super::*;
+    use crate::tcp::{Flags, StackParams};
+
+    /// Payload of the segments that a connection sends after a write and a close, and whether they carry FIN.
+    fn sent(profile: Profile, bytes: u64) -> Vec<(u32, bool)> {
+        let stack = Stack { profile, timestamps: Some(false), ..Stack::default() };
+        let params = Arc::new(StackParams::resolve(&stack));
+        let mut connection = Connection::established(Arc::clone(&params), 5, &params, 9);
+        connection.write(bytes);
+        connection.close();
+        let segments = std::iter::from_fn(|| connection.poll_transmit(Instant::ZERO));
+        segments.map(|segment| (segment.len, segment.flags.has(Flags::FIN))).collect()
+    }
+
+    #[test]
+    fn fin_follows_data_that_linux_has_sent_before_the_application_closes() {
+        assert_eq!(sent(Profile::Linux, 1_000), [(1_000, false), (0, true)]);
+        assert_eq!(sent(Profile::Linux, 0), [(0, true)]);
+        assert_eq!(sent(Profile::Rfc, 1_000), [(1_000, true)]);
+        // Eleven segments and a window of ten: FIN joins the last one, which waits.
+        let eleven = sent(Profile::Linux, 11 * 1_460);
+        assert!(eleven.len() == 10 && eleven.iter().all(|segment| !segment.1), "{eleven:?}");
+    }
+
+    #[test]
+    fn fin_joins_data_that_waits_for_the_window_in_linux() {
+        let stack = Stack { profile: Profile::Linux, timestamps: Some(false), ..Stack::default() };
+        let params = Arc::new(StackParams::resolve(&stack));
+        let mut client = Connection::established(Arc::clone(&params), 5, &params, 9);
+        let mut server = Connection::established(Arc::clone(&params), 9, &params, 5);
+        client.write(11 * 1_460);
+        client.close();
+        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+        let first: Vec<_> = std::iter::from_fn(|| client.poll_transmit(at(0))).collect();
+        first.iter().for_each(|segment| server.handle_segment(at(10), segment));
+        let answers: Vec<_> = std::iter::from_fn(|| server.poll_transmit(at(10))).collect();
+        answers.iter().for_each(|segment| client.handle_segment(at(20), segment));
+        let last = client.poll_transmit(at(20)).unwrap();
+        assert_eq!((last.len, last.flags.has(Flags::FIN)), (1_460, true));
+    }
+
+    /// Documentation/networking/ip-sysctl.rst, `tcp_syn_retries`: the last retransmission after 67 s, the end after
+    /// 131 s. Those of long timers are up to an eighth later.
+    #[test]
+    fn linux_gives_up_after_ten_retransmissions_of_syn() {
+        let params = Arc::new(StackParams::resolve(&Stack::default()));
+        let mut client = Connection::connect(params, 5);
+        let mut times = Vec::new();
+        let mut now = Instant::ZERO;
+        while client.state() != State::Closed {
+            while client.poll_transmit(now).is_some() {
+                times.push(now.as_secs_f64());
+            }
+            now = client.next_deadline();
+            client.handle_timeout(now);
+        }
+        let exact = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 11.0, 19.0, 35.0, 67.0];
+        assert_eq!(times.len(), exact.len(), "{times:?}");
+        for (time, exact) in times.iter().zip(exact) {
+            assert!((exact..=exact * 1.125 + 0.01).contains(time), "{times:?}");
+        }
+        assert!((131.0..148.0).contains(&now.as_secs_f64()), "{now:?}");
+        assert_eq!(client.next_deadline(), Instant::NEVER);
+    }
+}

@@ -95,7 +95,7 @@ impl Connection {
         connection.peer_isn = peer_isn;
         connection
             .sending
-            .activate(&connection.params)
+            .activate(&connection.params, isn)
             .skip_handshake(peer.receive_window, peer_isn);
         connection.receiver.handle_syn();
         connection.last_ack = connection.receiver.next();
@@ -108,7 +108,7 @@ impl Connection {
         let (timestamps, sack) = (params.has_clock_option(), params.sack);
         let echo = if params.one_way_delay { OneWayDelay::UNKNOWN } else { 0 };
         Self {
-            sending: SendingHalf::new(&params),
+            sending: SendingHalf::new(&params, isn),
             receiver: Receiver::new(&params),
             last_ack: 0,
             isn,
@@ -135,7 +135,7 @@ impl Connection {
 
     /// The application writes `bytes`; [`u64::MAX`] for an unlimited transfer.
     pub fn write(&mut self, bytes: u64) {
-        self.sending.activate(&self.params).write(bytes);
+        self.sending.activate(&self.params, self.isn).write(bytes);
     }
     /// Bytes that the application has written.
     #[must_use]
@@ -144,7 +144,7 @@ impl Connection {
     }
     /// The application closes its direction: FIN follows the data.
     pub fn close(&mut self) {
-        self.sending.activate(&self.params).close();
+        self.sending.activate(&self.params, self.isn).close(&self.params);
     }
     /// From now on the application reads data only with [`Self::read`].
     pub fn read_on_demand(&mut self) {
@@ -235,6 +235,9 @@ impl Connection {
     /// Handles expired timers.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.sending.handle_timeout(now, &self.params);
+        if self.state == State::SynSent && self.has_exhausted_syn_retransmissions() {
+            self.enter_closed();
+        }
         if let Some(closing) = &mut self.closing
             && closing.time_wait_until <= now
         {

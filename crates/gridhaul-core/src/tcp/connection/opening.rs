@@ -17,7 +17,9 @@ impl Connection {
             State::Listen if flags.has(Flags::SYN) => {
                 self.on_syn(segment);
                 self.state = State::SynReceived;
-                self.sending.activate(&self.params).set_window(segment.window, segment.seq);
+                self.sending
+                    .activate(&self.params, self.isn)
+                    .set_window(segment.window, segment.seq);
             }
             State::Listen => {}
             State::SynSent => self.handle_in_syn_sent(now, segment),
@@ -54,11 +56,11 @@ impl Connection {
         }
         if acknowledges {
             self.sending.handle_ack(now, segment, self.isn, &self.params);
-            self.sending.activate(&self.params).set_window(segment.window, segment.seq);
+            self.sending.activate(&self.params, self.isn).set_window(segment.window, segment.seq);
             self.on_established();
         } else {
             // RFC 9293, 3.5: simultaneous open.
-            self.sending.activate(&self.params).set_window(segment.window, segment.seq);
+            self.sending.activate(&self.params, self.isn).set_window(segment.window, segment.seq);
             self.state = State::SynReceived;
         }
     }
@@ -92,6 +94,13 @@ impl Connection {
             // The SYN-ACK was lost and the peer has retransmitted SYN: the timer retransmits SYN-ACK.
             self.receiver.request_ack();
         }
+    }
+
+    /// Whether the last permitted retransmission of SYN has timed out.
+    #[cold]
+    pub(super) fn has_exhausted_syn_retransmissions(&self) -> bool {
+        let timeouts = self.sending.sender().map_or(0, |sender| sender.stats().timeouts);
+        self.params.policy.syn_retransmissions_max.is_some_and(|max| timeouts > u32::from(max))
     }
 
     fn on_established(&mut self) {
@@ -139,7 +148,7 @@ impl Connection {
         self.timestamps &= clock == Some(clock_option(&self.params));
         self.sack &= sack;
         if !self.sack {
-            self.sending.activate(&self.params).without_sack(&self.params);
+            self.sending.activate(&self.params, self.isn).without_sack(&self.params);
         }
     }
 
@@ -152,7 +161,7 @@ impl Connection {
             return None;
         }
         if self.sending.next() == 0 {
-            let sender = self.sending.activate(&self.params);
+            let sender = self.sending.activate(&self.params, self.isn);
             sender.send_syn(now, &self.params);
             if self.state == State::SynReceived && self.params.policy.one_way_open {
                 sender.assume_opened();

@@ -21,7 +21,7 @@ impl Connection {
     ) -> Self {
         let mut end = Self::new(params, isn, State::Established);
         end.peer_isn = peer_isn;
-        let sender = end.sending.activate(&end.params);
+        let sender = end.sending.activate(&end.params, isn);
         sender.skip_handshake(window, peer_isn);
         end.receiver.handle_syn();
         end.last_ack = end.receiver.next();

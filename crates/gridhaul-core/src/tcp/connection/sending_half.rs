@@ -29,14 +29,15 @@ pub(super) struct IdleSender {
 }
 
 impl SendingHalf {
-    pub(super) fn new(params: &StackParams) -> Self {
-        Self::Full(Box::new(Sender::new(params)))
+    /// A sender of the connection with this initial sequence number, which is random.
+    pub(super) fn new(params: &StackParams, isn: u32) -> Self {
+        Self::Full(Box::new(new_sender(params, isn)))
     }
 
     /// The complete sender, restored from the reduced state if necessary.
-    pub(super) fn activate(&mut self, params: &StackParams) -> &mut Sender {
+    pub(super) fn activate(&mut self, params: &StackParams, isn: u32) -> &mut Sender {
         if let Self::Idle(idle) = self {
-            *self = Self::Full(Box::new(idle.activate(params)));
+            *self = Self::Full(Box::new(idle.activate(params, isn)));
         }
         match self {
             Self::Full(sender) => sender,
@@ -140,7 +141,11 @@ impl SendingHalf {
     pub(super) fn poll(&mut self, now: Instant, params: &StackParams) -> Option<SendRange> {
         match self {
             Self::Full(sender) => {
-                sender.poll_range(now, params).or_else(|| sender.poll_window_probe())
+                let mut range = sender.poll_range(now, params);
+                if range.is_none() && sender.complete_close() {
+                    range = sender.poll_range(now, params);
+                }
+                range.or_else(|| sender.poll_window_probe())
             }
             Self::Idle(_) => None,
         }
@@ -173,8 +178,8 @@ impl IdleSender {
         true
     }
 
-    fn activate(self, params: &StackParams) -> Sender {
-        let mut sender = Sender::new(params);
+    fn activate(self, params: &StackParams, isn: u32) -> Sender {
+        let mut sender = new_sender(params, isn);
         if self.next == 0 {
             return sender;
         }
@@ -182,4 +187,10 @@ impl IdleSender {
         sender.note_largest_window(self.peer_window_max);
         sender
     }
+}
+
+fn new_sender(params: &StackParams, isn: u32) -> Sender {
+    let mut sender = Sender::new(params);
+    sender.set_timer_phase(isn);
+    sender
 }

@@ -112,6 +112,13 @@ pub struct Policy {
     /// The congestion window is a whole number of segments (Linux, `snd_cwnd`).
     pub whole_segment_window: bool,
 
+    /// The application closes after the data that the windows permit was sent, so that FIN follows that data alone
+    /// (Linux, `tcp_sendmsg_locked`, `tcp_send_fin`).
+    pub fin_follows_sent_data: bool,
+    /// Long timers expire with the resolution of the timer wheel (Linux, `kernel/time/timer.c`).
+    pub timer_wheel: bool,
+    /// Number of SYN retransmissions after whose last timeout the connection is aborted, if any.
+    pub syn_retransmissions_max: Option<u8>,
     /// A timeout retransmits only the first segment (Linux, `tcp_retransmit_timer`).
     pub timeout_sends_one_segment: bool,
     /// A timeout clears SACK information (RFC 2018, section 8; ns-2).

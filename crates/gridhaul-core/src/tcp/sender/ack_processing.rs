@@ -245,7 +245,7 @@ impl Sender {
             self.rtt.back_off(params);
         }
         if requests.restart_timer {
-            self.rto_at = now + self.rtt.rto(params);
+            self.set_timer(now, now + self.rtt.rto(params), params);
         }
         if rules.times_sacked_segments {
             self.restart_timer_by_sacked(now, &event, params);

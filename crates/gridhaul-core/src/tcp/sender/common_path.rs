@@ -144,8 +144,8 @@ impl Sender {
         self.measure(now, ack, timed, segment, isn, params);
         if !self.stop_timer_if_all_acknowledged(now, params) {
             // RFC 6298, 5.3.
-            (self.rto_at, self.timer_purpose) =
-                (now + self.rtt.rto(params), TimerPurpose::Retransmission);
+            self.timer_purpose = TimerPurpose::Retransmission;
+            self.set_timer(now, now + self.rtt.rto(params), params);
         }
         self.window_probe = WindowProbe::default();
         if let Some(window) = self.congestion.growing_window() {
@@ -209,6 +209,6 @@ impl Sender {
     /// False where that is not known.
     #[inline]
     pub(crate) const fn has_filled_window(&self) -> bool {
-        self.flags.has(Flag::WindowFilled)
+        self.flags.has(Flag::WindowFilled) && !self.flags.has(Flag::Closing)
     }
 }

@@ -17,6 +17,7 @@ mod retransmission_timer;
 mod rtt_measurement;
 mod sack_processing;
 mod send_buffer;
+mod timer_wheel;
 mod transmit;
 
 use gridhaul_scenario::scenario::Recovery as Kind;
@@ -35,6 +36,7 @@ pub(super) use self::rack_timers::TIMEOUT_MIN;
 use cwnd_validation::CwndValidation;
 use flags::{Flag, Flags};
 use optional_state::OptionalState;
+use timer_wheel::TimerWheel;
 
 /// Counters of a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -174,11 +176,17 @@ impl Sender {
             optional: OptionalState::new(
                 (congestion.samples_rate() || congestion.is_paced()).then(RateAccount::default),
                 CwndValidation::new(params, congestion.is_paced()),
+                params,
             ),
             congestion,
             recovery,
             stats: SenderStats::default(),
         }
+    }
+
+    /// The phase of the host's clock follows from a random number, where timers depend on it.
+    pub(crate) fn set_timer_phase(&mut self, random: u32) {
+        self.optional.set_timer_wheel(TimerWheel::new(random));
     }
 
     /// The peer does not support selective acknowledgements: loss recovery falls back to NewReno.
@@ -218,13 +226,13 @@ impl Sender {
 
     /// Whether the application has neither written data nor closed.
     pub(crate) const fn has_no_data(&self) -> bool {
-        self.written == 1 && !self.closed
+        self.written == 1 && !self.is_closing()
     }
 
     /// The application writes `bytes`; [`u64::MAX`] for an unlimited transfer.
     pub fn write(&mut self, bytes: u64) {
-        debug_assert!(!self.closed, "nothing may be written after close");
-        if !self.closed {
+        debug_assert!(!self.is_closing(), "nothing may be written after close");
+        if !self.is_closing() {
             self.written = self.written.saturating_add(bytes);
         }
     }
@@ -237,9 +245,29 @@ impl Sender {
         // Position 0 is SYN.
         self.written - 1
     }
-    /// The application closes its direction.
-    pub fn close(&mut self) {
-        self.closed = true;
+    /// The application closes its direction. In Linux the data that the windows permit has left before: FIN joins
+    /// data that waits, and follows alone otherwise (`tcp_sendmsg_locked`, `tcp_send_fin`).
+    pub fn close(&mut self, params: &StackParams) {
+        if params.policy.fin_follows_sent_data && !self.closed {
+            self.flags.set(Flag::Closing, true);
+        } else {
+            self.closed = true;
+        }
+    }
+    /// Whether the application has closed its direction.
+    const fn is_closing(&self) -> bool {
+        self.closed || self.flags.has(Flag::Closing)
+    }
+    /// No more data can be sent now: FIN follows the data that is left, if the application has closed. Returns
+    /// whether it has closed since data was sent.
+    #[inline]
+    pub(crate) const fn complete_close(&mut self) -> bool {
+        let closing = self.flags.has(Flag::Closing);
+        if closing {
+            self.flags.set(Flag::Closing, false);
+            self.closed = true;
+        }
+        closing
     }
 
     /// First unacknowledged position.

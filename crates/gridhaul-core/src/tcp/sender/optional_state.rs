@@ -2,6 +2,8 @@
 //! none of it.
 
 use super::cwnd_validation::CwndValidation;
+use super::timer_wheel::TimerWheel;
+use crate::tcp::params::StackParams;
 use crate::tcp::rate::RateAccount;
 
 #[derive(Debug, Clone)]
@@ -12,12 +14,29 @@ struct State {
     /// For congestion controls that use delivery rates or pacing.
     rate: Option<RateAccount>,
     cwnd_validation: Option<CwndValidation>,
+    timer_wheel: TimerWheel,
 }
 
 impl OptionalState {
-    pub(super) fn new(rate: Option<RateAccount>, cwnd_validation: Option<CwndValidation>) -> Self {
-        let is_needed = rate.is_some() || cwnd_validation.is_some();
-        Self(is_needed.then(|| Box::new(State { rate, cwnd_validation })))
+    pub(super) fn new(
+        rate: Option<RateAccount>,
+        cwnd_validation: Option<CwndValidation>,
+        params: &StackParams,
+    ) -> Self {
+        let is_needed = rate.is_some() || cwnd_validation.is_some() || params.policy.timer_wheel;
+        let timer_wheel = TimerWheel::default();
+        Self(is_needed.then(|| Box::new(State { rate, cwnd_validation, timer_wheel })))
+    }
+
+    #[inline]
+    pub(super) fn timer_wheel(&self) -> Option<TimerWheel> {
+        self.0.as_ref().map(|state| state.timer_wheel)
+    }
+
+    pub(super) fn set_timer_wheel(&mut self, timer_wheel: TimerWheel) {
+        if let Some(state) = &mut self.0 {
+            state.timer_wheel = timer_wheel;
+        }
     }
 
     #[inline]

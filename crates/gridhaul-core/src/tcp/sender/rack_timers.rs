@@ -42,26 +42,37 @@ impl Sender {
     pub(super) fn arm(&mut self, now: Instant, since: Instant, params: &StackParams) {
         // Linux (tcp_rearm_rto): a timer that should have expired before now expires one tick later.
         let least = if since < now { now + TIMEOUT_MIN / 2 } else { now };
-        self.rto_at = (since + self.rtt.rto(params)).max(least);
+        let rto_at = (since + self.rtt.rto(params)).max(least);
         self.timer_purpose = TimerPurpose::Retransmission;
+        let at = self.probe_or_retransmit_at(now, rto_at, params);
+        self.set_timer(now, at, params);
+    }
+
+    /// The time of the next tail loss probe, for which the timer then is, or else that of the retransmission.
+    #[inline]
+    fn probe_or_retransmit_at(
+        &mut self,
+        now: Instant,
+        rto_at: Instant,
+        params: &StackParams,
+    ) -> Instant {
         // Section 7.2: neither in recovery nor while segments are sacked.
         if !self.recovery_rules().tail_loss_probe || self.recovery_active || self.una == 0 {
-            return;
+            return rto_at;
         }
-        let Some(srtt) = self.rtt.srtt() else { return };
+        let Some(srtt) = self.rtt.srtt() else { return rto_at };
         // Section 7.2: PTO = 2 * SRTT, plus the delayed-ACK time for a single segment.
         let single = self.next - self.una <= u64::from(params.mss);
         let pto = srtt * 2 + if single { params.rto_min } else { TIMEOUT_MIN };
-        let pto_at = self.rto_at.min(now + pto);
+        let pto_at = rto_at.min(now + pto);
         if self.awaits_probe_ack() {
             // Section 7.3: one probe at a time. Linux checks that when a second probe is due, and then counts
             // the timeout from the send time of the first segment (tcp_send_loss_probe, tcp_rearm_rto).
             let first = self.queue.front().map_or(now, |first| first.sent_at);
-            self.rto_at = pto_at.max(first + self.rtt.rto(params));
-            return;
+            return pto_at.max(first + self.rtt.rto(params));
         }
-        self.rto_at = pto_at;
         self.timer_purpose = TimerPurpose::TailLossProbe;
+        pto_at
     }
 
     /// New data was sent: postpones a scheduled probe.
@@ -93,7 +104,10 @@ impl Sender {
         params: &StackParams,
     ) {
         match at {
-            Some(at) => (self.rto_at, self.timer_purpose) = (at, TimerPurpose::Reordering),
+            Some(at) => {
+                self.timer_purpose = TimerPurpose::Reordering;
+                self.set_timer(now, at, params);
+            }
             None if self.timer_purpose == TimerPurpose::Reordering => {
                 self.arm_from_first(now, params);
             }
@@ -107,7 +121,7 @@ impl Sender {
         let timer_purpose = std::mem::take(&mut self.timer_purpose);
         if timer_purpose == TimerPurpose::TailLossProbe {
             self.tail_loss_probe = TailLossProbe::Due;
-            self.rto_at = now + self.rtt.rto(params);
+            self.set_timer(now, now + self.rtt.rto(params), params);
             return;
         }
         let lost_before = self.queue.lost_bytes();
@@ -154,7 +168,7 @@ impl Sender {
             range
         };
         self.timed_end = self.next as u32;
-        self.rto_at = now + self.rtt.rto(params);
+        self.set_timer(now, now + self.rtt.rto(params), params);
         self.timer_purpose = TimerPurpose::Retransmission;
         Some(range)
     }

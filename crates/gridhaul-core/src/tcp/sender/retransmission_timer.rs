@@ -33,7 +33,7 @@ impl Sender {
         if self.queue.is_empty() {
             self.window_probe.expired = (self.window_probe.expired + 1).min(16);
             self.window_probe.due = true;
-            self.rto_at = now + self.persist_interval(params);
+            self.set_timer(now, now + self.persist_interval(params), params);
             return;
         }
         self.stats.timeouts += 1;
@@ -66,7 +66,7 @@ impl Sender {
         self.limited = 0;
         self.tail_loss_probe = TailLossProbe::None;
         self.pace_until(now);
-        self.rto_at = now + self.rtt.rto(params);
+        self.set_timer(now, now + self.rtt.rto(params), params);
         self.refresh_window();
         if params.policy.timeout_sends_one_segment
             && let Some(first) = self.queue.front()

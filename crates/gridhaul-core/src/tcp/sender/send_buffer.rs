@@ -10,7 +10,7 @@ impl Sender {
     /// See [`Connection::accepts_write`](crate::tcp::Connection::accepts_write).
     pub(crate) fn accepts_write(&self, bytes: u64, refused: bool, params: &StackParams) -> bool {
         let (unsent, mss) = (self.end() - self.next, u64::from(params.mss));
-        if self.closed {
+        if self.is_closing() {
             return false;
         }
         if params.policy.fills_super_segments {

@@ -221,7 +221,7 @@ impl Sender {
             return Some(free as u32);
         }
         if self.rto_at == Instant::NEVER {
-            self.rto_at = now + self.persist_interval(params);
+            self.set_timer(now, now + self.persist_interval(params), params);
         }
         None
     }
