@@ -171,7 +171,7 @@ impl<P: LinkPayload> LinkDirection<P> {
         }
         let sent = started + self.transmitter.charge(started, bytes);
         self.transmitter.occupy_until(sent);
-        let outcome = if self.loss.loses() {
+        let outcome = if self.loss.loses(sent) {
             TransitOutcome::Lost(DropReason::Loss)
         } else {
             TransitOutcome::Arrived

@@ -180,7 +180,7 @@ impl<P: LinkPayload> LinkDirection<P> {
         let busy = self.transmitter.charge(started, bytes);
         let sent = impaired.impairments.outages.end_of_transmission(started, busy);
         self.transmitter.occupy_until(sent);
-        let lost = self.loss.loses();
+        let lost = self.loss.loses(sent);
         let impaired_packet =
             impaired.impairments.apply(Sent { bytes, counted, started, sent, lost }, self.delay);
         let (left, outcome) = (impaired_packet.left, impaired_packet.outcome);

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use gridhaul_scenario::scenario;
+use gridhaul_scenario::units::Instant;
 
 use super::LinkRandomStreams;
 use super::gilbert_elliott::GilbertElliott;
@@ -59,22 +60,22 @@ impl Loss {
         }
     }
 
-    /// Whether the next packet is lost.
+    /// Whether the next packet, whose transmission ends at `sent`, is lost.
     #[inline]
-    pub(super) fn loses(&mut self) -> bool {
+    pub(super) fn loses(&mut self, sent: Instant) -> bool {
         match self {
             Self::None => false,
             Self::Bernoulli(trial) => trial.sample(),
-            Self::Other(loss) => loss.loses(),
+            Self::Other(loss) => loss.loses(sent),
         }
     }
 }
 
 impl OtherLoss {
     #[inline(never)]
-    fn loses(&mut self) -> bool {
+    fn loses(&mut self, sent: Instant) -> bool {
         match self {
-            Self::GilbertElliott(channel) => channel.loses(),
+            Self::GilbertElliott(channel) => channel.loses(sent),
             Self::Listed(list) => list.loses(),
         }
     }

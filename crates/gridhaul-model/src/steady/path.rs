@@ -2,7 +2,9 @@
 
 use gridhaul_core::tcp::{OptionBytes, StackParams};
 use gridhaul_scenario::backend::Unsupported;
-use gridhaul_scenario::scenario::{Direction, Hop, JitterShape, Loss, Scenario};
+use gridhaul_scenario::scenario::{
+    ChannelTransitions, Direction, Hop, JitterShape, Loss, Scenario,
+};
 use gridhaul_scenario::units::QueueLimit;
 
 use super::channel_loss;
@@ -210,12 +212,7 @@ fn loses_in_bursts(direction: &Direction) -> bool {
 fn loss(direction: &Direction, bytes: f64) -> f64 {
     let lost = match &direction.loss {
         Some(Loss::Bernoulli(loss)) => loss.ratio(),
-        Some(Loss::GilbertElliott(channel)) => {
-            let (bad, good) = (channel.good_to_bad.ratio(), channel.bad_to_good.ratio());
-            // Stationary probability of the bad state; a chain without transitions stays good.
-            let share = if bad + good > 0.0 { bad / (bad + good) } else { 0.0 };
-            share * channel.loss_bad.ratio() + (1.0 - share) * channel.loss_good.ratio()
-        }
+        Some(Loss::GilbertElliott(channel)) => channel.mean_loss(),
         Some(Loss::Packets(_)) | None => 0.0,
     };
     let corrupted = direction.corrupt.map_or(0.0, |corrupt| corrupt.ratio());
@@ -272,6 +269,13 @@ fn reject_long_outages(
             ),
         });
     };
+    if let Some(Loss::GilbertElliott(channel)) = &direction.loss
+        && let ChannelTransitions::InTime { mean_bad, .. } = channel.transitions()
+        && mean_bad.as_secs_f64() > rtt_s
+    {
+        let lasts = format!("the bad state lasts for {mean_bad} on average");
+        reject("loss.gilbert_elliott.mean_bad".to_owned(), &lasts);
+    }
     if let Some(shadowing) = &direction.shadowing {
         match shadowing.coherence {
             None => reject(

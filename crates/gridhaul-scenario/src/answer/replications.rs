@@ -6,7 +6,7 @@ use super::{
     Answer, DeadlineCheck, DelayCounts, DelayDistribution, Estimate, Metric, Point, Row, Scope,
     Warning,
 };
-use crate::scenario::{Flow, Scenario, ScenarioPoint};
+use crate::scenario::{ChannelTransitions, Directions, Flow, Loss, Scenario, ScenarioPoint};
 
 /// The metrics of one row in one run.
 pub type Metrics = Vec<(Metric, f64)>;
@@ -147,8 +147,33 @@ impl RunRows {
                 });
             }
         }
+        warnings.extend(sparse_bursts(scenario, &self.links));
         warnings
     }
+}
+
+/// Links whose losses come in bursts of packets, but whose packets are further apart than a burst of back-to-back
+/// packets lasts: a utilisation below the probability that a burst ends. Each burst then lasts for many packet intervals.
+fn sparse_bursts(scenario: &Scenario, links: &[Metrics]) -> Vec<Warning> {
+    let directions = Directions::new(scenario);
+    let rows = directions.rows().iter().zip(Directions::keys(scenario)).zip(links);
+    let sparse = rows.filter_map(|(((name, _), direction), metrics)| {
+        let Some(Loss::GilbertElliott(channel)) = &direction.loss else { return None };
+        let ChannelTransitions::PerPacket { bad_to_good, .. } = channel.transitions() else {
+            return None;
+        };
+        let value = |wanted| metrics.iter().find(|(metric, _)| *metric == wanted).map(|it| it.1);
+        let used = value(Metric::Utilisation)?;
+        let packets = value(Metric::PacketsOut)?;
+        (packets > 0.0 && used < bad_to_good.ratio()).then(|| Warning {
+            about: format!("link.{name}.loss.gilbert_elliott"),
+            message: "the packets are further apart than a burst of back-to-back packets lasts, so that a burst, \
+                      which is counted in packets here, lasts for many of their intervals; use mean_good and \
+                      mean_bad for bursts in time"
+                .to_owned(),
+        })
+    });
+    sparse.collect()
 }
 
 /// The deadline checks of the flows with a deadline.

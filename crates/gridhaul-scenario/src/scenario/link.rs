@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::power_line::DirectionTable;
 use super::route_change::RouteChange;
-use super::{Aqm, Compression, Noise, PowerLine, Shadowing, Shaper};
+use super::{Aqm, Compression, GilbertElliott, Noise, PowerLine, Shadowing, Shaper};
 use crate::units::{BitRate, Bytes, Duration, Probability, QueueLimit};
 
 /// A link between two nodes.
@@ -100,26 +100,11 @@ pub struct Direction<Rate = BitRate, Delay = Duration> {
 pub enum Loss {
     /// Each packet is lost with this probability, independently of all others.
     Bernoulli(Probability),
-    /// Bursty loss: a good and a bad state, each with its own loss probability.
+    /// Bursty loss: a good and a bad state, each with its own loss probability. The state changes with time
+    /// (`mean_good` and `mean_bad`), as on a radio link, or with each packet.
     GilbertElliott(GilbertElliott),
     /// Exactly these packets are lost, counted from 1 in the order of their transmission.
     Packets(Vec<u64>),
-}
-
-/// The Gilbert–Elliott model: a two-state Markov chain with one step per packet.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct GilbertElliott {
-    /// Transition probability from the good to the bad state, per packet.
-    pub good_to_bad: Probability,
-    /// Transition probability from the bad to the good state, per packet.
-    pub bad_to_good: Probability,
-    /// Loss probability in the good state.
-    #[serde(default)]
-    pub loss_good: Probability,
-    /// Loss probability in the bad state.
-    #[serde(default = "certain")]
-    pub loss_bad: Probability,
 }
 
 /// Random variation of the delay: a random time is added to the delay of each packet. The order is
@@ -241,9 +226,7 @@ const fn is_false(value: &bool) -> bool {
 const fn default_queue() -> QueueLimit {
     QueueLimit::Packets(100)
 }
-fn certain() -> Probability {
-    Probability::new(1.0).unwrap_or_default()
-}
+
 const fn ll_critical() -> BitRate {
     BitRate::from_bits_per_sec(10_000)
 }

@@ -9,6 +9,7 @@ mod end_of_run;
 mod error;
 mod file;
 mod flow;
+mod gilbert_elliott;
 mod ip;
 mod line_noise;
 mod link;
@@ -43,11 +44,12 @@ pub use error::{Diagnostic, ScenarioError, SourceLocation};
 pub use file::{ScenarioFile, in_toml_terms};
 pub(crate) use file::{read_file, read_text};
 pub use flow::{Flow, Transport};
+pub use gilbert_elliott::{ChannelTransitions, GilbertElliott};
 pub use ip::IpVersion;
 pub use line_noise::{Noise, NoiseTiming, Shadowing};
 pub use link::{
-    Direction, GilbertElliott, Jitter, JitterShape, Link, LoadLatency, Loss, Outage, OutageMode,
-    PACKET_MAX, Reorder,
+    Direction, Jitter, JitterShape, Link, LoadLatency, Loss, Outage, OutageMode, PACKET_MAX,
+    Reorder,
 };
 pub use load::{
     Burst, Load, OnOff, PeriodDistribution, Periodic, Poisson, RequestResponse, Trace, Transfer,

@@ -1,8 +1,8 @@
 //! Whether random numbers influence the result of a run.
 
 use super::{
-    Aqm, Burst, Direction, Flow, GilbertElliott, Load, LoadLatency, Loss, Node, Noise, OnOff,
-    Periodic, Poisson, Profile, Reorder, Scenario, Shadowing, Stack, Transport,
+    Aqm, Burst, ChannelTransitions, Direction, Flow, GilbertElliott, Load, LoadLatency, Loss, Node,
+    Noise, OnOff, Periodic, Poisson, Profile, Reorder, Scenario, Shadowing, Stack, Transport,
 };
 use crate::units::{Duration, Probability};
 
@@ -19,6 +19,19 @@ impl Scenario {
             && self.flow.values().all(|flow| !flow.is_random(self.connections(flow)))
             && self.node.values().all(|node| !node.opens_at_random())
             && self.stacks_in_use().all(|stack| !stack.has_random_clock())
+            && !self.has_random_timers()
+    }
+
+    /// Whether the phase of a kernel's clock may decide if a retransmission meets the end of an outage: timers of
+    /// profile `linux` have the precision of the kernel's timer wheel.
+    fn has_random_timers(&self) -> bool {
+        let directions = self.link.values().flat_map(|link| [link.forward(), link.reverse()]);
+        let has_outages = directions.flatten().any(|direction| !direction.outage.is_empty());
+        let stack = |name: &Option<String>| name.as_ref().and_then(|name| self.stack.get(name));
+        let is_linux =
+            |name: &Option<String>| stack(name).is_none_or(|stack| stack.profile == Profile::Linux);
+        let mut tcp = self.flow.values().filter(|flow| flow.transport == Transport::Tcp);
+        has_outages && tcp.any(|flow| is_linux(&flow.stack))
     }
 
     /// The stacks of TCP flows and of connections that aggregators open.
@@ -97,8 +110,14 @@ impl Loss {
 impl GilbertElliott {
     /// The state is irrelevant if the chain never leaves its first state or both states lose alike.
     fn is_random(&self) -> bool {
-        let Self { good_to_bad, bad_to_good, loss_good, loss_bad } = *self;
-        let [to_bad, to_good] = [good_to_bad, bad_to_good].map(Probability::ratio);
+        let Self { mean_good: _, mean_bad: _, good_to_bad: _, bad_to_good: _, loss_good, loss_bad } =
+            *self;
+        let [to_bad, to_good] = match self.transitions() {
+            ChannelTransitions::InTime { .. } => [1.0; 2],
+            ChannelTransitions::PerPacket { good_to_bad, bad_to_good } => {
+                [good_to_bad, bad_to_good].map(Probability::ratio)
+            }
+        };
         match (to_bad > 0.0, to_good > 0.0) {
             (false, _) => is_uncertain(loss_good),
             (true, false) => is_uncertain(loss_bad),
@@ -236,7 +255,6 @@ mod tests {
             "jitter = { size = '0 s' }",
             "reorder = { probability = '5 %', delay = '0 s' }",
             "duplicate = '0 %', corrupt = '0 %', corrupt_undetected = '0 %'",
-            "outage = [{ start = '1 s', length = '1 s' }]",
             "aqm = { codel = {} }",
             // A single connection has its own queue, for any hash.
             "aqm = { fq_codel = {} }",
@@ -247,6 +265,9 @@ mod tests {
         for random in [
             "loss = { bernoulli = '0.0001 %' }",
             "loss = { gilbert_elliott = { good_to_bad = '1 %', bad_to_good = '5 %' } }",
+            "loss = { gilbert_elliott = { mean_good = '1 s', mean_bad = '1 ms' } }",
+            // The default stack is that of a kernel, whose timers have a random phase.
+            "outage = [{ start = '1 s', length = '1 s' }]",
             "shadowing = { margin = '60 dB', deviation = '1 dB' }",
             "noise = [{ length = '1 ms', gap = '9 ms', timing = 'periodic' }]",
             "jitter = { size = '1 us' }",
@@ -260,6 +281,8 @@ mod tests {
         ] {
             assert!(!bulk(random), "{random}");
         }
+        let outage = "outage = [{ start = '1 s', length = '1 s' }]";
+        assert!(is_deterministic(outage, "stack = 's'\nload = 'bulk'\n[stack.s]\nprofile = 'rfc'"));
     }
 
     #[test]

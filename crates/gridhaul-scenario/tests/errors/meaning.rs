@@ -81,6 +81,16 @@ pub(crate) const MEANING: &[(&str, &str, &str)] = &[
         "delay =",
         "loss.gilbert_elliott = { good_to_bad = \"0 %\", bad_to_good = \"0 %\" }, delay =",
     ),
+    (
+        "bursts in time and per packet",
+        "delay =",
+        "loss.gilbert_elliott = { mean_good = \"10 s\", bad_to_good = \"10 %\" }, delay =",
+    ),
+    (
+        "a bad state without duration",
+        "delay =",
+        "loss.gilbert_elliott = { mean_good = \"10 s\", mean_bad = \"0 s\" }, delay =",
+    ),
     ("zero outage length", "delay =", "outage = [{ start = \"1 s\", length = \"0 s\" }], delay ="),
     (
         "route changes at any time",

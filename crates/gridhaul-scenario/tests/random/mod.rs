@@ -34,12 +34,33 @@ fn probability() -> impl Strategy<Value = Probability> {
 
 fn loss() -> impl Strategy<Value = Loss> {
     let channel = ((0.01..=1.0), probability(), probability(), probability());
+    let mean = || (1_u64..1 << 40).prop_map(|nanos| Some(Duration::from_nanos(nanos)));
+    let in_time = (mean(), mean(), probability(), probability());
     prop_oneof![
         probability().prop_map(Loss::Bernoulli),
         prop::collection::vec(1_u64.., 0..4).prop_map(Loss::Packets),
         channel.prop_map(|(good_to_bad, bad_to_good, loss_good, loss_bad)| {
-            let good_to_bad = Probability::new(good_to_bad).unwrap();
-            Loss::GilbertElliott(GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad })
+            let good_to_bad = Some(Probability::new(good_to_bad).unwrap());
+            let (mean_good, mean_bad, bad_to_good) = (None, None, Some(bad_to_good));
+            Loss::GilbertElliott(GilbertElliott {
+                mean_good,
+                mean_bad,
+                good_to_bad,
+                bad_to_good,
+                loss_good,
+                loss_bad,
+            })
+        }),
+        in_time.prop_map(|(mean_good, mean_bad, loss_good, loss_bad)| {
+            let (good_to_bad, bad_to_good) = (None, None);
+            Loss::GilbertElliott(GilbertElliott {
+                mean_good,
+                mean_bad,
+                good_to_bad,
+                bad_to_good,
+                loss_good,
+                loss_bad,
+            })
         }),
     ]
 }

@@ -137,8 +137,22 @@ fn loss() -> impl Strategy<Value = Loss> {
         (probability(), probability(), probability(), probability()).prop_map(
             |(good_to_bad, bad_to_good, loss_good, loss_bad)| {
                 Loss::GilbertElliott(GilbertElliott {
-                    good_to_bad,
-                    bad_to_good,
+                    mean_good: None,
+                    mean_bad: None,
+                    good_to_bad: Some(good_to_bad),
+                    bad_to_good: Some(bad_to_good),
+                    loss_good,
+                    loss_bad,
+                })
+            }
+        ),
+        (1_u64..1 << 32, 1_u64..1 << 32, probability(), probability()).prop_map(
+            |(good_ns, bad_ns, loss_good, loss_bad)| {
+                Loss::GilbertElliott(GilbertElliott {
+                    mean_good: Some(Duration::from_nanos(good_ns)),
+                    mean_bad: Some(Duration::from_nanos(bad_ns)),
+                    good_to_bad: None,
+                    bad_to_good: None,
                     loss_good,
                     loss_bad,
                 })

@@ -2,9 +2,9 @@
 
 use super::Report;
 use crate::scenario::{
-    Compression, Direction, Link, LoadLatency, Loss, PACKET_MAX, Scenario, suggest,
+    Compression, Direction, GilbertElliott, Link, LoadLatency, Loss, PACKET_MAX, Scenario, suggest,
 };
-use crate::units::Probability;
+use crate::units::{Duration, Probability};
 
 impl Report<'_> {
     pub(super) fn links(&mut self) {
@@ -123,15 +123,7 @@ impl Report<'_> {
     fn loss(&mut self, key: &str, loss: &Loss) {
         match loss {
             Loss::GilbertElliott(channel) => {
-                if channel.good_to_bad == Probability::ZERO
-                    && channel.bad_to_good == Probability::ZERO
-                {
-                    self.refuse(
-                        format!("{key}.loss.gilbert_elliott"),
-                        "`good_to_bad` and `bad_to_good` are both 0: the state never changes",
-                        "set the transition probabilities, or use `bernoulli` for a single loss probability",
-                    );
-                }
+                self.gilbert_elliott(&format!("{key}.loss.gilbert_elliott"), channel);
             }
             Loss::Packets(packets) => {
                 if let Some(index) = packets.iter().position(|packet| *packet == 0) {
@@ -143,6 +135,36 @@ impl Report<'_> {
                 }
             }
             Loss::Bernoulli(_) => {}
+        }
+    }
+
+    fn gilbert_elliott(&mut self, key: &str, channel: &GilbertElliott) {
+        let GilbertElliott { mean_good, mean_bad, good_to_bad, bad_to_good, .. } = *channel;
+        let in_time = [mean_good, mean_bad].iter().flatten().count();
+        let per_packet = [good_to_bad, bad_to_good].iter().flatten().count();
+        if (in_time, per_packet) != (2, 0) && (in_time, per_packet) != (0, 2) {
+            self.refuse(
+                key,
+                "expected either `mean_good` and `mean_bad`, or `good_to_bad` and `bad_to_good`",
+                "write mean_good = \"10 s\" and mean_bad = \"200 ms\" for bursts in time, as on a radio link",
+            );
+            return;
+        }
+        for (name, mean) in [("mean_good", mean_good), ("mean_bad", mean_bad)] {
+            if mean.is_some_and(Duration::is_zero) {
+                self.refuse(
+                    format!("{key}.{name}"),
+                    "the mean duration of a state must be above 0",
+                    "write a time such as \"200 ms\", or use `bernoulli` for a single loss probability",
+                );
+            }
+        }
+        if good_to_bad == Some(Probability::ZERO) && bad_to_good == Some(Probability::ZERO) {
+            self.refuse(
+                key,
+                "`good_to_bad` and `bad_to_good` are both 0: the state never changes",
+                "set the transition probabilities, or use `bernoulli` for a single loss probability",
+            );
         }
     }
 
