@@ -14,8 +14,15 @@ pub(crate) fn stacks(
     [from, to]: [Option<&String>; 2],
     ip: IpVersion,
 ) -> Stacks {
-    let resolve = |name: Option<&String>| Arc::new(StackParams::named(scenario, name, ip));
+    let resolve = |name: Option<&String>| Arc::new(stack(scenario, name, ip));
     let resolved = resolve(from);
     let to = if to == from { Arc::clone(&resolved) } else { resolve(to) };
     (resolved, to)
+}
+
+/// The stack with this name. The phases of its timers are random unless the scenario uses no random numbers.
+pub(crate) fn stack(scenario: &Scenario, name: Option<&String>, ip: IpVersion) -> StackParams {
+    let mut params = StackParams::named(scenario, name, ip);
+    params.policy.random_timer_phase &= !scenario.is_deterministic();
+    params
 }

@@ -264,9 +264,10 @@ fn upstream_connections_do_not_open_at_the_same_instant() {
     assert!(opened_5_s == 200.0 && took < 0.1, "{opened_5_s} {took}");
     let (by_default, _) = opened("").unwrap();
     assert_eq!(by_default, 200.0);
-    // Of 200 simultaneous SYN eleven are delivered, and as many of each burst of retransmissions.
-    let (at_once, _) = opened("start_spread = \"0 s\"").unwrap();
-    assert!(at_once < 180.0, "{at_once}");
+    // Of 200 simultaneous SYN eleven are delivered. The others wait for their timers, which the phases of the hosts'
+    // clocks spread.
+    let (_, took) = opened("start_spread = \"0 s\"").unwrap();
+    assert!(took > 2.0, "{took}");
 }
 
 #[test]

@@ -221,7 +221,10 @@ fn an_invalid_row_of_a_trace_stops_the_run() {
         assert!(error.contains("trace.csv:4:4: column `bytes`: expected a number"), "{error}");
     }
     let error = play("time_s,bytes\n1,65508\n", "transport = \"datagram\"").unwrap_err();
-    assert!(error.to_string().contains("exceed the largest datagram payload"), "{error}");
+    assert!(
+        error.to_string().contains("exceed the payload of a datagram in one packet"),
+        "{error}"
+    );
     // Rows after the end of the run are not read.
     assert!(play("time_s,bytes\n20,200\n120,200\n130,many\n", "").is_ok());
 }

@@ -87,7 +87,9 @@ fn a_chain_without_loss_runs_at_the_rate_of_its_slowest_hop() {
 #[test]
 fn the_offered_load_counts_the_packets_of_the_sender_once() {
     for mode in ["none", "split", "reflect", "spoof"] {
-        let answer = run(&chain(mode, [0.0; 4], &[]));
+        // A window of 60 segments overflows no queue.
+        let window = ("1000 segments", "60 segments");
+        let answer = run(&chain(mode, [0.0; 4], &[window]));
         // 2 MB are 1369 full segments of 1500 B and one of 1260 B + 40 B, in 300 s; 12 B of timestamps in each
         // where the proxy does not remove them.
         let (load, bits) = (value(&answer, Metric::OfferedLoad) * 300.0, 1370.0 * 12.0 * 8.0);

@@ -142,7 +142,7 @@ fn path_proxy<'s>(
 ) -> Option<PathProxy<'s>> {
     let proxy = scenario.node[point.node].proxy.as_ref()?;
     let stack = proxy.stack.as_ref().or(flow.stack.as_ref());
-    let params = StackParams::named(scenario, stack, flow.ip);
+    let params = crate::stacks::stack(scenario, stack, flow.ip);
     let with_window = || StackParams { receive_window: proxy.window(), ..params.clone() };
     let advertised = proxy.mode.acknowledges_data().then(|| Arc::new(with_window()));
     Some(PathProxy { proxy, params: Arc::new(params), advertised, point })

@@ -71,13 +71,16 @@ impl Direction {
 
 /// TCP parameters of a proxy, with its buffer as the receive window. Nagle's algorithm is disabled:
 /// it is meant for applications that write single bytes, and would delay a small segment by one
-/// round trip at every proxy.
+/// round trip at every proxy. SYN is retransmitted until R2 (RFC 1122, section 4.2.3.5).
 pub(super) fn proxy_params(params: Arc<StackParams>, buffer: Bytes) -> Arc<StackParams> {
     let receive_window = u32::try_from(buffer.get()).unwrap_or(u32::MAX);
-    if params.receive_window == receive_window && !params.nagle {
+    let has_no_end = params.policy.syn_retransmissions_max.is_none();
+    if params.receive_window == receive_window && !params.nagle && has_no_end {
         return params;
     }
-    Arc::new(StackParams { receive_window, nagle: false, ..(*params).clone() })
+    let mut own = StackParams { receive_window, nagle: false, ..(*params).clone() };
+    own.policy.syn_retransmissions_max = None;
+    Arc::new(own)
 }
 
 impl Coupling {

@@ -51,12 +51,15 @@ fn payload(from: Side, offset: u64) -> u8 {
 /// A stack with segments of `mss` bytes, a receive buffer of `window` bytes and short timers.
 fn stack(mss: u32, window: u32) -> Arc<StackParams> {
     let stack = Stack { mss: Some(units::Bytes::new(u64::from(mss))), ..Stack::default() };
-    Arc::new(StackParams {
+    let mut params = StackParams {
         receive_window: window,
         delayed_ack: Duration::from_millis(40),
         delayed_ack_max: Duration::from_millis(40),
         rto_min: Duration::from_millis(200),
         rto_max: Duration::from_secs(5),
         ..StackParams::resolve(&stack)
-    })
+    };
+    // Over many hops with losses, SYN may be lost more often than a host sends it.
+    params.policy.syn_retransmissions_max = None;
+    Arc::new(params)
 }

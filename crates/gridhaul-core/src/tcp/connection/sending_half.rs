@@ -191,6 +191,8 @@ impl IdleSender {
 
 fn new_sender(params: &StackParams, isn: u32) -> Sender {
     let mut sender = Sender::new(params);
-    sender.set_timer_phase(isn);
+    if params.policy.random_timer_phase {
+        sender.set_timer_phase(isn);
+    }
     sender
 }

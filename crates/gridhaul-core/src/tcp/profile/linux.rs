@@ -21,6 +21,7 @@ const POLICY: Policy = Policy {
     whole_segment_window: true,
     fin_follows_sent_data: true,
     timer_wheel: true,
+    random_timer_phase: true,
     // tcp_syn_retries, 6, and tcp_syn_linear_timeouts, 4, since Linux 6.5 (`tcp_write_timeout`): the last
     // retransmission after 67 s, the end after 131 s (Documentation/networking/ip-sysctl.rst).
     syn_retransmissions_max: Some(10),

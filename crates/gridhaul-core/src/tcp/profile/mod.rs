@@ -117,6 +117,9 @@ pub struct Policy {
     pub fin_follows_sent_data: bool,
     /// Long timers expire with the resolution of the timer wheel (Linux, `kernel/time/timer.c`).
     pub timer_wheel: bool,
+    /// The timer wheels of connections have random phases, as those of hosts that have been running for a random time;
+    /// otherwise that of time zero.
+    pub random_timer_phase: bool,
     /// Number of SYN retransmissions after whose last timeout the connection is aborted, if any.
     pub syn_retransmissions_max: Option<u8>,
     /// A timeout retransmits only the first segment (Linux, `tcp_retransmit_timer`).

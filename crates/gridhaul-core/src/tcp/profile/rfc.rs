@@ -24,6 +24,7 @@ pub(super) const POLICY: Policy = Policy {
     whole_segment_window: false,
     fin_follows_sent_data: false,
     timer_wheel: false,
+    random_timer_phase: false,
     syn_retransmissions_max: None,
     timeout_sends_one_segment: false,
     timeout_forgets_sacks: false,

@@ -245,30 +245,6 @@ impl Sender {
         // Position 0 is SYN.
         self.written - 1
     }
-    /// The application closes its direction. In Linux the data that the windows permit has left before: FIN joins
-    /// data that waits, and follows alone otherwise (`tcp_sendmsg_locked`, `tcp_send_fin`).
-    pub fn close(&mut self, params: &StackParams) {
-        if params.policy.fin_follows_sent_data && !self.closed {
-            self.flags.set(Flag::Closing, true);
-        } else {
-            self.closed = true;
-        }
-    }
-    /// Whether the application has closed its direction.
-    const fn is_closing(&self) -> bool {
-        self.closed || self.flags.has(Flag::Closing)
-    }
-    /// No more data can be sent now: FIN follows the data that is left, if the application has closed. Returns
-    /// whether it has closed since data was sent.
-    #[inline]
-    pub(crate) const fn complete_close(&mut self) -> bool {
-        let closing = self.flags.has(Flag::Closing);
-        if closing {
-            self.flags.set(Flag::Closing, false);
-            self.closed = true;
-        }
-        closing
-    }
 
     /// First unacknowledged position.
     #[inline]

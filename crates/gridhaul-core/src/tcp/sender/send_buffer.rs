@@ -1,12 +1,40 @@
-//! Send buffer: whether the application may write more data.
+//! Send buffer: whether the application may write more data, and has closed.
 
 use super::Sender;
+use super::flags::Flag;
 use crate::tcp::params::StackParams;
 
 /// Linux: 64 KiB less the space for headers (`sk_dst_gso_max_size`). Bytes.
 const GSO_MAX_SIZE: u32 = 65_215;
 
 impl Sender {
+    /// The application closes its direction. In Linux the data that the windows permit has left before: FIN joins
+    /// data that waits, and follows alone otherwise (`tcp_sendmsg_locked`, `tcp_send_fin`).
+    pub fn close(&mut self, params: &StackParams) {
+        if params.policy.fin_follows_sent_data && !self.closed {
+            self.flags.set(Flag::Closing, true);
+        } else {
+            self.closed = true;
+        }
+    }
+
+    /// Whether the application has closed its direction.
+    pub(super) const fn is_closing(&self) -> bool {
+        self.closed || self.flags.has(Flag::Closing)
+    }
+
+    /// No more data can be sent now: FIN follows the data that is left, if the application has closed. Returns
+    /// whether it has closed since data was sent.
+    #[inline]
+    pub(crate) const fn complete_close(&mut self) -> bool {
+        let closing = self.flags.has(Flag::Closing);
+        if closing {
+            self.flags.set(Flag::Closing, false);
+            self.closed = true;
+        }
+        closing
+    }
+
     /// See [`Connection::accepts_write`](crate::tcp::Connection::accepts_write).
     pub(crate) fn accepts_write(&self, bytes: u64, refused: bool, params: &StackParams) -> bool {
         let (unsent, mss) = (self.end() - self.next, u64::from(params.mss));
