@@ -1,7 +1,7 @@
 //! Converts the results of the link emulator and the sockets into the rows of an answer.
 
 use gridhaul_core::link::{LinkAccount, PathCounters};
-use gridhaul_core::load::{DeadlineCounter, Goodputs, message_loss};
+use gridhaul_core::load::{DeadlineCounter, Goodputs, InProgress, message_loss};
 use gridhaul_scenario::answer::{Metric, Metrics, RunRows, Warning, segment_metrics};
 use gridhaul_scenario::scenario::{Scenario, Transport};
 use gridhaul_scenario::units::{Duration, Instant, counted};
@@ -26,7 +26,8 @@ pub(crate) fn rows(
         let relay = plan.relays.iter().find(|relay| relay.flow == index);
         stages.extend(relay.map(|relay| emulated.path_counters(relay.upstream)));
         let transport = plan.flows[index].transport;
-        let mut metrics = flow_row(row, transport, counters, (&stages, span));
+        let end = Instant::ZERO + scenario.duration;
+        let mut metrics = flow_row(row, transport, counters, (&stages, span, end));
         if let Some(classifications) = &row.classifications {
             let lost = emulated.lost.iter().filter(|lost| usize::from(lost.flow) == index);
             let begin = Instant::ZERO + scenario.warmup;
@@ -74,17 +75,24 @@ fn flow_row(
     row: &RowTraffic,
     transport: Transport,
     (before, after): (&RowCounters, &RowCounters),
-    (stages, span): (&[PathCounters], Duration),
+    (stages, span, end): (&[PathCounters], Duration, Instant),
 ) -> Metrics {
     let secs = span.as_secs_f64();
     let rate = |now: u64, then: u64| (now - then) as f64 * 8.0 / secs;
     let mut metrics = Vec::new();
     if row.transfers.count() > 0 {
         row.transfers.metrics(&mut metrics);
+        if let Some(counter) = &row.deadline_counter {
+            let met = row.transfers.deadline_met(counter.deadline(), end);
+            metrics.extend(met.map(|share| (Metric::DeadlineMet, share)));
+        }
     } else {
+        let in_progress = row.in_progress.as_ref().map(InProgress::total);
+        let in_progress = in_progress.filter(|time| !time.is_zero());
+        let secs_in_progress = in_progress.map_or(secs, |time| time.as_secs_f64());
         let mut goodputs = Goodputs::default();
         for (now, then) in row.after.iter().zip(&row.before) {
-            goodputs.add(now - then, secs);
+            goodputs.add(now - then, secs_in_progress);
         }
         goodputs.metrics(&mut metrics);
     }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use gridhaul_core::link::{LossCause, PathCounters};
-use gridhaul_core::load::{DeadlineCounter, MessageDelays};
+use gridhaul_core::load::{DeadlineCounter, InProgress, MessageDelays};
 use gridhaul_core::tcp::Segment;
 use gridhaul_scenario::units::{Duration, Instant};
 
@@ -25,6 +25,8 @@ pub(crate) struct RunCounters {
     /// Payload of each flow that was not delivered by the connection of the flow: datagrams, and payload that
     /// aggregators have forwarded. Empty in runs without either.
     pub indirect_payload: Vec<u64>,
+    /// Periods in which messages of each row of `burst` loads are in progress; `None` for other rows.
+    pub in_progress: Vec<Option<InProgress>>,
     /// Deadline checks of the messages of each row of flows that has a deadline.
     pub deadline_checks: Vec<Option<DeadlineCounter>>,
     /// Arrived and lost datagrams, in runs with links that duplicate packets.
@@ -53,6 +55,7 @@ impl RunCounters {
             rows: vec![RowCounters::default(); rows],
             path_counters: vec![PathCounters::default(); rows],
             indirect_payload,
+            in_progress: vec![None; rows],
             deadline_checks,
             duplicates: None,
             loss_causes,
@@ -103,6 +106,9 @@ impl RunCounters {
     pub(crate) fn on_delivered(&mut self, row: u32, ready: Instant, delay: Duration) {
         if ready >= self.measured.start {
             self.delays[row as usize].record(delay);
+            if let Some(in_progress) = &mut self.in_progress[row as usize] {
+                in_progress.add(ready, ready + delay);
+            }
         }
         if let Some(check) = &mut self.deadline_checks[row as usize] {
             check.on_delivered(ready, delay);

@@ -2,8 +2,8 @@
 //! (docs/limitations/tcp.md).
 
 use gridhaul_core::tcp::{AlgorithmRules, StackParams};
-use gridhaul_scenario::answer::{Metric, RunRows, Warning};
-use gridhaul_scenario::scenario::{Flow, Scenario, Transport};
+use gridhaul_scenario::answer::{Metric, Metrics, RunRows, Warning};
+use gridhaul_scenario::scenario::{Directions, Flow, Load, Scenario, Transport};
 use gridhaul_scenario::units::Duration;
 
 /// Warnings about flows with retransmissions. These limitations have no effect on other flows.
@@ -16,7 +16,54 @@ pub(crate) fn warnings(scenario: &Scenario, rows: &RunRows) -> Vec<Warning> {
         let message = message(scenario, name, flow)?.to_owned();
         Some(Warning { about: format!("flow.{name}"), message })
     };
-    retransmitting.filter_map(about).collect()
+    let mut warnings: Vec<_> = retransmitting.filter_map(about).collect();
+    warnings.extend(scenario.flow.keys().enumerate().filter_map(|(row, name)| {
+        let message = receive_window_limit(scenario, rows, row, name)?;
+        Some(Warning { about: format!("flow.{name}"), message })
+    }));
+    warnings
+}
+
+/// The note about a flow that always has data and fills its receive window, while the links of its path have
+/// capacity left.
+fn receive_window_limit(
+    scenario: &Scenario,
+    rows: &RunRows,
+    row: usize,
+    name: &str,
+) -> Option<String> {
+    let flow = &scenario.flow[name];
+    let always_sends = matches!(flow.load, Load::Bulk | Load::Transfer(_));
+    if flow.transport != Transport::Tcp || !always_sends {
+        return None;
+    }
+    let to_stack = flow.to_stack.as_ref().or(flow.stack.as_ref());
+    let window = f64::from(StackParams::named(scenario, to_stack, flow.ip).receive_window);
+    let goodput = value(rows.flows.get(row)?, Metric::Goodput)? / scenario.connections(flow) as f64;
+    let rtt = value(&rows.flows[row], Metric::RttMean)?;
+    let directions = Directions::new(scenario);
+    let hops = scenario.routes(name).ok()?.forward;
+    let used = directions.of(&hops, 0, 1).filter_map(|direction| {
+        let link = directions.row_of()[direction as usize] as usize;
+        value(rows.links.get(link)?, Metric::Utilisation)
+    });
+    let used = used.fold(0.0, f64::max);
+    let fills_window = goodput * rtt / 8.0 > FILLED * window;
+    (fills_window && used < SATURATED).then(|| {
+        format!(
+            "the receive window limits the flow, not the links of its path: {window:.0} B in each round-trip time; a \
+             larger receive_window of the stack permits more"
+        )
+    })
+}
+
+/// Share of the receive window in flight from which it limits a flow.
+const FILLED: f64 = 0.85;
+/// Utilisation from which a link limits a flow.
+const SATURATED: f64 = 0.9;
+
+fn value(metrics: &Metrics, wanted: Metric) -> Option<f64> {
+    metrics.iter().find(|(metric, _)| *metric == wanted).map(|&(_, value)| value)
 }
 
 /// The warning about a flow of which a proxy reset the connection with bytes at risk.

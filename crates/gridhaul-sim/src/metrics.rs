@@ -81,13 +81,32 @@ impl RunState<'_> {
         self.counters.measured.end
     }
 
-    /// Payload of a flow that has reached the application at the end of its path.
+    /// Time in which messages of a row of `burst` loads are in progress; `None` for other rows, and if no message was
+    /// due.
+    fn in_progress(&self, row: usize) -> Option<Duration> {
+        let mut in_progress = self.counters.in_progress[row].clone()?;
+        let mut undelivered = Undelivered::default();
+        for flow in self.flows.iter().filter(|flow| flow.row as usize == row) {
+            undelivered.add(flow, *self);
+        }
+        undelivered.add_forwarded(row as u32, *self);
+        for waiting in undelivered.waiting {
+            let start = Instant::from_nanos(self.end().as_nanos() - waiting.as_nanos());
+            in_progress.add(start, self.end());
+        }
+        Some(in_progress.total()).filter(|total| !total.is_zero())
+    }
+
+    /// Payload of a flow that has reached the application at the end of its path; of a dialogue, the payload that has
+    /// reached both applications.
     fn delivered(&self, index: usize) -> u64 {
         let flow = &self.flows[index];
         let is_forwarded = || self.aggregators.upstream_after(index as u32).is_some();
         match &flow.ends {
             Ends::Tcp(ends) if flow.app.is_none() || !is_forwarded() => {
-                ends[1].receiver().delivered()
+                let is_dialogue = flow.app.as_ref().is_some_and(Application::is_dialogue);
+                let responses = if is_dialogue { ends[0].receiver().delivered() } else { 0 };
+                ends[1].receiver().delivered() + responses
             }
             _ => self.counters.indirect_payload[index],
         }
@@ -175,12 +194,13 @@ fn flow_row(
     span: Duration,
 ) -> Metrics {
     let secs = span.as_secs_f64();
+    let secs_in_progress = state.in_progress(row).map_or(secs, |time| time.as_secs_f64());
     let mut members = Members::default();
     for (index, flow) in state.flows.iter().enumerate() {
         if flow.row as usize == row {
             let delivered = state.delivered(index);
             let earlier = before.delivered.get(index).copied().unwrap_or(0);
-            members.add(flow, (earlier, delivered), (state.end(), secs));
+            members.add(flow, (earlier, delivered), (state.end(), secs_in_progress));
             members.undelivered.add(flow, state);
         }
     }
@@ -209,6 +229,11 @@ fn flow_row(
         let mean = integral as f64 / 1e9 / secs / members.count as f64;
         metrics.push((Metric::CwndMean, mean));
     }
+    let check = state.counters.deadline_checks[row].as_ref();
+    if let Some(check) = check {
+        let met = members.transfers.deadline_met(check.deadline(), state.end());
+        metrics.extend(met.map(|share| (Metric::DeadlineMet, share)));
+    }
     if members.messages {
         metrics.push((Metric::MessagesDue, totals.due as f64));
         let (lost, of) = if members.tcp {
@@ -220,7 +245,6 @@ fn flow_row(
         };
         metrics.extend(message_loss(lost, of).map(|loss| (Metric::MessageLoss, loss)));
         state.counters.delays[row].metrics(members.undelivered.waiting, &mut metrics);
-        let check = state.counters.deadline_checks[row].as_ref();
         metrics.extend(
             check.and_then(DeadlineCounter::share).map(|share| (Metric::DeadlineMet, share)),
         );

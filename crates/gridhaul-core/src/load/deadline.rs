@@ -23,6 +23,12 @@ impl DeadlineCounter {
         Self { deadline, from: warmup, until, checked: 0, in_time: 0 }
     }
 
+    /// The deadline.
+    #[must_use]
+    pub const fn deadline(&self) -> Duration {
+        self.deadline
+    }
+
     /// The application has a message ready. A message that is never delivered misses its deadline.
     pub fn on_ready(&mut self, ready: Instant) {
         self.checked += u64::from(self.counts(ready));

@@ -23,11 +23,39 @@ pub struct Transfers {
     /// Sums of the completion times in seconds and of the rates in bit/s of finished transfers.
     completion: f64,
     rates: f64,
+    /// Start of each transfer, and its completion time if it finished.
+    times: Vec<(Instant, Option<Duration>)>,
     /// Payload delivered by transfers that started, and the period in which each was in progress.
     bytes: u64,
-    in_progress: Vec<(Instant, Instant)>,
+    in_progress: InProgress,
     /// Goodputs of transfers that started.
     goodputs: Goodputs,
+}
+
+/// Periods in which transfers or messages of a group are in progress.
+#[derive(Debug, Clone, Default)]
+pub struct InProgress {
+    periods: Vec<(Instant, Instant)>,
+}
+
+impl InProgress {
+    /// A transfer or message is in progress in this period.
+    pub fn add(&mut self, start: Instant, end: Instant) {
+        self.periods.push((start, end));
+    }
+
+    /// Time in which at least one is in progress.
+    #[must_use]
+    pub fn total(&self) -> Duration {
+        let mut periods = self.periods.clone();
+        periods.sort_unstable();
+        let (mut total, mut until) = (Duration::ZERO, Instant::ZERO);
+        for (start, end) in periods {
+            total += end.since(start.max(until));
+            until = until.max(end);
+        }
+        total
+    }
 }
 
 /// Ratio of lost messages; `None` without messages.
@@ -80,6 +108,7 @@ impl Transfers {
     fn add_finished(&mut self, bytes: u64, (start, end): (Instant, Instant)) {
         let completion = end.since(start).as_secs_f64();
         self.finished += 1;
+        self.times.push((start, Some(end.since(start))));
         self.completion += completion;
         self.rates += bytes as f64 * 8.0 / completion;
         self.note(bytes, (start, end));
@@ -87,6 +116,7 @@ impl Transfers {
 
     /// Adds a transfer that was incomplete at the end of the run.
     fn add_unfinished(&mut self, delivered: u64, (start, end): (Instant, Instant)) {
+        self.times.push((start, None));
         self.note(delivered, (start, end));
     }
 
@@ -95,7 +125,7 @@ impl Transfers {
         // A transfer that starts at or after the end of the run is never in progress.
         if start < end {
             self.bytes += bytes;
-            self.in_progress.push((start, end));
+            self.in_progress.add(start, end);
             self.goodputs.add(bytes, end.since(start).as_secs_f64());
         }
     }
@@ -112,7 +142,7 @@ impl Transfers {
         if self.count == 0 {
             return;
         }
-        let secs = self.time_in_progress().as_secs_f64();
+        let secs = self.in_progress.total().as_secs_f64();
         // Not the sum of the goodputs of the transfers: for consecutive transfers it would exceed the link rate.
         into.push((Metric::Goodput, if secs > 0.0 { self.bytes as f64 * 8.0 / secs } else { 0.0 }));
         into.extend(self.goodputs.fairness().map(|fairness| (Metric::Fairness, fairness)));
@@ -121,20 +151,29 @@ impl Transfers {
         into.push((Metric::TransfersUnfinished, (count - finished) / count));
         if self.finished > 0 {
             into.push((Metric::CompletionTime, self.completion / finished));
+            let mut completions: Vec<_> = self.times.iter().filter_map(|times| times.1).collect();
+            completions.sort_unstable();
+            // The value that 98 % of all transfers, finished or not, do not exceed; unknown among unfinished ones.
+            let rank = (0.98 * count).ceil() as usize;
+            let p98 = completions.get(rank.max(1) - 1).map(|time| time.as_secs_f64());
+            into.extend(p98.map(|p98| (Metric::CompletionTimeP98, p98)));
+            let largest = completions.last().map(|time| time.as_secs_f64());
+            into.extend(largest.map(|largest| (Metric::CompletionTimeMax, largest)));
             into.push((Metric::TransferRate, self.rates / finished));
         }
     }
 
-    /// Time in which at least one transfer is in progress.
-    fn time_in_progress(&self) -> Duration {
-        let mut in_progress = self.in_progress.clone();
-        in_progress.sort_unstable();
-        let (mut total, mut until) = (Duration::ZERO, Instant::ZERO);
-        for (start, end) in in_progress {
-            total += end.since(start.max(until));
-            until = until.max(end);
+    /// Share of the transfers that finished within the deadline, among those that started at least a deadline before
+    /// the end of the run; unfinished transfers are late. `None` without any.
+    #[must_use]
+    pub fn deadline_met(&self, deadline: Duration, end: Instant) -> Option<f64> {
+        let due = self.times.iter().filter(|(start, _)| *start + deadline <= end);
+        let (mut checked, mut in_time) = (0_u64, 0_u64);
+        for (_, completion) in due {
+            checked += 1;
+            in_time += u64::from(completion.is_some_and(|time| time <= deadline));
         }
-        total
+        (checked > 0).then(|| in_time as f64 / checked as f64)
     }
 }
 
@@ -185,6 +224,8 @@ mod tests {
             (Metric::TransfersFinished, 2.0),
             (Metric::TransfersUnfinished, 0.0),
             (Metric::CompletionTime, 2.5),
+            (Metric::CompletionTimeP98, 4.0),
+            (Metric::CompletionTimeMax, 4.0),
             (Metric::TransferRate, 500.0),
         ];
         assert_eq!(metrics_of(&transfers), expected);
@@ -223,6 +264,8 @@ mod tests {
             (Metric::TransfersFinished, 1.0),
             (Metric::TransfersUnfinished, 2.0 / 3.0),
             (Metric::CompletionTime, 2.0),
+            // Two of three transfers have not finished: the percentile is among them.
+            (Metric::CompletionTimeMax, 2.0),
             (Metric::TransferRate, 400.0),
         ];
         assert_eq!(metrics_of(&transfers), expected);
@@ -234,5 +277,18 @@ mod tests {
             (Metric::TransfersUnfinished, 1.0),
         ];
         assert_eq!(metrics_of(&none), expected);
+    }
+
+    #[test]
+    fn the_percentile_of_completion_times_counts_unfinished_transfers() {
+        let mut transfers = Transfers::default();
+        (1..=99).for_each(|secs| transfers.add_finished(10, (at(0), at(secs))));
+        transfers.add_unfinished(0, (at(0), at(200)));
+        let metrics = metrics_of(&transfers);
+        assert!(metrics.contains(&(Metric::CompletionTimeP98, 98.0)));
+        assert!(metrics.contains(&(Metric::CompletionTimeMax, 99.0)));
+        assert_eq!(transfers.deadline_met(Duration::from_secs(50), at(200)), Some(0.5));
+        assert_eq!(transfers.deadline_met(Duration::from_secs(300), at(200)), None);
+        assert_eq!(Transfers::default().deadline_met(Duration::ZERO, at(1)), None);
     }
 }

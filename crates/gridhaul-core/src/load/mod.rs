@@ -30,7 +30,7 @@ pub use application::{
 };
 pub use deadline::DeadlineCounter;
 pub use event_burst::Burst;
-pub use group_totals::{Goodputs, Transfers, message_loss};
+pub use group_totals::{Goodputs, InProgress, Transfers, message_loss};
 pub use handshake_times::HandshakeTimes;
 pub use message_delays::MessageDelays;
 pub use on_off::OnOff;

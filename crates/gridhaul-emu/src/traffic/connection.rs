@@ -86,7 +86,8 @@ impl Connection {
 
     /// Bytes delivered at the `to` end.
     pub(crate) fn delivered(&self) -> u64 {
-        self.streams.delivered[1]
+        let [responses, delivered] = self.streams.delivered;
+        delivered + if self.application.is_dialogue() { responses } else { 0 }
     }
 
     /// The error with which the kernel has aborted the connection, if any.

@@ -1,7 +1,7 @@
 //! Measurements at the sockets of one row of flows.
 
-use gridhaul_core::load::{DeadlineCounter, HandshakeTimes, MessageDelays, Transfers};
-use gridhaul_scenario::scenario::{Flow, Scenario, Transport};
+use gridhaul_core::load::{DeadlineCounter, HandshakeTimes, InProgress, MessageDelays, Transfers};
+use gridhaul_scenario::scenario::{Flow, Load, Scenario, Transport};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::connection::{Connection, Observer};
@@ -32,6 +32,8 @@ pub(crate) struct RowTraffic {
     pub ready: u64,
     /// Transfers, with their completion times.
     pub transfers: Transfers,
+    /// Periods in which messages of a `burst` load are in progress; `None` for other loads.
+    pub in_progress: Option<InProgress>,
     /// Handshakes of the connections; `None` for datagrams.
     pub openings: Option<HandshakeTimes>,
     /// Ages of the messages that became ready after the warm-up and have not arrived, and the number of messages
@@ -62,6 +64,7 @@ impl RowTraffic {
             classifications: None,
             ready: 0,
             transfers: Transfers::default(),
+            in_progress: matches!(flow.load, Load::Burst(_)).then(InProgress::default),
             openings: (flow.transport == Transport::Tcp).then(HandshakeTimes::default),
             waiting: Vec::new(),
             unsent: 0,
@@ -78,6 +81,9 @@ impl RowTraffic {
         let measured = self.warmup..end;
         for ready in connection.undelivered().filter(|ready| measured.contains(ready)) {
             self.waiting.push(end.since(ready));
+            if let Some(in_progress) = &mut self.in_progress {
+                in_progress.add(ready, end);
+            }
             self.unsent += u64::from(failed);
         }
         if let Some(transfer) = connection.application.transfer() {
@@ -104,6 +110,9 @@ impl Observer for RowTraffic {
         }
         if ready >= self.warmup {
             self.delays.record(delay);
+            if let Some(in_progress) = &mut self.in_progress {
+                in_progress.add(ready, ready + delay);
+            }
         }
         if let Some(deadline_counter) = &mut self.deadline_counter {
             deadline_counter.on_delivered(ready, delay);

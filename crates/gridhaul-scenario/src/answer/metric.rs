@@ -69,7 +69,7 @@ macro_rules! metrics {
 
 metrics! {
     Goodput "goodput_bit_per_s" "goodput" "bit/s" Flow
-        "Payload delivered in order to the receiving application, per measured time. Transfers: per time in which at least one transfer of the row is in progress, from its start (also during the warm-up) to its completion or the end of the run; the goodput of a single finished transfer is its size divided by its completion time.";
+        "Payload delivered in order to the receiving application, per measured time. Transfers: per time in which at least one transfer of the row is in progress, from its start (also during the warm-up) to its completion or the end of the run; the goodput of a single finished transfer is its size divided by its completion time. `burst`: in the same way, per time in which at least one message is due and has not arrived. `request_response`: requests and responses.";
     Throughput "throughput_bit_per_s" "throughput" "bit/s" Flow
         "Packets that arrived at the receiver, including headers, per measured time: data, retransmissions, SYN, FIN and acknowledgements.";
     ReverseThroughput "reverse_throughput_bit_per_s" "reverse throughput" "bit/s" Flow
@@ -80,6 +80,10 @@ metrics! {
         "Size of a transfer divided by its completion time; mean over the finished transfers.";
     CompletionTime "completion_time_s" "completion time" "s" Flow
         "Time from the start of a transfer to the arrival of its last byte; mean over the finished transfers. Censored if `transfers_unfinished_ratio` is above 0: the longest transfers are excluded.";
+    CompletionTimeP98 "completion_time_p98_s" "98th percentile of completion time" "s" Flow
+        "98th percentile of the completion time of all transfers of this row; null if more than 2 % did not finish.";
+    CompletionTimeMax "completion_time_max_s" "completion time, largest" "s" Flow
+        "Largest completion time of the finished transfers. Censored like `completion_time_s`.";
     TransfersFinished "transfers_finished_count" "transfers finished" "" Flow
         "Transfers of this row whose last byte arrived before the end of the run.";
     TransfersUnfinished "transfers_unfinished_ratio" "transfers unfinished" "" Flow
@@ -143,7 +147,7 @@ metrics! {
     DelayMax "delay_max_s" "message delay, largest" "s" Flow
         "Largest delay of the messages that arrived.";
     DeadlineMet "deadline_met_ratio" "deadline met" "" Flow
-        "Share of the messages that arrived within the deadline, among those due at least a deadline before the end of the run; messages that did not arrive count as late.";
+        "Share of the messages that arrived within the deadline, among those due at least a deadline before the end of the run; messages that did not arrive count as late. Transfers: share that finished within the deadline.";
     SegmentLoss "segment_loss_ratio" "segment loss" "" Flow
         "Share of the data segments sent that were dropped or lost on the path of the connections of this row, including drops at the full buffer of an aggregator.";
     SegmentLossTotal "segment_loss_total_ratio" "segment loss, all stages" "" Flow

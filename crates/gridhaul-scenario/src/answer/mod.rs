@@ -196,7 +196,8 @@ impl Row {
     /// Marks the means that exclude unfinished transfers as censored.
     fn mark_censored(&mut self) {
         if self.mean(Metric::TransfersUnfinished).is_some_and(|share| share > 0.0) {
-            for metric in [Metric::CompletionTime, Metric::TransferRate] {
+            for metric in [Metric::CompletionTime, Metric::CompletionTimeMax, Metric::TransferRate]
+            {
                 if let Some(estimate) = self.metrics.get_mut(&metric) {
                     estimate.censored = estimate.mean.is_some();
                 }

@@ -33,8 +33,8 @@ pub struct Flow {
     pub to_stack: Option<String>,
     /// Traffic of the application.
     pub load: Load,
-    /// Largest permitted delay of a message. The answer contains a deadline check: met if at least
-    /// 98 % of the messages arrive in time. Absent: the deadline of the application profile, if any.
+    /// Largest permitted delay of a message, or completion time of a transfer. The answer contains a deadline check: met
+    /// if at least 98 % of the messages arrive, or of the transfers finish, in time. Absent: the deadline of the application profile, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Duration>,
     /// Start time of the flow.

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use gridhaul_scenario::scenario::{Direction, Directions, Scenario, Transport};
+use gridhaul_core::load::InProgress;
+use gridhaul_scenario::scenario::{Direction, Directions, Load, Scenario, Transport};
 use gridhaul_scenario::units::Instant;
 
 use super::deadline_checks;
@@ -30,6 +31,9 @@ pub(super) fn counters(
         loss_causes,
         measured,
     );
+    for (row, flow) in counters.in_progress.iter_mut().zip(scenario.flow.values()) {
+        *row = matches!(flow.load, Load::Burst(_)).then(InProgress::default);
+    }
     let duplicates = |direction: &Direction| direction.duplicate.is_some();
     counters.duplicates = (datagrams && Directions::keys(scenario).any(duplicates))
         .then(|| Duplicates::new(layout.flows.len()));

@@ -203,6 +203,12 @@ impl<C> Application<C> {
         matches!(self.behaviour, Behaviour::Greedy(_))
     }
 
+    /// Whether the application exchanges requests and responses.
+    #[must_use]
+    pub const fn is_dialogue(&self) -> bool {
+        matches!(self.behaviour, Behaviour::Dialogue(_))
+    }
+
     /// The transfer, if the application is one.
     #[must_use]
     pub fn transfer(&self) -> Option<&Transfer> {

@@ -61,11 +61,11 @@ impl Report<'_> {
                 "write \"15 s\", or leave it out",
             );
         }
-        if flow.deadline.is_some() && matches!(flow.load, Load::Bulk | Load::Transfer(_)) {
+        if flow.deadline.is_some() && flow.load == Load::Bulk {
             self.refuse(
                 format!("{key}.deadline"),
-                "a deadline applies to messages, and this load is a byte stream",
-                "remove it, or choose a load of messages such as `periodic`",
+                "a deadline applies to messages and transfers, and this load has no end",
+                "remove it, or choose a load of messages such as `periodic`, or `transfer`",
             );
         }
         if matches!(flow.load, Load::Trace(_))
