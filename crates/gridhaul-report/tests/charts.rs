@@ -65,7 +65,15 @@ fn a_box_plot_shows_every_number_of_a_box() {
     assert_eq!(svg.matches("quartiles").count(), 3);
     assert!(svg.contains("SV, 10/s: mean 100 µs, quartiles 80 µs to 110 µs, whiskers"), "{svg}");
     assert!(svg.contains("tail 250 µs, max 400 µs"), "{svg}");
-    well_formed(&BoxPlot::default().to_svg());
+    // The legend of the marks.
+    assert!(svg.contains("99.9th percentile") && svg.contains("largest value"), "{svg}");
+    let without_tail = BoxStatistics { tail: None, ..latencies(1e-3) };
+    let chart = BoxPlot::new("", Axis::new("latency", "s"), ["SV"]).with("", [Some(without_tail)]);
+    let svg = chart.to_svg();
+    assert!(!svg.contains("99.9th percentile") && svg.contains("largest value"), "{svg}");
+    let empty = BoxPlot::default().to_svg();
+    well_formed(&empty);
+    assert!(!empty.contains("largest value"), "{empty}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::axis_layout;
 use super::drawing::Drawing;
 use super::frame::Frame;
 use super::grouped::{GroupedChart, Named};
-use super::legend::marker;
+use super::legend::{Sample, marker};
 use super::style::SERIES_MAX;
 use super::svg_primitives::{coloured, line, px, tooltip};
 use crate::format;
@@ -20,7 +20,7 @@ pub struct BoxStatistics {
     pub quartiles: [f64; 2],
     /// Mean: the line in the box.
     pub mean: f64,
-    /// A percentile in the tail, such as the 99.9th: a filled marker. `None` if there are too few values.
+    /// The 99.9th percentile: a filled marker. `None` if there are too few values.
     pub tail: Option<f64>,
     /// Largest value: a hollow marker.
     pub max: f64,
@@ -66,7 +66,14 @@ impl BoxPlot {
         let values = series.iter().flat_map(shown).flatten().flat_map(|it| it.values());
         let values: Vec<_> =
             values.filter_map(|value| axis_layout::shown(value, self.y.scale)).collect();
-        let frame = self.frame(&values, self.fit_from_zero());
+        let has_tail = series.iter().flat_map(shown).flatten().any(|it| it.tail.is_some());
+        let marks = [("99.9th percentile", Sample::Filled), ("largest value", Sample::Points)];
+        let marks = match (values.is_empty(), has_tail) {
+            (true, _) => &[],
+            (false, true) => &marks[..],
+            (false, false) => &marks[1..],
+        };
+        let frame = self.frame_with_marks(&values, self.fit_from_zero(), marks);
         let mut parts = vec![frame.vertical()];
         if values.is_empty() {
             parts.push(frame.no_data());

@@ -82,8 +82,20 @@ impl<S> GroupedChart<S> {
 impl<S: Named> GroupedChart<S> {
     /// The frame of the chart, whose axis shows `values`.
     pub(super) fn frame(&self, values: &[f64], fit: Fit) -> Frame {
+        self.frame_with_marks(values, fit, &[])
+    }
+
+    /// As [`Self::frame`], with `marks` after the series in the legend.
+    pub(super) fn frame_with_marks(
+        &self,
+        values: &[f64],
+        fit: Fit,
+        marks: &[(&str, Sample)],
+    ) -> Frame {
         let series = self.drawn_series().iter().enumerate();
-        let names: Vec<_> = series.map(|(at, it)| (it.name(), Sample::Bar, at)).collect();
+        let named = series.filter(|(_, it)| marks.is_empty() || !it.name().is_empty());
+        let mut names: Vec<_> = named.map(|(at, it)| (it.name(), Sample::Bar, at)).collect();
+        names.extend(marks.iter().map(|(name, sample)| (*name, *sample, 0)));
         Frame::new(&self.title, &names, &self.y, values, fit)
     }
 }

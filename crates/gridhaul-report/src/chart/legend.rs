@@ -18,6 +18,8 @@ pub(super) enum Sample {
     Curve,
     /// A hollow marker.
     Points,
+    /// A filled marker.
+    Filled,
     /// A hatched box.
     Bar,
     /// A cell of a region that has no value.
@@ -98,6 +100,7 @@ fn sample(index: usize, sample: Sample, x: f64, y: f64) -> Group {
             group.add(marker(index, middle, y, false))
         }
         Sample::Points => group.add(marker(index, middle, y, true)),
+        Sample::Filled => group.add(marker(index, middle, y, false)),
         Sample::Cell => super::region::cell_sample(index, x, y, SAMPLE - 4.0),
         Sample::Mark => super::region::mark(middle, y),
         Sample::Bar => super::bar::filled(group, index, x, y - 6.0, SAMPLE - 4.0, 12.0),
