@@ -32,7 +32,7 @@ pub(crate) struct Options {
     /// In the benchmark `relay`, compare how programs forward the ends of connections
     #[arg(long, conflicts_with = "load")]
     matrix: bool,
-    /// The reduced form of the benchmark `reserve`, about a minute
+    /// The reduced form of the benchmark `reserve`, about four minutes
     #[arg(long)]
     quick: bool,
 }
@@ -101,7 +101,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: ON_REQUEST, run: |options| reserve::run(options.quick) },
 ];
 
-/// The benchmark that takes about 20 minutes, and therefore runs only if it is named.
+/// The benchmark that takes more than an hour, and therefore runs only if it is named.
 const ON_REQUEST: &str = "reserve";
 
 /// Runs the benchmarks.

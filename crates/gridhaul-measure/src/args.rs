@@ -9,6 +9,7 @@ mod matrix;
 mod outage;
 mod place;
 mod rate;
+mod reserve;
 mod value_parsers;
 
 use std::path::PathBuf;
@@ -26,12 +27,13 @@ use crate::command::EXIT_CODES;
 
 pub(crate) use agent::{AgentArgs, RemoteArgs};
 pub(crate) use applicable::applies;
-pub(crate) use connection::ConnectionArgs;
+pub(crate) use connection::{ConnectionArgs, MqttBroker};
 pub(crate) use frames::{DataSetName, FrameArgs};
 pub(crate) use matrix::MatrixArgs;
 pub(crate) use outage::{FailingPart, OutageArgs};
 pub(crate) use place::{CrossTrafficArgs, PlaceArgs, SubscriberEnd};
 pub(crate) use rate::RateArgs;
+pub(crate) use reserve::{ReserveArgs, ReservePart};
 
 /// Measure power-grid protocols message by message
 #[derive(Debug, Parser)]
@@ -62,7 +64,8 @@ pub(crate) enum Command {
     Rate(RateArgs),
     /// Count lost, duplicated, reordered and corrupt messages at a constant rate
     Reliability(PathArgs),
-    /// Measure the figures of RESERVE D4.6 on emulated systems, and check its statements; more than 20 minutes
+    /// Measure the tables and figures of RESERVE D4.6 on emulated systems, and check its statements; an hour and a half. With --out, an
+    /// interrupted command continues
     Reserve(ReserveArgs),
     /// Estimate offset, drift and a step of a clock that are injected, over a network
     Sync(SyncArgs),
@@ -207,6 +210,10 @@ pub(crate) struct RunArgs {
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=MESSAGES_MAX))]
     pub(crate) messages: u64,
 
+    /// Messages of the warm-up; without it, those of one second or 100, whichever are more
+    #[arg(long, value_name = "MESSAGES", value_parser = clap::value_parser!(u64).range(0..=MESSAGES_MAX))]
+    pub(crate) warm_up: Option<u64>,
+
     /// Folder for the log of the messages (Parquet), the summary (JSON), the chart and the log of the broker
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
@@ -304,19 +311,6 @@ pub(crate) struct CorruptionArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// Arguments of `reserve`.
-#[derive(Debug, Args)]
-#[command(after_long_help = EXIT_CODES)]
-pub(crate) struct ReserveArgs {
-    /// Fewer rates, sizes and messages, and AMQP on one system only: about a minute
-    #[arg(long)]
-    pub(crate) quick: bool,
-
-    /// Where the results go.
-    #[command(flatten)]
-    pub(crate) results: ResultArgs,
 }
 
 /// Where the results of several measurements go.

@@ -10,7 +10,7 @@
 //! * [`header`]: identification of a message.
 //! * [`frame`]: frames of Sampled Values and GOOSE; [`payload`]: encodings of values;
 //!   [`overhead`]: bytes of a message by layer, by formula.
-//! * [`reserve`]: the study RESERVE D4.6, beside the formulas.
+//! * [`reserve`]: the study RESERVE D4.6, beside the formulas; [`traffic`]: packets and bytes of a series of messages, from a capture.
 //! * [`corruption`]: fates of bit errors; [`clock`]: offset, drift and steps between two clocks.
 //! * [`verdict`]: limits of applications, and whether a measurement meets them.
 //! * [`agent`]: runs on two machines; the receiver is at an agent, whose clock is compared with that of this machine.
@@ -46,5 +46,6 @@ bench! {
     pub mod protocol;
     pub mod reserve;
     pub mod systems;
+    pub mod traffic;
     pub mod verdict;
 }

@@ -225,7 +225,8 @@ fn check_direct(settings: &Direct) -> Result<(), String> {
 }
 
 fn check_reconnect(policy: ReconnectPolicy) -> Result<(), String> {
-    let is_possible = (RECONNECT_MIN..=KEEP_ALIVE_MAX).contains(&policy.after);
+    let is_possible =
+        policy.after.is_none_or(|after| (RECONNECT_MIN..=KEEP_ALIVE_MAX).contains(&after));
     is_possible.then_some(()).ok_or_else(|| "reconnect: expected at least 1 ms".into())
 }
 
@@ -335,7 +336,7 @@ mod tests {
             check(ReceiverProtocol::Broker { clients, broker })
         };
         assert_eq!(with(&clients, &plain), Ok(()));
-        let zero = ReconnectPolicy { after: Duration::ZERO, queue: false };
+        let zero = ReconnectPolicy { after: Some(Duration::ZERO), queue: false };
         for (changed, expected) in [
             (ClientSettings { name: "a/#".into(), ..clients.clone() }, "name"),
             (ClientSettings { keep_alive: Duration::ZERO, ..clients.clone() }, "keep_alive"),

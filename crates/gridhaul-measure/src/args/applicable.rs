@@ -9,7 +9,7 @@ use super::{Command, FailingPart, ProtocolArgs, ProtocolName};
 /// The name of an option in the command's arguments, and the protocols that it applies to.
 type Limited = (&'static str, fn(ProtocolName) -> bool);
 
-const LIMITED: [Limited; 26] = [
+const LIMITED: [Limited; 28] = [
     ("broker", ProtocolName::has_broker),
     ("tls", ProtocolName::has_broker),
     ("ca", ProtocolName::has_broker),
@@ -20,6 +20,8 @@ const LIMITED: [Limited; 26] = [
     ("congestion_control", is_stream),
     ("receive_window", is_stream),
     ("reconnect_after", is_stream),
+    ("no_reconnect", is_stream),
+    ("broker_program", |protocol| protocol == ProtocolName::Mqtt),
     ("queue", is_stream),
     ("port", |protocol| is_stream(protocol) && !protocol.has_broker()),
     ("qos", |protocol| matches!(protocol, ProtocolName::Mqtt | ProtocolName::Mqtt5)),
@@ -39,10 +41,11 @@ const LIMITED: [Limited; 26] = [
 ];
 
 /// Options of runs on one machine: with an agent, the network is that between both machines.
-const ONE_MACHINE: [&str; 15] = [
+const ONE_MACHINE: [&str; 17] = [
     "scenario",
     "system",
     "flow",
+    "reverse",
     "subscriber",
     "connections",
     "congestion_control",
@@ -55,6 +58,7 @@ const ONE_MACHINE: [&str; 15] = [
     "cross_traffic_reverse",
     "cross_traffic_bytes",
     "busy_poll",
+    "broker_program",
 ];
 
 /// Whether an option, by its identifier, has an effect with a protocol.

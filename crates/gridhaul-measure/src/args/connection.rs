@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, ensure};
 use clap::{Args, ValueEnum};
-use gridhaul_measure::broker::{BrokerAddress, BrokerSettings, BrokerUrl};
-use gridhaul_measure::protocol::{Iec104Window, ReconnectPolicy};
+use gridhaul_measure::broker::{BrokerAddress, BrokerProgram, BrokerSettings, BrokerUrl};
+use gridhaul_measure::protocol::{BrokerProtocol, Iec104Window, ReconnectPolicy};
 use gridhaul_scenario::scenario::CongestionControlAlgorithm;
 use gridhaul_scenario::units::{Duration, WindowSize};
 
@@ -27,6 +27,15 @@ pub(crate) enum Nodelay {
     None,
 }
 
+/// A broker of MQTT.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MqttBroker {
+    /// mosquitto
+    Mosquitto,
+    /// RabbitMQ with its plugin `rabbitmq_mqtt`
+    Rabbitmq,
+}
+
 /// Settings of brokers and connections. Each protocol uses those that it has.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Brokers and connections")]
@@ -40,6 +49,10 @@ pub(crate) struct ConnectionArgs {
     /// PEM file with the certificate of the authority that has signed that of the broker, or with that of the broker itself
     #[arg(long, value_name = "FILE", requires = "broker")]
     pub(crate) ca: Option<PathBuf>,
+
+    /// MQTT 3.1.1: program of the broker that is started
+    #[arg(long, value_enum, default_value = "mosquitto", conflicts_with = "broker")]
+    pub(crate) broker_program: MqttBroker,
 
     /// Encrypt the connections to the broker that is started, with a certificate that is made for this run
     #[arg(long)]
@@ -109,6 +122,10 @@ pub(crate) struct ConnectionArgs {
     #[arg(long, default_value = "100 ms", value_parser = positive_duration)]
     pub(crate) reconnect_after: Duration,
 
+    /// Do not connect again after a lost connection, as clients without automatic reconnection
+    #[arg(long, conflicts_with = "reconnect_after")]
+    pub(crate) no_reconnect: bool,
+
     /// Queue messages without a connection, and do not refuse them
     #[arg(long)]
     pub(crate) queue: bool,
@@ -128,6 +145,14 @@ impl ConnectionArgs {
     /// Settings of a broker that this program starts.
     pub(crate) const fn broker_settings(&self) -> BrokerSettings {
         BrokerSettings { nodelay: self.broker_nodelay(), tls: self.tls }
+    }
+
+    /// The program of the broker that is started for a protocol.
+    pub(crate) const fn program(&self, protocol: &BrokerProtocol) -> BrokerProgram {
+        match (protocol, self.broker_program) {
+            (BrokerProtocol::Mqtt(_), MqttBroker::Rabbitmq) => BrokerProgram::RabbitMq,
+            _ => protocol.program(),
+        }
     }
 
     /// The broker that is given.
@@ -160,7 +185,8 @@ impl ConnectionArgs {
 
     /// Behaviour without a connection.
     pub(crate) const fn reconnect(&self) -> ReconnectPolicy {
-        ReconnectPolicy { after: self.reconnect_after, queue: self.queue }
+        let after = if self.no_reconnect { None } else { Some(self.reconnect_after) };
+        ReconnectPolicy { after, queue: self.queue }
     }
 }
 

@@ -33,6 +33,10 @@ pub(crate) struct PlaceArgs {
     #[arg(long, value_name = "NAME", requires = "scenario")]
     pub(crate) flow: Option<String>,
 
+    /// Send the messages from the `to` end of the flow to its `from` end: the downlink of the systems
+    #[arg(long)]
+    pub(crate) reverse: bool,
+
     /// End of the subscriber of a protocol with a broker
     #[arg(long, value_enum, default_value = "from")]
     pub(crate) subscriber: SubscriberEnd,

@@ -26,6 +26,8 @@ pub(super) struct Launch {
     pub(super) folder: PathBuf,
     /// Address for clients.
     pub(super) address: BrokerAddress,
+    /// Address for clients of MQTT, if the broker has another main protocol.
+    pub(super) mqtt: Option<BrokerAddress>,
     /// Time for the start.
     pub(super) within: time::Duration,
 }
@@ -44,16 +46,20 @@ pub(super) struct Encryption {
 
 impl Launch {
     /// Starts the broker, and waits until it accepts connections.
+    #[expect(clippy::disallowed_methods, reason = "a process is waited for in real time")]
     pub(super) fn start(&self, site: &Site<'_>, log: &LogFile) -> Result<Process, BrokerError> {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).current_dir(&self.folder);
         command.env("HOME", &self.folder).envs(self.environment.iter().cloned());
         let mut process = Process::spawn(site, command, &log.0)?;
-        let address = self.address.address;
-        if process.accepts_connections(site, address, self.within)? {
-            return Ok(process);
+        let begin = time::Instant::now();
+        for address in std::iter::once(&self.address).chain(&self.mqtt).map(|it| it.address) {
+            let within = self.within.saturating_sub(begin.elapsed());
+            if !process.accepts_connections(site, address, within)? {
+                return Err(BrokerError::NotReady { name: self.name, address, log: log.read() });
+            }
         }
-        Err(BrokerError::NotReady { name: self.name, address, log: log.read() })
+        Ok(process)
     }
 }
 
@@ -121,6 +127,7 @@ mod tests {
             environment: Vec::new(),
             folder: folder.path().into(),
             address: client_address(([127, 0, 0, 1], 1).into(), None, None),
+            mqtt: None,
             within: time::Duration::from_secs(10),
         };
         let log = LogFile(folder.path().join("log"));

@@ -10,11 +10,12 @@ mod process;
 mod prosody;
 mod rabbitmq;
 
-use std::io;
+use std::{io, time};
 
 use tempfile::TempDir;
 
 use crate::network::Site;
+use crate::settings::BrokerProtocol;
 use launch::{Encryption, Launch, LogFile};
 use process::Process;
 
@@ -61,7 +62,15 @@ impl Broker {
         self.launch.name
     }
 
-    /// Address and credentials for clients.
+    /// Address and credentials for clients of a protocol that the broker serves.
+    #[must_use]
+    pub fn address_for(&self, protocol: &BrokerProtocol) -> BrokerAddress {
+        let mqtt = self.launch.mqtt.as_ref();
+        let mqtt = mqtt.filter(|_| matches!(protocol, BrokerProtocol::Mqtt(_)));
+        mqtt.unwrap_or(&self.launch.address).clone()
+    }
+
+    /// Address and credentials for clients of the broker's own protocol: AMQP with RabbitMQ.
     #[must_use]
     pub fn address(&self) -> BrokerAddress {
         self.launch.address.clone()
@@ -77,6 +86,19 @@ impl Broker {
     #[must_use]
     pub fn process_id(&self) -> u32 {
         self.process.id()
+    }
+
+    /// Nice value of the process; `None` if it has ended.
+    #[must_use]
+    pub fn nice(&self) -> Option<i32> {
+        self.process.nice()
+    }
+
+    /// Time for which the threads of the broker were ready and waited for a processor so far; `None` if the kernel does not count
+    /// it.
+    #[must_use]
+    pub fn waited(&self) -> Option<time::Duration> {
+        self.process.waited()
     }
 
     /// Ends the broker without its cooperation, as a crash does.

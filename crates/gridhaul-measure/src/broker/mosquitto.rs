@@ -42,6 +42,7 @@ pub(super) fn launch(
         environment: Vec::new(),
         folder: folder.into(),
         address: client_address(address, None, encryption),
+        mqtt: None,
         within: START_WITHIN,
     })
 }

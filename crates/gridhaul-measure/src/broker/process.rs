@@ -10,13 +10,17 @@ use std::thread::{self, JoinHandle};
 use std::time;
 
 use gridhaul_linux::kill_with_parent_thread;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, getpriority_process, kill_process, setpriority_process};
 
 use super::BrokerError;
 use crate::network::Site;
 
 /// Time for an orderly end.
 const END_WITHIN: time::Duration = time::Duration::from_secs(10);
+
+/// Highest priority of ordinary threads (sched(7)). Other programs of this machine then delay the process hardly, as they do
+/// the threads of a measurement, which have real-time priority.
+const NICE: i32 = -20;
 
 /// A process at an end of the network, which is stopped when this value is dropped, and killed if this program is killed.
 #[derive(Debug)]
@@ -46,7 +50,27 @@ impl Process {
             })
         })?;
         let child = child.recv().map_err(io::Error::other)??;
+        // Without the permission, the process keeps the priority of this one. Its threads inherit the priority.
+        let _ = setpriority_process(Some(Pid::from_child(&child)), NICE);
         Ok(Self { child, release: Some(release), keeper: Some(keeper) })
+    }
+
+    /// Nice value; `None` if the process has ended.
+    pub(super) fn nice(&self) -> Option<i32> {
+        getpriority_process(Some(Pid::from_child(&self.child))).ok()
+    }
+
+    /// Time for which the threads of the process were ready and waited for a processor so far (second field of
+    /// `/proc/PID/task/TID/schedstat`, sched-stats.rst); `None` if the kernel does not count it.
+    pub(super) fn waited(&self) -> Option<time::Duration> {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.id())).ok()?;
+        let waited = tasks.map(|task| {
+            let text = std::fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;
+            text.split_whitespace().nth(1)?.parse::<u64>().ok()
+        });
+        // A thread that ends meanwhile is not counted.
+        let nanos = waited.flatten().reduce(|sum, nanos| sum + nanos)?;
+        Some(time::Duration::from_nanos(nanos))
     }
 
     pub(super) fn id(&self) -> u32 {

@@ -51,6 +51,7 @@ pub(super) fn launch(
         environment: Vec::new(),
         folder: folder.into(),
         address: client_address(address, Some(credentials), encryption),
+        mqtt: None,
         within: START_WITHIN,
     })
 }

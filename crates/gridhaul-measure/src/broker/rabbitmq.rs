@@ -1,4 +1,4 @@
-//! The broker RabbitMQ: AMQP 0-9-1, and AMQP 1.0 by its plugin.
+//! The broker RabbitMQ: AMQP 0-9-1, and AMQP 1.0 and MQTT 3.1.1 by its plugins.
 
 use std::ffi::OsString;
 use std::fs;
@@ -33,6 +33,7 @@ const PORT_MAPPER_WITHIN: time::Duration = time::Duration::from_secs(10);
 #[derive(Debug, Clone, Copy)]
 struct Ports {
     amqp: SocketAddr,
+    mqtt: SocketAddr,
     distribution: u16,
     port_mapper: u16,
 }
@@ -46,11 +47,12 @@ pub(super) fn launch(
 ) -> Result<(Launch, Vec<Process>), BrokerError> {
     let program = required(&[PROGRAM], NAME, PACKAGE)?;
     let epmd = required(&PORT_MAPPERS, NAME, PACKAGE)?;
-    let [amqp, distribution, port_mapper] = free_ports(site)?;
-    let ports = Ports { amqp: SocketAddr::new(site.address, amqp), distribution, port_mapper };
+    let [amqp, mqtt, distribution, port_mapper] = free_ports(site)?;
+    let [amqp, mqtt] = [amqp, mqtt].map(|port| SocketAddr::new(site.address, port));
+    let ports = Ports { amqp, mqtt, distribution, port_mapper };
     fs::write(folder.join("rabbitmq.conf"), configuration(ports, nodelay, encryption))?;
-    // The plugin serves AMQP 1.0 at the same port.
-    fs::write(folder.join("enabled_plugins"), "[rabbitmq_amqp1_0].\n")?;
+    // The plugin of AMQP 1.0 serves the same port.
+    fs::write(folder.join("enabled_plugins"), "[rabbitmq_amqp1_0,rabbitmq_mqtt].\n")?;
     // The user of a new node, whom it admits from the loopback device; the configuration admits it from elsewhere.
     let credentials = Credentials { user: "guest".into(), password: "guest".into() };
     let launch = Launch {
@@ -59,7 +61,8 @@ pub(super) fn launch(
         arguments: Vec::new(),
         environment: environment(folder, ports),
         folder: folder.into(),
-        address: client_address(ports.amqp, Some(credentials), encryption),
+        address: client_address(ports.amqp, Some(credentials.clone()), encryption),
+        mqtt: Some(client_address(ports.mqtt, Some(credentials), encryption)),
         within: START_WITHIN,
     };
     let mapper = Launch {
@@ -74,6 +77,7 @@ pub(super) fn launch(
         environment: Vec::new(),
         folder: folder.into(),
         address: client_address(SocketAddr::new(site.address, port_mapper), None, None),
+        mqtt: None,
         within: PORT_MAPPER_WITHIN,
     };
     let mapper = mapper.start(site, &LogFile(folder.join("epmd.log")))?;
@@ -107,12 +111,15 @@ fn environment(folder: &Path, ports: Ports) -> Vec<(&'static str, OsString)> {
 }
 
 fn configuration(ports: Ports, nodelay: bool, encryption: Option<&Encryption>) -> String {
-    let amqp = ports.amqp;
+    let (amqp, mqtt) = (ports.amqp, ports.mqtt);
     // `ssl_options` without verification of clients: they present no certificate.
     let listener = match encryption {
-        None => format!("listeners.tcp.1 = {amqp}\ntcp_listen_options.nodelay = {nodelay}\n"),
+        None => format!(
+            "listeners.tcp.1 = {amqp}\ntcp_listen_options.nodelay = {nodelay}\nmqtt.listeners.tcp.1 = {mqtt}\n"
+        ),
         Some(it) => format!(
             "listeners.tcp = none\nlisteners.ssl.1 = {amqp}\ntcp_listen_options.nodelay = {nodelay}\n\
+             mqtt.listeners.tcp = none\nmqtt.listeners.ssl.1 = {mqtt}\n\
              ssl_options.cacertfile = {certificate}\nssl_options.certfile = {certificate}\n\
              ssl_options.keyfile = {key}\nssl_options.verify = verify_none\n\
              ssl_options.versions.1 = tlsv1.3\n",
@@ -121,7 +128,7 @@ fn configuration(ports: Ports, nodelay: bool, encryption: Option<&Encryption>) -
         ),
     };
     format!(
-        "{listener}loopback_users = none\n\
+        "{listener}mqtt.tcp_listen_options.nodelay = {nodelay}\nloopback_users = none\n\
          disk_free_limit.absolute = 50MB\nlog.console = true\nlog.console.level = warning\nlog.file = false\n"
     )
 }
@@ -133,8 +140,11 @@ mod tests {
     #[test]
     fn the_settings_name_the_listener() {
         let amqp = "10.1.0.1:5671".parse().unwrap();
-        let text = configuration(Ports { amqp, distribution: 1, port_mapper: 2 }, false, None);
+        let mqtt = "10.1.0.1:1883".parse().unwrap();
+        let ports = Ports { amqp, mqtt, distribution: 1, port_mapper: 2 };
+        let text = configuration(ports, false, None);
         assert!(text.contains("listeners.tcp.1 = 10.1.0.1:5671\n"), "{text}");
-        assert!(text.contains("nodelay = false\n"), "{text}");
+        assert!(text.contains("mqtt.listeners.tcp.1 = 10.1.0.1:1883\n"), "{text}");
+        assert_eq!(text.matches("nodelay = false\n").count(), 2, "{text}");
     }
 }

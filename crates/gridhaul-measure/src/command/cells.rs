@@ -2,26 +2,28 @@
 
 use anyhow::bail;
 use clap::{CommandFactory, FromArgMatches};
-use gridhaul_measure::broker::{BrokerAddress, BrokerProgram, BrokerUrl};
+use gridhaul_measure::broker::{Broker, BrokerAddress, BrokerProgram, BrokerUrl};
 use gridhaul_measure::method::findings;
 use gridhaul_measure::network::Sites;
 use gridhaul_report::chart::BoxStatistics;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::charts::statistics;
 use super::place::{Interrupt, Place};
-use super::protocols::start;
+use super::protocols::{Selection, start};
 use super::report::create;
 use super::run::{Run, at_sites, carrier, execute_until};
-use crate::args::{Cli, Command, ProtocolName, RunArgs};
+use crate::args::{Cli, Command, MqttBroker, OutageArgs, ProtocolName, RunArgs};
 use crate::terminal::message;
 
 /// Numbers of a measurement; latencies are from the send time.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct CellResult {
     pub(super) messages: u64,
     pub(super) missing: u64,
     pub(super) mean_s: f64,
+    /// Standard deviation.
+    pub(super) deviation_s: f64,
     pub(super) p2_s: f64,
     pub(super) p25_s: f64,
     pub(super) p50_s: Option<f64>,
@@ -39,13 +41,16 @@ pub(super) struct CellResult {
 pub(super) type Outcome = anyhow::Result<Option<CellResult>>;
 
 impl CellResult {
-    fn new(run: &Run) -> Option<Self> {
+    /// The numbers of a run; `None` if no message arrived.
+    pub(super) fn new(run: &Run) -> Option<Self> {
         let summary = &run.outcome.summary;
         let median = summary.from_send.quantile(0.5).map(|it| it.value.as_secs_f64());
+        let deviation = summary.from_send.standard_deviation()?.as_secs_f64();
         statistics(&summary.from_send).map(|it| Self {
             messages: summary.counts.messages,
             missing: summary.missing(),
             mean_s: it.mean,
+            deviation_s: deviation,
             p2_s: it.whiskers[0],
             p25_s: it.quartiles[0],
             p50_s: median,
@@ -106,14 +111,30 @@ pub(super) fn parse(command: &str) -> anyhow::Result<RunArgs> {
 /// # Errors
 /// As [`parse`].
 pub(super) fn parse_words(words: impl Iterator<Item = String>) -> anyhow::Result<RunArgs> {
+    match parse_command(words)? {
+        Command::Latency(args) => Ok(args.run),
+        other => bail!("expected a command `latency`, found {other:?}"),
+    }
+}
+
+/// The arguments of a command `gridhaul measure outage`, as [`parse`].
+///
+/// # Errors
+/// As [`parse`].
+pub(super) fn parse_outage(command: &str) -> anyhow::Result<OutageArgs> {
+    let words = command.strip_prefix("gridhaul ").unwrap_or(command).split(' ');
+    match parse_command(words.map(str::to_owned))? {
+        Command::Outage(args) => Ok(args),
+        other => bail!("expected a command `outage`, found {other:?}"),
+    }
+}
+
+fn parse_command(words: impl Iterator<Item = String>) -> anyhow::Result<Command> {
     let words = words.chain(["--no-floor", "--quiet"].map(str::to_owned));
     let matches = Cli::command().try_get_matches_from(words)?;
     let command = Cli::from_arg_matches(&matches)?.command;
     command.check_options(&matches)?;
-    match command {
-        Command::Latency(args) => Ok(args.run),
-        other => bail!("expected a command `latency`, found {other:?}"),
-    }
+    Ok(command)
 }
 
 fn measure(run: &RunArgs, interrupt: &Interrupt) -> Outcome {
@@ -122,17 +143,32 @@ fn measure(run: &RunArgs, interrupt: &Interrupt) -> Outcome {
 }
 
 /// Whether the broker of a run is RabbitMQ, and this program starts it.
-const fn shares_broker(run: &RunArgs) -> bool {
-    matches!(run.common.protocol, ProtocolName::Amqp091 | ProtocolName::Amqp10)
-        && run.common.connection.broker.is_none()
-        && !run.common.connection.tls
+fn shares_broker(run: &RunArgs) -> bool {
+    let is_rabbitmq = match run.common.protocol {
+        ProtocolName::Amqp091 | ProtocolName::Amqp10 => true,
+        ProtocolName::Mqtt => run.common.connection.broker_program == MqttBroker::Rabbitmq,
+        _ => false,
+    };
+    is_rabbitmq && run.common.connection.broker.is_none() && !run.common.connection.tls
+}
+
+/// The run with a broker that is running already.
+pub(super) fn at_broker(run: &RunArgs, broker: &Broker) -> RunArgs {
+    let mut run = run.clone();
+    let BrokerAddress { address, credentials, .. } = match Selection::new(&run.common) {
+        Selection::Broker(clients) => broker.address_for(&clients.protocol),
+        _ => broker.address(),
+    };
+    run.common.connection.broker = Some(BrokerUrl::plain(address, credentials));
+    run
 }
 
 fn has_same_place(a: &RunArgs, b: &RunArgs) -> bool {
     let key = |run: &RunArgs| {
         let connection = &run.common.connection;
         let place = &run.common.place;
-        let network = (place.scenario.clone(), place.system.clone(), place.flow.clone());
+        let network =
+            (place.scenario.clone(), place.system.clone(), place.flow.clone(), place.reverse);
         let tcp = (connection.congestion_control, connection.receive_window);
         (network, place.subscriber, tcp, connection.broker_nodelay())
     };
@@ -153,9 +189,7 @@ fn measure_at_one_broker(
         let prepare = |sites: &Sites<'_>| Ok(BrokerProgram::RabbitMq.start(&sites.to, settings)?);
         place.enter(carrier(first.common.protocol), prepare, |sites, broker| {
             for run in runs.iter().take_while(|_| !interrupt.is_set()) {
-                let BrokerAddress { address, credentials, .. } = broker.address();
-                let mut run = run.clone();
-                run.common.connection.broker = Some(BrokerUrl::plain(address, credentials));
+                let run = at_broker(run, &broker);
                 let outcome = run.out.as_deref().map_or(Ok(()), create);
                 let outcome =
                     outcome.and_then(|()| start(&run.common, sites)).and_then(|started| {

@@ -77,13 +77,17 @@ fn boxes(run: &Run) -> BoxPlot {
     let boxes: Vec<_> = groups.iter().map(|(_, distribution)| statistics(distribution)).collect();
     let range = boxes.iter().flatten().flat_map(|it| [it.whiskers[0], it.max]);
     let axis = axis_for_range(Axis::new("latency", "s"), range);
-    let has_tail = boxes.iter().flatten().any(|it| it.tail.is_some());
-    let title = if has_tail {
-        "Quartiles, mean, p2 and p98; filled: p99.9, open: largest"
-    } else {
-        "Quartiles, mean, p2 and p98; circle: largest"
-    };
-    BoxPlot::new(title, axis, names).with("", boxes)
+    box_plot("Latency", axis, names).with("", boxes)
+}
+
+/// A box plot with a note of what its boxes are; the legend has the marks.
+pub(super) fn box_plot<G: Into<String>>(
+    title: impl Into<String>,
+    axis: Axis,
+    groups: impl IntoIterator<Item = G>,
+) -> BoxPlot {
+    let group_label = "box: quartiles; line: mean; whiskers: 2nd and 98th percentile".into();
+    BoxPlot { group_label, ..BoxPlot::new(title, axis, groups) }
 }
 
 /// A logarithmic axis for values that span at least a decade. Within a decade it would have labels at its ends only.
@@ -103,7 +107,7 @@ fn legs(run: &Run) -> Option<BoxPlot> {
     let (names, boxes): (Vec<_>, Vec<_>) =
         stages(path).map(|(name, distribution)| (label(name), statistics(distribution))).unzip();
     let axis = Axis::new("time", "s").log();
-    Some(BoxPlot::new("Path of the messages, from captured packets", axis, names).with("", boxes))
+    Some(box_plot("Path of the messages, from captured packets", axis, names).with("", boxes))
 }
 
 /// Latency over time, with outages shaded.

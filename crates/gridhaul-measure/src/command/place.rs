@@ -1,5 +1,6 @@
 //! The network of a measurement, as the arguments name it.
 
+use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -7,7 +8,7 @@ use anyhow::{Context, bail};
 use gridhaul_data::trace::load_scenario;
 use gridhaul_measure::network::{Carrier, Sites, on_prepared_links};
 use gridhaul_measure::systems;
-use gridhaul_scenario::scenario::{Scenario, Stack};
+use gridhaul_scenario::scenario::{Flow, Scenario, Stack};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::args::{PlaceArgs, ProtocolArgs, SubscriberEnd};
@@ -77,7 +78,7 @@ impl Place {
     /// The scenario file cannot be read, or there is no such system or flow.
     pub(super) fn new(args: &PlaceArgs) -> anyhow::Result<Self> {
         let subscriber = args.subscriber;
-        let (origin, scenario) = match (&args.scenario, &args.system) {
+        let (origin, mut scenario) = match (&args.scenario, &args.system) {
             (Some(file), _) => {
                 let scenario = load_scenario(file)?.points()?.swap_remove(0).scenario;
                 (file.display().to_string(), scenario)
@@ -93,10 +94,14 @@ impl Place {
             let known: Vec<_> = scenario.flow.keys().map(String::as_str).collect();
             bail!("{origin}: there is no flow `{flow}`\n  help: choose from: {}", known.join(", "));
         }
+        if args.reverse {
+            reverse(&mut scenario, &flow);
+        }
         let name = match &args.system {
             Some(_) => origin,
             None => format!("{origin}, flow {flow}"),
         };
+        let name = if args.reverse { format!("{name}, reverse") } else { name };
         Ok(Self { name, network: Some((scenario, flow)), subscriber })
     }
 
@@ -161,6 +166,20 @@ impl Interrupt {
     /// Whether the user has interrupted the program.
     pub(super) fn is_set(&self) -> bool {
         self.flag.load(Ordering::Relaxed)
+    }
+}
+
+/// Exchanges both ends of a flow.
+fn reverse(scenario: &mut Scenario, name: &str) {
+    let Flow { from, to, stack, to_stack, .. } = &mut scenario.flow[name];
+    mem::swap(from, to);
+    // Without `to_stack`, both ends have the same one.
+    if to_stack.is_some() {
+        if stack.is_none() {
+            *stack = Some(STACK.to_owned());
+            scenario.stack.insert(STACK.to_owned(), Stack::default());
+        }
+        mem::swap(stack, to_stack);
     }
 }
 

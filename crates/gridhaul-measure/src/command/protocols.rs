@@ -44,7 +44,7 @@ impl Selection {
             ProtocolName::Amqp091 => broker(BrokerProtocol::Amqp091(Amqp091 {
                 prefetch: connection.prefetch,
                 persistent: connection.persistent,
-                fan_out: false,
+                ..Amqp091::default()
             })),
             ProtocolName::Amqp10 => broker(amqp_1_0(connection)),
             ProtocolName::Xmpp => broker(BrokerProtocol::Xmpp),
@@ -79,8 +79,9 @@ pub(super) fn start(args: &ProtocolArgs, sites: &Sites<'_>) -> anyhow::Result<St
                 Some(broker) => (broker, None),
                 None => {
                     let settings = args.connection.broker_settings();
-                    let own = clients.protocol.program().start(&sites.to, settings)?;
-                    (own.address(), Some(own))
+                    let program = args.connection.program(&clients.protocol);
+                    let own = program.start(&sites.to, settings)?;
+                    (own.address_for(&clients.protocol), Some(own))
                 }
             };
             (Box::new(ThroughBroker { clients, broker }), own)
@@ -168,6 +169,7 @@ pub(super) fn settings(
             ),
         ]);
     }
+    settings.extend(broker.and_then(Broker::nice).map(|nice| ("broker_nice", nice.to_string())));
     settings.extend(args.pin.map(|number| ("generator_processor", number.to_string())));
     Ok(settings.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
 }

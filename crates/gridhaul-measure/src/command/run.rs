@@ -241,13 +241,18 @@ fn check_kernel_times(args: &RunArgs) -> anyhow::Result<()> {
 /// The messages as the arguments request them.
 pub(super) fn plan(args: &RunArgs) -> Plan {
     Plan {
-        schedule: Schedule::new(args.rate, args.messages),
+        schedule: schedule(args),
         bytes: args.common.message_bytes(),
         horizon: args.common.horizon,
         processor: args.common.pin,
         run: run_number(),
         capture: None,
     }
+}
+
+fn schedule(args: &RunArgs) -> Schedule {
+    let schedule = Schedule::new(args.rate, args.messages);
+    args.warm_up.map_or(schedule, |messages| schedule.with_warm_up(messages))
 }
 
 /// A number that differs between the runs of this program, so that late messages of one do not count in the next, and from

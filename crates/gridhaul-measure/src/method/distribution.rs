@@ -75,6 +75,13 @@ impl Distribution {
         (self.count() > 0).then(|| Duration::from_secs_f64(self.sum / self.count() as f64))
     }
 
+    /// Standard deviation of the rounded durations; `None` of no durations.
+    #[must_use]
+    pub fn standard_deviation(&self) -> Option<Duration> {
+        let seconds = self.histogram.stdev() * 1e-9;
+        (self.count() > 0).then(|| Duration::from_secs_f64(seconds))
+    }
+
     /// Largest duration.
     #[must_use]
     pub fn max(&self) -> Option<Duration> {

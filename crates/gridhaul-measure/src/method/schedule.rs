@@ -13,6 +13,8 @@ const WARM_UP_MESSAGES: u64 = 100;
 pub struct Schedule {
     rate: f64,
     total: u64,
+    /// Messages of the warm-up, if they are given.
+    warm_up: Option<u64>,
 }
 
 impl Schedule {
@@ -23,8 +25,15 @@ impl Schedule {
     #[must_use]
     pub fn new(rate: f64, measured: u64) -> Self {
         assert!(rate.is_finite() && rate > 0.0, "a rate is positive");
-        let warm_up = Self { rate, total: 0 }.warm_up_messages();
-        Self { rate, total: warm_up + measured }
+        let warm_up = Self { rate, total: 0, warm_up: None }.warm_up_messages();
+        Self { rate, total: warm_up + measured, warm_up: None }
+    }
+
+    /// The same messages after a warm-up of this number of messages.
+    #[must_use]
+    pub fn with_warm_up(self, messages: u64) -> Self {
+        let measured = self.total - self.warm_up_messages();
+        Self { total: messages + measured, warm_up: Some(messages), ..self }
     }
 
     /// Messages per second.
@@ -51,17 +60,20 @@ impl Schedule {
         Instant::from_secs_f64(sequence as f64 / self.rate)
     }
 
-    /// Messages at the start of the run that are not measured: those of the first second or the first 100, whichever
-    /// are more.
+    /// Messages at the start of the run that are not measured: those that were given, or those of the first second or the
+    /// first 100, whichever are more.
     #[must_use]
     pub fn warm_up_messages(&self) -> u64 {
-        ((WARM_UP.as_secs_f64() * self.rate).ceil() as u64).max(WARM_UP_MESSAGES)
+        let default = || ((WARM_UP.as_secs_f64() * self.rate).ceil() as u64).max(WARM_UP_MESSAGES);
+        self.warm_up.unwrap_or_else(default)
     }
 
-    /// Time of the warm-up: one second or 100 messages, whichever is longer. It also follows every reconnection.
+    /// Time of the warm-up: that of the messages that were given, or one second or 100 messages, whichever is longer. It also
+    /// follows every reconnection.
     #[must_use]
     pub fn warm_up(&self) -> Duration {
-        WARM_UP.max(Duration::from_secs_f64(WARM_UP_MESSAGES as f64 / self.rate))
+        let messages = |messages: u64| Duration::from_secs_f64(messages as f64 / self.rate);
+        self.warm_up.map_or_else(|| WARM_UP.max(messages(WARM_UP_MESSAGES)), messages)
     }
 }
 
@@ -83,5 +95,13 @@ mod tests {
         assert_eq!(slow.total(), 150);
         let fast = Schedule::new(1_000.0, 50);
         assert_eq!((fast.warm_up_messages(), fast.warm_up()), (1_000, Duration::from_secs(1)));
+    }
+
+    #[test]
+    fn a_given_warm_up_replaces_the_default() {
+        let slow = Schedule::new(10.0, 50).with_warm_up(20);
+        assert_eq!((slow.warm_up_messages(), slow.warm_up()), (20, Duration::from_secs(2)));
+        assert_eq!(slow.total(), 70);
+        assert_eq!(Schedule::new(10.0, 50).with_warm_up(0).total(), 50);
     }
 }

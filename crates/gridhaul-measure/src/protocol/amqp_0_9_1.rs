@@ -12,18 +12,18 @@ use async_rs::{Runtime, Tokio};
 use futures_lite::{AsyncRead, AsyncWrite, Stream, StreamExt};
 use gridhaul_scenario::units::Duration;
 use lapin::options::{
-    BasicAckOptions, BasicConsumeOptions, BasicPublishOptions, BasicQosOptions, QueueBindOptions,
-    QueueDeclareOptions, QueueDeleteOptions,
+    BasicAckOptions, BasicConsumeOptions, BasicPublishOptions, BasicQosOptions,
+    ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions, QueueDeleteOptions,
 };
 use lapin::tcp::AsyncTcpStream;
 use lapin::types::FieldTable;
 use lapin::uri::{AMQPAuthority, AMQPQueryString, AMQPScheme, AMQPUri, AMQPUserInfo};
-use lapin::{BasicProperties, Channel, Connection, ConnectionProperties, Consumer};
+use lapin::{BasicProperties, Channel, Connection, ConnectionProperties, Consumer, ExchangeKind};
 use tokio::net::TcpStream;
 
 use super::client::{Library, Ports, Role};
 use super::connection::{BrokerStream, Connector};
-use crate::settings::{Amqp091, ClientSettings};
+use crate::settings::{Amqp091, ClientSettings, VILLAS_EXCHANGE, VILLAS_ROUTING_KEY};
 
 /// Name of the protocol.
 pub(super) const NAME: &str = "amqp-0-9-1";
@@ -99,9 +99,18 @@ impl Client {
         }
     }
 
+    /// Exchange and routing key of the messages. The default exchange passes a message to the queue that its routing key names.
+    fn route(&self) -> (&str, &str) {
+        match self.amqp {
+            Amqp091 { villas_names: true, .. } => (VILLAS_EXCHANGE, VILLAS_ROUTING_KEY),
+            Amqp091 { fan_out: true, .. } => (TOPIC, &self.settings.name),
+            _ => ("", &self.settings.name),
+        }
+    }
+
     /// Declares the queue, and consumes its messages if this client subscribes.
     async fn consume(&self, channel: &Channel) -> lapin::Result<Option<Consumer>> {
-        let Amqp091 { prefetch, persistent, fan_out } = self.amqp;
+        let Amqp091 { prefetch, persistent, fan_out, villas_names } = self.amqp;
         // Without a subscriber, a queue of its own would keep the messages of a publisher.
         if fan_out && !self.role.subscribes {
             return Ok(None);
@@ -109,10 +118,16 @@ impl Client {
         let queue = self.queue();
         let declare = QueueDeclareOptions { durable: persistent, ..QueueDeclareOptions::default() };
         channel.queue_declare(queue.as_str().into(), declare, FieldTable::default()).await?;
-        if fan_out {
-            let (key, options) = (self.settings.name.as_str().into(), QueueBindOptions::default());
-            let (queue, none) = (queue.as_str().into(), FieldTable::default());
-            channel.queue_bind(queue, TOPIC.into(), key, options, none).await?;
+        let (exchange, key) = self.route();
+        if villas_names {
+            let (kind, options) = (ExchangeKind::Direct, ExchangeDeclareOptions::default());
+            channel.exchange_declare(exchange.into(), kind, options, FieldTable::default()).await?;
+        }
+        // The default exchange has a binding to each queue (AMQP 0-9-1, section 3.1.3.1).
+        if fan_out || villas_names {
+            let (options, none) = (QueueBindOptions::default(), FieldTable::default());
+            let queue = queue.as_str().into();
+            channel.queue_bind(queue, exchange.into(), key.into(), options, none).await?;
         }
         if !self.role.subscribes {
             return Ok(None);
@@ -172,13 +187,11 @@ impl Client {
         } else {
             BasicProperties::default()
         };
-        let key = self.settings.name.as_str().into();
-        // The default exchange passes a message to the queue that its routing key names.
-        let exchange = if self.amqp.fan_out { TOPIC } else { "" };
+        let (exchange, key) = self.route();
         channel
             .basic_publish(
                 exchange.into(),
-                key,
+                key.into(),
                 BasicPublishOptions::default(),
                 message,
                 properties,

@@ -152,7 +152,7 @@ pub(super) fn start<L: Library>(
     library: L,
     site: &Site<'_>,
     (address, clock): (SocketAddr, Clock),
-    reconnect_after: Duration,
+    reconnect_after: Option<Duration>,
 ) -> Result<ClientSubscriber, ProtocolError> {
     let protocol = library.name();
     let (arrivals, queue) = sync_channel(QUEUE);
@@ -161,7 +161,7 @@ pub(super) fn start<L: Library>(
     let status = Arc::new(Status::default());
     let report = Report { arrivals, status: Arc::clone(&status), ready: Some(ready), clock };
     let ports = Ports { messages: receiver, report };
-    let after = time::Duration::from_nanos(reconnect_after.as_nanos());
+    let after = reconnect_after.map(|after| time::Duration::from_nanos(after.as_nanos()));
     // The thread, and those that the library starts, belong to the namespace in which it is started.
     let thread = site.enter(move || thread::spawn(move || run(&library, ports, after)))?;
     let session = Session { messages: Some(messages), status, thread: Some(thread) };
@@ -174,7 +174,7 @@ pub(super) fn start<L: Library>(
     }
 }
 
-fn run<L: Library>(library: &L, mut ports: Ports, reconnect_after: time::Duration) {
+fn run<L: Library>(library: &L, mut ports: Ports, reconnect_after: Option<time::Duration>) {
     request_realtime_priority();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let status = Arc::clone(&ports.report.status);
@@ -197,8 +197,14 @@ fn run<L: Library>(library: &L, mut ports: Ports, reconnect_after: time::Duratio
         }
         if !closing() {
             runtime.block_on(async {
+                let next_attempt = async {
+                    match reconnect_after {
+                        Some(after) => tokio::time::sleep(after).await,
+                        None => std::future::pending().await,
+                    }
+                };
                 tokio::select! {
-                    () = tokio::time::sleep(reconnect_after) => {}
+                    () = next_attempt => {}
                     () = status.closing.notified() => {}
                 }
             });

@@ -39,7 +39,7 @@ impl Protocol for Direct {
                 vec![("responses", format!("polled every {} s", interval.as_secs_f64()))]
             }
         });
-        settings.push(("reconnect_after", format!("{} s", self.reconnect.after.as_secs_f64())));
+        settings.push(("reconnect_after", self.reconnect.after_text()));
         settings
     }
 

@@ -36,6 +36,8 @@ pub enum DataSet {
         /// Samples per second: 80 in each cycle.
         per_second: u16,
     },
+    /// The bytes of the message, with this name of the data set and without a time, as VILLASnode sent them in 2018.
+    Named(&'static str),
 }
 
 /// Sampled Values.
@@ -52,7 +54,7 @@ pub struct SampledValueStream {
 impl Protocol for SampledValueStream {
     fn name(&self) -> &'static str {
         match self.data_set {
-            DataSet::Raw => "sv",
+            DataSet::Raw | DataSet::Named(_) => "sv",
             DataSet::LightEdition { .. } => "sv-9-2le",
         }
     }
@@ -61,6 +63,7 @@ impl Protocol for SampledValueStream {
         let data_set = match self.data_set {
             DataSet::Raw => "raw".into(),
             DataSet::LightEdition { per_second } => format!("9-2LE, {per_second} samples/s"),
+            DataSet::Named(name) => format!("raw, datSet {name}"),
         };
         [self.identity.settings(), vec![("sv_id", self.id.clone()), ("data_set", data_set)]]
             .concat()
@@ -99,9 +102,17 @@ impl SampledValueStream {
 }
 
 impl DataSet {
+    /// Name in the frames, the optional element `datSet`.
+    const fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Named(name) => Some(name),
+            Self::Raw | Self::LightEdition { .. } => None,
+        }
+    }
+
     /// The samples of a message.
     fn samples(self, message: &[u8]) -> Result<Vec<u8>, Refused> {
-        if self == Self::Raw {
+        if let Self::Raw | Self::Named(_) = self {
             return Ok(message.to_vec());
         }
         let (values, rest) = message.as_chunks();
@@ -119,7 +130,7 @@ impl DataSet {
     /// corrupt.
     fn append_message(self, samples: &[u8], message: &mut Vec<u8>) {
         match self {
-            Self::Raw => message.extend_from_slice(samples),
+            Self::Raw | Self::Named(_) => message.extend_from_slice(samples),
             Self::LightEdition { .. } => {
                 let channels = light_edition(samples).into_iter().flatten();
                 channels.for_each(|channel| message.extend(channel.value.to_be_bytes()));
@@ -130,7 +141,7 @@ impl DataSet {
     /// The sample counter of the next frame.
     const fn next_count(self, count: u16) -> u16 {
         match self {
-            Self::Raw => count.wrapping_add(1),
+            Self::Raw | Self::Named(_) => count.wrapping_add(1),
             Self::LightEdition { per_second } if count + 1 == per_second => 0,
             Self::LightEdition { .. } => count + 1,
         }
@@ -159,7 +170,7 @@ impl Publisher for SampledValuePublisher {
     fn publish(&mut self, message: &[u8]) -> Result<(), Refused> {
         let asdu = Asdu {
             id: self.id.clone(),
-            data_set: None,
+            data_set: self.data_set.name().map(str::to_owned),
             sample_count: self.count,
             revision: 1,
             // 9-2LE leaves the optional elements out.

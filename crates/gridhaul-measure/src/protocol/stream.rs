@@ -233,7 +233,8 @@ impl Reader {
     #[expect(clippy::disallowed_methods, reason = "waits in real time before it reconnects")]
     fn run(mut self) {
         request_realtime_priority();
-        let after = time::Duration::from_nanos(self.settings.reconnect.after.as_nanos());
+        let after = self.settings.reconnect.after;
+        let after = after.map(|after| time::Duration::from_nanos(after.as_nanos()));
         let is_listener = matches!(self.source, Source::Listen(_));
         while !self.shared.is_closing() {
             let done = match self.source.next() {
@@ -248,9 +249,10 @@ impl Reader {
                 let _ = outcome.send(Err(reason));
                 return;
             }
-            let wake = time::Instant::now() + after;
-            while !is_listener && time::Instant::now() < wake && !self.shared.is_closing() {
-                thread::sleep(WAIT.min(after));
+            let lost_at = time::Instant::now();
+            let is_due = || after.is_some_and(|after| lost_at.elapsed() >= after);
+            while !is_listener && !is_due() && !self.shared.is_closing() {
+                thread::sleep(after.map_or(WAIT, |after| WAIT.min(after)));
             }
         }
     }

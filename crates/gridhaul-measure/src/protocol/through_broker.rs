@@ -114,7 +114,7 @@ impl ThroughBroker {
                     ("prefetch", amqp.prefetch.to_string()),
                     ("acknowledgements", (amqp.prefetch > 0).to_string()),
                     ("persistent", amqp.persistent.to_string()),
-                    ("exchange", if amqp.fan_out { "amq.topic" } else { "default" }.into()),
+                    ("exchange", amqp.exchange().to_owned()),
                     ("heartbeat", format!("{heartbeat} s")),
                 ]
             }
@@ -197,9 +197,11 @@ impl ReconnectPolicy {
     /// The policy in a table of settings.
     pub(super) fn settings(self) -> [(&'static str, String); 2] {
         let without = if self.queue { "queue" } else { "refuse" };
-        [
-            ("reconnect_after", format!("{} s", self.after.as_secs_f64())),
-            ("without_connection", without.into()),
-        ]
+        [("reconnect_after", self.after_text()), ("without_connection", without.into())]
+    }
+
+    /// The time until the next attempt, in a table of settings.
+    pub(super) fn after_text(self) -> String {
+        self.after.map_or_else(|| "never".into(), |after| format!("{} s", after.as_secs_f64()))
     }
 }

@@ -1,13 +1,17 @@
-//! The study RESERVE D4.6: its tables, and Table 5 by formula.
+//! The study RESERVE D4.6: its tables, Table 5 by formula, and the messages of test 8.
 
+mod claims;
 mod efficiency;
+mod messages;
 mod payload_size;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
+pub use claims::{RecordedClaim, RecordedVerdict};
 pub use efficiency::{
     AMQP_NAMES, Comparison, LayerRow, MQTT_PUBLISH, SAMPLED_VALUES_NAMES, comparisons,
 };
+pub use messages::test_messages;
 pub use payload_size::Interval;
 
 /// Number of messages of each column of Tables 4 and 5.
@@ -72,7 +76,7 @@ pub enum Protocol {
 }
 
 /// An encoding of the report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Encoding {
     /// 32-bit floats.

@@ -9,6 +9,6 @@ pub use broker::{BrokerAddress, BrokerProgram, BrokerSettings, BrokerUrl, Creden
 pub use frames::{FrameContent, FrameStream, Retransmission, Vlan};
 pub use protocol::{
     Amqp10, Amqp091, BrokerProtocol, ClientSettings, Direct, DirectKind, Iec104Window, Modbus,
-    Mqtt, Pattern, QualityOfService, Version,
+    Mqtt, Pattern, QualityOfService, VILLAS_EXCHANGE, VILLAS_ROUTING_KEY, Version,
 };
 pub use reconnect::ReconnectPolicy;

@@ -53,6 +53,28 @@ pub struct Amqp091 {
     /// Whether each subscriber has a queue of its own at the exchange `amq.topic`, so that several receive every message;
     /// otherwise the default exchange passes messages to one queue.
     pub fan_out: bool,
+    /// Whether exchange and routing key have the names of VILLASnode's documentation, as [`VILLAS_EXCHANGE`] and
+    /// [`VILLAS_ROUTING_KEY`].
+    #[serde(default)]
+    pub villas_names: bool,
+}
+
+/// The exchange of VILLASnode's documentation, with the NUL that VILLASnode sends.
+pub const VILLAS_EXCHANGE: &str = "mytestexchange\0";
+
+/// The routing key of VILLASnode's documentation, with the NUL that VILLASnode sends.
+pub const VILLAS_ROUTING_KEY: &str = "abc\0";
+
+impl Amqp091 {
+    /// Name of the exchange in tables of settings.
+    #[must_use]
+    pub const fn exchange(&self) -> &'static str {
+        match (self.villas_names, self.fan_out) {
+            (true, _) => "mytestexchange",
+            (false, true) => "amq.topic",
+            (false, false) => "default",
+        }
+    }
 }
 
 /// AMQP 1.0 with its settings.

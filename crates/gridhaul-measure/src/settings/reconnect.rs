@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReconnectPolicy {
-    /// Time between a failure and the next attempt.
-    pub after: Duration,
+    /// Time between a failure and the next attempt; `None` for a client that does not connect again.
+    pub after: Option<Duration>,
     /// Whether messages are queued meanwhile, or refused.
     pub queue: bool,
 }
 
 impl Default for ReconnectPolicy {
     fn default() -> Self {
-        Self { after: Duration::from_millis(100), queue: false }
+        Self { after: Some(Duration::from_millis(100)), queue: false }
     }
 }

@@ -66,7 +66,7 @@ fn messages_pass_through_rabbitmq() {
 fn every_setting_delivers_every_message(broker: &Broker) {
     let address = || broker.address();
     let plain = amqp_0_9_1(Amqp091::default(), address());
-    let acknowledging = Amqp091 { prefetch: 10, persistent: true, fan_out: false };
+    let acknowledging = Amqp091 { prefetch: 10, persistent: true, ..Amqp091::default() };
     let mut acknowledged = amqp_0_9_1(acknowledging, address());
     acknowledged.clients.one_connection = true;
     let fan_out = Amqp091 { fan_out: true, ..Amqp091::default() };

@@ -66,8 +66,13 @@ fn measure(paper: &MeasuredPaper, args: &PaperArgs) -> Result<(), CommandError> 
         )));
     }
     let mut arguments = vec![OsString::from(paper.command)];
-    let flags =
-        [(output.common.json, "--json"), (output.common.quiet, "--quiet"), (args.quick, "--quick")];
+    let common = &output.common;
+    let flags = [
+        (common.json, "--json"),
+        (common.quiet, "--quiet"),
+        (common.force, "--force"),
+        (args.quick, "--quick"),
+    ];
     let set = flags.iter().filter(|(is_set, _)| *is_set);
     arguments.extend(set.map(|(_, flag)| OsString::from(flag)));
     if let Some(folder) = &output.out {

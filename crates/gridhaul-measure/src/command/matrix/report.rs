@@ -1,12 +1,13 @@
 //! Table, box plots and report of a matrix.
 
 use gridhaul_report::TextTable;
-use gridhaul_report::chart::{Axis as ChartAxis, BoxPlot, Chart};
+use gridhaul_report::chart::{Axis as ChartAxis, Chart};
 use gridhaul_report::format::UNKNOWN;
 
 use super::Done;
 use super::axis::{Axis, PROTOCOL};
 use crate::command::cells::CellResult;
+use crate::command::charts::box_plot;
 use crate::command::page::{Section, page};
 
 /// Headings of the numbers of a measurement.
@@ -109,7 +110,7 @@ fn charts(axes: &[Axis], done: &[Done]) -> Vec<Chart> {
     for heading in distinct(done.iter().map(title)) {
         let cells: Vec<_> = done.iter().filter(|it| title(it) == heading).collect();
         let group_names = distinct(cells.iter().map(|it| name(it, groups)));
-        let plot = BoxPlot::new(heading, ChartAxis::new("latency", "s").log(), group_names.clone());
+        let plot = box_plot(heading, ChartAxis::new("latency", "s").log(), group_names.clone());
         let plot = distinct(cells.iter().map(|it| name(it, series))).into_iter().fold(
             plot,
             |plot, part| {
