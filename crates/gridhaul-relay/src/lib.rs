@@ -20,6 +20,8 @@ pub mod head;
 pub mod listing;
 pub mod log;
 #[cfg(feature = "daemon")]
+mod metrics;
+#[cfg(feature = "daemon")]
 pub mod packet;
 pub mod protocol;
 #[cfg(feature = "daemon")]

@@ -88,6 +88,7 @@ pub(super) fn collector(
             bytes_at_risk_per_meter: Bytes::new(64_000),
             message_limit: None,
             message_wait: MESSAGE_WAIT,
+            idle_timeout: None,
             receive_buffer: Bytes::new(u64::from(flow.stacks[1].receive_window).max(RECEIVE_MIN)),
             memory: Bytes::new(memory),
             batch_delay: BATCH_DELAY,

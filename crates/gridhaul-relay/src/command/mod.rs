@@ -38,7 +38,7 @@ enum Command {
     Status(Status),
     /// Print the configuration of a collector for a node of a scenario
     Config(ConfigArgs),
-    /// Wait until everything that a running collector has stored is delivered to its head
+    /// Wait until everything that a running collector or head has stored is delivered
     Drain(Drain),
     /// List, verify or repair the record log of a relay that is not running
     #[command(subcommand)]
@@ -78,7 +78,7 @@ struct Status {
 
 #[derive(Debug, Args)]
 struct Drain {
-    /// Configuration file of the collector
+    /// Configuration file of the collector or head
     file: PathBuf,
     /// Longest time to wait
     #[arg(long, value_name = "TIME", default_value = "60 s")]
@@ -113,7 +113,7 @@ pub(crate) enum CommandError {
     Output(io::Error),
     Usage(String),
     Damaged,
-    Undelivered { rest: u64, limit: Duration },
+    Undelivered { rest: u64, limit: Duration, reason: Option<String> },
 }
 
 impl fmt::Display for CommandError {
@@ -129,10 +129,13 @@ impl fmt::Display for CommandError {
             Self::Damaged => f.write_str(
                 "the log is damaged or incomplete\n  help: the next start of the relay, or `log repair`, keeps what is intact",
             ),
-            Self::Undelivered { rest, limit } => write!(
-                f,
-                "after {limit}, {rest} bytes of the log are not delivered\n  help: is the head running?"
-            ),
+            Self::Undelivered { rest, limit, reason } => {
+                write!(f, "after {limit}, {rest} bytes of the log are not delivered")?;
+                match reason {
+                    Some(reason) => write!(f, ": {reason}"),
+                    None => f.write_str("\n  help: wait longer (--limit), or see the status of the relay"),
+                }
+            }
         }
     }
 }
@@ -215,13 +218,21 @@ fn drain(args: &Drain) -> Result<(), CommandError> {
         let text = query(&address, "/status").map_err(CommandError::Status)?;
         let status: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
         let bytes = |key: &str| status[key].as_u64();
-        if (bytes("backlog_byte"), bytes("bytes_at_risk_byte")) == (Some(0), Some(0)) {
+        let Some(backlog) = bytes("backlog_byte") else {
+            let text = format!("{}: this relay stores nothing", args.file.display());
+            return Err(CommandError::Usage(format!(
+                "{text}\n  help: use the configuration of a collector or head"
+            )));
+        };
+        // A head has no bytes that are not stored: it confirms nothing before.
+        if backlog + bytes("bytes_at_risk_byte").unwrap_or(0) == 0 {
             println!("everything is delivered");
             return Ok(());
         }
         if clock.now().as_nanos() >= args.limit.as_nanos() {
-            let rest = bytes("backlog_byte").unwrap_or(0);
-            return Err(CommandError::Undelivered { rest, limit: args.limit });
+            let reasons = [&status["upstream_error"], &status["delivery_error"]];
+            let reason = reasons.iter().find_map(|it| it.as_str()).map(str::to_owned);
+            return Err(CommandError::Undelivered { rest: backlog, limit: args.limit, reason });
         }
         pause();
     }

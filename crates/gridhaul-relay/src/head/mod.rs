@@ -8,6 +8,7 @@
 //! * [`JsonLines`] is a sink: a file with one line per record.
 
 mod admission;
+mod collectors;
 mod delivery;
 mod down;
 mod item;

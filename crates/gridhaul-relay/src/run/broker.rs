@@ -20,7 +20,7 @@ use super::progress::Progress;
 use super::sink::LogStart;
 use super::stream::Stream;
 use super::tls::TlsClient;
-use super::{Level, RunError, report};
+use super::{Level, RunError, credentials, report};
 use crate::head::mqtt::{
     Answer, AnswerReader, Connect, write_disconnect, write_ping, write_publish,
 };
@@ -112,7 +112,7 @@ impl Login {
     fn read(name: &str, config: &MqttDelivery, folder: &Path) -> Result<Self, RunError> {
         let password = match &config.password_file {
             None => String::new(),
-            Some(file) => fs::read_to_string(folder.join(file)).map_err(|error| {
+            Some(file) => credentials::path_of(folder, file).and_then(fs::read_to_string).map_err(|error| {
                 RunError::Unsupported(format!(
                     "head.deliver.mqtt.password_file: {file}: {error}\n  \
                      help: the file must exist, and the user of the relay must be permitted to read it"

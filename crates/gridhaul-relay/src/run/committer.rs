@@ -117,6 +117,9 @@ impl Writer {
         while let Err(error) = self.log.append(&group.payload) {
             self.wait_for_space(error, &mut is_reported)?;
         }
+        if is_reported {
+            report(Level::Notice, "space is free again: reading from peers continues");
+        }
         self.log.commit()
     }
 

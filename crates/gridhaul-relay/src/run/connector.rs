@@ -28,6 +28,8 @@ pub(super) struct Connector {
     backoff: Backoff,
     /// Message of the last failure, so that each is reported once.
     error: String,
+    /// When the first attempt has failed.
+    failed_at: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -48,7 +50,13 @@ impl Connector {
             state: State::Waiting(Instant::ZERO),
             backoff: Backoff::new(Instant::ZERO),
             error: String::new(),
+            failed_at: None,
         }
+    }
+
+    /// When the first attempt has failed, until a connection is established.
+    pub(super) const fn failed_at(&self) -> Option<Instant> {
+        self.failed_at
     }
 
     pub(super) fn target(&self) -> &str {
@@ -126,6 +134,7 @@ impl Connector {
     /// The peer serves the connection. True if a failure was reported before.
     pub(super) fn handle_established(&mut self, now: Instant) -> bool {
         self.backoff.handle_established(now);
+        self.failed_at = None;
         !std::mem::take(&mut self.error).is_empty()
     }
 
@@ -133,6 +142,7 @@ impl Connector {
     /// failure, and is to be reported.
     pub(super) fn handle_failure(&mut self, now: Instant, message: &str) -> bool {
         self.state = State::Waiting(self.backoff.handle_failure(now, random()));
+        self.failed_at = self.failed_at.or(Some(now));
         let is_new = self.error != message;
         message.clone_into(&mut self.error);
         is_new

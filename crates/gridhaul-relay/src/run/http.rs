@@ -2,7 +2,7 @@
 //! them at the same time.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{IpAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -146,20 +146,26 @@ fn respond(
     answer: &impl Fn(&str) -> Document,
 ) -> io::Result<()> {
     let mut socket = Limited::new(socket, HEAD_LIMIT, EXCHANGE_LIMIT);
-    let Some(config) = tls else { return exchange(&mut socket, answer) };
+    let Some(config) = tls else { return exchange(&mut socket, is_own_host, answer) };
     let connection = ServerConnection::new(config).map_err(io::Error::other)?;
     let mut stream = StreamOwned::new(connection, socket);
-    exchange(&mut stream, answer)?;
+    // A browser has no certificate of a client for a page of another origin.
+    exchange(&mut stream, |_| true, answer)?;
     stream.conn.send_close_notify();
     stream.flush()
 }
 
 fn exchange(
     stream: &mut (impl Read + Write),
+    is_host: impl Fn(&str) -> bool,
     answer: &impl Fn(&str) -> Document,
 ) -> io::Result<()> {
     let head = read_head(stream)?;
     let document = match path_of(&head) {
+        _ if !hosts_of(&head).all(is_host) => {
+            let text = "the host of the address must be localhost or an IP address";
+            Document::explanation("421 Misdirected Request", text)
+        }
         Some(path) => answer(path),
         None => Document::explanation("405 Method Not Allowed", "the only method is GET"),
     };
@@ -194,6 +200,23 @@ fn path_of(head: &str) -> Option<&str> {
     (method == "GET").then(|| target.split('?').next().unwrap_or("/"))
 }
 
+/// Values of the header `Host`.
+fn hosts_of(head: &str) -> impl Iterator<Item = &str> {
+    let fields = head.lines().skip(1).filter_map(|line| line.split_once(':'));
+    fields.filter(|(name, _)| name.eq_ignore_ascii_case("host")).map(|(_, value)| value.trim())
+}
+
+/// Whether a host is an IP address or `localhost`. A page of another origin reaches this address only under a name of its own, which
+/// its name server resolves to a loopback address (DNS rebinding).
+fn is_own_host(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|it| it.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let address = name.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(name);
+    name.eq_ignore_ascii_case("localhost") || address.parse::<IpAddr>().is_ok()
+}
+
 #[expect(clippy::disallowed_methods, reason = "the daemon runs in real time")]
 fn pause() {
     thread::sleep(EXHAUSTED);
@@ -209,6 +232,32 @@ mod tests {
         assert_eq!(path_of("POST /status HTTP/1.1\r\n\r\n"), None);
         assert_eq!(path_of("GET\r\n\r\n"), None);
         assert_eq!(path_of(""), None);
+    }
+
+    #[test]
+    fn a_name_that_is_not_of_this_machine_is_no_host() {
+        for host in [
+            "localhost",
+            "LOCALHOST:9180",
+            "127.0.0.1",
+            "127.0.0.1:9180",
+            "[::1]:9180",
+            "10.0.0.7:80",
+        ] {
+            assert!(is_own_host(host), "{host}");
+        }
+        for host in [
+            "attacker.example",
+            "attacker.example:9180",
+            "localhost.attacker.example",
+            "127.0.0.1.example",
+            "",
+        ] {
+            assert!(!is_own_host(host), "{host}");
+        }
+        let head = "GET / HTTP/1.1\r\nAccept: */*\r\nhost: a.example:1\r\nHost: localhost\r\n\r\n";
+        assert_eq!(hosts_of(head).collect::<Vec<_>>(), ["a.example:1", "localhost"]);
+        assert_eq!(hosts_of("GET / HTTP/1.0\r\n\r\n").count(), 0);
     }
 
     #[test]

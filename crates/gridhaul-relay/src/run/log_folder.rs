@@ -42,7 +42,7 @@ fn report_findings(findings: &Findings) {
         report(
             Level::Notice,
             &format!(
-                "record log: {} bytes of an incomplete append were dropped; they were not acknowledged",
+                "record log: {} bytes of an incomplete append were dropped; a disk that keeps what it has reported as written has lost nothing that was confirmed",
                 findings.torn_bytes
             ),
         );

@@ -20,7 +20,8 @@ use super::http::{self, Certificates, Document};
 use super::poll::Waker;
 use super::sockets::Sockets;
 use super::{RunError, TlsError, tls};
-use crate::status_page::{metrics, page};
+use crate::metrics::metrics;
+use crate::status_page::page;
 
 /// Keys of the addresses.
 pub(super) const LISTENER: &str = "management.address";

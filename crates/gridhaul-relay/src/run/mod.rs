@@ -3,12 +3,14 @@
 //! One thread runs all connections with epoll, one thread writes the record log (group commit), one serves the status
 //! page. A sink has a thread of its own.
 
+mod ages;
 mod backoff;
 mod broker;
 mod certificate;
 mod collector;
 mod committer;
 mod connector;
+mod credentials;
 mod cursor;
 mod destination;
 mod event_loop;

@@ -3,6 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use gridhaul_linux::Clock;
+use gridhaul_scenario::units::{Duration, Instant};
+
 use super::RunError;
 use super::poll::Waker;
 use crate::head::Unconfirmed;
@@ -17,6 +20,7 @@ struct Shared {
     /// Position that a restart finds: later records may be delivered again, and must stay in the log.
     saved: AtomicU64,
     state: Mutex<State>,
+    clock: Clock,
     head: Arc<Waker>,
 }
 
@@ -24,8 +28,8 @@ struct Shared {
 struct State {
     /// Why the thread has ended.
     end: Option<RunError>,
-    /// Why records wait.
-    delivery_error: Option<String>,
+    /// Why records wait, and since when.
+    delivery_error: Option<(String, Instant)>,
     /// Data that a TCP server has not confirmed.
     unconfirmed: Unconfirmed,
 }
@@ -34,7 +38,8 @@ impl Progress {
     /// Records before `position` of the log are delivered. `head` is woken by reports.
     pub(super) fn new(position: u64, head: Arc<Waker>) -> Self {
         let (delivered, saved) = (AtomicU64::new(position), AtomicU64::new(position));
-        Self(Arc::new(Shared { delivered, saved, state: Mutex::default(), head }))
+        let clock = Clock::starts_in(Duration::ZERO);
+        Self(Arc::new(Shared { delivered, saved, state: Mutex::default(), clock, head }))
     }
 
     /// Position of the log before which all records are delivered.
@@ -55,7 +60,13 @@ impl Progress {
 
     /// Why records wait, for the status.
     pub(super) fn delivery_error(&self) -> Option<String> {
-        self.state().delivery_error.clone()
+        self.state().delivery_error.as_ref().map(|it| it.0.clone())
+    }
+
+    /// Seconds for which records have waited.
+    pub(super) fn delivery_error_age(&self) -> Option<f64> {
+        let since = self.state().delivery_error.as_ref().map(|it| it.1)?;
+        Some(self.0.clock.now().since(since).as_secs_f64())
     }
 
     /// Data that a TCP server has acknowledged, and not confirmed.
@@ -80,7 +91,10 @@ impl Progress {
     }
 
     pub(super) fn set_delivery_error(&self, error: Option<&str>) {
-        self.state().delivery_error = error.map(str::to_owned);
+        let now = self.0.clock.now();
+        let mut state = self.state();
+        let since = state.delivery_error.as_ref().map_or(now, |it| it.1);
+        state.delivery_error = error.map(|error| (error.to_owned(), since));
     }
 
     /// The result of the delivering thread.

@@ -279,6 +279,7 @@ impl Worker {
             pause();
         }
         if is_reported {
+            report(Level::Notice, "the file accepts lines again: delivery continues");
             self.progress.set_delivery_error(None);
         }
     }

@@ -11,7 +11,7 @@ use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use thiserror::Error;
 
-use super::{certificate, validity};
+use super::{certificate, credentials, validity};
 
 /// A file of TLS cannot be used.
 #[derive(Debug, Error)]
@@ -169,7 +169,7 @@ impl Files<'_> {
     }
 
     fn read(&self, key: &str, file: &str) -> Result<Vec<u8>, TlsError> {
-        let read = std::fs::read(self.folder.join(file));
+        let read = credentials::path_of(self.folder, file).and_then(std::fs::read);
         read.map_err(|error| self.error(key, file, error, UNREADABLE))
     }
 

@@ -104,6 +104,11 @@ impl Upstream {
         self.connector.error()
     }
 
+    /// When the first attempt to connect has failed.
+    pub(super) const fn failed_at(&self) -> Option<Instant> {
+        self.connector.failed_at()
+    }
+
     /// Local address of the connection, or of the present attempt.
     pub(super) fn local_address(&self) -> Option<SocketAddr> {
         let link = self.link.as_ref().map(|link| link.stream.socket());

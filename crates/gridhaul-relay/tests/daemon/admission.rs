@@ -156,6 +156,26 @@ fn a_meter_waits_while_files_are_exhausted() {
 }
 
 #[test]
+fn an_idle_meter_is_reset_and_one_that_waits_for_its_answer_is_not() {
+    let mut relays = Relays::new("server", "idle_timeout = \"400 ms\"");
+    relays.start(Role::Collector);
+    let mut idle = connect(&relays);
+    let mut ended = connect(&relays);
+    // Without a head, FIN is not answered.
+    ended.write_all(b"line\n").unwrap();
+    ended.shutdown(Shutdown::Write).unwrap();
+    for _ in 0..6 {
+        idle.write_all(b"x").unwrap();
+        thread::sleep(Duration::from_millis(100));
+    }
+    assert!(idle.read(&mut [0; 1]).is_err(), "RST");
+    let status = relays.ask(Role::Collector, "/status").unwrap();
+    assert_eq!(status["resets_count"]["timeout"], 1, "{status}");
+    relays.start(Role::Head);
+    assert_eq!(ended.read(&mut [0; 1]).unwrap(), 0);
+}
+
+#[test]
 fn a_full_log_refuses_new_meters() {
     let mut relays = Relays::new("memory", "memory = \"2 MB\"\nwhen_full = \"refuse_new\"");
     relays.start(Role::Collector);

@@ -207,6 +207,11 @@ fn a_configuration_is_derived_from_a_scenario_and_runs() {
     assert_eq!(socket.read(&mut [0; 1]).unwrap(), 0);
     let undelivered = relays.command(&["drain", "collector.toml", "--limit", "200 ms"]).output();
     assert_eq!(undelivered.unwrap().status.code(), Some(1));
+    let undelivered = relays.command(&["drain", "collector.toml", "--limit", "200 ms"]).output();
+    let error = String::from_utf8_lossy(&undelivered.unwrap().stderr).into_owned();
+    assert!(error.contains("are not delivered: ") && error.contains("refused"), "{error}");
     relays.start(Role::Head);
-    assert!(relays.command(&["drain", "collector.toml"]).status().unwrap().success());
+    for file in ["collector.toml", "head.toml"] {
+        assert!(relays.command(&["drain", file]).status().unwrap().success(), "{file}");
+    }
 }

@@ -4,6 +4,7 @@
 
 mod admission;
 mod aggregate_matrix;
+mod alerts;
 mod cases;
 mod certificates;
 mod checks;

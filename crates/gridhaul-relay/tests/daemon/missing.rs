@@ -77,6 +77,8 @@ fn a_segment_that_is_removed_while_the_collector_runs_is_a_loss_at_both_ends() {
     assert_eq!(number(&relays, Role::Head, "collector_lost_byte"), lost);
     let metric = format!("gridhaul_relay_lost_records_total {records}\n");
     assert!(relays.metrics(Role::Head).contains(&metric));
+    assert!(crate::alerts::fires(&relays, Role::Head, "RelayRecordsLost"));
+    assert!(crate::alerts::fires(&relays, Role::Collector, "RelayRecordsLost"));
     relays.wait_for_report(Role::Head, "are lost");
     let gaps = gaps(&relays);
     let counted: u64 = gaps.iter().filter_map(|gap| gap["lost_records_count"].as_u64()).sum();

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::Shutdown;
+use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixDatagram;
 use std::time::Duration;
 
@@ -120,6 +120,21 @@ fn a_head_that_was_away_receives_everything_in_order() {
 }
 
 #[test]
+fn the_status_is_not_read_under_a_foreign_name() {
+    let mut relays = Relays::new("local", "");
+    relays.start(Role::Collector);
+    let ask = |host: &str| {
+        let mut socket = TcpStream::connect(relays.management(Role::Collector)).unwrap();
+        write!(socket, "GET /meters HTTP/1.1\r\nHost: {host}\r\n\r\n").unwrap();
+        let mut text = String::new();
+        socket.read_to_string(&mut text).unwrap();
+        text
+    };
+    assert!(ask("attacker.example:9180").starts_with("HTTP/1.0 421"));
+    assert!(ask("localhost:9180").starts_with("HTTP/1.0 200"));
+}
+
+#[test]
 fn alert_rules_and_dashboard_name_metrics_that_exist() {
     let mut relays = Relays::new("local", "");
     relays.start(Role::Head);
@@ -127,7 +142,7 @@ fn alert_rules_and_dashboard_name_metrics_that_exist() {
     relays.wait_until("both shards are connected", |relays| {
         relays.ask(Role::Collector, "/status").unwrap()["upstreams_connected_count"] == 2
     });
-    let metrics = relays.metrics(Role::Collector);
+    let metrics = relays.metrics(Role::Collector) + &relays.metrics(Role::Head);
     for file in ["alerts.yml", "dashboard.json"] {
         let path = format!("{}/monitoring/{file}", env!("CARGO_MANIFEST_DIR"));
         let text = fs::read_to_string(path).unwrap();

@@ -169,6 +169,24 @@ fn a_long_proxy_header_precedes_the_handshake() {
 }
 
 #[test]
+fn keys_are_read_from_the_credentials_of_the_service_manager() {
+    let (mut relays, _authority) = relays_with_tls("");
+    fs::create_dir(relays.path("credentials")).unwrap();
+    fs::rename(relays.path("collector.key"), relays.path("credentials/tls.key")).unwrap();
+    let path = relays.path("collector.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    let key = "\"$CREDENTIALS_DIRECTORY/tls.key\"";
+    fs::write(&path, text.replace("\"collector.key\"", key)).unwrap();
+    let done = relays.command(&["check", "collector.toml"]).output().unwrap();
+    let error = String::from_utf8_lossy(&done.stderr);
+    assert!(error.contains("CREDENTIALS_DIRECTORY is not set"), "{error}");
+    let folder = relays.path("credentials").display().to_string();
+    relays.environment = vec![("CREDENTIALS_DIRECTORY".to_owned(), folder)];
+    let mut meter = send_first(&mut relays, b"line\n");
+    assert_eq!(close(&mut meter).unwrap(), 0);
+}
+
+#[test]
 fn fin_without_close_notify_is_no_end() {
     let (mut relays, _authority) = relays_with_tls("");
     let mut meter = send_first(&mut relays, b"part\n");

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use super::{Collector, DurabilityTier, HeadEnd, RelayConfig, RelayLog};
 use crate::scenario::{Diagnostic, NAME_RULE, Scenario};
-use crate::units::Bytes;
+use crate::units::{Bytes, Duration};
 
 /// Largest number of shards.
 const SHARDS_MAX: u16 = 64;
@@ -191,6 +191,9 @@ fn check_sizes(collector: &Collector, found: &mut Vec<Diagnostic>) {
                 "a larger one needs more bytes_at_risk_per_meter; the largest is 256 KiB",
             );
         }
+    }
+    if collector.idle_timeout.is_some_and(Duration::is_zero) {
+        at("idle_timeout", "the time is zero".to_owned(), "remove the key for no limit");
     }
     if collector.message_wait.is_zero() {
         at("message_wait", "the time is zero".to_owned(), "a usual value is \"30 s\"");

@@ -119,6 +119,9 @@ pub struct Collector {
     /// Longest time for which a message that is not complete waits for its next byte; then the part that has arrived is recorded.
     #[serde(default = "thirty_seconds")]
     pub message_wait: Duration,
+    /// Longest time without data of a meter, or for it; then the meter is reset. Absent: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_timeout: Option<Duration>,
     /// Receive buffer of each meter's socket: bytes that the kernel acknowledges although the relay has not read them.
     #[serde(default = "sixteen_kilobytes")]
     pub receive_buffer: Bytes,

@@ -1,4 +1,5 @@
-//! Keys of TLS in a relay configuration. All files are PEM; relative paths begin at the folder of the configuration file.
+//! Keys of TLS in a relay configuration. All files are PEM; relative paths begin at the folder of the configuration file, and those
+//! with `$CREDENTIALS_DIRECTORY/` at the folder of systemd's `LoadCredential=`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

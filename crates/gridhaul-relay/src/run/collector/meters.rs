@@ -93,6 +93,7 @@ impl Loop {
         if socket.is_ready {
             self.ready.push_back(socket.id);
         }
+        self.note_activity(socket.id);
         self.open_sockets += 1;
         self.encrypted_sockets += usize::from(socket.stream.is_encrypted());
         let displaced = self.sockets[row].replace(socket);
@@ -173,6 +174,7 @@ impl Loop {
         if self.flush_at == Instant::NEVER {
             self.flush_at = now + self.batch_delay;
         }
+        self.note_activity(id);
         if let Err(error) = self.aggregate.handle_data(id, &self.buffer[..length]) {
             let text = format!("meter {}: {error}", id.number);
             self.reports.report(now, "framing", Level::Warning, &text);
@@ -192,6 +194,37 @@ impl Loop {
         while let Some(id) = self.idle_gaps.poll(now) {
             self.aggregate.handle_idle_gap(id);
         }
+    }
+
+    /// Data has passed, so that the meter is not idle.
+    fn note_activity(&mut self, id: MeterId) {
+        if let Some(limit) = self.idle_timeout {
+            self.idle_meters.handle_data(self.clock.now(), id, limit);
+        }
+    }
+
+    /// Resets meters without data for a time. One that has sent FIN waits for an answer, and one whose data is not read is not idle.
+    pub(super) fn reset_idle_meters(&mut self, now: Instant) {
+        while let Some(id) = self.idle_meters.poll(now) {
+            let Some(Some(meter)) = self.sockets.get(id.index as usize) else { continue };
+            let is_ended = self.aggregate.status(id).is_none_or(|status| status.is_ended);
+            if meter.id != id || is_ended {
+                continue;
+            }
+            if meter.is_ready {
+                self.note_activity(id);
+                continue;
+            }
+            self.aggregate.handle_reset(id, ResetCause::Timeout);
+            self.counters.resets[ResetCause::Timeout as usize] += 1;
+            self.reset(id);
+        }
+    }
+
+    /// All meters are watched from now on, after a reload.
+    pub(super) fn watch_idle_meters(&mut self) {
+        let ids: Vec<MeterId> = self.sockets.iter().flatten().map(|meter| meter.id).collect();
+        ids.into_iter().for_each(|id| self.note_activity(id));
     }
 
     pub(super) fn handle_events(&mut self) {
@@ -245,6 +278,7 @@ impl Loop {
         {
             let Some(removed) = slot.take() else { return };
             self.idle_gaps.remove(id);
+            self.idle_meters.remove(id);
             self.open_sockets -= 1;
             self.encrypted_sockets -= usize::from(removed.stream.is_encrypted());
             self.sources.remove(removed.source);
@@ -269,6 +303,7 @@ impl Loop {
         }
         match result {
             Ok(written) if written > 0 => {
+                self.note_activity(id);
                 let mut none = Vec::new();
                 let shard = self.aggregate.shard(id).unwrap_or(0);
                 let out = self.upstreams[usize::from(shard)].output().unwrap_or(&mut none);

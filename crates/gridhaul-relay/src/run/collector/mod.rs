@@ -23,6 +23,7 @@ use rustls::ServerConfig;
 use serde_json::Value;
 use socket2::Socket;
 
+use super::ages::Ages;
 use super::committer::Committer;
 use super::event_loop::{self, Common, Drain, EventLoop};
 use super::handover::Handover;
@@ -80,10 +81,13 @@ struct Loop {
     next_group: Instant,
     trimmed: u64,
     idle_gaps: IdleGaps,
+    /// Longest time without data of a meter, and meters by it.
+    idle_timeout: Option<Duration>,
+    idle_meters: IdleGaps,
     buffer: Vec<u8>,
     counters: Counters,
-    /// Ends of the log at some times, about one per second, that the head has not confirmed.
-    unconfirmed: VecDeque<(Instant, u64)>,
+    /// Ages of records that the head has not confirmed.
+    unconfirmed: Ages,
     reports: Reports,
     watchdog: Watchdog,
     drain: Drain,
@@ -150,7 +154,7 @@ pub(super) fn run(
 }
 
 impl EventLoop for Loop {
-    const RELOADED: &'static str = "TLS, limits of connections, framing, `message_wait`, `allow`, `proxy_protocol`, `when_full`";
+    const RELOADED: &'static str = "TLS, limits of connections, framing, `message_wait`, `idle_timeout`, `allow`, `proxy_protocol`, `when_full`";
     const STOPPED: &'static str = "stopped; connections of meters are reset";
 
     fn ready(&self) -> String {
@@ -181,6 +185,7 @@ impl EventLoop for Loop {
         self.end_slow_arrivals(now);
         self.serve_ready(now);
         self.end_idle_messages(now);
+        self.reset_idle_meters(now);
         self.store(now)?;
         // Data that meters accept is confirmed upstream in the same turn.
         self.handle_events();
@@ -246,6 +251,7 @@ impl Loop {
             .unwrap_or(Instant::NEVER)
             .min(self.flush_at)
             .min(self.idle_gaps.deadline())
+            .min(self.idle_meters.deadline())
             .min(arrivals)
             .min(self.accept_at.unwrap_or(Instant::NEVER))
             .min(self.watchdog.deadline())
@@ -296,16 +302,8 @@ impl Loop {
 
     /// Notes when the log has grown, for the age of the oldest record that the head has not confirmed.
     fn observe_age(&mut self, now: Instant) {
-        let confirmed = self.aggregate.confirmed_position();
-        while self.unconfirmed.front().is_some_and(|(_, end)| *end <= confirmed) {
-            self.unconfirmed.pop_front();
-        }
-        let end = self.aggregate.log_end();
-        let last = self.unconfirmed.back();
-        let is_new = last.is_none_or(|(at, noted)| *noted < end && now.since(*at) >= AGE_STEP);
-        if end > confirmed && is_new && self.unconfirmed.len() < AGES_MAX {
-            self.unconfirmed.push_back((now, end));
-        }
+        let (end, confirmed) = (self.aggregate.log_end(), self.aggregate.confirmed_position());
+        self.unconfirmed.note(now, end, confirmed);
     }
 
     /// Removes segments that the head has confirmed.
@@ -338,10 +336,6 @@ impl Loop {
 
 /// Turns of 10 ms for which a daemon that is stopped waits until its data is durable.
 const STOP_TURNS: usize = 100;
-
-/// Resolution of the age of the oldest record, and largest number of times that are kept: a day.
-const AGE_STEP: Duration = Duration::from_secs(1);
-const AGES_MAX: usize = 86_400;
 
 /// Number of waiting meters of which the loop checks whether they can be served.
 const READY_CHECKED: usize = 64;

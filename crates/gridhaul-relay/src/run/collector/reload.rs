@@ -34,6 +34,8 @@ impl Loop {
         }
         self.set_limits(collector);
         self.message_wait = collector.message_wait;
+        self.idle_timeout = collector.idle_timeout;
+        self.watch_idle_meters();
         self.handshakes = RateLimit::new(collector.handshakes_per_second);
         Ok(())
     }
@@ -48,6 +50,7 @@ pub(super) fn copy_reloaded(from: &RelayConfig, to: &mut RelayConfig) {
     to.handshakes_per_second = from.handshakes_per_second;
     to.handshake_limit = from.handshake_limit;
     to.message_wait = from.message_wait;
+    to.idle_timeout = from.idle_timeout;
     to.when_full = from.when_full;
     for (name, listener) in &mut to.listener {
         if let Some(from) = from.listener.get(name).filter(|it| it.address == listener.address) {

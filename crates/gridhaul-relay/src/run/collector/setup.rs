@@ -12,6 +12,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 use rustix::event::epoll::EventFlags;
 use socket2::Socket;
 
+use super::super::ages::Ages;
 use super::super::committer::Committer;
 use super::super::event_loop::{Common, Drain};
 use super::super::listener::canonical;
@@ -66,9 +67,7 @@ impl Loop {
         let mut listeners = Vec::new();
         for (name, address) in &collector.listener {
             let socket = sockets.take(&listener_key(name)).expect("all listeners are open");
-            let token = Token::Listener(listeners.len() as u32);
-            poll.add(&socket, token, EventFlags::IN | EventFlags::ET)
-                .map_err(gridhaul_linux::Error::call("watching a listener"))?;
+            watch_listener(&poll, &socket, listeners.len())?;
             let (framing, idle_gap) = framing_of(&address.framing);
             let key = format!("aggregate.listener.{name}.tls");
             let tls = address.tls.as_ref().map(|it| tls::meters(&key, it, folder)).transpose()?;
@@ -114,9 +113,11 @@ impl Loop {
             trimmed: 0,
             accept_at: None,
             idle_gaps: IdleGaps::default(),
+            idle_timeout: collector.idle_timeout,
+            idle_meters: IdleGaps::default(),
             buffer: vec![0; QUANTUM],
             counters: Counters { log: losses, ..Counters::default() },
-            unconfirmed: VecDeque::new(),
+            unconfirmed: Ages::default(),
             reports: Reports::default(),
             watchdog: Watchdog::from_environment(),
             drain: Drain::default(),
@@ -147,6 +148,13 @@ impl Loop {
         self.handshake_limit = collector.handshake_limit;
         self.when_full = collector.when_full;
     }
+}
+
+fn watch_listener(poll: &Poll, socket: &Socket, index: usize) -> Result<(), RunError> {
+    let token = Token::Listener(index as u32);
+    poll.add(socket, token, EventFlags::IN | EventFlags::ET)
+        .map_err(gridhaul_linux::Error::call("watching a listener"))?;
+    Ok(())
 }
 
 fn receive_buffer(collector: &Collector) -> u32 {

@@ -86,6 +86,7 @@ impl Loop {
             "upstreams_connected_count": connected,
             "upstream_failures_count": reconnections,
             "upstream_error": self.upstreams.iter().find_map(Upstream::error),
+            "upstream_error_age_s": self.upstream_error_age(),
             "upstream_batches_byte": batches,
             "upstream_compressed_byte": compressed,
             "upstream_round_trip_s": round_trip.map(Duration::as_secs_f64),
@@ -101,11 +102,16 @@ impl Loop {
         })
     }
 
+    /// Seconds for which a connection to the head has failed.
+    fn upstream_error_age(&self) -> Option<f64> {
+        let first = self.upstreams.iter().filter_map(Upstream::failed_at).min()?;
+        Some(self.clock.now().since(first).as_secs_f64())
+    }
+
     /// Age of the oldest record in the log that the head has not confirmed, in seconds; `None` without a log.
     fn oldest_record_age(&self) -> Option<f64> {
         self.committer.as_ref()?;
-        let oldest = self.unconfirmed.front();
-        Some(oldest.map_or(0.0, |(at, _)| self.clock.now().since(*at).as_secs_f64()))
+        Some(self.unconfirmed.oldest(self.clock.now()))
     }
 }
 

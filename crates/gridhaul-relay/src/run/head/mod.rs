@@ -14,6 +14,7 @@ use rustls::ServerConfig;
 use serde_json::{Value, json};
 use socket2::Socket;
 
+use super::ages::Ages;
 use super::committer::Committer;
 use super::destination::Destination;
 use super::event_loop::{self, Common, EventLoop};
@@ -52,6 +53,9 @@ struct Loop {
     log_end: u64,
     delivered: u64,
     trimmed: u64,
+    /// Ages of records that are not delivered.
+    undelivered: Ages,
+    backlog_max: u64,
     next_check: Instant,
     buffer: Vec<u8>,
     tls: Option<Arc<ServerConfig>>,
@@ -143,6 +147,8 @@ impl Loop {
             log_end: end,
             delivered: start,
             trimmed: start,
+            undelivered: Ages::default(),
+            backlog_max: log.limit.get(),
             next_check: Instant::ZERO,
             buffer: vec![0; 256 * 1024],
             tls,
@@ -192,6 +198,7 @@ impl EventLoop for Loop {
         }
         let delivered = self.destination.progress().delivered()?;
         self.delivered = delivered;
+        self.undelivered.note(now, self.log_end, delivered);
         self.head.handle_delivered(delivered);
         self.destination.exchange(&mut self.head);
         let saved = self.destination.progress().saved();
@@ -278,6 +285,11 @@ impl Loop {
 
     fn status(&self) -> Value {
         let unconfirmed = self.destination.unconfirmed();
+        let progress = self.destination.progress();
+        let collectors = self.head.collectors();
+        let by_name = |number: fn(&(usize, usize)) -> usize| -> serde_json::Map<String, Value> {
+            collectors.iter().map(|(name, it)| ((*name).to_owned(), number(it).into())).collect()
+        };
         json!({
             "role": "head",
             "name": self.common.config.name,
@@ -287,7 +299,12 @@ impl Loop {
             "delivered_byte": self.delivered,
             "server_unconfirmed_byte": unconfirmed.map(|it| it.bytes),
             "server_at_risk_byte": unconfirmed.map(|it| it.at_risk),
-            "delivery_error": self.destination.progress().delivery_error(),
+            "collector_connections_count": by_name(|it| it.0),
+            "collector_meters_count": by_name(|it| it.1),
+            "delivery_error": progress.delivery_error(),
+            "delivery_error_age_s": progress.delivery_error_age(),
+            "oldest_record_age_s": self.undelivered.oldest(self.clock.now()),
+            "backlog_max_byte": self.backlog_max,
             "backlog_byte": self.log_end - self.delivered.min(self.log_end),
             "log_gaps_count": self.losses.log.gaps,
             "log_lost_byte": self.losses.log.bytes,
