@@ -68,7 +68,7 @@ fn a_paper_skips_emulations_that_the_machine_cannot_run() {
     assert_eq!(output.status.code(), Some(0), "{err}");
     let note = err.lines().find(|line| line.starts_with("note: ")).expect("a note");
     assert!(note.contains("is not run on backend emu: "), "{note}");
-    assert!(err.contains("not run on backend emu on this machine: "), "{err}");
+    assert!(err.contains("Not run on backend emu on this machine: "), "{err}");
     let kept = desk.names("results/paper-medx");
     assert!(kept.contains(&"answer-channel.json".to_owned()), "{kept:?}");
 }
