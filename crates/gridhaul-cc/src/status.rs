@@ -166,7 +166,11 @@ fn wait_for_end(algorithm: Algorithm) -> Result<(), Error> {
         }
         thread::sleep(Duration::from_millis(10));
     }
-    if requirements::is_registered(algorithm.name()) { Err(already_registered(algorithm)) } else { Ok(()) }
+    if requirements::is_registered(algorithm.name()) {
+        Err(already_registered(algorithm))
+    } else {
+        Ok(())
+    }
 }
 
 fn pinned_link(algorithm: Algorithm) -> Option<u32> {

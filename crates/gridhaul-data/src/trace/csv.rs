@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{BufRead, Read};
 
 use super::error::{self, Unit, gap, of_cell, of_file, shown};
-use super::{Columns, RawRow, TimeUnit, RowError};
+use super::{Columns, RawRow, RowError, TimeUnit};
 use gridhaul_scenario::units::{Decimal, Duration};
 
 /// Longest line in bytes: far above the length of three numbers, but small in memory.

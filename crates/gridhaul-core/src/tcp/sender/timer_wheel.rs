@@ -94,7 +94,10 @@ mod tests {
                 let lateness = expiry.since(at(7_777 + ms));
                 assert!(expiry >= at(7_777 + ms), "{random} {ms}");
                 // A level begins at 63 units of its resolution.
-                assert!(lateness <= Duration::from_millis(ms * 8 / 63 + 5), "{random} {ms} {lateness}");
+                assert!(
+                    lateness <= Duration::from_millis(ms * 8 / 63 + 5),
+                    "{random} {ms} {lateness}"
+                );
                 if ms == 2_660 {
                     (late, count) = (late + lateness.as_secs_f64(), count + 1.0);
                 }
