@@ -290,3 +290,12 @@ int vegas_undo_cwnd(u64 *context)
     struct tcp_sock *tcp = sender(context);
     return larger(tcp->snd_cwnd, tcp->prior_cwnd);
 }
+
+/* Segments of a unit of segmentation offload wait for each other at the bottleneck, which is not a queue of
+ * the path. At low rates, where the kernel sends units of `tcp_min_tso_segs` (two) segments, each segment is
+ * a unit of its own, as in core. */
+SEC("struct_ops/min_tso_segs")
+u32 vegas_min_tso_segs(unused u64 *context)
+{
+    return 1;
+}

@@ -56,6 +56,26 @@ fn vegas_keeps_a_short_queue_and_reno_fills_it() {
     assert!(counted.opened == 1 && counted.rounds > 50 && counted.unchanged > 20, "{counted:?}");
 }
 
+/// Segments of a unit wait for each other at the bottleneck, and Vegas interprets this delay as a queue.
+#[test]
+fn vegas_sends_each_segment_as_its_own_unit_at_a_low_rate() {
+    let Some(_permit) = permit() else { return };
+    let segments_per_unit = |control| {
+        let network = Network::new("4mbit", QUEUE);
+        network.use_segmentation_offload();
+        drop(network.send(control, 2 * RUN));
+        network.segments_per_unit()
+    };
+    let reno = segments_per_unit("reno");
+    // A window of more than 20 segments permits longer units.
+    let vegas = VegasSettings { alpha: 20, beta: 24, gamma: 1 };
+    let settings = Settings { vegas, ..Settings::default() };
+    let _loaded = LoadedAlgorithms::load(&[Algorithm::Vegas], &settings).unwrap();
+    let vegas = segments_per_unit("gh_vegas");
+    println!("reno {reno}, gh_vegas {vegas}");
+    assert!(reno > 1.25 && vegas < 1.15, "reno {reno}, gh_vegas {vegas}");
+}
+
 #[test]
 fn medx_keeps_its_window_at_errors() {
     let Some(_permit) = permit() else { return };

@@ -102,6 +102,29 @@ impl Network {
         run(&format!("tc -n {r} qdisc del dev ra clsact"));
     }
 
+    /// The sender passes several segments as one unit to its device, as hosts do by default: an acknowledgement
+    /// covers two segments and releases two. The number does not depend on the round-trip time
+    /// (`tcp_tso_rtt_log`).
+    pub(crate) fn use_segmentation_offload(&self) {
+        let [a, _, b] = self.names();
+        run(&format!("ip -n {a} link set dev ab gso_max_segs 65535 gso_max_size 65536"));
+        run(&format!("ip netns exec {a} sysctl -q net.ipv4.tcp_tso_rtt_log=0"));
+        run(&format!("ip -n {b} route change default via 10.2.0.2 quickack 0"));
+    }
+
+    /// Mean number of segments in the units that the sender passed to its device. The router's shaper
+    /// separates the segments.
+    pub(crate) fn segments_per_unit(&self) -> f64 {
+        let [a, r, _] = self.names();
+        let packets = |name: &str, device: &str| {
+            let text = run(&format!("ip -n {name} -s -o link show dev {device}"));
+            let sent = text.split("TX:").nth(1).unwrap();
+            let mut numbers = sent.split_whitespace().filter_map(|word| word.parse::<f64>().ok());
+            numbers.nth(1).unwrap()
+        };
+        packets(&r, "rb") / packets(&a, "ab")
+    }
+
     /// Packets lost by [`Self::lose_every`], and packets dropped by the full queue.
     pub(crate) fn lost(&self) -> (u64, u64) {
         let [_, r, _] = self.names();
