@@ -16,7 +16,7 @@ pub fn csv(answers: &[(String, &Answer)], only: &[Metric]) -> Result<String, Err
     text(answers, only).map_err(Error::Internal)
 }
 
-/// The table of [`csv`] as columns, for other formats: point and count are whole numbers, metrics are real numbers, NaN
+/// The table of [`csv()`] as columns, for other formats: point and count are whole numbers, metrics are real numbers, NaN
 /// if they are unknown, and everything else is text.
 #[must_use]
 pub fn columns(answers: &[(String, &Answer)], only: &[Metric]) -> Vec<Column> {

@@ -6,7 +6,7 @@ use super::codec::{DecodeError, Decoder, put_bytes, put_text, put_varint};
 use super::record::ResetCause;
 
 /// Version of the protocol that a collector speaks. A head answers in the version of the collector, if it is this one or
-/// [`OLDEST_VERSION`].
+/// `OLDEST_VERSION`.
 pub const PROTOCOL_VERSION: u16 = 3;
 
 /// Oldest version of the protocol that is read.

@@ -109,6 +109,11 @@ impl Upstream {
         self.connector.failed_at()
     }
 
+    /// The shard whose records the connection carries.
+    pub(super) const fn shard(&self) -> u16 {
+        self.route.shard
+    }
+
     /// Local address of the connection, or of the present attempt.
     pub(super) fn local_address(&self) -> Option<SocketAddr> {
         let link = self.link.as_ref().map(|link| link.stream.socket());

@@ -12,6 +12,7 @@ use socket2::Socket;
 use super::super::listener::canonical;
 use super::super::poll::Token;
 use super::super::stream::Stream;
+use super::super::upstream::Upstream;
 use super::super::{Level, certificate, meter_socket};
 use super::Loop;
 use super::sources::NO_SOURCE;
@@ -221,10 +222,16 @@ impl Loop {
     /// Whether an accepted connection is one of the upstream connections of this collector: its records would become data of a meter.
     fn is_own_upstream(&self, socket: &Socket, peer: Option<SocketAddr>) -> bool {
         let local = || Some(canonical(socket.local_addr().ok()?.as_socket()?).ip());
+        // A connection on which a head has answered does not lead to this collector. The kernel gives its local port
+        // also to connections to other addresses, so that a meter on this machine may have the same one.
+        let leads_here = |upstream: &Upstream, peer| {
+            !self.aggregate.is_established(upstream.shard())
+                && upstream.local_address().map(canonical) == Some(peer)
+        };
         // A peer on another machine needs no comparison.
         peer.is_some_and(|peer| {
             (peer.ip().is_loopback() || local() == Some(peer.ip()))
-                && self.upstreams.iter().any(|it| it.local_address().map(canonical) == Some(peer))
+                && self.upstreams.iter().any(|upstream| leads_here(upstream, peer))
         })
     }
 
