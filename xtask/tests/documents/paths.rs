@@ -11,7 +11,7 @@ const ENDINGS: [&str; 13] = [
 ];
 
 /// Files and folders that are written by a run, belong to another program or are examples.
-const ELSEWHERE: [&str; 26] = [
+const ELSEWHERE: [&str; 27] = [
     "answer.json",
     "answer-model.json",
     "answer.csv",
@@ -27,6 +27,7 @@ const ELSEWHERE: [&str; 26] = [
     "summary.json",
     "repetitions.json",
     "matrix.json",
+    "reserve.json",
     "messages/",
     "round_trips/",
     "answer-*.json",

@@ -35,7 +35,7 @@ use plan::Cell;
 use store::Store;
 use test_8::Measured;
 
-/// What was measured and found, as the file `reserve.json`.
+/// Measurements and verdicts, as the file `reserve.json`.
 #[derive(Debug, Serialize)]
 struct Document<'a> {
     gridhaul: &'static str,
