@@ -61,7 +61,7 @@ fn serve(bytes: &[u8], is_authenticated: bool) {
     }
 }
 
-/// What a server of XMPP sends until messages can pass.
+/// Stanzas of an XMPP server until messages can pass.
 const SERVER: &str = "<?xml version='1.0'?><stream:stream xmlns:stream='http://etherx.jabber.org/streams' version='1.0'>\
     <stream:features><mechanisms><mechanism>PLAIN</mechanism></mechanisms></stream:features><success/>\
     <stream:stream xmlns:stream='http://etherx.jabber.org/streams' version='1.0'><stream:features><bind/></stream:features>\

@@ -50,7 +50,7 @@ pub(crate) enum EmulationError {
     RelayEnded {
         /// Role and node.
         name: String,
-        /// What the daemon has reported.
+        /// Report of the daemon.
         messages: String,
     },
     /// The name of a namespace is too long for a file in `/run/netns`.

@@ -110,7 +110,7 @@ impl FrameBatch {
     }
 }
 
-/// What the kernel reports of a frame beside its bytes.
+/// Metadata of a frame from the kernel.
 #[derive(Debug, Clone, Copy, Default)]
 struct FrameInfo {
     length: usize,

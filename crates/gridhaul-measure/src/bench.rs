@@ -143,7 +143,7 @@ pub fn measure(
     Ok(accounting.outcome())
 }
 
-/// What the threads report.
+/// Reports of the threads.
 pub(crate) enum RunEvent {
     Sent(u64, Instant),
     Refused(String),

@@ -41,7 +41,7 @@ pub struct Sites<'a> {
     pub congestion_controls: [Option<&'a str>; 2],
 }
 
-/// What the links of an emulated network carry.
+/// Packets that the links of an emulated network carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Carrier {
     /// IP packets.

@@ -28,7 +28,7 @@ pub enum ListingError {
     Content {
         /// Position of the entry.
         position: u64,
-        /// What is wrong.
+        /// Fault, in words.
         source: DecodeError,
     },
 }

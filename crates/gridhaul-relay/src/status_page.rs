@@ -86,7 +86,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
 /// Largest number of collectors on the page; all are in the JSON document.
 const ENTRIES_MAX: usize = 100;
 
-/// What is wrong, and for how long.
+/// Fault and its duration.
 fn problems(status: &Value) -> Vec<String> {
     let mut found = Vec::new();
     for (key, value) in status.as_object().into_iter().flatten() {

@@ -23,7 +23,7 @@ mod built {
         Ok(Box::new(Emu { concurrent_runs, ..Emu::default() }))
     }
 
-    /// What this machine lacks to emulate a scenario, if anything.
+    /// Prerequisite for emulation that this machine lacks, if any.
     pub(crate) fn lacking(scenario: &Scenario) -> Option<String> {
         Emu::lacking(scenario)
     }

@@ -225,7 +225,7 @@ fn pinned_algorithms_stay_until_they_are_unloaded() {
     assert_eq!(gridhaul_cc::unload(&Algorithm::ALL).unwrap(), []);
 }
 
-/// What keeps a run from showing the behaviour of an algorithm.
+/// Reason why a run does not show the behaviour of an algorithm.
 #[derive(Debug, Clone, Copy)]
 struct Disturbance {
     /// Corrections because the kernel did not call the programs. Some kernels do not call them when a packet is

@@ -18,7 +18,7 @@ pub struct Forwarded {
 }
 
 impl Forwarded {
-    /// What was forwarded after `earlier`.
+    /// Counters of the packets forwarded after `earlier`.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Self {
         Self { packets: self.packets - earlier.packets, late: self.late - earlier.late }

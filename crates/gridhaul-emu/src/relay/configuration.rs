@@ -111,7 +111,7 @@ const MESSAGE_WAIT: Duration = Duration::from_secs(30);
 const MEMORY_MIN: u64 = 16_000;
 const RECEIVE_MIN: u64 = 2_000;
 
-/// What collectors and heads share. The links of the scenario are on this machine.
+/// Settings of collectors and heads alike. The links of the scenario are on this machine.
 fn relay_config(name: &str) -> RelayConfig {
     RelayConfig {
         name: name.to_owned(),

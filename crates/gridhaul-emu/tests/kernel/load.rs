@@ -46,21 +46,22 @@ fn responses_follow_requests() {
 #[test]
 fn traces_are_played_and_packets_captured() {
     let folder = tempfile::tempdir().expect("a folder");
-    // The last message is after the end of the run.
-    let day = folder.path().join("day.csv");
-    std::fs::write(
-        &day,
-        "time_s,bytes,member\n0.1,3000,0\n0.2,100,1\n0.2,100,0\n1.0,200,1\n9,1,1\n",
-    )
-    .expect("a file");
+    // The last message is after the end of the run. A datagram must fit into one packet.
+    let [day, datagrams] = [("day.csv", 3000), ("datagrams.csv", 1400)].map(|(name, first)| {
+        let path = folder.path().join(name);
+        let rows = format!("0.1,{first},0\n0.2,100,1\n0.2,100,0\n1.0,200,1\n9,1,1\n");
+        std::fs::write(&path, format!("time_s,bytes,member\n{rows}")).expect("a file");
+        path
+    });
     let text = format!(
         "title = 'day'\nduration = '1500 ms'\nrecord = {{ pcap = ['wire'], interval = '1 s' }}\n\
          [node]\nmeter = {{ count = 2 }}\nhead = {{}}\n\
          [link.wire]\nfrom = 'meter'\nto = 'head'\nboth = {{ rate = '1 Mbit/s', delay = '10 ms' }}\n\
          [flow.tcp]\nfrom = 'meter'\nto = 'head'\nload = {{ trace = {{ file = '{day}' }} }}\n\
          [flow.udp]\nfrom = 'meter'\nto = 'head'\ntransport = 'datagram'\n\
-         load = {{ trace = {{ file = '{day}' }} }}",
-        day = day.display()
+         load = {{ trace = {{ file = '{datagrams}' }} }}",
+        day = day.display(),
+        datagrams = datagrams.display()
     );
     let Some(answer) = run_with(&text, Emu::default()) else { return };
     for flow in ["tcp", "udp"] {

@@ -1,4 +1,4 @@
-//! What is loaded in the kernel: the links and maps of the system, and their descriptions.
+//! Objects loaded in the kernel: the links and maps of the system, and their descriptions.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};

@@ -24,7 +24,7 @@ pub(super) const SOCK_OPS_PROGRAM: u32 = 13;
 pub(super) const STRUCT_OPS_PROGRAM: u32 = 27;
 /// `BPF_PROG_TYPE_SCHED_CLS`.
 pub(super) const CLASSIFIER_PROGRAM: u32 = 3;
-/// What a link attaches to.
+/// Target to which a link attaches.
 pub(super) const TO_SOCK_OPS: u32 = 3;
 pub(super) const TO_STRUCT_OPS: u32 = 44;
 pub(super) const TO_TCX_INGRESS: u32 = 46;

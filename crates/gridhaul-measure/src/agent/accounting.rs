@@ -39,7 +39,7 @@ pub struct Accounting {
     quality: Quality,
 }
 
-/// What the times of arrival of a run show.
+/// Results from the times of arrival of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Quality {
     /// Largest error of a time.

@@ -86,12 +86,12 @@ pub enum ControllerError {
     },
 }
 
-/// What a controller learns during a run.
+/// Events that a controller receives during a run.
 #[derive(Debug)]
 pub enum ControlEvent {
     /// An exchange is complete; exchanges are in order.
     Exchange(Exchange),
-    /// What has arrived at the agent.
+    /// Messages that have arrived at the agent.
     Report(Report),
     /// The agent is gone, or its receiver has failed.
     Lost(String),

@@ -37,7 +37,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(3_600);
 /// Shortest interval in which a master of DNP3 polls.
 pub const POLL_MIN: Duration = Duration::from_millis(20);
 
-/// What a controller requests.
+/// Requests of a controller.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
@@ -57,7 +57,7 @@ pub enum Request {
     End,
 }
 
-/// What an agent replies.
+/// Replies of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Reply {
@@ -74,7 +74,7 @@ pub enum Reply {
         /// Time at which the answer was sent.
         sent: i64,
     },
-    /// What has arrived.
+    /// Messages that have arrived.
     Report(Report),
     /// The request is refused, or the run has failed. The agent closes the connection.
     Failed {
@@ -157,7 +157,7 @@ pub struct StartedBroker {
     pub address: BrokerAddress,
 }
 
-/// What has arrived since the last report.
+/// Arrivals since the last report.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Report {

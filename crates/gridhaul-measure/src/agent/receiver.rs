@@ -51,10 +51,10 @@ struct OwnBroker {
     requested: BrokerRequest,
 }
 
-/// What a broker is started for: program, settings and address.
+/// Configuration of a broker to start: program, settings and address.
 type BrokerRequest = (BrokerProgram, BrokerSettings, IpAddr);
 
-/// What the thread reports.
+/// Reports of the thread.
 enum Sighting {
     Arrived(u64, Instant),
     Corrupt(Option<u64>),
@@ -64,12 +64,12 @@ enum Sighting {
 }
 
 impl AgentClock {
-    /// What the clock shows, in nanoseconds.
+    /// Reading of the clock, in nanoseconds.
     pub(super) fn read(&self) -> i64 {
         self.at(self.clock.now())
     }
 
-    /// What the clock shows at a time of the monotonic clock.
+    /// Reading of the clock at a time of the monotonic clock.
     fn at(&self, at: Instant) -> i64 {
         let nanos = at.as_nanos() as i64;
         self.injected.map_or(nanos, |injected| injected.read(nanos))
@@ -123,7 +123,7 @@ impl Receiver {
         Ok((receiver, Started { address, broker: started }))
     }
 
-    /// What has arrived since the last call.
+    /// Arrivals since the last call.
     ///
     /// # Errors
     /// The receiver has failed.

@@ -48,7 +48,7 @@ pub struct RemoteOutcome {
     pub bounds: Summary,
     /// Messages that came back; `None` if the other end does not send them back.
     pub round_trip: Option<Summary>,
-    /// What the exchanges show; `None` of no exchange.
+    /// Clock estimate from the exchanges; `None` before the first.
     pub clock: Option<ClockQuality>,
 }
 

@@ -28,7 +28,7 @@ pub struct Session {
     refusal: Option<String>,
 }
 
-/// What the caller has to do.
+/// Task of the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// Compare the token, and call [`Session::handle_authenticated`].
@@ -134,7 +134,7 @@ impl Session {
         write_message(&Reply::Answer { number, received, sent }, &mut self.output);
     }
 
-    /// What has arrived before the request of an exchange.
+    /// Arrivals before the request of an exchange.
     pub fn handle_report(&mut self, report: Report) {
         for part in report.split() {
             write_message(&Reply::Report(part), &mut self.output);
@@ -148,7 +148,7 @@ impl Session {
         self.actions.clear();
     }
 
-    /// What the caller has to do next.
+    /// Next task of the caller.
     pub fn poll_action(&mut self) -> Option<Action> {
         self.actions.pop_front()
     }

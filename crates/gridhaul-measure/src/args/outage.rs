@@ -56,7 +56,7 @@ pub(crate) struct OutageArgs {
 }
 
 impl OutageArgs {
-    /// What fails.
+    /// Failing part.
     pub(crate) fn part(&self) -> FailingPart {
         let default =
             if self.remote.agent.is_some() { FailingPart::Observed } else { FailingPart::Links };

@@ -42,7 +42,7 @@ pub struct CaptureReport {
     pub dropped_packets: u64,
     /// Packets without a time of the kernel, or longer than the space for them.
     pub unusable_packets: u64,
-    /// What the taps counted.
+    /// Counters of the taps.
     pub counters: TapCounters,
     /// Largest step of the system's clock during the run; the times of the captures around it are invalid.
     pub clock_step: Duration,

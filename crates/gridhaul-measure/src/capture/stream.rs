@@ -143,7 +143,7 @@ mod tests {
 
     use super::*;
 
-    /// What a stream emits for segments with these distances from its first byte; `-` is a gap.
+    /// Output of a stream for segments with these distances from its first byte; `-` is a gap.
     fn text(initial: u32, events: &[Event]) -> (String, StreamDirection) {
         let mut stream = StreamDirection::default();
         let mut text = String::new();

@@ -50,7 +50,7 @@ pub struct Sighting {
     pub at: Instant,
 }
 
-/// What a capture counts.
+/// Counters of a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TapCounters {
     /// TCP segments that were sent from here with bytes that had been sent before, in directions that carry messages.
@@ -120,7 +120,7 @@ impl Tap {
         }
     }
 
-    /// What was counted so far.
+    /// Counters so far.
     #[must_use]
     pub fn counters(&self) -> TapCounters {
         let mut counters = TapCounters::default();

@@ -15,7 +15,7 @@ pub struct InjectedClock {
 }
 
 impl InjectedClock {
-    /// What this clock shows at a true time in nanoseconds.
+    /// Reading of this clock at a true time in nanoseconds.
     #[must_use]
     pub fn read(&self, time: i64) -> i64 {
         time + self.error(time)

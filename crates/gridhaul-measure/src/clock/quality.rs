@@ -1,4 +1,4 @@
-//! What the exchanges with a remote clock show, and whether they support one-way latencies.
+//! Quality of a remote clock from exchanges with it, and whether one-way latencies are valid.
 
 use std::fmt;
 

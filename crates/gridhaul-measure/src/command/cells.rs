@@ -37,7 +37,7 @@ pub(super) struct CellResult {
     pub(super) settings: Vec<(String, String)>,
 }
 
-/// What becomes of a measurement: its numbers, or `None` if no message arrived.
+/// Result of a measurement: its numbers, or `None` if no message arrived.
 pub(super) type Outcome = anyhow::Result<Option<CellResult>>;
 
 impl CellResult {

@@ -117,7 +117,7 @@ fn document(run: &Run, args: &OutageArgs, recovery: Option<&Recovery>) -> Value 
     })
 }
 
-/// What the messages show of the outage.
+/// Results of the outage from the messages.
 #[derive(Debug)]
 pub(super) struct Recovery {
     /// Longest time without an arrival.
@@ -184,7 +184,7 @@ fn table(run: &Run, args: &OutageArgs, recovery: Option<&Recovery>) -> TextTable
     }
 }
 
-/// What is to be done if the messages show no outage.
+/// Remedy if the messages show no outage.
 fn note(run: &Run, is_observed: bool, recovery: Option<&Recovery>) -> Option<String> {
     if is_observed {
         let least = OBSERVED_LEAST.as_secs_f64();

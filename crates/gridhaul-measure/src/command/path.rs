@@ -85,7 +85,7 @@ pub(super) fn json(run: &Run) -> Value {
     })
 }
 
-/// What limits the captures, and where messages were lost.
+/// Limits of the captures, and the places of lost messages.
 fn notes(run: &Run, path: Option<&PathSummary>, report: &CaptureReport) -> Vec<String> {
     let counts = run.outcome.summary.counts;
     let captured = path.map_or(0, |path| path.captured);

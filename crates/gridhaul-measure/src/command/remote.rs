@@ -23,7 +23,7 @@ use super::protocols::Selection;
 use super::run::{Run, floor, open_log, plan, progress};
 use crate::args::{ProtocolArgs, RemoteArgs, RunArgs};
 
-/// What a run on two machines has in addition.
+/// Results of a run with an agent only.
 #[derive(Debug)]
 pub(super) struct Remote {
     /// Latencies from the send time to the earliest, and from the schedule to the latest times of arrival.

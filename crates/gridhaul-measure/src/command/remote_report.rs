@@ -1,4 +1,4 @@
-//! What a run on two machines adds to tables and JSON.
+//! Results of a run with an agent in tables and JSON.
 
 use gridhaul_report::format::UNKNOWN;
 use gridhaul_scenario::units::{Duration, counted};

@@ -161,7 +161,7 @@ pub(super) fn distribution_row(name: &str, distribution: &Distribution) -> Vec<S
     cells
 }
 
-/// What limits the result.
+/// Limits of the result.
 fn notes(run: &Run) -> Vec<String> {
     let outcome = &run.outcome;
     let mut notes: Vec<_> = findings(run.checked()).iter().map(ToString::to_string).collect();

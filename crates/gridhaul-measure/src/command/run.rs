@@ -57,7 +57,7 @@ pub(super) struct Run {
     pub(super) broker_outage: Option<[Instant; 2]>,
     /// Whether the user ended the run.
     pub(super) interrupted: bool,
-    /// What a run on two machines has in addition.
+    /// Results of a run with an agent only.
     pub(super) remote: Option<Remote>,
 }
 
@@ -185,7 +185,7 @@ pub(super) fn execute_until(
     Ok(run)
 }
 
-/// What the links must carry for a protocol.
+/// Packets that the links must carry for a protocol.
 pub(super) const fn carrier(protocol: ProtocolName) -> Carrier {
     match protocol {
         ProtocolName::Sv | ProtocolName::Goose => Carrier::Frames,

@@ -1,4 +1,4 @@
-//! What becomes of bit errors: above the checksums of a network, where a decoder sees them, and below, where the checksums do.
+//! Effect of bit errors: above the checksums of a network, where a decoder sees them, and below, where the checksums do.
 //!
 //! Errors in memory, in a gateway, or in a network card are above the checksums: only the encoding itself can detect them.
 
@@ -23,7 +23,7 @@ pub struct Fates {
     pub silently_wrong: u64,
 }
 
-/// What a receiver makes of a message.
+/// Result of a message at a receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// The error is detected.

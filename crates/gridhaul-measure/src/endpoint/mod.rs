@@ -72,7 +72,7 @@ pub enum EndpointError {
     Invalid {
         /// Name of the protocol.
         protocol: &'static str,
-        /// What is wrong with them.
+        /// Fault of the bytes.
         reason: String,
     },
     /// The peer has not answered in time.

@@ -44,7 +44,7 @@ pub enum FrameError {
     Value {
         /// Name of the element.
         element: &'static str,
-        /// What is wrong, and what is expected.
+        /// Fault, and the expected value.
         reason: &'static str,
     },
 }

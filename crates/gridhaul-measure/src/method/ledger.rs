@@ -42,7 +42,7 @@ pub struct Arrivals {
     pub foreign: u64,
 }
 
-/// What is known of a message that may still arrive.
+/// State of a message that may still arrive.
 #[derive(Debug, Default)]
 struct Open {
     sent: Option<Instant>,

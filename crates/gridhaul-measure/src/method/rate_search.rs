@@ -22,7 +22,7 @@ pub struct RateRange {
     pub confirmations: u32,
 }
 
-/// What a trial shows of its rate.
+/// Outcome of a trial of a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrialResult {
     /// The rate is sustained.
@@ -33,7 +33,7 @@ pub enum TrialResult {
     Disturbed,
 }
 
-/// What ends a search above the highest sustained rate.
+/// Upper limit of a search, above the highest sustained rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RateLimit {
     /// Messages were lost or waited at the next higher rate.
@@ -172,7 +172,7 @@ impl RateSearch {
         self.disturbed
     }
 
-    /// What ends the search above the highest sustained rate.
+    /// Upper limit of the search, above the highest sustained rate.
     #[must_use]
     pub fn limit(&self) -> RateLimit {
         match (self.failed, self.disturbed) {

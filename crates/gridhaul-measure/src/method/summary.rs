@@ -28,7 +28,7 @@ pub struct Counts {
     pub after_reconnection: u64,
 }
 
-/// What the messages of a run show, in memory that does not depend on their number.
+/// Statistics of the messages of a run, in memory that does not depend on their number.
 #[derive(Debug, Clone)]
 pub struct Summary {
     /// Time between two messages.

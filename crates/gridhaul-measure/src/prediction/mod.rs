@@ -26,7 +26,7 @@ const MESSAGES_MAX: u64 = 400_000;
 const TO_BROKER: &str = "to_broker";
 const FROM_BROKER: &str = "from_broker";
 
-/// What is predicted.
+/// Predicted quantity.
 #[derive(Debug, Clone)]
 pub struct Request<'a> {
     /// The network.

@@ -1,4 +1,4 @@
-//! What the thread with a socket passes to its subscriber.
+//! Messages from the thread with a socket to its subscriber.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time;

@@ -25,7 +25,7 @@ const CONNECT_WITHIN: time::Duration = time::Duration::from_secs(10);
 /// Time in which a client ends its connection in an orderly way.
 const CLOSE_WITHIN: time::Duration = time::Duration::from_secs(2);
 
-/// What a client of a broker does.
+/// Role of a client of a broker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Role {
     /// Part of the identifier of the client, which no other client of the broker has.

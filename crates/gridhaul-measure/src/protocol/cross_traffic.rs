@@ -64,7 +64,7 @@ pub struct CrossTraffic {
     pub packet: usize,
 }
 
-/// What became of the packets.
+/// Counters of the packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CrossTrafficCounts {
     /// The load.

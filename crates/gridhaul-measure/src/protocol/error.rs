@@ -12,7 +12,7 @@ pub enum ProtocolError {
     /// The socket of an end cannot be opened, or failed.
     #[error("{operation} failed: {source}")]
     Socket {
-        /// What was attempted.
+        /// Operation that failed.
         operation: String,
         /// Cause.
         source: io::Error,

@@ -93,7 +93,7 @@ impl GooseControlBlock {
     }
 }
 
-/// What the publisher and the thread of retransmissions share.
+/// State shared by the publisher and the thread of retransmissions.
 #[derive(Debug)]
 struct Shared {
     event: Mutex<Event>,

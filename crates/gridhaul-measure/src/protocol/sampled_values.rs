@@ -24,7 +24,7 @@ pub const LIGHT_EDITION_MESSAGE: usize = 4 * LIGHT_EDITION_CHANNELS;
 /// `svID` of eight letters.
 pub const SAMPLED_VALUES_MESSAGE_MAX: usize = 1_440;
 
-/// What the samples of a frame are.
+/// Kind of the samples of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DataSet {
     /// The bytes of the message, such as the raw floats that VILLASnode sends.

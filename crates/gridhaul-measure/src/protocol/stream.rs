@@ -118,7 +118,7 @@ impl Source {
     }
 }
 
-/// What the thread of an end and the measurement share.
+/// State shared by the thread of an end and the measurement.
 #[derive(Debug)]
 struct Shared {
     line: Mutex<Line>,

@@ -33,7 +33,7 @@ pub struct Tables {
 pub struct TestCase {
     /// `1a` to `8`.
     pub number: String,
-    /// What is tested.
+    /// Subject of the test.
     pub name: String,
     /// Power-network simulation scenarios for which the test is relevant (Table 1).
     pub scenarios: Vec<String>,

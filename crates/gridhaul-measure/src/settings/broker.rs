@@ -52,7 +52,7 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// What a client of TLS expects of a broker.
+/// Requirements of a TLS client for a broker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tls {

@@ -18,7 +18,7 @@ const INTERVAL_MIN: Duration = Duration::from_micros(100);
 pub struct FrameStream {
     /// VLAN tag; `None` for frames without one.
     pub vlan: Option<Vlan>,
-    /// What the frames carry.
+    /// Content of the frames.
     pub content: FrameContent,
 }
 
@@ -32,7 +32,7 @@ pub struct Vlan {
     pub priority: u8,
 }
 
-/// What frames carry.
+/// Content of frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum FrameContent {

@@ -196,7 +196,7 @@ impl Iec104Window {
     /// Checks both limits. With `w` above `k`, the controlled station would wait for an acknowledgement that is only due by a timer.
     ///
     /// # Errors
-    /// What is expected.
+    /// Expected value.
     pub fn check(&self) -> Result<(), String> {
         let Self { k, w } = *self;
         let is_possible = (1..=Self::MAX).contains(&k) && (1..=k).contains(&w);

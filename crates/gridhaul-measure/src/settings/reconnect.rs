@@ -1,9 +1,9 @@
-//! What a protocol does without a connection.
+//! Behaviour of a protocol without a connection.
 
 use gridhaul_scenario::units::Duration;
 use serde::{Deserialize, Serialize};
 
-/// What a protocol with connections does without one.
+/// Behaviour of a protocol with connections without one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReconnectPolicy {

@@ -55,7 +55,7 @@ pub struct Series<'a> {
     pub selection: Selection,
 }
 
-/// What a series caused.
+/// Traffic of a series.
 #[derive(Debug, Clone, Default)]
 pub struct SeriesTraffic {
     /// Messages that the protocol accepted.

@@ -1,4 +1,4 @@
-//! What a run states about the limits of an application.
+//! Evidence of a run about the limits of an application.
 
 use gridhaul_scenario::units::Duration;
 

@@ -15,7 +15,7 @@ pub struct Bounds<T> {
     pub upper: Option<T>,
 }
 
-/// What a measurement states about one part of the path.
+/// Result of a measurement for one part of the path.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Evidence {
     /// Number of messages.

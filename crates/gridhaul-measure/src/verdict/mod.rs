@@ -21,7 +21,7 @@ pub struct ApplicationClass {
     pub standard: String,
     /// Its edition: limits differ between editions.
     pub edition: String,
-    /// What the class is for.
+    /// Purpose of the class.
     pub application: String,
     /// Longest time from application to application, in ms.
     limit_ms: u64,

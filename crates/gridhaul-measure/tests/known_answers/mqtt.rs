@@ -151,7 +151,7 @@ fn a_slow_broker_is_a_latency_and_a_silent_one_a_lost_connection() {
     assert!(longest_gap_ms(summary) >= 2_400.0, "{} ms", longest_gap_ms(summary));
 }
 
-/// What does not fit into the send buffer waits in the client until TCP delivers it.
+/// Data that does not fit into the send buffer waits in the client until TCP delivers it.
 #[test]
 fn an_outage_that_fills_the_send_buffer_loses_no_message() {
     let Some(_turn) = turn(&["mosquitto"]) else { return };

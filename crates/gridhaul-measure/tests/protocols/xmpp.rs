@@ -47,7 +47,7 @@ fn client() -> Client {
     client
 }
 
-/// What the client sends after these bytes of the server.
+/// Output of the client after these bytes of the server.
 fn answer(client: &mut Client, server: &str) -> String {
     client.handle_input(server.as_bytes(), NOW).unwrap();
     output(client)

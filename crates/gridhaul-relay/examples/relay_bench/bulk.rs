@@ -22,7 +22,7 @@ const ROUNDS: usize = 5;
 /// Size of the pipe of the loop that only moves data.
 const PIPE: usize = 1 << 20;
 
-/// What is measured.
+/// Measured quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Subject {
     /// A proxy with keys of its configuration.

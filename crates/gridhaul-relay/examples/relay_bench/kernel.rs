@@ -25,7 +25,7 @@ impl Counters {
         Self(NAMES.map(value))
     }
 
-    /// What was counted since then.
+    /// Counters since then.
     pub(crate) fn since(&self, before: &Self) -> String {
         let counts = NAMES.iter().zip(self.0).zip(before.0);
         let counts: Vec<_> =

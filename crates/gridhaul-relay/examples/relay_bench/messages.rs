@@ -27,7 +27,7 @@ const WARM_UP: u64 = 2;
 /// Least time of fdatasync(2) on the slow disk, in ms.
 const SLOW_SYNC_MS: f64 = 4.0;
 
-/// What a tier has shown.
+/// Results of a tier.
 struct Tier {
     cpu_us: f64,
     rate: f64,

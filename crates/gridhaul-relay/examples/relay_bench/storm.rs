@@ -28,7 +28,7 @@ struct Meter {
     is_sent: bool,
 }
 
-/// What the meters have seen.
+/// Results at the meters.
 #[derive(Default)]
 struct Storm {
     failed: usize,

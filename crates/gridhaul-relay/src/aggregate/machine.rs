@@ -43,7 +43,7 @@ pub struct Aggregate<S: Storage> {
     time: Option<Reception>,
 }
 
-/// What the caller has to do with a meter's connection.
+/// Task of the caller for a meter's connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// Send these bytes, and report them with [`Aggregate::handle_down_written`].
@@ -296,7 +296,7 @@ impl<S: Storage + Clone> Aggregate<S> {
         self.is_writing
     }
 
-    /// What the caller has to do next.
+    /// Next task of the caller.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }

@@ -37,7 +37,7 @@ pub struct JsonLines {
     last: Option<LineNumber>,
 }
 
-/// What has become of a file, so that another one was begun.
+/// Reason why another file was begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Replaced {
     /// The file has another name, with all its lines.

@@ -1,4 +1,4 @@
-//! What the head has received from each collector: epochs, sequence numbers, open meters.
+//! State of each collector at the head: epochs, sequence numbers, open meters.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -22,7 +22,7 @@ pub(super) struct Source {
     pub collector: String,
     /// Sequence number of the next record of each shard.
     pub expected: BTreeMap<u16, u64>,
-    /// What was expected before the collector has stated another number, for shards whose next batch has not arrived.
+    /// Number expected before the collector stated another one, for shards whose next batch is missing.
     pub resumed: BTreeMap<u16, u64>,
     pub meters: BTreeMap<u64, HeadMeter>,
 }

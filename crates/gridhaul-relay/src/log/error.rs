@@ -11,7 +11,7 @@ pub enum LogError {
     /// A file operation has failed.
     #[error("record log: {operation} {name}: {source}{}", disk_remedy(source, "log.folder"))]
     Storage {
-        /// What was being done.
+        /// Operation that failed.
         operation: &'static str,
         /// File or folder.
         name: String,

@@ -11,11 +11,11 @@ pub struct Damage {
     pub position: u64,
     /// Number of bytes of entries that are lost; `None` if it is unknown.
     pub length: Option<u64>,
-    /// What is wrong.
+    /// Fault, in words.
     pub cause: DamageCause,
 }
 
-/// What is wrong with a region of a log.
+/// Fault of a region of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DamageCause {
     /// Entries are damaged.

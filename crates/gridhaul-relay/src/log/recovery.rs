@@ -11,7 +11,7 @@ use super::{Damage, DamageCause, Findings, LogError, Storage, StorageFile};
 pub struct Opened<S: Storage> {
     /// The writing end.
     pub writer: LogWriter<S>,
-    /// What was found, and repaired.
+    /// Faults that were found and repaired.
     pub findings: Findings,
     /// Snapshot at the beginning of the oldest segment; empty for a new log, and if it is lost by damage.
     pub snapshot: Vec<u8>,

@@ -46,7 +46,7 @@ impl Loaded {
     }
 }
 
-/// What is wrong with one segment, and where its intact entries end.
+/// Faults of one segment, and the end of its intact entries.
 pub(super) struct SegmentScan {
     /// Damaged regions between intact entries, as offsets of the file.
     pub holes: Vec<(usize, usize)>,

@@ -1,4 +1,4 @@
-//! What a collector and a head exchange, and what both write to their logs. All parsers limit every length.
+//! Format of the exchange between collector and head, and of both logs. All parsers limit every length.
 //!
 //! * [`Record`]: an event of a meter's connection, or its data. [`Batch`]: consecutive records of a shard, with
 //!   checksum; the same bytes are in the collector's log, on the network, and in the head's log.

@@ -22,7 +22,7 @@ pub(super) enum Destination {
     Broker(BrokerSink),
 }
 
-/// What a server has done.
+/// Action of a server.
 #[derive(Debug)]
 pub(super) enum ServerEvent {
     Data {

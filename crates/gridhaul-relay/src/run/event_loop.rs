@@ -1,4 +1,4 @@
-//! What the event loops of all relays share: turns until a signal ends the relay, reload (SIGHUP), upgrade (SIGUSR2), and
+//! Event loop of collector, head and split proxy: turns until a signal ends the relay, reload (SIGHUP), upgrade (SIGUSR2), and
 //! answers for the status page.
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What a program leaves to the version that replaces it in the same process: listening sockets, and connections with their
+//! State passed to the next program version in the same process: listening sockets, and connections with their
 //! state, which is in a file in memory (memfd_create(2)).
 //!
 //! The file begins with a header that stays the same in all versions, so that no connection remains open without an owner:

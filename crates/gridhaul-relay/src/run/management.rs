@@ -144,7 +144,7 @@ fn document(path: &str, sender: &Sender<Question>, waker: &Waker) -> Document {
 pub struct StatusError {
     /// The management address.
     pub address: String,
-    /// What happened.
+    /// Event, in words.
     pub reason: String,
 }
 

@@ -90,7 +90,7 @@ pub enum RunError {
     User {
         /// Value of the key.
         user: String,
-        /// What the kernel has refused.
+        /// Operation that the kernel has refused.
         source: std::io::Error,
     },
     /// The program of an upgrade.

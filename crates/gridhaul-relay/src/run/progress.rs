@@ -1,4 +1,4 @@
-//! What a thread that delivers the records of a head reports to the thread of the connections.
+//! Reports of the thread that delivers the records of a head to the thread of the connections.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

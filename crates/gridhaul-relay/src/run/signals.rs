@@ -10,7 +10,7 @@ use signal_hook::iterator;
 
 use super::poll::Waker;
 
-/// What signals have asked for.
+/// Requests by signals.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Signals(Arc<Flags>);
 

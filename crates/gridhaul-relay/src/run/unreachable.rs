@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind};
 
-/// What an error of connect(2) means. `key` is the key with the address of the peer.
+/// Meaning of an error of connect(2). `key` is the key with the address of the peer.
 pub(super) fn explain(error: &io::Error, key: &str) -> String {
     let remedy = match error.kind() {
         ErrorKind::ConnectionRefused => "no program listens there: start it",

@@ -100,7 +100,7 @@ fn a_stream_whose_start_is_damaged_does_not_end_with_fin() {
     assert_eq!(events(&lines, 1), ["data at 0", "data at 8", "eof at 15"]);
 }
 
-/// What was delivered of a meter, after the opening.
+/// Delivered data of a meter, after the opening.
 fn events(lines: &str, meter: u64) -> Vec<String> {
     let all = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let of_meter = all.filter(|line| line["meter"] == meter && line["event"] != "open");

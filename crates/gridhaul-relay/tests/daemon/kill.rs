@@ -46,7 +46,7 @@ impl Random {
     }
 }
 
-/// What the collector reports for its open meters.
+/// Report of the collector for its open meters.
 struct Reported {
     /// Durable bytes, by epoch and number.
     by_meter: BTreeMap<ledger::Key, u64>,
@@ -121,7 +121,7 @@ impl Counted {
     }
 }
 
-/// What the kills have shown.
+/// Results of the kills.
 #[derive(Debug, Default)]
 struct Judge {
     counted: Counted,

@@ -1,4 +1,4 @@
-//! What was delivered, from the file of the head.
+//! Delivered records, from the file of the head.
 
 use std::collections::BTreeMap;
 use std::fs::File;

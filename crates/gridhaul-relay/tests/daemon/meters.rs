@@ -24,7 +24,7 @@ pub(crate) fn connect_with_ethernet_mss(address: SocketAddr) -> TcpStream {
     TcpStream::from(socket)
 }
 
-/// What the meters know.
+/// Positions that the meters have recorded.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     /// Open connections by the number of their stream.

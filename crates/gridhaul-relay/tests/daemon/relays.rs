@@ -152,7 +152,7 @@ impl Relays {
         fs::write(&path, fs::read_to_string(&path).unwrap() + text + "\n").unwrap();
     }
 
-    /// What a relay has reported since its start.
+    /// Reports of a relay since its start.
     pub(crate) fn log(&self, role: Role) -> String {
         self.logs[role as usize].lock().unwrap().clone()
     }

@@ -15,7 +15,7 @@ use crate::cases::connect;
 use crate::relays::{Relays, Role};
 use crate::upgrade::upgrade;
 
-/// What a server has received on one connection.
+/// Data received by a server on one connection.
 #[derive(Debug, Clone, Default)]
 struct Received {
     peer: Option<SocketAddr>,

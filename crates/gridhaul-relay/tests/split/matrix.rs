@@ -84,7 +84,7 @@ const REPLY: usize = 1_000;
 /// Runs a case on a proxy that listens at `clients` and connects to `server`.
 ///
 /// # Errors
-/// What an end has seen instead of what the other end has done.
+/// Deviation of the events at one end from the actions of the other end.
 pub(crate) fn run(
     case: Case,
     clients: SocketAddr,

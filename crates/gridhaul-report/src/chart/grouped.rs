@@ -1,4 +1,4 @@
-//! What charts with named groups have in common: bars, boxes and stacks.
+//! Layout of charts with named groups: bars, boxes and stacks.
 
 use svg::node::element::Group;
 

@@ -40,7 +40,7 @@ pub struct TcpDelivery {
 #[serde(rename_all = "snake_case")]
 pub enum Confirmation {
     /// When the meter has ended its stream, the head has sent FIN, and the server has closed the connection without a reset;
-    /// with `replies`, also when the meter has received an answer to it. Until then, the data stays in the log, and is sent again
+    /// with `replies`, also when the meter has received an answer to it. Until then, the data stays in the log, and is resent
     /// after a failure of the connection. Data of a connection that stays open is kept for a minute after the server's TCP has
     /// acknowledged it, and in at most half of `log.limit`.
     #[default]

@@ -26,13 +26,13 @@ pub(crate) struct Answers {
 pub(crate) struct SkippedScenario {
     /// Name of the scenario.
     pub(crate) scenario: String,
-    /// What is missing.
+    /// Missing part.
     pub(crate) reason: String,
 }
 
 /// Functions that run scenarios, which tests replace.
 struct Runner<'a> {
-    /// What this machine lacks to emulate a scenario, if anything.
+    /// Prerequisite for emulation that this machine lacks, if any.
     lacking: &'a dyn Fn(&Scenario) -> Option<String>,
     /// Runs a scenario on the only backend of the engine; the text is its name for the progress
     /// bar.

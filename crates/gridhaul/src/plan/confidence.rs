@@ -1,4 +1,4 @@
-//! What a number of runs shows about all runs.
+//! Share of all runs that a number of successful runs shows.
 
 /// Runs of the choice by default: with 95 % confidence, at least 86 % of all runs meet the limits.
 pub(crate) const RUNS_DEFAULT: usize = 20;

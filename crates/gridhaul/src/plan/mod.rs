@@ -61,7 +61,7 @@ pub struct PlanOutcome {
     pub(crate) evaluated: usize,
     /// The cheapest candidate that meets all limits: in its simulation or, without verification, by the model.
     pub(crate) winner: Option<Winner>,
-    /// What the choice is based on.
+    /// Basis of the choice.
     pub(crate) basis: Basis,
     /// Simulated candidates in this order; `None` without verification.
     pub(crate) simulations: Option<Vec<SimulatedCandidate>>,

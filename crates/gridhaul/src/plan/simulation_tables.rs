@@ -75,7 +75,7 @@ pub(crate) fn simulated(outcome: &PlanOutcome) -> TextTable {
     table
 }
 
-/// What the runs of a candidate that meets its limits show.
+/// Evidence of the runs of a candidate that meets its limits.
 fn met(checked: &SimulatedCandidate) -> String {
     if checked.evidence.is_deterministic() {
         return "meets every limit; all runs are equal".to_owned();

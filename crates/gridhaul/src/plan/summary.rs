@@ -36,7 +36,7 @@ pub(crate) fn summary(outcome: &PlanOutcome) -> String {
     }
 }
 
-/// What the runs of the choice show about all runs.
+/// Evidence of the runs of the choice about all runs.
 fn shown(outcome: &PlanOutcome) -> String {
     let Some(checked) = outcome.verified() else { return String::new() };
     if checked.evidence.is_deterministic() {

@@ -41,7 +41,7 @@ pub enum VerificationDepth {
     Full,
 }
 
-/// What the choice is based on.
+/// Basis of the choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Basis {
     /// The model only: nothing was simulated.

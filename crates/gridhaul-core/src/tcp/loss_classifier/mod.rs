@@ -12,7 +12,7 @@ use super::congestion::Loss;
 use super::params::StackParams;
 use crate::link::LossCause;
 
-/// What an acknowledgement reports about the segment that it answers.
+/// Report of an acknowledgement about the segment that it answers.
 #[derive(Debug, Clone, Copy)]
 pub struct DelayReport {
     /// Current time.

@@ -32,7 +32,7 @@ pub(super) struct Trial {
     /// Median latency of the first and of the second half.
     pub(super) medians_s: [Option<f64>; 2],
     pub(super) lateness_p98_s: Option<f64>,
-    /// What the trial shows; `None` if it was ended early.
+    /// Outcome of the trial; `None` if it was ended early.
     #[serde(serialize_with = "name")]
     pub(super) result: Option<TrialResult>,
     /// Why the rate is not shown to be sustained.
@@ -98,7 +98,7 @@ fn lateness(outcome: &Outcome) -> Option<Duration> {
     outcome.summary.lateness.quantile(0.98).map(|it| it.value)
 }
 
-/// What a complete trial shows, and why, if the rate is not sustained.
+/// Outcome of a complete trial, with the reason if the rate is not sustained.
 fn judge(
     tolerated_share: f64,
     plan: &Plan,

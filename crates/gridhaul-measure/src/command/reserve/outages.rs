@@ -32,7 +32,7 @@ const BROKER_START: f64 = 30.0;
 /// Longest keep-alive of the clients, and the shortest, which VILLASnode 0.6.2 sets.
 const KEEP_ALIVE: [&str; 2] = ["60s", "1s"];
 
-/// What fails.
+/// Failing part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Fault {

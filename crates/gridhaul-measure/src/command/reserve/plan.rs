@@ -15,7 +15,7 @@ pub(super) const PROTOCOLS: [&str; 4] = ["udp", "sv", "mqtt", AMQP];
 /// The version of AMQP in VILLASnode, by which the report measured.
 pub(super) const AMQP: &str = "amqp-0-9-1";
 
-/// What is measured.
+/// Measured quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(super) struct CellKey {
     pub(super) system: &'static str,
@@ -24,11 +24,11 @@ pub(super) struct CellKey {
     pub(super) encoding: &'static str,
     pub(super) values: u32,
     pub(super) rate_per_s: u32,
-    /// What deviates from the matrix of the report.
+    /// Deviation from the matrix of the report.
     pub(super) variant: Variant,
 }
 
-/// What a measurement changes.
+/// Variable of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Variant {

@@ -88,7 +88,7 @@ pub(super) struct Reassembly {
     expected: Option<u8>,
 }
 
-/// What follows from a frame.
+/// Consequence of a frame.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Contents {
     /// A fragment that is complete.

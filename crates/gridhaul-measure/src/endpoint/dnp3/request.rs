@@ -22,7 +22,7 @@ const LONG_COUNT: u8 = 0x08;
 /// variation 1, gets the value 0.
 pub(super) const CLEAR_RESTART: [u8; 6] = [80, 1, 0x00, 7, 7, 0];
 
-/// What a request names.
+/// Objects that a request names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Named {
     /// Largest number of class 1 events; 0 if the request does not name them.

@@ -13,7 +13,7 @@ pub(super) const PACKET_MAX: u32 = 1 << 20;
 /// Unacknowledged packets of a broker that states no limit (MQTT 5.0, section 3.2.2.3.3).
 const RECEIVE_MAXIMUM: u16 = u16::MAX;
 
-/// What a client sends.
+/// Packets of a client.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Outgoing<'a> {
     Connect,
@@ -27,7 +27,7 @@ pub(super) enum Outgoing<'a> {
     Disconnect,
 }
 
-/// What a broker sends.
+/// Packets of a broker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Incoming {
     /// The connection is accepted, with at most this many unacknowledged messages.
@@ -42,7 +42,7 @@ pub(super) enum Incoming {
     Refused(String),
 }
 
-/// What all packets of a client have in common.
+/// Fields of all packets of a client.
 #[derive(Debug, Clone)]
 pub(super) struct Packets {
     pub(super) version: Version,

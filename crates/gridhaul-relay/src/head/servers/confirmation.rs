@@ -7,7 +7,7 @@ use super::stream::{Link, Stream, StreamEnd};
 use super::{ServerStreams, StreamId};
 use crate::head::MeterKey;
 
-/// Data of an open connection that the server's TCP has acknowledged is sent again after a failure for at least this time, and
+/// Data of an open connection that the server's TCP has acknowledged is resent after a failure for at least this time, and
 /// for less than twice as long: the log cannot keep what a connection of months has carried.
 pub(super) const OPEN_AGE: Duration = Duration::from_secs(60);
 
@@ -37,7 +37,7 @@ pub(super) struct Acknowledged {
 pub struct Unconfirmed {
     /// All bytes of this kind.
     pub bytes: u64,
-    /// The part that cannot be sent again.
+    /// The part that cannot be resent.
     pub at_risk: u64,
 }
 

@@ -63,7 +63,7 @@ impl ServerStreams {
         self.gate
     }
 
-    /// The connection of a stream has failed after it was established. What the server has not confirmed is sent again over a
+    /// The connection of a stream has failed after it was established. What the server has not confirmed is resent over a
     /// new connection. The interval of attempts grows until the server confirms something: one that fails at the same message
     /// again and again must not occupy the head.
     pub fn handle_failed(&mut self, now: Instant, id: StreamId) {

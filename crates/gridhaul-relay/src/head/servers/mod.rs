@@ -2,7 +2,7 @@
 //!
 //! The caller passes the records of the log, entry by entry, and reports what happened at the sockets. The stream of a meter is
 //! delivered when the server has closed its direction after FIN ([`Confirmation::Close`]). Until then the log keeps its records,
-//! and after a failure of the connection they are sent again, from the first message on that the server has not confirmed.
+//! and after a failure of the connection they are resent, from the first message on that the server has not confirmed.
 
 mod confirmation;
 mod connecting;

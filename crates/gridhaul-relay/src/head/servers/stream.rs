@@ -225,7 +225,7 @@ impl Stream {
         self.resume
     }
 
-    /// The connection has failed. What the server has not confirmed is sent again, from memory or from the log.
+    /// The connection has failed. What the server has not confirmed is resent, from memory or from the log.
     pub(super) fn disconnect(&mut self) {
         self.link = Link::Idle;
         (self.is_fin_sent, self.is_fin_acknowledged) = (false, false);

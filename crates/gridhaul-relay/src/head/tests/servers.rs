@@ -27,7 +27,7 @@ struct Connection {
     is_fin_acknowledged: bool,
 }
 
-/// What the program of the server has of a meter.
+/// Data of a meter at the program of the server.
 #[derive(Debug, Default)]
 struct Received {
     length: u64,

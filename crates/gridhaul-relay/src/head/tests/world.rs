@@ -12,7 +12,7 @@ use crate::protocol::{Close, Frame, FrameReader, Identity, Record, ResetCause};
 
 pub(super) const SHARDS: u16 = 2;
 
-/// What the test expects of a meter.
+/// Expected state of a meter.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Known {
     /// Bytes that the collector has reported as stored.

@@ -1,4 +1,4 @@
-//! What the server has acknowledged, and what it does not confirm.
+//! Data that the server has acknowledged, and data that it does not confirm.
 
 use gridhaul_linux::unacknowledged_bytes;
 use gridhaul_scenario::units::{Duration, Instant};

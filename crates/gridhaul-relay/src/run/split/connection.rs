@@ -29,7 +29,7 @@ pub(super) struct Connection {
     pub timer: Instant,
 }
 
-/// What a socket can do without blocking, since its last event.
+/// Operations of a socket that do not block, since its last event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Readiness {
     pub readable: bool,

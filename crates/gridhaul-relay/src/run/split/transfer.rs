@@ -25,7 +25,7 @@ const QUANTUM: u64 = 1 << 20;
 
 const SPLICE: SpliceFlags = SpliceFlags::MOVE.union(SpliceFlags::NONBLOCK);
 
-/// What all sessions share.
+/// State shared by all sessions.
 #[derive(Debug)]
 pub(super) struct Shared {
     buffer: Box<[u8]>,

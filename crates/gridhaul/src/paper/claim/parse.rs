@@ -93,7 +93,7 @@ pub(super) enum Operation {
 /// Reads a claim.
 ///
 /// # Errors
-/// What was found and what was expected there.
+/// Text that was found, and the text that was expected there.
 pub(super) fn parse(text: &str) -> Result<ParsedClaim, String> {
     let mut reader = Reader { text, tokens: tokens(text)?, next: 0 };
     let left = reader.sum()?;

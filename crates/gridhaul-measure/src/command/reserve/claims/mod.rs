@@ -20,7 +20,7 @@ pub(super) struct Claim {
     #[serde(flatten)]
     pub(super) recorded: RecordedClaim,
     pub(super) measured_verdict: Verdict,
-    /// What was measured, in words.
+    /// Measured value, in words.
     pub(super) measured: String,
     pub(super) as_recorded: bool,
 }
