@@ -133,7 +133,7 @@ fn the_error_of_an_invalid_quantity_states_the_reason() {
     assert_eq!(time(""), "write a number, a space and a unit");
     assert_eq!(
         rate("10 TB/s"),
-        "unknown unit \"TB/s\"; rates are in bits: 1 TB/s is \"8000 Gbit/s\""
+        "unknown unit \"TB/s\"; rates are in bits: 10 TB/s is \"80000 Gbit/s\""
     );
     assert_eq!(
         rate("5 Ebit/s"),

@@ -82,7 +82,8 @@ fn tshark_dissects_protocols_without_a_broker() {
     assert!(text.contains("0x0003 "), "the configuration: {text}");
     assert!(text.contains(&format!("0x0000 {}", 24 + 300)), "the data: {text}");
     let text = dissected((20_000, "dnp3"), DirectKind::Dnp3 { poll: None }, &["dnp3.al.func"]);
-    assert!(text.starts_with("130 0 20 129 130 0"), "{text}");
+    // The master clears the restart bit (WRITE, 2) and enables unsolicited responses (20).
+    assert!(text.starts_with("130 0 2 129 20 129 130 0"), "{text}");
 }
 
 /// Publishes by MQTT through a recorder.

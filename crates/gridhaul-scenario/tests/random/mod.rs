@@ -33,7 +33,7 @@ fn probability() -> impl Strategy<Value = Probability> {
     (0.0..=1.0).prop_map(|ratio| Probability::new(ratio).unwrap())
 }
 
-fn loss() -> impl Strategy<Value = Loss> {
+fn loss() -> BoxedStrategy<Loss> {
     let channel = ((0.01..=1.0), probability(), probability(), probability());
     let mean = || (1_u64..1 << 40).prop_map(|nanos| Some(Duration::from_nanos(nanos)));
     let in_time = (mean(), mean(), probability(), probability());
@@ -64,6 +64,7 @@ fn loss() -> impl Strategy<Value = Loss> {
             })
         }),
     ]
+    .boxed()
 }
 
 fn aqm() -> impl Strategy<Value = Aqm> {
@@ -137,7 +138,7 @@ fn power_line() -> impl Strategy<Value = PowerLine> {
     )
 }
 
-fn direction() -> impl Strategy<Value = Direction> {
+fn direction() -> BoxedStrategy<Direction> {
     let queue = prop_oneof![
         any::<u32>().prop_map(QueueLimit::Packets),
         size().prop_map(QueueLimit::Bytes),
@@ -169,29 +170,42 @@ fn direction() -> impl Strategy<Value = Direction> {
         });
     let damage = (option::of(probability()), corrupt, channel, option::of(compression));
     let outages = prop::collection::vec(outage, 0..3);
-    (rate(), time(0), (queue, option::of(aqm())), impairments, damage, outages).prop_map(
-        |(rate, delay, (queue, aqm), (loss, (jitter, reorder, route_change)), damage, outage)| {
-            let (duplicate, (corrupt, corrupt_undetected), (shadowing, noise), compression) =
-                damage;
-            Direction {
-                // RED needs a queue that is longer than its minimum.
-                queue: if matches!(aqm, Some(Aqm::Red(_))) { QueueLimit::Unlimited } else { queue },
-                aqm,
-                loss,
-                shadowing,
-                noise,
-                jitter,
-                reorder,
-                route_change,
-                duplicate,
-                corrupt,
-                corrupt_undetected,
+    (rate(), time(0), (queue, option::of(aqm())), impairments, damage, outages)
+        .prop_map(
+            |(
+                rate,
+                delay,
+                (queue, aqm),
+                (loss, (jitter, reorder, route_change)),
+                damage,
                 outage,
-                compression,
-                ..Direction::new(rate, delay)
-            }
-        },
-    )
+            )| {
+                let (duplicate, (corrupt, corrupt_undetected), (shadowing, noise), compression) =
+                    damage;
+                Direction {
+                    // RED needs a queue that is longer than its minimum.
+                    queue: if matches!(aqm, Some(Aqm::Red(_))) {
+                        QueueLimit::Unlimited
+                    } else {
+                        queue
+                    },
+                    aqm,
+                    loss,
+                    shadowing,
+                    noise,
+                    jitter,
+                    reorder,
+                    route_change,
+                    duplicate,
+                    corrupt,
+                    corrupt_undetected,
+                    outage,
+                    compression,
+                    ..Direction::new(rate, delay)
+                }
+            },
+        )
+        .boxed()
 }
 
 fn link() -> impl Strategy<Value = Link> {
@@ -256,7 +270,7 @@ const PROFILES: &[ApplicationProfile] = &[
     ApplicationProfile::WideAreaMeasurement,
 ];
 
-fn load() -> impl Strategy<Value = Load> {
+fn load() -> BoxedStrategy<Load> {
     let spread =
         prop::sample::select(&[PeriodDistribution::Fixed, PeriodDistribution::Exponential]);
     prop_oneof![
@@ -292,6 +306,7 @@ fn load() -> impl Strategy<Value = Load> {
             Load::RequestResponse(RequestResponse { request, response, think, pause })
         }),
     ]
+    .boxed()
 }
 
 fn flow() -> impl Strategy<Value = Flow> {
