@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::{thread, time};
 
 use gridhaul_scenario::units::Duration;
 use rustix::io::Errno;
@@ -20,10 +21,16 @@ pub(super) const ACCEPT_BUDGET: usize = 512;
 /// Time without accepting after file descriptors or memory of the kernel were exhausted.
 pub(super) const EXHAUSTED: Duration = Duration::from_millis(100);
 
-/// Listens at an address of the configuration, with options that are set before the socket is bound.
+/// Attempts of a start to bind an address that another process has: about three seconds. A relay that was killed while it
+/// started a program, as for an upgrade, leaves its sockets with that process for a moment.
+pub(super) const START_ATTEMPTS: u32 = 150;
+
+/// Listens at an address of the configuration, with options that are set before the socket is bound. An address in use is tried
+/// `attempts` times, with pauses: an event loop must not wait.
 pub(super) fn listen_with(
     key: &str,
     address: &str,
+    attempts: u32,
     configure: impl FnOnce(&Socket, SocketAddr) -> Result<(), gridhaul_linux::Error>,
 ) -> Result<Socket, RunError> {
     let failed =
@@ -37,11 +44,21 @@ pub(super) fn listen_with(
     let bind = || {
         socket.set_reuse_address(true)?;
         socket.set_nonblocking(true)?;
-        socket.bind(&parsed.into())?;
-        socket.listen(BACKLOG)
+        for _ in 1..attempts {
+            match socket.bind(&parsed.into()) {
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse => pause(),
+                done => return done,
+            }
+        }
+        socket.bind(&parsed.into())
     };
-    bind().map_err(failed)?;
+    bind().and_then(|()| socket.listen(BACKLOG)).map_err(failed)?;
     Ok(socket)
+}
+
+#[expect(clippy::disallowed_methods, reason = "another process is awaited in real time")]
+fn pause() {
+    thread::sleep(time::Duration::from_millis(20));
 }
 
 /// The next connection, which does not block, and its peer; `None` if there is none.

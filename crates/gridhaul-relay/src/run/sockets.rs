@@ -9,6 +9,7 @@ use gridhaul_linux::{Error, take_inherited_listeners};
 use socket2::Socket;
 
 use super::handover::{LISTENERS, Takeover};
+use super::listener::START_ATTEMPTS;
 use super::{Level, RunError, listener, report};
 
 /// Variables of the environment by which a service manager passes sockets.
@@ -54,7 +55,7 @@ impl Sockets {
         let bound = |socket: &Socket| socket.local_addr().ok().and_then(|it| it.as_socket());
         let row = self.inherited.iter().position(|it| wanted.is_some() && bound(it) == wanted);
         let socket = match row.zip(wanted) {
-            None => listener::listen_with(key, address, configure)?,
+            None => listener::listen_with(key, address, START_ATTEMPTS, configure)?,
             Some((row, address)) => {
                 let socket = self.inherited.remove(row);
                 socket.set_nonblocking(true).map_err(Error::call("configuring a listener"))?;

@@ -94,9 +94,10 @@ impl ClientAddress {
     fn listen(&mut self, poll: &Poll) -> Result<(), RunError> {
         let transparent = matches!(self.target, Target::Transparent);
         let options = &self.options;
-        let socket = listen_with(&listener_key(&self.name), &self.address, |socket, address| {
-            configure_listener(socket, address, options, transparent)
-        })?;
+        let socket =
+            listen_with(&listener_key(&self.name), &self.address, 1, |socket, address| {
+                configure_listener(socket, address, options, transparent)
+            })?;
         self.watch(poll, socket)
     }
 
