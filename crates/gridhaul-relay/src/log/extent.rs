@@ -1,7 +1,7 @@
 //! The file that states which segments a log has, so that a missing first or last segment is noticed, and which gaps
 //! between segments were reported.
 //!
-//! It is a text: epoch, position of the first and of the last segment; a line for each gap; CRC32C of these lines.
+//! The file is a text: epoch, position of the first and of the last segment; a line for each gap; CRC32C of these lines.
 
 use std::fmt::Write as _;
 use std::io;

@@ -21,8 +21,8 @@ pub(super) const ACCEPT_BUDGET: usize = 512;
 /// Time without accepting after file descriptors or memory of the kernel were exhausted.
 pub(super) const EXHAUSTED: Duration = Duration::from_millis(100);
 
-/// Attempts of a start to bind an address that another process has: about three seconds. A relay that was killed while it
-/// started a program, as for an upgrade, leaves its sockets with that process for a moment.
+/// Attempts of a start to bind an address, or to lock a log, that another process has: about three seconds. A relay that was
+/// killed while it started a program, as for an upgrade, leaves its sockets and its lock with that process for a moment.
 pub(super) const START_ATTEMPTS: u32 = 150;
 
 /// Listens at an address of the configuration, with options that are set before the socket is bound. An address in use is tried
@@ -56,8 +56,9 @@ pub(super) fn listen_with(
     Ok(socket)
 }
 
+/// Waits before the next attempt of a start.
 #[expect(clippy::disallowed_methods, reason = "another process is awaited in real time")]
-fn pause() {
+pub(super) fn pause() {
     thread::sleep(time::Duration::from_millis(20));
 }
 

@@ -1,16 +1,13 @@
 //! Opening the log of a configuration.
 
 use std::path::Path;
-use std::{thread, time};
 
 use gridhaul_scenario::relay::RelayLog;
 use rustls::crypto::ring;
 
+use super::listener::{START_ATTEMPTS, pause};
 use super::{Level, report};
 use crate::log::{DamageCause, Findings, Folder, LogError, Opened, open};
-
-/// A start waits about three seconds for the lock of another process.
-const LOCK_ATTEMPTS: u32 = 150;
 
 /// Opens the log and reports what was found.
 pub(super) fn open_log(log: &RelayLog, folder: &Path) -> Result<Opened<Folder>, LogError> {
@@ -23,18 +20,13 @@ pub(super) fn open_log(log: &RelayLog, folder: &Path) -> Result<Opened<Folder>, 
 /// Opens and locks the folder. A relay that was killed while it started a program, as for an upgrade, leaves the lock with that process
 /// for a moment.
 fn lock(path: &Path) -> Result<Folder, LogError> {
-    for _ in 0..LOCK_ATTEMPTS {
+    for _ in 0..START_ATTEMPTS {
         match Folder::open(path) {
             Err(LogError::Locked { .. }) => pause(),
             done => return done,
         }
     }
     Folder::open(path)
-}
-
-#[expect(clippy::disallowed_methods, reason = "another process is awaited in real time")]
-fn pause() {
-    thread::sleep(time::Duration::from_millis(20));
 }
 
 fn report_findings(findings: &Findings) {
