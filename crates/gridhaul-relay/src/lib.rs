@@ -12,21 +12,17 @@
 // Fuzzing uses the machines and the parsers only.
 #![cfg_attr(not(feature = "daemon"), allow(dead_code))]
 
-pub mod aggregate;
+pub mod collector;
 #[cfg(feature = "daemon")]
-mod config;
+pub mod daemon;
 pub mod head;
 #[cfg(feature = "daemon")]
 pub mod listing;
 pub mod log;
 #[cfg(feature = "daemon")]
-mod metrics;
-#[cfg(feature = "daemon")]
 pub mod packet;
 pub mod protocol;
 #[cfg(feature = "daemon")]
-pub mod run;
+mod runtime;
 #[cfg(feature = "daemon")]
 pub mod split;
-#[cfg(feature = "daemon")]
-mod status_page;

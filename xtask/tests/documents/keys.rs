@@ -18,9 +18,9 @@ const FILES: [&str; 11] =
 /// Sources of the relay's status, whose names are also those of its metrics, and of the events that it delivers.
 const RELAY_NAMES: [&str; 4] = [
     "crates/gridhaul-relay/src/head/json.rs",
-    "crates/gridhaul-relay/src/run/collector/status.rs",
-    "crates/gridhaul-relay/src/run/head/mod.rs",
-    "crates/gridhaul-relay/src/run/split/status.rs",
+    "crates/gridhaul-relay/src/collector/io/status.rs",
+    "crates/gridhaul-relay/src/head/io/mod.rs",
+    "crates/gridhaul-relay/src/split/io/status.rs",
 ];
 
 /// The terms that the reference pages and the schema define.

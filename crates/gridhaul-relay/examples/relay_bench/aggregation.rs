@@ -4,7 +4,7 @@ use std::fs;
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 
-use gridhaul_relay::run::query;
+use gridhaul_relay::daemon::query;
 use serde_json::Value;
 
 use crate::proxies::{free_address, is_listening, wait_until};

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use gridhaul_relay::run::query;
+use gridhaul_relay::daemon::query;
 use serde_json::Value;
 use socket2::SockRef;
 

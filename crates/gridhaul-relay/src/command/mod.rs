@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand};
 use gridhaul_linux::Clock;
 use gridhaul_relay::listing::{ListingError, Owner, list};
 use gridhaul_relay::log::{Findings, Folder, LogError, open, verify};
-use gridhaul_relay::run::{Invocation, RunError, StatusError, query, run as run_relay, validate};
+use gridhaul_relay::daemon::{Invocation, RunError, StatusError, query, run as run_relay, validate};
 use gridhaul_scenario::RelayConfig;
 use gridhaul_scenario::scenario::ScenarioError;
 use gridhaul_scenario::units::Duration;

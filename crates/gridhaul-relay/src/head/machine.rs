@@ -7,7 +7,7 @@ use thiserror::Error;
 use super::down::DownStreams;
 use super::item::Item;
 use super::sources::HeadState;
-use crate::aggregate::Group;
+use crate::log::Group;
 use crate::protocol::{Batch, DecodeError, Frame, Hello, Record, Refusal, Welcome, decompress};
 
 /// Settings of a head. Sizes are in bytes.

@@ -5,15 +5,15 @@
 //! * [`Deliveries`] reads the durable part of the log in order, for a sink.
 //! * [`ServerStreams`] are the connections to a TCP server, one for each meter.
 //! * [`Publications`] are the messages for a broker until it has acknowledged them, [`mqtt`] are its packets.
-//! * [`JsonLines`] is a sink: a file with one line per record.
 
 mod admission;
 mod collectors;
 mod delivery;
 mod down;
+#[cfg(feature = "daemon")]
+pub(crate) mod io;
 mod item;
 mod json;
-mod json_lines;
 mod machine;
 pub mod mqtt;
 mod publications;
@@ -28,7 +28,6 @@ pub use down::MeterKey;
 pub use item::{Item, items};
 #[cfg(feature = "daemon")]
 pub(crate) use json::json_of;
-pub use json_lines::{JsonLines, Replaced, SinkError};
 pub use machine::{Head, HeadError, HeadSettings, Loss, METERS_MAX};
 pub use publications::{Content, PartialMessages, Publications};
 #[cfg(feature = "daemon")]

@@ -4,6 +4,7 @@
 //! machine decides when FIN may be forwarded, which direction uses a pipe, and which time limit applies.
 
 mod direction;
+pub(crate) mod io;
 mod session;
 
 pub use direction::Direction;

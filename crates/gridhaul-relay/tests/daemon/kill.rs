@@ -31,7 +31,7 @@ const PAUSE_EXTENSION_MAX: Duration = Duration::from_secs(2);
 /// which both relays have waited for a processor; and [`RECONNECTION`].
 const OLD: Duration = Duration::from_millis(100);
 
-/// A collector connects to a head again after at most 1.4 times its absence (`run/backoff.rs`), of which the start of a head on a busy
+/// A collector connects to a head again after at most 1.4 times its absence (`runtime/connector/backoff.rs`), of which the start of a head on a busy
 /// machine is a large part: this share of the start is added to the delay of the machine.
 const RECONNECTION: f64 = 0.4;
 

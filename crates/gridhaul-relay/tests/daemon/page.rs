@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use gridhaul_relay::run::query;
+use gridhaul_relay::daemon::query;
 
 use crate::relays::{Relays, Role};
 

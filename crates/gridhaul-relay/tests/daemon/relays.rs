@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use gridhaul_relay::run::query;
+use gridhaul_relay::daemon::query;
 use gridhaul_testing::free_address;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;

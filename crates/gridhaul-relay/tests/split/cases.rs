@@ -5,7 +5,7 @@ use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use gridhaul_relay::run::query;
+use gridhaul_relay::daemon::query;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 

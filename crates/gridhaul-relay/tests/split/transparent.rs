@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use gridhaul_linux::Namespace;
-use gridhaul_relay::run::query;
+use gridhaul_relay::daemon::query;
 use gridhaul_testing::{has, has_program};
 
 use crate::proxies::wait_until;

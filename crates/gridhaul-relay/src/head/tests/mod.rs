@@ -7,5 +7,3 @@ mod schedules;
 mod servers;
 mod versions;
 mod world;
-
-mod lines;

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::world::{SHARDS, World};
-use crate::aggregate::Tier;
+use crate::collector::Tier;
 
 #[derive(Debug, Clone)]
 enum Action {

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::super::{Deliveries, Item, MeterKey, ServerStreams, StreamId, items};
 use super::world::{SHARDS, World, byte_at};
-use crate::aggregate::Tier;
+use crate::collector::Tier;
 use crate::log::LogReader;
 use crate::log::tests::disk::ModelDisk;
 

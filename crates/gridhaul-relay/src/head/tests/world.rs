@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::json::json_of;
 use super::super::{Deliveries, Head, HeadSettings, HeadState, METERS_MAX};
-use crate::aggregate::{Aggregate, CollectorState, Event, MeterId, Settings, Tier, recover};
+use crate::collector::{Aggregate, CollectorState, Event, MeterId, Settings, Tier, recover};
 use crate::log::tests::disk::ModelDisk;
 use crate::log::{LogWriter, open};
 use crate::protocol::framing::MessageFraming;

@@ -1,0 +1,106 @@
+//! Durability of records: groups for the log, and what becomes durable with them.
+
+use super::machine::{Aggregate, Event};
+use super::meter::MeterId;
+use super::recovery::CollectorState;
+use super::settings::Tier;
+use super::shard::{Awaiting, AwaitingKind};
+use crate::log::{Group, Storage};
+
+impl<S: Storage + Clone> Aggregate<S> {
+    /// The next records to write to the log, unless others are being written. The caller reports the result with
+    /// [`Self::handle_written`].
+    ///
+    /// Tiers without a log never return a group: their records are moved to the backlog in memory by this call.
+    pub fn poll_group(&mut self) -> Option<Group> {
+        if self.is_writing {
+            return None;
+        }
+        let mut payload = Vec::new();
+        for index in 0..self.shards.len() {
+            let shard = &mut self.shards[index];
+            let start = payload.len();
+            // Entries of the log are limited; the rest is part of the next group.
+            if start < GROUP_MAX {
+                shard.finish(&mut payload);
+            }
+            if self.settings.tier != Tier::Local {
+                shard.backlog.push(&payload[start..]);
+                payload.clear();
+                if self.settings.tier == Tier::Memory {
+                    let next = shard.builder.next();
+                    self.handle_durable(index, next);
+                }
+            }
+        }
+        if payload.is_empty() {
+            return None;
+        }
+        let is_new = self.segment_used >= self.settings.segment;
+        let snapshot = is_new.then(|| self.state().to_bytes());
+        self.segment_used = if is_new { 0 } else { self.segment_used } + payload.len() as u64;
+        for (grouped, shard) in self.grouped.iter_mut().zip(&self.shards) {
+            if shard.unfinished() == 0 {
+                *grouped = shard.builder.next();
+            }
+        }
+        self.is_writing = true;
+        Some(Group { payload, snapshot })
+    }
+
+    /// Numbers with which a new collector would continue after all groups so far.
+    fn state(&self) -> CollectorState {
+        let (next_meter, next) = (self.next_meter, self.grouped.clone());
+        CollectorState { next_meter, next, ..CollectorState::default() }
+    }
+
+    /// The last group is durable; the log ends here.
+    pub fn handle_written(&mut self, end: u64) {
+        self.is_writing = false;
+        self.log_end = end;
+        for index in 0..self.shards.len() {
+            self.shards[index].backlog.set_limit(end);
+            self.handle_durable(index, self.grouped[index]);
+        }
+    }
+
+    /// Records of a shard before `next` are stored as the tier demands.
+    pub(super) fn handle_durable(&mut self, shard: usize, next: u64) {
+        while let Some(first) = self.shards[shard].awaiting.front().filter(|it| it.sequence < next)
+        {
+            let Awaiting { meter: id, kind, .. } = *first;
+            self.shards[shard].awaiting.pop_front();
+            let Some(meter) = self.meters.get_mut(id) else { continue };
+            match kind {
+                AwaitingKind::Data(end) => {
+                    self.at_risk -= end - meter.durable;
+                    meter.durable = end;
+                }
+                AwaitingKind::Eof => {
+                    meter.eof_durable = true;
+                    self.finish_if_complete(id);
+                }
+            }
+        }
+    }
+
+    /// Answers FIN of a meter once its last byte is stored and nothing will come from the server.
+    pub(super) fn finish_if_complete(&mut self, id: MeterId) {
+        let replies = self.settings.replies;
+        let Some(meter) = self.meters.get_mut(id) else { return };
+        let no_more = !replies || meter.server_fin && meter.down_written == meter.down_expected;
+        // Once the meter has closed its direction, FIN confirms that its data is stored.
+        let is_server_first = meter.server_fin && !meter.eof && !meter.closing;
+        if no_more && !meter.fin_sent && (meter.eof_durable || is_server_first) {
+            meter.fin_sent = true;
+            self.events.push_back(Event::SendFin(id));
+        }
+        if meter.fin_sent && meter.eof_durable {
+            self.events.push_back(Event::Close(id));
+            self.forget(id);
+        }
+    }
+}
+
+/// Bytes of a group above which further shards wait for the next group.
+const GROUP_MAX: usize = 4 << 20;

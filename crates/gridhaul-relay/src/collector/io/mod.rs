@@ -1,0 +1,347 @@
+//! The collector's thread for all connections.
+
+mod arrivals;
+mod drain;
+mod framing;
+mod idle_gaps;
+mod meter_socket;
+mod meters;
+mod reload;
+mod setup;
+mod sources;
+mod status;
+mod upgrade;
+mod upstream;
+mod wall_clock;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use gridhaul_linux::Clock;
+use gridhaul_scenario::RelayConfig;
+use gridhaul_scenario::relay::{Collector, MeterListener, WhenFull};
+use gridhaul_scenario::units::{Duration, Instant};
+use rustls::ServerConfig;
+use serde_json::Value;
+use socket2::Socket;
+
+use self::meter_socket::MeterSocket;
+use self::upstream::Upstream;
+use self::wall_clock::WallClock;
+use super::{Aggregate, MeterId};
+use crate::log::Folder;
+use crate::protocol::ResetCause;
+use crate::protocol::framing::MessageFraming;
+use crate::runtime::RunError;
+use crate::runtime::committer::Committer;
+use crate::runtime::event_loop;
+use crate::runtime::event_loop::End;
+use crate::runtime::event_loop::{Common, Drain, EventLoop};
+use crate::runtime::listening_sockets::Sockets;
+use crate::runtime::log_folder::LogLosses;
+use crate::runtime::management::Question;
+use crate::runtime::poll::{Poll, Token, Waker};
+use crate::runtime::program::Invocation;
+use crate::runtime::record_age::Ages;
+use crate::runtime::report::Reports;
+use crate::runtime::systemd::Watchdog;
+use crate::runtime::upgrade::Handover;
+
+use arrivals::{Arrivals, RateLimit};
+use idle_gaps::IdleGaps;
+pub(crate) use setup::open_listeners;
+use sources::Sources;
+
+struct Loop {
+    clock: Clock,
+    wall_clock: WallClock,
+    poll: Poll,
+    waker: Arc<Waker>,
+    aggregate: Aggregate<Folder>,
+    committer: Option<Committer>,
+    listeners: Vec<MeterAddress>,
+    upstreams: Vec<Upstream>,
+    sockets: Vec<Option<MeterSocket>>,
+    /// Connections before their TLS handshake and their PROXY header are complete.
+    arrivals: Arrivals,
+    /// When connections are accepted again, after file descriptors or memory of the kernel were exhausted.
+    accept_at: Option<Instant>,
+    sources: Sources,
+    handshakes: RateLimit,
+    common: Common,
+    source_limit: Option<u32>,
+    handshake_limit: Duration,
+    when_full: WhenFull,
+    /// Meters with data to read, in turn.
+    ready: VecDeque<MeterId>,
+    receive_buffer: u32,
+    meters_max: usize,
+    batch_delay: Duration,
+    /// Longest time for which an incomplete message waits for its next byte.
+    message_wait: Duration,
+    /// When records that wait for others to share a batch are sent or written.
+    flush_at: Instant,
+    /// When the next group may be written to the log.
+    next_group: Instant,
+    trimmed: u64,
+    idle_gaps: IdleGaps,
+    /// Longest time without data of a meter, and meters by it.
+    idle_timeout: Option<Duration>,
+    idle_meters: IdleGaps,
+    buffer: Vec<u8>,
+    counters: Counters,
+    /// Ages of records that the head has not confirmed.
+    unconfirmed: Ages,
+    reports: Reports,
+    watchdog: Watchdog,
+    drain: Drain,
+    /// No meter is read any more: what was read becomes durable before an upgrade.
+    is_frozen: bool,
+    /// Number of sockets of meters, and of those with TLS.
+    open_sockets: usize,
+    encrypted_sockets: usize,
+}
+
+struct MeterAddress {
+    name: String,
+    socket: Socket,
+    /// Where the socket listens, unless it accepts connections to several addresses.
+    local: Option<SocketAddr>,
+    /// The configuration, of which a reload replaces a part.
+    config: MeterListener,
+    tls: Option<Arc<ServerConfig>>,
+    framing: MessageFraming,
+    idle_gap: Option<Duration>,
+    /// Whether connections wait to be accepted.
+    is_ready: bool,
+}
+
+#[derive(Default)]
+struct Counters {
+    accepted: u64,
+    refused: BTreeMap<&'static str, u64>,
+    received: u64,
+    resets: [u64; ResetCause::ALL.len() + 1],
+    /// Damaged and missing regions of the log.
+    log: LogLosses,
+    /// Records that are missing in the log, as far as their number is known.
+    lost_records: u64,
+}
+
+impl Counters {
+    fn refuse(&mut self, cause: &'static str) {
+        *self.refused.entry(cause).or_default() += 1;
+    }
+
+    /// Refused connections by cause; every cause is listed, so that metrics exist from the start.
+    fn refused_by_cause(&self) -> serde_json::Map<String, serde_json::Value> {
+        let count = |cause: &str| self.refused.get(cause).copied().unwrap_or(0);
+        arrivals::CAUSES.iter().map(|cause| ((*cause).to_owned(), count(cause).into())).collect()
+    }
+}
+
+/// Key of the address of a listener.
+fn listener_key(name: &str) -> String {
+    format!("aggregate.listener.{name}.address")
+}
+
+/// Runs a collector until it is stopped or replaced.
+pub(crate) fn run(
+    config: &RelayConfig,
+    collector: &Collector,
+    invocation: &Invocation,
+    sockets: Sockets,
+) -> Result<End, RunError> {
+    event_loop::run(invocation, |waker| {
+        Loop::new(config, collector, invocation.folder(), waker, sockets)
+    })
+}
+
+impl EventLoop for Loop {
+    const RELOADED: &'static str = "TLS, limits of connections, framing, `message_wait`, `idle_timeout`, `allow`, `proxy_protocol`, `when_full`";
+    const STOPPED: &'static str = "stopped; connections of meters are reset";
+
+    fn ready(&self) -> String {
+        format!("collector {} is ready", self.common.config.name)
+    }
+
+    /// Waits for events and handles them.
+    fn turn(&mut self) -> Result<(), RunError> {
+        let mut events = Vec::new();
+        self.poll.wait(self.clock.until(self.deadline()), &mut events)?;
+        let now = self.clock.now();
+        self.aggregate.set_time(self.wall_clock.time(now));
+        for (token, flags) in events {
+            match token {
+                Token::Listener(index) => self.listeners[index as usize].is_ready = true,
+                Token::Meter(index, number) => self.handle_meter(index, number, flags),
+                Token::Arrival(index, number) => self.handle_arrival(now, index, number),
+                Token::Upstream(index) => {
+                    let upstream = &mut self.upstreams[index as usize];
+                    upstream.handle_event(now, &mut self.aggregate, &mut self.buffer);
+                }
+                Token::Wake => self.waker.clear(),
+                Token::Collector(_) | Token::Leg(..) | Token::Server(_) => {}
+            }
+        }
+        self.handshakes.refill(now);
+        self.accept(now);
+        self.end_slow_arrivals(now);
+        self.serve_ready(now);
+        self.end_idle_messages(now);
+        self.reset_idle_meters(now);
+        self.store(now)?;
+        // Data that meters accept is confirmed upstream in the same turn.
+        self.handle_events();
+        for upstream in &mut self.upstreams {
+            upstream.advance(now, &mut self.aggregate, &self.poll, &self.waker);
+            upstream.transmit(now, &mut self.aggregate);
+            self.counters.lost_records += upstream.report_lost(&mut self.aggregate);
+            if let Some(error) = upstream.take_damage() {
+                return Err(error.into());
+            }
+        }
+        self.observe_age(now);
+        self.watchdog.report(&self.clock);
+        self.trim();
+        Ok(())
+    }
+
+    fn common(&mut self) -> &mut Common {
+        &mut self.common
+    }
+
+    fn answer(&self, question: &Question) -> Value {
+        self.answer_to(question.path())
+    }
+
+    fn apply(&mut self, config: &RelayConfig, folder: &Path) -> Result<(), String> {
+        self.reload(config, folder)
+    }
+
+    fn copy_reloaded(from: &RelayConfig, to: &mut RelayConfig) {
+        reload::copy_reloaded(from, to);
+    }
+
+    fn begin_drain(&mut self) {
+        self.drain.begin(self.clock.now(), self.common.config.drain_limit);
+    }
+
+    fn is_drained(&mut self) -> bool {
+        self.check_drain()
+    }
+
+    fn into_handover(self) -> Handover {
+        self.hand_over()
+    }
+
+    fn stop(&mut self) {
+        if !self.is_frozen {
+            self.aggregate.record_incomplete_messages();
+        }
+        self.wait_until_durable();
+    }
+}
+
+impl Loop {
+    fn deadline(&self) -> Instant {
+        if self.has_work() {
+            return Instant::ZERO;
+        }
+        let upstreams = self.upstreams.iter().map(Upstream::deadline);
+        let arrivals = self.arrivals.deadline().min(self.handshake_deadline());
+        upstreams
+            .min()
+            .unwrap_or(Instant::NEVER)
+            .min(self.flush_at)
+            .min(self.idle_gaps.deadline())
+            .min(self.idle_meters.deadline())
+            .min(arrivals)
+            .min(self.accept_at.unwrap_or(Instant::NEVER))
+            .min(self.watchdog.deadline())
+            .min(self.drain.deadline())
+    }
+
+    /// Whether something can be done without waiting for an event.
+    fn has_work(&self) -> bool {
+        let mut listeners = 0..self.listeners.len();
+        self.accept_at.is_none()
+            && listeners.any(|index| self.listeners[index].is_ready && self.may_accept(index))
+            || !self.is_frozen
+                && self
+                    .ready
+                    .iter()
+                    .take(READY_CHECKED)
+                    .any(|id| self.aggregate.acceptable(*id) > 0)
+    }
+
+    /// Passes records to the log or, without one, to the backlog.
+    fn store(&mut self, now: Instant) -> Result<(), RunError> {
+        if let Some(committer) = &self.committer {
+            while let Some(end) = committer.poll()? {
+                self.aggregate.handle_written(end);
+            }
+            self.flush_at = Instant::NEVER;
+            if self.aggregate.is_writing() {
+                return Ok(());
+            }
+            // With a fast disk, a group for each message would cost more CPU time than the message.
+            if now < self.next_group {
+                self.flush_at = self.next_group;
+            } else if let Some(group) = self.aggregate.poll_group() {
+                committer.write(group);
+                self.next_group = now + self.batch_delay;
+            }
+        } else if self.flush_at <= now || self.flush_at == Instant::NEVER {
+            self.flush_at = Instant::NEVER;
+            if !self.upstreams.is_empty() && self.upstreams.iter().all(Upstream::is_blocked) {
+                // A later batch shares its header with more records. The writable socket ends the wait.
+                return Ok(());
+            }
+            let group = self.aggregate.poll_group();
+            debug_assert!(group.is_none(), "without a log, there are no groups");
+        }
+        Ok(())
+    }
+
+    /// Notes when the log has grown, for the age of the oldest record that the head has not confirmed.
+    fn observe_age(&mut self, now: Instant) {
+        let (end, confirmed) = (self.aggregate.log_end(), self.aggregate.confirmed_position());
+        self.unconfirmed.note(now, end, confirmed);
+    }
+
+    /// Removes segments that the head has confirmed.
+    fn trim(&mut self) {
+        let Some(committer) = &self.committer else { return };
+        let position = self.aggregate.confirmed_position();
+        if position >= self.trimmed + self.aggregate.settings().segment {
+            self.trimmed = position;
+            committer.trim(position);
+        }
+    }
+
+    /// Waits until all accepted data is durable, so that as little as possible is retransmitted.
+    fn wait_until_durable(&mut self) {
+        if let Some(committer) = &self.committer {
+            for _ in 0..STOP_TURNS {
+                if !self.aggregate.is_writing() {
+                    let Some(group) = self.aggregate.poll_group() else { break };
+                    committer.write(group);
+                }
+                let mut none = Vec::new();
+                let _ = self.poll.wait(std::time::Duration::from_millis(10), &mut none);
+                if let Ok(Some(end)) = committer.poll() {
+                    self.aggregate.handle_written(end);
+                }
+            }
+        }
+    }
+}
+
+/// Turns of 10 ms for which a daemon that is stopped waits until its data is durable.
+const STOP_TURNS: usize = 100;
+
+/// Number of waiting meters of which the loop checks whether they can be served.
+const READY_CHECKED: usize = 64;

@@ -1,0 +1,130 @@
+//! Status of a collector.
+
+use gridhaul_linux::TcpInfo;
+use gridhaul_scenario::units::Duration;
+use serde_json::{Value, json};
+use socket2::Socket;
+
+use super::Loop;
+use super::upstream::Upstream;
+use crate::protocol::ResetCause;
+use crate::runtime::committer::Committer;
+
+impl Loop {
+    /// The document of a path.
+    pub(super) fn answer_to(&self, path: &str) -> Value {
+        let aggregate = &self.aggregate;
+        match path {
+            "/meters" => {
+                let meters: Vec<Value> = aggregate
+                    .meters()
+                    .map(|meter| {
+                        let socket = self.socket(meter.number);
+                        json!({
+                            "meter": meter.number,
+                            "peer": socket.and_then(peer_of),
+                            "unread_byte": socket.and_then(unread),
+                            "received_byte": meter.received,
+                            "durable_byte": meter.durable,
+                            "is_ended": meter.is_ended,
+                        })
+                    })
+                    .collect();
+                json!({ "epoch": format!("{:016x}", aggregate.epoch()), "meters": meters })
+            }
+            _ => self.status(),
+        }
+    }
+
+    /// The socket of a meter.
+    fn socket(&self, number: u64) -> Option<&Socket> {
+        let id = self.aggregate.find(number)?;
+        let meter = self.sockets.get(id.index as usize)?.as_ref()?;
+        (meter.id == id).then_some(meter.stream.socket())
+    }
+
+    /// Largest number of bytes that a crash can take although TCP has acknowledged them: what the relay accepts before
+    /// it is stored, and what the receive buffers hold (Linux doubles their size, socket(7)).
+    fn bytes_at_risk_limit(&self) -> u64 {
+        let settings = self.aggregate.settings();
+        let meters = self.aggregate.meter_count() as u64;
+        let accepted = settings.at_risk.min(meters.saturating_mul(settings.at_risk_per_meter));
+        let encrypted =
+            if self.listeners.iter().any(|it| it.tls.is_some()) { TLS_BUFFERS } else { 0 };
+        accepted + meters * (2 * u64::from(self.receive_buffer) + encrypted)
+    }
+
+    fn status(&self) -> Value {
+        let aggregate = &self.aggregate;
+        let causes = ResetCause::ALL.iter();
+        let resets: serde_json::Map<String, Value> = causes
+            .map(|cause| (cause.name().to_owned(), self.counters.resets[*cause as usize].into()))
+            .collect();
+        let connected = self.upstreams.iter().filter(|upstream| upstream.is_connected()).count();
+        let reconnections: u64 = self.upstreams.iter().map(|upstream| upstream.reconnections).sum();
+        let tcp: Vec<TcpInfo> = self.upstreams.iter().filter_map(Upstream::tcp_info).collect();
+        let round_trip = tcp.iter().map(|it| it.srtt).max();
+        let (batches, compressed) = aggregate.upstream_bytes();
+        json!({
+            "role": "collector",
+            "name": aggregate.settings().name,
+            "tier": aggregate.settings().tier.name(),
+            "meters_count": aggregate.meter_count(),
+            "meters_max_count": self.meters_max,
+            "accepted_count": self.counters.accepted,
+            "handshaking_count": self.arrivals.len(),
+            "refused_count": self.counters.refused_by_cause(),
+            "received_byte": self.counters.received,
+            "message_parts_count": aggregate.message_parts(),
+            "bytes_at_risk_byte": aggregate.bytes_at_risk(),
+            "bytes_at_risk_limit_byte": self.bytes_at_risk_limit(),
+            "receive_buffer_byte": self.receive_buffer,
+            "backlog_byte": aggregate.backlog_size(),
+            "backlog_max_byte": aggregate.settings().backlog,
+            "oldest_record_age_s": self.oldest_record_age(),
+            "upstreams_count": self.upstreams.len(),
+            "upstreams_connected_count": connected,
+            "upstream_failures_count": reconnections,
+            "upstream_error": self.upstreams.iter().find_map(Upstream::error),
+            "upstream_error_age_s": self.upstream_error_age(),
+            "upstream_batches_byte": batches,
+            "upstream_compressed_byte": compressed,
+            "upstream_round_trip_s": round_trip.map(Duration::as_secs_f64),
+            "upstream_congestion_window_count": tcp.iter().map(|it| it.cwnd).min(),
+            "upstream_retransmissions_count": tcp.iter().map(|it| it.retransmissions).sum::<u32>(),
+            "upstream_unsent_byte": tcp.iter().map(|it| it.not_sent).sum::<u32>(),
+            "resets_count": resets,
+            "clock_synchronised": self.wall_clock.is_synchronised(),
+            "log_gaps_count": self.counters.log.gaps,
+            "log_lost_byte": self.counters.log.bytes,
+            "lost_records_count": self.counters.lost_records,
+            "log_error": self.committer.as_ref().and_then(Committer::removal_error),
+        })
+    }
+
+    /// Seconds for which a connection to the head has failed.
+    fn upstream_error_age(&self) -> Option<f64> {
+        let first = self.upstreams.iter().filter_map(Upstream::failed_at).min()?;
+        Some(self.clock.now().since(first).as_secs_f64())
+    }
+
+    /// Age of the oldest record in the log that the head has not confirmed, in seconds; `None` without a log.
+    fn oldest_record_age(&self) -> Option<f64> {
+        self.committer.as_ref()?;
+        Some(self.unconfirmed.oldest(self.clock.now()))
+    }
+}
+
+/// Bytes of a TLS connection between the socket and the relay: a record that is incomplete, and one that is decrypted
+/// (RFC 8446, record payload protection).
+const TLS_BUFFERS: u64 = 2 * (16_384 + 256);
+
+/// Address of the meter, unless the connection has ended.
+fn peer_of(socket: &Socket) -> Option<String> {
+    Some(socket.peer_addr().ok()?.as_socket()?.to_string())
+}
+
+/// Bytes that the kernel has acknowledged and the relay has not read (`SIOCINQ`, tcp(7)).
+fn unread(socket: &Socket) -> Option<u64> {
+    rustix::io::ioctl_fionread(socket).ok()
+}

@@ -1,0 +1,26 @@
+//! The collector: accepts the streams of meters, writes them to one ordered sequence of records, and forwards the
+//! records to a head. State machines without I/O; only the backlog reads the record log.
+//!
+//! Call order: events of meters ([`Aggregate::open_meter`], [`Aggregate::handle_data`], ...) and of upstream
+//! connections ([`Aggregate::handle_connected`], [`Aggregate::handle_frame`], ...); then
+//! [`Aggregate::poll_group`], [`Aggregate::poll_event`] and [`Aggregate::fill`] until they return nothing.
+
+mod backlog;
+mod continuation;
+mod durability;
+#[cfg(feature = "daemon")]
+pub(crate) mod io;
+mod machine;
+mod messages;
+mod meter;
+mod recovery;
+mod session;
+mod settings;
+mod shard;
+
+pub use continuation::{Continuation, MeterState};
+pub use machine::{Aggregate, Event};
+pub use meter::{MeterId, MeterStatus};
+pub use recovery::{CollectorState, recover};
+pub use session::SessionError;
+pub use settings::{Settings, Tier};

@@ -1,0 +1,93 @@
+//! The daemon: state machines on sockets, files and the monotonic clock.
+//!
+//! One thread runs all connections with epoll, one thread writes the record log (group commit), one serves the status
+//! page. A sink has a thread of its own.
+
+mod validate;
+
+use std::path::Path;
+
+use gridhaul_scenario::RelayConfig;
+use gridhaul_scenario::relay::{Deliver, ServerIdentity};
+
+use crate::collector::io as collector;
+use crate::head::io as head;
+use crate::log::{Folder, LogError};
+use crate::runtime::event_loop::End;
+use crate::runtime::listening_sockets::Sockets;
+use crate::runtime::management;
+use crate::runtime::report::report_faults;
+use crate::split::io as split;
+
+pub use crate::runtime::RunError;
+pub use crate::runtime::management::{StatusError, query};
+pub use crate::runtime::program::Invocation;
+pub use crate::runtime::tls::TlsError;
+pub use validate::validate;
+
+/// Runs a relay until it is stopped by SIGTERM or SIGINT. After SIGHUP, the relay reads its configuration again; after
+/// SIGUSR2, it is replaced by the program that is in the file system then.
+///
+/// # Errors
+/// The daemon cannot start, or the log has failed.
+pub fn run(config: &RelayConfig, invocation: &Invocation) -> Result<(), RunError> {
+    gridhaul_linux::raise_open_file_limit();
+    report_faults(&validate(config, invocation.folder())?);
+    let sockets = open_sockets(config).map_err(|error| {
+        // A second process on the same log finds its addresses in use: the log is the better explanation.
+        locked_log(config, invocation.folder()).map_or(error, RunError::Log)
+    })?;
+    give_up_rights(config)?;
+    // From here on there may be several threads.
+    invocation.observe_input();
+    let end = match (&config.aggregate, &config.head, &config.split) {
+        (Some(collector), _, _) => collector::run(config, collector, invocation, sockets),
+        (None, Some(head), _) => head::run(config, head, invocation, sockets),
+        (None, None, Some(split)) => split::run(config, split, invocation, sockets),
+        (None, None, None) => Ok(End::Stopped),
+    }?;
+    match end {
+        End::Stopped => Ok(()),
+        End::Upgrade(handover) => Err(invocation.replace(&handover)),
+    }
+}
+
+/// Opens all addresses at which the relay listens from the start.
+fn open_sockets(config: &RelayConfig) -> Result<Sockets, RunError> {
+    let mut sockets = Sockets::inherited()?;
+    if let Some(collector) = &config.aggregate {
+        collector::open_listeners(collector, &mut sockets)?;
+    }
+    if let Some(head) = &config.head {
+        sockets.open(head::LISTENER, &head.address)?;
+    }
+    if let Some(split) = &config.split {
+        split::open_listeners(split, &mut sockets)?;
+    }
+    if let Some(management) = &config.management {
+        sockets.open(management::LISTENER, &management.address)?;
+        if let Some(tls) = &management.tls {
+            sockets.open(management::TLS_LISTENER, &tls.address)?;
+        }
+    }
+    sockets.close_unused();
+    Ok(sockets)
+}
+
+fn locked_log(config: &RelayConfig, folder: &Path) -> Option<LogError> {
+    let path = folder.join(&config.log.as_ref()?.folder);
+    Folder::is_locked(&path).then(|| LogError::Locked { folder: path.display().to_string() })
+}
+
+/// Continues as the user of the configuration, if there is one.
+fn give_up_rights(config: &RelayConfig) -> Result<(), RunError> {
+    let Some(user) = &config.user else { return Ok(()) };
+    let is_transparent = config.split.iter().flat_map(|it| &it.listener).any(|it| it.1.transparent);
+    let has_foreign_addresses = config.head.as_ref().is_some_and(|head| match &head.deliver {
+        Deliver::Tcp(tcp) => tcp.identity == ServerIdentity::SourceAddress,
+        Deliver::File(_) | Deliver::Mqtt(_) => false,
+    });
+    let keeps_net_admin = is_transparent || has_foreign_addresses;
+    gridhaul_linux::become_user(user, config.group.as_deref(), keeps_net_admin)
+        .map_err(|source| RunError::User { user: user.clone(), source })
+}

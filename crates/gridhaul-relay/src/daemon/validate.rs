@@ -1,0 +1,138 @@
+//! Checks of a configuration on the machine where it is used. The commands `check` and `run`, and a reload, share them: whatever
+//! would stop a relay is found, except for addresses that other programs use.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+use gridhaul_linux::{configure_leg, require_congestion_control, require_user};
+use gridhaul_scenario::RelayConfig;
+use gridhaul_scenario::relay::{Deliver, SplitProxy};
+use rustix::fs::{Access, access};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::head::io::delivery::mqtt;
+use crate::runtime::local_address::is_local;
+use crate::runtime::{RunError, tls};
+use crate::split::io as split;
+
+/// Checks a configuration whose relative paths begin at `folder`. Returns faults with which a relay starts, although peers will
+/// refuse it, such as an expired certificate.
+///
+/// # Errors
+/// The relay would not start, or would connect to itself.
+pub fn validate(config: &RelayConfig, folder: &Path) -> Result<Vec<String>, RunError> {
+    if let Some(found) = config.loops(&is_local).first() {
+        let (key, message, remedy) = (&found.key, &found.message, &found.remedy);
+        return Err(RunError::Invalid(format!("{key}: {message}\n  help: {remedy}")));
+    }
+    if let Some(user) = &config.user {
+        let found = require_user(user, config.group.as_deref());
+        found.map_err(|source| RunError::User { user: user.clone(), source })?;
+    }
+    if let Some(name) = config.aggregate.as_ref().and_then(|it| it.congestion_control.as_ref()) {
+        let found = require_congestion_control(name);
+        found.map_err(|error| at("aggregate.congestion_control", &error))?;
+    }
+    if let Some(split) = &config.split {
+        check_legs(split)?;
+    }
+    if let Some(log) = &config.log {
+        check_folder("log.folder", &folder.join(&log.folder))?;
+    }
+    match config.head.as_ref().map(|head| &head.deliver) {
+        Some(Deliver::File(file)) => check_file("head.deliver.file", &folder.join(file))?,
+        Some(Deliver::Mqtt(mqtt)) => mqtt::check_login(&config.name, mqtt, folder)?,
+        Some(Deliver::Tcp(_)) | None => {}
+    }
+    let mut faults = tls::check(config, folder)?;
+    let source = config.aggregate.as_ref().and_then(|it| it.source.as_ref());
+    if let Some(source) = source.filter(|it| it.parse().is_ok_and(|ip| !is_local(ip))) {
+        faults.push(format!(
+            "aggregate.source: this machine does not have the address {source}\n  help: write one of its addresses, or remove the key"
+        ));
+    }
+    Ok(faults)
+}
+
+/// The kernel must accept the options of both legs.
+fn check_legs(split: &SplitProxy) -> Result<(), RunError> {
+    for (key, leg) in [("split.client", &split.client), ("split.server", &split.server)] {
+        let options = split::leg_options(leg).map_err(|error| at(key, &error))?;
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP));
+        let socket = socket.map_err(gridhaul_linux::Error::call("opening a socket"))?;
+        configure_leg(&socket, &options).map_err(|error| at(key, &error))?;
+    }
+    Ok(())
+}
+
+fn at(key: &str, error: &dyn std::fmt::Display) -> RunError {
+    RunError::Invalid(format!("{key}: {error}"))
+}
+
+/// A folder that exists and can be written, or that can be created.
+fn check_folder(key: &str, path: &Path) -> Result<(), RunError> {
+    let here = Path::new(".");
+    let folders = path.ancestors().map(|it| if it.as_os_str().is_empty() { here } else { it });
+    let present = folders.into_iter().find(|it| it.exists()).unwrap_or(here);
+    let checked = fs::metadata(present).and_then(|found| {
+        if !found.is_dir() {
+            return Err(ErrorKind::NotADirectory.into());
+        }
+        Ok(access(present, Access::WRITE_OK | Access::EXEC_OK)?)
+    });
+    checked.map_err(|error| invalid(key, present, &error))
+}
+
+/// A file that can be written, or that can be created in its folder.
+fn check_file(key: &str, path: &Path) -> Result<(), RunError> {
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let checked = match fs::metadata(path) {
+        Ok(found) if found.is_dir() => Err(ErrorKind::IsADirectory.into()),
+        Ok(_) => access(path, Access::READ_OK | Access::WRITE_OK).map_err(io::Error::from),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            access(folder, Access::WRITE_OK | Access::EXEC_OK).map_err(io::Error::from)
+        }
+        Err(error) => Err(error),
+    };
+    checked.map_err(|error| invalid(key, path, &error))
+}
+
+fn invalid(key: &str, path: &Path, error: &io::Error) -> RunError {
+    let remedy = match error.kind() {
+        ErrorKind::PermissionDenied => {
+            format!(
+                "permit the user of the relay to write to `{key}`, and use the command as this user"
+            )
+        }
+        ErrorKind::ReadOnlyFilesystem => {
+            format!("mount the file system for writing, or change `{key}`")
+        }
+        ErrorKind::NotFound => format!("create the folder, or change `{key}`"),
+        _ => format!("change `{key}`"),
+    };
+    RunError::Invalid(format!("{key}: {}: {error}\n  help: {remedy}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_folder_can_be_created_and_a_file_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        fs::write(path.join("file"), "").unwrap();
+        check_folder("log.folder", path).unwrap();
+        check_folder("log.folder", &path.join("a/b")).unwrap();
+        check_folder("log.folder", Path::new("a/b")).unwrap();
+        let error = check_folder("log.folder", &path.join("file/log")).unwrap_err().to_string();
+        assert!(error.contains("not a directory") || error.contains("Not a directory"), "{error}");
+        check_file("head.deliver.file", &path.join("file")).unwrap();
+        check_file("head.deliver.file", &path.join("new")).unwrap();
+        check_file("head.deliver.file", Path::new("new")).unwrap();
+        let error = check_file("head.deliver.file", &path.join("absent/new")).unwrap_err();
+        assert!(error.to_string().contains("help: create the folder"), "{error}");
+        assert!(check_file("head.deliver.file", path).is_err());
+    }
+}

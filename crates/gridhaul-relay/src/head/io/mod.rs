@@ -1,0 +1,320 @@
+//! The head's thread for all connections.
+
+pub(crate) mod delivery;
+mod links;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use gridhaul_linux::Clock;
+use gridhaul_scenario::RelayConfig;
+use gridhaul_scenario::relay::{Deliver, HeadEnd};
+use gridhaul_scenario::units::{Duration, Instant};
+use rustix::event::epoll::EventFlags;
+use rustls::ServerConfig;
+use serde_json::{Value, json};
+use socket2::Socket;
+
+use self::delivery::{Destination, LogStart};
+use super::{Head, HeadSettings, HeadState, Loss, METERS_MAX};
+use crate::runtime::committer::Committer;
+use crate::runtime::event_loop;
+use crate::runtime::event_loop::End;
+use crate::runtime::event_loop::{Common, EventLoop};
+use crate::runtime::listening_sockets::Sockets;
+use crate::runtime::log_folder::{LogLosses, open_log};
+use crate::runtime::management::{Question, Questions};
+use crate::runtime::poll::{Poll, Token, Waker};
+use crate::runtime::program::Invocation;
+use crate::runtime::random;
+use crate::runtime::record_age::Ages;
+use crate::runtime::report::Reports;
+use crate::runtime::systemd::Watchdog;
+use crate::runtime::upgrade::Handover;
+use crate::runtime::{Level, RunError, report, tls};
+use links::Link;
+
+/// Key of the address at which collectors connect.
+pub(crate) const LISTENER: &str = "head.address";
+
+struct Loop {
+    common: Common,
+    clock: Clock,
+    poll: Poll,
+    waker: Arc<Waker>,
+    head: Head,
+    committer: Committer,
+    destination: Destination,
+    listener: Socket,
+    /// Whether connections wait to be accepted.
+    is_ready: bool,
+    /// Collectors are not accepted before this time, after files were exhausted.
+    accept_at: Instant,
+    reports: Reports,
+    links: Vec<Option<Link>>,
+    segment: u64,
+    log_end: u64,
+    delivered: u64,
+    trimmed: u64,
+    /// Ages of records that are not delivered.
+    undelivered: Ages,
+    backlog_max: u64,
+    next_check: Instant,
+    buffer: Vec<u8>,
+    tls: Option<Arc<ServerConfig>>,
+    watchdog: Watchdog,
+    /// Another version of the program continues after this turn.
+    is_replaced: bool,
+    losses: Losses,
+}
+
+/// Records that are lost.
+#[derive(Default)]
+struct Losses {
+    /// Damaged and missing regions of the head's log.
+    log: LogLosses,
+    /// Gaps in the records of collectors, and what they have lost as far as it is known.
+    gaps: u64,
+    records: u64,
+    bytes: u64,
+}
+
+/// Runs a head until it is stopped.
+pub(crate) fn run(
+    config: &RelayConfig,
+    head: &HeadEnd,
+    invocation: &Invocation,
+    sockets: Sockets,
+) -> Result<End, RunError> {
+    event_loop::run(invocation, |waker| {
+        Loop::new(config, head, invocation.folder(), waker, sockets)
+    })
+}
+
+impl Loop {
+    fn new(
+        config: &RelayConfig,
+        head: &HeadEnd,
+        folder: &Path,
+        waker: Arc<Waker>,
+        mut sockets: Sockets,
+    ) -> Result<Self, RunError> {
+        let log = config.log.as_ref().ok_or_else(|| {
+            RunError::Unsupported(
+                "log: a head needs a log\n  help: add [log] with folder".to_owned(),
+            )
+        })?;
+        let tls = head.tls.as_ref().map(|it| tls::head(it, folder)).transpose()?;
+        let poll = Poll::new(&waker)?;
+        let opened = open_log(log, folder)?;
+        let (writer, snapshot) = (opened.writer, opened.snapshot);
+        let (storage, epoch) = (writer.storage().clone(), writer.epoch());
+        let (start, end) = (writer.start(), writer.end());
+        let state = HeadState::recover(storage.clone(), epoch, &snapshot, (start, end))?;
+        let questions = Questions::serve(config, folder, &mut sockets, &waker)?;
+        let log_start = LogStart { storage, epoch, snapshot, start, end };
+        let ends = (head, log);
+        let losses = LogLosses::of(&opened.findings);
+        let destination =
+            Destination::start(&config.name, ends, folder, log_start, Arc::clone(&waker))?;
+        let settings = HeadSettings {
+            collectors: head.collectors.clone(),
+            window: head.window.get(),
+            backlog: log.limit.get(),
+            segment: log.segment.get(),
+            replies: head.deliver.has_replies(),
+            meters: METERS_MAX,
+        };
+        let mut machine = Head::new(settings, random(), state, end);
+        machine.handle_delivered(start);
+        if opened.has_old_version {
+            machine.begin_segment();
+        }
+        let listener = sockets.take(LISTENER).expect("the listener is open");
+        poll.add(&listener, Token::Listener(0), EventFlags::IN | EventFlags::ET)
+            .map_err(gridhaul_linux::Error::call("watching the listener"))?;
+        Ok(Self {
+            common: Common { config: config.clone(), questions },
+            clock: Clock::starts_in(Duration::ZERO),
+            poll,
+            committer: Committer::start(writer, Arc::clone(&waker)),
+            waker,
+            head: machine,
+            destination,
+            listener,
+            is_ready: false,
+            accept_at: Instant::ZERO,
+            reports: Reports::default(),
+            links: Vec::new(),
+            segment: log.segment.get(),
+            log_end: end,
+            delivered: start,
+            trimmed: start,
+            undelivered: Ages::default(),
+            backlog_max: log.limit.get(),
+            next_check: Instant::ZERO,
+            buffer: vec![0; 256 * 1024],
+            tls,
+            watchdog: Watchdog::from_environment(),
+            is_replaced: false,
+            losses: Losses { log: losses, ..Losses::default() },
+        })
+    }
+}
+
+impl EventLoop for Loop {
+    const RELOADED: &'static str = "TLS, `handshake_limit`";
+    const STOPPED: &'static str = "stopped";
+
+    fn ready(&self) -> String {
+        let address = self.common.config.head.as_ref().map_or("", |head| &head.address);
+        format!("head {} is ready at {address}", self.common.config.name)
+    }
+
+    fn turn(&mut self) -> Result<(), RunError> {
+        let mut events = Vec::new();
+        self.watchdog.report(&self.clock);
+        let accept = if self.is_ready { self.accept_at } else { Instant::NEVER };
+        let deadline = self.next_check.min(self.watchdog.deadline()).min(accept);
+        self.poll.wait(self.clock.until(deadline), &mut events)?;
+        let now = self.clock.now();
+        for (token, _) in events {
+            match token {
+                Token::Listener(_) => self.is_ready = true,
+                Token::Collector(index) => self.handle_link(now, index),
+                Token::Wake => self.waker.clear(),
+                Token::Meter(..)
+                | Token::Upstream(_)
+                | Token::Arrival(..)
+                | Token::Leg(..)
+                | Token::Server(_) => {}
+            }
+        }
+        self.accept(now);
+        while let Some(end) = self.committer.poll()? {
+            self.log_end = end;
+            self.head.handle_written(end);
+            self.destination.deliver(end);
+        }
+        if let Some(group) = self.head.poll_group() {
+            self.committer.write(group);
+        }
+        let delivered = self.destination.progress().delivered()?;
+        self.delivered = delivered;
+        self.undelivered.note(now, self.log_end, delivered);
+        self.head.handle_delivered(delivered);
+        self.destination.exchange(&mut self.head);
+        let saved = self.destination.progress().saved();
+        if saved >= self.trimmed + self.segment {
+            self.trimmed = saved;
+            self.committer.trim(saved);
+        }
+        self.report_losses();
+        while let Some(index) = self.head.poll_superseded() {
+            self.close(index);
+        }
+        while let Some((index, bytes)) = self.head.poll_output() {
+            if let Some(Some(link)) = self.links.get_mut(index as usize) {
+                link.out.extend_from_slice(&bytes);
+            }
+            self.transmit(index);
+        }
+        self.close_silent(now);
+        Ok(())
+    }
+
+    fn common(&mut self) -> &mut Common {
+        &mut self.common
+    }
+
+    fn answer(&self, _: &Question) -> Value {
+        self.status()
+    }
+
+    fn apply(&mut self, config: &RelayConfig, folder: &Path) -> Result<(), String> {
+        let head = config.head.as_ref().ok_or("there is no [head]")?;
+        let own = head.tls.as_ref().map(|it| tls::head(it, folder)).transpose();
+        let broker = tls::broker(head, folder).map_err(|error| error.to_string())?;
+        self.tls = own.map_err(|error| error.to_string())?;
+        self.destination.replace_certificates(broker);
+        self.destination.reopen();
+        Ok(())
+    }
+
+    fn copy_reloaded(from: &RelayConfig, to: &mut RelayConfig) {
+        if let (Some(to), Some(from)) = (&mut to.head, &from.head) {
+            to.tls.clone_from(&from.tls);
+            to.handshake_limit = from.handshake_limit;
+            if let (Deliver::Mqtt(to), Deliver::Mqtt(from)) = (&mut to.deliver, &from.deliver)
+                && let (Some(to), Some(from)) = (&mut to.tls, &from.tls)
+            {
+                to.clone_from(from);
+            }
+        }
+    }
+
+    fn begin_drain(&mut self) {
+        report(Level::Notice, "upgrade: collectors connect again");
+        self.is_replaced = true;
+    }
+
+    fn is_drained(&mut self) -> bool {
+        self.is_replaced
+    }
+
+    fn into_handover(self) -> Handover {
+        let listeners =
+            std::iter::once(self.listener).chain(self.common.questions.into_listeners());
+        Handover { listeners: listeners.collect(), ..Handover::default() }
+    }
+}
+
+impl Loop {
+    /// Reports records that collectors do not have any more.
+    fn report_losses(&mut self) {
+        while let Some(Loss { collector, shard, records, bytes }) = self.head.poll_loss() {
+            let size = match (records, bytes) {
+                (Some(records), _) => format!("{records} records"),
+                (None, Some(bytes)) => format!("{bytes} bytes of its record log"),
+                (None, None) => "an unknown number of records".to_owned(),
+            };
+            let text = format!("collector {collector}, shard {shard}: {size} are lost");
+            report(Level::Error, &text);
+            self.losses.gaps += 1;
+            self.losses.records += records.unwrap_or(0);
+            self.losses.bytes += bytes.unwrap_or(0);
+        }
+    }
+
+    fn status(&self) -> Value {
+        let unconfirmed = self.destination.unconfirmed();
+        let progress = self.destination.progress();
+        let collectors = self.head.collectors();
+        let by_name = |number: fn(&(usize, usize)) -> usize| -> serde_json::Map<String, Value> {
+            collectors.iter().map(|(name, it)| ((*name).to_owned(), number(it).into())).collect()
+        };
+        json!({
+            "role": "head",
+            "name": self.common.config.name,
+            "collectors_connected_count": self.links.iter().flatten().count(),
+            "meters_count": self.head.state().meter_count(),
+            "log_end_byte": self.log_end,
+            "delivered_byte": self.delivered,
+            "server_unconfirmed_byte": unconfirmed.map(|it| it.bytes),
+            "server_at_risk_byte": unconfirmed.map(|it| it.at_risk),
+            "collector_connections_count": by_name(|it| it.0),
+            "collector_meters_count": by_name(|it| it.1),
+            "delivery_error": progress.delivery_error(),
+            "delivery_error_age_s": progress.delivery_error_age(),
+            "oldest_record_age_s": self.undelivered.oldest(self.clock.now()),
+            "backlog_max_byte": self.backlog_max,
+            "backlog_byte": self.log_end - self.delivered.min(self.log_end),
+            "log_gaps_count": self.losses.log.gaps,
+            "log_lost_byte": self.losses.log.bytes,
+            "log_error": self.committer.removal_error(),
+            "collector_gaps_count": self.losses.gaps,
+            "collector_lost_byte": self.losses.bytes,
+            "lost_records_count": self.losses.records,
+        })
+    }
+}

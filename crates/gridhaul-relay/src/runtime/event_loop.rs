@@ -1,0 +1,168 @@
+//! Event loop of collector, head and split proxy: turns until a signal ends the relay, reload (SIGHUP), upgrade (SIGUSR2), and
+//! answers for the status page.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use gridhaul_scenario::RelayConfig;
+use gridhaul_scenario::units::{Duration, Instant};
+use serde_json::Value;
+
+use super::management::{Question, Questions};
+use super::poll::Waker;
+use super::program::Invocation;
+use super::signals::Signals;
+use super::upgrade::Handover;
+use super::{Level, RunError, report, systemd};
+
+/// How the event loop of a relay has ended.
+pub(crate) enum End {
+    /// By SIGTERM or SIGINT.
+    Stopped,
+    /// Another version of the program continues.
+    Upgrade(Handover),
+}
+
+/// State of every event loop.
+pub(crate) struct Common {
+    /// The configuration in use.
+    pub config: RelayConfig,
+    pub questions: Questions,
+}
+
+/// The event loop of a relay.
+pub(crate) trait EventLoop: Sized {
+    /// Keys that a reload applies, for a message.
+    const RELOADED: &'static str;
+
+    /// Effect of a stop on connections, for a message.
+    const STOPPED: &'static str;
+
+    /// Message after the start.
+    fn ready(&self) -> String;
+
+    /// Waits for events and handles them.
+    fn turn(&mut self) -> Result<(), RunError>;
+
+    fn common(&mut self) -> &mut Common;
+
+    fn answer(&self, question: &Question) -> Value;
+
+    /// Applies a configuration that was read again, as a whole or, with an error, not at all. Relative paths begin at
+    /// `folder`.
+    fn apply(&mut self, config: &RelayConfig, folder: &Path) -> Result<(), String>;
+
+    /// Replaces the values of keys that [`Self::apply`] applies by those of another configuration.
+    fn copy_reloaded(from: &RelayConfig, to: &mut RelayConfig);
+
+    /// Accepts no more connections, so that the next version of the program serves them.
+    fn begin_drain(&mut self);
+
+    /// Whether the next version of the program can continue.
+    fn is_drained(&mut self) -> bool;
+
+    /// The sockets for the next version of the program.
+    fn into_handover(self) -> Handover;
+
+    /// Prepares the end of the process.
+    fn stop(&mut self) {}
+}
+
+/// Runs an event loop until the relay is stopped or replaced. `start` creates the loop, which the waker wakes.
+pub(crate) fn run<L: EventLoop>(
+    invocation: &Invocation,
+    start: impl FnOnce(Arc<Waker>) -> Result<L, RunError>,
+) -> Result<End, RunError> {
+    let waker = Arc::new(Waker::new()?);
+    let signals = Signals::install(Arc::clone(&waker))?;
+    let mut event_loop = start(waker)?;
+    report(Level::Notice, &event_loop.ready());
+    systemd::ready();
+    while !signals.is_stopped() {
+        event_loop.turn()?;
+        while let Some(question) = event_loop.common().questions.next() {
+            let answer = event_loop.answer(&question);
+            question.answer(answer);
+        }
+        if signals.take_reload() {
+            systemd::reloading();
+            reload(&mut event_loop, invocation);
+            systemd::ready();
+        }
+        if signals.take_upgrade() && invocation.can_be_replaced() {
+            systemd::reloading();
+            event_loop.begin_drain();
+        }
+        if event_loop.is_drained() {
+            event_loop.stop();
+            return Ok(End::Upgrade(event_loop.into_handover()));
+        }
+    }
+    systemd::stopping();
+    event_loop.stop();
+    report(Level::Notice, L::STOPPED);
+    Ok(End::Stopped)
+}
+
+/// Reads the configuration again. With an error, the present one stays.
+fn reload<L: EventLoop>(event_loop: &mut L, invocation: &Invocation) {
+    let old = event_loop.common().config.clone();
+    let apply = |mut config: RelayConfig| {
+        let new = config.clone();
+        // Whatever can fail comes first, so that a configuration is applied as a whole.
+        let certificates = Questions::certificates(&config, invocation.folder());
+        let certificates = certificates.map_err(|error| error.to_string())?;
+        event_loop.apply(&new, invocation.folder())?;
+        let common = event_loop.common();
+        common.config = new;
+        common.questions.replace_certificates(certificates);
+        L::copy_reloaded(&old, &mut config);
+        Questions::copy_reloaded(&old, &mut config);
+        config.drain_limit = old.drain_limit;
+        Ok(config == old)
+    };
+    match invocation.read().and_then(apply) {
+        Ok(is_complete) => {
+            if !is_complete {
+                let text = format!(
+                    "keys other than those of {}, `drain_limit` and `management.tls` have changed: an upgrade (SIGUSR2) or a restart applies them",
+                    L::RELOADED
+                );
+                report(Level::Warning, &text);
+            }
+            report(Level::Notice, "the configuration was read again");
+        }
+        Err(error) => {
+            report(Level::Error, &format!("{error}\nthe present configuration stays in use"));
+        }
+    }
+}
+
+/// The time for which connections may end before an upgrade.
+#[derive(Debug, Default)]
+pub(crate) struct Drain(Option<Instant>);
+
+impl Drain {
+    /// Begins, unless it has begun before.
+    pub(crate) fn begin(&mut self, now: Instant, limit: Duration) {
+        if self.0.is_none() {
+            let text = format!("upgrade: open connections may end within {limit}, new ones wait");
+            report(Level::Notice, &text);
+            self.0 = Some(now + limit);
+        }
+    }
+
+    /// The present program continues.
+    pub(crate) const fn cancel(&mut self) {
+        self.0 = None;
+    }
+
+    pub(crate) const fn has_begun(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// When the time ends.
+    pub(crate) fn deadline(&self) -> Instant {
+        self.0.unwrap_or(Instant::NEVER)
+    }
+}

@@ -1,0 +1,95 @@
+//! How the program was started, for reading the configuration again and for replacing the program by another version.
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use gridhaul_scenario::RelayConfig;
+use rustix::process::{Signal, getpid, kill_process};
+
+use super::listening_sockets::SERVICE_MANAGER;
+use super::report::report_faults;
+use super::upgrade::Handover;
+use super::{Level, RunError, report};
+use crate::daemon::validate;
+
+/// A relay as it was started.
+#[derive(Debug, Clone)]
+pub struct Invocation {
+    /// The configuration file.
+    pub file: PathBuf,
+    /// Stop when standard input ends.
+    pub until_input_ends: bool,
+    /// The program, which another version may replace in the file system.
+    program: PathBuf,
+}
+
+impl Invocation {
+    /// A relay with this configuration file.
+    ///
+    /// # Errors
+    /// The kernel does not tell which program this process runs.
+    pub fn new(file: &Path, until_input_ends: bool) -> io::Result<Self> {
+        let program = std::env::current_exe()?;
+        Ok(Self { file: file.to_owned(), until_input_ends, program })
+    }
+
+    /// The folder at which relative paths of the configuration begin.
+    pub(crate) fn folder(&self) -> &Path {
+        self.file.parent().unwrap_or(Path::new(""))
+    }
+
+    /// Reads the configuration again and checks it.
+    pub(crate) fn read(&self) -> Result<RelayConfig, String> {
+        let config = RelayConfig::load(&self.file).map_err(|error| error.to_string())?;
+        let faults = validate(&config, self.folder()).map_err(|error| error.to_string())?;
+        report_faults(&faults);
+        Ok(config)
+    }
+
+    /// Stops this process as SIGTERM does when standard input ends, if this was asked for.
+    pub(crate) fn observe_input(&self) {
+        if !self.until_input_ends {
+            return;
+        }
+        std::thread::spawn(|| {
+            let _ = io::copy(&mut io::stdin(), &mut io::sink());
+            let _ = kill_process(getpid(), Signal::TERM);
+        });
+    }
+
+    /// Whether the program in the file system accepts the configuration. Otherwise the error is reported.
+    pub(crate) fn can_be_replaced(&self) -> bool {
+        let done = Command::new(&self.program).arg("check").arg(&self.file).output();
+        let reason = match done {
+            Ok(output) if output.status.success() => return true,
+            Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
+            Err(error) => error.to_string(),
+        };
+        let text = format!(
+            "no upgrade: {} check {}: {reason}\nthe present program continues",
+            self.program.display(),
+            self.file.display()
+        );
+        report(Level::Error, &text);
+        false
+    }
+
+    /// Replaces this process by the program in the file system, which takes over the sockets. Its other files are closed,
+    /// so that the lock of the log is free. Returns only if this fails.
+    pub(crate) fn replace(&self, handover: &Handover) -> RunError {
+        let failed = |source| RunError::Upgrade { program: self.program.clone(), source };
+        // The file must stay open until the next program has started.
+        let (_memory, variables) = match handover.prepare() {
+            Ok(prepared) => prepared,
+            Err(error) => return failed(error),
+        };
+        let mut command = Command::new(&self.program);
+        command.args(std::env::args_os().skip(1)).envs(variables);
+        for name in SERVICE_MANAGER {
+            command.env_remove(name);
+        }
+        failed(command.exec())
+    }
+}
