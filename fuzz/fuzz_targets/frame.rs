@@ -7,30 +7,28 @@
 
 use gridhaul_measure::agent::framing::write_preface;
 use gridhaul_measure::agent::session::{Action, Session};
-use gridhaul_measure::endpoint::Endpoint;
-use gridhaul_measure::endpoint::dnp3;
-use gridhaul_measure::endpoint::iec104::{self, Station};
-use gridhaul_measure::endpoint::scalability::{self, Pipeline};
-use gridhaul_measure::endpoint::synchrophasor::{self, Synchrophasor};
-use gridhaul_measure::endpoint::xmpp::{Client, Settings};
-use gridhaul_measure::endpoint::zmtp::{Socket, SocketType};
-use gridhaul_measure::frame::Frame;
 use gridhaul_measure::payload::Encoding;
-use gridhaul_measure::settings::Iec104Window;
+use gridhaul_protocols::c37_118::{self, Synchrophasor};
+use gridhaul_protocols::dnp3;
+use gridhaul_protocols::endpoint::Endpoint;
+use gridhaul_protocols::iec104::{self, Station};
+use gridhaul_protocols::nanomsg::{self, Pipeline};
+use gridhaul_protocols::process_bus::Frame;
+use gridhaul_protocols::xmpp::{Client, Settings};
+use gridhaul_protocols::zmtp::{Socket, SocketType};
 use gridhaul_scenario::units::{Duration, Instant};
 use libfuzzer_sys::fuzz_target;
 
 /// Both ends of each protocol.
 fn endpoints() -> Vec<[Box<dyn Endpoint>; 2]> {
-    let unit = synchrophasor::Role::MeasurementUnit(20);
+    let unit = c37_118::Role::MeasurementUnit(20);
     let master = dnp3::Role::Master { poll: None };
     vec![
         [dnp3::Role::Outstation, master].map(|it| Box::new(dnp3::Station::new(it)) as _),
         [iec104::Role::Controlled, iec104::Role::Controlling]
-            .map(|it| Box::new(Station::new(it, Iec104Window::STANDARD)) as _),
-        [scalability::Role::Push, scalability::Role::Pull]
-            .map(|it| Box::new(Pipeline::new(it)) as _),
-        [unit, synchrophasor::Role::Concentrator].map(|it| Box::new(Synchrophasor::new(it)) as _),
+            .map(|it| Box::new(Station::new(it, iec104::Window::STANDARD)) as _),
+        [nanomsg::Role::Push, nanomsg::Role::Pull].map(|it| Box::new(Pipeline::new(it)) as _),
+        [unit, c37_118::Role::Concentrator].map(|it| Box::new(Synchrophasor::new(it)) as _),
         [SocketType::Push, SocketType::Pull].map(|it| Box::new(Socket::new(it)) as _),
         [SocketType::Pub, SocketType::Sub].map(|it| Box::new(Socket::new(it)) as _),
     ]

@@ -1,15 +1,13 @@
 //! Measurement of power-grid protocols message by message, over emulated or real networks.
 //!
 //! * [`method`]: open-loop schedule, message header, accounting by identifier, confidence intervals, validity of a run.
-//! * [`protocol`]: protocols behind one trait; [`broker`]: brokers as child processes; [`endpoint`]: protocols over TCP without a
-//!   broker, as machines without input or output.
+//! * [`protocol`]: the protocols of [`gridhaul_protocols`] and of libraries behind one trait; [`broker`]: brokers as child processes.
 //! * [`settings`]: settings of protocols and brokers as data.
 //! * [`network`]: the places where a measurement opens its sockets, on this machine or in an emulated network.
 //! * [`systems`]: networks of the laboratory and of the field as scenarios.
 //! * [`log`]: one row for each message, in Parquet files.
 //! * [`header`]: identification of a message.
-//! * [`frame`]: frames of Sampled Values and GOOSE; [`payload`]: encodings of values;
-//!   [`overhead`]: bytes of a message by layer, by formula.
+//! * [`payload`]: encodings of values; [`overhead`]: bytes of a message by layer, by formula.
 //! * [`reserve`]: the study RESERVE D4.6, beside the formulas; [`traffic`]: packets and bytes of a series of messages, from a capture.
 //! * [`corruption`]: fates of bit errors; [`clock`]: offset, drift and steps between two clocks.
 //! * [`verdict`]: limits of applications, and whether a measurement meets them.
@@ -27,8 +25,6 @@ macro_rules! bench {
 
 pub mod agent;
 pub mod capture;
-pub mod endpoint;
-pub mod frame;
 pub mod header;
 pub mod payload;
 pub mod settings;

@@ -283,9 +283,11 @@ impl Report {
 
 #[cfg(test)]
 mod tests {
+    use gridhaul_protocols::iec104;
+
     use super::*;
     use crate::agent::framing::{FRAME_MAX, write_message};
-    use crate::settings::{Credentials, Iec104Window, Tls};
+    use crate::settings::{Credentials, Tls};
 
     #[test]
     fn the_longest_report_fits_into_a_frame() {
@@ -363,7 +365,7 @@ mod tests {
             let settings = Direct { kind, port: 0, nodelay: true, reconnect };
             check(ReceiverProtocol::Direct { settings, publisher: None })
         };
-        let window = |k, w| direct(DirectKind::Iec104(Iec104Window { k, w }));
+        let window = |k, w| direct(DirectKind::Iec104(iec104::Window { k, w }));
         assert_eq!((window(12, 8), window(1, 1)), (Ok(()), Ok(())));
         assert!(window(12, 13).is_err() && window(40_000, 1).is_err() && window(1, 0).is_err());
         assert!(direct(DirectKind::Synchrophasor(usize::MAX)).is_err());

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use anyhow::{Context, ensure};
 use clap::{Args, ValueEnum};
 use gridhaul_measure::broker::{BrokerAddress, BrokerProgram, BrokerSettings, BrokerUrl};
-use gridhaul_measure::protocol::{BrokerProtocol, Iec104Window, ReconnectPolicy};
+use gridhaul_measure::protocol::{BrokerProtocol, ReconnectPolicy};
+use gridhaul_protocols::iec104;
 use gridhaul_scenario::scenario::CongestionControlAlgorithm;
 use gridhaul_scenario::units::{Duration, WindowSize};
 
@@ -179,8 +180,8 @@ impl ConnectionArgs {
     }
 
     /// Limits of IEC 60870-5-104.
-    pub(crate) const fn iec_104_window(&self) -> Iec104Window {
-        Iec104Window { k: self.k, w: self.w }
+    pub(crate) const fn iec_104_window(&self) -> iec104::Window {
+        iec104::Window { k: self.k, w: self.w }
     }
 
     /// Behaviour without a connection.

@@ -1,8 +1,8 @@
 //! Messages of protocols that divide or encode them, from the bytes that the receiver reads.
 
+use gridhaul_protocols::endpoint::Endpoint;
 use gridhaul_scenario::units::Instant;
 
-use crate::endpoint::Endpoint;
 use crate::settings::DirectKind;
 
 /// A receiver of the protocol that reads the bytes of one direction, and whose answers nobody sees. Bytes of the other direction
@@ -48,8 +48,9 @@ impl Decoder {
 
 #[cfg(test)]
 mod tests {
+    use gridhaul_protocols::iec104;
+
     use super::*;
-    use crate::settings::Iec104Window;
 
     /// The bytes of both directions of a conversation with these messages.
     fn conversation(kind: DirectKind, messages: &[Vec<u8>]) -> [Vec<u8>; 2] {
@@ -76,7 +77,8 @@ mod tests {
     fn messages_in_several_frames_are_found_however_the_stream_is_divided() {
         // Several ASDUs (at most 16 objects of four bytes each), and several fragments or objects (254 B).
         let messages: Vec<_> = [16, 132, 700].map(|length| vec![0x55; length]).into();
-        for kind in [DirectKind::Iec104(Iec104Window::STANDARD), DirectKind::Dnp3 { poll: None }] {
+        for kind in [DirectKind::Iec104(iec104::Window::STANDARD), DirectKind::Dnp3 { poll: None }]
+        {
             let [sent, answers] = conversation(kind, &messages);
             for piece in [1, 7, 1_448] {
                 let mut decoder = Decoder::new(kind);

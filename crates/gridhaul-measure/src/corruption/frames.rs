@@ -1,10 +1,14 @@
 //! Errors in frames of Sampled Values and GOOSE, as a subscriber sees them if the frame check sequence does not protect them.
 
+use gridhaul_protocols::goose::{Data, GoosePdu};
+use gridhaul_protocols::iec61850::{Application, UtcTime};
+use gridhaul_protocols::process_bus::{Frame, FrameAddress, Pdu};
+use gridhaul_protocols::sampled_values::{
+    Asdu, SampledValues, Synchronisation, write_float_values,
+};
+
 use super::patterns::ErrorPattern;
 use super::{Fate, Fates, fates};
-use crate::frame::goose::{Data, GoosePdu};
-use crate::frame::sampled_values::{Asdu, SampledValues, Synchronisation, write_float_values};
-use crate::frame::{Application, Frame, FrameAddress, Pdu, UtcTime};
 
 /// Fates of a frame of Sampled Values with 32-bit floats.
 #[must_use]

@@ -1,6 +1,7 @@
 //! Protocols over TCP without a broker, as this program sends a message in them.
 
-use crate::endpoint::{scalability, synchrophasor};
+use gridhaul_protocols::c37_118::DATA_OVERHEAD;
+use gridhaul_protocols::nanomsg::HEADER;
 
 /// Modbus/TCP, function 16: header of 7 bytes (MODBUS Messaging on TCP/IP, section 3.1.3), function, address, quantity and
 /// byte count (MODBUS Application Protocol V1.1b3, section 6.12), a register for the length, and one byte of padding after
@@ -27,13 +28,13 @@ pub const fn zeromq(payload: u64) -> u64 {
 /// Scalability Protocols: length in eight bytes (`sp-tcp-mapping-01`, section 3).
 #[must_use]
 pub const fn nanomsg(_payload: u64) -> u64 {
-    scalability::HEADER as u64
+    HEADER as u64
 }
 
 /// C37.118.2: a data frame whose phasors have four bytes each (IEEE C37.118.2-2011, table 5).
 #[must_use]
 pub const fn synchrophasor(payload: u64) -> u64 {
-    synchrophasor::DATA_OVERHEAD as u64 + 4 * payload.div_ceil(4) - payload
+    DATA_OVERHEAD as u64 + 4 * payload.div_ceil(4) - payload
 }
 
 /// DNP3: a fragment of 4 bytes and objects of 6 bytes for up to 254 bytes each (IEEE 1815-2012, clause 4.2), in frames of up to

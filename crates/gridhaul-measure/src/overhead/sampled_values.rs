@@ -1,6 +1,6 @@
 //! Sampled Values (IEC 61850-9-2): a frame with one ASDU without optional elements except the name of the data set.
 
-use crate::frame::APPLICATION_HEADER_BYTES;
+use gridhaul_protocols::iec61850::APPLICATION_HEADER_BYTES;
 
 /// Names in an ASDU, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,9 +38,11 @@ const fn element(contents: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use gridhaul_protocols::iec61850::Application;
+    use gridhaul_protocols::process_bus::{Frame, FrameAddress, Pdu};
+    use gridhaul_protocols::sampled_values::{Asdu, SampledValues, Synchronisation};
+
     use super::*;
-    use crate::frame::sampled_values::{Asdu, SampledValues, Synchronisation};
-    use crate::frame::{Application, Frame, FrameAddress, Pdu};
 
     #[test]
     fn the_formula_is_the_length_of_an_encoded_frame() {

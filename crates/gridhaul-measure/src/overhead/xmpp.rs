@@ -1,4 +1,4 @@
-//! XMPP (RFC 6120): the message stanza of [`crate::endpoint::xmpp`], with the payload as OCTET STRING in XML Encoding Rules.
+//! XMPP (RFC 6120): the message stanza of [`gridhaul_protocols::xmpp`], with the payload as OCTET STRING in XML Encoding Rules.
 
 /// Names in a stanza, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,13 +7,13 @@ use std::thread;
 use gridhaul_core::random::RandomStream;
 use gridhaul_core::wire::EtherType;
 use gridhaul_linux::{Clock, SleepBudget, request_realtime_priority};
+use gridhaul_protocols::process_bus::ether_type;
 use gridhaul_scenario::units::{BitRate, Duration};
 
 use super::frame_link::{self, FrameReceiver, FrameSender};
 use super::sampled_values::SOURCE;
 use super::udp::{UdpPublisher, UdpSubscriber, open};
 use super::{ProtocolError, RECEIVE_WAIT, Received, Subscriber};
-use crate::frame::ether_type;
 use crate::network::{Sites, StopOnDrop};
 
 /// Time without a packet after which none is expected any more.

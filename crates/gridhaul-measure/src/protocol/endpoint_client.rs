@@ -5,11 +5,11 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
+use gridhaul_protocols::endpoint::{Endpoint, NotSent};
 use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::client::{Library, Ports, Report};
 use super::connection::Connector;
-use crate::endpoint::{Endpoint, NotSent};
 
 /// Output that the socket has not accepted: with more, messages stay in the queue of the client.
 const OUTPUT_MAX: usize = 1 << 20;

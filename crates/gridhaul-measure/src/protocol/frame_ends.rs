@@ -4,12 +4,12 @@ use std::net::IpAddr;
 
 use gridhaul_core::wire::VlanTag;
 use gridhaul_linux::Clock;
+use gridhaul_protocols::goose::RetransmissionSchedule;
 
 use super::{
     DataSet, FrameIdentity, GooseControlBlock, Protocol, ProtocolError, Publisher, ReceivingEnd,
     SampledValueStream,
 };
-use crate::frame::goose::RetransmissionSchedule;
 use crate::network::Site;
 use crate::settings::{FrameContent, FrameStream, Vlan};
 

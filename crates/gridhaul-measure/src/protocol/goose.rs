@@ -4,6 +4,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use gridhaul_linux::{Clock, request_realtime_priority};
+use gridhaul_protocols::goose::{
+    Data, GooseMessage, GoosePdu, GoosePublisher, GooseReceiver, Reception, RetransmissionSchedule,
+};
+use gridhaul_protocols::iec61850::{Application, FrameError, UtcTime};
+use gridhaul_protocols::process_bus::{Frame, FrameAddress, GOOSE, Pdu, ether_type};
 use gridhaul_scenario::units::Instant;
 
 use super::frame_link::{
@@ -13,10 +18,6 @@ use super::sampled_values::{SOURCE, utc_now};
 use super::{
     Connected, Protocol, ProtocolError, Publisher, RECEIVE_WAIT, Received, Refused, Subscriber,
 };
-use crate::frame::goose::{
-    Data, GooseMessage, GoosePdu, GoosePublisher, GooseReceiver, Reception, RetransmissionSchedule,
-};
-use crate::frame::{Application, Frame, FrameAddress, FrameError, GOOSE, Pdu, UtcTime, ether_type};
 use crate::network::{Site, Sites};
 
 /// Bytes of the longest message: a frame has at most 1,500 B after the EtherType, of which header and elements take 112 B with a

@@ -32,8 +32,8 @@ use crate::method::ReceiveTimes;
 use crate::network::Sites;
 
 pub use crate::settings::{
-    Amqp10, Amqp091, BrokerProtocol, ClientSettings, Direct, DirectKind, Iec104Window, Modbus,
-    Mqtt, Pattern, QualityOfService, ReconnectPolicy, Version,
+    Amqp10, Amqp091, BrokerProtocol, ClientSettings, Direct, DirectKind, Modbus, Mqtt, Pattern,
+    QualityOfService, ReconnectPolicy, Version,
 };
 pub use cross_traffic::{CrossTraffic, CrossTrafficCounts, Direction};
 pub use error::{ProtocolError, Refused};

@@ -1,5 +1,11 @@
 //! Sampled Values (IEC 61850-9-2): each message is the `seqData` of a frame with one set of samples.
 
+use gridhaul_protocols::iec61850::{Application, FrameError, UtcTime};
+use gridhaul_protocols::process_bus::{Frame, FrameAddress, Pdu, SAMPLED_VALUES, ether_type};
+use gridhaul_protocols::sampled_values::{
+    Asdu, LIGHT_EDITION_CHANNELS, LightEditionChannel, SampledValues, Synchronisation,
+    light_edition, write_light_edition,
+};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::frame_link::{
@@ -7,13 +13,6 @@ use super::frame_link::{
 };
 use super::{
     Connected, Protocol, ProtocolError, Publisher, RECEIVE_WAIT, Received, Refused, Subscriber,
-};
-use crate::frame::sampled_values::{
-    Asdu, LIGHT_EDITION_CHANNELS, LightEditionChannel, SampledValues, Synchronisation,
-    light_edition, write_light_edition,
-};
-use crate::frame::{
-    Application, Frame, FrameAddress, FrameError, Pdu, SAMPLED_VALUES, UtcTime, ether_type,
 };
 use crate::network::{Site, Sites};
 

@@ -11,6 +11,7 @@ use std::thread::{self, JoinHandle};
 use std::time;
 
 use gridhaul_linux::{Clock, request_realtime_priority};
+use gridhaul_protocols::endpoint::{Endpoint, NotSent};
 use gridhaul_scenario::units::Instant;
 use rustix::net::{SendFlags, send};
 
@@ -19,7 +20,6 @@ use super::{
     Connected, ProtocolError, Publisher, Received, ReconnectPolicy, Refused, Subscriber,
     has_nothing_arrived,
 };
-use crate::endpoint::{Endpoint, NotSent};
 use crate::network::{Site, Sites};
 
 pub(super) use ends::Streams;

@@ -1,6 +1,7 @@
 //! Protocols through a broker: a publisher and a subscriber, which are one client or two, on one machine or on two.
 
 use gridhaul_linux::Clock;
+use gridhaul_protocols::xmpp;
 
 use super::client::{ClientSubscriber, Role, start};
 use super::connection::Connector;
@@ -10,7 +11,6 @@ use super::{
     mqtt,
 };
 use crate::broker::{BrokerAddress, Credentials};
-use crate::endpoint::xmpp;
 use crate::network::{Site, Sites};
 use crate::overhead::tls::RECORD_OVERHEAD;
 use crate::settings::{BrokerProtocol, ClientSettings, QualityOfService, ReconnectPolicy, Version};

@@ -1,6 +1,7 @@
 //! Settings of protocols and brokers, as controllers and agents exchange them: data without input or output.
 
 mod broker;
+mod endpoints;
 mod frames;
 mod protocol;
 mod reconnect;
@@ -8,7 +9,7 @@ mod reconnect;
 pub use broker::{BrokerAddress, BrokerProgram, BrokerSettings, BrokerUrl, Credentials, Tls};
 pub use frames::{FrameContent, FrameStream, Retransmission, Vlan};
 pub use protocol::{
-    Amqp10, Amqp091, BrokerProtocol, ClientSettings, Direct, DirectKind, Iec104Window, Modbus,
-    Mqtt, Pattern, QualityOfService, VILLAS_EXCHANGE, VILLAS_ROUTING_KEY, Version,
+    Amqp10, Amqp091, BrokerProtocol, ClientSettings, Direct, DirectKind, Modbus, Mqtt, Pattern,
+    QualityOfService, VILLAS_EXCHANGE, VILLAS_ROUTING_KEY, Version,
 };
 pub use reconnect::ReconnectPolicy;

@@ -1,5 +1,6 @@
 //! Protocols with connections.
 
+use gridhaul_protocols::iec104;
 use gridhaul_scenario::units::Duration;
 use serde::{Deserialize, Serialize};
 
@@ -176,45 +177,12 @@ pub enum Pattern {
     PublishSubscribe,
 }
 
-/// Limits of I frames of IEC 60870-5-104 without an acknowledgement (section 9.6).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Iec104Window {
-    /// Largest number of frames without an acknowledgement, after which the controlled station waits.
-    pub k: u16,
-    /// Number of received frames after which the controlling station acknowledges.
-    pub w: u16,
-}
-
-impl Iec104Window {
-    /// The defaults of the standard.
-    pub const STANDARD: Self = Self { k: 12, w: 8 };
-
-    /// Largest values: the numbers of frames have 15 bits.
-    pub const MAX: u16 = 32_767;
-
-    /// Checks both limits. With `w` above `k`, the controlled station would wait for an acknowledgement that is only due by a timer.
-    ///
-    /// # Errors
-    /// Expected value.
-    pub fn check(&self) -> Result<(), String> {
-        let Self { k, w } = *self;
-        let is_possible = (1..=Self::MAX).contains(&k) && (1..=k).contains(&w);
-        is_possible.then_some(()).ok_or_else(|| {
-            format!(
-                "w is {w} and k is {k}; expected k from 1 to {}, and w from 1 to k (the standard recommends at most two thirds of k)",
-                Self::MAX
-            )
-        })
-    }
-}
-
 /// A protocol between two ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum DirectKind {
     /// IEC 60870-5-104: the controlled station listens at the `from` end.
-    Iec104(Iec104Window),
+    Iec104(iec104::Window),
     /// ZeroMQ: the receiver listens at the `to` end.
     ZeroMq(Pattern),
     /// Scalability Protocols of nanomsg, PUSH and PULL: the receiver listens at the `to` end.

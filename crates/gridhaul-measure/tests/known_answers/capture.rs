@@ -5,9 +5,9 @@ use gridhaul_measure::capture::Route;
 use gridhaul_measure::method::{CapturePoint, Message, Phase, Stage, Summary};
 use gridhaul_measure::network::{Carrier, Sites, on_links, on_network};
 use gridhaul_measure::protocol::{
-    DataSet, Direct, DirectKind, FrameIdentity, Iec104Window, Protocol, ReconnectPolicy,
-    SampledValueStream, Udp,
+    DataSet, Direct, DirectKind, FrameIdentity, Protocol, ReconnectPolicy, SampledValueStream, Udp,
 };
+use gridhaul_protocols::iec104;
 
 use crate::mqtt::{mosquitto, mqtt};
 use crate::{millis, plan, run, scenario, turn, undisturbed};
@@ -115,7 +115,7 @@ fn a_lost_segment_of_tcp_is_retransmitted_on_its_leg() {
 fn messages_that_a_protocol_divides_are_found_in_captures() {
     let Some(_turn) = turn(&[]) else { return };
     let scenario = scenario("delay = \"5 ms\"", "delay = \"5 ms\"");
-    for kind in [DirectKind::Iec104(Iec104Window::STANDARD), DirectKind::Dnp3 { poll: None }] {
+    for kind in [DirectKind::Iec104(iec104::Window::STANDARD), DirectKind::Dnp3 { poll: None }] {
         let reconnect = ReconnectPolicy::default();
         let protocol = Direct { kind, port: 0, nodelay: true, reconnect };
         let plan = captured(50.0, 100, Route::Decoded(kind));

@@ -5,13 +5,13 @@ use std::sync::Mutex;
 use gridhaul_core::link::LinkAccount;
 use gridhaul_core::wire::VlanTag;
 use gridhaul_measure::bench::{Outcome, Plan};
-use gridhaul_measure::frame::goose::RetransmissionSchedule;
 use gridhaul_measure::method::{Message, Proportion, Schedule, Summary};
 use gridhaul_measure::network::{Carrier, Sites, on_links};
 use gridhaul_measure::protocol::{
     Connected, DataSet, FrameIdentity, GooseControlBlock, LIGHT_EDITION_MESSAGE, Protocol,
     ProtocolError, Publisher, Refused, SampledValueStream, Udp,
 };
+use gridhaul_protocols::goose::RetransmissionSchedule;
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_scenario::units::Duration;
 

@@ -1,8 +1,7 @@
 //! Protocols without a broker: every message arrives.
 
-use gridhaul_measure::protocol::{
-    Direct, DirectKind, Iec104Window, Modbus, Pattern, Protocol, ReconnectPolicy,
-};
+use gridhaul_measure::protocol::{Direct, DirectKind, Modbus, Pattern, Protocol, ReconnectPolicy};
+use gridhaul_protocols::iec104;
 
 use crate::{assert_complete, plan, run, turn};
 
@@ -10,7 +9,7 @@ use crate::{assert_complete, plan, run, turn};
 pub(crate) fn protocols(bytes: usize) -> Vec<Box<dyn Protocol>> {
     let reconnect = ReconnectPolicy::default();
     let kinds = [
-        DirectKind::Iec104(Iec104Window::STANDARD),
+        DirectKind::Iec104(iec104::Window::STANDARD),
         DirectKind::ZeroMq(Pattern::Pipeline),
         DirectKind::ZeroMq(Pattern::PublishSubscribe),
         DirectKind::Nanomsg,

@@ -1,7 +1,8 @@
 //! The machines of protocols without a broker: input in pieces of any length, invalid input, windows and timers.
 
-use gridhaul_measure::endpoint::{Endpoint, EndpointError, NotSent};
-use gridhaul_measure::protocol::{DirectKind, Iec104Window, Pattern};
+use gridhaul_measure::protocol::{DirectKind, Pattern};
+use gridhaul_protocols::endpoint::{Endpoint, EndpointError, NotSent};
+use gridhaul_protocols::iec104;
 use gridhaul_scenario::units::{Duration, Instant};
 use proptest::prelude::*;
 
@@ -9,7 +10,7 @@ use crate::recorder::Segment;
 
 /// Every protocol with machines, for messages of at most 300 bytes.
 pub(crate) const KINDS: [DirectKind; 6] = [
-    DirectKind::Iec104(Iec104Window::STANDARD),
+    DirectKind::Iec104(iec104::Window::STANDARD),
     DirectKind::ZeroMq(Pattern::Pipeline),
     DirectKind::ZeroMq(Pattern::PublishSubscribe),
     DirectKind::Nanomsg,
@@ -118,8 +119,8 @@ fn no_message_passes_before_the_handshake() {
 
 #[test]
 fn a_controlled_station_sends_k_frames_without_an_acknowledgement() {
-    for window in [Iec104Window::STANDARD, Iec104Window { k: 5, w: 3 }] {
-        let Iec104Window { k, w } = window;
+    for window in [iec104::Window::STANDARD, iec104::Window { k: 5, w: 3 }] {
+        let iec104::Window { k, w } = window;
         let mut ends = Conversation::open(DirectKind::Iec104(window), 1_000).ends;
         for _ in 0..20 {
             ends[0].publish(&[0; 16], NOW).unwrap();
@@ -143,7 +144,7 @@ fn a_controlled_station_sends_k_frames_without_an_acknowledgement() {
 #[test]
 fn stations_keep_the_timers_of_the_standard() {
     let at = |seconds| NOW + Duration::from_secs(seconds);
-    let mut ends = Conversation::open(DirectKind::Iec104(Iec104Window::STANDARD), 1_000).ends;
+    let mut ends = Conversation::open(DirectKind::Iec104(iec104::Window::STANDARD), 1_000).ends;
     ends[0].publish(&[0; 16], NOW).unwrap();
     let mut bytes = Vec::new();
     ends[0].poll_output(&mut bytes);
@@ -171,7 +172,7 @@ fn stations_keep_the_timers_of_the_standard() {
 
 #[test]
 fn an_acknowledgement_of_frames_that_were_not_sent_is_an_error() {
-    let mut ends = Conversation::open(DirectKind::Iec104(Iec104Window::STANDARD), 1_000).ends;
+    let mut ends = Conversation::open(DirectKind::Iec104(iec104::Window::STANDARD), 1_000).ends;
     let error = ends[0].handle_input(&[0x68, 4, 1, 0, 2, 0], NOW).unwrap_err();
     assert!(error.to_string().contains("was not sent"), "{error}");
 }

@@ -9,14 +9,15 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use gridhaul_measure::broker::{BrokerProgram, BrokerSettings};
-use gridhaul_measure::endpoint::Endpoint;
 use gridhaul_measure::network::Sites;
 use gridhaul_measure::payload::{Encoding, Sample, Timestamp};
 use gridhaul_measure::protocol::{
-    BrokerProtocol, ClientSettings, DataSet, DirectKind, FrameIdentity, GooseControlBlock,
-    Iec104Window, Modbus, Mqtt, Pattern, Protocol, QualityOfService, Received, ReconnectPolicy,
-    SampledValueStream, Subscriber, ThroughBroker, Version,
+    BrokerProtocol, ClientSettings, DataSet, DirectKind, FrameIdentity, GooseControlBlock, Modbus,
+    Mqtt, Pattern, Protocol, QualityOfService, Received, ReconnectPolicy, SampledValueStream,
+    Subscriber, ThroughBroker, Version,
 };
+use gridhaul_protocols::endpoint::Endpoint;
+use gridhaul_protocols::iec104;
 use gridhaul_scenario::units::Instant;
 use gridhaul_testing::{has, has_program};
 
@@ -178,7 +179,7 @@ fn a_controlling_station_of_lib60870_reads_the_values() {
     let Some(python) = python() else { return };
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let peer = Peer::start(&python, "iec104", listener.local_addr().unwrap().port(), "");
-    let [endpoint, _] = DirectKind::Iec104(Iec104Window::STANDARD).endpoints();
+    let [endpoint, _] = DirectKind::Iec104(iec104::Window::STANDARD).endpoints();
     let mut server = Server::accept(&listener, endpoint);
     assert!(server.exchange(|it| it.is_ready()));
     let values = [1.5_f32, -2.0, 50.25].map(f32::to_le_bytes).concat();

@@ -10,8 +10,9 @@ use gridhaul_measure::broker::{BrokerProgram, BrokerSettings};
 use gridhaul_measure::network::Sites;
 use gridhaul_measure::overhead::{LowerLayers, direct, mqtt, tls};
 use gridhaul_measure::protocol::{
-    BrokerProtocol, ClientSettings, DirectKind, Iec104Window, Mqtt, Pattern, ThroughBroker, Version,
+    BrokerProtocol, ClientSettings, DirectKind, Mqtt, Pattern, ThroughBroker, Version,
 };
+use gridhaul_protocols::iec104;
 
 use gridhaul_testing::has_program;
 use rustix::process::{Pid, Signal, kill_process};
@@ -34,7 +35,7 @@ fn the_formulas_are_the_lengths_of_messages() {
     // Longer messages of IEC 60870-5-104 wait for the window.
     for payload in 0..700_u64 {
         let pairs = [
-            (DirectKind::Iec104(Iec104Window::STANDARD), direct::iec104(payload)),
+            (DirectKind::Iec104(iec104::Window::STANDARD), direct::iec104(payload)),
             (DirectKind::ZeroMq(Pattern::Pipeline), direct::zeromq(payload)),
             (DirectKind::ZeroMq(Pattern::PublishSubscribe), direct::zeromq(payload)),
             (DirectKind::Nanomsg, direct::nanomsg(payload)),
@@ -75,7 +76,7 @@ fn tshark_dissects_protocols_without_a_broker() {
     };
     let fields = ["iec60870_asdu.typeid", "iec60870_asdu.causetx", "iec60870_asdu.numix"];
     let text =
-        dissected((2404, "iec60870_104"), DirectKind::Iec104(Iec104Window::STANDARD), &fields);
+        dissected((2404, "iec60870_104"), DirectKind::Iec104(iec104::Window::STANDARD), &fields);
     assert!(text.starts_with("36 3 1"), "{text}");
     let fields = ["synphasor.frtype", "synphasor.frsize"];
     let text = dissected((4712, "synphasor"), DirectKind::Synchrophasor(300), &fields);

@@ -5,11 +5,11 @@ mod packet;
 use std::collections::BTreeSet;
 
 use bytes::BytesMut;
+use gridhaul_protocols::endpoint::{Endpoint, EndpointError, NotSent, Queues};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::client::Role;
 use crate::broker::BrokerAddress;
-use crate::endpoint::{Endpoint, EndpointError, NotSent, Queues};
 use crate::settings::{ClientSettings, Mqtt, QualityOfService};
 
 use packet::{Incoming, Outgoing, PACKET_MAX, Packets};

@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 
 use gridhaul_linux::Clock;
+use gridhaul_protocols::endpoint::Endpoint;
 
 use super::{End, Source, StreamPublisher, StreamSettings, listen};
-use crate::endpoint::Endpoint;
 use crate::network::Site;
 use crate::protocol::{ProtocolError, Publisher, ReceivingEnd};
 
