@@ -1,10 +1,10 @@
 //! The emulator as a backend: runs a scenario in real time.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use gridhaul_scenario::answer::{Answer, Capture, Point, RunRows, Series, TimeBase, Warning};
-use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
+use gridhaul_scenario::answer::{Answer, PointRows, Run, TimeBase};
+use gridhaul_scenario::backend::{Backend, Progress, QueuedRun, RunError, RunQueue, Unsupported};
 use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 use gridhaul_scenario::units::{Duration, Instant};
 
@@ -51,49 +51,32 @@ impl Backend for Emu {
         raise_open_file_limit();
         let plans = points.iter().map(|point| NetworkPlan::new(&point.scenario));
         let plans = plans.collect::<Result<Vec<_>, _>>()?;
-        let replications = scenario.replications as usize;
-        let done = self.run_all((&points, &plans), replications, progress)?;
-        let mut done = done.into_iter().peekable();
-        let mut answer = Answer::without_points(scenario, self.name());
-        let mut finished = Vec::with_capacity(points.len());
-        for (index, (point, plan)) in points.iter().zip(&plans).enumerate() {
-            let mut runs: Vec<RunRows> = Vec::new();
-            while let Some((number, run)) = done.next_if(|(at, _)| at / replications == index) {
-                // Replications after an unfinished one are left out.
-                if number % replications != runs.len() {
-                    continue;
-                }
-                answer.warnings.extend(run.warnings);
-                answer.add_recordings(points.len() > 1, (run.series, run.captures));
-                runs.push(run.rows);
+        let queue = RunQueue::new(points.len(), scenario.replications, progress);
+        let execute = |run: &QueuedRun<'_>| {
+            let (scenario, plan) = (&points[run.point].scenario, &plans[run.point]);
+            self.run_once(scenario, plan, run.replication, progress)
+        };
+        let ended = thread::scope(|scope| {
+            let workers = 0..queue.threads(self.concurrent_runs);
+            let workers: Vec<_> = workers.map(|_| scope.spawn(|| queue.work(execute))).collect();
+            let mut ended = Vec::new();
+            for worker in workers {
+                ended.extend(worker.join().map_err(|_| EmulationError::panicked())?);
             }
-            finished.push(runs.len());
-            if runs.is_empty() {
-                continue;
-            }
-            let flows = point.scenario.flow.keys().zip(&plan.flows);
-            let flows = flows.map(|(name, flow)| (name.clone(), u64::from(flow.count)));
-            let upstream = plan
-                .relays
-                .iter()
-                .map(|relay| (relay.row.clone(), u64::from(plan.flows[relay.upstream].count)));
-            let flows = flows.chain(upstream).collect();
-            let names = (&flows, plan.directions.rows());
-            answer.points.push(Point::of_runs(point, names, &runs, TimeBase::Real));
-        }
-        answer.warn_of_failed_connections(scenario);
-        answer.warnings.sort();
-        answer.warnings.dedup();
-        answer.with_finished(&finished, replications)
+            Ok::<_, RunError>(ended)
+        })?;
+        let rows = |point: usize| Ok(rows(&points[point].scenario, &plans[point]));
+        Answer::of_replications(scenario, self.name(), TimeBase::Real, &points, ended, rows)
     }
 }
 
-/// Results of one run.
-struct Run {
-    rows: RunRows,
-    series: Vec<Series>,
-    captures: Vec<Capture>,
-    warnings: Vec<Warning>,
+/// The rows of a point: its flows, the upstream connections of its aggregators, and its links.
+fn rows(scenario: &Scenario, plan: &NetworkPlan) -> PointRows {
+    let count = |flow: usize| u64::from(plan.flows[flow].count);
+    let flows = scenario.flow.keys().enumerate().map(|(flow, name)| (name.clone(), count(flow)));
+    let upstream = plan.relays.iter().map(|relay| (relay.row.clone(), count(relay.upstream)));
+    let links = plan.directions.rows().to_vec();
+    PointRows { flows: flows.chain(upstream).collect(), links }
 }
 
 impl Emu {
@@ -106,46 +89,6 @@ impl Emu {
             points.iter().try_for_each(|point| kernel_congestion_control::require(&point.scenario))
         });
         lacking.err().map(|error| error.to_string())
-    }
-
-    /// The finished runs with their numbers, point by point and replication by replication.
-    fn run_all(
-        &self,
-        (points, plans): (&[ScenarioPoint], &[NetworkPlan]),
-        replications: usize,
-        progress: &dyn Progress,
-    ) -> Result<Vec<(usize, Run)>, RunError> {
-        let jobs = points.len() * replications;
-        let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let work = || {
-            let mut own = Vec::new();
-            while !progress.is_interrupted() {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                if number >= jobs {
-                    break;
-                }
-                let (point, replication) = (number / replications, (number % replications) as u32);
-                let (scenario, plan) = (&points[point].scenario, &plans[point]);
-                let run = self.run_once(scenario, plan, replication, progress);
-                // No worker starts another run after one has failed.
-                next.fetch_add(if run.is_err() { jobs } else { 0 }, Ordering::Relaxed);
-                own.extend(run.transpose().map(|run| (number, run)));
-                let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-                progress.advance(done as u64, jobs as u64);
-            }
-            own
-        };
-        let workers = self.concurrent_runs.clamp(1, jobs.max(1));
-        let mut runs = thread::scope(|scope| {
-            let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-            let mut all = Vec::new();
-            for worker in workers {
-                all.extend(worker.join().map_err(|_| EmulationError::panicked())?);
-            }
-            Ok::<_, RunError>(all)
-        })?;
-        runs.sort_by_key(|(number, _)| *number);
-        runs.into_iter().map(|(number, run)| Ok((number, run?))).collect()
     }
 
     /// One run; none if it was interrupted.

@@ -1,14 +1,11 @@
 //! The backend: runs all sweep points and replications on several threads and combines them to one answer.
 
-use std::cell::Cell;
-use std::mem;
 use std::num::NonZero;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
-use gridhaul_scenario::answer::{Answer, Capture, Point, RunRows, Series, TimeBase, Warning};
-use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
-use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
+use gridhaul_scenario::answer::{Answer, PointRows, Run, TimeBase};
+use gridhaul_scenario::backend::{Backend, Progress, QueuedRun, RunError, RunQueue, Unsupported};
+use gridhaul_scenario::scenario::Scenario;
 
 use crate::aggregation::unsupported;
 use crate::audit::{AuditError, LinkTotals};
@@ -47,82 +44,32 @@ impl Backend for Sim {
         for point in &points {
             self.supports(&point.scenario).map_err(RunError::Unsupported)?;
         }
-        let queue = RunQueue::new(points.len(), scenario.replications as usize, progress);
+        let queue = RunQueue::new(points.len(), scenario.replications, progress);
         let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(self.threads_for(queue.count))
+            .num_threads(queue.threads(self.available_threads()))
             .build()
             .map_err(|error| RunError::Machine(format!("threads: {error}")))?;
-        let outcomes = pool.broadcast(|_| queue.work(&points));
-        let outcomes: Result<Vec<_>, RunError> = outcomes.into_iter().collect();
-        let mut outcomes: Vec<_> = outcomes?.into_iter().flatten().collect();
-        outcomes.sort_by_key(|(number, _)| *number);
-        answer(scenario, &points, outcomes)
-    }
-}
-
-/// The runs of a scenario, which threads take in order: point by point, and the replications of a point one
-/// after another, so that an interruption leaves complete points.
-struct RunQueue<'a> {
-    count: usize,
-    replications: usize,
-    next: AtomicUsize,
-    /// Completed thousandths of all runs.
-    done: AtomicU64,
-    progress: &'a dyn Progress,
-}
-
-impl<'a> RunQueue<'a> {
-    const fn new(points: usize, replications: usize, progress: &'a dyn Progress) -> Self {
-        let (next, done) = (AtomicUsize::new(0), AtomicU64::new(0));
-        Self { count: points * replications, replications, next, done, progress }
-    }
-
-    /// Takes runs until none is left, one fails or the user interrupts.
-    fn work(&self, points: &[ScenarioPoint]) -> Result<Vec<(usize, Outcome)>, RunError> {
-        let mut outcomes = Vec::new();
-        while !self.progress.is_interrupted() {
-            let number = self.next.fetch_add(1, Ordering::Relaxed);
-            if number >= self.count {
-                break;
-            }
-            let (point, replication) = (number / self.replications, number % self.replications);
-            let reported = Cell::new(0);
-            let continues = |share: u64| self.on_slice(share - reported.replace(share));
-            let scenario = &points[point].scenario;
-            let outcome = run_once(scenario, replication as u32, self.progress, continues);
-            // No thread begins another run after a failure.
-            let outcome =
-                outcome.inspect_err(|_| self.next.store(self.count, Ordering::Relaxed))?;
-            outcomes.extend(outcome.map(|outcome| (number, outcome)));
-        }
-        Ok(outcomes)
-    }
-
-    /// Reports completed thousandths of a run. Returns whether the run is to continue.
-    fn on_slice(&self, thousandths: u64) -> bool {
-        let done = self.done.fetch_add(thousandths, Ordering::Relaxed) + thousandths;
-        self.progress.advance(done, (self.count as u64).saturating_mul(1000));
-        !self.progress.is_interrupted()
+        let execute = |run: &QueuedRun<'_>| {
+            let scenario = &points[run.point].scenario;
+            run_once(scenario, run.replication, progress, |thousandths| run.report(thousandths))
+        };
+        let ended = pool.broadcast(|_| queue.work(execute)).into_iter().flatten().collect();
+        let rows = |point: usize| {
+            let layout = Layout::new(&points[point].scenario)?;
+            Ok(PointRows { flows: layout.flows, links: layout.directions.rows().to_vec() })
+        };
+        Answer::of_replications(scenario, self.name(), TimeBase::Virtual, &points, ended, rows)
     }
 }
 
 impl Sim {
-    /// The number of threads: no more than runs.
-    fn threads_for(self, runs: usize) -> usize {
-        let wanted = match self.threads {
+    /// The number of threads that the machine or the caller permits.
+    fn available_threads(self) -> usize {
+        match self.threads {
             0 => thread::available_parallelism().map_or(1, NonZero::get),
-            wanted => wanted,
-        };
-        wanted.min(runs).max(1)
+            threads => threads,
+        }
     }
-}
-
-/// The results of one run.
-struct Outcome {
-    rows: RunRows,
-    series: Vec<Series>,
-    captures: Vec<Capture>,
-    warnings: Vec<Warning>,
 }
 
 /// Simulates one run. Returns `None` if `continues` has ended it early.
@@ -131,7 +78,7 @@ fn run_once(
     replication: u32,
     progress: &dyn Progress,
     continues: impl Fn(u64) -> bool,
-) -> Result<Option<Outcome>, RunError> {
+) -> Result<Option<Run>, RunError> {
     let layout = Layout::new(scenario)?;
     let mut world = build(scenario, &layout, replication, progress)?;
     if !world.run(continues)? {
@@ -148,7 +95,7 @@ fn run_once(
     let close = world.counters.outage_ends.rows();
     warnings.extend(close.map(|row| limitations::outage_end(&layout.flows[row as usize].0)));
     let series = world.recorder.take().map_or_else(Vec::new, |recorder| recorder.into_series());
-    Ok(Some(Outcome { rows, series, captures, warnings }))
+    Ok(Some(Run { rows, series, captures, warnings }))
 }
 
 /// Audits a finished run.
@@ -174,46 +121,4 @@ fn audit(world: &mut World, layout: &Layout, replication: u32) -> Result<(), Run
     }
     let audited = world.aggregators.audit(&world.flows);
     audited.map_err(|(row, violation)| failed(flow_name(row), violation))
-}
-
-/// Combines the finished runs of all points. Of an interrupted point, the replications before the first
-/// unfinished one count, so that the answer is that of fewer replications.
-fn answer(
-    scenario: &Scenario,
-    points: &[ScenarioPoint],
-    outcomes: Vec<(usize, Outcome)>,
-) -> Result<Answer, RunError> {
-    let replications = scenario.replications as usize;
-    let mut answer = Answer::without_points(scenario, "sim");
-    let mut outcomes = outcomes.into_iter().peekable();
-    let mut finished = Vec::with_capacity(points.len());
-    for (index, point) in points.iter().enumerate() {
-        let mut runs: Vec<Outcome> = Vec::new();
-        while let Some((number, run)) =
-            outcomes.next_if(|(number, _)| number / replications == index)
-        {
-            if number % replications == runs.len() {
-                runs.push(run);
-            }
-        }
-        finished.push(runs.len());
-        if runs.is_empty() {
-            continue;
-        }
-        let layout = Layout::new(&point.scenario)?;
-        for run in &mut runs {
-            answer.warnings.append(&mut run.warnings);
-        }
-        if let Some(first) = runs.first_mut() {
-            let recorded = (mem::take(&mut first.series), mem::take(&mut first.captures));
-            answer.add_recordings(points.len() > 1, recorded);
-        }
-        let runs: Vec<RunRows> = runs.into_iter().map(|run| run.rows).collect();
-        let names = (&layout.flows, layout.directions.rows());
-        answer.points.push(Point::of_runs(point, names, &runs, TimeBase::Virtual));
-    }
-    answer.warn_of_failed_connections(scenario);
-    answer.warnings.sort();
-    answer.warnings.dedup();
-    answer.with_finished(&finished, replications)
 }

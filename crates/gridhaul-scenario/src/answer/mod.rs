@@ -9,8 +9,11 @@ mod metric;
 mod recorded_bytes;
 mod recording;
 mod replications;
+mod row_warnings;
 mod series;
 mod unopened_connections;
+
+use std::mem;
 
 use indexmap::IndexMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -27,7 +30,9 @@ pub use estimate::Estimate;
 pub use metric::{Metric, MetricInfo, Scope};
 pub use recorded_bytes::{RecordedBytes, RecordedBytesWriter};
 pub use recording::{Recording, WindowSample};
-pub use replications::{Metrics, RowNames, RunRows, TimeBase, segment_metrics};
+pub use replications::{
+    FinishedRun, Metrics, PointRows, RowNames, Run, RunRows, TimeBase, segment_metrics,
+};
 pub use series::{Column, ColumnData, ColumnInfo, Series, SeriesInfo};
 
 /// The answer of one backend to one scenario.
@@ -158,21 +163,17 @@ impl Answer {
         at_index.or_else(|| self.points.iter().find(is_same))
     }
 
-    /// Adds series and captures of the point that is added next. If there are several points, the
-    /// number of the point is appended to the names.
-    pub fn add_recordings(
-        &mut self,
-        of_several: bool,
-        (series, captures): (Vec<Series>, Vec<Capture>),
-    ) {
+    /// Adds series and captures of the first run of the point that is added next. If there are several
+    /// points, the number of the point is appended to the names.
+    fn add_recordings(&mut self, several_points: bool, first: &mut Run) {
         let point = self.points.len();
-        let suffix = if of_several { format!("-{point}") } else { String::new() };
-        self.series.extend(series.into_iter().map(|mut series| {
+        let suffix = if several_points { format!("-{point}") } else { String::new() };
+        self.series.extend(mem::take(&mut first.series).into_iter().map(|mut series| {
             series.name.push_str(&suffix);
             series.point = point;
             series
         }));
-        self.captures.extend(captures.into_iter().map(|mut capture| {
+        self.captures.extend(mem::take(&mut first.captures).into_iter().map(|mut capture| {
             capture.name.push_str(&suffix);
             capture
         }));

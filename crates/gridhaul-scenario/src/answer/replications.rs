@@ -1,12 +1,13 @@
-//! Combines the rows of replications into the points of an answer.
+//! Combines the replications of each point into an answer.
 
 use indexmap::IndexMap;
 
 use super::{
-    Answer, DeadlineCheck, DelayCounts, DelayDistribution, Estimate, Metric, Point, Row, Scope,
-    Warning,
+    Answer, Capture, DeadlineCheck, DelayCounts, DelayDistribution, Estimate, Metric, Point, Row,
+    Scope, Series, Warning,
 };
-use crate::scenario::{ChannelTransitions, Directions, Flow, Loss, Scenario, ScenarioPoint};
+use crate::backend::RunError;
+use crate::scenario::{Flow, Scenario, ScenarioPoint};
 
 /// The metrics of one row in one run.
 pub type Metrics = Vec<(Metric, f64)>;
@@ -33,6 +34,30 @@ pub struct RunRows {
     pub delays: Vec<Option<DelayCounts>>,
 }
 
+/// The results of one run.
+#[derive(Debug, Clone, Default)]
+pub struct Run {
+    /// Metrics and delays.
+    pub rows: RunRows,
+    /// Recorded series. The answer has those of the first replication of each point.
+    pub series: Vec<Series>,
+    /// Recorded packets, of the first replication as well.
+    pub captures: Vec<Capture>,
+    /// Warnings about this run.
+    pub warnings: Vec<Warning>,
+}
+
+/// A run that has ended, and its place in the answer.
+#[derive(Debug)]
+pub struct FinishedRun {
+    /// Index of the point of the sweep.
+    pub point: usize,
+    /// Number of the replication.
+    pub replication: u32,
+    /// The results, or the failure.
+    pub result: Result<Run, RunError>,
+}
+
 /// Time base of a backend, which determines whether its replications can be equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeBase {
@@ -45,7 +70,58 @@ pub enum TimeBase {
 /// Name and number of equal flows or links of each row.
 pub type RowNames = Vec<(String, u64)>;
 
+/// The rows of a point.
+#[derive(Debug, Clone)]
+pub struct PointRows {
+    /// Rows of flows, and of upstream connections of aggregators.
+    pub flows: RowNames,
+    /// Rows of directions of links.
+    pub links: RowNames,
+}
+
 impl Answer {
+    /// The answer of a backend from the runs that have ended, in any order; `rows` returns the rows of the
+    /// point at an index.
+    ///
+    /// Of an interrupted point, the replications before the first unfinished one count, so that the answer
+    /// is that of fewer replications.
+    ///
+    /// # Errors
+    /// The failure of the first run that failed; no run was finished; the rows cannot be determined.
+    pub fn of_replications(
+        scenario: &Scenario,
+        backend: &str,
+        time: TimeBase,
+        points: &[ScenarioPoint],
+        mut ended: Vec<FinishedRun>,
+        rows: impl Fn(usize) -> Result<PointRows, RunError>,
+    ) -> Result<Self, RunError> {
+        ended.sort_by_key(|run| (run.point, run.replication));
+        let mut answer = Self::without_points(scenario, backend);
+        let mut runs_of_points: Vec<Vec<Run>> = points.iter().map(|_| Vec::new()).collect();
+        for FinishedRun { point, replication, result } in ended {
+            let run = result?;
+            let runs = &mut runs_of_points[point];
+            if replication as usize == runs.len() {
+                runs.push(run);
+            }
+        }
+        let finished: Vec<usize> = runs_of_points.iter().map(Vec::len).collect();
+        for (index, (point, mut runs)) in points.iter().zip(runs_of_points).enumerate() {
+            let Some(first) = runs.first_mut() else { continue };
+            answer.add_recordings(points.len() > 1, first);
+            for run in &mut runs {
+                answer.warnings.append(&mut run.warnings);
+            }
+            let runs: Vec<RunRows> = runs.into_iter().map(|run| run.rows).collect();
+            answer.points.push(Point::of_runs(point, &rows(index)?, &runs, time));
+        }
+        answer.warn_of_failed_connections(scenario);
+        answer.warnings.sort();
+        answer.warnings.dedup();
+        answer.with_finished(&finished, scenario.replications as usize)
+    }
+
     /// The answer of a backend to a scenario, without points yet.
     #[must_use]
     pub fn without_points(scenario: &Scenario, backend: &str) -> Self {
@@ -68,20 +144,14 @@ impl Answer {
 
 impl Point {
     /// Means and confidence intervals over the runs of a point, and its deadline checks.
-    #[must_use]
-    pub fn of_runs(
-        point: &ScenarioPoint,
-        (flows, links): (&RowNames, &RowNames),
-        runs: &[RunRows],
-        time: TimeBase,
-    ) -> Self {
+    fn of_runs(point: &ScenarioPoint, names: &PointRows, runs: &[RunRows], time: TimeBase) -> Self {
         // Equal replications are not sufficient: a rare loss may have occurred in none of them.
         let deterministic = time == TimeBase::Virtual
             && point.scenario.is_deterministic()
             && runs.windows(2).all(|pair| pair[0] == pair[1]);
-        let delays = delays(flows, runs);
-        let rows = |names, scope| combine((names, scope), runs, deterministic);
-        let (flows, links) = (rows(flows, Scope::Flow), rows(links, Scope::Link));
+        let delays = delays(&names.flows, runs);
+        let flows = combine(&names.flows, Scope::Flow, runs, deterministic);
+        let links = combine(&names.links, Scope::Link, runs, deterministic);
         let deadline_checks = deadline_checks(&point.scenario, &flows);
         let (parameters, labels) = (point.parameters.clone(), point.labels.clone());
         Self { parameters, labels, deterministic, flows, links, deadline_checks, delays }
@@ -95,85 +165,6 @@ impl RunRows {
             Scope::Link => &self.links,
         }
     }
-
-    /// Warnings about the validity of these rows.
-    #[must_use]
-    pub fn warnings(&self, scenario: &Scenario) -> Vec<Warning> {
-        let mut warnings = Vec::new();
-        for ((name, flow), metrics) in scenario.flow.iter().zip(&self.flows) {
-            let value = |wanted: Metric| {
-                metrics.iter().find(|(metric, _)| *metric == wanted).map(|&(_, value)| value)
-            };
-            let nothing_delivered = value(Metric::Goodput) == Some(0.0);
-            let unchecked =
-                flow.effective_deadline().is_some() && value(Metric::DeadlineMet).is_none();
-            if unchecked && !nothing_delivered {
-                warnings.push(Warning {
-                    about: format!("flow.{name}.deadline"),
-                    message:
-                        "no message was due early enough for the deadline check; make `duration` \
-                              longer than the sum of `warmup` and the deadline"
-                            .to_owned(),
-                });
-            }
-            if value(Metric::TransfersUnfinished).is_some_and(|share| share > 0.0) {
-                warnings.push(Warning {
-                    about: format!("flow.{name}"),
-                    message:
-                        "transfers had not finished at the end of a run; completion_time_s and \
-                              transfer_rate_bit_per_s exclude them, and their share is \
-                              transfers_unfinished_ratio; increase `duration`"
-                            .to_owned(),
-                });
-            }
-            let has_delays = value(Metric::DelayMean).is_some();
-            if has_delays && value(Metric::DelayP98).is_none() {
-                warnings.push(Warning {
-                    about: format!("flow.{name}"),
-                    message: "more than 2 % of the messages had not arrived at the end of the run, although \
-                              they were due earlier than the delay of the others: the 98th percentile of the \
-                              delay is among them and unknown; mean and largest delay are those of the \
-                              messages that arrived"
-                        .to_owned(),
-                });
-            }
-            if nothing_delivered {
-                warnings.push(Warning {
-                    about: format!("flow.{name}"),
-                    message:
-                        "nothing was delivered in the measured time; check `duration` and the links \
-                              on the path"
-                            .to_owned(),
-                });
-            }
-        }
-        warnings.extend(sparse_bursts(scenario, &self.links));
-        warnings
-    }
-}
-
-/// Links whose losses come in bursts of packets, but whose packets are further apart than a burst of back-to-back
-/// packets lasts: a utilisation below the probability that a burst ends. Each burst then lasts for many packet intervals.
-fn sparse_bursts(scenario: &Scenario, links: &[Metrics]) -> Vec<Warning> {
-    let directions = Directions::new(scenario);
-    let rows = directions.rows().iter().zip(Directions::keys(scenario)).zip(links);
-    let sparse = rows.filter_map(|(((name, _), direction), metrics)| {
-        let Some(Loss::GilbertElliott(channel)) = &direction.loss else { return None };
-        let ChannelTransitions::PerPacket { bad_to_good, .. } = channel.transitions() else {
-            return None;
-        };
-        let value = |wanted| metrics.iter().find(|(metric, _)| *metric == wanted).map(|it| it.1);
-        let used = value(Metric::Utilisation)?;
-        let packets = value(Metric::PacketsOut)?;
-        (packets > 0.0 && used < bad_to_good.ratio()).then(|| Warning {
-            about: format!("link.{name}.loss.gilbert_elliott"),
-            message: "the packets are further apart than a burst of back-to-back packets lasts, so that a burst, \
-                      which is counted in packets here, lasts for many of their intervals; use mean_good and \
-                      mean_bad for bursts in time"
-                .to_owned(),
-        })
-    });
-    sparse.collect()
 }
 
 /// The deadline checks of the flows with a deadline.
@@ -199,7 +190,7 @@ fn delays(flows: &RowNames, runs: &[RunRows]) -> IndexMap<String, Option<DelayDi
 }
 
 /// Means over the replications for each row.
-fn combine((names, scope): (&RowNames, Scope), runs: &[RunRows], deterministic: bool) -> Vec<Row> {
+fn combine(names: &RowNames, scope: Scope, runs: &[RunRows], deterministic: bool) -> Vec<Row> {
     let row = |(index, name): (usize, &(String, u64))| {
         let mut samples: IndexMap<Metric, Vec<f64>> = IndexMap::new();
         for run in runs {
@@ -217,4 +208,57 @@ fn combine((names, scope): (&RowNames, Scope), runs: &[RunRows], deterministic: 
         row
     };
     names.iter().enumerate().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scenario() -> Scenario {
+        let text = "title = \"t\"\nduration = \"1 s\"\nreplications = 3\n[node]\na = {}\nb = {}\n\
+                    [link.l]\nfrom = \"a\"\nto = \"b\"\nboth.rate = \"1 Mbit/s\"\n\
+                    [flow.f]\nfrom = \"a\"\nto = \"b\"\nload = \"bulk\"\n\
+                    [[sweep]]\nvary.\"link.l.both.delay\" = [\"1 ms\", \"2 ms\"]";
+        Scenario::from_toml(text, "test.toml").unwrap()
+    }
+
+    /// A run with this goodput, and a series named after it.
+    fn ended(point: usize, replication: u32, goodput: f64) -> FinishedRun {
+        let flows = vec![vec![(Metric::Goodput, goodput)]];
+        let rows = RunRows { flows, ..RunRows::default() };
+        let series = vec![Series { name: format!("s{goodput}"), ..Series::default() }];
+        let result = Ok(Run { rows, series, ..Run::default() });
+        FinishedRun { point, replication, result }
+    }
+
+    fn answer(ended: Vec<FinishedRun>) -> Result<Answer, RunError> {
+        let scenario = scenario();
+        let points = scenario.points().unwrap();
+        let rows =
+            |_| Ok(PointRows { flows: vec![("f".to_owned(), 1)], links: Vec::new() });
+        Answer::of_replications(&scenario, "sim", TimeBase::Virtual, &points, ended, rows)
+    }
+
+    #[test]
+    fn replications_after_the_first_unfinished_one_do_not_count() {
+        let runs = vec![ended(1, 1, 40.0), ended(1, 0, 10.0), ended(0, 1, 5.0), ended(1, 2, 70.0)];
+        let answer = answer(runs).unwrap();
+        assert!(answer.incomplete);
+        let [point] = &answer.points[..] else { panic!("{} points", answer.points.len()) };
+        assert_eq!(point.parameters["link.l.both.delay"], "2 ms");
+        assert_eq!(point.flows[0].mean(Metric::Goodput), Some(40.0));
+        let [series] = &answer.series[..] else { panic!("{:?}", answer.series) };
+        assert_eq!((series.name.as_str(), series.point), ("s10-0", 0));
+    }
+
+    #[test]
+    fn the_failure_of_the_first_run_that_failed_is_reported() {
+        let failure = |replication, message: &str| FinishedRun {
+            point: 0,
+            replication,
+            result: Err(RunError::Machine(message.to_owned())),
+        };
+        let error = answer(vec![failure(2, "later"), ended(1, 0, 1.0), failure(1, "first")]);
+        assert_eq!(error.unwrap_err().to_string(), "first");
+    }
 }

@@ -1,4 +1,6 @@
-//! The trait that every backend implements.
+//! The trait that every backend implements, and the queue of runs of backends with replications.
+
+mod run_queue;
 
 use std::error::Error;
 use std::fmt;
@@ -7,6 +9,8 @@ use std::io;
 
 use crate::answer::Answer;
 use crate::scenario::Scenario;
+
+pub use run_queue::{QueuedRun, RunQueue};
 
 /// A backend, which answers scenarios: by an analytical model, by simulation or with real kernels.
 pub trait Backend {
