@@ -4,8 +4,8 @@
 //!
 //! `cargo run --release -p gridhaul-core --example congestion-control`
 
-use gridhaul_core::tcp::StackParams;
-use gridhaul_core::tcp::congestion::{Ack, CongestionControl, Loss, Window};
+use gridhaul_core::tcp::congestion::{CongestionControl, Window};
+use gridhaul_core::tcp::{Ack, Loss, StackParams};
 use gridhaul_scenario::scenario::{Recovery, Stack};
 use gridhaul_scenario::units::{Duration, Instant};
 

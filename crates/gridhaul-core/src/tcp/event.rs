@@ -1,28 +1,8 @@
-//! Events that congestion controls are notified of, and the counters that they report.
+//! Events of which the sender notifies congestion control, loss classifier and loss recovery.
 
 use gridhaul_scenario::units::{Duration, Instant};
 
-use crate::tcp::rate::RateSample;
-
-/// Counters of a congestion control's estimates about the network.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct EstimatorCounters {
-    /// Acknowledgements that updated an estimate. `None`: all that measured a round trip.
-    pub updates: Option<u32>,
-    /// Comparisons of an estimate with a threshold for a decision.
-    pub evaluations: u32,
-    /// Classifications of losses, if the algorithm distinguishes their causes.
-    pub loss_classifications: Option<LossClassifications>,
-}
-
-/// Losses by the cause that the congestion control inferred.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct LossClassifications {
-    /// Losses classified as congestion.
-    pub congestion: u32,
-    /// Losses classified as transmission errors.
-    pub error: u32,
-}
+use crate::link::LossCause;
 
 /// An acknowledgement.
 #[derive(Debug, Clone, Copy)]
@@ -86,4 +66,71 @@ pub struct Loss {
     pub timed_out_before: bool,
     /// Payload of a full segment.
     pub mss: u32,
+}
+
+/// Delivery rate over the last acknowledged flight.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RateSample {
+    /// Bytes delivered between the transmission of the segment and its acknowledgement.
+    pub delivered: u64,
+    /// Total bytes delivered when that segment was sent.
+    pub prior_delivered: u64,
+    /// The longer of the send interval and the acknowledgement interval.
+    pub interval: Duration,
+    /// Whether the sender was application-limited.
+    pub app_limited: bool,
+}
+
+impl RateSample {
+    /// Bytes per second; 0 for an empty interval.
+    #[must_use]
+    pub fn bytes_per_sec(&self) -> f64 {
+        if self.interval.is_zero() {
+            0.0
+        } else {
+            self.delivered as f64 / self.interval.as_secs_f64()
+        }
+    }
+}
+
+/// Report of an acknowledgement about the segment that it answers.
+#[derive(Debug, Clone, Copy)]
+pub struct DelayReport {
+    /// Current time.
+    pub now: Instant,
+    /// One-way delay of the segment to the receiver, in microseconds.
+    pub one_way_us: u32,
+    /// When the segment was sent; `None` if the clocks contradict each other.
+    pub sent_at: Option<Instant>,
+}
+
+impl DelayReport {
+    /// Round-trip time of the segment in microseconds.
+    #[must_use]
+    pub fn round_trip_us(&self) -> Option<u32> {
+        let round_trip = self.now.since(self.sent_at?);
+        u32::try_from(round_trip.as_nanos() / 1_000).ok()
+    }
+}
+
+/// An event of a data segment that a link reports to the sender.
+#[derive(Debug, Clone, Copy)]
+pub struct LinkReport {
+    /// Stream position of the segment, modulo 2^32.
+    pub first: u32,
+    /// Payload of the segment in bytes.
+    pub len: u32,
+    /// When the segment was sent.
+    pub sent_at: Instant,
+    /// The event.
+    pub event: LinkEvent,
+}
+
+/// An event of a data segment on a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LinkEvent {
+    /// The segment is lost.
+    Lost(LossCause),
+    /// A queue has marked the segment (RFC 3168, CE).
+    Marked,
 }

@@ -7,6 +7,7 @@
 
 pub mod congestion;
 mod connection;
+mod event;
 mod loss_classifier;
 mod params;
 mod profile;
@@ -15,16 +16,16 @@ mod receiver;
 mod recovery;
 mod retransmission_queue;
 mod rtt;
+mod rules;
 mod segment;
 mod sender;
 
 pub use connection::{Connection, PendingSegment, State};
-pub use loss_classifier::{DelayReport, LinkEvent, LinkReport};
+pub use event::{Ack, DelayReport, LinkEvent, LinkReport, Loss, RateSample};
 pub use params::{MedxParams, StackParams, VegasParams, window_shift_of};
-pub use profile::{AlgorithmRules, ByteCounting, HalvingBasis, IdleRestart, OptionBytes, Policy};
-pub use rate::RateSample;
 pub use receiver::Receiver;
 pub use rtt::RttEstimator;
+pub use rules::{AlgorithmRules, ByteCounting, HalvingBasis, IdleRestart, OptionBytes, Policy};
 pub use segment::{ClockOption, Flags, OneWayDelay, SackBlocks, Segment, expand};
 pub use sender::{Sender, SenderStats};
 

@@ -3,8 +3,9 @@
 
 use std::collections::VecDeque;
 
-use gridhaul_scenario::units::{Duration, Instant};
+use gridhaul_scenario::units::Instant;
 
+use super::event::RateSample;
 use super::retransmission_queue::OutstandingSegment;
 
 /// Connection state at the transmission of a segment.
@@ -18,31 +19,6 @@ struct RateStamp {
     first_sent_at: Instant,
     /// Whether the application, not the window, limited the sender.
     app_limited: bool,
-}
-
-/// Delivery rate over the last acknowledged flight.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RateSample {
-    /// Bytes delivered between the transmission of the segment and its acknowledgement.
-    pub delivered: u64,
-    /// Total bytes delivered when that segment was sent.
-    pub prior_delivered: u64,
-    /// The longer of the send interval and the acknowledgement interval.
-    pub interval: Duration,
-    /// Whether the sender was application-limited.
-    pub app_limited: bool,
-}
-
-impl RateSample {
-    /// Bytes per second; 0 for an empty interval.
-    #[must_use]
-    pub fn bytes_per_sec(&self) -> f64 {
-        if self.interval.is_zero() {
-            0.0
-        } else {
-            self.delivered as f64 / self.interval.as_secs_f64()
-        }
-    }
 }
 
 /// Delivery accounting of a connection, the source of rate samples.
@@ -163,6 +139,8 @@ impl RateAccount {
 
 #[cfg(test)]
 mod tests {
+    use gridhaul_scenario::units::Duration;
+
     use super::*;
 
     fn at(ms: u64) -> Instant {

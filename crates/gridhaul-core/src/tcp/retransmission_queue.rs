@@ -1,11 +1,14 @@
 //! The retransmission queue (RFC 9293, 3.3.1): segments that are sent and not yet acknowledged, with their
 //! SACK and loss state.
 
+mod delivered_segment;
 mod loss_marking;
 
 use std::collections::VecDeque;
 
 use gridhaul_scenario::units::Instant;
+
+pub(crate) use delivered_segment::DeliveredSegment;
 
 /// An outstanding segment. The data for delivery-rate samples are in `RateAccount`, for the congestion
 /// controls that need them.

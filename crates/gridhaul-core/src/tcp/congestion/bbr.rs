@@ -35,9 +35,10 @@ use self::recovery::Recovery;
 use self::round::Round;
 use self::startup::{FullPipe, HIGH_GAIN};
 use self::windowed_filter::WindowedMax;
-use super::{Ack, CongestionControl, Loss, Window};
+use super::{CongestionControl, Window};
+use crate::tcp::event::{Ack, Loss};
 use crate::tcp::params::StackParams;
-use crate::tcp::profile::BbrRules;
+use crate::tcp::rules::BbrRules;
 
 /// BBR.
 #[derive(Debug, Clone)]

@@ -14,9 +14,10 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 use self::cube::cube_root;
 use self::hystart::HyStart;
-use super::{Ack, CongestionControl, Loss, Window};
+use super::{CongestionControl, Window};
+use crate::tcp::event::{Ack, Loss};
 use crate::tcp::params::StackParams;
-use crate::tcp::profile::CubicRules;
+use crate::tcp::rules::CubicRules;
 
 /// Section 4.6, `β_cubic`: "CUBIC sets the multiplicative window decrease factor to 0.7".
 const BETA: f64 = 0.7;

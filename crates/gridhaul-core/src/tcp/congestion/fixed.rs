@@ -3,7 +3,8 @@
 use gridhaul_scenario::scenario::Recovery;
 use gridhaul_scenario::units::Instant;
 
-use super::{Ack, CongestionControl, Loss, Window};
+use super::{CongestionControl, Window};
+use crate::tcp::event::{Ack, Loss};
 use crate::tcp::params::StackParams;
 
 /// A fixed window.

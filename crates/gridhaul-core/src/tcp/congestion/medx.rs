@@ -15,9 +15,10 @@
 
 use gridhaul_scenario::scenario::Recovery;
 
-use super::{Ack, CongestionControl, EstimatorCounters, Loss, LossClassifications, Window};
+use super::{CongestionControl, EstimatorCounters, LossClassifications, Window};
 use crate::link::LossCause;
-use crate::tcp::loss_classifier::{Classifier, DelayReport, LinkReport};
+use crate::tcp::event::{Ack, DelayReport, LinkReport, Loss};
+use crate::tcp::loss_classifier::Classifier;
 use crate::tcp::params::StackParams;
 
 /// MEDX.

@@ -4,16 +4,16 @@
 //! The default methods of the trait implement Reno, so that the file of a related algorithm has only the
 //! differences.
 
-mod event;
+mod counters;
 mod window;
 
 use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Recovery};
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::loss_classifier::{DelayReport, LinkReport};
+use super::event::{Ack, DelayReport, LinkReport, Loss};
 use super::params::StackParams;
 
-pub use event::{Ack, EstimatorCounters, Loss, LossClassifications};
+pub use counters::{EstimatorCounters, LossClassifications};
 pub use window::Window;
 
 /// [`CongestionControl::window`] and [`CongestionControl::window_mut`] for a state with a field `window`.

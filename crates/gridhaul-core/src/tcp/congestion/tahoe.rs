@@ -3,7 +3,8 @@
 
 use gridhaul_scenario::scenario::Recovery;
 
-use super::{CongestionControl, Loss, Window};
+use super::{CongestionControl, Window};
+use crate::tcp::event::Loss;
 use crate::tcp::params::StackParams;
 
 /// Tahoe.

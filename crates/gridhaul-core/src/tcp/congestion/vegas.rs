@@ -24,7 +24,8 @@ use gridhaul_scenario::units::{Duration, Instant};
 use self::fine_timer::FineTimer;
 use self::progress::Ns2Startup;
 use self::round::{Round, RoundResult};
-use super::{Ack, CongestionControl, EstimatorCounters, Loss, Window};
+use super::{CongestionControl, EstimatorCounters, Window};
+use crate::tcp::event::{Ack, Loss};
 use crate::tcp::params::{StackParams, VegasParams};
 
 /// Vegas.

@@ -5,7 +5,8 @@
 use gridhaul_scenario::scenario::Recovery;
 use gridhaul_scenario::units::Duration;
 
-use super::{Ack, CongestionControl, EstimatorCounters, Loss, LossClassifications, Window};
+use super::{CongestionControl, EstimatorCounters, LossClassifications, Window};
+use crate::tcp::event::{Ack, Loss};
 use crate::tcp::params::StackParams;
 
 /// Section III: "setting β to 3 segments gives good results".

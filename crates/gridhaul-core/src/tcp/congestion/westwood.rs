@@ -6,7 +6,8 @@
 use gridhaul_scenario::scenario::Recovery;
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::{Ack, CongestionControl, EstimatorCounters, Loss, Window};
+use super::{CongestionControl, EstimatorCounters, Window};
+use crate::tcp::event::{Ack, Loss};
 use crate::tcp::params::StackParams;
 
 /// Grieco and Mascolo, section 2: the weight of the past in the filter, "α = 0.9".

@@ -1,8 +1,8 @@
 //! The congestion window and its arithmetic (RFC 5681), shared by Reno and related algorithms.
 
-use super::{Ack, Loss};
+use crate::tcp::event::{Ack, Loss};
 use crate::tcp::params::StackParams;
-use crate::tcp::profile::{AlgorithmRules, HalvingBasis};
+use crate::tcp::rules::{AlgorithmRules, HalvingBasis};
 
 /// Congestion window and slow-start threshold.
 #[derive(Debug, Clone, Copy)]

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use gridhaul_scenario::units::Instant;
 
-use crate::tcp::loss_classifier::{LinkEvent, LinkReport};
+use crate::tcp::event::{LinkEvent, LinkReport};
 use crate::tcp::params::StackParams;
 use crate::tcp::receiver::Receiver;
 use crate::tcp::segment::{Flags, OneWayDelay, Segment, expand};

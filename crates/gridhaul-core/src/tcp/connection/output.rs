@@ -4,7 +4,7 @@ use gridhaul_scenario::units::Instant;
 
 use super::{Connection, State};
 use crate::tcp::params::StackParams;
-use crate::tcp::profile::OptionBytes;
+use crate::tcp::rules::OptionBytes;
 use crate::tcp::segment::{ClockOption, Flags, OneWayDelay, SackBlocks, Segment};
 use crate::tcp::sender::SendRange;
 

@@ -2,7 +2,7 @@
 
 use gridhaul_scenario::units::Instant;
 
-use crate::tcp::loss_classifier::LinkReport;
+use crate::tcp::event::LinkReport;
 use crate::tcp::params::StackParams;
 use crate::tcp::segment::{Segment, expand};
 use crate::tcp::sender::{SendRange, Sender};

@@ -2,7 +2,7 @@
 
 use super::LossClassifier;
 use crate::link::LossCause;
-use crate::tcp::congestion::Loss;
+use crate::tcp::event::Loss;
 use crate::tcp::params::StackParams;
 
 /// Never congestion.

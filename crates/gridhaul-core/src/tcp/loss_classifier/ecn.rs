@@ -4,9 +4,9 @@
 
 use gridhaul_scenario::units::Instant;
 
-use super::{DelayReport, LinkEvent, LinkReport, LossClassifier, is_covered};
+use super::{LossClassifier, is_covered};
 use crate::link::LossCause;
-use crate::tcp::congestion::Loss;
+use crate::tcp::event::{DelayReport, LinkEvent, LinkReport, Loss};
 use crate::tcp::params::StackParams;
 
 /// Reacts to marks, and to losses in a round trip with marks.

@@ -3,9 +3,9 @@
 
 use std::collections::VecDeque;
 
-use super::{DelayReport, LinkEvent, LinkReport, LossClassifier, is_covered};
+use super::{LossClassifier, is_covered};
 use crate::link::{LossCause, UnclassifiedLosses};
-use crate::tcp::congestion::Loss;
+use crate::tcp::event::{DelayReport, LinkEvent, LinkReport, Loss};
 use crate::tcp::params::StackParams;
 
 /// Treats losses as congestion unless a transmission error was reported.

@@ -1,10 +1,10 @@
 //! The criteria of MEDX on half of the round-trip time, which paper `medx`, section 2, rejects: on an
 //! asymmetric path it is not the one-way delay.
 
+use super::LossClassifier;
 use super::one_way_delay::Criteria;
-use super::{DelayReport, LossClassifier};
 use crate::link::LossCause;
-use crate::tcp::congestion::Loss;
+use crate::tcp::event::{DelayReport, Loss};
 use crate::tcp::params::StackParams;
 
 /// MEDX on half of the round-trip time of each segment that an acknowledgement answers.

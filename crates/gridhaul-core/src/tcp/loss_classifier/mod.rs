@@ -8,51 +8,9 @@
 use gridhaul_scenario::scenario::LossClassifier as Kind;
 use gridhaul_scenario::units::Instant;
 
-use super::congestion::Loss;
+use super::event::{DelayReport, LinkReport, Loss};
 use super::params::StackParams;
 use crate::link::LossCause;
-
-/// Report of an acknowledgement about the segment that it answers.
-#[derive(Debug, Clone, Copy)]
-pub struct DelayReport {
-    /// Current time.
-    pub now: Instant,
-    /// One-way delay of the segment to the receiver, in microseconds.
-    pub one_way_us: u32,
-    /// When the segment was sent; `None` if the clocks contradict each other.
-    pub sent_at: Option<Instant>,
-}
-
-impl DelayReport {
-    /// Round-trip time of the segment in microseconds.
-    #[must_use]
-    pub fn round_trip_us(&self) -> Option<u32> {
-        let round_trip = self.now.since(self.sent_at?);
-        u32::try_from(round_trip.as_nanos() / 1_000).ok()
-    }
-}
-
-/// An event of a data segment that a link reports to the sender.
-#[derive(Debug, Clone, Copy)]
-pub struct LinkReport {
-    /// Stream position of the segment, modulo 2^32.
-    pub first: u32,
-    /// Payload of the segment in bytes.
-    pub len: u32,
-    /// When the segment was sent.
-    pub sent_at: Instant,
-    /// The event.
-    pub event: LinkEvent,
-}
-
-/// An event of a data segment on a link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LinkEvent {
-    /// The segment is lost.
-    Lost(LossCause),
-    /// A queue has marked the segment (RFC 3168, CE).
-    Marked,
-}
 
 /// A classifier of losses.
 pub(crate) trait LossClassifier: Sized {

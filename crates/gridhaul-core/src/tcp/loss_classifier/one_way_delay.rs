@@ -15,9 +15,9 @@
 
 use std::collections::VecDeque;
 
-use super::{DelayReport, LossClassifier};
+use super::LossClassifier;
 use crate::link::LossCause;
-use crate::tcp::congestion::Loss;
+use crate::tcp::event::{DelayReport, Loss};
 use crate::tcp::params::StackParams;
 
 /// MEDX on one-way delays.

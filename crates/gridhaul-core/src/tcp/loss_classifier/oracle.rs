@@ -1,8 +1,8 @@
 //! Control: the true cause of every loss, the upper bound of any classifier.
 
-use super::{LinkEvent, LinkReport, LossClassifier};
+use super::LossClassifier;
 use crate::link::{LossCause, UnclassifiedLosses};
-use crate::tcp::congestion::Loss;
+use crate::tcp::event::{LinkEvent, LinkReport, Loss};
 use crate::tcp::params::StackParams;
 
 /// Has the cause of each loss at the time at which it is detected.

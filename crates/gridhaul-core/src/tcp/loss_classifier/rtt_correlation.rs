@@ -4,9 +4,9 @@
 //! The threshold is the mean of all round-trip times of the connection plus their standard deviation. Mean
 //! and deviation have no parameter, so that none can be fitted.
 
-use super::{DelayReport, LossClassifier};
+use super::LossClassifier;
 use crate::link::LossCause;
-use crate::tcp::congestion::Loss;
+use crate::tcp::event::{DelayReport, Loss};
 use crate::tcp::params::StackParams;
 
 /// Compares the newest round-trip time with those of the connection.

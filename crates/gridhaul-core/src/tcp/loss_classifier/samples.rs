@@ -3,10 +3,9 @@
 use gridhaul_scenario::scenario::{CongestionControlAlgorithm, LossClassifier as Kind, Stack};
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::{DelayReport, LinkEvent, LinkReport};
 use crate::link::LossCause;
 use crate::tcp::StackParams;
-use crate::tcp::congestion::Loss;
+use crate::tcp::event::{DelayReport, LinkEvent, LinkReport, Loss};
 
 /// Payload of the segments of these tests.
 pub(super) const LEN: u32 = 1000;

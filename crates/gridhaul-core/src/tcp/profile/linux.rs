@@ -5,9 +5,9 @@ use std::sync::Arc;
 use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Profile, Recovery};
 use gridhaul_scenario::units::Duration;
 
-use super::algorithms::{BbrRules, CubicRules, RecoveryRules, VegasRules};
-use super::{AlgorithmRules, ByteCounting, HalvingBasis, IdleRestart, Policy, rfc};
+use super::rfc;
 use crate::tcp::params::{StackParams, VegasParams};
+use crate::tcp::rules::{AlgorithmRules, ByteCounting, HalvingBasis, IdleRestart, Policy};
 
 const POLICY: Policy = Policy {
     bare_handshake_ack: true,
@@ -28,44 +28,6 @@ const POLICY: Policy = Policy {
     timeout_sends_one_segment: true,
     algorithms: AlgorithmRules::Linux,
     ..rfc::POLICY
-};
-
-pub(super) const CUBIC: CubicRules = CubicRules {
-    idle_is_nothing_outstanding: true,
-    slow_start_remainder_counts: true,
-    whole_segment_plateau: true,
-    friendly_growth_as_reno: false,
-    counts_segments: true,
-};
-
-/// `bbr_pacing_margin_percent`: 1 % below the estimate, so that random variation builds no queue.
-pub(crate) const BBR_PACING_MARGIN: f64 = 0.99;
-
-pub(super) const BBR: BbrRules = BbrRules {
-    detects_policers: true,
-    rejects_short_samples: true,
-    compensates_aggregation: true,
-    predicts_departure: true,
-    quantises_window: true,
-    sends_bursts: true,
-    pacing_margin: BBR_PACING_MARGIN,
-};
-
-pub(super) const VEGAS: VegasRules =
-    VegasRules { timeout_begins_round: true, shares_use_of_window: true };
-
-/// RACK-TLP (RFC 8985) as Linux implements it; stacks of other profiles with this recovery follow the same
-/// rules.
-pub(super) const RACK_TLP: RecoveryRules = RecoveryRules {
-    tail_loss_probe: true,
-    tracks_send_times: true,
-    times_first_segment: true,
-    times_sacked_segments: true,
-    times_syn_by_zero_echo: true,
-    fills_unproven_holes: false,
-    first_retransmission_restarts_timer: true,
-    timeout_spares_recent_segments: true,
-    timeout_in_recovery_keeps_threshold: true,
 };
 
 /// Algorithms of Linux and those that gridhaul adds: all use the loss recovery of the kernel.

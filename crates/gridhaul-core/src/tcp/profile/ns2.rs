@@ -5,8 +5,9 @@ use std::sync::Arc;
 use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Profile, Recovery};
 use gridhaul_scenario::units::Duration;
 
-use super::{ByteCounting, HalvingBasis, IdleRestart, OptionBytes, Policy, rfc};
+use super::rfc;
 use crate::tcp::params::{StackParams, VegasParams};
+use crate::tcp::rules::{ByteCounting, HalvingBasis, IdleRestart, OptionBytes, Policy};
 
 const POLICY: Policy = Policy {
     one_way_open: true,

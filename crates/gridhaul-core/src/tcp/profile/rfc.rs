@@ -5,9 +5,10 @@ use std::sync::Arc;
 use gridhaul_scenario::scenario::{CongestionControlAlgorithm, LossClassifier, Profile, Recovery};
 use gridhaul_scenario::units::Duration;
 
-use super::algorithms::{BbrRules, CubicRules, RecoveryRules, VegasRules};
-use super::{AlgorithmRules, ByteCounting, HalvingBasis, IdleRestart, OptionBytes, Policy};
 use crate::tcp::params::{MedxParams, StackParams, VegasParams};
+use crate::tcp::rules::{
+    AlgorithmRules, ByteCounting, HalvingBasis, IdleRestart, OptionBytes, Policy,
+};
 
 pub(super) const POLICY: Policy = Policy {
     one_way_open: false,
@@ -42,40 +43,6 @@ pub(super) const POLICY: Policy = Policy {
     new_reno_burst: None,
     keeps_deflated_window: false,
     algorithms: AlgorithmRules::Rfc,
-};
-
-pub(super) const CUBIC: CubicRules = CubicRules {
-    idle_is_nothing_outstanding: false,
-    slow_start_remainder_counts: false,
-    whole_segment_plateau: false,
-    friendly_growth_as_reno: true,
-    counts_segments: false,
-};
-
-pub(super) const BBR: BbrRules = BbrRules {
-    detects_policers: false,
-    rejects_short_samples: false,
-    compensates_aggregation: false,
-    predicts_departure: false,
-    quantises_window: false,
-    sends_bursts: false,
-    pacing_margin: 1.0,
-};
-
-pub(super) const VEGAS: VegasRules =
-    VegasRules { timeout_begins_round: false, shares_use_of_window: false };
-
-/// RFC 5681, RFC 6582 and RFC 6675: losses are detected by counting duplicate acknowledgements.
-pub(super) const DUPLICATE_COUNTING: RecoveryRules = RecoveryRules {
-    tail_loss_probe: false,
-    tracks_send_times: false,
-    times_first_segment: false,
-    times_sacked_segments: false,
-    times_syn_by_zero_echo: false,
-    fills_unproven_holes: true,
-    first_retransmission_restarts_timer: false,
-    timeout_spares_recent_segments: false,
-    timeout_in_recovery_keeps_threshold: false,
 };
 
 /// RFC 6928, section 2: min(10 * MSS, max(2 * MSS, 14600)).

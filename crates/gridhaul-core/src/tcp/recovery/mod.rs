@@ -10,19 +10,22 @@ mod ns2_sack1;
 mod prr;
 mod rack;
 mod reno;
+mod rules;
 mod sack;
 mod vegas;
 
 use gridhaul_scenario::scenario::Recovery as Kind;
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::congestion::{Controller, Loss};
+use super::congestion::Controller;
+use super::event::Loss;
 use super::params::StackParams;
-use super::profile::HalvingBasis;
-use super::retransmission_queue::RetransmissionQueue;
+use super::retransmission_queue::{DeliveredSegment, RetransmissionQueue};
 use super::rtt::RttEstimator;
+use super::rules::HalvingBasis;
 
-pub(crate) use rack::DeliveredSegment;
+pub(crate) use rack::TIMEOUT_MIN;
+pub(crate) use rules::RecoveryRules;
 
 /// Context of the loss recovery: the parts of the sender that a recovery reads and changes.
 pub(crate) struct LossRecoveryContext<'a> {
@@ -194,6 +197,15 @@ impl Recovery {
             Kind::Sack => Self::Sack(sack::Sack::new(params)),
             Kind::Rack => Self::Rack(rack::Rack::new(params)),
             Kind::Vegas => Self::Vegas(vegas::Vegas::new(params)),
+        }
+    }
+
+    /// The sender's rules for this kind of loss recovery.
+    #[inline]
+    pub(crate) const fn rules(&self) -> &'static RecoveryRules {
+        match self {
+            Self::Rack(_) => &rules::RACK_TLP,
+            _ => &rules::DUPLICATE_COUNTING,
         }
     }
 

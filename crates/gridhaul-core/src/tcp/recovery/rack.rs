@@ -11,8 +11,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 use super::prr::{AckProgress, Prr};
 use super::{CwndGrowth, LossRecovery, LossRecoveryContext};
 use crate::tcp::params::StackParams;
-use crate::tcp::retransmission_queue::OutstandingSegment;
-use crate::tcp::sender::TIMEOUT_MIN;
+use crate::tcp::retransmission_queue::DeliveredSegment;
 
 /// RACK.
 #[derive(Debug, Clone, Default)]
@@ -34,6 +33,11 @@ enum CaState {
     /// After a timeout.
     Loss,
 }
+
+/// Margin of the RACK-TLP timers (Linux: two ticks, `TCP_TIMEOUT_MIN`), so that a probe does not coincide
+/// with the acknowledgement. For a single segment, whose acknowledgement may be delayed, Linux uses the
+/// minimum RTO as `TLP.max_ack_delay` (RFC 8985, section 7.2).
+pub(crate) const TIMEOUT_MIN: Duration = Duration::from_millis(2);
 
 /// State that is allocated with the first out-of-order delivery.
 #[derive(Debug, Clone, Default)]
@@ -59,46 +63,6 @@ enum FrtoState {
     SendingNewData,
     /// New data has been sent: the next acknowledgement decides (step 3).
     NewDataSent,
-}
-
-/// The delivered segment that was sent last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct DeliveredSegment {
-    pub sent_at: Instant,
-    /// Stream position of its end.
-    pub end: u64,
-    /// Send time of the segment that was examined last.
-    pub last_sent_at: Instant,
-    /// Whether the segment was sent once and a later segment had arrived before: the network has reordered.
-    pub reordered: bool,
-    /// Start of the first of the delivered segments that was sent once; [`u64::MAX`] if none was.
-    pub original: u64,
-}
-
-impl DeliveredSegment {
-    /// A segment that has just been delivered, while everything before `highest` was sacked or
-    /// missing.
-    pub(crate) const fn of(sent: &OutstandingSegment, highest: u64) -> Self {
-        let retransmitted = sent.transmits > 1;
-        let reordered = !retransmitted && sent.end() <= highest;
-        let original = if retransmitted { u64::MAX } else { sent.start };
-        let (sent_at, end) = (sent.sent_at, sent.end());
-        Self { sent_at, end, last_sent_at: sent_at, reordered, original }
-    }
-
-    /// Whether this segment was sent after another (RFC 8985, section 6.2, `RACK_sent_after`).
-    pub(crate) fn is_after(&self, other: &Self) -> bool {
-        (self.sent_at, self.end) > (other.sent_at, other.end)
-    }
-
-    /// The later of two, with the reordering that either has shown; `other` was examined before.
-    pub(crate) fn later(self, other: Option<Self>) -> Self {
-        let Some(other) = other else { return self };
-        let reordered = self.reordered || other.reordered;
-        let original = self.original.min(other.original);
-        let last = if self.is_after(&other) { self } else { other };
-        Self { reordered, original, last_sent_at: self.last_sent_at, ..last }
-    }
 }
 
 /// Window and threshold before a reduction that may prove spurious.

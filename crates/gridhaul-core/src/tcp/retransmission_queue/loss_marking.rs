@@ -3,7 +3,7 @@
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::{OutstandingSegment, RackLosses, RetransmissionQueue};
-use crate::tcp::recovery::DeliveredSegment;
+use crate::tcp::retransmission_queue::DeliveredSegment;
 
 impl RetransmissionQueue {
     /// Marks segments as lost by RFC 6675 (`IsLost`): not sacked, with more than `(dupthresh - 1) * mss`

@@ -1,8 +1,5 @@
 //! Rules of algorithms that Linux implements differently from their specification.
 
-use super::{linux, rfc};
-use crate::tcp::recovery::Recovery;
-
 /// Implementation of CUBIC, BBR and Vegas; one byte, as every connection holds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AlgorithmRules {
@@ -16,22 +13,22 @@ impl AlgorithmRules {
     #[inline]
     pub(crate) const fn cubic(self) -> &'static CubicRules {
         match self {
-            Self::Rfc => &rfc::CUBIC,
-            Self::Linux => &linux::CUBIC,
+            Self::Rfc => &CubicRules::RFC,
+            Self::Linux => &CubicRules::LINUX,
         }
     }
     #[inline]
     pub(crate) const fn bbr(self) -> &'static BbrRules {
         match self {
-            Self::Rfc => &rfc::BBR,
-            Self::Linux => &linux::BBR,
+            Self::Rfc => &BbrRules::RFC,
+            Self::Linux => &BbrRules::LINUX,
         }
     }
     #[inline]
     pub(crate) const fn vegas(self) -> &'static VegasRules {
         match self {
-            Self::Rfc => &rfc::VEGAS,
-            Self::Linux => &linux::VEGAS,
+            Self::Rfc => &VegasRules::RFC,
+            Self::Linux => &VegasRules::LINUX,
         }
     }
 }
@@ -54,6 +51,24 @@ pub(crate) struct CubicRules {
     pub counts_segments: bool,
 }
 
+impl CubicRules {
+    const RFC: Self = Self {
+        idle_is_nothing_outstanding: false,
+        slow_start_remainder_counts: false,
+        whole_segment_plateau: false,
+        friendly_growth_as_reno: true,
+        counts_segments: false,
+    };
+
+    const LINUX: Self = Self {
+        idle_is_nothing_outstanding: true,
+        slow_start_remainder_counts: true,
+        whole_segment_plateau: true,
+        friendly_growth_as_reno: false,
+        counts_segments: true,
+    };
+}
+
 /// Differences of BBR implementations from the draft.
 #[derive(Debug)]
 pub(crate) struct BbrRules {
@@ -74,6 +89,31 @@ pub(crate) struct BbrRules {
     pub pacing_margin: f64,
 }
 
+impl BbrRules {
+    /// `bbr_pacing_margin_percent`: 1 % below the estimate, so that random variation builds no queue.
+    pub(crate) const LINUX_PACING_MARGIN: f64 = 0.99;
+
+    const RFC: Self = Self {
+        detects_policers: false,
+        rejects_short_samples: false,
+        compensates_aggregation: false,
+        predicts_departure: false,
+        quantises_window: false,
+        sends_bursts: false,
+        pacing_margin: 1.0,
+    };
+
+    const LINUX: Self = Self {
+        detects_policers: true,
+        rejects_short_samples: true,
+        compensates_aggregation: true,
+        predicts_departure: true,
+        quantises_window: true,
+        sends_bursts: true,
+        pacing_margin: Self::LINUX_PACING_MARGIN,
+    };
+}
+
 /// Differences of Vegas implementations from ns-2.
 #[derive(Debug)]
 pub(crate) struct VegasRules {
@@ -84,38 +124,8 @@ pub(crate) struct VegasRules {
     pub shares_use_of_window: bool,
 }
 
-/// Behaviour of the sender that depends on the method of loss detection.
-#[derive(Debug)]
-pub(crate) struct RecoveryRules {
-    /// Tail loss probes (RFC 8985, section 7).
-    pub tail_loss_probe: bool,
-    /// Acknowledgements report which delivered segment was sent last (RFC 8985, section 6.2).
-    pub tracks_send_times: bool,
-    /// The first segment acknowledged determines the RTO, the last one the round trip of the congestion
-    /// control (Linux, `tcp_clean_rtx_queue`); otherwise the last one determines both.
-    pub times_first_segment: bool,
-    /// Segments newly sacked by a duplicate measure round trips and restart the timer (Linux,
-    /// `tcp_sacktag_one`, `tcp_rearm_rto`).
-    pub times_sacked_segments: bool,
-    /// A timestamp of zero is an echo in the acknowledgement of SYN (Linux, whose timestamp clock has a
-    /// random offset).
-    pub times_syn_by_zero_echo: bool,
-    /// Without new data, a hole that is not marked lost is retransmitted (RFC 6675, `NextSeg`, rule 3).
-    pub fills_unproven_holes: bool,
-    /// A retransmission of the first segment restarts the timer (Linux, `tcp_xmit_retransmit_queue`).
-    pub first_retransmission_restarts_timer: bool,
-    /// A timeout does not mark segments sent within the last round trip (Linux, `tcp_timeout_mark_lost`).
-    pub timeout_spares_recent_segments: bool,
-    /// A timeout in recovery does not reduce ssthresh again (Linux, `tcp_enter_loss`).
-    pub timeout_in_recovery_keeps_threshold: bool,
-}
+impl VegasRules {
+    const RFC: Self = Self { timeout_begins_round: false, shares_use_of_window: false };
 
-impl RecoveryRules {
-    #[inline]
-    pub(crate) const fn of(recovery: &Recovery) -> &'static Self {
-        match recovery {
-            Recovery::Rack(_) => &linux::RACK_TLP,
-            _ => &rfc::DUPLICATE_COUNTING,
-        }
-    }
+    const LINUX: Self = Self { timeout_begins_round: true, shares_use_of_window: true };
 }

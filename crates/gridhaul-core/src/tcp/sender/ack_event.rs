@@ -2,7 +2,8 @@
 
 use gridhaul_scenario::units::{Duration, Instant};
 
-use crate::tcp::recovery::{DeliveredSegment, Delivery};
+use crate::tcp::recovery::Delivery;
+use crate::tcp::retransmission_queue::DeliveredSegment;
 use crate::tcp::retransmission_queue::OutstandingSegment;
 
 /// Effects of one acknowledgement, collected while it is processed.

@@ -4,7 +4,7 @@ use gridhaul_scenario::units::Instant;
 
 use super::Sender;
 use crate::tcp::params::StackParams;
-use crate::tcp::profile::IdleRestart;
+use crate::tcp::rules::IdleRestart;
 
 impl Sender {
     /// RFC 5681, section 4.1: slow start again after an idle period longer than the RTO.

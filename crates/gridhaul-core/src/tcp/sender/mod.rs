@@ -24,15 +24,13 @@ use gridhaul_scenario::scenario::Recovery as Kind;
 use gridhaul_scenario::units::Instant;
 
 use super::congestion::{Controller, EstimatorCounters};
-use super::loss_classifier::LinkReport;
+use super::event::LinkReport;
 use super::params::StackParams;
-use super::profile::RecoveryRules;
 use super::rate::RateAccount;
-use super::recovery::Recovery;
+use super::recovery::{Recovery, RecoveryRules};
 use super::retransmission_queue::RetransmissionQueue;
 use super::rtt::RttEstimator;
 
-pub(super) use self::rack_timers::TIMEOUT_MIN;
 use cwnd_validation::CwndValidation;
 use flags::{Flag, Flags};
 use optional_state::OptionalState;
@@ -346,7 +344,7 @@ impl Sender {
     /// The sender's rules for this kind of loss recovery.
     #[inline]
     const fn recovery_rules(&self) -> &'static RecoveryRules {
-        RecoveryRules::of(&self.recovery)
+        self.recovery.rules()
     }
 
     /// Recomputes the cached window after a change by the controller or the loss recovery.

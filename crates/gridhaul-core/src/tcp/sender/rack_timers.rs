@@ -1,15 +1,11 @@
 //! Timers of RACK-TLP (RFC 8985): the tail loss probe, which elicits an acknowledgement at the end of a
 //! flight before the retransmission timer expires, and the reordering timer.
 
-use gridhaul_scenario::units::{Duration, Instant};
+use gridhaul_scenario::units::Instant;
 
 use super::{SendRange, Sender, loss_recovery_context};
 use crate::tcp::params::StackParams;
-
-/// Margin of the RACK-TLP timers (Linux: two ticks, `TCP_TIMEOUT_MIN`), so that a probe does not coincide
-/// with the acknowledgement. For a single segment, whose acknowledgement may be delayed, Linux uses the
-/// minimum RTO as `TLP.max_ack_delay` (RFC 8985, section 7.2).
-pub(in crate::tcp) const TIMEOUT_MIN: Duration = Duration::from_millis(2);
+use crate::tcp::recovery::TIMEOUT_MIN;
 
 /// Purpose of the sender's only timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -5,7 +5,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 use super::rack_timers::{TailLossProbe, TimerPurpose};
 use super::{Sender, loss_recovery_context};
-use crate::tcp::congestion::Loss;
+use crate::tcp::event::Loss;
 use crate::tcp::params::StackParams;
 
 /// State of the probes of a closed window.

@@ -2,7 +2,7 @@
 
 use super::startup::HIGH_GAIN;
 use super::{Bbr, State, whole_segments};
-use crate::tcp::congestion::Ack;
+use crate::tcp::event::Ack;
 
 /// Section 4.2.3.3, `BBRMinPipeCwnd`: with four segments, a receiver that acknowledges every second segment
 /// does not stall the sender.

@@ -4,7 +4,7 @@
 
 use gridhaul_scenario::units::Instant;
 
-use crate::tcp::profile::BBR_PACING_MARGIN;
+use crate::tcp::rules::BbrRules;
 
 /// `bbr_lt_intvl_min_rtts`: an interval lasts at least four round trips, and at most four times as many.
 const MIN_ROUNDS: u32 = 4;
@@ -126,7 +126,7 @@ impl LongTermBandwidth {
 
 fn is_same(rate: f64, before: f64) -> bool {
     let off = (rate - before).abs();
-    off <= MAX_RELATIVE_DIFFERENCE * before || off * BBR_PACING_MARGIN <= MAX_DIFFERENCE
+    off <= MAX_RELATIVE_DIFFERENCE * before || off * BbrRules::LINUX_PACING_MARGIN <= MAX_DIFFERENCE
 }
 
 #[cfg(test)]

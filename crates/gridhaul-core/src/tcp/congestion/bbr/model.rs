@@ -3,8 +3,7 @@
 use super::long_term_bandwidth::PathEvent;
 use super::probe_bw::ProbeBw;
 use super::{Bbr, State, whole_segments};
-use crate::tcp::congestion::Ack;
-use crate::tcp::rate::RateSample;
+use crate::tcp::event::{Ack, RateSample};
 
 impl Bbr {
     /// Section 4.1.1.5, `BBRUpdateBtlBw`: application-limited samples can only raise the estimate.

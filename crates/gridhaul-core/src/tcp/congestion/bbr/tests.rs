@@ -10,7 +10,8 @@ use proptest::prelude::*;
 use self::path::Path;
 use super::super::samples;
 use super::*;
-use crate::tcp::rate::{RateAccount, RateSample};
+use crate::tcp::event::RateSample;
+use crate::tcp::rate::RateAccount;
 use crate::tcp::retransmission_queue::OutstandingSegment;
 
 const MSS: u32 = 1460;

@@ -4,7 +4,7 @@
 
 use gridhaul_scenario::units::{Duration, Instant};
 
-use crate::tcp::congestion::Ack;
+use crate::tcp::event::Ack;
 
 /// Linux, `hystart_low_window`: smaller windows are ignored. Segments.
 const LOW_WINDOW: f64 = 16.0;

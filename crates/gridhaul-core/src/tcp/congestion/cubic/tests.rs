@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::super::samples;
 use super::*;
-use crate::tcp::profile::AlgorithmRules;
+use crate::tcp::rules::AlgorithmRules;
 
 const MSS: u32 = 1000;
 

@@ -2,8 +2,8 @@
 
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::super::Ack;
 use super::progress::{Ns2Startup, Progress};
+use crate::tcp::event::Ack;
 
 /// The current round trip, and the minimum of all.
 #[derive(Debug, Clone)]
