@@ -360,8 +360,8 @@ def relays(program, folder, tier, delivery):
     head = f'log.folder = "head-log"\nlog.segment = "1 MiB"\n[head]\naddress = "127.0.0.1:{upstream}"\n{delivery}\n'
     log = 'log.folder = "collector-log"\nlog.segment = "1 MiB"\n' if tier == "local" else ""
     collector = (
-        f'{log}[aggregate]\ntier = "{tier}"\nupstream = "127.0.0.1:{upstream}"\nshards = 2\n'
-        f'[aggregate.listener.meters]\naddress = "127.0.0.1:{meters}"\nframing.delimiter.byte = 10\n'
+        f'{log}[collector]\ntier = "{tier}"\nupstream = "127.0.0.1:{upstream}"\nshards = 2\n'
+        f'[collector.listener.meters]\naddress = "127.0.0.1:{meters}"\nframing.delimiter.byte = 10\n'
     )
     head, collector = Relay(program, folder, "head", head), Relay(program, folder, "collector", collector)
     return head, collector, meters

@@ -2,10 +2,10 @@
 //!
 //! * [`log`]: the record log, which survives crashes and power failures.
 //! * [`protocol`]: records, batches and frames that a collector and a head exchange.
-//! * [`aggregate`] and [`head`]: both ends of the aggregation, as state machines without I/O.
+//! * [`collector`] and [`head`]: both ends of the aggregation, as state machines without I/O.
 //! * [`split`]: a split proxy, as state machines without I/O.
 //! * [`listing`]: the records of a log as JSON.
-//! * [`run`]: the daemon, which drives them on sockets, files and the monotonic clock.
+//! * [`daemon`]: the daemon, which drives them on sockets, files and the monotonic clock.
 //! * [`packet`]: packets between network interfaces, forwarded through a proxy.
 
 #![forbid(unsafe_code)]

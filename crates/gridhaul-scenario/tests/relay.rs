@@ -5,12 +5,12 @@ use gridhaul_scenario::RelayConfig;
 const COLLECTOR: &str = r#"
 name = "substation-12"
 log.folder = "/var/lib/gridhaul"
-[aggregate]
+[collector]
 upstream = "127.0.0.1:7070"
-[aggregate.listener.dlms]
+[collector.listener.dlms]
 address = "0.0.0.0:4059"
 framing = "dlms_wrapper"
-[aggregate.listener.serial]
+[collector.listener.serial]
 address = "0.0.0.0:4060"
 framing.idle_gap = "20 ms"
 "#;
@@ -77,8 +77,15 @@ fn configurations_read_back() {
 fn an_unknown_key_is_refused_with_its_line_and_a_suggestion() {
     let text = COLLECTOR.replace("upstream", "upstraem");
     let error = error(&text);
-    assert!(error.contains("relay.toml:5:1: aggregate.upstraem"), "{error}");
+    assert!(error.contains("relay.toml:5:1: collector.upstraem"), "{error}");
     assert!(error.contains("did you mean `upstream`?"), "{error}");
+}
+
+#[test]
+fn the_former_name_of_a_section_is_refused_with_the_new_one() {
+    let error = error(&COLLECTOR.replace("[collector", "[aggregate"));
+    assert!(error.contains("relay.toml:4:2: aggregate: there is no key `aggregate`"), "{error}");
+    assert!(error.contains("help: the key is `collector` now: rename it"), "{error}");
 }
 
 #[test]
@@ -89,9 +96,9 @@ fn inconsistent_values_are_reported_together() {
         .replace("0.0.0.0:4060", "everywhere");
     let error = error(&text);
     for expected in [
-        "aggregate.tier: the tier \"local\" needs a log",
+        "collector.tier: the tier \"local\" needs a log",
         "10.0.0.1 is not a loopback address",
-        "leaves this machine, and there is no [aggregate.tls]",
+        "leaves this machine, and there is no [collector.tls]",
         "insecure = true",
         "expected an IP address with a port, found \"everywhere\"",
     ] {
@@ -175,8 +182,8 @@ fn a_listener_that_is_opened_later_needs_a_port_that_any_user_may_use() {
 #[test]
 fn a_relay_that_would_connect_to_itself_is_refused() {
     let own = COLLECTOR.replace("127.0.0.1:7070", "127.0.0.1:4060");
-    let expected = "aggregate.upstream: the relay would connect to itself: 127.0.0.1:4060 reaches \
-                    aggregate.listener.serial.address (0.0.0.0:4060)";
+    let expected = "collector.upstream: the relay would connect to itself: 127.0.0.1:4060 reaches \
+                    collector.listener.serial.address (0.0.0.0:4060)";
     assert!(error(&own).contains(expected), "{}", error(&own));
     for server in ["0.0.0.0:4059", "localhost:4059", "127.8.8.8:4059"] {
         let error = error(&SPLIT.replace("server.example:4059", server));
@@ -201,7 +208,7 @@ fn a_relay_that_would_connect_to_itself_is_refused() {
     let far = RelayConfig::from_toml(
         &COLLECTOR
             .replace("127.0.0.1:7070", "192.0.2.9:4060")
-            .replace("[aggregate]", "insecure = true\n[aggregate]"),
+            .replace("[collector]", "insecure = true\n[collector]"),
         "relay.toml",
     )
     .unwrap();
@@ -212,7 +219,7 @@ fn a_relay_that_would_connect_to_itself_is_refused() {
 #[test]
 fn an_address_that_is_used_twice_is_refused() {
     let text = COLLECTOR.replace("0.0.0.0:4060", "127.0.0.1:4059");
-    let expected = "aggregate.listener.serial.address: 127.0.0.1:4059 is in use by aggregate.listener.dlms.address";
+    let expected = "collector.listener.serial.address: 127.0.0.1:4059 is in use by collector.listener.dlms.address";
     assert!(error(&text).contains(expected), "{}", error(&text));
 }
 

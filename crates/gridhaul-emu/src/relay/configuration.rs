@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use gridhaul_scenario::relay::{
-    Collector, Compression, Confirmation, Deliver, DurabilityTier, HeadEnd, MeterFraming,
+    CollectorConfig, Compression, Confirmation, Deliver, DurabilityTier, HeadConfig, MeterFraming,
     MeterListener, RelayConfig, RelayLog, ServerIdentity, TcpDelivery, WhenFull,
 };
 use gridhaul_scenario::scenario::{Load, Scenario};
@@ -35,7 +35,7 @@ pub(super) fn head(plan: &NetworkPlan, relay: &RelayLayout, index: usize) -> Str
             limit: HEAD_LOG,
             segment: Bytes::new(4_000_000),
         }),
-        head: Some(HeadEnd {
+        head: Some(HeadConfig {
             address: SocketAddr::new(any, FIRST_HEAD_PORT + index as u16).to_string(),
             deliver: Deliver::Tcp(TcpDelivery {
                 server: SocketAddr::new(server, server_port(relay.flow)).to_string(),
@@ -75,7 +75,7 @@ pub(super) fn collector(
         allow: Vec::new(),
     };
     let config = RelayConfig {
-        aggregate: Some(Collector {
+        collector: Some(CollectorConfig {
             upstream: target.to_string(),
             tls: None,
             source: Some(end(FlowEnd::From).to_string()),
@@ -116,7 +116,7 @@ fn relay_config(name: &str) -> RelayConfig {
     RelayConfig {
         name: name.to_owned(),
         log: None,
-        aggregate: None,
+        collector: None,
         head: None,
         split: None,
         insecure: true,

@@ -41,8 +41,8 @@ impl Aggregation {
         let [meters, upstream, management] = [(); 3].map(|()| free_address());
         let log = if tier == "local" { "log.folder = \"collector-log\"" } else { "" };
         let collector = format!(
-            "name = \"collector\"\nmanagement.address = \"{management}\"\n{log}\n[aggregate]\ntier = \"{tier}\"\n\
-             upstream = \"{upstream}\"\n{keys}\n[aggregate.listener.meters]\naddress = \"{meters}\"\n{listener}\n"
+            "name = \"collector\"\nmanagement.address = \"{management}\"\n{log}\n[collector]\ntier = \"{tier}\"\n\
+             upstream = \"{upstream}\"\n{keys}\n[collector.listener.meters]\naddress = \"{meters}\"\n{listener}\n"
         );
         let deliver = deliver.unwrap_or("deliver.file = \"messages.jsonl\"");
         let head = format!(

@@ -19,9 +19,9 @@ pub(crate) fn run() -> Vec<Result> {
     eprintln!("\nuser-space memory of an idle connection, after a message of 200 bytes");
     let mut results = Vec::new();
     for tier in ["memory", "local"] {
-        let bytes = aggregate(tier);
-        eprintln!("  {:<20}{bytes:>10.0} B", format!("aggregate, {tier}"));
-        results.push(limited(&format!("idle-aggregate-{tier}"), bytes));
+        let bytes = collector(tier);
+        eprintln!("  {:<20}{bytes:>10.0} B", format!("collector, {tier}"));
+        results.push(limited(&format!("idle-collector-{tier}"), bytes));
     }
     let split = proxy(Kind::Split, CONNECTIONS);
     eprintln!("  {:<20}{split:>10.0} B", "split");
@@ -39,7 +39,7 @@ fn limited(name: &str, value: f64) -> Result {
     Result { name: name.to_owned(), value, unit: "B", limit: 400.0 }
 }
 
-fn aggregate(tier: &str) -> f64 {
+fn collector(tier: &str) -> f64 {
     let relay = Aggregation::start(tier, Options::default());
     let mut one = TcpStream::connect(relay.meters).unwrap();
     one.write_all(&MESSAGE).unwrap();

@@ -39,10 +39,10 @@ pub(crate) fn run() -> Vec<Result> {
     let folder = tempfile::tempdir().unwrap();
     let tls = Tls::new(folder.path());
     let own = collector(&tls);
-    eprintln!("  {:<20}{own:>10.0} B", "aggregate, memory");
+    eprintln!("  {:<20}{own:>10.0} B", "collector, memory");
     for kind in peers().into_iter().filter(|kind| *kind != Kind::Socat) {
         let bytes = proxy(kind, &tls);
-        eprintln!("  {:<20}{bytes:>10.0} B  {:.1} times aggregate", kind.name(), bytes / own);
+        eprintln!("  {:<20}{bytes:>10.0} B  {:.1} times collector", kind.name(), bytes / own);
     }
     vec![Result { name: "idle-tls".to_owned(), value: own, unit: "B", limit: 9_000.0 }]
 }

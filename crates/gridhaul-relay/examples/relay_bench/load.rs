@@ -30,7 +30,7 @@ const AT_RISK: f64 = 8e6;
 
 pub(crate) fn run() -> Vec<Result> {
     let mut results = vec![many(), storm::run()];
-    results.push(stalled_aggregate());
+    results.push(stalled_collector());
     results.push(stalled_split());
     results
 }
@@ -76,7 +76,7 @@ fn fill(sockets: &mut [TcpStream]) -> u64 {
     sent
 }
 
-fn stalled_aggregate() -> Result {
+fn stalled_collector() -> Result {
     let keys = "memory = \"32 MB\"\nbytes_at_risk = \"8 MB\"\nbytes_at_risk_per_meter = \"64 kB\"";
     let relay =
         Aggregation::start("memory", Options { keys, without_head: true, ..Options::default() });

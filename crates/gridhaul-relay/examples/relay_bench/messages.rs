@@ -39,12 +39,12 @@ pub(crate) fn run() -> Vec<Result> {
     eprintln!("\n{METERS} meters, {MESSAGES} messages of 200 bytes at {RATE} per second");
     let disks = [("memory", false), ("local", false), ("local", true)];
     let [memory, local, slow] = disks.map(|(tier, has_slow_disk)| {
-        let found = aggregate(tier, has_slow_disk);
+        let found = collector(tier, has_slow_disk);
         let quantile = |part: usize| found.delays[found.delays.len() * part / 100];
         let disk = if has_slow_disk { ", slow disk" } else { "" };
         eprintln!(
             "  {:<27}{:>8.2} us CPU per message {:>8.0} messages/s; FIN answered after {:.1} ms (median), {:.1} ms (95 %)",
-            format!("aggregate, {tier}{disk}"), found.cpu_us, found.rate, quantile(50), quantile(95)
+            format!("collector, {tier}{disk}"), found.cpu_us, found.rate, quantile(50), quantile(95)
         );
         found
     });
@@ -54,7 +54,7 @@ pub(crate) fn run() -> Vec<Result> {
         let (cpu, rate) = forward(kind);
         let ratio = cpu / memory.cpu_us;
         eprintln!(
-            "  {:<27}{cpu:>8.2} us CPU per message {rate:>8.0} messages/s  {ratio:.1} times aggregate, memory",
+            "  {:<27}{cpu:>8.2} us CPU per message {rate:>8.0} messages/s  {ratio:.1} times collector, memory",
             kind.name()
         );
     }
@@ -89,7 +89,7 @@ pub(crate) fn send(meters: &mut [TcpStream], count: u64, rate: u64) {
     }
 }
 
-fn aggregate(tier: &str, has_slow_disk: bool) -> Tier {
+fn collector(tier: &str, has_slow_disk: bool) -> Tier {
     let relay = Aggregation::start(tier, Options { has_slow_disk, ..Options::default() });
     let mut meters: Vec<_> = (0..METERS).map(|_| connect(relay.meters)).collect();
     let warm_up = WARM_UP * METERS as u64;

@@ -1,6 +1,6 @@
 //! Continuation of a collector by another version of the program, which takes over the connections of its meters.
 
-use super::machine::Aggregate;
+use super::machine::Collector;
 use super::meter::{Meter, MeterId};
 use super::recovery::CollectorState;
 use super::settings::{Settings, Tier};
@@ -103,7 +103,7 @@ impl MeterState {
     }
 }
 
-impl<S: Storage + Clone> Aggregate<S> {
+impl<S: Storage + Clone> Collector<S> {
     /// A collector that continues where another one has stopped. `log` is as for [`Self::new`].
     pub fn resume(
         settings: Settings,
@@ -111,11 +111,11 @@ impl<S: Storage + Clone> Aggregate<S> {
         log: Option<(S, u64, u64)>,
     ) -> Self {
         let Continuation { epoch, state, instances } = continuation;
-        let mut aggregate = Self::without_meters(settings, *epoch, state, log);
-        for (shard, instance) in aggregate.shards.iter_mut().zip(instances) {
+        let mut collector = Self::without_meters(settings, *epoch, state, log);
+        for (shard, instance) in collector.shards.iter_mut().zip(instances) {
             shard.session.instance = *instance;
         }
-        aggregate
+        collector
     }
 
     /// Whether all records are stored, so that another collector can continue: in the log or, without one, at the head.

@@ -1,13 +1,13 @@
 //! Durability of records: groups for the log, and what becomes durable with them.
 
-use super::machine::{Aggregate, Event};
+use super::machine::{Collector, Event};
 use super::meter::MeterId;
 use super::recovery::CollectorState;
 use super::settings::Tier;
 use super::shard::{Awaiting, AwaitingKind};
 use crate::log::{Group, Storage};
 
-impl<S: Storage + Clone> Aggregate<S> {
+impl<S: Storage + Clone> Collector<S> {
     /// The next records to write to the log, unless others are being written. The caller reports the result with
     /// [`Self::handle_written`].
     ///

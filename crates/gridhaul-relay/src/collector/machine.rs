@@ -17,7 +17,7 @@ use crate::protocol::{DATA_MAX, Identity, PreviousRecords, Reception, Record, Re
 
 /// A collector.
 #[derive(Debug)]
-pub struct Aggregate<S: Storage> {
+pub struct Collector<S: Storage> {
     pub(super) settings: Settings,
     pub(super) epoch: u64,
     pub(super) meters: MeterTable,
@@ -46,7 +46,7 @@ pub struct Aggregate<S: Storage> {
 /// Task of the caller for a meter's connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// Send these bytes, and report them with [`Aggregate::handle_down_written`].
+    /// Send these bytes, and report them with [`Collector::handle_down_written`].
     Down {
         /// The meter.
         meter: MeterId,
@@ -61,7 +61,7 @@ pub enum Event {
     Reset(MeterId, ResetCause),
 }
 
-impl<S: Storage + Clone> Aggregate<S> {
+impl<S: Storage + Clone> Collector<S> {
     /// A collector that continues with these numbers. `log` is the storage of its log and the start and end of the
     /// entries in it; tiers other than [`Tier::Local`] have none.
     pub fn new(
@@ -70,11 +70,11 @@ impl<S: Storage + Clone> Aggregate<S> {
         state: &CollectorState,
         log: Option<(S, u64, u64)>,
     ) -> Self {
-        let mut aggregate = Self::without_meters(settings, epoch, state, log);
+        let mut collector = Self::without_meters(settings, epoch, state, log);
         if state.next_meter > 0 || state.next.iter().any(|next| *next > 0) {
             let ends =
                 state.previous.iter().copied().chain(iter::repeat(PreviousRecords::Unstated));
-            for (shard, previous) in aggregate.shards.iter_mut().zip(ends) {
+            for (shard, previous) in collector.shards.iter_mut().zip(ends) {
                 let first_meter = state.next_meter;
                 shard.push(&Record::Restart { first_meter, previous }, state.time);
             }
@@ -82,9 +82,9 @@ impl<S: Storage + Clone> Aggregate<S> {
         if let Some(lost) = state.lost {
             // The entries of all shards are in one log.
             let gap = Record::Gap { records: None, bytes: lost.bytes };
-            aggregate.shards[0].push(&gap, state.time);
+            collector.shards[0].push(&gap, state.time);
         }
-        aggregate
+        collector
     }
 
     pub(super) fn without_meters(

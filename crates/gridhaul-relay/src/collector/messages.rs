@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::machine::Aggregate;
+use super::machine::Collector;
 use super::meter::MeterId;
 use super::shard::AwaitingKind;
 use crate::log::Storage;
@@ -70,7 +70,7 @@ impl IncompleteMessages {
     }
 }
 
-impl<S: Storage + Clone> Aggregate<S> {
+impl<S: Storage + Clone> Collector<S> {
     /// Adds bytes of a meter, which were counted as received, to its message.
     pub(super) fn add_to_message(&mut self, id: MeterId, mut bytes: &[u8], ends_message: bool) {
         let Some(meter) = self.meters.get(id) else { return };
@@ -207,7 +207,7 @@ mod tests {
         assert!(messages.messages.is_empty() && messages.begun.is_empty());
     }
     /// A collector without a log, in whose first shard records are collected.
-    fn aggregate(message_limit: u64, at_risk: u64) -> Aggregate<Folder> {
+    fn collector(message_limit: u64, at_risk: u64) -> Collector<Folder> {
         let settings = Settings {
             name: "collector".to_owned(),
             tier: Tier::Server,
@@ -220,7 +220,7 @@ mod tests {
             replies: false,
             compression: false,
         };
-        Aggregate::new(settings, 1, &CollectorState::default(), None)
+        Collector::new(settings, 1, &CollectorState::default(), None)
     }
 
     fn lines() -> MessageFraming {
@@ -228,9 +228,9 @@ mod tests {
     }
 
     /// Data records as text, with a bar after the end of a message, and other records by a letter.
-    fn records(aggregate: &mut Aggregate<Folder>) -> Vec<String> {
+    fn records(collector: &mut Collector<Folder>) -> Vec<String> {
         let mut bytes = Vec::new();
-        aggregate.shards[0].finish(&mut bytes);
+        collector.shards[0].finish(&mut bytes);
         let mut streams: BTreeMap<u64, u64> = BTreeMap::new();
         let batches = batches(&bytes).map(Result::unwrap);
         let records =
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_message_is_one_record_however_its_bytes_arrive() {
-        let mut all = aggregate(100, 1_000);
+        let mut all = collector(100, 1_000);
         let id = all.open_meter(Identity::default(), lines());
         for piece in ["reading", " 42\nread", "ing 43", "\n", "one\ntwo\nthr"] {
             all.handle_data(id, piece.as_bytes()).unwrap();
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn fin_and_reset_record_the_part_that_has_arrived_before_the_end() {
-        let mut all = aggregate(100, 1_000);
+        let mut all = collector(100, 1_000);
         let [one, two] = [(); 2].map(|()| all.open_meter(Identity::default(), lines()));
         all.handle_data(one, b"first\nhalf").unwrap();
         all.handle_fin(one);
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn nothing_waits_where_a_server_answers() {
-        let mut all = aggregate(100, 1_000);
+        let mut all = collector(100, 1_000);
         all.settings.replies = true;
         let id = all.open_meter(Identity::default(), lines());
         all.handle_data(id, b"one\nlogin: ").unwrap();
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn a_malformed_stream_is_reset_after_the_part_that_has_arrived() {
-        let mut all = aggregate(100, 1_000);
+        let mut all = collector(100, 1_000);
         let id = all.open_meter(Identity::default(), MessageFraming::Iec104(Iec104::default()));
         all.handle_data(id, b"\x68\x04abcd\x68").unwrap();
         all.handle_data(id, b"\xff").unwrap_err();
@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn a_message_over_the_limit_is_recorded_in_parts() {
-        let mut all = aggregate(10, 1_000);
+        let mut all = collector(10, 1_000);
         let id = all.open_meter(Identity::default(), lines());
         for piece in ["0123456", "789", "abcdefghijklmnopqrstuvwxyz\n", "exactly10\n", "short\n"] {
             all.handle_data(id, piece.as_bytes()).unwrap();
@@ -315,7 +315,7 @@ mod tests {
     #[test]
     fn a_meter_is_never_stopped_by_its_own_message() {
         // The limit of a meter is smaller than that of a message.
-        let mut all = aggregate(1_000, 16);
+        let mut all = collector(1_000, 16);
         let id = all.open_meter(Identity::default(), lines());
         let mut sent = 0;
         for _ in 0..100 {
@@ -331,7 +331,7 @@ mod tests {
 
     #[test]
     fn incomplete_messages_have_half_of_the_bytes_at_risk_and_the_oldest_is_given_up() {
-        let mut all = aggregate(100, 100);
+        let mut all = collector(100, 100);
         let meters = [(); 4].map(|()| all.open_meter(Identity::default(), lines()));
         for id in meters {
             all.handle_data(id, &[b'a' + id.number as u8; 15]).unwrap();
@@ -343,7 +343,7 @@ mod tests {
 
     #[test]
     fn a_pause_ends_a_message_or_records_its_part() {
-        let mut all = aggregate(100, 1_000);
+        let mut all = collector(100, 1_000);
         let serial = all.open_meter(Identity::default(), MessageFraming::IdleGap);
         let text = all.open_meter(Identity::default(), lines());
         for id in [serial, text] {
@@ -361,7 +361,7 @@ mod tests {
 
     #[test]
     fn another_collector_continues_within_a_message() {
-        let mut old = aggregate(100, 1_000);
+        let mut old = collector(100, 1_000);
         let id = old.open_meter(Identity::default(), lines());
         old.handle_data(id, b"one\nha").unwrap();
         records(&mut old);
@@ -372,8 +372,8 @@ mod tests {
         let mut bytes = Vec::new();
         state.write(&mut bytes);
         let state = MeterState::read(&mut Decoder::new(&bytes, "state")).unwrap();
-        let mut new: Aggregate<Folder> =
-            Aggregate::resume(old.settings().clone(), &old.continuation(), None);
+        let mut new: Collector<Folder> =
+            Collector::resume(old.settings().clone(), &old.continuation(), None);
         let id = new.resume_meter(&state, framing.clone(), 0).unwrap();
         assert_eq!(new.bytes_at_risk(), 2);
         new.handle_data(id, b"lf\n").unwrap();

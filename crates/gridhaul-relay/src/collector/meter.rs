@@ -7,7 +7,7 @@ use crate::protocol::framing::MessageFraming;
 /// Identifies a meter's connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MeterId {
-    /// Row in the table of meters, which is reused after [`Aggregate::release`](super::Aggregate::release).
+    /// Row in the table of meters, which is reused after [`Collector::release`](super::Collector::release).
     pub index: u32,
     /// Number of the meter, which is never used twice.
     pub number: u64,

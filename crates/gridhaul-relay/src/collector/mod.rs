@@ -1,9 +1,9 @@
 //! The collector: accepts the streams of meters, writes them to one ordered sequence of records, and forwards the
 //! records to a head. State machines without I/O; only the backlog reads the record log.
 //!
-//! Call order: events of meters ([`Aggregate::open_meter`], [`Aggregate::handle_data`], ...) and of upstream
-//! connections ([`Aggregate::handle_connected`], [`Aggregate::handle_frame`], ...); then
-//! [`Aggregate::poll_group`], [`Aggregate::poll_event`] and [`Aggregate::fill`] until they return nothing.
+//! Call order: events of meters ([`Collector::open_meter`], [`Collector::handle_data`], ...) and of upstream
+//! connections ([`Collector::handle_connected`], [`Collector::handle_frame`], ...); then
+//! [`Collector::poll_group`], [`Collector::poll_event`] and [`Collector::fill`] until they return nothing.
 
 mod backlog;
 mod continuation;
@@ -19,7 +19,7 @@ mod settings;
 mod shard;
 
 pub use continuation::{Continuation, MeterState};
-pub use machine::{Aggregate, Event};
+pub use machine::{Collector, Event};
 pub use meter::{MeterId, MeterStatus};
 pub use recovery::{CollectorState, recover};
 pub use session::SessionError;

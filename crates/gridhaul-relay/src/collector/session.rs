@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use thiserror::Error;
 
 use super::backlog::NextBatch;
-use super::machine::{Aggregate, Event};
+use super::machine::{Collector, Event};
 use super::meter::MeterId;
 use super::settings::Tier;
 use crate::log::{LogError, Storage};
@@ -115,7 +115,7 @@ impl Session {
     }
 }
 
-impl<S: Storage + Clone> Aggregate<S> {
+impl<S: Storage + Clone> Collector<S> {
     /// An upstream connection was established. Appends the first frame to `out`.
     pub fn handle_connected(&mut self, shard: u16, out: &mut Vec<u8>) {
         let next = self.shards[usize::from(shard)].builder.next();

@@ -99,13 +99,13 @@ fn collector(scenario: &Scenario, args: &ConfigArgs, aggregator: &Aggregator) ->
         text +=
             &format!("# The simulated aggregator has a buffer of {bytes}; the log is on disk.\n");
     }
-    text += "management.address = \"127.0.0.1:9180\"\n\n[aggregate]\n";
+    text += "management.address = \"127.0.0.1:9180\"\n\n[collector]\n";
     text += &format!("upstream = {:?}\ntier = \"local\"\n", args.upstream);
     text += &congestion_control(stack(scenario, aggregator.stack.as_ref()), "congestion_control");
     if aggregator.when_full == FullBufferPolicy::Drop {
         text += "# The simulated aggregator drops segments when its buffer is full; the relay closes receive windows.\n";
     }
-    text + &format!("\n[aggregate.listener.meters]\naddress = {:?}\n", args.listen)
+    text + &format!("\n[collector.listener.meters]\naddress = {:?}\n", args.listen)
 }
 
 /// Smallest window of a head.

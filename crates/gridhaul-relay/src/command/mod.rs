@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand};
 use gridhaul_linux::Clock;
+use gridhaul_relay::daemon::{Program, RunError, StatusError, query, run as run_relay, validate};
 use gridhaul_relay::listing::{ListingError, Owner, list};
 use gridhaul_relay::log::{Findings, Folder, LogError, open, verify};
-use gridhaul_relay::daemon::{Invocation, RunError, StatusError, query, run as run_relay, validate};
 use gridhaul_scenario::RelayConfig;
 use gridhaul_scenario::scenario::ScenarioError;
 use gridhaul_scenario::units::Duration;
@@ -156,9 +156,9 @@ pub(crate) fn run(cli: &Cli) -> Result<(), CommandError> {
         Command::Check(files) => check(&files.files),
         Command::Run(run) => {
             let config = load(&run.file)?;
-            let invocation = Invocation::new(&run.file, run.until_input_ends)
+            let program = Program::new(&run.file, run.until_input_ends, validate)
                 .map_err(|error| CommandError::Usage(format!("/proc/self/exe: {error}")))?;
-            run_relay(&config, &invocation).map_err(CommandError::Run)
+            run_relay(&config, &program).map_err(CommandError::Run)
         }
         Command::Status(status) => print_status(status),
         Command::Config(args) => config::config(args),
@@ -255,7 +255,7 @@ fn print_findings(findings: &Findings) {
 
 fn list_log(file: &Path) -> Result<(), CommandError> {
     let config = load(file)?;
-    let owner = match &config.aggregate {
+    let owner = match &config.collector {
         Some(_) => Owner::Collector(&config.name),
         None => Owner::Head,
     };

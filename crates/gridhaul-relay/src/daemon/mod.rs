@@ -21,7 +21,7 @@ use crate::split::io as split;
 
 pub use crate::runtime::RunError;
 pub use crate::runtime::management::{StatusError, query};
-pub use crate::runtime::program::Invocation;
+pub use crate::runtime::program::{Program, Validate};
 pub use crate::runtime::tls::TlsError;
 pub use validate::validate;
 
@@ -30,32 +30,32 @@ pub use validate::validate;
 ///
 /// # Errors
 /// The daemon cannot start, or the log has failed.
-pub fn run(config: &RelayConfig, invocation: &Invocation) -> Result<(), RunError> {
+pub fn run(config: &RelayConfig, program: &Program) -> Result<(), RunError> {
     gridhaul_linux::raise_open_file_limit();
-    report_faults(&validate(config, invocation.folder())?);
+    report_faults(&validate(config, program.folder())?);
     let sockets = open_sockets(config).map_err(|error| {
         // A second process on the same log finds its addresses in use: the log is the better explanation.
-        locked_log(config, invocation.folder()).map_or(error, RunError::Log)
+        locked_log(config, program.folder()).map_or(error, RunError::Log)
     })?;
     give_up_rights(config)?;
     // From here on there may be several threads.
-    invocation.observe_input();
-    let end = match (&config.aggregate, &config.head, &config.split) {
-        (Some(collector), _, _) => collector::run(config, collector, invocation, sockets),
-        (None, Some(head), _) => head::run(config, head, invocation, sockets),
-        (None, None, Some(split)) => split::run(config, split, invocation, sockets),
+    program.observe_input();
+    let end = match (&config.collector, &config.head, &config.split) {
+        (Some(collector), _, _) => collector::run(config, collector, program, sockets),
+        (None, Some(head), _) => head::run(config, head, program, sockets),
+        (None, None, Some(split)) => split::run(config, split, program, sockets),
         (None, None, None) => Ok(End::Stopped),
     }?;
     match end {
         End::Stopped => Ok(()),
-        End::Upgrade(handover) => Err(invocation.replace(&handover)),
+        End::Upgrade(handover) => Err(program.replace(&handover)),
     }
 }
 
 /// Opens all addresses at which the relay listens from the start.
 fn open_sockets(config: &RelayConfig) -> Result<Sockets, RunError> {
     let mut sockets = Sockets::inherited()?;
-    if let Some(collector) = &config.aggregate {
+    if let Some(collector) = &config.collector {
         collector::open_listeners(collector, &mut sockets)?;
     }
     if let Some(head) = &config.head {

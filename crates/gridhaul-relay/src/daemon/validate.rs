@@ -7,7 +7,7 @@ use std::path::Path;
 
 use gridhaul_linux::{configure_leg, require_congestion_control, require_user};
 use gridhaul_scenario::RelayConfig;
-use gridhaul_scenario::relay::{Deliver, SplitProxy};
+use gridhaul_scenario::relay::{Deliver, SplitConfig};
 use rustix::fs::{Access, access};
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -30,9 +30,9 @@ pub fn validate(config: &RelayConfig, folder: &Path) -> Result<Vec<String>, RunE
         let found = require_user(user, config.group.as_deref());
         found.map_err(|source| RunError::User { user: user.clone(), source })?;
     }
-    if let Some(name) = config.aggregate.as_ref().and_then(|it| it.congestion_control.as_ref()) {
+    if let Some(name) = config.collector.as_ref().and_then(|it| it.congestion_control.as_ref()) {
         let found = require_congestion_control(name);
-        found.map_err(|error| at("aggregate.congestion_control", &error))?;
+        found.map_err(|error| at("collector.congestion_control", &error))?;
     }
     if let Some(split) = &config.split {
         check_legs(split)?;
@@ -46,17 +46,17 @@ pub fn validate(config: &RelayConfig, folder: &Path) -> Result<Vec<String>, RunE
         Some(Deliver::Tcp(_)) | None => {}
     }
     let mut faults = tls::check(config, folder)?;
-    let source = config.aggregate.as_ref().and_then(|it| it.source.as_ref());
+    let source = config.collector.as_ref().and_then(|it| it.source.as_ref());
     if let Some(source) = source.filter(|it| it.parse().is_ok_and(|ip| !is_local(ip))) {
         faults.push(format!(
-            "aggregate.source: this machine does not have the address {source}\n  help: write one of its addresses, or remove the key"
+            "collector.source: this machine does not have the address {source}\n  help: write one of its addresses, or remove the key"
         ));
     }
     Ok(faults)
 }
 
 /// The kernel must accept the options of both legs.
-fn check_legs(split: &SplitProxy) -> Result<(), RunError> {
+fn check_legs(split: &SplitConfig) -> Result<(), RunError> {
     for (key, leg) in [("split.client", &split.client), ("split.server", &split.server)] {
         let options = split::leg_options(leg).map_err(|error| at(key, &error))?;
         let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP));

@@ -25,7 +25,7 @@ impl Head {
             return Some(format!("collector {:?} is not in head.collectors", hello.collector));
         }
         if hello.replies && !self.settings.replies {
-            return Some("aggregate.replies is true, and this head has no servers".to_owned());
+            return Some("collector.replies is true, and this head has no servers".to_owned());
         }
         if hello.shard >= hello.shards || hello.shards > SHARDS_MAX {
             return Some(format!("shard {} of {}", hello.shard, hello.shards));

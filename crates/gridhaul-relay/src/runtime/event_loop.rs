@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::management::{Question, Questions};
 use super::poll::Waker;
-use super::program::Invocation;
+use super::program::Program;
 use super::signals::Signals;
 use super::upgrade::Handover;
 use super::{Level, RunError, report, systemd};
@@ -70,7 +70,7 @@ pub(crate) trait EventLoop: Sized {
 
 /// Runs an event loop until the relay is stopped or replaced. `start` creates the loop, which the waker wakes.
 pub(crate) fn run<L: EventLoop>(
-    invocation: &Invocation,
+    program: &Program,
     start: impl FnOnce(Arc<Waker>) -> Result<L, RunError>,
 ) -> Result<End, RunError> {
     let waker = Arc::new(Waker::new()?);
@@ -86,10 +86,10 @@ pub(crate) fn run<L: EventLoop>(
         }
         if signals.take_reload() {
             systemd::reloading();
-            reload(&mut event_loop, invocation);
+            reload(&mut event_loop, program);
             systemd::ready();
         }
-        if signals.take_upgrade() && invocation.can_be_replaced() {
+        if signals.take_upgrade() && program.can_be_replaced() {
             systemd::reloading();
             event_loop.begin_drain();
         }
@@ -105,14 +105,14 @@ pub(crate) fn run<L: EventLoop>(
 }
 
 /// Reads the configuration again. With an error, the present one stays.
-fn reload<L: EventLoop>(event_loop: &mut L, invocation: &Invocation) {
+fn reload<L: EventLoop>(event_loop: &mut L, program: &Program) {
     let old = event_loop.common().config.clone();
     let apply = |mut config: RelayConfig| {
         let new = config.clone();
         // Whatever can fail comes first, so that a configuration is applied as a whole.
-        let certificates = Questions::certificates(&config, invocation.folder());
+        let certificates = Questions::certificates(&config, program.folder());
         let certificates = certificates.map_err(|error| error.to_string())?;
-        event_loop.apply(&new, invocation.folder())?;
+        event_loop.apply(&new, program.folder())?;
         let common = event_loop.common();
         common.config = new;
         common.questions.replace_certificates(certificates);
@@ -121,7 +121,7 @@ fn reload<L: EventLoop>(event_loop: &mut L, invocation: &Invocation) {
         config.drain_limit = old.drain_limit;
         Ok(config == old)
     };
-    match invocation.read().and_then(apply) {
+    match program.read().and_then(apply) {
         Ok(is_complete) => {
             if !is_complete {
                 let text = format!(

@@ -1,6 +1,7 @@
 //! Waiting for sockets (epoll).
 
 use std::io;
+use std::marker::PhantomData;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
@@ -9,65 +10,95 @@ use rustix::event::epoll::{self, Event, EventData};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::io::Errno;
 
-use crate::split::Leg;
-
 /// Largest number of events that are returned at once.
 const EVENTS: usize = 256;
 
 /// An epoll instance.
-pub(crate) struct Poll {
+pub(crate) struct Poll<T> {
     epoll: OwnedFd,
     events: Vec<Event>,
+    tokens: PhantomData<T>,
 }
 
-/// A source of events.
+/// A source of events, by which an event loop recognises them. Each role has its own type.
+pub(crate) trait Token: Copy {
+    /// The token as the kernel stores it.
+    fn to_key(self) -> Key;
+
+    /// The token that the kernel has stored.
+    fn from_key(key: Key) -> Option<Self>;
+}
+
+/// Content of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Token {
-    Listener(u32),
-    /// Row of the meter, and the low bits of its number.
-    Meter(u32, u32),
-    Upstream(u32),
-    /// Connection of a collector.
-    Collector(u32),
-    Wake,
-    /// Leg of a session of a split proxy: row, and the low bits of its number.
-    Leg(Leg, u32, u32),
-    /// Connection whose meter is not known yet: row, and the low bits of its number.
-    Arrival(u32, u32),
-    /// Connection to the server of a head: number of the stream, of which 56 bits suffice for centuries.
-    Server(u64),
+pub(crate) struct Key {
+    /// Kind of the source.
+    pub kind: u8,
+    /// Row in the table of sources of this kind.
+    pub row: u32,
+    /// Number of the connection in the row, of which [`NUMBER_MASK`] is stored: a row is reused, and an event of the former
+    /// connection may still be among those of a turn.
+    pub number: u32,
 }
 
-impl Poll {
-    /// Other threads end [`Self::wait`] by `waker`, which is the event [`Token::Wake`].
+/// Bits of a number that a token has.
+pub(crate) const NUMBER_MASK: u32 = 0xff_ffff;
+
+/// Kind of the waker, which no token has.
+const WAKER: u8 = u8::MAX;
+
+/// Cause of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Source<T> {
+    /// Another thread has used the waker.
+    Waker,
+    /// A socket with this token.
+    Socket(T),
+}
+
+impl Key {
+    fn to_number(self) -> u64 {
+        u64::from(self.kind) << 56
+            | u64::from(self.number & NUMBER_MASK) << 32
+            | u64::from(self.row)
+    }
+
+    const fn from_number(number: u64) -> Self {
+        Self {
+            kind: (number >> 56) as u8,
+            row: number as u32,
+            number: (number >> 32) as u32 & NUMBER_MASK,
+        }
+    }
+}
+
+impl<T: Token> Poll<T> {
+    /// Other threads end [`Self::wait`] by `waker`, which is the event [`Source::Waker`].
     pub(crate) fn new(waker: &Waker) -> Result<Self, Error> {
         let epoll =
             epoll::create(epoll::CreateFlags::CLOEXEC).map_err(Error::call("making an epoll"))?;
         let none = Event { flags: EventFlags::empty(), data: EventData::new_u64(0) };
-        let poll = Self { epoll, events: vec![none; EVENTS] };
-        poll.add(waker, Token::Wake, EventFlags::IN)
+        let poll = Self { epoll, events: vec![none; EVENTS], tokens: PhantomData };
+        let key = Key { kind: WAKER, row: 0, number: 0 };
+        epoll::add(&poll.epoll, waker, EventData::new_u64(key.to_number()), EventFlags::IN)
+            .map_err(io::Error::from)
             .map_err(Error::call("watching the other threads"))?;
         Ok(poll)
     }
 
-    pub(crate) fn add(&self, file: impl AsFd, token: Token, flags: EventFlags) -> io::Result<()> {
-        Ok(epoll::add(&self.epoll, file, EventData::new_u64(token.to_number()), flags)?)
+    pub(crate) fn add(&self, file: impl AsFd, token: T, flags: EventFlags) -> io::Result<()> {
+        Ok(epoll::add(&self.epoll, file, EventData::new_u64(token.to_key().to_number()), flags)?)
     }
 
-    pub(crate) fn modify(
-        &self,
-        file: impl AsFd,
-        token: Token,
-        flags: EventFlags,
-    ) -> io::Result<()> {
-        Ok(epoll::modify(&self.epoll, file, EventData::new_u64(token.to_number()), flags)?)
+    pub(crate) fn modify(&self, file: impl AsFd, token: T, flags: EventFlags) -> io::Result<()> {
+        Ok(epoll::modify(&self.epoll, file, EventData::new_u64(token.to_key().to_number()), flags)?)
     }
 
     /// Waits for events, at most for this time, and appends them to `found`.
     pub(crate) fn wait(
         &mut self,
         timeout: Duration,
-        found: &mut Vec<(Token, EventFlags)>,
+        found: &mut Vec<(Source<T>, EventFlags)>,
     ) -> Result<(), Error> {
         // epoll_wait(2) counts milliseconds in old kernels: an hour is long enough.
         let timeout = Timespec::try_from(timeout.min(Duration::from_secs(3_600)))
@@ -81,42 +112,14 @@ impl Poll {
         found.extend(events.filter_map(|event| {
             // The fields are not aligned.
             let (data, flags) = (event.data, event.flags);
-            Some((Token::from_number(data.u64())?, flags))
+            let key = Key::from_number(data.u64());
+            let source = match key.kind {
+                WAKER => Source::Waker,
+                _ => Source::Socket(T::from_key(key)?),
+            };
+            Some((source, flags))
         }));
         Ok(())
-    }
-}
-
-impl Token {
-    fn to_number(self) -> u64 {
-        let (kind, low, high) = match self {
-            Self::Server(number) => (8, number as u32, (number >> 32) as u32 & 0xff_ffff),
-            Self::Listener(index) => (0, index, 0),
-            Self::Meter(index, number) => (1, index, number & 0xff_ffff),
-            Self::Upstream(index) => (2, index, 0),
-            Self::Collector(index) => (3, index, 0),
-            Self::Wake => (4, 0, 0),
-            Self::Leg(Leg::Client, index, number) => (5, index, number & 0xff_ffff),
-            Self::Leg(Leg::Server, index, number) => (6, index, number & 0xff_ffff),
-            Self::Arrival(index, number) => (7, index, number & 0xff_ffff),
-        };
-        kind << 56 | u64::from(high) << 32 | u64::from(low)
-    }
-
-    fn from_number(number: u64) -> Option<Self> {
-        let (index, high) = (number as u32, (number >> 32) as u32 & 0xff_ffff);
-        Some(match number >> 56 {
-            0 => Self::Listener(index),
-            1 => Self::Meter(index, high),
-            2 => Self::Upstream(index),
-            3 => Self::Collector(index),
-            4 => Self::Wake,
-            5 => Self::Leg(Leg::Client, index, high),
-            6 => Self::Leg(Leg::Server, index, high),
-            7 => Self::Arrival(index, high),
-            8 => Self::Server(number & 0x00ff_ffff_ffff_ffff),
-            _ => return None,
-        })
     }
 }
 
@@ -144,5 +147,18 @@ impl Waker {
 impl AsFd for Waker {
     fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
         self.0.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_keeps_kind_row_and_the_low_bits_of_the_number() {
+        let key = Key { kind: 7, row: u32::MAX, number: NUMBER_MASK };
+        assert_eq!(Key::from_number(key.to_number()), key);
+        let longer = Key { number: u32::MAX, ..key };
+        assert_eq!(Key::from_number(longer.to_number()), key, "other bits of the number are cut");
     }
 }

@@ -1,4 +1,4 @@
-//! How the program was started, for reading the configuration again and for replacing the program by another version.
+//! The running program: its configuration file, which is read again after SIGHUP, and its replacement by another version.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -12,27 +12,31 @@ use super::listening_sockets::SERVICE_MANAGER;
 use super::report::report_faults;
 use super::upgrade::Handover;
 use super::{Level, RunError, report};
-use crate::daemon::validate;
 
-/// A relay as it was started.
+/// Checks a configuration whose relative paths begin at a folder. Returns faults with which a relay starts, although peers will
+/// refuse it.
+pub type Validate = fn(&RelayConfig, &Path) -> Result<Vec<String>, RunError>;
+
+/// The program of a relay as it was started.
 #[derive(Debug, Clone)]
-pub struct Invocation {
+pub struct Program {
     /// The configuration file.
     pub file: PathBuf,
     /// Stop when standard input ends.
     pub until_input_ends: bool,
-    /// The program, which another version may replace in the file system.
-    program: PathBuf,
+    /// The file of the program, which another version may replace in the file system.
+    executable: PathBuf,
+    validate: Validate,
 }
 
-impl Invocation {
-    /// A relay with this configuration file.
+impl Program {
+    /// A relay with this configuration file, which `validate` checks whenever it is read.
     ///
     /// # Errors
-    /// The kernel does not tell which program this process runs.
-    pub fn new(file: &Path, until_input_ends: bool) -> io::Result<Self> {
-        let program = std::env::current_exe()?;
-        Ok(Self { file: file.to_owned(), until_input_ends, program })
+    /// The kernel does not state which program this process runs.
+    pub fn new(file: &Path, until_input_ends: bool, validate: Validate) -> io::Result<Self> {
+        let executable = std::env::current_exe()?;
+        Ok(Self { file: file.to_owned(), until_input_ends, executable, validate })
     }
 
     /// The folder at which relative paths of the configuration begin.
@@ -43,7 +47,7 @@ impl Invocation {
     /// Reads the configuration again and checks it.
     pub(crate) fn read(&self) -> Result<RelayConfig, String> {
         let config = RelayConfig::load(&self.file).map_err(|error| error.to_string())?;
-        let faults = validate(&config, self.folder()).map_err(|error| error.to_string())?;
+        let faults = (self.validate)(&config, self.folder()).map_err(|error| error.to_string())?;
         report_faults(&faults);
         Ok(config)
     }
@@ -61,7 +65,7 @@ impl Invocation {
 
     /// Whether the program in the file system accepts the configuration. Otherwise the error is reported.
     pub(crate) fn can_be_replaced(&self) -> bool {
-        let done = Command::new(&self.program).arg("check").arg(&self.file).output();
+        let done = Command::new(&self.executable).arg("check").arg(&self.file).output();
         let reason = match done {
             Ok(output) if output.status.success() => return true,
             Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
@@ -69,7 +73,7 @@ impl Invocation {
         };
         let text = format!(
             "no upgrade: {} check {}: {reason}\nthe present program continues",
-            self.program.display(),
+            self.executable.display(),
             self.file.display()
         );
         report(Level::Error, &text);
@@ -79,13 +83,13 @@ impl Invocation {
     /// Replaces this process by the program in the file system, which takes over the sockets. Its other files are closed,
     /// so that the lock of the log is free. Returns only if this fails.
     pub(crate) fn replace(&self, handover: &Handover) -> RunError {
-        let failed = |source| RunError::Upgrade { program: self.program.clone(), source };
+        let failed = |source| RunError::Upgrade { program: self.executable.clone(), source };
         // The file must stay open until the next program has started.
         let (_memory, variables) = match handover.prepare() {
             Ok(prepared) => prepared,
             Err(error) => return failed(error),
         };
-        let mut command = Command::new(&self.program);
+        let mut command = Command::new(&self.executable);
         command.args(std::env::args_os().skip(1)).envs(variables);
         for name in SERVICE_MANAGER {
             command.env_remove(name);

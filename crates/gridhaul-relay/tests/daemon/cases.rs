@@ -165,7 +165,7 @@ fn a_wrong_configuration_is_refused_with_its_line() {
     let error = String::from_utf8_lossy(&done.stderr);
     assert_eq!(done.status.code(), Some(2));
     assert!(
-        error.contains("aggregate.sharts") && error.contains("did you mean `shards`?"),
+        error.contains("collector.sharts") && error.contains("did you mean `shards`?"),
         "{error}"
     );
     assert!(relays.command(&["check", "head.toml"]).output().unwrap().status.success());

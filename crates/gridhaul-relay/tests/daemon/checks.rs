@@ -127,9 +127,9 @@ fn check_finds_users_folders_and_algorithms_that_this_machine_lacks() {
             "log.folder: collector.toml: not a directory",
         ),
         (
-            "[aggregate]",
-            "[aggregate]\ncongestion_control = \"none-such\"",
-            "aggregate.congestion_control",
+            "[collector]",
+            "[collector]\ncongestion_control = \"none-such\"",
+            "collector.congestion_control",
         ),
     ];
     for (from, to, expected) in cases {
@@ -163,9 +163,9 @@ fn a_relay_starts_with_faults_that_check_refuses() {
 #[test]
 fn a_collector_whose_certificate_has_another_name_is_reported() {
     let (relays, _authority) = with_certificates(FILE);
-    let tls = "[aggregate]\ntls.certificate = \"other.pem\"\ntls.key = \"other.key\"\n\
+    let tls = "[collector]\ntls.certificate = \"other.pem\"\ntls.key = \"other.key\"\n\
                tls.authorities = \"authority.pem\"";
-    replace(&relays, "collector.toml", "[aggregate]", tls);
+    replace(&relays, "collector.toml", "[collector]", tls);
     let done = done(&relays, "check", Role::Collector);
     let text = String::from_utf8_lossy(&done.stderr);
     assert_eq!(done.status.code(), Some(2), "{text}");

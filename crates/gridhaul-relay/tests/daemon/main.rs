@@ -3,11 +3,11 @@
 #![expect(clippy::disallowed_methods, reason = "the daemon runs in real time")]
 
 mod admission;
-mod aggregate_matrix;
 mod alerts;
 mod cases;
 mod certificates;
 mod checks;
+mod collector_matrix;
 mod damage;
 mod derived;
 mod ends;

@@ -37,13 +37,13 @@ pub(crate) enum Role {
 }
 
 impl Relays {
-    /// Writes the configurations; nothing is started. `aggregate` are further keys of the collector.
-    pub(crate) fn new(tier: &str, aggregate: &str) -> Self {
-        Self::with_delivery(tier, aggregate, "deliver.file = \"messages.jsonl\"")
+    /// Writes the configurations; nothing is started. `keys` are further keys of the collector.
+    pub(crate) fn new(tier: &str, keys: &str) -> Self {
+        Self::with_delivery(tier, keys, "deliver.file = \"messages.jsonl\"")
     }
 
     /// The same with another destination of the head.
-    pub(crate) fn with_delivery(tier: &str, aggregate: &str, deliver: &str) -> Self {
+    pub(crate) fn with_delivery(tier: &str, keys: &str, deliver: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let [meters, upstream, one, two] = [(); 4].map(|()| free_address());
         let log = if tier == "local" {
@@ -52,8 +52,8 @@ impl Relays {
             ""
         };
         let collector = format!(
-            "name = \"collector\"\nmanagement.address = \"{one}\"\n{log}\n[aggregate]\ntier = \"{tier}\"\n\
-             upstream = \"{upstream}\"\nshards = 2\n{aggregate}\n[aggregate.listener.meters]\n\
+            "name = \"collector\"\nmanagement.address = \"{one}\"\n{log}\n[collector]\ntier = \"{tier}\"\n\
+             upstream = \"{upstream}\"\nshards = 2\n{keys}\n[collector.listener.meters]\n\
              address = \"{meters}\"\nframing.delimiter.byte = 10\n"
         );
         let head = format!(

@@ -302,7 +302,7 @@ fn a_missing_file_is_an_error_with_key_and_remedy() {
     let done = relays.command(&["run", "collector.toml"]).output().unwrap();
     let error = String::from_utf8_lossy(&done.stderr);
     assert!(!done.status.success());
-    for part in ["aggregate.listener.meters.tls.key", "collector.key", "No such file", "help:"] {
+    for part in ["collector.listener.meters.tls.key", "collector.key", "No such file", "help:"] {
         assert!(error.contains(part), "{part}: {error}");
     }
 }

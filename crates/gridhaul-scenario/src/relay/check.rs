@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use super::{Collector, DurabilityTier, HeadEnd, RelayConfig, RelayLog};
+use super::{CollectorConfig, DurabilityTier, HeadConfig, RelayConfig, RelayLog};
 use crate::scenario::{Diagnostic, NAME_RULE, Scenario};
 use crate::units::{Bytes, Duration};
 
@@ -27,12 +27,12 @@ pub(super) fn diagnostics(config: &RelayConfig) -> Vec<Diagnostic> {
         let message = format!("{:?} is not a name", config.name);
         found.push(Diagnostic::new("name", message, NAME_RULE));
     }
-    let tasks = [config.aggregate.is_some(), config.head.is_some(), config.split.is_some()];
+    let tasks = [config.collector.is_some(), config.head.is_some(), config.split.is_some()];
     match tasks.into_iter().filter(|is_present| *is_present).count() {
         0 => found.push(Diagnostic::new(
             "",
             "the relay has no task",
-            "add [aggregate] for a collector, [head] for a head, or [split] for a split proxy",
+            "add [collector] for a collector, [head] for a head, or [split] for a split proxy",
         )),
         1 => {}
         _ => found.push(Diagnostic::new(
@@ -44,7 +44,7 @@ pub(super) fn diagnostics(config: &RelayConfig) -> Vec<Diagnostic> {
     if let Some(log) = &config.log {
         check_log(log, &mut found);
     }
-    if let Some(collector) = &config.aggregate {
+    if let Some(collector) = &config.collector {
         check_collector(collector, config, &mut found);
     }
     if let Some(head) = &config.head {
@@ -109,9 +109,9 @@ fn check_log(log: &RelayLog, found: &mut Vec<Diagnostic>) {
     }
 }
 
-fn check_collector(collector: &Collector, config: &RelayConfig, found: &mut Vec<Diagnostic>) {
+fn check_collector(collector: &CollectorConfig, config: &RelayConfig, found: &mut Vec<Diagnostic>) {
     let mut at = |key: &str, message: String, remedy: &str| {
-        found.push(Diagnostic::new(format!("aggregate.{key}"), message, remedy));
+        found.push(Diagnostic::new(format!("collector.{key}"), message, remedy));
     };
     if collector.tier == DurabilityTier::Local && config.log.is_none() {
         at("tier", "the tier \"local\" needs a log".to_owned(), "add [log] with folder");
@@ -129,7 +129,7 @@ fn check_collector(collector: &Collector, config: &RelayConfig, found: &mut Vec<
     }
     check_sizes(collector, found);
     let mut at = |key: &str, message: String, remedy: &str| {
-        found.push(Diagnostic::new(format!("aggregate.{key}"), message, remedy));
+        found.push(Diagnostic::new(format!("collector.{key}"), message, remedy));
     };
     if !has_port(&collector.upstream) {
         at(
@@ -146,9 +146,9 @@ fn check_collector(collector: &Collector, config: &RelayConfig, found: &mut Vec<
     if collector.tls.is_none() && !is_secure(config, is_local(&collector.upstream)) {
         at(
             "upstream",
-            "the connection to the head leaves this machine, and there is no [aggregate.tls]"
+            "the connection to the head leaves this machine, and there is no [collector.tls]"
                 .to_owned(),
-            "add [aggregate.tls]; or protect the path, for example by IPsec, and set insecure = true",
+            "add [collector.tls]; or protect the path, for example by IPsec, and set insecure = true",
         );
     }
     if collector.handshakes_per_second == 0 {
@@ -165,15 +165,15 @@ fn check_collector(collector: &Collector, config: &RelayConfig, found: &mut Vec<
         );
     }
     if collector.listener.is_empty() {
-        at("listener", "there is no listener".to_owned(), "add [aggregate.listener.meters]");
+        at("listener", "there is no listener".to_owned(), "add [collector.listener.meters]");
     }
     check_listeners(collector, found);
 }
 
 /// Limits of memory and buffers.
-fn check_sizes(collector: &Collector, found: &mut Vec<Diagnostic>) {
+fn check_sizes(collector: &CollectorConfig, found: &mut Vec<Diagnostic>) {
     let mut at = |key: &str, message: String, remedy: &str| {
-        found.push(Diagnostic::new(format!("aggregate.{key}"), message, remedy));
+        found.push(Diagnostic::new(format!("collector.{key}"), message, remedy));
     };
     let limits = [
         ("bytes_at_risk_per_meter", collector.bytes_at_risk_per_meter, 1_000),
@@ -210,9 +210,9 @@ fn check_sizes(collector: &Collector, found: &mut Vec<Diagnostic>) {
     }
 }
 
-fn check_listeners(collector: &Collector, found: &mut Vec<Diagnostic>) {
+fn check_listeners(collector: &CollectorConfig, found: &mut Vec<Diagnostic>) {
     for (name, listener) in &collector.listener {
-        let key = format!("aggregate.listener.{name}");
+        let key = format!("collector.listener.{name}");
         if !Scenario::is_name(name) {
             found.push(Diagnostic::new(&key, format!("{name:?} is not a name"), NAME_RULE));
         }
@@ -239,7 +239,7 @@ fn check_listeners(collector: &Collector, found: &mut Vec<Diagnostic>) {
     }
 }
 
-fn check_head(head: &HeadEnd, config: &RelayConfig, found: &mut Vec<Diagnostic>) {
+fn check_head(head: &HeadConfig, config: &RelayConfig, found: &mut Vec<Diagnostic>) {
     if config.log.is_none() {
         found.push(Diagnostic::new("head", "a head needs a log", "add [log] with folder"));
     }

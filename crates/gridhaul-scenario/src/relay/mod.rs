@@ -23,10 +23,10 @@ pub use deliver::{
 pub use framing::{
     DelimiterFraming, FieldOrder, LengthFieldFraming, LengthPrefixFraming, MeterFraming,
 };
-pub use split::{SplitLeg, SplitListener, SplitProxy};
+pub use split::{SplitConfig, SplitLeg, SplitListener};
 pub use tls::{BrokerTls, HeadTls, ManagementTls, MeterTls, UpstreamTls};
 
-/// Configuration of a relay: a collector (`aggregate`), a head (`head`) or a split proxy (`split`).
+/// Configuration of a relay: a collector (`collector`), a head (`head`) or a split proxy (`split`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RelayConfig {
@@ -37,13 +37,13 @@ pub struct RelayConfig {
     pub log: Option<RelayLog>,
     /// Accepts connections of meters and forwards their data to a head.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub aggregate: Option<Collector>,
+    pub collector: Option<CollectorConfig>,
     /// Accepts records of collectors and delivers them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub head: Option<HeadEnd>,
+    pub head: Option<HeadConfig>,
     /// Forwards each connection over a connection of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub split: Option<SplitProxy>,
+    pub split: Option<SplitConfig>,
     /// Permits connections between collector and head that leave this machine without TLS: the path must be protected by
     /// other means, such as IPsec or WireGuard.
     #[serde(default)]
@@ -81,7 +81,8 @@ pub struct RelayLog {
 /// A collector.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Collector {
+#[schemars(rename = "Collector")]
+pub struct CollectorConfig {
     /// Address of the head, such as `"head.example:7070"`.
     pub upstream: String,
     /// Mutual TLS with the head. Required unless the head is on this machine, or `insecure` is set.
@@ -209,7 +210,8 @@ pub struct MeterListener {
 /// A head.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct HeadEnd {
+#[schemars(rename = "Head")]
+pub struct HeadConfig {
     /// Address at which collectors connect, such as `"0.0.0.0:7070"`.
     pub address: String,
     /// Mutual TLS with the collectors. Required unless `address` is a loopback address, or `insecure` is set.
@@ -243,7 +245,7 @@ pub struct Management {
     pub tls: Option<ManagementTls>,
 }
 
-impl Collector {
+impl CollectorConfig {
     /// Largest message that is one record.
     #[must_use]
     pub fn largest_message(&self) -> Bytes {
@@ -309,12 +311,12 @@ impl RelayConfig {
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
-        if let Some(collector) = &self.aggregate {
+        if let Some(collector) = &self.collector {
             let limit = collector.largest_message();
             for (name, listener) in &collector.listener {
                 if listener.framing.largest_message().is_some_and(|it| it > limit.get()) {
                     notes.push(format!(
-                        "aggregate.listener.{name}: messages over {limit} are recorded in parts (aggregate.message_limit)"
+                        "collector.listener.{name}: messages over {limit} are recorded in parts (collector.message_limit)"
                     ));
                 }
             }

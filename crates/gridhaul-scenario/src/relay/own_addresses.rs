@@ -58,8 +58,8 @@ fn listening(config: &RelayConfig) -> Vec<Listening> {
             found.push(Listening { key, address, upstream });
         }
     };
-    for (name, listener) in config.aggregate.iter().flat_map(|it| &it.listener) {
-        add(format!("aggregate.listener.{name}.address"), &listener.address, None);
+    for (name, listener) in config.collector.iter().flat_map(|it| &it.listener) {
+        add(format!("collector.listener.{name}.address"), &listener.address, None);
     }
     if let Some(head) = &config.head {
         add("head.address".to_owned(), &head.address, None);
@@ -80,8 +80,8 @@ fn listening(config: &RelayConfig) -> Vec<Listening> {
 /// Peers to which the relay connects, by key, without the servers of a split proxy.
 fn targets(config: &RelayConfig) -> Vec<(&'static str, String)> {
     let mut found = Vec::new();
-    if let Some(collector) = &config.aggregate {
-        found.push(("aggregate.upstream", collector.upstream.clone()));
+    if let Some(collector) = &config.collector {
+        found.push(("collector.upstream", collector.upstream.clone()));
     }
     match config.head.as_ref().map(|head| &head.deliver) {
         Some(Deliver::Tcp(tcp)) => found.push(("head.deliver.tcp.server", tcp.server.clone())),

@@ -11,7 +11,8 @@ use crate::units::{Bytes, Duration};
 /// A split proxy: each connection of a client is forwarded over a connection of its own to a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct SplitProxy {
+#[schemars(rename = "SplitProxy")]
+pub struct SplitConfig {
     /// Connections between clients and the proxy.
     #[serde(default)]
     pub client: SplitLeg,
@@ -121,7 +122,7 @@ const MEMORY_MIN: u64 = 64 << 10;
 /// Limits of `TCP_MAXSEG` in Linux: `TCP_MIN_MSS` (`<net/tcp.h>`) to `MAX_TCP_WINDOW`.
 const MSS: std::ops::RangeInclusive<u16> = 88..=32_767;
 
-pub(super) fn check(split: &SplitProxy, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(split: &SplitConfig, found: &mut Vec<Diagnostic>) {
     let mut at = |key: &str, message: String, remedy: &str| {
         found.push(Diagnostic::new(format!("split.{key}"), message, remedy));
     };

@@ -1,7 +1,15 @@
 //! Suggestions for mistyped names, by edit distance.
 
-/// The remedy for an unknown name: the most similar known name, or else all known names.
+/// Keys with a former name: files with it are in use although no version with it was released.
+const RENAMED: [(&str, &str); 1] = [("aggregate", "collector")];
+
+/// The remedy for an unknown name: its new name if it was renamed, or else the most
+/// similar known name, or else all known names.
 pub(crate) fn remedy(name: &str, known: &[&str]) -> String {
+    let renamed = RENAMED.iter().find(|(old, new)| *old == name && known.contains(new));
+    if let Some((_, new)) = renamed {
+        return format!("the key is `{new}` now: rename it");
+    }
     match nearest(name, known) {
         Some(known) => format!("did you mean `{known}`?"),
         None if known.is_empty() => "this file defines none".into(),

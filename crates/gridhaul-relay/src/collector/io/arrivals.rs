@@ -11,11 +11,12 @@ use socket2::Socket;
 
 use super::Loop;
 use super::sources::NO_SOURCE;
+use super::token::CollectorToken;
 use super::upstream::Upstream;
 use crate::protocol::{ProxyHeader, ProxyHeaderReader};
 use crate::runtime::Level;
 use crate::runtime::listener::canonical;
-use crate::runtime::poll::Token;
+use crate::runtime::poll::NUMBER_MASK;
 use crate::runtime::socket;
 use crate::runtime::stream::Stream;
 use crate::runtime::tls::certificate;
@@ -88,7 +89,7 @@ impl Arrivals {
             self.rows.push(None);
             self.rows.len() - 1
         });
-        let number = self.next & 0xff_ffff;
+        let number = self.next & NUMBER_MASK;
         self.next = self.next.wrapping_add(1);
         self.count += 1;
         let header = needs_header.then(Box::default);
@@ -144,7 +145,7 @@ impl Loop {
         let is_encrypted = listener.tls.is_some();
         let arrives = is_encrypted || listener.config.proxy_protocol;
         !self.drain.has_begun()
-            && self.aggregate.meter_count() + self.arrivals.len() < self.meters_max
+            && self.collector.meter_count() + self.arrivals.len() < self.meters_max
             && (!arrives || self.arrivals.len() < ARRIVALS_MAX)
             && (!is_encrypted || self.handshakes.is_available())
     }
@@ -174,7 +175,7 @@ impl Loop {
         }
         if self.is_own_upstream(&socket, peer) {
             let text = "the connection of this collector to its head has arrived at its own listener, and is reset\n  \
-                        help: correct `aggregate.upstream`, or the translation of addresses on the path";
+                        help: correct `collector.upstream`, or the translation of addresses on the path";
             self.refuse(now, "loop", text);
             return;
         }
@@ -213,7 +214,7 @@ impl Loop {
         let (row, number) = self.arrivals.insert(deadline, admitted, needs_header);
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         let added = self.arrivals.get(row, number).map(|arrival| {
-            self.poll.add(&arrival.admitted.stream, Token::Arrival(row, number), flags)
+            self.poll.add(&arrival.admitted.stream, CollectorToken::Arrival(row, number), flags)
         });
         if let Some(Err(error)) = added {
             self.drop_arrival(row, number);
@@ -227,7 +228,7 @@ impl Loop {
         // A connection on which a head has answered does not lead to this collector. The kernel gives its local port
         // also to connections to other addresses, so that a meter on this machine may have the same one.
         let leads_here = |upstream: &Upstream, peer| {
-            !self.aggregate.is_established(upstream.shard())
+            !self.collector.is_established(upstream.shard())
                 && upstream.local_address().map(canonical) == Some(peer)
         };
         // A peer on another machine needs no comparison.
@@ -258,7 +259,7 @@ impl Loop {
 
     /// Less than a tenth of the space for records is free.
     fn is_almost_full(&self) -> bool {
-        self.aggregate.backlog_size() >= self.aggregate.settings().backlog / 10 * 9
+        self.collector.backlog_size() >= self.collector.settings().backlog / 10 * 9
     }
 
     /// An arrival has sent something.

@@ -18,19 +18,19 @@ impl Loop {
             return false;
         }
         let (now, deadline) = (self.clock.now(), self.drain.deadline());
-        let tier = self.aggregate.settings().tier;
-        let ending = self.open_sockets.saturating_sub(self.aggregate.meter_count());
+        let tier = self.collector.settings().tier;
+        let ending = self.open_sockets.saturating_sub(self.collector.meter_count());
         let others = self.arrivals.len() + self.encrypted_sockets + ending;
         // While the head is unreachable, meters must not wait for it longer than without an upgrade.
         let can_settle = tier == Tier::Local || self.upstreams.iter().all(Upstream::is_connected);
         self.is_frozen = now >= deadline || others == 0 && can_settle;
-        if !self.is_frozen || self.aggregate.is_settled() {
+        if !self.is_frozen || self.collector.is_settled() {
             return self.is_frozen;
         }
         if now < deadline + SETTLE {
             return false;
         }
-        let rest = self.aggregate.backlog_size();
+        let rest = self.collector.backlog_size();
         if tier == Tier::Memory && rest > 0 {
             // Without a log, records are lost with this process.
             let text = format!(

@@ -6,9 +6,10 @@ use rustix::event::epoll::EventFlags;
 use super::Loop;
 use super::arrivals::Admitted;
 use super::meter_socket::{MeterSocket, Output};
+use super::token::CollectorToken;
 use crate::collector::{Event, MeterId};
 use crate::protocol::{Identity, ResetCause};
-use crate::runtime::poll::Token;
+use crate::runtime::poll::NUMBER_MASK;
 use crate::runtime::socket::forbid_fin;
 use crate::runtime::{Level, listener};
 
@@ -39,7 +40,7 @@ impl Loop {
             }
         }
         let is_waiting = self.listeners.iter().any(|listener| listener.is_ready);
-        if is_waiting && self.aggregate.meter_count() >= self.meters_max {
+        if is_waiting && self.collector.meter_count() >= self.meters_max {
             let text = format!("{} meters are connected; others wait", self.meters_max);
             self.reports.report(now, "meters", Level::Warning, &text);
         }
@@ -56,16 +57,16 @@ impl Loop {
             listener: &address.name,
             certificate: &certificate,
         };
-        let id = self.aggregate.open_meter(identity, address.framing.clone());
-        let token = Token::Meter(id.index, id.number as u32);
+        let id = self.collector.open_meter(identity, address.framing.clone());
+        let token = CollectorToken::Meter(id.index, id.number as u32);
         let flags = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
         let watched = match arrival {
             None => self.poll.add(&stream, token, flags),
             Some(_) => self.poll.modify(&stream, token, flags),
         };
         if let Err(error) = watched {
-            self.aggregate.handle_reset(id, ResetCause::Operator);
-            self.aggregate.release(id);
+            self.collector.handle_reset(id, ResetCause::Operator);
+            self.collector.release(id);
             self.sources.remove(source);
             self.refuse(now, "system", &format!("cannot watch a meter: {error}"));
             return;
@@ -104,7 +105,7 @@ impl Loop {
     pub(super) fn handle_meter(&mut self, index: u32, number: u32, flags: EventFlags) {
         let Some(Some(meter)) = self.sockets.get_mut(index as usize) else { return };
         // An event of a connection that has ended in this turn.
-        if meter.id.number as u32 & 0xff_ffff != number {
+        if meter.id.number as u32 & NUMBER_MASK != number {
             return;
         }
         if flags.contains(EventFlags::OUT) && (meter.output.is_some() || meter.wants_write()) {
@@ -115,7 +116,7 @@ impl Loop {
         let ended = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
         if flags.intersects(ended) && !meter.has_ended {
             meter.has_ended = true;
-            self.aggregate.handle_closing(meter.id);
+            self.collector.handle_closing(meter.id);
         }
         if flags.intersects(EventFlags::IN | ended) && !meter.is_ready {
             meter.is_ready = true;
@@ -130,13 +131,13 @@ impl Loop {
         }
         for _ in 0..self.ready.len() {
             let Some(id) = self.ready.pop_front() else { return };
-            let acceptable = self.aggregate.acceptable(id) as usize;
+            let acceptable = self.collector.acceptable(id) as usize;
             let row = id.index as usize;
             let Some(Some(meter)) = self.sockets.get_mut(row) else { continue };
             if meter.id != id {
                 continue;
             }
-            if acceptable == 0 && self.aggregate.status(id).is_some_and(|status| !status.is_ended) {
+            if acceptable == 0 && self.collector.status(id).is_some_and(|status| !status.is_ended) {
                 self.ready.push_back(id);
                 continue;
             }
@@ -147,9 +148,9 @@ impl Loop {
                 Ok(Some(0)) => {
                     // After FIN, reading does not report a reset.
                     let is_reset = meter.stream.socket().take_error().is_ok_and(|it| it.is_some());
-                    self.aggregate.handle_fin(id);
+                    self.collector.handle_fin(id);
                     if is_reset {
-                        self.aggregate.handle_reset(id, ResetCause::Meter);
+                        self.collector.handle_reset(id, ResetCause::Meter);
                         self.counters.resets[ResetCause::Meter as usize] += 1;
                         self.remove(id);
                     }
@@ -162,7 +163,7 @@ impl Loop {
                     self.received(now, id, length);
                 }
                 Err(_) => {
-                    self.aggregate.handle_reset(id, ResetCause::Meter);
+                    self.collector.handle_reset(id, ResetCause::Meter);
                     self.counters.resets[ResetCause::Meter as usize] += 1;
                     self.remove(id);
                 }
@@ -176,7 +177,7 @@ impl Loop {
             self.flush_at = now + self.batch_delay;
         }
         self.note_activity(id);
-        if let Err(error) = self.aggregate.handle_data(id, &self.buffer[..length]) {
+        if let Err(error) = self.collector.handle_data(id, &self.buffer[..length]) {
             let text = format!("meter {}: {error}", id.number);
             self.reports.report(now, "framing", Level::Warning, &text);
             return;
@@ -184,7 +185,7 @@ impl Loop {
         let listener = self.sockets[id.index as usize].as_ref().map_or(0, |meter| meter.listener);
         match self.listeners[usize::from(listener)].idle_gap {
             Some(gap) => self.idle_gaps.handle_data(now, id, gap),
-            None if self.aggregate.has_incomplete_message(id) => {
+            None if self.collector.has_incomplete_message(id) => {
                 self.idle_gaps.handle_data(now, id, self.message_wait);
             }
             None => self.idle_gaps.remove(id),
@@ -193,7 +194,7 @@ impl Loop {
 
     pub(super) fn end_idle_messages(&mut self, now: Instant) {
         while let Some(id) = self.idle_gaps.poll(now) {
-            self.aggregate.handle_idle_gap(id);
+            self.collector.handle_idle_gap(id);
         }
     }
 
@@ -208,7 +209,7 @@ impl Loop {
     pub(super) fn reset_idle_meters(&mut self, now: Instant) {
         while let Some(id) = self.idle_meters.poll(now) {
             let Some(Some(meter)) = self.sockets.get(id.index as usize) else { continue };
-            let is_ended = self.aggregate.status(id).is_none_or(|status| status.is_ended);
+            let is_ended = self.collector.status(id).is_none_or(|status| status.is_ended);
             if meter.id != id || is_ended {
                 continue;
             }
@@ -216,7 +217,7 @@ impl Loop {
                 self.note_activity(id);
                 continue;
             }
-            self.aggregate.handle_reset(id, ResetCause::Timeout);
+            self.collector.handle_reset(id, ResetCause::Timeout);
             self.counters.resets[ResetCause::Timeout as usize] += 1;
             self.reset(id);
         }
@@ -229,7 +230,7 @@ impl Loop {
     }
 
     pub(super) fn handle_events(&mut self) {
-        while let Some(event) = self.aggregate.poll_event() {
+        while let Some(event) = self.collector.poll_event() {
             match event {
                 Event::Down { meter, bytes } => {
                     if let Some(output) = self.output(meter) {
@@ -284,7 +285,7 @@ impl Loop {
             self.encrypted_sockets -= usize::from(removed.stream.is_encrypted());
             self.sources.remove(removed.source);
         }
-        self.aggregate.release(id);
+        self.collector.release(id);
     }
 
     /// Writes waiting data to a meter.
@@ -297,7 +298,7 @@ impl Loop {
         let is_complete = meter.is_complete();
         let is_waiting = meter.wants_write();
         if is_waiting {
-            let token = Token::Meter(id.index, id.number as u32);
+            let token = CollectorToken::Meter(id.index, id.number as u32);
             let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
             // Without this event the data would wait for the next one; the socket exists.
             let _ = self.poll.modify(&meter.stream, token, flags);
@@ -306,13 +307,13 @@ impl Loop {
             Ok(written) if written > 0 => {
                 self.note_activity(id);
                 let mut none = Vec::new();
-                let shard = self.aggregate.shard(id).unwrap_or(0);
+                let shard = self.collector.shard(id).unwrap_or(0);
                 let out = self.upstreams[usize::from(shard)].output().unwrap_or(&mut none);
-                self.aggregate.handle_down_written(id, written as u64, out);
+                self.collector.handle_down_written(id, written as u64, out);
             }
             Ok(_) => {}
             Err(_) => {
-                self.aggregate.handle_reset(id, ResetCause::Meter);
+                self.collector.handle_reset(id, ResetCause::Meter);
                 self.remove(id);
                 return;
             }

@@ -10,6 +10,7 @@ mod reload;
 mod setup;
 mod sources;
 mod status;
+mod token;
 mod upgrade;
 mod upstream;
 mod wall_clock;
@@ -21,16 +22,17 @@ use std::sync::Arc;
 
 use gridhaul_linux::Clock;
 use gridhaul_scenario::RelayConfig;
-use gridhaul_scenario::relay::{Collector, MeterListener, WhenFull};
+use gridhaul_scenario::relay::{CollectorConfig, MeterListener, WhenFull};
 use gridhaul_scenario::units::{Duration, Instant};
 use rustls::ServerConfig;
 use serde_json::Value;
 use socket2::Socket;
 
 use self::meter_socket::MeterSocket;
+use self::token::CollectorToken;
 use self::upstream::Upstream;
 use self::wall_clock::WallClock;
-use super::{Aggregate, MeterId};
+use super::{Collector, MeterId};
 use crate::log::Folder;
 use crate::protocol::ResetCause;
 use crate::protocol::framing::MessageFraming;
@@ -42,8 +44,8 @@ use crate::runtime::event_loop::{Common, Drain, EventLoop};
 use crate::runtime::listening_sockets::Sockets;
 use crate::runtime::log_folder::LogLosses;
 use crate::runtime::management::Question;
-use crate::runtime::poll::{Poll, Token, Waker};
-use crate::runtime::program::Invocation;
+use crate::runtime::poll::{Poll, Source, Waker};
+use crate::runtime::program::Program;
 use crate::runtime::record_age::Ages;
 use crate::runtime::report::Reports;
 use crate::runtime::systemd::Watchdog;
@@ -57,9 +59,9 @@ use sources::Sources;
 struct Loop {
     clock: Clock,
     wall_clock: WallClock,
-    poll: Poll,
+    poll: Poll<CollectorToken>,
     waker: Arc<Waker>,
-    aggregate: Aggregate<Folder>,
+    collector: Collector<Folder>,
     committer: Option<Committer>,
     listeners: Vec<MeterAddress>,
     upstreams: Vec<Upstream>,
@@ -144,19 +146,17 @@ impl Counters {
 
 /// Key of the address of a listener.
 fn listener_key(name: &str) -> String {
-    format!("aggregate.listener.{name}.address")
+    format!("collector.listener.{name}.address")
 }
 
 /// Runs a collector until it is stopped or replaced.
 pub(crate) fn run(
     config: &RelayConfig,
-    collector: &Collector,
-    invocation: &Invocation,
+    keys: &CollectorConfig,
+    program: &Program,
     sockets: Sockets,
 ) -> Result<End, RunError> {
-    event_loop::run(invocation, |waker| {
-        Loop::new(config, collector, invocation.folder(), waker, sockets)
-    })
+    event_loop::run(program, |waker| Loop::new(config, keys, program.folder(), waker, sockets))
 }
 
 impl EventLoop for Loop {
@@ -172,18 +172,23 @@ impl EventLoop for Loop {
         let mut events = Vec::new();
         self.poll.wait(self.clock.until(self.deadline()), &mut events)?;
         let now = self.clock.now();
-        self.aggregate.set_time(self.wall_clock.time(now));
-        for (token, flags) in events {
-            match token {
-                Token::Listener(index) => self.listeners[index as usize].is_ready = true,
-                Token::Meter(index, number) => self.handle_meter(index, number, flags),
-                Token::Arrival(index, number) => self.handle_arrival(now, index, number),
-                Token::Upstream(index) => {
-                    let upstream = &mut self.upstreams[index as usize];
-                    upstream.handle_event(now, &mut self.aggregate, &mut self.buffer);
+        self.collector.set_time(self.wall_clock.time(now));
+        for (source, flags) in events {
+            match source {
+                Source::Socket(CollectorToken::Listener(index)) => {
+                    self.listeners[index as usize].is_ready = true;
                 }
-                Token::Wake => self.waker.clear(),
-                Token::Collector(_) | Token::Leg(..) | Token::Server(_) => {}
+                Source::Socket(CollectorToken::Meter(index, number)) => {
+                    self.handle_meter(index, number, flags);
+                }
+                Source::Socket(CollectorToken::Arrival(index, number)) => {
+                    self.handle_arrival(now, index, number);
+                }
+                Source::Socket(CollectorToken::Upstream(index)) => {
+                    let upstream = &mut self.upstreams[index as usize];
+                    upstream.handle_event(now, &mut self.collector, &mut self.buffer);
+                }
+                Source::Waker => self.waker.clear(),
             }
         }
         self.handshakes.refill(now);
@@ -196,9 +201,9 @@ impl EventLoop for Loop {
         // Data that meters accept is confirmed upstream in the same turn.
         self.handle_events();
         for upstream in &mut self.upstreams {
-            upstream.advance(now, &mut self.aggregate, &self.poll, &self.waker);
-            upstream.transmit(now, &mut self.aggregate);
-            self.counters.lost_records += upstream.report_lost(&mut self.aggregate);
+            upstream.advance(now, &mut self.collector, &self.poll, &self.waker);
+            upstream.transmit(now, &mut self.collector);
+            self.counters.lost_records += upstream.report_lost(&mut self.collector);
             if let Some(error) = upstream.take_damage() {
                 return Err(error.into());
             }
@@ -239,7 +244,7 @@ impl EventLoop for Loop {
 
     fn stop(&mut self) {
         if !self.is_frozen {
-            self.aggregate.record_incomplete_messages();
+            self.collector.record_incomplete_messages();
         }
         self.wait_until_durable();
     }
@@ -274,23 +279,23 @@ impl Loop {
                     .ready
                     .iter()
                     .take(READY_CHECKED)
-                    .any(|id| self.aggregate.acceptable(*id) > 0)
+                    .any(|id| self.collector.acceptable(*id) > 0)
     }
 
     /// Passes records to the log or, without one, to the backlog.
     fn store(&mut self, now: Instant) -> Result<(), RunError> {
         if let Some(committer) = &self.committer {
             while let Some(end) = committer.poll()? {
-                self.aggregate.handle_written(end);
+                self.collector.handle_written(end);
             }
             self.flush_at = Instant::NEVER;
-            if self.aggregate.is_writing() {
+            if self.collector.is_writing() {
                 return Ok(());
             }
             // With a fast disk, a group for each message would cost more CPU time than the message.
             if now < self.next_group {
                 self.flush_at = self.next_group;
-            } else if let Some(group) = self.aggregate.poll_group() {
+            } else if let Some(group) = self.collector.poll_group() {
                 committer.write(group);
                 self.next_group = now + self.batch_delay;
             }
@@ -300,7 +305,7 @@ impl Loop {
                 // A later batch shares its header with more records. The writable socket ends the wait.
                 return Ok(());
             }
-            let group = self.aggregate.poll_group();
+            let group = self.collector.poll_group();
             debug_assert!(group.is_none(), "without a log, there are no groups");
         }
         Ok(())
@@ -308,15 +313,15 @@ impl Loop {
 
     /// Notes when the log has grown, for the age of the oldest record that the head has not confirmed.
     fn observe_age(&mut self, now: Instant) {
-        let (end, confirmed) = (self.aggregate.log_end(), self.aggregate.confirmed_position());
+        let (end, confirmed) = (self.collector.log_end(), self.collector.confirmed_position());
         self.unconfirmed.note(now, end, confirmed);
     }
 
     /// Removes segments that the head has confirmed.
     fn trim(&mut self) {
         let Some(committer) = &self.committer else { return };
-        let position = self.aggregate.confirmed_position();
-        if position >= self.trimmed + self.aggregate.settings().segment {
+        let position = self.collector.confirmed_position();
+        if position >= self.trimmed + self.collector.settings().segment {
             self.trimmed = position;
             committer.trim(position);
         }
@@ -326,14 +331,14 @@ impl Loop {
     fn wait_until_durable(&mut self) {
         if let Some(committer) = &self.committer {
             for _ in 0..STOP_TURNS {
-                if !self.aggregate.is_writing() {
-                    let Some(group) = self.aggregate.poll_group() else { break };
+                if !self.collector.is_writing() {
+                    let Some(group) = self.collector.poll_group() else { break };
                     committer.write(group);
                 }
                 let mut none = Vec::new();
                 let _ = self.poll.wait(std::time::Duration::from_millis(10), &mut none);
                 if let Ok(Some(end)) = committer.poll() {
-                    self.aggregate.handle_written(end);
+                    self.collector.handle_written(end);
                 }
             }
         }

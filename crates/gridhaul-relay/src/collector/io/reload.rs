@@ -12,16 +12,16 @@ use crate::runtime::tls;
 impl Loop {
     /// Applies a configuration that was read again, as a whole or, with an error, not at all.
     pub(super) fn reload(&mut self, config: &RelayConfig, folder: &Path) -> Result<(), String> {
-        let collector = config.aggregate.as_ref().ok_or("there is no [aggregate]")?;
+        let keys = config.collector.as_ref().ok_or("there is no [collector]")?;
         // Whatever can fail comes first, so that a configuration is applied as a whole.
-        let upstream = tls::upstream(collector, folder).map_err(|it| it.to_string())?;
+        let upstream = tls::upstream(keys, folder).map_err(|it| it.to_string())?;
         let mut configured = Vec::new();
         for listener in &self.listeners {
-            let Some(new) = collector.listener.get(&listener.name) else {
+            let Some(new) = keys.listener.get(&listener.name) else {
                 configured.push((listener.config.clone(), listener.tls.clone()));
                 continue;
             };
-            let key = format!("aggregate.listener.{}.tls", listener.name);
+            let key = format!("collector.listener.{}.tls", listener.name);
             let files = new.tls.as_ref().map(|it| tls::meters(&key, it, folder));
             configured.push((new.clone(), files.transpose().map_err(|it| it.to_string())?));
         }
@@ -32,18 +32,18 @@ impl Loop {
         for shard in &mut self.upstreams {
             shard.set_tls(upstream.clone());
         }
-        self.set_limits(collector);
-        self.message_wait = collector.message_wait;
-        self.idle_timeout = collector.idle_timeout;
+        self.set_limits(keys);
+        self.message_wait = keys.message_wait;
+        self.idle_timeout = keys.idle_timeout;
         self.watch_idle_meters();
-        self.handshakes = RateLimit::new(collector.handshakes_per_second);
+        self.handshakes = RateLimit::new(keys.handshakes_per_second);
         Ok(())
     }
 }
 
 /// Replaces the values of keys that a reload applies by those of another configuration.
 pub(super) fn copy_reloaded(from: &RelayConfig, to: &mut RelayConfig) {
-    let (Some(to), Some(from)) = (&mut to.aggregate, &from.aggregate) else { return };
+    let (Some(to), Some(from)) = (&mut to.collector, &from.collector) else { return };
     to.tls.clone_from(&from.tls);
     to.meters = from.meters;
     to.connections_per_source = from.connections_per_source;

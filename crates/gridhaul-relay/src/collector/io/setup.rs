@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use gridhaul_linux::Clock;
 use gridhaul_scenario::RelayConfig;
-use gridhaul_scenario::relay::{Collector, Compression, DurabilityTier};
+use gridhaul_scenario::relay::{CollectorConfig, Compression, DurabilityTier};
 use gridhaul_scenario::units::{Duration, Instant};
 use rustix::event::epoll::EventFlags;
 use socket2::Socket;
@@ -18,11 +18,12 @@ use super::idle_gaps::IdleGaps;
 use super::meter_socket;
 use super::meters::QUANTUM;
 use super::sources::Sources;
+use super::token::CollectorToken;
 use super::upgrade::Continued;
 use super::upstream::Upstream;
 use super::wall_clock::WallClock;
 use super::{Counters, Loop, MeterAddress, listener_key};
-use crate::collector::{Aggregate, CollectorState, Settings, Tier, recover};
+use crate::collector::{Collector, CollectorState, Settings, Tier, recover};
 use crate::log::Folder;
 use crate::runtime::committer::Committer;
 use crate::runtime::event_loop::{Common, Drain};
@@ -30,7 +31,7 @@ use crate::runtime::listener::canonical;
 use crate::runtime::listening_sockets::Sockets;
 use crate::runtime::log_folder::{LogLosses, open_log};
 use crate::runtime::management::Questions;
-use crate::runtime::poll::{Poll, Token, Waker};
+use crate::runtime::poll::{Poll, Waker};
 use crate::runtime::random;
 use crate::runtime::record_age::Ages;
 use crate::runtime::report::Reports;
@@ -41,9 +42,12 @@ use crate::runtime::{Level, RunError, report, tls};
 const RESERVED_FILES: u64 = 256;
 
 /// Opens the listeners.
-pub(crate) fn open_listeners(collector: &Collector, sockets: &mut Sockets) -> Result<(), RunError> {
-    let receive_buffer = receive_buffer(collector);
-    for (name, listener) in &collector.listener {
+pub(crate) fn open_listeners(
+    keys: &CollectorConfig,
+    sockets: &mut Sockets,
+) -> Result<(), RunError> {
+    let receive_buffer = receive_buffer(keys);
+    for (name, listener) in &keys.listener {
         let configure =
             |socket: &Socket, _: SocketAddr| meter_socket::configure(socket, receive_buffer);
         sockets.open_with(&listener_key(name), &listener.address, configure)?;
@@ -54,21 +58,21 @@ pub(crate) fn open_listeners(collector: &Collector, sockets: &mut Sockets) -> Re
 impl Loop {
     pub(super) fn new(
         config: &RelayConfig,
-        collector: &Collector,
+        keys: &CollectorConfig,
         folder: &Path,
         waker: Arc<Waker>,
         mut sockets: Sockets,
     ) -> Result<Self, RunError> {
         let poll = Poll::new(&waker)?;
         let continued = Continued::read(sockets.take_connections());
-        let Records { aggregate, committer, continued, losses } =
-            open_records((config, collector), folder, continued, &waker)?;
+        let Records { collector, committer, continued, losses } =
+            open_records((config, keys), folder, continued, &waker)?;
         let mut listeners = Vec::new();
-        for (name, address) in &collector.listener {
+        for (name, address) in &keys.listener {
             let socket = sockets.take(&listener_key(name)).expect("all listeners are open");
             watch_listener(&poll, &socket, listeners.len())?;
             let (framing, idle_gap) = framing_of(&address.framing);
-            let key = format!("aggregate.listener.{name}.tls");
+            let key = format!("collector.listener.{name}.tls");
             let tls = address.tls.as_ref().map(|it| tls::meters(&key, it, folder)).transpose()?;
             listeners.push(MeterAddress {
                 name: name.clone(),
@@ -82,37 +86,37 @@ impl Loop {
             });
         }
         let questions = Questions::serve(config, folder, &mut sockets, &waker)?;
-        let upstream_tls = tls::upstream(collector, folder)?;
-        let upstream = |shard| Upstream::new(shard, collector, upstream_tls.clone());
-        let upstreams = (0..aggregate.shard_count()).map(upstream).collect();
+        let upstream_tls = tls::upstream(keys, folder)?;
+        let upstream = |shard| Upstream::new(shard, keys, upstream_tls.clone());
+        let upstreams = (0..collector.shard_count()).map(upstream).collect();
         let mut event_loop = Self {
             clock: Clock::starts_in(Duration::ZERO),
             wall_clock: WallClock::new(),
             poll,
             waker,
-            aggregate,
+            collector,
             committer,
             listeners,
             upstreams,
             sockets: Vec::new(),
             ready: VecDeque::new(),
-            receive_buffer: receive_buffer(collector),
+            receive_buffer: receive_buffer(keys),
             meters_max: 0,
             arrivals: Arrivals::default(),
             sources: Sources::default(),
-            handshakes: RateLimit::new(collector.handshakes_per_second),
+            handshakes: RateLimit::new(keys.handshakes_per_second),
             common: Common { config: config.clone(), questions },
             source_limit: None,
-            handshake_limit: collector.handshake_limit,
-            when_full: collector.when_full,
-            batch_delay: collector.batch_delay,
-            message_wait: collector.message_wait,
+            handshake_limit: keys.handshake_limit,
+            when_full: keys.when_full,
+            batch_delay: keys.batch_delay,
+            message_wait: keys.message_wait,
             next_group: Instant::ZERO,
             flush_at: Instant::NEVER,
             trimmed: 0,
             accept_at: None,
             idle_gaps: IdleGaps::default(),
-            idle_timeout: collector.idle_timeout,
+            idle_timeout: keys.idle_timeout,
             idle_meters: IdleGaps::default(),
             buffer: vec![0; QUANTUM],
             counters: Counters { log: losses, ..Counters::default() },
@@ -124,7 +128,7 @@ impl Loop {
             open_sockets: 0,
             encrypted_sockets: 0,
         };
-        event_loop.set_limits(collector);
+        event_loop.set_limits(keys);
         if let Some(continued) = continued {
             event_loop.take_over(continued);
         }
@@ -132,32 +136,36 @@ impl Loop {
     }
 
     /// Sets the limits that a reload can change.
-    pub(super) fn set_limits(&mut self, collector: &Collector) {
+    pub(super) fn set_limits(&mut self, keys: &CollectorConfig) {
         let open_files = gridhaul_linux::raise_open_file_limit();
         let possible = open_files.saturating_sub(RESERVED_FILES);
-        if let Some(meters) = collector.meters.filter(|meters| u64::from(*meters) > possible) {
+        if let Some(meters) = keys.meters.filter(|meters| u64::from(*meters) > possible) {
             let text = format!(
-                "aggregate.meters: {meters} meters need more than {open_files} open files; at most {possible} are accepted\n  \
+                "collector.meters: {meters} meters need more than {open_files} open files; at most {possible} are accepted\n  \
                  help: increase LimitNOFILE of the service, or the hard limit of `ulimit -n`"
             );
             report(Level::Warning, &text);
         }
-        self.meters_max = collector.meters.map_or(possible, |it| possible.min(it.into())) as usize;
-        self.source_limit = collector.connections_per_source;
-        self.handshake_limit = collector.handshake_limit;
-        self.when_full = collector.when_full;
+        self.meters_max = keys.meters.map_or(possible, |it| possible.min(it.into())) as usize;
+        self.source_limit = keys.connections_per_source;
+        self.handshake_limit = keys.handshake_limit;
+        self.when_full = keys.when_full;
     }
 }
 
-fn watch_listener(poll: &Poll, socket: &Socket, index: usize) -> Result<(), RunError> {
-    let token = Token::Listener(index as u32);
+fn watch_listener(
+    poll: &Poll<CollectorToken>,
+    socket: &Socket,
+    index: usize,
+) -> Result<(), RunError> {
+    let token = CollectorToken::Listener(index as u32);
     poll.add(socket, token, EventFlags::IN | EventFlags::ET)
         .map_err(gridhaul_linux::Error::call("watching a listener"))?;
     Ok(())
 }
 
-fn receive_buffer(collector: &Collector) -> u32 {
-    u32::try_from(collector.receive_buffer.get()).unwrap_or(u32::MAX)
+fn receive_buffer(keys: &CollectorConfig) -> u32 {
+    u32::try_from(keys.receive_buffer.get()).unwrap_or(u32::MAX)
 }
 
 /// Where a socket listens, if it accepts connections to a single address.
@@ -169,27 +177,27 @@ fn specific_address(socket: &Socket) -> Option<SocketAddr> {
 /// The state machine with the records of its log, the thread that writes the log if there is one, and the meters that
 /// continue.
 struct Records {
-    aggregate: Aggregate<Folder>,
+    collector: Collector<Folder>,
     committer: Option<Committer>,
     continued: Option<Continued>,
     losses: LogLosses,
 }
 
 fn open_records(
-    (config, collector): (&RelayConfig, &Collector),
+    (config, keys): (&RelayConfig, &CollectorConfig),
     folder: &Path,
     continued: Option<Continued>,
     waker: &Arc<Waker>,
 ) -> Result<Records, RunError> {
-    let settings = settings(config, collector);
+    let settings = settings(config, keys);
     let Some(log) = &config.log else {
         let continued = continued.filter(|it| it.tier == settings.tier.name());
-        let aggregate = match &continued {
-            Some(it) => Aggregate::resume(settings, &it.continuation, None),
-            None => Aggregate::new(settings, random(), &CollectorState::default(), None),
+        let collector = match &continued {
+            Some(it) => Collector::resume(settings, &it.continuation, None),
+            None => Collector::new(settings, random(), &CollectorState::default(), None),
         };
         let losses = LogLosses::default();
-        return Ok(Records { aggregate, committer: None, continued, losses });
+        return Ok(Records { collector, committer: None, continued, losses });
     };
     let opened = open_log(log, folder)?;
     let writer = opened.writer;
@@ -198,42 +206,42 @@ fn open_records(
     let state = recover(storage.clone(), epoch, &opened.snapshot, range)?;
     let continued = continued.filter(|it| it.continuation.is_end_of(epoch, &state));
     let log = Some((storage, range.0, range.1));
-    let mut aggregate = match &continued {
-        Some(it) => Aggregate::resume(settings, &it.continuation, log),
+    let mut collector = match &continued {
+        Some(it) => Collector::resume(settings, &it.continuation, log),
         None => {
-            let mut state = state.after_restart(collector.shards, &opened.findings);
+            let mut state = state.after_restart(keys.shards, &opened.findings);
             state.time = Some(WallClock::new().time(Instant::ZERO));
-            Aggregate::new(settings, epoch, &state, log)
+            Collector::new(settings, epoch, &state, log)
         }
     };
     if opened.has_old_version {
-        aggregate.begin_segment();
+        collector.begin_segment();
     }
     let committer = Some(Committer::start(writer, Arc::clone(waker)));
     let losses = LogLosses::of(&opened.findings);
-    Ok(Records { aggregate, committer, continued, losses })
+    Ok(Records { collector, committer, continued, losses })
 }
 
-fn settings(config: &RelayConfig, collector: &Collector) -> Settings {
-    let tier = match collector.tier {
+fn settings(config: &RelayConfig, keys: &CollectorConfig) -> Settings {
+    let tier = match keys.tier {
         DurabilityTier::Memory => Tier::Memory,
         DurabilityTier::Local => Tier::Local,
         DurabilityTier::Server => Tier::Server,
     };
     let (backlog, segment) = match &config.log {
         Some(log) => (log.limit.get(), log.segment.get()),
-        None => (collector.memory.get(), u64::MAX),
+        None => (keys.memory.get(), u64::MAX),
     };
     Settings {
         name: config.name.clone(),
         tier,
-        shards: collector.shards,
-        at_risk: collector.bytes_at_risk.get(),
-        at_risk_per_meter: collector.bytes_at_risk_per_meter.get(),
-        message_limit: collector.largest_message().get(),
+        shards: keys.shards,
+        at_risk: keys.bytes_at_risk.get(),
+        at_risk_per_meter: keys.bytes_at_risk_per_meter.get(),
+        message_limit: keys.largest_message().get(),
         backlog,
         segment,
-        replies: collector.replies,
-        compression: collector.compression == Compression::Lz4,
+        replies: keys.replies,
+        compression: keys.compression == Compression::Lz4,
     }
 }

@@ -13,10 +13,10 @@ use crate::runtime::committer::Committer;
 impl Loop {
     /// The document of a path.
     pub(super) fn answer_to(&self, path: &str) -> Value {
-        let aggregate = &self.aggregate;
+        let collector = &self.collector;
         match path {
             "/meters" => {
-                let meters: Vec<Value> = aggregate
+                let meters: Vec<Value> = collector
                     .meters()
                     .map(|meter| {
                         let socket = self.socket(meter.number);
@@ -30,7 +30,7 @@ impl Loop {
                         })
                     })
                     .collect();
-                json!({ "epoch": format!("{:016x}", aggregate.epoch()), "meters": meters })
+                json!({ "epoch": format!("{:016x}", collector.epoch()), "meters": meters })
             }
             _ => self.status(),
         }
@@ -38,7 +38,7 @@ impl Loop {
 
     /// The socket of a meter.
     fn socket(&self, number: u64) -> Option<&Socket> {
-        let id = self.aggregate.find(number)?;
+        let id = self.collector.find(number)?;
         let meter = self.sockets.get(id.index as usize)?.as_ref()?;
         (meter.id == id).then_some(meter.stream.socket())
     }
@@ -46,8 +46,8 @@ impl Loop {
     /// Largest number of bytes that a crash can take although TCP has acknowledged them: what the relay accepts before
     /// it is stored, and what the receive buffers hold (Linux doubles their size, socket(7)).
     fn bytes_at_risk_limit(&self) -> u64 {
-        let settings = self.aggregate.settings();
-        let meters = self.aggregate.meter_count() as u64;
+        let settings = self.collector.settings();
+        let meters = self.collector.meter_count() as u64;
         let accepted = settings.at_risk.min(meters.saturating_mul(settings.at_risk_per_meter));
         let encrypted =
             if self.listeners.iter().any(|it| it.tls.is_some()) { TLS_BUFFERS } else { 0 };
@@ -55,7 +55,7 @@ impl Loop {
     }
 
     fn status(&self) -> Value {
-        let aggregate = &self.aggregate;
+        let collector = &self.collector;
         let causes = ResetCause::ALL.iter();
         let resets: serde_json::Map<String, Value> = causes
             .map(|cause| (cause.name().to_owned(), self.counters.resets[*cause as usize].into()))
@@ -64,23 +64,23 @@ impl Loop {
         let reconnections: u64 = self.upstreams.iter().map(|upstream| upstream.reconnections).sum();
         let tcp: Vec<TcpInfo> = self.upstreams.iter().filter_map(Upstream::tcp_info).collect();
         let round_trip = tcp.iter().map(|it| it.srtt).max();
-        let (batches, compressed) = aggregate.upstream_bytes();
+        let (batches, compressed) = collector.upstream_bytes();
         json!({
             "role": "collector",
-            "name": aggregate.settings().name,
-            "tier": aggregate.settings().tier.name(),
-            "meters_count": aggregate.meter_count(),
+            "name": collector.settings().name,
+            "tier": collector.settings().tier.name(),
+            "meters_count": collector.meter_count(),
             "meters_max_count": self.meters_max,
             "accepted_count": self.counters.accepted,
             "handshaking_count": self.arrivals.len(),
             "refused_count": self.counters.refused_by_cause(),
             "received_byte": self.counters.received,
-            "message_parts_count": aggregate.message_parts(),
-            "bytes_at_risk_byte": aggregate.bytes_at_risk(),
+            "message_parts_count": collector.message_parts(),
+            "bytes_at_risk_byte": collector.bytes_at_risk(),
             "bytes_at_risk_limit_byte": self.bytes_at_risk_limit(),
             "receive_buffer_byte": self.receive_buffer,
-            "backlog_byte": aggregate.backlog_size(),
-            "backlog_max_byte": aggregate.settings().backlog,
+            "backlog_byte": collector.backlog_size(),
+            "backlog_max_byte": collector.settings().backlog,
             "oldest_record_age_s": self.oldest_record_age(),
             "upstreams_count": self.upstreams.len(),
             "upstreams_connected_count": connected,

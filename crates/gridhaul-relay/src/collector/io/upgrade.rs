@@ -8,13 +8,13 @@ use socket2::Socket;
 
 use super::meter_socket::{MeterSocket, Output};
 use super::sources::NO_SOURCE;
+use super::token::CollectorToken;
 use super::{Loop, MeterAddress};
 use crate::collector::{Continuation, MeterId, MeterState};
 use crate::protocol::framing::MessageFraming;
 use crate::protocol::{
     DOWN_WINDOW, DecodeError, Decoder, ResetCause, put_bytes, put_text, put_varint,
 };
-use crate::runtime::poll::Token;
 use crate::runtime::stream::Stream;
 use crate::runtime::upgrade::{Handover, Takeover};
 use crate::runtime::{Level, report};
@@ -106,9 +106,9 @@ impl Loop {
     /// The sockets for the next version of the program. Connections are only part of them if all records are stored.
     pub(super) fn hand_over(mut self) -> Handover {
         let mut handover = Handover::default();
-        if self.aggregate.is_settled() {
-            put_text(&mut handover.state, self.aggregate.settings().tier.name(), TEXT_MAX);
-            self.aggregate.continuation().write(&mut handover.state);
+        if self.collector.is_settled() {
+            put_text(&mut handover.state, self.collector.settings().tier.name(), TEXT_MAX);
+            self.collector.continuation().write(&mut handover.state);
             for socket in std::mem::take(&mut self.sockets).into_iter().flatten() {
                 self.hand_over_meter(socket, &mut handover);
             }
@@ -119,7 +119,7 @@ impl Loop {
     }
 
     fn hand_over_meter(&self, socket: MeterSocket, handover: &mut Handover) {
-        let Some((state, framing)) = self.aggregate.meter_state(socket.id) else { return };
+        let Some((state, framing)) = self.collector.meter_state(socket.id) else { return };
         let listener = &self.listeners[usize::from(socket.listener)];
         let mut output = socket.output.unwrap_or_default();
         let mut progress = Vec::new();
@@ -176,14 +176,14 @@ impl Loop {
         // Without its framing, a meter is continued only to record its end.
         let framing = framing.unwrap_or(MessageFraming::Stream);
         let unwritten = entry.unwritten.len() as u64;
-        let Some(id) = self.aggregate.resume_meter(&entry.state, framing, unwritten) else {
+        let Some(id) = self.collector.resume_meter(&entry.state, framing, unwritten) else {
             return Ok(false);
         };
         let socket = entry.connection.and_then(|row| connections.get_mut(row)?.take());
         let socket = socket.zip(row).and_then(|(socket, row)| self.watch(id, socket, row as u16));
         let Some(mut socket) = socket else {
-            self.aggregate.handle_reset(id, ResetCause::Restart);
-            self.aggregate.release(id);
+            self.collector.handle_reset(id, ResetCause::Restart);
+            self.collector.release(id);
             return Ok(false);
         };
         // A limit that is lower than before concerns later connections.
@@ -202,7 +202,7 @@ impl Loop {
     }
 
     fn watch(&self, id: MeterId, socket: Socket, listener: u16) -> Option<MeterSocket> {
-        let token = Token::Meter(id.index, id.number as u32);
+        let token = CollectorToken::Meter(id.index, id.number as u32);
         // The first event tells whether there is data to read, and space for waiting output.
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         self.poll.add(&socket, token, flags).ok()?;

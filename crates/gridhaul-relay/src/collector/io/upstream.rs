@@ -6,17 +6,18 @@ use std::sync::Arc;
 use gridhaul_linux::{
     Error, SocketOption, TcpInfo, begin_connect, bind_free, set_congestion_control, set_option,
 };
-use gridhaul_scenario::relay::Collector;
+use gridhaul_scenario::relay::CollectorConfig;
 use gridhaul_scenario::units::{Duration, Instant};
 use rustix::event::epoll::EventFlags;
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::collector::{Aggregate, SessionError};
+use super::token::CollectorToken;
+use crate::collector::{Collector, SessionError};
 use crate::log::Folder;
 use crate::log::LogError;
 use crate::protocol::FrameReader;
 use crate::runtime::connector::Connector;
-use crate::runtime::poll::{Poll, Token, Waker};
+use crate::runtime::poll::{Poll, Waker};
 use crate::runtime::stream::Stream;
 use crate::runtime::tls::TlsClient;
 use crate::runtime::{Level, report};
@@ -72,13 +73,13 @@ struct Link {
 }
 
 impl Upstream {
-    pub(super) fn new(shard: u16, collector: &Collector, tls: Option<TlsClient>) -> Self {
-        let source = collector.source.as_ref().and_then(|source| source.parse().ok());
-        let congestion_control = collector.congestion_control.clone();
+    pub(super) fn new(shard: u16, keys: &CollectorConfig, tls: Option<TlsClient>) -> Self {
+        let source = keys.source.as_ref().and_then(|source| source.parse().ok());
+        let congestion_control = keys.congestion_control.clone();
         Self {
             route: Route { shard, source, congestion_control },
             tls,
-            connector: Connector::new(&collector.upstream, "aggregate.upstream"),
+            connector: Connector::new(&keys.upstream, "collector.upstream"),
             link: None,
             damage: None,
             reconnections: 0,
@@ -127,10 +128,10 @@ impl Upstream {
     }
 
     /// Reports records that are missing in the log, and returns their number as far as it is known.
-    pub(super) fn report_lost(&self, aggregate: &mut Aggregate<Folder>) -> u64 {
+    pub(super) fn report_lost(&self, collector: &mut Collector<Folder>) -> u64 {
         let shard = self.route.shard;
         let mut sum = 0;
-        while let Some(lost) = aggregate.poll_lost_records(shard) {
+        while let Some(lost) = collector.poll_lost_records(shard) {
             let count = lost.count.map_or("an unknown number of".to_owned(), |it| it.to_string());
             let text = format!(
                 "shard {shard}: {count} records that the head does not have are missing in the record log"
@@ -164,24 +165,24 @@ impl Upstream {
     pub(super) fn advance(
         &mut self,
         now: Instant,
-        aggregate: &mut Aggregate<Folder>,
-        poll: &Poll,
+        collector: &mut Collector<Folder>,
+        poll: &Poll<CollectorToken>,
         waker: &Arc<Waker>,
     ) {
         let Some(link) = &mut self.link else {
             let route = &self.route;
             let begin = |address| route.begin_connect(address, poll);
             if let Err(error) = self.connector.advance(now, waker, begin) {
-                self.fail(now, aggregate, &error);
+                self.fail(now, collector, &error);
             }
             return;
         };
         if now >= link.heard + PROBE.1 {
-            self.fail(now, aggregate, "the head does not answer");
+            self.fail(now, collector, "the head does not answer");
         } else if now >= link.heard + PROBE.0 && !link.probed {
             link.probed = true;
             crate::protocol::Frame::Ping.write(&mut link.out);
-            self.transmit(now, aggregate);
+            self.transmit(now, collector);
         }
     }
 
@@ -189,34 +190,34 @@ impl Upstream {
     pub(super) fn handle_event(
         &mut self,
         now: Instant,
-        aggregate: &mut Aggregate<Folder>,
+        collector: &mut Collector<Folder>,
         buffer: &mut [u8],
     ) {
         if self.link.is_none() {
             match self.connector.poll_connected() {
-                Ok(Some(socket)) => self.establish(now, aggregate, socket),
+                Ok(Some(socket)) => self.establish(now, collector, socket),
                 Ok(None) => return,
-                Err(error) => return self.fail(now, aggregate, &error),
+                Err(error) => return self.fail(now, collector, &error),
             }
         }
-        if let Err(error) = self.receive(now, aggregate, buffer) {
-            self.fail(now, aggregate, &error);
+        if let Err(error) = self.receive(now, collector, buffer) {
+            self.fail(now, collector, &error);
             return;
         }
-        self.transmit(now, aggregate);
+        self.transmit(now, collector);
     }
 
-    fn establish(&mut self, now: Instant, aggregate: &mut Aggregate<Folder>, socket: Socket) {
+    fn establish(&mut self, now: Instant, collector: &mut Collector<Folder>, socket: Socket) {
         let stream = match &self.tls {
             None => Ok(Stream::plain(socket)),
             Some(tls) => Stream::client(socket, tls),
         };
         let stream = match stream {
             Ok(stream) => stream,
-            Err(error) => return self.fail(now, aggregate, &error.to_string()),
+            Err(error) => return self.fail(now, collector, &error.to_string()),
         };
         let mut out = Vec::new();
-        aggregate.handle_connected(self.route.shard, &mut out);
+        collector.handle_connected(self.route.shard, &mut out);
         let frames = FrameReader::default();
         self.link = Some(Link {
             stream,
@@ -232,7 +233,7 @@ impl Upstream {
     fn receive(
         &mut self,
         now: Instant,
-        aggregate: &mut Aggregate<Folder>,
+        collector: &mut Collector<Folder>,
         buffer: &mut [u8],
     ) -> Result<(), String> {
         let Some(link) = &mut self.link else { return Ok(()) };
@@ -246,36 +247,36 @@ impl Upstream {
             (link.heard, link.probed) = (now, false);
             link.frames.push(&buffer[..length]);
             while let Some(frame) = link.frames.next_frame().map_err(|error| error.to_string())? {
-                aggregate
+                collector
                     .handle_frame(self.route.shard, &frame, &mut link.out)
                     .map_err(|error: SessionError| error.to_string())?;
             }
             let shard = self.route.shard;
-            if aggregate.poll_lost(shard) {
+            if collector.poll_lost(shard) {
                 let target = self.connector.target();
                 report(Level::Warning, &format!("shard {shard}, head {target}: {LOST}"));
             }
-            if aggregate.is_established(shard) && self.connector.handle_established(now) {
+            if collector.is_established(shard) && self.connector.handle_established(now) {
                 report(Level::Notice, &format!("shard {shard}: connected again"));
             }
         }
     }
 
     /// Sends as much as the socket accepts.
-    pub(super) fn transmit(&mut self, now: Instant, aggregate: &mut Aggregate<Folder>) {
-        if let Err(error) = self.try_transmit(aggregate) {
-            self.fail(now, aggregate, &error);
+    pub(super) fn transmit(&mut self, now: Instant, collector: &mut Collector<Folder>) {
+        if let Err(error) = self.try_transmit(collector) {
+            self.fail(now, collector, &error);
         }
     }
 
-    fn try_transmit(&mut self, aggregate: &mut Aggregate<Folder>) -> Result<(), String> {
+    fn try_transmit(&mut self, collector: &mut Collector<Folder>) -> Result<(), String> {
         let Some(link) = &mut self.link else { return Ok(()) };
         let mut budget = QUANTUM;
         link.has_more = false;
         link.stream.write(&[]).map_err(|error| error.to_string())?;
         loop {
             while link.out.len() - link.written < OUTPUT {
-                match aggregate.fill(self.route.shard, &mut link.out) {
+                match collector.fill(self.route.shard, &mut link.out) {
                     Ok(true) => {}
                     Ok(false) => break,
                     Err(error) => {
@@ -289,7 +290,7 @@ impl Upstream {
             if rest.is_empty() {
                 link.out = Vec::new();
                 link.written = 0;
-                link.has_more = aggregate.is_searching(self.route.shard);
+                link.has_more = collector.is_searching(self.route.shard);
                 return Ok(());
             }
             if budget == 0 {
@@ -313,8 +314,8 @@ impl Upstream {
         }
     }
 
-    fn fail(&mut self, now: Instant, aggregate: &mut Aggregate<Folder>, message: &str) {
-        aggregate.handle_disconnected(self.route.shard);
+    fn fail(&mut self, now: Instant, collector: &mut Collector<Folder>, message: &str) {
+        collector.handle_disconnected(self.route.shard);
         self.link = None;
         self.reconnections += 1;
         if self.connector.handle_failure(now, message) {
@@ -325,7 +326,11 @@ impl Upstream {
 }
 
 impl Route {
-    fn begin_connect(&self, address: SocketAddr, poll: &Poll) -> Result<Socket, Error> {
+    fn begin_connect(
+        &self,
+        address: SocketAddr,
+        poll: &Poll<CollectorToken>,
+    ) -> Result<Socket, Error> {
         let failed = || Error::call("connecting to the head");
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))
             .map_err(failed())?;
@@ -341,7 +346,8 @@ impl Route {
         }
         begin_connect(&socket, address).map_err(failed())?;
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::ET;
-        poll.add(&socket, Token::Upstream(u32::from(self.shard)), flags).map_err(failed())?;
+        poll.add(&socket, CollectorToken::Upstream(u32::from(self.shard)), flags)
+            .map_err(failed())?;
         Ok(socket)
     }
 }

@@ -5,8 +5,8 @@ use rustix::event::epoll::EventFlags;
 use socket2::Socket;
 
 use super::Loop;
+use super::token::HeadToken;
 use crate::protocol::{Frame, FrameReader, Refusal};
-use crate::runtime::poll::Token;
 use crate::runtime::stream::Stream;
 use crate::runtime::tls::certificate;
 use crate::runtime::{Level, listener};
@@ -64,7 +64,7 @@ impl Loop {
             self.links.len() - 1
         });
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::ET;
-        if self.poll.add(&stream, Token::Collector(index as u32), flags).is_err() {
+        if self.poll.add(&stream, HeadToken::Collector(index as u32), flags).is_err() {
             return;
         }
         self.links[index] = Some(Link {

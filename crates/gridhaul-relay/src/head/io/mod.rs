@@ -2,13 +2,14 @@
 
 pub(crate) mod delivery;
 mod links;
+mod token;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use gridhaul_linux::Clock;
 use gridhaul_scenario::RelayConfig;
-use gridhaul_scenario::relay::{Deliver, HeadEnd};
+use gridhaul_scenario::relay::{Deliver, HeadConfig};
 use gridhaul_scenario::units::{Duration, Instant};
 use rustix::event::epoll::EventFlags;
 use rustls::ServerConfig;
@@ -16,6 +17,7 @@ use serde_json::{Value, json};
 use socket2::Socket;
 
 use self::delivery::{Destination, LogStart};
+use self::token::HeadToken;
 use super::{Head, HeadSettings, HeadState, Loss, METERS_MAX};
 use crate::runtime::committer::Committer;
 use crate::runtime::event_loop;
@@ -24,8 +26,8 @@ use crate::runtime::event_loop::{Common, EventLoop};
 use crate::runtime::listening_sockets::Sockets;
 use crate::runtime::log_folder::{LogLosses, open_log};
 use crate::runtime::management::{Question, Questions};
-use crate::runtime::poll::{Poll, Token, Waker};
-use crate::runtime::program::Invocation;
+use crate::runtime::poll::{Poll, Source, Waker};
+use crate::runtime::program::Program;
 use crate::runtime::random;
 use crate::runtime::record_age::Ages;
 use crate::runtime::report::Reports;
@@ -40,7 +42,7 @@ pub(crate) const LISTENER: &str = "head.address";
 struct Loop {
     common: Common,
     clock: Clock,
-    poll: Poll,
+    poll: Poll<HeadToken>,
     waker: Arc<Waker>,
     head: Head,
     committer: Committer,
@@ -82,19 +84,17 @@ struct Losses {
 /// Runs a head until it is stopped.
 pub(crate) fn run(
     config: &RelayConfig,
-    head: &HeadEnd,
-    invocation: &Invocation,
+    head: &HeadConfig,
+    program: &Program,
     sockets: Sockets,
 ) -> Result<End, RunError> {
-    event_loop::run(invocation, |waker| {
-        Loop::new(config, head, invocation.folder(), waker, sockets)
-    })
+    event_loop::run(program, |waker| Loop::new(config, head, program.folder(), waker, sockets))
 }
 
 impl Loop {
     fn new(
         config: &RelayConfig,
-        head: &HeadEnd,
+        head: &HeadConfig,
         folder: &Path,
         waker: Arc<Waker>,
         mut sockets: Sockets,
@@ -131,7 +131,7 @@ impl Loop {
             machine.begin_segment();
         }
         let listener = sockets.take(LISTENER).expect("the listener is open");
-        poll.add(&listener, Token::Listener(0), EventFlags::IN | EventFlags::ET)
+        poll.add(&listener, HeadToken::Listener, EventFlags::IN | EventFlags::ET)
             .map_err(gridhaul_linux::Error::call("watching the listener"))?;
         Ok(Self {
             common: Common { config: config.clone(), questions },
@@ -178,16 +178,11 @@ impl EventLoop for Loop {
         let deadline = self.next_check.min(self.watchdog.deadline()).min(accept);
         self.poll.wait(self.clock.until(deadline), &mut events)?;
         let now = self.clock.now();
-        for (token, _) in events {
-            match token {
-                Token::Listener(_) => self.is_ready = true,
-                Token::Collector(index) => self.handle_link(now, index),
-                Token::Wake => self.waker.clear(),
-                Token::Meter(..)
-                | Token::Upstream(_)
-                | Token::Arrival(..)
-                | Token::Leg(..)
-                | Token::Server(_) => {}
+        for (source, _) in events {
+            match source {
+                Source::Socket(HeadToken::Listener) => self.is_ready = true,
+                Source::Socket(HeadToken::Collector(index)) => self.handle_link(now, index),
+                Source::Waker => self.waker.clear(),
             }
         }
         self.accept(now);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::json::json_of;
 use super::super::{Deliveries, Head, HeadSettings, HeadState, METERS_MAX};
-use crate::collector::{Aggregate, CollectorState, Event, MeterId, Settings, Tier, recover};
+use crate::collector::{Collector, CollectorState, Event, MeterId, Settings, Tier, recover};
 use crate::log::tests::disk::ModelDisk;
 use crate::log::{LogWriter, open};
 use crate::protocol::framing::MessageFraming;
@@ -35,7 +35,7 @@ pub(super) struct World {
     pub tier: Tier,
     collector_disk: ModelDisk,
     head_disk: ModelDisk,
-    collector: Aggregate<ModelDisk>,
+    collector: Collector<ModelDisk>,
     collector_log: Option<LogWriter<ModelDisk>>,
     head: Head,
     head_log: LogWriter<ModelDisk>,
@@ -72,10 +72,10 @@ fn start_collector(
     tier: Tier,
     disk: &ModelDisk,
     run: u64,
-) -> (Aggregate<ModelDisk>, Option<LogWriter<ModelDisk>>) {
+) -> (Collector<ModelDisk>, Option<LogWriter<ModelDisk>>) {
     if tier != Tier::Local {
         let state = CollectorState::default();
-        return (Aggregate::new(settings(tier), 100 + run, &state, None), None);
+        return (Collector::new(settings(tier), 100 + run, &state, None), None);
     }
     let opened = open(disk.clone(), 77, &[]).unwrap();
     assert_eq!(opened.findings.damage, []);
@@ -85,7 +85,7 @@ fn start_collector(
         .unwrap()
         .after_restart(SHARDS, &opened.findings);
     let log = Some((disk.clone(), range.0, range.1));
-    (Aggregate::new(settings(tier), epoch, &state, log), Some(writer))
+    (Collector::new(settings(tier), epoch, &state, log), Some(writer))
 }
 
 fn start_head(disk: &ModelDisk, run: u64) -> (Head, LogWriter<ModelDisk>) {

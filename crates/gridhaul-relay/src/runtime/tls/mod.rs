@@ -7,7 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use gridhaul_scenario::RelayConfig;
-use gridhaul_scenario::relay::{Collector, Deliver, HeadEnd, HeadTls, ManagementTls, MeterTls};
+use gridhaul_scenario::relay::{
+    CollectorConfig, Deliver, HeadConfig, HeadTls, ManagementTls, MeterTls,
+};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
@@ -71,18 +73,18 @@ pub(crate) fn management(
 
 /// TLS of a collector with its head, if the configuration has it.
 pub(crate) fn upstream(
-    collector: &Collector,
+    collector: &CollectorConfig,
     folder: &Path,
 ) -> Result<Option<TlsClient>, TlsError> {
     let Some(tls) = &collector.tls else { return Ok(None) };
-    let files = Files { key: "aggregate.tls", folder };
+    let files = Files { key: "collector.tls", folder };
     let own = Some((&*tls.certificate, &*tls.key));
     let server = (&*collector.upstream, tls.server_name.as_deref());
     files.client(server, &tls.authorities, own).map(Some)
 }
 
 /// TLS of a head with an MQTT broker, if the configuration has it.
-pub(crate) fn broker(head: &HeadEnd, folder: &Path) -> Result<Option<TlsClient>, TlsError> {
+pub(crate) fn broker(head: &HeadConfig, folder: &Path) -> Result<Option<TlsClient>, TlsError> {
     let Deliver::Mqtt(mqtt) = &head.deliver else { return Ok(None) };
     let Some(tls) = &mqtt.tls else { return Ok(None) };
     let files = Files { key: "head.deliver.mqtt.tls", folder };
@@ -94,14 +96,14 @@ pub(crate) fn broker(head: &HeadEnd, folder: &Path) -> Result<Option<TlsClient>,
 /// Checks all files of a configuration. Returns the reasons for which peers will refuse this relay, although it can start.
 pub(crate) fn check(config: &RelayConfig, folder: &Path) -> Result<Vec<String>, TlsError> {
     let mut used = Vec::new();
-    if let Some(collector) = &config.aggregate {
+    if let Some(collector) = &config.collector {
         upstream(collector, folder)?;
         if let Some(tls) = &collector.tls {
-            used.push(("aggregate.tls.certificate".to_owned(), &tls.certificate));
-            used.push(("aggregate.tls.authorities".to_owned(), &tls.authorities));
+            used.push(("collector.tls.certificate".to_owned(), &tls.certificate));
+            used.push(("collector.tls.authorities".to_owned(), &tls.authorities));
         }
         for (name, listener) in &collector.listener {
-            let key = format!("aggregate.listener.{name}.tls");
+            let key = format!("collector.listener.{name}.tls");
             let Some(tls) = &listener.tls else { continue };
             meters(&key, tls, folder)?;
             used.push((format!("{key}.certificate"), &tls.certificate));
@@ -139,7 +141,7 @@ pub(crate) fn check(config: &RelayConfig, folder: &Path) -> Result<Vec<String>, 
         );
         // A head accepts a collector only under a name in its certificate.
         let names = found.first().map(certificate::names).unwrap_or_default();
-        if key == "aggregate.tls.certificate" && !names.contains(&config.name) {
+        if key == "collector.tls.certificate" && !names.contains(&config.name) {
             faults.push(format!(
                 "{key}: {file}: the head will refuse this collector: the certificate has the names {names:?}, not {:?}\n  \
                  help: issue a certificate whose common name or DNS name is the `name` of this relay",

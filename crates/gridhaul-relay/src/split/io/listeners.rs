@@ -8,12 +8,13 @@ use gridhaul_scenario::relay::SplitListener;
 use gridhaul_scenario::units::{Duration, Instant};
 use socket2::{Domain, Protocol, Socket, Type};
 
+use super::token::SplitToken;
 use crate::runtime::connector::backoff::Backoff;
 use crate::runtime::connector::resolver::Resolution;
 use crate::runtime::listener::listen_with;
 use crate::runtime::listening_sockets::Sockets;
 use crate::runtime::local_address::is_local;
-use crate::runtime::poll::{Poll, Token, Waker};
+use crate::runtime::poll::{Poll, Waker};
 use crate::runtime::random;
 use crate::runtime::{Level, RunError, report};
 
@@ -84,14 +85,18 @@ impl ClientAddress {
     }
 
     /// Watches the listener, unless the server must be reached first: then it is not open.
-    pub(super) fn start(&mut self, poll: &Poll, sockets: &mut Sockets) -> Result<(), RunError> {
+    pub(super) fn start(
+        &mut self,
+        poll: &Poll<SplitToken>,
+        sockets: &mut Sockets,
+    ) -> Result<(), RunError> {
         match sockets.take(&listener_key(&self.name)) {
             Some(socket) => self.watch(poll, socket),
             None => Ok(()),
         }
     }
 
-    fn listen(&mut self, poll: &Poll) -> Result<(), RunError> {
+    fn listen(&mut self, poll: &Poll<SplitToken>) -> Result<(), RunError> {
         let transparent = matches!(self.target, Target::Transparent);
         let options = &self.options;
         let socket =
@@ -101,8 +106,8 @@ impl ClientAddress {
         self.watch(poll, socket)
     }
 
-    fn watch(&mut self, poll: &Poll, socket: Socket) -> Result<(), RunError> {
-        poll.add(&socket, Token::Listener(self.index), EventFlags::IN | EventFlags::ET)
+    fn watch(&mut self, poll: &Poll<SplitToken>, socket: Socket) -> Result<(), RunError> {
+        poll.add(&socket, SplitToken::Listener(self.index), EventFlags::IN | EventFlags::ET)
             .map_err(gridhaul_linux::Error::call("watching a listener"))?;
         self.socket = Some(socket);
         Ok(())
@@ -170,7 +175,7 @@ impl ClientAddress {
     }
 
     /// Resolves the name and probes the server if it is time.
-    pub(super) fn advance(&mut self, now: Instant, poll: &Poll, waker: &Arc<Waker>) {
+    pub(super) fn advance(&mut self, now: Instant, poll: &Poll<SplitToken>, waker: &Arc<Waker>) {
         if let Target::Name(name) = &mut self.target {
             name.advance(now, &self.name, waker);
         }
@@ -190,7 +195,7 @@ impl ClientAddress {
     }
 
     /// An event of the probe.
-    pub(super) fn handle_probe(&mut self, now: Instant, poll: &Poll) {
+    pub(super) fn handle_probe(&mut self, now: Instant, poll: &Poll<SplitToken>) {
         let Some(Probe::Connecting(socket, _)) = &self.probe else { return };
         let is_up = matches!(socket.take_error(), Ok(None)) && socket.peer_addr().is_ok();
         self.probe = Some(Probe::Waiting(now + RETRY));
@@ -288,10 +293,10 @@ pub(super) fn configure_listener(
 }
 
 /// Begins a connection that is closed once it is established.
-fn probe(server: SocketAddr, poll: &Poll, index: u32) -> std::io::Result<Socket> {
+fn probe(server: SocketAddr, poll: &Poll<SplitToken>, index: u32) -> std::io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(server), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_nonblocking(true)?;
     begin_connect(&socket, server)?;
-    poll.add(&socket, Token::Upstream(index), EventFlags::OUT | EventFlags::ET)?;
+    poll.add(&socket, SplitToken::Probe(index), EventFlags::OUT | EventFlags::ET)?;
     Ok(socket)
 }

@@ -8,6 +8,7 @@ mod reload;
 mod sessions;
 mod setup;
 mod status;
+mod token;
 mod transfer;
 
 use std::collections::{BTreeSet, VecDeque};
@@ -16,10 +17,11 @@ use std::sync::Arc;
 
 use gridhaul_linux::{Clock, LegOptions};
 use gridhaul_scenario::RelayConfig;
-use gridhaul_scenario::relay::SplitProxy;
+use gridhaul_scenario::relay::SplitConfig;
 use gridhaul_scenario::units::{Duration, Instant};
 use serde_json::Value;
 
+use self::token::SplitToken;
 use super::{SessionEnd, SplitTimeouts};
 use crate::runtime::RunError;
 use crate::runtime::event_loop;
@@ -27,8 +29,8 @@ use crate::runtime::event_loop::End;
 use crate::runtime::event_loop::{Common, Drain, EventLoop};
 use crate::runtime::listening_sockets::Sockets;
 use crate::runtime::management::Question;
-use crate::runtime::poll::{Poll, Token, Waker};
-use crate::runtime::program::Invocation;
+use crate::runtime::poll::{Poll, Source, Waker};
+use crate::runtime::program::Program;
 use crate::runtime::systemd::Watchdog;
 use crate::runtime::upgrade::Handover;
 use connection::Connection;
@@ -40,7 +42,7 @@ pub(crate) use setup::{leg_options, open_listeners};
 
 struct Loop {
     clock: Clock,
-    poll: Poll,
+    poll: Poll<SplitToken>,
     waker: Arc<Waker>,
     common: Common,
     timeouts: SplitTimeouts,
@@ -82,13 +84,11 @@ struct Counters {
 /// Runs a split proxy until it is stopped or replaced.
 pub(crate) fn run(
     config: &RelayConfig,
-    split: &SplitProxy,
-    invocation: &Invocation,
+    split: &SplitConfig,
+    program: &Program,
     sockets: Sockets,
 ) -> Result<End, RunError> {
-    event_loop::run(invocation, |waker| {
-        Loop::new(config, split, invocation.folder(), waker, sockets)
-    })
+    event_loop::run(program, |waker| Loop::new(config, split, program.folder(), waker, sockets))
 }
 
 impl EventLoop for Loop {
@@ -106,15 +106,18 @@ impl EventLoop for Loop {
         self.poll.wait(self.clock.until(self.deadline()), &mut events)?;
         self.watchdog.report(&self.clock);
         let now = self.clock.now();
-        for (token, flags) in events {
-            match token {
-                Token::Leg(leg, row, number) => self.handle_leg(now, leg, row, number, flags),
-                Token::Listener(index) => self.listeners[index as usize].is_ready = true,
-                Token::Upstream(index) => {
+        for (source, flags) in events {
+            match source {
+                Source::Socket(SplitToken::Leg(leg, row, number)) => {
+                    self.handle_leg(now, leg, row, number, flags);
+                }
+                Source::Socket(SplitToken::Listener(index)) => {
+                    self.listeners[index as usize].is_ready = true;
+                }
+                Source::Socket(SplitToken::Probe(index)) => {
                     self.listeners[index as usize].handle_probe(now, &self.poll);
                 }
-                Token::Wake => self.waker.clear(),
-                Token::Meter(..) | Token::Collector(_) | Token::Arrival(..) | Token::Server(_) => {}
+                Source::Waker => self.waker.clear(),
             }
         }
         for listener in &mut self.listeners {

@@ -10,9 +10,10 @@ use socket2::{Domain, Protocol, Socket, Type};
 use super::Loop;
 use super::connection::Connection;
 use super::listeners::Target;
+use super::token::SplitToken;
 use crate::runtime::connector::unreachable::{explain, explain_silence};
 use crate::runtime::listener::{ACCEPT_BUDGET, EXHAUSTED, accept};
-use crate::runtime::poll::Token;
+use crate::runtime::poll::NUMBER_MASK;
 use crate::runtime::{Level, report};
 use crate::split::{Leg, SessionEnd};
 
@@ -74,12 +75,12 @@ impl Loop {
             }
         };
         let row = self.free.pop().unwrap_or(self.connections.len() as u32);
-        let number = self.next_number & 0xff_ffff;
+        let number = self.next_number & NUMBER_MASK;
         self.next_number = self.next_number.wrapping_add(1);
         // Edge-triggered for both directions once, so that no later call changes it.
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         for (leg, socket) in [(Leg::Client, &client), (Leg::Server, &server)] {
-            if let Err(error) = self.poll.add(socket, Token::Leg(leg, row, number), flags) {
+            if let Err(error) = self.poll.add(socket, SplitToken::Leg(leg, row, number), flags) {
                 self.free.push(row);
                 self.counters.refused += 1;
                 self.report(now, &format!("cannot watch a connection: {error}"));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use gridhaul_linux::{Clock, LegOptions, require_congestion_control};
 use gridhaul_scenario::RelayConfig;
-use gridhaul_scenario::relay::{SplitLeg, SplitProxy};
+use gridhaul_scenario::relay::{SplitConfig, SplitLeg};
 use gridhaul_scenario::units::{Bytes, Duration, Instant};
 use socket2::Socket;
 
@@ -35,7 +35,7 @@ const PIPE_FILES: u64 = 2;
 const PIPE_SHARE: u64 = 8;
 
 /// Opens the listeners, except for those that wait until their server accepts connections.
-pub(crate) fn open_listeners(split: &SplitProxy, sockets: &mut Sockets) -> Result<(), RunError> {
+pub(crate) fn open_listeners(split: &SplitConfig, sockets: &mut Sockets) -> Result<(), RunError> {
     let options = leg_options(&split.client)?;
     for (name, listener) in split.listener.iter().filter(|(_, it)| !it.connect_first) {
         let configure = |socket: &Socket, address: SocketAddr| {
@@ -49,7 +49,7 @@ pub(crate) fn open_listeners(split: &SplitProxy, sockets: &mut Sockets) -> Resul
 impl Loop {
     pub(super) fn new(
         config: &RelayConfig,
-        split: &SplitProxy,
+        split: &SplitConfig,
         folder: &Path,
         waker: Arc<Waker>,
         mut sockets: Sockets,
@@ -97,7 +97,7 @@ impl Loop {
     }
 }
 
-pub(super) const fn timeouts(split: &SplitProxy) -> SplitTimeouts {
+pub(super) const fn timeouts(split: &SplitConfig) -> SplitTimeouts {
     SplitTimeouts {
         connect: split.connect_timeout,
         half_close: split.half_close_timeout,
@@ -106,7 +106,7 @@ pub(super) const fn timeouts(split: &SplitProxy) -> SplitTimeouts {
 }
 
 /// Sessions and pipes that the limit of open files permits.
-pub(super) fn file_limits(split: &SplitProxy) -> (usize, u32) {
+pub(super) fn file_limits(split: &SplitConfig) -> (usize, u32) {
     let limit = gridhaul_linux::raise_open_file_limit();
     let pipes = u64::from(split.pipes).min(limit / PIPE_SHARE / PIPE_FILES);
     let sessions = limit.saturating_sub(RESERVED_FILES + pipes * PIPE_FILES) / SESSION_FILES;

@@ -12,7 +12,7 @@ mod tcp;
 use std::path::Path;
 use std::sync::Arc;
 
-use gridhaul_scenario::relay::{Deliver, HeadEnd, RelayLog};
+use gridhaul_scenario::relay::{Deliver, HeadConfig, RelayLog};
 
 use self::mqtt::BrokerSink;
 
@@ -64,7 +64,7 @@ impl Destination {
     /// Starts the thread that delivers the records of a log.
     pub(crate) fn start(
         name: &str,
-        (head, log): (&HeadEnd, &RelayLog),
+        (head, log): (&HeadConfig, &RelayLog),
         folder: &Path,
         start: LogStart,
         waker: Arc<Waker>,

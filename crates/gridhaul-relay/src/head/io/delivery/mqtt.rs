@@ -22,7 +22,7 @@ use crate::head::mqtt::{
 use crate::head::{Content, Deliveries, Delivery, PartialMessages, Publications};
 use crate::log::Folder;
 use crate::runtime::connector::Connector;
-use crate::runtime::poll::{Poll, Token, Waker};
+use crate::runtime::poll::{Key, Poll, Source, Token, Waker};
 use crate::runtime::stream::Stream;
 use crate::runtime::tls::TlsClient;
 use crate::runtime::{Level, RunError, credentials, report};
@@ -151,7 +151,7 @@ struct Worker {
     connector: Connector,
     link: Option<Link>,
     clock: Clock,
-    poll: Poll,
+    poll: Poll<Broker>,
     waker: Arc<Waker>,
     orders: Receiver<Order>,
     buffer: Vec<u8>,
@@ -221,7 +221,7 @@ impl Worker {
             let mut events = Vec::new();
             self.poll.wait(self.clock.until(self.deadline()), &mut events)?;
             let now = self.clock.now();
-            if events.iter().any(|(token, _)| *token == Token::Wake) {
+            if events.iter().any(|(source, _)| *source == Source::Waker) {
                 self.waker.clear();
             }
             if !self.take_orders() {
@@ -373,7 +373,7 @@ impl Worker {
 }
 
 /// Begins to connect.
-fn begin(address: SocketAddr, poll: &Poll) -> Result<Socket, Error> {
+fn begin(address: SocketAddr, poll: &Poll<Broker>) -> Result<Socket, Error> {
     let failed = || Error::call("connecting to the broker");
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))
         .map_err(failed())?;
@@ -381,6 +381,20 @@ fn begin(address: SocketAddr, poll: &Poll) -> Result<Socket, Error> {
     socket.set_tcp_nodelay(true).map_err(failed())?;
     begin_connect(&socket, address).map_err(failed())?;
     let flags = EventFlags::IN | EventFlags::OUT | EventFlags::ET;
-    poll.add(&socket, Token::Upstream(0), flags).map_err(failed())?;
+    poll.add(&socket, Broker, flags).map_err(failed())?;
     Ok(socket)
+}
+
+/// The connection to the broker, the only socket of the thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Broker;
+
+impl Token for Broker {
+    fn to_key(self) -> Key {
+        Key { kind: 0, row: 0, number: 0 }
+    }
+
+    fn from_key(_: Key) -> Option<Self> {
+        Some(Self)
+    }
 }

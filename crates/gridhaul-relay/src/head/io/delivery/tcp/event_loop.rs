@@ -20,7 +20,7 @@ use crate::head::io::delivery::status::Progress;
 use crate::head::{ServerStreams, StreamId, StreamIdentity};
 use crate::runtime::connector::resolver::Resolution;
 use crate::runtime::connector::unreachable::{explain, explain_name};
-use crate::runtime::poll::{Poll, Token, Waker};
+use crate::runtime::poll::{Key, Poll, Source, Token, Waker};
 use crate::runtime::report::Reports;
 use crate::runtime::socket;
 use crate::runtime::{Level, RunError, report};
@@ -47,7 +47,7 @@ pub(crate) struct Worker {
     /// Streams with data that the server may not have acknowledged.
     pub(crate) unacknowledged: BTreeSet<StreamId>,
     clock: Clock,
-    poll: Poll,
+    poll: Poll<StreamId>,
     waker: Arc<Waker>,
     head: Arc<Waker>,
     orders: Receiver<Order>,
@@ -109,10 +109,10 @@ impl Worker {
             let mut events = Vec::new();
             self.poll.wait(self.clock.until(self.deadline()), &mut events)?;
             let now = self.clock.now();
-            for (token, flags) in events {
-                match token {
-                    Token::Server(number) => self.handle_event(now, StreamId::new(number), flags),
-                    _ => self.waker.clear(),
+            for (source, flags) in events {
+                match source {
+                    Source::Socket(id) => self.handle_event(now, id, flags),
+                    Source::Waker => self.waker.clear(),
                 }
             }
             if !self.take_orders(now) {
@@ -211,7 +211,7 @@ impl Worker {
         let connection = ServerConnection::begin(address, self.identity, identity)?;
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         self.poll
-            .add(&connection.socket, Token::Server(id.number()), flags)
+            .add(&connection.socket, id, flags)
             .map_err(gridhaul_linux::Error::call("watching a connection to the server"))?;
         self.connections.insert(id, connection);
         Ok(())
@@ -364,5 +364,17 @@ impl Worker {
             self.drop_connection(id);
             self.send(ServerEvent::End { meter });
         }
+    }
+}
+
+/// Streams are numbered without reuse: 56 bits suffice for centuries.
+impl Token for StreamId {
+    fn to_key(self) -> Key {
+        let number = self.number();
+        Key { kind: 0, row: number as u32, number: (number >> 32) as u32 }
+    }
+
+    fn from_key(key: Key) -> Option<Self> {
+        Some(Self::new(u64::from(key.number) << 32 | u64::from(key.row)))
     }
 }
