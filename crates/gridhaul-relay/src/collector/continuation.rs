@@ -120,7 +120,7 @@ impl<S: Storage + Clone> Collector<S> {
 
     /// Whether all records are stored, so that another collector can continue: in the log or, without one, at the head.
     #[must_use]
-    pub fn is_settled(&self) -> bool {
+    pub fn is_everything_stored(&self) -> bool {
         let is_stored = match self.settings.tier {
             Tier::Local => self.shards.iter().all(|shard| shard.unfinished() == 0),
             Tier::Memory | Tier::Server => self.backlog_size() == 0,
@@ -131,7 +131,7 @@ impl<S: Storage + Clone> Collector<S> {
             && self.events.is_empty()
     }
 
-    /// The state for another collector, once [`Self::is_settled`].
+    /// The state for another collector, once [`Self::is_everything_stored`].
     #[must_use]
     pub fn continuation(&self) -> Continuation {
         let next = self.shards.iter().map(|shard| shard.builder.next()).collect();

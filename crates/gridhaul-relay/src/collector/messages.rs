@@ -367,7 +367,7 @@ mod tests {
         records(&mut old);
         let next = old.shards[0].builder.next();
         old.handle_durable(0, next);
-        assert!(old.is_settled(), "an incomplete message is no record");
+        assert!(old.is_everything_stored(), "an incomplete message is no record");
         let (state, framing) = old.meter_state(id).unwrap();
         let mut bytes = Vec::new();
         state.write(&mut bytes);

@@ -14,7 +14,7 @@ use crate::collector::io as collector;
 use crate::head::io as head;
 use crate::log::{Folder, LogError};
 use crate::runtime::event_loop::End;
-use crate::runtime::listening_sockets::Sockets;
+use crate::runtime::listening_sockets::ListeningSockets;
 use crate::runtime::management;
 use crate::runtime::report::report_faults;
 use crate::split::io as split;
@@ -48,13 +48,13 @@ pub fn run(config: &RelayConfig, program: &Program) -> Result<(), RunError> {
     }?;
     match end {
         End::Stopped => Ok(()),
-        End::Upgrade(handover) => Err(program.replace(&handover)),
+        End::Upgrade(upgrade_state) => Err(program.replace(&upgrade_state)),
     }
 }
 
 /// Opens all addresses at which the relay listens from the start.
-fn open_sockets(config: &RelayConfig) -> Result<Sockets, RunError> {
-    let mut sockets = Sockets::inherited()?;
+fn open_sockets(config: &RelayConfig) -> Result<ListeningSockets, RunError> {
+    let mut sockets = ListeningSockets::inherited()?;
     if let Some(collector) = &config.collector {
         collector::open_listeners(collector, &mut sockets)?;
     }

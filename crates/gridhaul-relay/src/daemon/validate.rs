@@ -11,7 +11,7 @@ use gridhaul_scenario::relay::{Deliver, SplitConfig};
 use rustix::fs::{Access, access};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::head::io::delivery::mqtt;
+use crate::head::io::delivery::login::check_login;
 use crate::runtime::local_address::is_local;
 use crate::runtime::{RunError, tls};
 use crate::split::io as split;
@@ -42,7 +42,7 @@ pub fn validate(config: &RelayConfig, folder: &Path) -> Result<Vec<String>, RunE
     }
     match config.head.as_ref().map(|head| &head.deliver) {
         Some(Deliver::File(file)) => check_file("head.deliver.file", &folder.join(file))?,
-        Some(Deliver::Mqtt(mqtt)) => mqtt::check_login(&config.name, mqtt, folder)?,
+        Some(Deliver::Mqtt(mqtt)) => check_login(&config.name, mqtt, folder)?,
         Some(Deliver::Tcp(_)) | None => {}
     }
     let mut faults = tls::check(config, folder)?;

@@ -1,6 +1,6 @@
 //! Reading the head's log for a sink.
 
-use super::item::items;
+use super::log_item::items;
 #[cfg(feature = "daemon")]
 use super::servers::{OpenMeter, StreamIdentity};
 use super::sources::{HeadState, Observed};

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use thiserror::Error;
 
-use super::down::DownStreams;
-use super::item::Item;
+use super::data_for_meters::DownStreams;
+use super::log_item::Item;
 use super::sources::HeadState;
 use crate::log::Group;
 use crate::protocol::{Batch, DecodeError, Frame, Hello, Record, Refusal, Welcome, decompress};

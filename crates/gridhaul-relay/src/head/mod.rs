@@ -7,29 +7,29 @@
 //! * [`Publications`] are the messages for a broker until it has acknowledged them, [`mqtt`] are its packets.
 
 mod admission;
+mod broker_messages;
 mod collectors;
+mod data_for_meters;
 mod delivery;
-mod down;
 #[cfg(feature = "daemon")]
 pub(crate) mod io;
-mod item;
 mod json;
+mod log_item;
 mod machine;
 pub mod mqtt;
-mod publications;
 #[cfg(feature = "daemon")]
 mod servers;
 mod sources;
 #[cfg(test)]
 mod tests;
 
+pub use broker_messages::{Content, PartialMessages, Publications};
+pub use data_for_meters::MeterKey;
 pub use delivery::{Deliveries, Delivery};
-pub use down::MeterKey;
-pub use item::{Item, items};
 #[cfg(feature = "daemon")]
 pub(crate) use json::json_of;
+pub use log_item::{Item, items};
 pub use machine::{Head, HeadError, HeadSettings, Loss, METERS_MAX};
-pub use publications::{Content, PartialMessages, Publications};
 #[cfg(feature = "daemon")]
 pub use servers::{OpenMeter, ServerStreams, StreamId, StreamIdentity, Unconfirmed};
 pub use sources::HeadState;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use super::item::{Item, NAME_MAX, items};
+use super::log_item::{Item, NAME_MAX, items};
 use crate::log::{LogError, LogReader, Storage};
 use crate::protocol::{
     DecodeError, Decoder, Identity, Reception, Record, ResetCause, lost_before, put_text,

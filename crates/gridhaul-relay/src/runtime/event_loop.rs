@@ -8,11 +8,11 @@ use gridhaul_scenario::RelayConfig;
 use gridhaul_scenario::units::{Duration, Instant};
 use serde_json::Value;
 
-use super::management::{Question, Questions};
+use super::management::{StatusRequest, StatusRequests};
 use super::poll::Waker;
 use super::program::Program;
 use super::signals::Signals;
-use super::upgrade::Handover;
+use super::upgrade::UpgradeState;
 use super::{Level, RunError, report, systemd};
 
 /// How the event loop of a relay has ended.
@@ -20,14 +20,14 @@ pub(crate) enum End {
     /// By SIGTERM or SIGINT.
     Stopped,
     /// Another version of the program continues.
-    Upgrade(Handover),
+    Upgrade(UpgradeState),
 }
 
 /// State of every event loop.
-pub(crate) struct Common {
+pub(crate) struct LoopState {
     /// The configuration in use.
     pub config: RelayConfig,
-    pub questions: Questions,
+    pub requests: StatusRequests,
 }
 
 /// The event loop of a relay.
@@ -44,9 +44,9 @@ pub(crate) trait EventLoop: Sized {
     /// Waits for events and handles them.
     fn turn(&mut self) -> Result<(), RunError>;
 
-    fn common(&mut self) -> &mut Common;
+    fn state(&mut self) -> &mut LoopState;
 
-    fn answer(&self, question: &Question) -> Value;
+    fn respond_to(&self, request: &StatusRequest) -> Value;
 
     /// Applies a configuration that was read again, as a whole or, with an error, not at all. Relative paths begin at
     /// `folder`.
@@ -62,7 +62,7 @@ pub(crate) trait EventLoop: Sized {
     fn is_drained(&mut self) -> bool;
 
     /// The sockets for the next version of the program.
-    fn into_handover(self) -> Handover;
+    fn into_upgrade_state(self) -> UpgradeState;
 
     /// Prepares the end of the process.
     fn stop(&mut self) {}
@@ -80,9 +80,9 @@ pub(crate) fn run<L: EventLoop>(
     systemd::ready();
     while !signals.is_stopped() {
         event_loop.turn()?;
-        while let Some(question) = event_loop.common().questions.next() {
-            let answer = event_loop.answer(&question);
-            question.answer(answer);
+        while let Some(request) = event_loop.state().requests.next() {
+            let answer = event_loop.respond_to(&request);
+            request.respond(answer);
         }
         if signals.take_reload() {
             systemd::reloading();
@@ -95,7 +95,7 @@ pub(crate) fn run<L: EventLoop>(
         }
         if event_loop.is_drained() {
             event_loop.stop();
-            return Ok(End::Upgrade(event_loop.into_handover()));
+            return Ok(End::Upgrade(event_loop.into_upgrade_state()));
         }
     }
     systemd::stopping();
@@ -106,18 +106,18 @@ pub(crate) fn run<L: EventLoop>(
 
 /// Reads the configuration again. With an error, the present one stays.
 fn reload<L: EventLoop>(event_loop: &mut L, program: &Program) {
-    let old = event_loop.common().config.clone();
+    let old = event_loop.state().config.clone();
     let apply = |mut config: RelayConfig| {
         let new = config.clone();
         // Whatever can fail comes first, so that a configuration is applied as a whole.
-        let certificates = Questions::certificates(&config, program.folder());
+        let certificates = StatusRequests::certificates(&config, program.folder());
         let certificates = certificates.map_err(|error| error.to_string())?;
         event_loop.apply(&new, program.folder())?;
-        let common = event_loop.common();
-        common.config = new;
-        common.questions.replace_certificates(certificates);
+        let state = event_loop.state();
+        state.config = new;
+        state.requests.replace_certificates(certificates);
         L::copy_reloaded(&old, &mut config);
-        Questions::copy_reloaded(&old, &mut config);
+        StatusRequests::copy_reloaded(&old, &mut config);
         config.drain_limit = old.drain_limit;
         Ok(config == old)
     };

@@ -9,7 +9,7 @@ use gridhaul_linux::{Error, take_inherited_listeners};
 use socket2::Socket;
 
 use super::listener::START_ATTEMPTS;
-use super::upgrade::{LISTENERS, Takeover};
+use super::upgrade::{InheritedConnections, LISTENERS};
 use super::{Level, RunError, listener, report};
 
 /// Variables of the environment by which a service manager passes sockets.
@@ -20,14 +20,14 @@ const ACTIVATED: RawFd = 3;
 
 /// The listening sockets of a configuration, by key.
 #[derive(Debug)]
-pub(crate) struct Sockets {
+pub(crate) struct ListeningSockets {
     open: BTreeMap<String, Socket>,
     inherited: Vec<Socket>,
     /// Connections of meters, which a collector takes over.
-    connections: Takeover,
+    connections: InheritedConnections,
 }
 
-impl Sockets {
+impl ListeningSockets {
     /// Takes over the sockets that were passed to this process.
     pub(crate) fn inherited() -> Result<Self, RunError> {
         let files = take_inherited_listeners(&inherited_numbers())
@@ -35,7 +35,7 @@ impl Sockets {
         Ok(Self {
             open: BTreeMap::new(),
             inherited: files.into_iter().map(Socket::from).collect(),
-            connections: Takeover::from_environment(),
+            connections: InheritedConnections::from_environment(),
         })
     }
 
@@ -80,7 +80,7 @@ impl Sockets {
     }
 
     /// Connections of the previous version of the program.
-    pub(crate) fn take_connections(&mut self) -> Takeover {
+    pub(crate) fn take_connections(&mut self) -> InheritedConnections {
         std::mem::take(&mut self.connections)
     }
 

@@ -10,7 +10,7 @@ use rustix::process::{Signal, getpid, kill_process};
 
 use super::listening_sockets::SERVICE_MANAGER;
 use super::report::report_faults;
-use super::upgrade::Handover;
+use super::upgrade::UpgradeState;
 use super::{Level, RunError, report};
 
 /// Checks a configuration whose relative paths begin at a folder. Returns faults with which a relay starts, although peers will
@@ -82,10 +82,10 @@ impl Program {
 
     /// Replaces this process by the program in the file system, which takes over the sockets. Its other files are closed,
     /// so that the lock of the log is free. Returns only if this fails.
-    pub(crate) fn replace(&self, handover: &Handover) -> RunError {
+    pub(crate) fn replace(&self, upgrade_state: &UpgradeState) -> RunError {
         let failed = |source| RunError::Upgrade { program: self.executable.clone(), source };
         // The file must stay open until the next program has started.
-        let (_memory, variables) = match handover.prepare() {
+        let (_memory, variables) = match upgrade_state.prepare() {
             Ok(prepared) => prepared,
             Err(error) => return failed(error),
         };

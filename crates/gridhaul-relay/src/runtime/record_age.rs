@@ -6,13 +6,13 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 /// Ends of a log at some times, about one per second, up to which records still wait.
 #[derive(Debug, Default)]
-pub(crate) struct Ages(VecDeque<(Instant, u64)>);
+pub(crate) struct RecordAges(VecDeque<(Instant, u64)>);
 
 /// Resolution of the age, and largest number of times that are kept: a day.
 const STEP: Duration = Duration::from_secs(1);
 const COUNT_MAX: usize = 86_400;
 
-impl Ages {
+impl RecordAges {
     /// The log ends at `end`, and records before `done` wait no longer.
     pub(crate) fn note(&mut self, now: Instant, end: u64, done: u64) {
         while self.0.front().is_some_and(|(_, end)| *end <= done) {
@@ -38,7 +38,7 @@ mod tests {
     #[test]
     fn the_age_is_that_of_the_oldest_record_that_waits() {
         let at = |seconds| Instant::ZERO + Duration::from_secs(seconds);
-        let mut ages = Ages::default();
+        let mut ages = RecordAges::default();
         ages.note(at(10), 100, 100);
         assert!(ages.oldest(at(20)) == 0.0, "nothing waits");
         ages.note(at(20), 200, 100);

@@ -38,9 +38,9 @@ const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Times of the last messages, and how many were left out since.
 #[derive(Debug, Default)]
-pub(crate) struct Reports(BTreeMap<&'static str, (Instant, u64)>);
+pub(crate) struct LimitedReports(BTreeMap<&'static str, (Instant, u64)>);
 
-impl Reports {
+impl LimitedReports {
     /// Writes a message, unless one of the same cause was written in the last second.
     pub(crate) fn report(&mut self, now: Instant, cause: &'static str, level: Level, text: &str) {
         if let Some(omitted) = self.admit(now, cause) {
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn messages_of_a_cause_are_limited() {
-        let mut reports = Reports::default();
+        let mut reports = LimitedReports::default();
         let at = |millis| Instant::ZERO + Duration::from_millis(millis);
         assert_eq!(reports.admit(at(0), "handshake"), Some(0));
         assert_eq!(reports.admit(at(10), "handshake"), None);

@@ -137,7 +137,7 @@ fn receive(tls: &mut Connection, socket: &Socket) -> io::Result<bool> {
         Err(error) => return Err(error),
     }
     let processed = tls.process_new_packets();
-    // An alert tells the peer why the connection ends.
+    // The alert states to the peer why the connection ends.
     send(tls, socket)?;
     processed.map(|_| true).map_err(|error| invalid(&error))
 }

@@ -26,9 +26,9 @@ const MAGIC: &[u8; 4] = b"GHRH";
 /// Version of the state.
 const VERSION: u16 = 1;
 
-/// Sockets for the next version of the program.
+/// ListeningSockets for the next version of the program.
 #[derive(Debug, Default)]
-pub(crate) struct Handover {
+pub(crate) struct UpgradeState {
     pub listeners: Vec<Socket>,
     pub connections: Vec<Socket>,
     /// State of the connections.
@@ -37,13 +37,13 @@ pub(crate) struct Handover {
 
 /// Connections of the previous version of the program.
 #[derive(Debug, Default)]
-pub(crate) struct Takeover {
+pub(crate) struct InheritedConnections {
     /// `None`: the file is not a connection.
     pub connections: Vec<Option<Socket>>,
     pub state: Vec<u8>,
 }
 
-impl Handover {
+impl UpgradeState {
     /// Lets the next program inherit the sockets. Returns the file in memory, and variables of its environment.
     pub(crate) fn prepare(&self) -> io::Result<(File, [(&'static str, String); 2])> {
         for socket in self.listeners.iter().chain(&self.connections) {
@@ -64,7 +64,7 @@ impl Handover {
     }
 }
 
-impl Takeover {
+impl InheritedConnections {
     /// Takes the connections that the previous version of the program has left open in this process.
     pub(crate) fn from_environment() -> Self {
         let number = std::env::var(CONNECTIONS).ok().and_then(|number| number.parse().ok());

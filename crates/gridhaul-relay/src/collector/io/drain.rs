@@ -9,7 +9,7 @@ use crate::collector::Tier;
 use crate::runtime::{Level, report, systemd};
 
 /// Time for which the relay waits until everything that was read is stored, after connections had time to end.
-const SETTLE: Duration = Duration::from_secs(1);
+const STORE_LIMIT: Duration = Duration::from_secs(1);
 
 impl Loop {
     /// Whether another version of the program can continue.
@@ -22,12 +22,12 @@ impl Loop {
         let ending = self.open_sockets.saturating_sub(self.collector.meter_count());
         let others = self.arrivals.len() + self.encrypted_sockets + ending;
         // While the head is unreachable, meters must not wait for it longer than without an upgrade.
-        let can_settle = tier == Tier::Local || self.upstreams.iter().all(Upstream::is_connected);
-        self.is_frozen = now >= deadline || others == 0 && can_settle;
-        if !self.is_frozen || self.collector.is_settled() {
+        let can_store = tier == Tier::Local || self.upstreams.iter().all(Upstream::is_connected);
+        self.is_frozen = now >= deadline || others == 0 && can_store;
+        if !self.is_frozen || self.collector.is_everything_stored() {
             return self.is_frozen;
         }
-        if now < deadline + SETTLE {
+        if now < deadline + STORE_LIMIT {
             return false;
         }
         let rest = self.collector.backlog_size();

@@ -1,4 +1,4 @@
-//! Sockets of meters.
+//! ListeningSockets of meters.
 
 use std::collections::VecDeque;
 use std::io;
@@ -29,7 +29,7 @@ pub(super) struct MeterSocket {
 }
 
 impl MeterSocket {
-    /// Whether a read of fewer bytes than asked for has emptied the socket, so that an event announces further data (epoll(7), questions
+    /// Whether a read of fewer bytes than asked for has emptied the socket, so that an event announces further data (epoll(7), requests
     /// on edge-triggered mode). The event of FIN may be over, and TLS may hold more.
     pub(super) const fn is_emptied_by_short_read(&self) -> bool {
         !self.has_ended && !self.stream.is_encrypted()

@@ -40,16 +40,16 @@ use crate::runtime::RunError;
 use crate::runtime::committer::Committer;
 use crate::runtime::event_loop;
 use crate::runtime::event_loop::End;
-use crate::runtime::event_loop::{Common, Drain, EventLoop};
-use crate::runtime::listening_sockets::Sockets;
+use crate::runtime::event_loop::{Drain, EventLoop, LoopState};
+use crate::runtime::listening_sockets::ListeningSockets;
 use crate::runtime::log_folder::LogLosses;
-use crate::runtime::management::Question;
+use crate::runtime::management::StatusRequest;
 use crate::runtime::poll::{Poll, Source, Waker};
 use crate::runtime::program::Program;
-use crate::runtime::record_age::Ages;
-use crate::runtime::report::Reports;
+use crate::runtime::record_age::RecordAges;
+use crate::runtime::report::LimitedReports;
 use crate::runtime::systemd::Watchdog;
-use crate::runtime::upgrade::Handover;
+use crate::runtime::upgrade::UpgradeState;
 
 use arrivals::{Arrivals, RateLimit};
 use idle_gaps::IdleGaps;
@@ -72,7 +72,7 @@ struct Loop {
     accept_at: Option<Instant>,
     sources: Sources,
     handshakes: RateLimit,
-    common: Common,
+    state: LoopState,
     source_limit: Option<u32>,
     handshake_limit: Duration,
     when_full: WhenFull,
@@ -95,8 +95,8 @@ struct Loop {
     buffer: Vec<u8>,
     counters: Counters,
     /// Ages of records that the head has not confirmed.
-    unconfirmed: Ages,
-    reports: Reports,
+    unconfirmed: RecordAges,
+    reports: LimitedReports,
     watchdog: Watchdog,
     drain: Drain,
     /// No meter is read any more: what was read becomes durable before an upgrade.
@@ -154,7 +154,7 @@ pub(crate) fn run(
     config: &RelayConfig,
     keys: &CollectorConfig,
     program: &Program,
-    sockets: Sockets,
+    sockets: ListeningSockets,
 ) -> Result<End, RunError> {
     event_loop::run(program, |waker| Loop::new(config, keys, program.folder(), waker, sockets))
 }
@@ -164,7 +164,7 @@ impl EventLoop for Loop {
     const STOPPED: &'static str = "stopped; connections of meters are reset";
 
     fn ready(&self) -> String {
-        format!("collector {} is ready", self.common.config.name)
+        format!("collector {} is ready", self.state.config.name)
     }
 
     /// Waits for events and handles them.
@@ -214,12 +214,12 @@ impl EventLoop for Loop {
         Ok(())
     }
 
-    fn common(&mut self) -> &mut Common {
-        &mut self.common
+    fn state(&mut self) -> &mut LoopState {
+        &mut self.state
     }
 
-    fn answer(&self, question: &Question) -> Value {
-        self.answer_to(question.path())
+    fn respond_to(&self, request: &StatusRequest) -> Value {
+        self.document(request.path())
     }
 
     fn apply(&mut self, config: &RelayConfig, folder: &Path) -> Result<(), String> {
@@ -231,14 +231,14 @@ impl EventLoop for Loop {
     }
 
     fn begin_drain(&mut self) {
-        self.drain.begin(self.clock.now(), self.common.config.drain_limit);
+        self.drain.begin(self.clock.now(), self.state.config.drain_limit);
     }
 
     fn is_drained(&mut self) -> bool {
         self.check_drain()
     }
 
-    fn into_handover(self) -> Handover {
+    fn into_upgrade_state(self) -> UpgradeState {
         self.hand_over()
     }
 

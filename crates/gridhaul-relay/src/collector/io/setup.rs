@@ -26,15 +26,15 @@ use super::{Counters, Loop, MeterAddress, listener_key};
 use crate::collector::{Collector, CollectorState, Settings, Tier, recover};
 use crate::log::Folder;
 use crate::runtime::committer::Committer;
-use crate::runtime::event_loop::{Common, Drain};
+use crate::runtime::event_loop::{Drain, LoopState};
 use crate::runtime::listener::canonical;
-use crate::runtime::listening_sockets::Sockets;
+use crate::runtime::listening_sockets::ListeningSockets;
 use crate::runtime::log_folder::{LogLosses, open_log};
-use crate::runtime::management::Questions;
+use crate::runtime::management::StatusRequests;
 use crate::runtime::poll::{Poll, Waker};
 use crate::runtime::random;
-use crate::runtime::record_age::Ages;
-use crate::runtime::report::Reports;
+use crate::runtime::record_age::RecordAges;
+use crate::runtime::report::LimitedReports;
 use crate::runtime::systemd::Watchdog;
 use crate::runtime::{Level, RunError, report, tls};
 
@@ -44,7 +44,7 @@ const RESERVED_FILES: u64 = 256;
 /// Opens the listeners.
 pub(crate) fn open_listeners(
     keys: &CollectorConfig,
-    sockets: &mut Sockets,
+    sockets: &mut ListeningSockets,
 ) -> Result<(), RunError> {
     let receive_buffer = receive_buffer(keys);
     for (name, listener) in &keys.listener {
@@ -61,7 +61,7 @@ impl Loop {
         keys: &CollectorConfig,
         folder: &Path,
         waker: Arc<Waker>,
-        mut sockets: Sockets,
+        mut sockets: ListeningSockets,
     ) -> Result<Self, RunError> {
         let poll = Poll::new(&waker)?;
         let continued = Continued::read(sockets.take_connections());
@@ -85,7 +85,7 @@ impl Loop {
                 is_ready: false,
             });
         }
-        let questions = Questions::serve(config, folder, &mut sockets, &waker)?;
+        let requests = StatusRequests::serve(config, folder, &mut sockets, &waker)?;
         let upstream_tls = tls::upstream(keys, folder)?;
         let upstream = |shard| Upstream::new(shard, keys, upstream_tls.clone());
         let upstreams = (0..collector.shard_count()).map(upstream).collect();
@@ -105,7 +105,7 @@ impl Loop {
             arrivals: Arrivals::default(),
             sources: Sources::default(),
             handshakes: RateLimit::new(keys.handshakes_per_second),
-            common: Common { config: config.clone(), questions },
+            state: LoopState { config: config.clone(), requests },
             source_limit: None,
             handshake_limit: keys.handshake_limit,
             when_full: keys.when_full,
@@ -120,8 +120,8 @@ impl Loop {
             idle_meters: IdleGaps::default(),
             buffer: vec![0; QUANTUM],
             counters: Counters { log: losses, ..Counters::default() },
-            unconfirmed: Ages::default(),
-            reports: Reports::default(),
+            unconfirmed: RecordAges::default(),
+            reports: LimitedReports::default(),
             watchdog: Watchdog::from_environment(),
             drain: Drain::default(),
             is_frozen: false,

@@ -12,7 +12,7 @@ use crate::runtime::committer::Committer;
 
 impl Loop {
     /// The document of a path.
-    pub(super) fn answer_to(&self, path: &str) -> Value {
+    pub(super) fn document(&self, path: &str) -> Value {
         let collector = &self.collector;
         match path {
             "/meters" => {

@@ -16,7 +16,7 @@ use crate::protocol::{
     DOWN_WINDOW, DecodeError, Decoder, ResetCause, put_bytes, put_text, put_varint,
 };
 use crate::runtime::stream::Stream;
-use crate::runtime::upgrade::{Handover, Takeover};
+use crate::runtime::upgrade::{InheritedConnections, UpgradeState};
 use crate::runtime::{Level, report};
 
 /// Largest text in the state.
@@ -26,24 +26,24 @@ const TEXT_MAX: usize = 1_024;
 pub(super) struct Continued {
     pub continuation: Continuation,
     pub tier: String,
-    takeover: Takeover,
+    inherited: InheritedConnections,
     /// Offset of the meters in the state.
     meters: usize,
 }
 
 impl Continued {
     /// Reads the state of the collector; `None` if this program replaces none, or cannot continue it.
-    pub(super) fn read(takeover: Takeover) -> Option<Self> {
-        if takeover.state.is_empty() {
+    pub(super) fn read(inherited: InheritedConnections) -> Option<Self> {
+        if inherited.state.is_empty() {
             return None;
         }
-        let mut decoder = Decoder::new(&takeover.state, "state of the collector");
+        let mut decoder = Decoder::new(&inherited.state, "state of the collector");
         let mut read =
             || Ok((decoder.text(TEXT_MAX)?.to_owned(), Continuation::read(&mut decoder)?));
         let result: Result<_, DecodeError> = read();
-        let meters = takeover.state.len() - decoder.rest().len();
+        let meters = inherited.state.len() - decoder.rest().len();
         match result {
-            Ok((tier, continuation)) => Some(Self { continuation, tier, takeover, meters }),
+            Ok((tier, continuation)) => Some(Self { continuation, tier, inherited, meters }),
             Err(error) => {
                 report(Level::Error, &format!("{error}: connections are reset"));
                 None
@@ -104,21 +104,21 @@ fn framing_text(listener: &MeterAddress) -> String {
 
 impl Loop {
     /// The sockets for the next version of the program. Connections are only part of them if all records are stored.
-    pub(super) fn hand_over(mut self) -> Handover {
-        let mut handover = Handover::default();
-        if self.collector.is_settled() {
-            put_text(&mut handover.state, self.collector.settings().tier.name(), TEXT_MAX);
-            self.collector.continuation().write(&mut handover.state);
+    pub(super) fn hand_over(mut self) -> UpgradeState {
+        let mut upgrade_state = UpgradeState::default();
+        if self.collector.is_everything_stored() {
+            put_text(&mut upgrade_state.state, self.collector.settings().tier.name(), TEXT_MAX);
+            self.collector.continuation().write(&mut upgrade_state.state);
             for socket in std::mem::take(&mut self.sockets).into_iter().flatten() {
-                self.hand_over_meter(socket, &mut handover);
+                self.hand_over_meter(socket, &mut upgrade_state);
             }
         }
         let listeners = self.listeners.into_iter().map(|listener| listener.socket);
-        handover.listeners = listeners.chain(self.common.questions.into_listeners()).collect();
-        handover
+        upgrade_state.listeners = listeners.chain(self.state.requests.into_listeners()).collect();
+        upgrade_state
     }
 
-    fn hand_over_meter(&self, socket: MeterSocket, handover: &mut Handover) {
+    fn hand_over_meter(&self, socket: MeterSocket, upgrade_state: &mut UpgradeState) {
         let Some((state, framing)) = self.collector.meter_state(socket.id) else { return };
         let listener = &self.listeners[usize::from(socket.listener)];
         let mut output = socket.output.unwrap_or_default();
@@ -127,7 +127,7 @@ impl Loop {
         let is_continued = !socket.stream.is_encrypted();
         let entry = Entry {
             state,
-            connection: is_continued.then_some(handover.connections.len()),
+            connection: is_continued.then_some(upgrade_state.connections.len()),
             listener: &listener.name,
             framing: &framing_text(listener),
             progress: &progress,
@@ -136,15 +136,17 @@ impl Loop {
             sends_fin: output.fin,
             unwritten: output.bytes.make_contiguous(),
         };
-        entry.write(&mut handover.state);
+        entry.write(&mut upgrade_state.state);
         if is_continued {
-            handover.connections.push(socket.stream.into_socket());
+            upgrade_state.connections.push(socket.stream.into_socket());
         }
     }
 
     /// Continues the meters of the previous version of the program.
     pub(super) fn take_over(&mut self, continued: Continued) {
-        let Continued { takeover: Takeover { mut connections, state }, meters, .. } = continued;
+        let Continued {
+            inherited: InheritedConnections { mut connections, state }, meters, ..
+        } = continued;
         let mut decoder = Decoder::new(&state[meters..], "state of a meter");
         let mut count = 0;
         while !decoder.is_empty() {
@@ -203,7 +205,7 @@ impl Loop {
 
     fn watch(&self, id: MeterId, socket: Socket, listener: u16) -> Option<MeterSocket> {
         let token = CollectorToken::Meter(id.index, id.number as u32);
-        // The first event tells whether there is data to read, and space for waiting output.
+        // The first event shows whether there is data to read, and space for waiting output.
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         self.poll.add(&socket, token, flags).ok()?;
         let (stream, source) = (Stream::plain(socket), NO_SOURCE);

@@ -33,7 +33,8 @@ const OUTPUT: usize = 256 * 1024;
 const QUANTUM: usize = 1024 * 1024;
 
 /// Time without any byte from the head after which a probe is sent, and after which the connection is closed.
-const PROBE: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(30));
+const PROBE_AFTER: Duration = Duration::from_secs(10);
+const FAILED_AFTER: Duration = Duration::from_secs(30);
 
 /// The head had confirmed records that it does not have any more.
 const LOST: &str = "the head has lost records that it had confirmed: its log was removed or replaced, or another collector \
@@ -66,7 +67,7 @@ struct Link {
     out: Vec<u8>,
     /// Bytes of `out` that were written.
     written: usize,
-    heard: Instant,
+    last_received: Instant,
     probed: bool,
     /// There is more to send, and the socket accepts it.
     has_more: bool,
@@ -157,7 +158,7 @@ impl Upstream {
         match &self.link {
             None => self.connector.deadline(),
             Some(link) if link.has_more => Instant::ZERO,
-            Some(link) => link.heard + if link.probed { PROBE.1 } else { PROBE.0 },
+            Some(link) => link.last_received + if link.probed { FAILED_AFTER } else { PROBE_AFTER },
         }
     }
 
@@ -177,9 +178,9 @@ impl Upstream {
             }
             return;
         };
-        if now >= link.heard + PROBE.1 {
+        if now >= link.last_received + FAILED_AFTER {
             self.fail(now, collector, "the head does not answer");
-        } else if now >= link.heard + PROBE.0 && !link.probed {
+        } else if now >= link.last_received + PROBE_AFTER && !link.probed {
             link.probed = true;
             crate::protocol::Frame::Ping.write(&mut link.out);
             self.transmit(now, collector);
@@ -224,7 +225,7 @@ impl Upstream {
             frames,
             out,
             written: 0,
-            heard: now,
+            last_received: now,
             probed: false,
             has_more: false,
         });
@@ -244,7 +245,7 @@ impl Upstream {
                 Ok(None) => return Ok(()),
                 Err(error) => return Err(error.to_string()),
             };
-            (link.heard, link.probed) = (now, false);
+            (link.last_received, link.probed) = (now, false);
             link.frames.push(&buffer[..length]);
             while let Some(frame) = link.frames.next_frame().map_err(|error| error.to_string())? {
                 collector

@@ -26,7 +26,7 @@ pub(super) struct Link {
     frames: FrameReader,
     pub out: Vec<u8>,
     begun: Instant,
-    heard: Instant,
+    last_received: Instant,
     /// The collector has stated its name.
     is_introduced: bool,
     /// Number of probes so far, each of which is answered.
@@ -73,7 +73,7 @@ impl Loop {
             frames: FrameReader::default(),
             out: Vec::new(),
             begun: now,
-            heard: now,
+            last_received: now,
             is_introduced: false,
             probes: 0,
             is_ended: false,
@@ -113,7 +113,7 @@ impl Loop {
                 Ok(None) => return Ok(()),
                 Err(error) => return Err(error.to_string()),
             };
-            link.heard = now;
+            link.last_received = now;
             link.frames.push(&self.buffer[..length]);
             while let Some(frame) = link.frames.next_frame().map_err(|error| error.to_string())? {
                 if let Frame::Hello(hello) = &frame
@@ -158,7 +158,7 @@ impl Loop {
         if now < self.next_check {
             return;
         }
-        let limit = self.common.config.head.as_ref().map_or(SILENCE, |head| head.handshake_limit);
+        let limit = self.state.config.head.as_ref().map_or(SILENCE, |head| head.handshake_limit);
         self.next_check = now + (SILENCE / 4).min(limit);
         for index in 0..self.links.len() {
             let Some(link) = &self.links[index] else { continue };
@@ -167,7 +167,7 @@ impl Loop {
                 let text = format!("{} has not stated its name in time", link.peer);
                 self.reports.report(now, "handshake_limit", Level::Warning, &text);
             }
-            if is_slow || now.since(link.heard) > SILENCE {
+            if is_slow || now.since(link.last_received) > SILENCE {
                 self.close(index as u32);
             }
         }

@@ -16,23 +16,23 @@ use rustls::ServerConfig;
 use serde_json::{Value, json};
 use socket2::Socket;
 
-use self::delivery::{Destination, LogStart};
+use self::delivery::{DeliveryLog, Destination, DestinationConfig};
 use self::token::HeadToken;
 use super::{Head, HeadSettings, HeadState, Loss, METERS_MAX};
 use crate::runtime::committer::Committer;
 use crate::runtime::event_loop;
 use crate::runtime::event_loop::End;
-use crate::runtime::event_loop::{Common, EventLoop};
-use crate::runtime::listening_sockets::Sockets;
+use crate::runtime::event_loop::{EventLoop, LoopState};
+use crate::runtime::listening_sockets::ListeningSockets;
 use crate::runtime::log_folder::{LogLosses, open_log};
-use crate::runtime::management::{Question, Questions};
+use crate::runtime::management::{StatusRequest, StatusRequests};
 use crate::runtime::poll::{Poll, Source, Waker};
 use crate::runtime::program::Program;
 use crate::runtime::random;
-use crate::runtime::record_age::Ages;
-use crate::runtime::report::Reports;
+use crate::runtime::record_age::RecordAges;
+use crate::runtime::report::LimitedReports;
 use crate::runtime::systemd::Watchdog;
-use crate::runtime::upgrade::Handover;
+use crate::runtime::upgrade::UpgradeState;
 use crate::runtime::{Level, RunError, report, tls};
 use links::Link;
 
@@ -40,7 +40,7 @@ use links::Link;
 pub(crate) const LISTENER: &str = "head.address";
 
 struct Loop {
-    common: Common,
+    state: LoopState,
     clock: Clock,
     poll: Poll<HeadToken>,
     waker: Arc<Waker>,
@@ -52,14 +52,14 @@ struct Loop {
     is_ready: bool,
     /// Collectors are not accepted before this time, after files were exhausted.
     accept_at: Instant,
-    reports: Reports,
+    reports: LimitedReports,
     links: Vec<Option<Link>>,
     segment: u64,
     log_end: u64,
     delivered: u64,
     trimmed: u64,
     /// Ages of records that are not delivered.
-    undelivered: Ages,
+    undelivered: RecordAges,
     backlog_max: u64,
     next_check: Instant,
     buffer: Vec<u8>,
@@ -86,7 +86,7 @@ pub(crate) fn run(
     config: &RelayConfig,
     head: &HeadConfig,
     program: &Program,
-    sockets: Sockets,
+    sockets: ListeningSockets,
 ) -> Result<End, RunError> {
     event_loop::run(program, |waker| Loop::new(config, head, program.folder(), waker, sockets))
 }
@@ -97,7 +97,7 @@ impl Loop {
         head: &HeadConfig,
         folder: &Path,
         waker: Arc<Waker>,
-        mut sockets: Sockets,
+        mut sockets: ListeningSockets,
     ) -> Result<Self, RunError> {
         let log = config.log.as_ref().ok_or_else(|| {
             RunError::Unsupported(
@@ -111,12 +111,11 @@ impl Loop {
         let (storage, epoch) = (writer.storage().clone(), writer.epoch());
         let (start, end) = (writer.start(), writer.end());
         let state = HeadState::recover(storage.clone(), epoch, &snapshot, (start, end))?;
-        let questions = Questions::serve(config, folder, &mut sockets, &waker)?;
-        let log_start = LogStart { storage, epoch, snapshot, start, end };
-        let ends = (head, log);
+        let requests = StatusRequests::serve(config, folder, &mut sockets, &waker)?;
+        let delivery_log = DeliveryLog { storage, epoch, snapshot, start, end };
         let losses = LogLosses::of(&opened.findings);
-        let destination =
-            Destination::start(&config.name, ends, folder, log_start, Arc::clone(&waker))?;
+        let keys = DestinationConfig { name: &config.name, head, log, folder };
+        let destination = Destination::start(keys, delivery_log, Arc::clone(&waker))?;
         let settings = HeadSettings {
             collectors: head.collectors.clone(),
             window: head.window.get(),
@@ -134,7 +133,7 @@ impl Loop {
         poll.add(&listener, HeadToken::Listener, EventFlags::IN | EventFlags::ET)
             .map_err(gridhaul_linux::Error::call("watching the listener"))?;
         Ok(Self {
-            common: Common { config: config.clone(), questions },
+            state: LoopState { config: config.clone(), requests },
             clock: Clock::starts_in(Duration::ZERO),
             poll,
             committer: Committer::start(writer, Arc::clone(&waker)),
@@ -144,13 +143,13 @@ impl Loop {
             listener,
             is_ready: false,
             accept_at: Instant::ZERO,
-            reports: Reports::default(),
+            reports: LimitedReports::default(),
             links: Vec::new(),
             segment: log.segment.get(),
             log_end: end,
             delivered: start,
             trimmed: start,
-            undelivered: Ages::default(),
+            undelivered: RecordAges::default(),
             backlog_max: log.limit.get(),
             next_check: Instant::ZERO,
             buffer: vec![0; 256 * 1024],
@@ -167,8 +166,8 @@ impl EventLoop for Loop {
     const STOPPED: &'static str = "stopped";
 
     fn ready(&self) -> String {
-        let address = self.common.config.head.as_ref().map_or("", |head| &head.address);
-        format!("head {} is ready at {address}", self.common.config.name)
+        let address = self.state.config.head.as_ref().map_or("", |head| &head.address);
+        format!("head {} is ready at {address}", self.state.config.name)
     }
 
     fn turn(&mut self) -> Result<(), RunError> {
@@ -218,11 +217,11 @@ impl EventLoop for Loop {
         Ok(())
     }
 
-    fn common(&mut self) -> &mut Common {
-        &mut self.common
+    fn state(&mut self) -> &mut LoopState {
+        &mut self.state
     }
 
-    fn answer(&self, _: &Question) -> Value {
+    fn respond_to(&self, _: &StatusRequest) -> Value {
         self.status()
     }
 
@@ -257,10 +256,9 @@ impl EventLoop for Loop {
         self.is_replaced
     }
 
-    fn into_handover(self) -> Handover {
-        let listeners =
-            std::iter::once(self.listener).chain(self.common.questions.into_listeners());
-        Handover { listeners: listeners.collect(), ..Handover::default() }
+    fn into_upgrade_state(self) -> UpgradeState {
+        let listeners = std::iter::once(self.listener).chain(self.state.requests.into_listeners());
+        UpgradeState { listeners: listeners.collect(), ..UpgradeState::default() }
     }
 }
 
@@ -290,7 +288,7 @@ impl Loop {
         };
         json!({
             "role": "head",
-            "name": self.common.config.name,
+            "name": self.state.config.name,
             "collectors_connected_count": self.links.iter().flatten().count(),
             "meters_count": self.head.state().meter_count(),
             "log_end_byte": self.log_end,

@@ -94,7 +94,7 @@ impl ServerStreams {
             self.update(id, |stream| stream.timers.awaiting_close_since = Some(now));
             self.awaiting_close.insert((now, id));
         }
-        self.settle(now, id);
+        self.end_if_complete(now, id);
     }
 
     /// The server has closed its direction (FIN). A socket with unread data would have been reset instead (RFC 9293, section
@@ -108,7 +108,7 @@ impl ServerStreams {
                 stream.backoff = Duration::ZERO;
             }
         });
-        self.settle(now, id);
+        self.end_if_complete(now, id);
     }
 
     /// The collector has passed the data of the server to the meter's socket up to this position. Returns the stream, from
@@ -126,7 +126,7 @@ impl ServerStreams {
     }
 
     /// Ends a stream that is complete.
-    pub(super) fn settle(&mut self, now: Instant, id: StreamId) {
+    pub(super) fn end_if_complete(&mut self, now: Instant, id: StreamId) {
         let confirmation = self.confirmation;
         let Some(stream) = self.streams.get(&id) else { return };
         let is_acknowledged = stream.acknowledged == stream.received;

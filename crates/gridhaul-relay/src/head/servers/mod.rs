@@ -5,7 +5,7 @@
 //! and after a failure of the connection they are resent, from the first message on that the server has not confirmed.
 
 mod confirmation;
-mod connecting;
+mod connect;
 mod replay;
 mod stream;
 #[cfg(test)]
@@ -18,8 +18,8 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 use self::confirmation::Acknowledged;
 use self::stream::{Link, Share, Stream, StreamEnd};
+use super::data_for_meters::MeterKey;
 use super::delivery::Delivery;
-use super::down::MeterKey;
 use crate::protocol::{DOWN_ENDED, DOWN_WINDOW, Record};
 
 pub use confirmation::Unconfirmed;
@@ -62,8 +62,8 @@ pub struct ServerStreams {
     due: BTreeSet<(Instant, StreamId)>,
     connecting: usize,
     /// No connection is attempted before this time, because the server was not reachable.
-    gate: Instant,
-    gate_backoff: Duration,
+    next_attempt_at: Instant,
+    attempt_backoff: Duration,
     /// Streams with data to send on a connection.
     ready: BTreeSet<StreamId>,
     /// Connected streams whose data is to be read from the log again, and those of them for which this has begun.
@@ -94,8 +94,8 @@ impl ServerStreams {
             limit,
             due: BTreeSet::new(),
             connecting: 0,
-            gate: Instant::ZERO,
-            gate_backoff: Duration::ZERO,
+            next_attempt_at: Instant::ZERO,
+            attempt_backoff: Duration::ZERO,
             ready: BTreeSet::new(),
             unloaded: BTreeSet::new(),
             loading: BTreeSet::new(),
@@ -219,7 +219,7 @@ impl ServerStreams {
         });
         if is_new == Some(true) {
             self.schedule(now, id);
-            self.settle(now, id);
+            self.end_if_complete(now, id);
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::super::HeadState;
-use super::super::item::Item;
+use super::super::log_item::Item;
 use crate::protocol::{Batch, BatchBuilder, Identity, Record, ResetCause};
 
 const EPOCH: u64 = 7;

@@ -2,8 +2,11 @@
 
 use gridhaul_scenario::units::{Duration, Instant};
 
-/// Shortest and longest time between two attempts.
-const LIMITS: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(5));
+/// Shortest time between two attempts.
+const INTERVAL_MIN: Duration = Duration::from_millis(10);
+
+/// Longest time between two attempts.
+const INTERVAL_MAX: Duration = Duration::from_secs(5);
 
 /// Longest time that counts as outage. Connections that end soon after they were established must last in proportion
 /// before attempts are frequent again.
@@ -37,7 +40,7 @@ impl Backoff {
     pub(crate) fn handle_failure(&mut self, now: Instant, random: u64) -> Instant {
         self.change(now);
         self.is_established = false;
-        let interval = (self.outage / 4).max(LIMITS.0).min(LIMITS.1);
+        let interval = (self.outage / 4).max(INTERVAL_MIN).min(INTERVAL_MAX);
         // Between 50 % and 150 %.
         now + interval.mul_f64(0.5 + (random % 1_024) as f64 / 1_024.0)
     }
@@ -99,6 +102,6 @@ mod tests {
         assert!(count < 60, "{count}");
         backoff.handle_established(now);
         now += Duration::from_secs(20);
-        assert_eq!(backoff.handle_failure(now, EVEN).since(now), LIMITS.0);
+        assert_eq!(backoff.handle_failure(now, EVEN).since(now), INTERVAL_MIN);
     }
 }

@@ -1,4 +1,4 @@
-//! Status page, JSON and metrics, in threads of their own. The thread of the connections answers questions between
+//! Status page, JSON and metrics, in threads of their own. The thread of the connections answers requests between
 //! two turns, so that the numbers are consistent.
 
 mod http;
@@ -23,7 +23,7 @@ use thiserror::Error as ThisError;
 use self::http::{Certificates, Document};
 use self::metrics::metrics;
 use self::page::page;
-use super::listening_sockets::Sockets;
+use super::listening_sockets::ListeningSockets;
 use super::poll::Waker;
 use super::tls::TlsError;
 use super::{RunError, tls};
@@ -35,41 +35,41 @@ pub(crate) const TLS_LISTENER: &str = "management.tls.address";
 /// Longest time for an answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Questions of clients.
+/// StatusRequests of clients.
 #[derive(Debug)]
-pub(crate) struct Questions {
-    questions: Receiver<Question>,
+pub(crate) struct StatusRequests {
+    requests: Receiver<StatusRequest>,
     listeners: Vec<Socket>,
     certificates: Option<Certificates>,
 }
 
-/// A question of a client.
+/// A request of a client.
 #[derive(Debug)]
-pub(crate) struct Question {
+pub(crate) struct StatusRequest {
     path: String,
     answer: Sender<Value>,
 }
 
-impl Question {
+impl StatusRequest {
     pub(crate) fn path(&self) -> &str {
         &self.path
     }
 
-    pub(crate) fn answer(self, value: Value) {
+    pub(crate) fn respond(self, value: Value) {
         // The client may have given up.
         let _ = self.answer.send(value);
     }
 }
 
-impl Questions {
+impl StatusRequests {
     /// Serves the addresses of a configuration, if it has any.
     pub(crate) fn serve(
         config: &RelayConfig,
         folder: &Path,
-        sockets: &mut Sockets,
+        sockets: &mut ListeningSockets,
         waker: &Arc<Waker>,
     ) -> Result<Self, RunError> {
-        let (sender, questions) = channel();
+        let (sender, requests) = channel();
         let mut listeners = Vec::new();
         let certificates = Self::certificates(config, folder)?.map(Certificates::new);
         for (key, tls) in [(LISTENER, None), (TLS_LISTENER, certificates.clone())] {
@@ -82,7 +82,7 @@ impl Questions {
             http::serve(copy.into(), tls, move |path| document(path, &sender, &waker));
             listeners.push(listener);
         }
-        Ok(Self { questions, listeners, certificates })
+        Ok(Self { requests, listeners, certificates })
     }
 
     /// Reads the certificates of a configuration, if it has `management.tls`.
@@ -111,8 +111,8 @@ impl Questions {
         }
     }
 
-    pub(crate) fn next(&self) -> Option<Question> {
-        self.questions.try_recv().ok()
+    pub(crate) fn next(&self) -> Option<StatusRequest> {
+        self.requests.try_recv().ok()
     }
 
     /// The listening sockets, for another version of the program.
@@ -122,15 +122,15 @@ impl Questions {
 }
 
 /// The document of a path, from the thread of the connections.
-fn document(path: &str, sender: &Sender<Question>, waker: &Waker) -> Document {
+fn document(path: &str, sender: &Sender<StatusRequest>, waker: &Waker) -> Document {
     if !["/", "/status", "/meters", "/metrics"].contains(&path) {
         let text = "there are /, /status, /meters and /metrics";
         return Document::explanation("404 Not Found", text);
     }
     let (answer, answers) = channel();
-    let asked = sender.send(Question { path: path.to_owned(), answer });
+    let sent = sender.send(StatusRequest { path: path.to_owned(), answer });
     waker.wake();
-    let Some(value) = asked.ok().and_then(|()| answers.recv_timeout(TIMEOUT).ok()) else {
+    let Some(value) = sent.ok().and_then(|()| answers.recv_timeout(TIMEOUT).ok()) else {
         return Document::explanation("503 Service Unavailable", "the relay does not answer");
     };
     let (text, kind) = match path {
@@ -141,7 +141,7 @@ fn document(path: &str, sender: &Sender<Question>, waker: &Waker) -> Document {
     Document { status: "200 OK", kind, text }
 }
 
-/// The daemon cannot be asked for its status.
+/// The status of a daemon cannot be read.
 #[derive(Debug, ThisError)]
 #[error(
     "cannot read the status of the relay at {address}: {reason}\n  help: is the relay running, with this `management.address`?"

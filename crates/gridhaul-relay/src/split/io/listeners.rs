@@ -12,7 +12,7 @@ use super::token::SplitToken;
 use crate::runtime::connector::backoff::Backoff;
 use crate::runtime::connector::resolver::Resolution;
 use crate::runtime::listener::listen_with;
-use crate::runtime::listening_sockets::Sockets;
+use crate::runtime::listening_sockets::ListeningSockets;
 use crate::runtime::local_address::is_local;
 use crate::runtime::poll::{Poll, Waker};
 use crate::runtime::random;
@@ -88,7 +88,7 @@ impl ClientAddress {
     pub(super) fn start(
         &mut self,
         poll: &Poll<SplitToken>,
-        sockets: &mut Sockets,
+        sockets: &mut ListeningSockets,
     ) -> Result<(), RunError> {
         match sockets.take(&listener_key(&self.name)) {
             Some(socket) => self.watch(poll, socket),

@@ -26,13 +26,13 @@ use super::{SessionEnd, SplitTimeouts};
 use crate::runtime::RunError;
 use crate::runtime::event_loop;
 use crate::runtime::event_loop::End;
-use crate::runtime::event_loop::{Common, Drain, EventLoop};
-use crate::runtime::listening_sockets::Sockets;
-use crate::runtime::management::Question;
+use crate::runtime::event_loop::{Drain, EventLoop, LoopState};
+use crate::runtime::listening_sockets::ListeningSockets;
+use crate::runtime::management::StatusRequest;
 use crate::runtime::poll::{Poll, Source, Waker};
 use crate::runtime::program::Program;
 use crate::runtime::systemd::Watchdog;
-use crate::runtime::upgrade::Handover;
+use crate::runtime::upgrade::UpgradeState;
 use connection::Connection;
 use listeners::ClientAddress;
 use own_connections::OwnConnections;
@@ -44,7 +44,7 @@ struct Loop {
     clock: Clock,
     poll: Poll<SplitToken>,
     waker: Arc<Waker>,
-    common: Common,
+    state: LoopState,
     timeouts: SplitTimeouts,
     /// Options of connections to servers; those of clients are inherited from the listener.
     server_options: LegOptions,
@@ -86,7 +86,7 @@ pub(crate) fn run(
     config: &RelayConfig,
     split: &SplitConfig,
     program: &Program,
-    sockets: Sockets,
+    sockets: ListeningSockets,
 ) -> Result<End, RunError> {
     event_loop::run(program, |waker| Loop::new(config, split, program.folder(), waker, sockets))
 }
@@ -96,7 +96,7 @@ impl EventLoop for Loop {
     const STOPPED: &'static str = "stopped; connections are reset";
 
     fn ready(&self) -> String {
-        let (name, open_max) = (&self.common.config.name, self.open_max);
+        let (name, open_max) = (&self.state.config.name, self.open_max);
         format!("split proxy {name} is ready: at most {open_max} connections of clients")
     }
 
@@ -130,12 +130,12 @@ impl EventLoop for Loop {
         Ok(())
     }
 
-    fn common(&mut self) -> &mut Common {
-        &mut self.common
+    fn state(&mut self) -> &mut LoopState {
+        &mut self.state
     }
 
-    fn answer(&self, question: &Question) -> Value {
-        self.answer_to(question.path())
+    fn respond_to(&self, request: &StatusRequest) -> Value {
+        self.document(request.path())
     }
 
     fn apply(&mut self, config: &RelayConfig, _: &Path) -> Result<(), String> {
@@ -147,7 +147,7 @@ impl EventLoop for Loop {
     }
 
     fn begin_drain(&mut self) {
-        self.drain.begin(self.clock.now(), self.common.config.drain_limit);
+        self.drain.begin(self.clock.now(), self.state.config.drain_limit);
     }
 
     fn is_drained(&mut self) -> bool {
@@ -155,10 +155,10 @@ impl EventLoop for Loop {
         self.drain.has_begun() && is_over
     }
 
-    fn into_handover(self) -> Handover {
+    fn into_upgrade_state(self) -> UpgradeState {
         let clients = self.listeners.into_iter().filter_map(|listener| listener.socket);
-        let listeners = clients.chain(self.common.questions.into_listeners()).collect();
-        Handover { listeners, ..Handover::default() }
+        let listeners = clients.chain(self.state.requests.into_listeners()).collect();
+        UpgradeState { listeners, ..UpgradeState::default() }
     }
 }
 

@@ -16,9 +16,9 @@ use super::own_connections::OwnConnections;
 use super::pipes::PipePool;
 use super::transfer::Shared;
 use super::{Counters, Loop};
-use crate::runtime::event_loop::{Common, Drain};
-use crate::runtime::listening_sockets::Sockets;
-use crate::runtime::management::Questions;
+use crate::runtime::event_loop::{Drain, LoopState};
+use crate::runtime::listening_sockets::ListeningSockets;
+use crate::runtime::management::StatusRequests;
 use crate::runtime::poll::{Poll, Waker};
 use crate::runtime::systemd::Watchdog;
 use crate::runtime::{Level, RunError, report};
@@ -35,7 +35,10 @@ const PIPE_FILES: u64 = 2;
 const PIPE_SHARE: u64 = 8;
 
 /// Opens the listeners, except for those that wait until their server accepts connections.
-pub(crate) fn open_listeners(split: &SplitConfig, sockets: &mut Sockets) -> Result<(), RunError> {
+pub(crate) fn open_listeners(
+    split: &SplitConfig,
+    sockets: &mut ListeningSockets,
+) -> Result<(), RunError> {
     let options = leg_options(&split.client)?;
     for (name, listener) in split.listener.iter().filter(|(_, it)| !it.connect_first) {
         let configure = |socket: &Socket, address: SocketAddr| {
@@ -52,7 +55,7 @@ impl Loop {
         split: &SplitConfig,
         folder: &Path,
         waker: Arc<Waker>,
-        mut sockets: Sockets,
+        mut sockets: ListeningSockets,
     ) -> Result<Self, RunError> {
         let poll = Poll::new(&waker)?;
         let (open_max, pipes_max) = file_limits(split);
@@ -66,7 +69,7 @@ impl Loop {
         for listener in &mut listeners {
             listener.start(&poll, &mut sockets)?;
         }
-        let questions = Questions::serve(config, folder, &mut sockets, &waker)?;
+        let requests = StatusRequests::serve(config, folder, &mut sockets, &waker)?;
         let immediate = |leg: &SplitLeg| leg.delayed_ack.is_some_and(Duration::is_zero);
         let pipes = PipePool::new(pipes_max, split.pipe_size.get() as usize);
         let immediate_acks = [immediate(&split.client), immediate(&split.server)];
@@ -74,7 +77,7 @@ impl Loop {
             clock: Clock::starts_in(Duration::ZERO),
             poll,
             waker,
-            common: Common { config: config.clone(), questions },
+            state: LoopState { config: config.clone(), requests },
             timeouts: timeouts(split),
             server_options: leg_options(&split.server)?,
             listeners,

@@ -8,7 +8,7 @@ use crate::split::{Leg, SessionEnd};
 
 impl Loop {
     /// The document of a path.
-    pub(super) fn answer_to(&self, path: &str) -> Value {
+    pub(super) fn document(&self, path: &str) -> Value {
         if path == "/meters" {
             return json!({ "connections": self.connection_list() });
         }
@@ -25,7 +25,7 @@ impl Loop {
         let listening = self.listeners.iter().filter(|listener| listener.socket.is_some()).count();
         json!({
             "role": "split proxy",
-            "name": self.common.config.name,
+            "name": self.state.config.name,
             "connections_count": self.open,
             "connections_max_count": self.open_max,
             "connecting_count": connecting,

@@ -10,10 +10,10 @@ use gridhaul_linux::Clock;
 use gridhaul_scenario::relay::FileRotation;
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::delivered_position::Cursor;
+use super::delivery_log::DeliveryLog;
 use super::json_lines::{JsonLines, Replaced, SinkError};
-use super::log_start::LogStart;
-use super::status::Progress;
+use super::position_file::PositionFile;
+use super::status::DeliveryStatus;
 use crate::head::Deliveries;
 use crate::log::Folder;
 use crate::runtime::poll::Waker;
@@ -33,43 +33,43 @@ const UNCONFIRMED_MAX: usize = 4 * 1024 * 1024;
 
 /// The delivering thread.
 #[derive(Debug)]
-pub(crate) struct Sink {
-    orders: Sender<Order>,
-    progress: Progress,
+pub(crate) struct FileDelivery {
+    commands: Sender<Command>,
+    progress: DeliveryStatus,
 }
 
 #[derive(Debug)]
-enum Order {
+enum Command {
     /// Records up to this position of the log are durable.
-    Limit(u64),
+    DurableEnd(u64),
     /// The file may have been renamed.
     Reopen,
 }
 
-impl Sink {
+impl FileDelivery {
     /// Continues at the position that was saved, or after the last line of the file if its record is later.
     pub(crate) fn start(
         path: &Path,
         rotation: Option<FileRotation>,
         log_folder: &Path,
-        log: LogStart,
+        log: DeliveryLog,
         waker: Arc<Waker>,
     ) -> Result<Self, RunError> {
         let lines = JsonLines::open(path)?;
-        let (orders, received) = channel();
-        let cursor = Cursor::open(log_folder, &log, waker);
-        let progress = cursor.progress();
-        let sink = Self { orders, progress: progress.clone() };
+        let (commands, received) = channel();
+        let position_file = PositionFile::open(log_folder, &log, waker);
+        let progress = position_file.progress();
+        let delivery = Self { commands, progress: progress.clone() };
         let (name, clock) = (path.display().to_string(), Clock::starts_in(Duration::ZERO));
         thread::spawn(move || {
             let worker_progress = progress.clone();
-            let (confirmed, is_rotation_reported) = (cursor.position(), false);
+            let (confirmed, is_rotation_reported) = (position_file.position(), false);
             let mut worker = Worker {
                 name,
                 log,
                 lines,
                 rotation,
-                cursor,
+                position_file,
                 progress: worker_progress,
                 clock,
                 confirmed,
@@ -77,21 +77,21 @@ impl Sink {
             };
             progress.end(worker.run(&received));
         });
-        Ok(sink)
+        Ok(delivery)
     }
 
     /// Records up to this position of the log are durable.
-    pub(crate) fn deliver(&self, limit: u64) {
+    pub(crate) fn deliver(&self, durable_end: u64) {
         // If the thread has ended, its failure is reported.
-        let _ = self.orders.send(Order::Limit(limit));
+        let _ = self.commands.send(Command::DurableEnd(durable_end));
     }
 
     /// The file may have been renamed: if so, another one is begun.
     pub(crate) fn reopen(&self) {
-        let _ = self.orders.send(Order::Reopen);
+        let _ = self.commands.send(Command::Reopen);
     }
 
-    pub(crate) const fn progress(&self) -> &Progress {
+    pub(crate) const fn progress(&self) -> &DeliveryStatus {
         &self.progress
     }
 }
@@ -99,11 +99,11 @@ impl Sink {
 struct Worker {
     /// Name of the file, for messages.
     name: String,
-    log: LogStart,
+    log: DeliveryLog,
     lines: JsonLines,
     rotation: Option<FileRotation>,
-    cursor: Cursor,
-    progress: Progress,
+    position_file: PositionFile,
+    progress: DeliveryStatus,
     clock: Clock,
     /// Position up to which the lines are durable in a file that has a name.
     confirmed: u64,
@@ -111,13 +111,13 @@ struct Worker {
 }
 
 impl Worker {
-    fn run(&mut self, orders: &Receiver<Order>) -> Result<(), RunError> {
+    fn run(&mut self, commands: &Receiver<Command>) -> Result<(), RunError> {
         let mut deliveries = self.resume()?;
-        let mut limit = self.log.end;
+        let mut durable_end = self.log.end;
         // What was written before the restart may not be durable.
         let mut sync_at = Some(self.clock.now() + SYNC_INTERVAL);
         loop {
-            while deliveries.next(limit, |delivery| self.lines.push(&delivery))? {
+            while deliveries.next(durable_end, |delivery| self.lines.push(&delivery))? {
                 sync_at = sync_at.or_else(|| Some(self.clock.now() + SYNC_INTERVAL));
                 if self.lines.buffered() > WRITE_SIZE {
                     self.write();
@@ -131,24 +131,24 @@ impl Worker {
                 sync_at = None;
                 self.confirm(deliveries.position())?;
             }
-            self.cursor.note(self.clock.now(), self.confirmed);
+            self.position_file.note(self.clock.now(), self.confirmed);
             let wake_at =
-                sync_at.unwrap_or(Instant::NEVER).min(self.cursor.deadline(self.confirmed));
-            let mut order = match orders.recv_timeout(self.clock.until(wake_at).min(IDLE)) {
-                Ok(order) => Some(order),
+                sync_at.unwrap_or(Instant::NEVER).min(self.position_file.deadline(self.confirmed));
+            let mut command = match commands.recv_timeout(self.clock.until(wake_at).min(IDLE)) {
+                Ok(command) => Some(command),
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => {
                     self.confirm(deliveries.position())?;
-                    self.cursor.save(self.confirmed);
+                    self.position_file.save(self.confirmed);
                     return Ok(());
                 }
             };
-            while let Some(next) = order {
+            while let Some(next) = command {
                 match next {
-                    Order::Limit(end) => limit = end,
-                    Order::Reopen => sync_at = Some(self.clock.now()),
+                    Command::DurableEnd(end) => durable_end = end,
+                    Command::Reopen => sync_at = Some(self.clock.now()),
                 }
-                order = orders.try_recv().ok();
+                command = commands.try_recv().ok();
             }
         }
     }
@@ -156,13 +156,13 @@ impl Worker {
     /// Deliveries from the saved position on, or after the last record of the file if it is later: the position is saved about
     /// once per second.
     fn resume(&mut self) -> Result<Deliveries<Folder>, RunError> {
-        let position = self.cursor.position();
+        let position = self.position_file.position();
         let mut search = self.log.deliveries_from(position)?;
         let mut found = false;
         while !found && search.next(self.log.end, |it| found |= self.lines.is_last(&it))? {}
         let mut deliveries = self.log.deliveries_from(position)?;
         if !found {
-            if self.lines.has_last() && self.cursor.is_new() && position < self.log.end {
+            if self.lines.has_last() && self.position_file.is_new() && position < self.log.end {
                 let text = format!(
                     "file {}: neither its last record nor a saved position is in the log: {} bytes of the log are delivered, \
                      some of them perhaps again",
@@ -222,7 +222,7 @@ impl Worker {
         self.confirmed = position;
         if replaced.is_some() {
             // The last lines of the new file do not prove what was delivered.
-            self.cursor.save(position);
+            self.position_file.save(position);
         }
         Ok(())
     }

@@ -1,11 +1,12 @@
 //! The destination of a head's records: a thread for a file, a TCP server, or a broker.
 
 mod commands;
-mod delivered_position;
+mod delivery_log;
 mod file;
 mod json_lines;
-mod log_start;
-pub(crate) mod mqtt;
+pub(crate) mod login;
+mod mqtt;
+mod position_file;
 mod status;
 mod tcp;
 
@@ -14,12 +15,13 @@ use std::sync::Arc;
 
 use gridhaul_scenario::relay::{Deliver, HeadConfig, RelayLog};
 
-use self::mqtt::BrokerSink;
+use self::login::Login;
+use self::mqtt::{BrokerDelivery, BrokerStart};
 
-use self::file::Sink;
-pub(crate) use self::log_start::LogStart;
-use self::status::Progress;
-use self::tcp::ServerSink;
+pub(crate) use self::delivery_log::DeliveryLog;
+use self::file::FileDelivery;
+use self::status::DeliveryStatus;
+use self::tcp::ServerDelivery;
 use crate::head::{Head, MeterKey, Unconfirmed};
 use crate::runtime::poll::Waker;
 use crate::runtime::tls::TlsClient;
@@ -28,9 +30,9 @@ use crate::runtime::{RunError, tls};
 /// The thread that delivers records.
 #[derive(Debug)]
 pub(crate) enum Destination {
-    File(Sink),
-    Servers(ServerSink),
-    Broker(BrokerSink),
+    File(FileDelivery),
+    Servers(ServerDelivery),
+    Broker(BrokerDelivery),
 }
 
 /// Action of a server.
@@ -60,76 +62,87 @@ pub(crate) enum ServerEvent {
     },
 }
 
+/// Keys of a head's configuration that concern its destination.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DestinationConfig<'a> {
+    /// Name of the relay.
+    pub name: &'a str,
+    pub head: &'a HeadConfig,
+    pub log: &'a RelayLog,
+    /// Folder at which relative paths begin.
+    pub folder: &'a Path,
+}
+
 impl Destination {
     /// Starts the thread that delivers the records of a log.
     pub(crate) fn start(
-        name: &str,
-        (head, log): (&HeadConfig, &RelayLog),
-        folder: &Path,
-        start: LogStart,
+        config: DestinationConfig<'_>,
+        start: DeliveryLog,
         waker: Arc<Waker>,
     ) -> Result<Self, RunError> {
+        let DestinationConfig { name, head, log, folder } = config;
         let log_folder = folder.join(&log.folder);
         Ok(match &head.deliver {
             Deliver::File(file) => {
                 let (file, rotation) = (folder.join(file), head.rotate.clone());
-                Self::File(Sink::start(&file, rotation, &log_folder, start, waker)?)
+                Self::File(FileDelivery::start(&file, rotation, &log_folder, start, waker)?)
             }
             Deliver::Tcp(tcp) => {
-                Self::Servers(ServerSink::start((tcp, log), &log_folder, start, waker)?)
+                Self::Servers(ServerDelivery::start(tcp, log, &log_folder, start, waker)?)
             }
             Deliver::Mqtt(mqtt) => {
-                let folders = (folder, &*log_folder);
+                let login = Login::read(name, mqtt, folder)?;
                 let tls = tls::broker(head, folder)?;
-                Self::Broker(BrokerSink::start(name, mqtt, folders, tls, start, waker)?)
+                let broker = BrokerStart { config: mqtt.clone(), login, tls, log: start };
+                Self::Broker(BrokerDelivery::start(broker, &log_folder, waker)?)
             }
         })
     }
 
     /// Records up to this position of the log are durable.
-    pub(crate) fn deliver(&self, limit: u64) {
+    pub(crate) fn deliver(&self, durable_end: u64) {
         match self {
-            Self::File(sink) => sink.deliver(limit),
-            Self::Servers(sink) => sink.deliver(limit),
-            Self::Broker(sink) => sink.deliver(limit),
+            Self::File(delivery) => delivery.deliver(durable_end),
+            Self::Servers(delivery) => delivery.deliver(durable_end),
+            Self::Broker(delivery) => delivery.deliver(durable_end),
         }
     }
 
     /// A file that was renamed meanwhile is replaced by a new one.
     pub(crate) fn reopen(&self) {
-        if let Self::File(sink) = self {
-            sink.reopen();
+        if let Self::File(delivery) = self {
+            delivery.reopen();
         }
     }
 
     /// Later connections to a broker use these certificates.
     pub(crate) fn replace_certificates(&self, tls: Option<TlsClient>) {
-        if let (Self::Broker(sink), Some(tls)) = (self, tls) {
-            sink.replace_certificates(tls);
+        if let (Self::Broker(delivery), Some(tls)) = (self, tls) {
+            delivery.replace_certificates(tls);
         }
     }
 
     /// Position of the log up to which the destination has confirmed the records, and why others wait.
-    pub(crate) const fn progress(&self) -> &Progress {
+    pub(crate) const fn progress(&self) -> &DeliveryStatus {
         match self {
-            Self::File(sink) => sink.progress(),
-            Self::Servers(sink) => sink.progress(),
-            Self::Broker(sink) => sink.progress(),
+            Self::File(delivery) => delivery.progress(),
+            Self::Servers(delivery) => delivery.progress(),
+            Self::Broker(delivery) => delivery.progress(),
         }
     }
 
     /// Data that a TCP server has acknowledged, and not confirmed; `None` for other destinations.
     pub(crate) fn unconfirmed(&self) -> Option<Unconfirmed> {
         match self {
-            Self::Servers(sink) => Some(sink.progress().unconfirmed()),
+            Self::Servers(delivery) => Some(delivery.progress().unconfirmed()),
             Self::File(_) | Self::Broker(_) => None,
         }
     }
 
     /// Exchanges the data of servers, and its confirmations, with the head.
     pub(crate) fn exchange(&self, head: &mut Head) {
-        let Self::Servers(sink) = self else { return };
-        while let Some(event) = sink.poll() {
+        let Self::Servers(delivery) = self else { return };
+        while let Some(event) = delivery.poll() {
             match event {
                 ServerEvent::Data { meter, shard, bytes } => {
                     head.handle_server_data(meter, shard, &bytes);
@@ -141,7 +154,7 @@ impl Destination {
             }
         }
         while let Some((meter, position)) = head.poll_down_confirmed() {
-            sink.confirm(meter, position);
+            delivery.confirm(meter, position);
         }
     }
 }

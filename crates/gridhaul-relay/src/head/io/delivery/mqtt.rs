@@ -1,6 +1,5 @@
 //! The thread that delivers the records of a head to an MQTT broker.
 
-use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -12,12 +11,13 @@ use gridhaul_scenario::relay::{MqttDelivery, MqttPayload};
 use gridhaul_scenario::units::{Duration, Instant};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::commands::OrderSender;
-use super::delivered_position::Cursor;
-use super::log_start::LogStart;
-use super::status::Progress;
+use super::commands::CommandSender;
+use super::delivery_log::DeliveryLog;
+use super::login::Login;
+use super::position_file::PositionFile;
+use super::status::DeliveryStatus;
 use crate::head::mqtt::{
-    Answer, AnswerReader, Connect, write_disconnect, write_ping, write_publish,
+    Answer, AnswerReader, write_disconnect, write_ping, write_publish,
 };
 use crate::head::{Content, Deliveries, Delivery, PartialMessages, Publications};
 use crate::log::Folder;
@@ -25,117 +25,73 @@ use crate::runtime::connector::Connector;
 use crate::runtime::poll::{Key, Poll, Source, Token, Waker};
 use crate::runtime::stream::Stream;
 use crate::runtime::tls::TlsClient;
-use crate::runtime::{Level, RunError, credentials, report};
+use crate::runtime::{Level, RunError, report};
 
 /// Bytes of output above which no further message is added.
 const OUTPUT: usize = 256 * 1024;
 
 /// Time without any byte from the broker after which it is asked for an answer, and after which the connection has failed.
-const PROBE: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(30));
-
-/// Seconds without any byte from this relay after which the broker may close the connection: probes are more frequent.
-const KEEP_ALIVE: u16 = 60;
+const PROBE_AFTER: Duration = Duration::from_secs(10);
+const FAILED_AFTER: Duration = Duration::from_secs(30);
 
 /// Time within which the broker must accept a connection, after that of TCP.
 const ACCEPT: Duration = Duration::from_secs(5);
 
 /// The delivering thread.
 #[derive(Debug)]
-pub(crate) struct BrokerSink {
-    orders: OrderSender<Order>,
-    progress: Progress,
+pub(crate) struct BrokerDelivery {
+    commands: CommandSender<Command>,
+    progress: DeliveryStatus,
 }
 
 #[derive(Debug)]
-enum Order {
+enum Command {
     /// Records up to this position of the log are durable.
-    Limit(u64),
+    DurableEnd(u64),
     /// Certificates for later connections.
     Certificates(TlsClient),
 }
 
-impl BrokerSink {
+impl BrokerDelivery {
     /// Continues after the records that were delivered before.
     pub(crate) fn start(
-        name: &str,
-        config: &MqttDelivery,
-        (folder, log_folder): (&Path, &Path),
-        tls: Option<TlsClient>,
-        log: LogStart,
-        head: Arc<Waker>,
+        start: BrokerStart,
+        log_folder: &Path,
+        head_waker: Arc<Waker>,
     ) -> Result<Self, RunError> {
-        let login = Login::read(name, config, folder)?;
-        let worker = Arc::new(Waker::new()?);
-        let (orders, received) = OrderSender::to(&worker);
-        let cursor = Cursor::open(log_folder, &log, head);
-        let progress = cursor.progress();
-        let sink = Self { orders, progress: progress.clone() };
-        let config = config.clone();
+        let waker = Arc::new(Waker::new()?);
+        let (commands, received) = CommandSender::to(&waker);
+        let position_file = PositionFile::open(log_folder, &start.log, head_waker);
+        let progress = position_file.progress();
+        let delivery = Self { commands, progress: progress.clone() };
         thread::spawn(move || {
-            let worker = Worker::new(&config, (login, tls), (log, cursor), (worker, received));
+            let worker = Worker::new(start, position_file, waker, received);
             progress.end(worker.and_then(|mut worker| worker.run()));
         });
-        Ok(sink)
+        Ok(delivery)
     }
 
     /// Records up to this position of the log are durable.
-    pub(crate) fn deliver(&self, limit: u64) {
-        self.orders.send(Order::Limit(limit));
+    pub(crate) fn deliver(&self, durable_end: u64) {
+        self.commands.send(Command::DurableEnd(durable_end));
     }
 
     /// Later connections use these certificates.
     pub(crate) fn replace_certificates(&self, tls: TlsClient) {
-        self.orders.send(Order::Certificates(tls));
+        self.commands.send(Command::Certificates(tls));
     }
 
-    pub(crate) const fn progress(&self) -> &Progress {
+    pub(crate) const fn progress(&self) -> &DeliveryStatus {
         &self.progress
     }
 }
 
-/// Checks the file with the password.
-pub(crate) fn check_login(
-    name: &str,
-    config: &MqttDelivery,
-    folder: &Path,
-) -> Result<(), RunError> {
-    Login::read(name, config, folder).map(|_| ())
-}
-
-/// How the relay introduces itself.
-struct Login {
-    client: String,
-    user: Option<(String, Vec<u8>)>,
-}
-
-impl Login {
-    fn read(name: &str, config: &MqttDelivery, folder: &Path) -> Result<Self, RunError> {
-        let password = match &config.password_file {
-            None => String::new(),
-            Some(file) => credentials::path_of(folder, file).and_then(fs::read_to_string).map_err(|error| {
-                RunError::Unsupported(format!(
-                    "head.deliver.mqtt.password_file: {file}: {error}\n  \
-                     help: the file must exist, and the user of the relay must be permitted to read it"
-                ))
-            })?,
-        };
-        let password = password.trim_end_matches(['\r', '\n']).as_bytes().to_vec();
-        // Fields of MQTT state their length in 16 bits (MQTT 3.1.1, section 1.5.3).
-        if password.len() > usize::from(u16::MAX) {
-            return Err(RunError::Invalid(
-                "head.deliver.mqtt.password_file: the password is longer than 65,535 bytes\n  \
-                 help: write the password alone into the file"
-                    .to_owned(),
-            ));
-        }
-        let user = config.user_name.clone().map(|user| (user, password));
-        Ok(Self { client: format!("gridhaul-{name}"), user })
-    }
-
-    fn write(&self, out: &mut Vec<u8>) {
-        let user = self.user.as_ref().map(|(name, password)| (&**name, &**password));
-        Connect { client: &self.client, keep_alive: KEEP_ALIVE, user }.write(out);
-    }
+/// Start of the thread.
+pub(crate) struct BrokerStart {
+    pub config: MqttDelivery,
+    pub login: Login,
+    pub tls: Option<TlsClient>,
+    pub log: DeliveryLog,
 }
 
 struct Worker {
@@ -143,17 +99,17 @@ struct Worker {
     tls: Option<TlsClient>,
     in_flight: usize,
     deliveries: Deliveries<Folder>,
-    cursor: Cursor,
-    progress: Progress,
+    position_file: PositionFile,
+    progress: DeliveryStatus,
     /// End of the durable records.
-    limit: u64,
+    durable_end: u64,
     publications: Publications,
     connector: Connector,
     link: Option<Link>,
     clock: Clock,
     poll: Poll<Broker>,
     waker: Arc<Waker>,
-    orders: Receiver<Order>,
+    commands: Receiver<Command>,
     buffer: Vec<u8>,
 }
 
@@ -163,7 +119,7 @@ struct Link {
     answers: AnswerReader,
     out: Vec<u8>,
     begun: Instant,
-    heard: Instant,
+    last_received: Instant,
     is_accepted: bool,
     is_probed: bool,
 }
@@ -173,25 +129,26 @@ impl Link {
     fn deadline(&self) -> Instant {
         match (self.is_accepted, self.is_probed) {
             (false, _) => self.begun + ACCEPT,
-            (true, false) => self.heard + PROBE.0,
-            (true, true) => self.heard + PROBE.1,
+            (true, false) => self.last_received + PROBE_AFTER,
+            (true, true) => self.last_received + FAILED_AFTER,
         }
     }
 }
 
 impl Worker {
     fn new(
-        config: &MqttDelivery,
-        (login, tls): (Login, Option<TlsClient>),
-        (log, cursor): (LogStart, Cursor),
-        (waker, orders): (Arc<Waker>, Receiver<Order>),
+        start: BrokerStart,
+        position_file: PositionFile,
+        waker: Arc<Waker>,
+        commands: Receiver<Command>,
     ) -> Result<Self, RunError> {
+        let BrokerStart { config, login, tls, log } = start;
         let poll = Poll::new(&waker)?;
         let mut parts = PartialMessages::default();
         let before = |delivery: &Delivery<'_>| {
             parts.observe(delivery);
         };
-        let deliveries = log.deliveries_after(cursor.position(), before)?;
+        let deliveries = log.deliveries_after(position_file.position(), before)?;
         let content = match config.payload {
             MqttPayload::Json => Content::Json,
             MqttPayload::Data => Content::Data,
@@ -202,15 +159,15 @@ impl Worker {
             in_flight: config.in_flight.into(),
             publications: Publications::new(&config.topic, content, deliveries.position(), parts),
             deliveries,
-            progress: cursor.progress(),
-            cursor,
-            limit: log.end,
+            progress: position_file.progress(),
+            position_file,
+            durable_end: log.end,
             connector: Connector::new(&config.broker, "head.deliver.mqtt.broker"),
             link: None,
             clock: Clock::starts_in(Duration::ZERO),
             poll,
             waker,
-            orders,
+            commands,
             buffer: vec![0; 16 * 1024],
         })
     }
@@ -224,7 +181,7 @@ impl Worker {
             if events.iter().any(|(source, _)| *source == Source::Waker) {
                 self.waker.clear();
             }
-            if !self.take_orders() {
+            if !self.take_commands() {
                 self.end();
                 return Ok(());
             }
@@ -234,21 +191,21 @@ impl Worker {
             if let Err(error) = received.and_then(|()| self.transmit()) {
                 self.fail(now, &error);
             }
-            self.cursor.note(now, self.publications.position());
+            self.position_file.note(now, self.publications.position());
         }
     }
 
     fn deadline(&self) -> Instant {
         let connection = self.link.as_ref().map_or(self.connector.deadline(), Link::deadline);
-        connection.min(self.cursor.deadline(self.publications.position()))
+        connection.min(self.position_file.deadline(self.publications.position()))
     }
 
     /// False if the head has ended.
-    fn take_orders(&mut self) -> bool {
+    fn take_commands(&mut self) -> bool {
         loop {
-            match self.orders.try_recv() {
-                Ok(Order::Limit(limit)) => self.limit = limit,
-                Ok(Order::Certificates(tls)) => self.tls = Some(tls),
+            match self.commands.try_recv() {
+                Ok(Command::DurableEnd(durable_end)) => self.durable_end = durable_end,
+                Ok(Command::Certificates(tls)) => self.tls = Some(tls),
                 Err(TryRecvError::Empty) => return true,
                 Err(TryRecvError::Disconnected) => return false,
             }
@@ -258,8 +215,8 @@ impl Worker {
     /// Reads records from the log, as long as more messages may be in flight.
     fn read(&mut self) -> Result<(), RunError> {
         while self.publications.len() < self.in_flight {
-            let Self { deliveries, publications, limit, .. } = self;
-            if !deliveries.next(*limit, |delivery| publications.push(&delivery))? {
+            let Self { deliveries, publications, durable_end, .. } = self;
+            if !deliveries.next(*durable_end, |delivery| publications.push(&delivery))? {
                 return Ok(());
             }
             publications.end_entry(deliveries.position());
@@ -293,9 +250,10 @@ impl Worker {
         };
         let mut out = Vec::new();
         self.login.write(&mut out);
-        let (begun, heard) = (now, now);
+        let (begun, last_received) = (now, now);
         let (answers, is_accepted, is_probed) = (AnswerReader::default(), false, false);
-        self.link = Some(Link { stream, answers, out, begun, heard, is_accepted, is_probed });
+        self.link =
+            Some(Link { stream, answers, out, begun, last_received, is_accepted, is_probed });
         Ok(())
     }
 
@@ -328,7 +286,7 @@ impl Worker {
                 Ok(None) => return Ok(()),
                 Err(error) => return Err(error.to_string()),
             };
-            (link.heard, link.is_probed) = (now, false);
+            (link.last_received, link.is_probed) = (now, false);
             link.answers.push(&self.buffer[..length]);
             while let Some(answer) =
                 link.answers.next_answer().map_err(|error| error.to_string())?
@@ -360,9 +318,9 @@ impl Worker {
         }
     }
 
-    /// Saves the position, and tells the broker that the connection ends.
+    /// Saves the position, and notifies the broker that the connection ends.
     fn end(&mut self) {
-        self.cursor.save(self.publications.position());
+        self.position_file.save(self.publications.position());
         if let Some(link) = &mut self.link {
             let mut bytes = Vec::new();
             write_disconnect(&mut bytes);

@@ -12,7 +12,7 @@ use crate::runtime::poll::Waker;
 
 /// Shared by both threads.
 #[derive(Debug, Clone)]
-pub(crate) struct Progress(Arc<Shared>);
+pub(crate) struct DeliveryStatus(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -34,7 +34,7 @@ struct State {
     unconfirmed: Unconfirmed,
 }
 
-impl Progress {
+impl DeliveryStatus {
     /// Records before `position` of the log are delivered. `head` is woken by reports.
     pub(crate) fn new(position: u64, head: Arc<Waker>) -> Self {
         let (delivered, saved) = (AtomicU64::new(position), AtomicU64::new(position));

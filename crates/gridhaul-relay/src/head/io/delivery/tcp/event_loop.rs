@@ -1,4 +1,4 @@
-//! The loop of the delivering thread.
+//! Event loop of the delivery thread.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -10,18 +10,18 @@ use gridhaul_scenario::relay::{ServerIdentity, TcpDelivery};
 use gridhaul_scenario::units::{Duration, Instant};
 use rustix::event::epoll::EventFlags;
 
-use super::Order;
+use super::Command;
 use super::connection::{ServerConnection, proxy_header};
 use super::records::Records;
 use crate::head::io::delivery::ServerEvent;
-use crate::head::io::delivery::delivered_position::Cursor;
-use crate::head::io::delivery::log_start::LogStart;
-use crate::head::io::delivery::status::Progress;
+use crate::head::io::delivery::delivery_log::DeliveryLog;
+use crate::head::io::delivery::position_file::PositionFile;
+use crate::head::io::delivery::status::DeliveryStatus;
 use crate::head::{ServerStreams, StreamId, StreamIdentity};
 use crate::runtime::connector::resolver::Resolution;
 use crate::runtime::connector::unreachable::{explain, explain_name};
 use crate::runtime::poll::{Key, Poll, Source, Token, Waker};
-use crate::runtime::report::Reports;
+use crate::runtime::report::LimitedReports;
 use crate::runtime::socket;
 use crate::runtime::{Level, RunError, report};
 
@@ -31,7 +31,7 @@ const MEMORY: u64 = 16 << 20;
 /// Key of the address of the server.
 const SERVER: &str = "head.deliver.tcp.server";
 
-/// Everything that the thread has.
+/// State of the thread.
 pub(crate) struct Worker {
     pub(crate) server: String,
     identity: ServerIdentity,
@@ -40,65 +40,84 @@ pub(crate) struct Worker {
     pub(crate) records: Records,
     /// Bytes of the log that open connections may keep.
     pub(crate) kept: u64,
-    cursor: Cursor,
-    pub(crate) progress: Progress,
+    position_file: PositionFile,
+    pub(crate) progress: DeliveryStatus,
     pub(crate) streams: ServerStreams,
     pub(crate) connections: BTreeMap<StreamId, ServerConnection>,
     /// Streams with data that the server may not have acknowledged.
     pub(crate) unacknowledged: BTreeSet<StreamId>,
     clock: Clock,
     poll: Poll<StreamId>,
+    /// Wakes this thread.
     waker: Arc<Waker>,
-    head: Arc<Waker>,
-    orders: Receiver<Order>,
+    /// Wakes the thread of the connections of collectors.
+    head_waker: Arc<Waker>,
+    commands: Receiver<Command>,
     events: Sender<ServerEvent>,
     pub(crate) next_check: Instant,
-    pub(crate) next_survey: Instant,
+    pub(crate) next_report: Instant,
     /// Message of the last failure, so that each is reported once.
-    reported: String,
+    last_error: String,
     /// Whether connections that the server does not close are reported.
     pub(crate) is_close_reported: bool,
-    reports: Reports,
+    reports: LimitedReports,
     buffer: Vec<u8>,
 }
 
+/// Start of the thread.
+pub(crate) struct Start {
+    pub config: TcpDelivery,
+    /// Bytes of the log that open connections may keep.
+    pub kept: u64,
+    pub log: DeliveryLog,
+    pub position_file: PositionFile,
+    pub channels: Channels,
+}
+
+/// Exchange with the thread of the connections of collectors.
+pub(crate) struct Channels {
+    /// Wakes the delivery thread.
+    pub waker: Arc<Waker>,
+    /// Wakes the thread of the connections of collectors.
+    pub head_waker: Arc<Waker>,
+    pub commands: Receiver<Command>,
+    pub events: Sender<ServerEvent>,
+}
+
 impl Worker {
-    pub(crate) fn new(
-        (config, kept): (&TcpDelivery, u64),
-        (log, cursor): (LogStart, Cursor),
-        (waker, head): (Arc<Waker>, Arc<Waker>),
-        (orders, events): (Receiver<Order>, Sender<ServerEvent>),
-    ) -> Result<Self, RunError> {
+    pub(crate) fn new(start: Start) -> Result<Self, RunError> {
+        let Start { config, kept, log, position_file, channels } = start;
+        let Channels { waker, head_waker, commands, events } = channels;
         let poll = Poll::new(&waker)?;
-        let records = Records::new(&log, cursor.position())?;
+        let records = Records::new(&log, position_file.position())?;
         let position = records.deliveries().position();
         let mut streams = ServerStreams::new(config.confirmation, position, MEMORY);
         for meter in records.deliveries().open_meters() {
             streams.restore(Instant::ZERO, &meter);
         }
         Ok(Self {
-            server: config.server.clone(),
+            server: config.server,
             identity: config.identity,
             address: None,
             resolution: None,
             records,
             kept,
-            progress: cursor.progress(),
-            cursor,
+            progress: position_file.progress(),
+            position_file,
             streams,
             connections: BTreeMap::new(),
             unacknowledged: BTreeSet::new(),
             clock: Clock::starts_in(Duration::ZERO),
             poll,
             waker,
-            head,
-            orders,
+            head_waker,
+            commands,
             events,
             next_check: Instant::ZERO,
-            next_survey: Instant::ZERO,
-            reported: String::new(),
+            next_report: Instant::ZERO,
+            last_error: String::new(),
             is_close_reported: false,
-            reports: Reports::default(),
+            reports: LimitedReports::default(),
             buffer: vec![0; 64 * 1024],
         })
     }
@@ -115,8 +134,8 @@ impl Worker {
                     Source::Waker => self.waker.clear(),
                 }
             }
-            if !self.take_orders(now) {
-                self.cursor.save(self.streams.position());
+            if !self.take_commands(now) {
+                self.position_file.save(self.streams.position());
                 return Ok(());
             }
             self.streams.handle_timeout(now);
@@ -126,11 +145,11 @@ impl Worker {
                 self.transmit(now, id);
             }
             self.check_acknowledgements(now);
-            self.survey(now);
+            self.report_unconfirmed(now);
             self.reset_incomplete(now);
             self.close_ended();
             self.progress.set_unconfirmed(self.streams.unconfirmed());
-            self.cursor.note(now, self.streams.position());
+            self.position_file.note(now, self.streams.position());
         }
     }
 
@@ -143,19 +162,19 @@ impl Worker {
         if self.records.is_busy(&self.streams) {
             return Instant::ZERO;
         }
-        let is_surveyed = self.keeps_too_much() || self.streams.awaiting_close().is_some();
-        let survey = if is_surveyed { self.next_survey } else { Instant::NEVER };
+        let is_reported = self.keeps_too_much() || self.streams.awaiting_close().is_some();
+        let report = if is_reported { self.next_report } else { Instant::NEVER };
         let position = self.streams.position();
-        let timeout = self.streams.next_timeout().min(self.cursor.deadline(position));
-        check.min(connect).min(timeout).min(survey)
+        let timeout = self.streams.next_timeout().min(self.position_file.deadline(position));
+        check.min(connect).min(timeout).min(report)
     }
 
     /// False if the head has ended.
-    fn take_orders(&mut self, now: Instant) -> bool {
+    fn take_commands(&mut self, now: Instant) -> bool {
         loop {
-            match self.orders.try_recv() {
-                Ok(Order::Limit(limit)) => self.records.limit = limit,
-                Ok(Order::Confirmed(meter, position)) => {
+            match self.commands.try_recv() {
+                Ok(Command::DurableEnd(end)) => self.records.durable_end = end,
+                Ok(Command::Confirmed(meter, position)) => {
                     if let Some(id) = self.streams.handle_down_confirmed(meter, position) {
                         self.receive(now, id);
                     }
@@ -222,8 +241,8 @@ impl Worker {
         let _ = self.streams.handle_unreachable(now, id);
         // The name may have another address meanwhile.
         self.address = None;
-        if self.reported != message {
-            self.reported = message.to_owned();
+        if self.last_error != message {
+            self.last_error = message.to_owned();
             self.progress.set_delivery_error(Some(message));
             let text = format!("server {}: records stay in the log: {message}", self.server);
             report(Level::Warning, &text);
@@ -256,8 +275,8 @@ impl Worker {
                 connection.header = proxy_header(key, identity, position);
             }
         }
-        if !self.reported.is_empty() {
-            self.reported.clear();
+        if !self.last_error.is_empty() {
+            self.last_error.clear();
             self.progress.set_delivery_error(None);
             report(Level::Notice, &format!("server {}: connected again", self.server));
         }
@@ -295,7 +314,7 @@ impl Worker {
     fn send(&self, event: ServerEvent) {
         // If the head has ended, this thread ends as well.
         let _ = self.events.send(event);
-        self.head.wake();
+        self.head_waker.wake();
     }
 
     /// Sends as much as the socket accepts.

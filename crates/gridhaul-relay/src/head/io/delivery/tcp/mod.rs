@@ -3,7 +3,7 @@
 mod connection;
 mod event_loop;
 mod records;
-mod survey;
+mod unconfirmed;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use std::thread;
 
 use gridhaul_scenario::relay::{RelayLog, TcpDelivery};
 
-use self::event_loop::Worker;
+use self::event_loop::{Channels, Start, Worker};
 use super::ServerEvent;
-use super::commands::OrderSender;
-use super::delivered_position::Cursor;
-use super::log_start::LogStart;
-use super::status::Progress;
+use super::commands::CommandSender;
+use super::delivery_log::DeliveryLog;
+use super::position_file::PositionFile;
+use super::status::DeliveryStatus;
 use crate::head::MeterKey;
 use crate::runtime::RunError;
 use crate::runtime::poll::Waker;
@@ -28,56 +28,62 @@ const KEPT_SHARE: u64 = 2;
 
 /// The delivering thread.
 #[derive(Debug)]
-pub(crate) struct ServerSink {
-    orders: OrderSender<Order>,
+pub(crate) struct ServerDelivery {
+    commands: CommandSender<Command>,
     events: Receiver<ServerEvent>,
-    progress: Progress,
+    progress: DeliveryStatus,
 }
 
 #[derive(Debug)]
-enum Order {
+enum Command {
     /// Records up to this position of the log are durable.
-    Limit(u64),
+    DurableEnd(u64),
     /// The collector has confirmed data of a server.
     Confirmed(MeterKey, u64),
 }
 
-impl ServerSink {
+impl ServerDelivery {
     /// Continues after the records that were delivered before.
     pub(crate) fn start(
-        (config, log_config): (&TcpDelivery, &RelayLog),
+        config: &TcpDelivery,
+        log_config: &RelayLog,
         folder: &Path,
-        log: LogStart,
-        head: Arc<Waker>,
+        log: DeliveryLog,
+        head_waker: Arc<Waker>,
     ) -> Result<Self, RunError> {
         let (sender, events) = channel();
-        let worker = Arc::new(Waker::new()?);
-        let (orders, received) = OrderSender::to(&worker);
-        let cursor = Cursor::open(folder, &log, Arc::clone(&head));
-        let progress = cursor.progress();
-        let sink = Self { orders, events, progress: progress.clone() };
-        let (config, kept) = (config.clone(), log_config.limit.get() / KEPT_SHARE);
+        let waker = Arc::new(Waker::new()?);
+        let (commands, received) = CommandSender::to(&waker);
+        let position_file = PositionFile::open(folder, &log, Arc::clone(&head_waker));
+        let progress = position_file.progress();
+        let delivery = Self { commands, events, progress: progress.clone() };
+        let start = Start {
+            config: config.clone(),
+            kept: log_config.limit.get() / KEPT_SHARE,
+            log,
+            position_file,
+            channels: Channels { waker, head_waker, commands: received, events: sender },
+        };
         thread::spawn(move || {
-            let wakers = (worker, head);
-            let worker = Worker::new((&config, kept), (log, cursor), wakers, (received, sender));
+            let worker = Worker::new(start);
             progress.end(worker.and_then(|mut worker| worker.run()));
         });
-        Ok(sink)
+        Ok(delivery)
     }
 
-    pub(crate) fn deliver(&self, limit: u64) {
-        self.orders.send(Order::Limit(limit));
+    pub(crate) fn deliver(&self, durable_end: u64) {
+        self.commands.send(Command::DurableEnd(durable_end));
     }
 
     pub(crate) fn confirm(&self, meter: MeterKey, position: u64) {
-        self.orders.send(Order::Confirmed(meter, position));
+        self.commands.send(Command::Confirmed(meter, position));
     }
 
     pub(crate) fn poll(&self) -> Option<ServerEvent> {
         self.events.try_recv().ok()
     }
 
-    pub(crate) const fn progress(&self) -> &Progress {
+    pub(crate) const fn progress(&self) -> &DeliveryStatus {
         &self.progress
     }
 }

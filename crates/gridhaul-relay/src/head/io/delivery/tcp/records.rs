@@ -1,8 +1,8 @@
-//! The records of the log for the streams: in order, and again from an earlier position on.
+//! The records of the log for the streams: in command, and again from an earlier position on.
 
 use gridhaul_scenario::units::Instant;
 
-use crate::head::io::delivery::log_start::LogStart;
+use crate::head::io::delivery::delivery_log::DeliveryLog;
 use crate::head::{Deliveries, Item, ServerStreams, items};
 use crate::log::{Folder, LogReader};
 use crate::runtime::RunError;
@@ -18,17 +18,17 @@ pub(crate) struct Records {
     /// Reads data again that the server has not confirmed.
     replay: Option<LogReader<Folder>>,
     /// End of the durable records.
-    pub limit: u64,
+    pub durable_end: u64,
 }
 
 impl Records {
-    pub(crate) fn new(log: &LogStart, position: u64) -> Result<Self, RunError> {
+    pub(crate) fn new(log: &DeliveryLog, position: u64) -> Result<Self, RunError> {
         Ok(Self {
             deliveries: log.deliveries_from(position)?,
             storage: log.storage.clone(),
             epoch: log.epoch,
             replay: None,
-            limit: log.end,
+            durable_end: log.end,
         })
     }
 
@@ -48,9 +48,9 @@ impl Records {
             }
         }
         while !streams.is_full() {
-            let Self { deliveries, limit, .. } = self;
-            let is_read =
-                deliveries.next(*limit, |delivery| streams.handle_delivery(now, &delivery))?;
+            let Self { deliveries, durable_end, .. } = self;
+            let is_read = deliveries
+                .next(*durable_end, |delivery| streams.handle_delivery(now, &delivery))?;
             streams.end_entry(deliveries.position());
             if !is_read {
                 break;

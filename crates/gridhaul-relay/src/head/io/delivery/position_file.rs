@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::log_start::LogStart;
-use super::status::Progress;
+use super::delivery_log::DeliveryLog;
+use super::status::DeliveryStatus;
 use crate::runtime::poll::Waker;
 use crate::runtime::{Level, report};
 
@@ -22,7 +22,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 
 /// The file, and the report of its position to the thread of the connections.
 #[derive(Debug)]
-pub(crate) struct Cursor {
+pub(crate) struct PositionFile {
     path: PathBuf,
     /// Identifies the log.
     epoch: u64,
@@ -30,23 +30,23 @@ pub(crate) struct Cursor {
     /// There was no file for this log.
     is_new: bool,
     next_save: Instant,
-    progress: Progress,
+    progress: DeliveryStatus,
 }
 
-impl Cursor {
+impl PositionFile {
     /// Reads the file. Without one, or with that of another log, delivery begins with the log. A position before the log
     /// states that records are lost; one after its end is replaced at once, because other records will follow there.
-    pub(crate) fn open(folder: &Path, log: &LogStart, head: Arc<Waker>) -> Self {
+    pub(crate) fn open(folder: &Path, log: &DeliveryLog, head: Arc<Waker>) -> Self {
         let (path, epoch, next_save) = (folder.join(NAME), log.epoch, Instant::ZERO);
         let found = read(&path, epoch);
         let is_new = found.is_none();
         let found = found.unwrap_or(log.start);
-        let progress = Progress::new(found.clamp(log.start, log.end), head);
-        let mut cursor = Self { path, epoch, saved: found, is_new, next_save, progress };
+        let progress = DeliveryStatus::new(found.clamp(log.start, log.end), head);
+        let mut position_file = Self { path, epoch, saved: found, is_new, next_save, progress };
         if found > log.end {
-            cursor.save(log.end);
+            position_file.save(log.end);
         }
-        cursor
+        position_file
     }
 
     /// Whether no position was saved for this log.
@@ -60,7 +60,7 @@ impl Cursor {
     }
 
     /// The report of the position to the thread of the connections.
-    pub(crate) fn progress(&self) -> Progress {
+    pub(crate) fn progress(&self) -> DeliveryStatus {
         self.progress.clone()
     }
 
@@ -118,10 +118,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(NAME);
         let saved = || read(&path, 7).unwrap();
-        let progress = Progress::new(100, Arc::new(Waker::new().unwrap()));
+        let progress = DeliveryStatus::new(100, Arc::new(Waker::new().unwrap()));
         let next_save = Instant::ZERO;
         let (epoch, saved_position, is_new) = (7, 100, true);
-        let mut cursor = Cursor {
+        let mut position_file = PositionFile {
             path: path.clone(),
             epoch,
             saved: saved_position,
@@ -129,15 +129,15 @@ mod tests {
             next_save,
             progress,
         };
-        cursor.note(Instant::ZERO, 400);
-        cursor.note(Instant::ZERO, 500);
-        assert_eq!((cursor.progress().delivered().unwrap(), saved()), (500, 400));
-        let next = cursor.deadline(500);
+        position_file.note(Instant::ZERO, 400);
+        position_file.note(Instant::ZERO, 500);
+        assert_eq!((position_file.progress().delivered().unwrap(), saved()), (500, 400));
+        let next = position_file.deadline(500);
         assert_eq!(next, Instant::ZERO + INTERVAL);
-        cursor.note(next, 500);
-        assert_eq!((cursor.deadline(500), saved()), (Instant::NEVER, 500));
-        cursor.save(600);
-        assert_eq!((cursor.position(), saved()), (600, 600));
+        position_file.note(next, 500);
+        assert_eq!((position_file.deadline(500), saved()), (Instant::NEVER, 500));
+        position_file.save(600);
+        assert_eq!((position_file.position(), saved()), (600, 600));
     }
 
     #[test]
@@ -157,14 +157,14 @@ mod tests {
         let path = folder.path().join(NAME);
         let storage = crate::log::Folder::open(folder.path()).unwrap();
         let waker = || Arc::new(Waker::new().unwrap());
-        let log = LogStart { storage, epoch: 7, snapshot: Vec::new(), start: 400, end: 900 };
+        let log = DeliveryLog { storage, epoch: 7, snapshot: Vec::new(), start: 400, end: 900 };
         fs::write(&path, "0000000000000007 300\n").unwrap();
-        let cursor = Cursor::open(folder.path(), &log, waker());
-        assert_eq!(cursor.position(), 300, "100 bytes are missing");
-        assert_eq!(cursor.progress().delivered().unwrap(), 400);
+        let position_file = PositionFile::open(folder.path(), &log, waker());
+        assert_eq!(position_file.position(), 300, "100 bytes are missing");
+        assert_eq!(position_file.progress().delivered().unwrap(), 400);
         fs::write(&path, "0000000000000007 1000\n").unwrap();
-        let cursor = Cursor::open(folder.path(), &log, waker());
+        let position_file = PositionFile::open(folder.path(), &log, waker());
         // Records that are appended later must not count as delivered.
-        assert_eq!((cursor.position(), read(&path, 7)), (900, Some(900)));
+        assert_eq!((position_file.position(), read(&path, 7)), (900, Some(900)));
     }
 }

@@ -11,7 +11,7 @@ use crate::runtime::{Level, report};
 const ACKNOWLEDGEMENTS: Duration = Duration::from_millis(20);
 
 /// Interval in which unconfirmed data is reported.
-const SURVEY: Duration = Duration::from_secs(1);
+const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Time after which a connection that the server has not closed is reported.
 const CLOSE_LIMIT: Duration = Duration::from_secs(60);
@@ -44,11 +44,11 @@ impl Worker {
     }
 
     /// Reports connections that the server does not close, and lets open connections keep no more of the log than permitted.
-    pub(crate) fn survey(&mut self, now: Instant) {
-        if now < self.next_survey {
+    pub(crate) fn report_unconfirmed(&mut self, now: Instant) {
+        if now < self.next_report {
             return;
         }
-        self.next_survey = now + SURVEY;
+        self.next_report = now + REPORT_INTERVAL;
         if self.keeps_too_much() {
             self.streams.release_before(self.records.deliveries().position() - self.kept);
         }

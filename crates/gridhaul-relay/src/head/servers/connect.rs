@@ -1,12 +1,15 @@
-//! Attempts to connect to the server, and what follows if a connection fails.
+//! Connection attempts and back-off.
 
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::stream::{Link, Timers};
 use super::{ServerStreams, StreamId, StreamIdentity};
 
-/// First and longest time between attempts to connect.
-const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+/// Shortest time between attempts to connect, after the first failure.
+const BACKOFF_MIN: Duration = Duration::from_millis(100);
+
+/// Longest time between attempts to connect.
+const BACKOFF_MAX: Duration = Duration::from_secs(5);
 
 /// Attempts to connect at the same time.
 const CONNECTING_MAX: usize = 256;
@@ -14,7 +17,7 @@ const CONNECTING_MAX: usize = 256;
 impl ServerStreams {
     /// A stream for which a connection is to be made now.
     pub fn poll_connect(&mut self, now: Instant) -> Option<(StreamId, StreamIdentity)> {
-        if self.connecting >= CONNECTING_MAX || now < self.gate {
+        if self.connecting >= CONNECTING_MAX || now < self.next_attempt_at {
             return None;
         }
         let &(at, id) = self.due.first()?;
@@ -34,13 +37,13 @@ impl ServerStreams {
     #[must_use]
     pub fn next_connect(&self) -> Instant {
         let first = self.due.first().filter(|_| self.connecting < CONNECTING_MAX);
-        first.map_or(Instant::NEVER, |(at, _)| (*at).max(self.gate))
+        first.map_or(Instant::NEVER, |(at, _)| (*at).max(self.next_attempt_at))
     }
 
     /// The connection of a stream is established. Returns the position of its first byte in the stream of the meter.
     pub fn handle_connected(&mut self, id: StreamId) -> u64 {
         self.connecting = self.connecting.saturating_sub(1);
-        self.gate_backoff = Duration::ZERO;
+        self.attempt_backoff = Duration::ZERO;
         let connected = self.update(id, |stream| (stream.connect(), stream.is_loaded()));
         let Some((position, is_loaded)) = connected else { return 0 };
         if !is_loaded {
@@ -53,14 +56,14 @@ impl ServerStreams {
     /// The connection could not be made: the server is not reachable. Returns when the next attempt is made.
     pub fn handle_unreachable(&mut self, now: Instant, id: StreamId) -> Instant {
         self.connecting = self.connecting.saturating_sub(1);
-        self.gate_backoff = (self.gate_backoff * 2).max(BACKOFF.0).min(BACKOFF.1);
-        self.gate = now + self.gate_backoff;
+        self.attempt_backoff = (self.attempt_backoff * 2).max(BACKOFF_MIN).min(BACKOFF_MAX);
+        self.next_attempt_at = now + self.attempt_backoff;
         if let Some(stream) = self.stream(id) {
             stream.link = Link::Idle;
             self.schedule(now, id);
         }
-        self.settle(now, id);
-        self.gate
+        self.end_if_complete(now, id);
+        self.next_attempt_at
     }
 
     /// The connection of a stream has failed after it was established. What the server has not confirmed is resent over a
@@ -72,7 +75,7 @@ impl ServerStreams {
         self.forget_connection(id, &timers);
         let needs_connection = self.update(id, |stream| {
             stream.disconnect();
-            stream.backoff = (stream.backoff * 2).max(BACKOFF.0).min(BACKOFF.1);
+            stream.backoff = (stream.backoff * 2).max(BACKOFF_MIN).min(BACKOFF_MAX);
             (stream.needs_connection(), stream.end.is_some())
         });
         match needs_connection {

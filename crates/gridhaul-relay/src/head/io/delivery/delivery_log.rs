@@ -6,7 +6,7 @@ use crate::runtime::RunError;
 
 /// Where the head's log begins.
 #[derive(Debug, Clone)]
-pub(crate) struct LogStart {
+pub(crate) struct DeliveryLog {
     pub storage: Folder,
     pub epoch: u64,
     pub snapshot: Vec<u8>,
@@ -14,7 +14,7 @@ pub(crate) struct LogStart {
     pub end: u64,
 }
 
-impl LogStart {
+impl DeliveryLog {
     /// Deliveries from a position on. Records before it restore the state of the meters.
     pub(crate) fn deliveries_from(&self, position: u64) -> Result<Deliveries<Folder>, RunError> {
         self.deliveries_after(position, |_| {})
