@@ -1,8 +1,9 @@
-//! Solves random scenarios over the parameter space of `tests/design` and reports errors.
+//! Solves random scenarios over the parameter space of `tests/integration/meters/design.rs` and
+//! reports errors.
 //!
 //! `cargo run --release -p gridhaul-model --example robustness -- [POINTS] [FIRST]`
 
-#[path = "../tests/design/mod.rs"]
+#[path = "../tests/integration/meters/design.rs"]
 mod design;
 
 use std::panic::catch_unwind;

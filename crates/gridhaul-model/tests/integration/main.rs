@@ -1,0 +1,5 @@
+//! Tests of the analytical model through its interface.
+
+mod meters;
+mod proxies;
+mod steady;

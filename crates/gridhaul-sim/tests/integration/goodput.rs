@@ -1,0 +1,69 @@
+//! Definitions of goodput and completion time for the loads that share them.
+
+use gridhaul_scenario::answer::Metric;
+
+use crate::support;
+
+/// 30 members report 1 kB each at the same time, or send as much by a transfer: the same work has the same goodput.
+#[test]
+fn a_burst_has_the_goodput_of_equal_transfers() {
+    let goodput = |load: &str| {
+        let text = format!(
+            r#"
+            title = "burst or transfer"
+            duration = "60 s"
+            [node]
+            m = {{ count = 30 }}
+            c = {{}}
+            [link.l]
+            from = "m"
+            to = "c"
+            shared = true
+            both = {{ rate = "1 Mbit/s", delay = "20 ms", queue = "1000 packets" }}
+            [stack.s]
+            profile = "rfc"
+            handshake = false
+            delayed_ack = "0 s"
+            [flow.f]
+            from = "m"
+            to = "c"
+            stack = "s"
+            start_spread = "0 s"
+            {load}
+            "#
+        );
+        support::flow_metric(&support::run(&text), Metric::Goodput).unwrap()
+    };
+    let transfer = goodput("load.transfer.size = \"1 kB\"");
+    let burst = goodput("load.burst = { size = \"1 kB\", at = \"0 s\" }");
+    // 30 kB in 30 · 1052 B and 20 ms: 0.88 Mbit/s.
+    assert!((burst / transfer - 1.0).abs() < 0.01, "{burst} {transfer}");
+    assert!((0.8e6..0.95e6).contains(&transfer), "{transfer}");
+}
+
+#[test]
+fn the_goodput_of_a_dialogue_counts_requests_and_responses() {
+    let load =
+        "load.request_response = { request = \"100 B\", response = \"900 B\", pause = \"1 s\" }";
+    let rest = format!("[flow.f]\nfrom = \"a\"\nto = \"b\"\n{load}\n");
+    let text =
+        support::two_nodes("duration = \"100 s\"", "rate = \"10 Mbit/s\", delay = \"1 ms\"", &rest);
+    let goodput = support::flow_metric(&support::run(&text), Metric::Goodput).unwrap();
+    // 1000 B each second and some milliseconds.
+    assert!((7_800.0..8_100.0).contains(&goodput), "{goodput}");
+}
+
+#[test]
+fn transfers_have_deadlines_and_percentiles() {
+    let rest = "[flow.f]\nfrom = \"a\"\nto = \"b\"\ncount = 50\nstart_spread = \"50 s\"\ndeadline = \"200 ms\"\n\
+                load.transfer.size = \"20 kB\"\n";
+    let link = "rate = \"2 Mbit/s\", delay = \"20 ms\", queue = \"100 packets\"";
+    let answer = support::run(&support::two_nodes("duration = \"60 s\"", link, rest));
+    let metric = |metric| support::flow_metric(&answer, metric).unwrap();
+    let (mean, p98) = (metric(Metric::CompletionTime), metric(Metric::CompletionTimeP98));
+    assert!(mean < p98 && p98 <= metric(Metric::CompletionTimeMax), "{mean} {p98}");
+    let met = metric(Metric::DeadlineMet);
+    // Handshake and two rounds: 160 ms without other transfers.
+    assert!((0.3..1.0).contains(&met), "{met}");
+    assert_eq!(answer.points[0].deadline_checks.len(), 1);
+}

@@ -1,0 +1,14 @@
+//! Tests of the simulator through its interface.
+
+mod aggregation;
+mod captured_windows;
+mod captures;
+mod connection_opening;
+mod goodput;
+mod limitations;
+mod loads;
+mod loss_classification;
+mod packets;
+mod proxies;
+mod replications;
+mod support;
