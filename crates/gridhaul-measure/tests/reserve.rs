@@ -1,11 +1,20 @@
 //! Table 5 of RESERVE D4.6 as the program prints it, and on the page of the paper.
 
+use std::fs;
+use std::path::Path;
 use std::process::Command;
+use std::thread;
 
 use gridhaul_testing::{has_file, has_program};
 use serde_json::Value;
 
 const LAYERS: [&str; 6] = ["Ethernet", "IPv4", "TCP", "protocol", "payload", "total"];
+
+/// Parts of the measurements.
+const PARTS: [&str; 3] = ["efficiency", "outages", "latency"];
+
+/// File of the measurements in a folder of results.
+const MEASUREMENTS: &str = "measurements.jsonl";
 
 fn efficiency(arguments: &[&str]) -> String {
     let mut program = Command::new(env!("CARGO_BIN_EXE_gridhaul-measure"));
@@ -44,14 +53,20 @@ fn the_reduced_measurements_decide_what_does_not_depend_on_the_machine() {
         return;
     }
     let desk = tempfile::tempdir().expect("a folder");
-    let run = |arguments: &[&str]| {
+    let run = |folder: &str, arguments: &[&str]| {
         let mut program = Command::new(env!("CARGO_BIN_EXE_gridhaul-measure"));
-        program
-            .args(["reserve", "--quick", "--quiet", "--json", "--out", "results"])
-            .args(arguments);
+        program.args(["reserve", "--quick", "--quiet", "--json", "--repetitions", "1", "--out"]);
+        program.arg(folder).args(arguments);
         program.current_dir(desk.path()).output().expect("the program starts")
     };
-    let output = run(&["--repetitions", "1"]);
+    // The parts mostly wait for messages: they are measured at the same time, in folders of their own.
+    thread::scope(|scope| {
+        for part in PARTS {
+            scope.spawn(move || run(part, &["--part", part]));
+        }
+    });
+    join_measurements(desk.path(), "results");
+    let output = run("results", &[]);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{errors}");
     assert!(errors.contains("verdicts are as recorded"), "{errors}");
@@ -81,7 +96,7 @@ fn the_reduced_measurements_decide_what_does_not_depend_on_the_machine() {
         let (found, claim) = verdict(name);
         assert_eq!(found, expected, "{claim}");
     }
-    let page = std::fs::read_to_string(desk.path().join("results/report.html")).expect("a report");
+    let page = fs::read_to_string(desk.path().join("results/report.html")).expect("a report");
     assert_eq!(page.matches("<figure>").count(), 7);
     assert!(
         page.contains("Tables 1 to 3")
@@ -89,9 +104,23 @@ fn the_reduced_measurements_decide_what_does_not_depend_on_the_machine() {
             && !page.contains("<script")
     );
     // The series are complete: the command takes them from the folder, and measures nothing.
-    let again = run(&["--part", "efficiency"]);
+    let again = run("results", &["--part", "efficiency"]);
     let again: Value = serde_json::from_slice(&again.stdout).expect("JSON");
     assert_eq!(again["series"], document["series"]);
+}
+
+/// Joins the measurements of all parts in one folder. The program measures nothing that this folder has.
+fn join_measurements(desk: &Path, folder: &str) {
+    let mut lines = Vec::new();
+    for part in PARTS {
+        let text = fs::read_to_string(desk.join(part).join(MEASUREMENTS)).expect(part);
+        assert!(text.lines().count() > 1, "{part}: {text}");
+        // Each file begins with the version of the program.
+        let heading = usize::from(!lines.is_empty());
+        lines.extend(text.lines().skip(heading).map(|line| line.to_owned() + "\n"));
+    }
+    fs::create_dir(desk.join(folder)).expect("a folder");
+    fs::write(desk.join(folder).join(MEASUREMENTS), lines.concat()).expect("a file");
 }
 
 #[test]
