@@ -1,9 +1,6 @@
 //! Recorded traces: accepted formats, and the messages for invalid traces. Read `traces.txt` as a
 //! whole: every message should be sufficient to correct the trace.
 
-#[path = "../../gridhaul-scenario/tests/golden/mod.rs"]
-mod golden;
-
 use std::fs::{self, File};
 use std::io::{self, BufReader, Cursor, Read};
 use std::path::Path;
@@ -13,6 +10,7 @@ use gridhaul_data::trace::{self, TraceError, TraceLimits, TraceReader, TraceRow}
 use gridhaul_scenario::Scenario;
 use gridhaul_scenario::scenario::{Load, Trace};
 use gridhaul_scenario::units::Duration;
+use gridhaul_testing::golden;
 use parquet::data_type::{DoubleType, Int64Type};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;

@@ -5,6 +5,7 @@
 
 pub mod answer;
 pub mod backend;
+#[cfg(any(test, feature = "schema"))]
 pub mod reference;
 pub mod relay;
 pub mod scenario;

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod address;
+pub mod golden;
 mod proxy_chain;
 
 use std::env;

@@ -1,12 +1,12 @@
 //! Deadline checks: whether a flow meets its deadline.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::units::Duration;
 
 /// Result of a deadline check for a flow.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct DeadlineCheck {
     /// Name of the flow.
     pub flow: String,

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::units::Duration;
@@ -11,7 +10,8 @@ use crate::units::Duration;
 /// contains the messages that were due after the warm-up and arrived; `message_loss_ratio` and
 /// `deadline_met_ratio` count messages that did not arrive. The messages of all replications are
 /// pooled, so that each message has the same weight.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct DelayDistribution {
     /// Number of messages in all replications.
     pub messages: u64,

@@ -1,11 +1,11 @@
 //! The mean of a metric over replications, and its uncertainty.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A metric over the replications of a point. The metric is computed for each replication; `mean` is
 /// the mean of these values, also for ratios, percentiles and maxima.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Estimate {
     /// Mean over the replications; null if the quantity does not exist or is not known.
     pub mean: Option<f64>,

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::scenario::suggest;
@@ -236,7 +235,8 @@ impl<'de> Deserialize<'de> for Metric {
     }
 }
 
-impl JsonSchema for Metric {
+#[cfg(any(test, feature = "schema"))]
+impl schemars::JsonSchema for Metric {
     fn schema_name() -> Cow<'static, str> {
         "Metric".into()
     }

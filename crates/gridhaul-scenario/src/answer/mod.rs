@@ -10,15 +10,15 @@ mod recorded_bytes;
 mod recording;
 mod replications;
 mod row_warnings;
+#[cfg(any(test, feature = "schema"))]
+mod rows_schema;
 mod series;
 mod unopened_connections;
 
 use std::mem;
 
 use indexmap::IndexMap;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 use crate::backend::RunError;
 use crate::units::counted;
@@ -36,7 +36,8 @@ pub use replications::{
 pub use series::{Column, ColumnData, ColumnInfo, Series, SeriesInfo};
 
 /// The answer of one backend to one scenario.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Answer {
     /// Version of this schema.
     pub schema: u32,
@@ -69,7 +70,8 @@ pub struct Answer {
 }
 
 /// The answer for one combination of swept values.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Point {
     /// Swept keys and their values, as text.
     pub parameters: IndexMap<String, String>,
@@ -83,10 +85,10 @@ pub struct Point {
     pub labels: IndexMap<String, String>,
     /// One row per flow of the scenario; equal flows share a row. Then one row per group of upstream
     /// connections of an aggregator, named `<aggregator>><end>`.
-    #[schemars(schema_with = "flow_rows")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "rows_schema::flow_rows"))]
     pub flows: Vec<Row>,
     /// One row per direction of each link, named `<link>.forward` or `<link>.reverse`.
-    #[schemars(schema_with = "link_rows")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "rows_schema::link_rows"))]
     pub links: Vec<Row>,
     /// One deadline check per flow with a deadline.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -98,7 +100,8 @@ pub struct Point {
 }
 
 /// The metrics of one flow or one direction of a link.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Row {
     /// Name of the flow or direction.
     pub name: String,
@@ -110,9 +113,8 @@ pub struct Row {
 }
 
 /// A warning about the validity of an answer.
-#[derive(
-    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Warning {
     /// Subject: a key of the scenario or a name in it.
     pub about: String,
@@ -211,20 +213,4 @@ impl Row {
     pub fn mean(&self, metric: Metric) -> Option<f64> {
         self.metrics.get(&metric).and_then(|estimate| estimate.mean)
     }
-}
-
-fn flow_rows(generator: &mut SchemaGenerator) -> Schema {
-    rows_schema(generator, Scope::Flow)
-}
-
-fn link_rows(generator: &mut SchemaGenerator) -> Schema {
-    rows_schema(generator, Scope::Link)
-}
-
-/// Schema of rows with every column of their scope.
-fn rows_schema(generator: &mut SchemaGenerator, scope: Scope) -> Schema {
-    let columns: Vec<_> = Metric::of_scope(scope).map(|metric| metric.info().column).collect();
-    let mut row = generator.subschema_for::<Row>();
-    row.insert("properties".to_owned(), json!({ "metrics": { "required": columns } }));
-    schemars::json_schema!({ "type": "array", "items": row })
 }

@@ -1,6 +1,8 @@
 //! The reference pages: Markdown generated from the types, their doc comments and the list of metrics.
 
 mod section;
+#[cfg(test)]
+mod tests;
 
 use crate::answer::{ColumnInfo, Metric, Scope, SeriesInfo};
 use crate::schema;

@@ -1,6 +1,5 @@
 //! Destinations of a head: a file, a TCP server, or an MQTT broker.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::check::{has_port, is_local};
@@ -9,7 +8,8 @@ use crate::scenario::Diagnostic;
 use crate::units::Bytes;
 
 /// Destination of records.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Deliver {
     /// A file with one JSON object per line and record, each exactly once. If the file is renamed, or removed, another one is
@@ -22,7 +22,8 @@ pub enum Deliver {
 }
 
 /// Delivery to a TCP server: the head restores the connection of each meter.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TcpDelivery {
     /// Address of the server, such as `"headend.example:4059"`.
@@ -36,7 +37,8 @@ pub struct TcpDelivery {
 }
 
 /// When data counts as delivered to a TCP server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Confirmation {
     /// When the meter has ended its stream, the head has sent FIN, and the server has closed the connection without a reset;
@@ -50,7 +52,8 @@ pub enum Confirmation {
 }
 
 /// How a TCP server recognises the meter of a connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ServerIdentity {
     /// Each connection begins with a header of the PROXY protocol, version 2: addresses of the meter's connection, its
@@ -65,7 +68,8 @@ pub enum ServerIdentity {
 }
 
 /// Delivery to an MQTT broker. A record is delivered when the broker has acknowledged its message (PUBACK).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MqttDelivery {
     /// Address of the broker, such as `"127.0.0.1:1883"`. A broker on another machine needs `tls`, or `insecure = true` and a
@@ -94,7 +98,8 @@ pub struct MqttDelivery {
 }
 
 /// Content of MQTT messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum MqttPayload {
     /// A record as a JSON object, as in the file of `deliver.file`. Collector, epoch, shard and sequence number identify
@@ -121,7 +126,8 @@ const fn one_hundred() -> u16 {
 
 /// Rotation of a file: at a size, the file is renamed to `<name>.1`, the older `<name>.1` to `<name>.2` and so on, and a new
 /// file is begun.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FileRotation {
     /// Size at which the file is renamed. The last records may exceed it by some megabytes.

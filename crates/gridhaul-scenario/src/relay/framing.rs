@@ -1,13 +1,13 @@
 //! Framing of messages in the streams of meters.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::scenario::Diagnostic;
 use crate::units::{Bytes, Duration};
 
 /// Framing of messages.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum MeterFraming {
     /// No messages: a stream of bytes.
@@ -28,7 +28,8 @@ pub enum MeterFraming {
 }
 
 /// A length field before each message; its value counts the bytes after the field.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LengthPrefixFraming {
     /// Bytes of the length field: 2 or 4.
@@ -43,7 +44,8 @@ pub struct LengthPrefixFraming {
 
 /// A length field at an offset in the header of each message. A message has as many bytes as the value of the field and `adds`
 /// together.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LengthFieldFraming {
     /// Bytes of a message before the field.
@@ -62,7 +64,8 @@ pub struct LengthFieldFraming {
 }
 
 /// Order of the bytes of a number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FieldOrder {
     /// The most significant byte comes first (network byte order).
@@ -73,7 +76,8 @@ pub enum FieldOrder {
 }
 
 /// A byte after each message.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DelimiterFraming {
     /// Value of the byte; 10 is a newline.

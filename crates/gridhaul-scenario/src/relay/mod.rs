@@ -8,7 +8,6 @@ mod split;
 mod tls;
 
 use indexmap::IndexMap;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use std::net::IpAddr;
@@ -27,7 +26,8 @@ pub use split::{SplitConfig, SplitLeg, SplitListener};
 pub use tls::{BrokerTls, HeadTls, ManagementTls, MeterTls, UpstreamTls};
 
 /// Configuration of a relay: a collector (`collector`), a head (`head`) or a split proxy (`split`).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RelayConfig {
     /// Name of this relay. A head accepts records of a collector under this name.
@@ -64,7 +64,8 @@ pub struct RelayConfig {
 }
 
 /// The record log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RelayLog {
     /// Folder of the log, for one relay. A relative path begins at the folder of the configuration file.
@@ -79,9 +80,10 @@ pub struct RelayLog {
 }
 
 /// A collector.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "Collector")]
+#[cfg_attr(any(test, feature = "schema"), schemars(rename = "Collector"))]
 pub struct CollectorConfig {
     /// Address of the head, such as `"head.example:7070"`.
     pub upstream: String,
@@ -153,7 +155,8 @@ pub struct CollectorConfig {
 }
 
 /// What happens to new connections when the space for records is full. Connected meters wait in any case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WhenFull {
     /// They are accepted, and wait.
@@ -164,7 +167,8 @@ pub enum WhenFull {
 }
 
 /// Compression of records between collector and head.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Compression {
     /// None.
@@ -175,7 +179,8 @@ pub enum Compression {
 }
 
 /// Tier of durability.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DurabilityTier {
     /// Stored when the collector has the data in memory. A crash of the collector loses it.
@@ -188,7 +193,8 @@ pub enum DurabilityTier {
 }
 
 /// An address at which meters connect.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MeterListener {
     /// Address and port, such as `"0.0.0.0:4059"`.
@@ -208,9 +214,10 @@ pub struct MeterListener {
 }
 
 /// A head.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "Head")]
+#[cfg_attr(any(test, feature = "schema"), schemars(rename = "Head"))]
 pub struct HeadConfig {
     /// Address at which collectors connect, such as `"0.0.0.0:7070"`.
     pub address: String,
@@ -235,7 +242,8 @@ pub struct HeadConfig {
 }
 
 /// Status page and metrics.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Management {
     /// Loopback address and port, such as `"127.0.0.1:9180"`.

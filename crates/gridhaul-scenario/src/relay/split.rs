@@ -1,7 +1,6 @@
 //! Configuration of a split proxy (RFC 3135, section 2.4).
 
 use indexmap::IndexMap;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::check::{address, has_port};
@@ -9,9 +8,10 @@ use crate::scenario::{Diagnostic, NAME_RULE, Scenario};
 use crate::units::{Bytes, Duration};
 
 /// A split proxy: each connection of a client is forwarded over a connection of its own to a server.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "SplitProxy")]
+#[cfg_attr(any(test, feature = "schema"), schemars(rename = "SplitProxy"))]
 pub struct SplitConfig {
     /// Connections between clients and the proxy.
     #[serde(default)]
@@ -48,7 +48,8 @@ pub struct SplitConfig {
 }
 
 /// An address at which clients of a split proxy connect.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SplitListener {
     /// Address and port, such as `"0.0.0.0:4059"`.
@@ -66,7 +67,8 @@ pub struct SplitListener {
 }
 
 /// Parameters of TCP on one side of a split proxy. Absent values are those of the system.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SplitLeg {
     /// Congestion control, by its name in the kernel.

@@ -1,11 +1,11 @@
 //! Keys of TLS in a relay configuration. All files are PEM; relative paths begin at the folder of the configuration file, and those
 //! with `$CREDENTIALS_DIRECTORY/` at the folder of systemd's `LoadCredential=`.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// TLS 1.3 for the connections of meters.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MeterTls {
     /// Certificate of the collector, followed by intermediate certificates.
@@ -21,7 +21,8 @@ pub struct MeterTls {
 }
 
 /// Mutual TLS 1.3 for the status page.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ManagementTls {
     /// Address and port for other machines, such as `"0.0.0.0:9443"`.
@@ -36,7 +37,8 @@ pub struct ManagementTls {
 }
 
 /// Mutual TLS 1.3 of a collector with its head.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct UpstreamTls {
     /// Certificate of this collector. Its common name, or one of its DNS names, must be the `name` of the collector.
@@ -51,7 +53,8 @@ pub struct UpstreamTls {
 }
 
 /// Mutual TLS 1.3 of a head with its collectors.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct HeadTls {
     /// Certificate of the head, followed by intermediate certificates.
@@ -64,7 +67,8 @@ pub struct HeadTls {
 }
 
 /// TLS 1.3 of a head with an MQTT broker.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BrokerTls {
     /// Certificates of the authorities that sign the certificate of the broker.

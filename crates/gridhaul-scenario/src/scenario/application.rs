@@ -1,6 +1,5 @@
 //! Traffic profiles of smart-grid applications: paper `plc`, Table I.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Load, Periodic};
@@ -12,7 +11,8 @@ use crate::units::{Bytes, Duration};
 /// The table prints the deadlines of `real_time_metering` and `wide_area_measurement` in seconds.
 /// With a message every 12 to 100 ms, such a deadline is hundreds of periods long; milliseconds were
 /// probably meant. The printed deadlines are checked unless the flow has its own `deadline`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Application {
     /// The application.
@@ -29,7 +29,8 @@ pub struct Application {
 }
 
 /// A smart-grid application.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ApplicationProfile {
     /// Meter readings, events and alarms (AMR): 200 B every 300 s to 3600 s; default 15 min, a usual

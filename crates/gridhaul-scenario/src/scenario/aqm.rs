@@ -1,6 +1,5 @@
 //! Active queue management: RED, CoDel, PIE and FQ-CoDel.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::units::{Bytes, Duration, Probability, QueueLimit};
@@ -9,7 +8,8 @@ use crate::units::{Bytes, Duration, Probability, QueueLimit};
 /// rate while the queuing delay is still short. `queue` remains the hard limit. Every key has a
 /// default: `aqm.codel = {}` is a complete CoDel configuration. ECN is not modelled: packets are
 /// dropped, not marked.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Aqm {
     /// Random early detection: drops according to the average queue length.
@@ -25,7 +25,8 @@ pub enum Aqm {
 /// Random early detection (Floyd and Jacobson 1993). Arriving packets are dropped at random with a
 /// probability that depends on the average queue length: 0 below `min`, rising to `max_probability`
 /// at `max`. No packet is dropped while at most one packet is queued.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Red {
     /// Average queue length below which no packet is dropped, in packets or bytes.
@@ -52,7 +53,8 @@ pub struct Red {
 
 /// CoDel (RFC 8289): when the queuing delay has been above `target` for an `interval`, packets are
 /// dropped at the head of the queue, at a rising rate, until the delay is below `target`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Codel {
     /// Acceptable standing queuing delay. On a low-rate link at least the serialisation delay of a full-sized packet.
@@ -65,7 +67,8 @@ pub struct Codel {
 
 /// PIE (RFC 8033): arriving packets are dropped at random; a controller adjusts the drop probability
 /// so that the queuing delay approaches `target`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Pie {
     /// Target queuing delay.
@@ -88,7 +91,8 @@ pub struct Pie {
 /// FQ-CoDel (RFC 8290): packets are classified by flow into queues, which are served by deficit round
 /// robin; a queue that had been empty has priority. Each queue runs CoDel. When the total length
 /// reaches the limit, the oldest packet of the longest queue is dropped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FqCodel {
     /// Acceptable standing queuing delay of each queue.

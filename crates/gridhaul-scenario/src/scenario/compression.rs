@@ -1,6 +1,5 @@
 //! Compression and encapsulation of packets on a link.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::units::Bytes;
@@ -14,7 +13,8 @@ use crate::units::Bytes;
 /// Size on the link: `header` for the first 40 B of a packet (IPv4 and TCP without options; IPv6, UDP and
 /// ICMP headers and options beyond or within these bytes are not distinguished), `payload_ratio` times the
 /// other bytes, rounded up, and `overhead`. A packet that is shorter than `header` keeps its size.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Compression {
     /// Size of the first 40 B of a packet on the link, such as `"22 B"` for an acknowledgement.

@@ -1,6 +1,5 @@
 //! Flows: sender, receiver, transport and load.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{IpVersion, Load};
@@ -8,7 +7,8 @@ use crate::units::Duration;
 
 /// A flow of data from one node to another. Between a group and a single node it represents one
 /// flow per member.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Flow {
     /// Node that sends the data. It opens the connection.
@@ -74,7 +74,8 @@ impl Flow {
 }
 
 /// Transport protocol of a flow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Transport {
     /// A TCP connection.

@@ -1,6 +1,5 @@
 //! Bursty loss: the Gilbert–Elliott model.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::units::{Duration, Probability};
@@ -8,7 +7,8 @@ use crate::units::{Duration, Probability};
 /// The Gilbert–Elliott model: a two-state Markov chain, either in time, with `mean_good` and `mean_bad`, or with one
 /// step per packet, with `good_to_bad` and `bad_to_good`. In time, bursts do not depend on the traffic, and an idle
 /// link changes its state; the state at the end of its transmission determines whether a packet is lost.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GilbertElliott {
     /// Mean duration of the good state; durations are exponentially distributed.

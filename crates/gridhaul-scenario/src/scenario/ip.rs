@@ -1,9 +1,7 @@
 //! IP versions and the sizes of their headers.
 
-use std::borrow::Cow;
 use std::fmt;
 
-use schemars::JsonSchema;
 use serde::de::{Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -117,11 +115,12 @@ impl Visitor<'_> for Number {
     }
 }
 
-impl JsonSchema for IpVersion {
+#[cfg(any(test, feature = "schema"))]
+impl schemars::JsonSchema for IpVersion {
     fn inline_schema() -> bool {
         true
     }
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "IpVersion".into()
     }
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {

@@ -1,6 +1,5 @@
 //! Impairments of power lines: shadowing and impulsive noise.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::units::{Decibel, Duration, Probability};
@@ -13,7 +12,8 @@ use crate::units::{Decibel, Duration, Probability};
 /// novel approach to the statistical modeling of wireline channels", IEEE Transactions on
 /// Communications 59). That the level also changes with time, to an independent value after each
 /// `coherence` time, is an assumption of gridhaul; it represents the switching of electrical loads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Shadowing {
     /// Mean level above the threshold of the receiver; negative if the mean is below the threshold.
@@ -38,7 +38,8 @@ pub struct Shadowing {
 /// chains of Zimmermann and Dostert 2002 ("Analysis and modeling of impulsive noise in broad-band
 /// powerline communications", IEEE Transactions on Electromagnetic Compatibility 44), with one state
 /// for impulses and one for the time between them.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Noise {
     /// Mean duration of a burst.
@@ -54,7 +55,8 @@ pub struct Noise {
 }
 
 /// Distribution of the lengths of noise bursts and of the gaps between them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum NoiseTiming {
     /// Lengths and gaps are exponentially distributed and independent (asynchronous impulses).

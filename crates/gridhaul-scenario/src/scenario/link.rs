@@ -1,6 +1,5 @@
 //! Links: two directions, each with its own rate, delay, queue and impairments.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::power_line::DirectionTable;
@@ -9,7 +8,8 @@ use super::{Aqm, Compression, GilbertElliott, Noise, PowerLine, Shadowing, Shape
 use crate::units::{BitRate, Bytes, Duration, Probability, QueueLimit};
 
 /// A link between two nodes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(from = "LinkTable")]
 pub struct Link {
     /// Node from which `forward` leads.
@@ -36,9 +36,10 @@ pub struct Link {
 /// One direction of a link: a queue, a transmitter that sends one packet at a time, and the
 /// propagation to the other end.
 // The type parameters differ only in a file, where a power line may give rate and delay.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "Direction")]
+#[cfg_attr(any(test, feature = "schema"), schemars(rename = "Direction"))]
 pub struct Direction<Rate = BitRate, Delay = Duration> {
     /// Transmission rate. Required, except with `power_line`.
     pub rate: Rate,
@@ -95,7 +96,8 @@ pub struct Direction<Rate = BitRate, Delay = Duration> {
 }
 
 /// Random loss.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Loss {
     /// Each packet is lost with this probability, independently of all others.
@@ -109,7 +111,8 @@ pub enum Loss {
 
 /// Random variation of the delay: a random time is added to the delay of each packet. The order is
 /// kept: no packet overtakes an earlier one (use `reorder` for that).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Jitter {
     /// Scale of the added time: its maximum (uniform), standard deviation of the underlying normal
@@ -121,7 +124,8 @@ pub struct Jitter {
 }
 
 /// Distribution of jitter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum JitterShape {
     /// Uniform between 0 s and `size`.
@@ -134,7 +138,8 @@ pub enum JitterShape {
 }
 
 /// Reordering of packets.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Reorder {
     /// Probability that a packet is delayed.
@@ -144,7 +149,8 @@ pub struct Reorder {
 }
 
 /// A time in which a direction does not work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Outage {
     /// Start, from the beginning of the run.
@@ -160,7 +166,8 @@ pub struct Outage {
 }
 
 /// Treatment of packets during an outage.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OutageMode {
     /// The transmitter continues to send, and all packets are lost.
@@ -180,7 +187,8 @@ pub enum OutageMode {
 /// `jump` and stays there until the load falls below `critical`. Bidirectional use (the paired
 /// direction is in use): the latency stays around `paired` for every load; above `rate`, queuing adds
 /// to it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LoadLatency {
     /// Critical throughput γ, including headers.
@@ -335,9 +343,10 @@ impl DirectionTable {
 /// A link between two nodes. Use `both` for a symmetric link, or `forward` and `reverse` for an
 /// asymmetric one; a link with only one of these two is one-way. Use `power_line` for a power line as
 /// in paper `plc`; it has both directions.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "Link")]
+#[cfg_attr(any(test, feature = "schema"), schemars(rename = "Link"))]
 struct LinkTable {
     /// Node from which `forward` leads.
     from: String,

@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Application;
 use crate::units::{BitRate, Bytes, Duration, Probability};
 
 /// Traffic of the application of a flow.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Load {
     /// Always data to send, until the end of the run.
@@ -56,7 +56,8 @@ impl Load {
 }
 
 /// A given amount of data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Transfer {
     /// Amount of data.
@@ -64,7 +65,8 @@ pub struct Transfer {
 }
 
 /// Messages at regular intervals.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Periodic {
     /// Size of a message.
@@ -82,7 +84,8 @@ pub struct Periodic {
 }
 
 /// Messages at random, independent times.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Poisson {
     /// Size of a message.
@@ -96,7 +99,8 @@ pub struct Poisson {
 }
 
 /// Bursts separated by idle times. A run starts in the stationary state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OnOff {
     /// Mean length of a burst.
@@ -122,7 +126,8 @@ pub struct OnOff {
 }
 
 /// Distribution of the lengths of bursts and idle times.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PeriodDistribution {
     /// Every length equals the mean.
@@ -133,7 +138,8 @@ pub enum PeriodDistribution {
 }
 
 /// A request, the response, then a pause.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RequestResponse {
     /// Size of the request, sent by `from`.
@@ -150,7 +156,8 @@ pub struct RequestResponse {
 
 /// An event that many members report at the same time, such as the last-gasp messages of the meters
 /// of a district in a power outage, or their reports when power is restored.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Burst {
     /// Size of a message.
@@ -178,7 +185,8 @@ pub struct Burst {
 /// The columns are `time_s` (or one of `time_ms`, `time_us`, `time_ns`; from the start of the flow),
 /// `bytes`, and optionally `member`, the number of the sending member, from 0. Without `member`,
 /// every member sends every row. Other columns are ignored. Rows are sorted by time.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Trace {
     /// A CSV file whose first line names the columns, or a Parquet file. A relative path is relative to

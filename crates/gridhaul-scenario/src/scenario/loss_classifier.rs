@@ -1,6 +1,5 @@
 //! Rules by which `medx` classifies losses.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Calls a macro with the list of loss classifiers, the only complete list of them.
@@ -38,7 +37,8 @@ macro_rules! for_each_loss_classifier {
 macro_rules! loss_classifier_enum {
     ($($(#[$doc:meta])* $name:ident, $module:ident;)*) => {
         /// Rule by which `medx` classifies a loss as congestion or as a transmission error.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+        #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
         #[serde(rename_all = "snake_case")]
         pub enum LossClassifier {
             $($(#[$doc])* $name,)*

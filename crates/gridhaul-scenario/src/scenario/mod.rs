@@ -31,7 +31,6 @@ mod sweep;
 mod unused;
 
 use indexmap::IndexMap;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::units::Duration;
@@ -68,7 +67,8 @@ pub use stage::{Stage, upstream_name};
 pub use sweep::{Sweep, ValueRange, Values};
 
 /// A network, its traffic and the duration of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// Title in one line; the heading of the report.
@@ -114,7 +114,8 @@ pub struct Scenario {
 }
 
 /// Recording of series and packets.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Record {
     /// Sampling interval of the recorded series (congestion window, queue, round-trip time,

@@ -1,13 +1,13 @@
 //! Nodes: hosts, routers, aggregators and proxies.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{IpVersion, Proxy};
 use crate::units::{BufferLimit, Duration};
 
 /// A node, or a group of equal nodes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Node {
     /// Number of equal nodes in the group. A link or flow between a group and a single node exists once
@@ -26,7 +26,8 @@ pub struct Node {
 }
 
 /// An aggregator: buffer and upstream connection.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Aggregator {
     /// Buffer of each aggregator for data that waits for the upstream connection.
@@ -49,7 +50,8 @@ pub struct Aggregator {
 }
 
 /// Policy of an aggregator when its buffer is full.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FullBufferPolicy {
     /// Drop segments that do not fit, without acknowledgement; the sender retransmits them.

@@ -1,16 +1,16 @@
 //! Plans: choices, their costs, and limits that must be met.
 
 use indexmap::IndexMap;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Values;
 use crate::units::{Duration, Probability};
 
 /// Specification for `gridhaul plan`, which searches for the cheapest candidate that meets every limit.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "Plan")]
+#[cfg_attr(any(test, feature = "schema"), schemars(rename = "Plan"))]
 pub struct PlanSpecification {
     /// Currency of the costs, such as `"EUR"`; for display only.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -34,7 +34,8 @@ pub struct PlanSpecification {
 }
 
 /// Limits of a flow. All limits that are given must be met.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PlanLimit {
     /// Largest permitted loss of data segments over all stages (`segment_loss_total_ratio`).

@@ -1,6 +1,5 @@
 //! Power lines: a class and a distance that determine rate, delay, shadowing and noise.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
@@ -15,7 +14,8 @@ use crate::units::{BitRate, Decibel, Distance, Duration, Probability};
 /// The propagation speed is 200 m/µs, two thirds of the speed of light, as in a cable insulated with
 /// XLPE (Thue, "Electrical Power Cable Engineering", section 20.7: 659 ft/µs).
 /// `shadowing.margin` = `budget` − `attenuation_per_km` × length of a span.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PowerLine {
     /// Class of the line.
@@ -51,7 +51,8 @@ pub struct PowerLine {
 }
 
 /// Power line class, after paper `plc`, Table II.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PowerLineClass {
     /// 130 kbit/s (NB-PLC).

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::error::Diagnostic;
@@ -11,7 +10,8 @@ use super::{Flow, Hop, Scenario, Transport};
 use crate::units::{Bytes, Duration};
 
 /// A proxy at a node, for TCP connections that pass it in both directions.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Proxy {
     /// Mode of operation.
@@ -39,7 +39,8 @@ pub struct Proxy {
 }
 
 /// Mode of a proxy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ProxyMode {
     /// Forwarding only.
@@ -89,7 +90,8 @@ impl ProxyMode {
 }
 
 /// An end of a flow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FlowEnd {
     /// The `from` end.
@@ -99,7 +101,8 @@ pub enum FlowEnd {
 }
 
 /// A crash of a proxy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Crash {
     /// Time of the crash.
@@ -113,7 +116,8 @@ pub struct Crash {
 }
 
 /// Treatment of packets at a proxy that is down.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PacketsWhileDown {
     /// Forwarded: the proxy process has failed, but the node still forwards.

@@ -1,7 +1,6 @@
 //! Traffic shapers at the sending node of a link.
 
 use indexmap::IndexMap;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Scenario;
@@ -14,7 +13,8 @@ use crate::units::{BitRate, Bytes, QueueLimit};
 ///
 /// The shaper is HTB of the Linux kernel: flows below their guarantee are served first, the remaining
 /// capacity is lent to flows that can use it, and no flow exceeds its limit.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Shaper {
     /// Whether the shaper is on; `false` removes it, for example in a sweep.
@@ -35,7 +35,8 @@ pub struct Shaper {
 }
 
 /// Share of a flow in a shaper.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ShaperShare {
     /// Guaranteed rate.

@@ -1,13 +1,13 @@
 //! TCP stacks: profiles and individual TCP parameters.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::LossClassifier;
 use crate::units::{Bytes, Duration, WindowSize};
 
 /// A TCP stack. Keys that are absent have the default of the profile.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Stack {
     /// Bundle of default values; see the [table of profiles](profiles.md).
@@ -121,7 +121,8 @@ pub struct Stack {
 }
 
 /// A bundle of default values for the TCP parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Profile {
     /// According to current RFCs: NewReno recovery, SACK and timestamps options, initial window of RFC 6928,
@@ -187,7 +188,8 @@ macro_rules! for_each_congestion_control {
 macro_rules! congestion_control_enum {
     ($($(#[$doc:meta])* $name:ident, $module:ident;)*) => {
         /// A congestion control algorithm.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+        #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
         #[serde(rename_all = "snake_case")]
         pub enum CongestionControlAlgorithm {
             $($(#[$doc])* $name,)*
@@ -210,7 +212,8 @@ macro_rules! congestion_control_enum {
 for_each_congestion_control!(congestion_control_enum);
 
 /// Loss detection and retransmission.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Recovery {
     /// Fast retransmit without fast recovery: go-back-N from the lost segment on.

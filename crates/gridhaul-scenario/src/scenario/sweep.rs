@@ -3,14 +3,14 @@
 use std::fmt;
 
 use indexmap::IndexMap;
-use schemars::JsonSchema;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
 /// One axis of a sweep. Several keys in one entry vary together (with equally long lists); several
 /// entries are combined with each other.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Sweep {
     /// Path of a key, such as `"link.dvbt.forward.loss.bernoulli"`, and its values.
@@ -23,27 +23,32 @@ pub struct Sweep {
 }
 
 /// Values of a key.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(untagged)]
 #[expect(clippy::large_enum_variant, reason = "a scenario has few sweeps")]
 pub enum Values {
     /// A list of values, as they would be written in the file.
-    List(#[schemars(with = "Vec<serde_json::Value>")] Vec<toml::Value>),
+    List(
+        #[cfg_attr(any(test, feature = "schema"), schemars(with = "Vec<serde_json::Value>"))]
+        Vec<toml::Value>,
+    ),
     /// A range of values.
     Range(ValueRange),
 }
 
 /// Values between two values, both included.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ValueRange {
     /// First and last value, with equal steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<[serde_json::Value; 2]>")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(with = "Option<[serde_json::Value; 2]>"))]
     pub linear: Option<[toml::Value; 2]>,
     /// First and last value, with equal ratios.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<[serde_json::Value; 2]>")]
+    #[cfg_attr(any(test, feature = "schema"), schemars(with = "Option<[serde_json::Value; 2]>"))]
     pub log: Option<[toml::Value; 2]>,
     /// Number of values, at least two.
     pub points: u32,

@@ -180,6 +180,7 @@ macro_rules! text_serde {
             }
         }
 
+        #[cfg(any(test, feature = "schema"))]
         impl schemars::JsonSchema for $type {
             fn schema_name() -> std::borrow::Cow<'static, str> {
                 stringify!($type).into()

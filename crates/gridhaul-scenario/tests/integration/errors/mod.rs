@@ -5,10 +5,10 @@ mod meaning;
 mod plans;
 
 use gridhaul_scenario::Scenario;
+use gridhaul_testing::golden;
 
 use self::meaning::MEANING;
 use self::plans::{PLAN, PLANS, SWEEPS};
-use crate::golden;
 
 /// A valid scenario. Each case below replaces one part of it by an invalid one.
 const VALID: &str = r#"title = "One meter"

@@ -1,8 +1,8 @@
 //! The pages in `docs/reference` and the schemas agree with the types that generate them.
 
-use gridhaul_scenario::{reference, schema};
+use gridhaul_testing::golden;
 
-use crate::golden;
+use crate::{reference, schema};
 
 #[test]
 fn the_pages_are_not_stale() {

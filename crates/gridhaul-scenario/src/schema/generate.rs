@@ -1,4 +1,4 @@
-//! JSON Schemas, generated from the types and their doc comments, for example for completion in editors.
+//! Generation of the schemas.
 
 use schemars::generate::SchemaSettings;
 use serde_json::Value;

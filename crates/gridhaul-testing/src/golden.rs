@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 
 /// Compares a text with a file of the repository, named from its root.
-pub(crate) fn check(path: &str, text: &str) {
+///
+/// # Panics
+/// The file is different, or cannot be written.
+pub fn check(path: &str, text: &str) {
     let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
     if std::env::var_os("GRIDHAUL_UPDATE").is_some() {
         if let Some(folder) = path.parent() {
