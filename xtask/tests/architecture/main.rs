@@ -227,3 +227,47 @@ fn a_missing_arrow_a_superfluous_one_and_a_cycle_are_found() {
     let cycle = drawn("core ← sim\nsim ← core, data\ndata ←\n");
     assert_eq!(in_cycles(&cycle), BTreeSet::from(["core".to_owned(), "sim".to_owned()]));
 }
+
+/// Source files in a folder and its subfolders.
+fn source_files(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            source_files(&path, files);
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            files.push(path);
+        }
+    }
+}
+
+/// The name of the module that a file has, unless the file is the root of an executable.
+fn module_name(path: &Path, tests: &Path) -> Option<String> {
+    let is_root = path.parent() == Some(tests) || path.ends_with("main.rs");
+    let named = if path.ends_with("mod.rs") { path.parent()? } else { path };
+    (!is_root).then(|| named.file_stem().unwrap_or_default().to_string_lossy().into_owned())
+}
+
+/// A file that no `mod` declares is not compiled, and its tests do not run.
+#[test]
+fn each_file_of_tests_is_a_module_or_an_executable() {
+    let mut undeclared = Vec::new();
+    for (_, root) in crate_roots(&metadata()) {
+        let tests = Path::new(&root).ancestors().nth(2).unwrap().join("tests");
+        let mut files = Vec::new();
+        source_files(&tests, &mut files);
+        let declared: BTreeSet<_> = files
+            .iter()
+            .flat_map(|path| {
+                let text = std::fs::read_to_string(path).unwrap();
+                let names = text.lines().filter_map(|line| {
+                    line.trim_start_matches("pub(crate) ").strip_prefix("mod ")?.strip_suffix(';')
+                });
+                names.map(str::to_owned).collect::<Vec<_>>()
+            })
+            .collect();
+        undeclared.extend(files.into_iter().filter(|path| {
+            module_name(path, &tests).is_some_and(|name| !declared.contains(&name))
+        }));
+    }
+    assert_eq!(undeclared, Vec::<PathBuf>::new(), "declare these modules, or remove the files");
+}
