@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use gridhaul_scenario::answer::{Answer, Point, Warning};
 use gridhaul_scenario::backend::{Progress, RunError, Unsupported};
 use gridhaul_scenario::scenario::{Load, Scenario, ScenarioPoint};
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 
 use super::point_answer::answer_point;
 use crate::model_rules::ModelRules;
@@ -150,11 +150,41 @@ fn answer_one(
     Point { parameters, labels, deterministic: true, flows, links, ..Point::default() }
 }
 
-/// The swept values of a point, each with the last part of its key.
+/// The swept values of a point, each with the last part of its key. Links of a chain often have the
+/// same value of a key, which is then stated once.
 fn point_name(parameters: &IndexMap<String, String>) -> String {
     let value = |(key, value): (&String, &String)| {
         let key = key.rsplit('.').next().unwrap_or(key);
         format!("{key} = {value}")
     };
-    parameters.iter().map(value).collect::<Vec<_>>().join(", ")
+    let values: IndexSet<String> = parameters.iter().map(value).collect();
+    values.into_iter().collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(parameters: &[[&str; 2]]) -> String {
+        let owned = |[key, value]: &[&str; 2]| ((*key).to_owned(), (*value).to_owned());
+        point_name(&parameters.iter().map(owned).collect())
+    }
+
+    #[test]
+    fn equal_values_of_the_links_of_a_chain_are_named_once() {
+        let chain = [
+            ["duration", "300 s"],
+            ["link.hop1.class", "broadband"],
+            ["link.hop2.class", "broadband"],
+            ["link.hop1.loss.bernoulli", "1 %"],
+            ["link.hop2.loss.bernoulli", "1 %"],
+        ];
+        assert_eq!(name(&chain), "duration = 300 s, class = broadband, bernoulli = 1 %");
+    }
+
+    #[test]
+    fn different_values_of_the_same_key_are_all_named() {
+        let links = [["link.down.rate", "2 Mbit/s"], ["link.up.rate", "20 kbit/s"]];
+        assert_eq!(name(&links), "rate = 2 Mbit/s, rate = 20 kbit/s");
+    }
 }
