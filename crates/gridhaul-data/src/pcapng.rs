@@ -1,9 +1,9 @@
 //! Packet captures in pcapng (draft-ietf-opsawg-pcapng), for example for Wireshark.
 
-use std::fs::File;
 use std::io;
+use std::sync::Arc;
 
-use gridhaul_scenario::answer::{Capture, RecordedBytesWriter};
+use gridhaul_scenario::answer::{Capture, RecordedBytesWriter, RecordingFile};
 use gridhaul_scenario::units::Instant;
 
 /// Writes the packets of one direction of a link.
@@ -19,10 +19,10 @@ impl PcapngWriter {
     /// Largest number of packets in a capture.
     pub const PACKETS_MAX: usize = 2_000_000;
 
-    /// A capture without packets, for an interface with this name. Packets are written to an empty
-    /// file, or without a file to memory.
+    /// A capture without packets, for an interface with this name. Packets are written to a file, or
+    /// without a file to memory.
     #[must_use]
-    pub fn new(interface: &str, file: Option<File>) -> Self {
+    pub fn new(interface: &str, file: Option<Arc<RecordingFile>>) -> Self {
         let out = RecordedBytesWriter::new(file);
         let mut writer = Self { name: interface.to_owned(), out, block: Vec::new() };
         writer.section_header();

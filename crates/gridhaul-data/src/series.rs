@@ -1,9 +1,12 @@
 //! Recorded series as Parquet files.
 
-use std::borrow::Borrow;
+use std::io::{self, Write};
+use std::ops::Range;
 use std::sync::Arc;
 
-use gridhaul_scenario::answer::{Answer, Column, ColumnData, Series, SeriesInfo};
+use gridhaul_scenario::answer::{
+    Answer, Column, ColumnData, ColumnKind, Series, SeriesColumn, SeriesInfo,
+};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -43,82 +46,124 @@ pub enum SeriesError {
     /// The Parquet writer failed.
     #[error("cannot write a Parquet file: {0}")]
     Parquet(#[from] ParquetError),
+    /// The recorded rows cannot be read.
+    #[error("cannot read a recorded series: {0}")]
+    Rows(#[from] io::Error),
     /// The metadata cannot be written as JSON.
     #[error("cannot write the metadata of a Parquet file: {0}")]
     Metadata(#[from] serde_json::Error),
 }
 
-/// Rows per row group; limits the memory of readers.
-const ROWS_PER_GROUP: usize = 1 << 20;
+/// Rows per row group; limits the memory of readers and of the writer.
+const ROWS_PER_GROUP: usize = 1 << 17;
 
-/// The Parquet file of a series of an answer: the columns of the table, `member`, `point` and a column
-/// for each swept key, with metadata that identify the run. NaN is written as null.
+/// Writes the Parquet file of a series of an answer: the columns of the table, `member`, `point` and a
+/// column for each swept key, with metadata that identify the run. NaN is written as null. One column of
+/// a row group is in memory at a time.
 ///
 /// # Errors
-/// Columns of different lengths, or an invalid text index.
-pub fn encode(series: &Series, answer: &Answer) -> Result<Vec<u8>, SeriesError> {
-    let rows = series.columns.first().map_or(0, |column| length(&column.data));
-    let common = common(series, answer, rows);
-    let columns: Vec<&Column> = series.columns.iter().chain(&common).collect();
+/// The rows cannot be read, the file cannot be written, or a text index is invalid.
+pub fn write(series: &Series, answer: &Answer, out: impl Write + Send) -> Result<(), SeriesError> {
     let properties = WriterProperties::builder()
         .set_compression(Compression::SNAPPY)
         .set_created_by(format!("gridhaul {}", answer.gridhaul))
         .set_key_value_metadata(Some(metadata(series, answer)?))
         .build();
-    encode_columns(&series.name, &columns, Arc::new(properties))
+    let whole = |name: &str| SeriesColumn { name: name.into(), kind: ColumnKind::Whole };
+    let parameters: Vec<(&String, &String)> = answer
+        .points
+        .get(series.point)
+        .map_or_else(Vec::new, |point| point.parameters.iter().collect());
+    let swept = parameters.iter().map(|(key, value)| SeriesColumn {
+        name: (*key).clone(),
+        kind: ColumnKind::Text(vec![(*value).clone()]),
+    });
+    let own = series.columns.len();
+    let mut columns = series.columns.clone();
+    columns.extend([whole("member"), whole("point")].into_iter().chain(swept));
+    let values = |index: usize, rows: Range<usize>| -> Result<ColumnData, SeriesError> {
+        Ok(match index.checked_sub(own) {
+            None => series.values(index, rows)?,
+            Some(0) => ColumnData::Whole(series.members(rows)?),
+            Some(1) => ColumnData::Whole(vec![series.point as u64; rows.len()]),
+            Some(key) => {
+                let value = parameters[key - 2].1.clone();
+                ColumnData::Text { words: vec![value], rows: vec![0; rows.len()] }
+            }
+        })
+    };
+    let table = Table { name: &series.name, columns: &columns, rows: series.row_count() };
+    table.write(values, Arc::new(properties), out)
 }
 
 /// The Parquet file of columns of equal length.
 pub(crate) fn encode_columns(
     name: &str,
-    columns: &[impl Borrow<Column>],
+    columns: &[Column],
     properties: Arc<WriterProperties>,
 ) -> Result<Vec<u8>, SeriesError> {
-    let columns: Vec<&Column> = columns.iter().map(Borrow::borrow).collect();
-    let rows = columns.first().map_or(0, |column| length(&column.data));
-    for column in &columns {
-        let found = length(&column.data);
+    let rows = columns.first().map_or(0, |column| column.data.len());
+    for column in columns {
+        let found = column.data.len();
         if found != rows {
             let (series, column) = (name.to_owned(), column.name.clone());
             return Err(SeriesError::Length { series, column, found, rows });
         }
     }
-    let schema = Arc::new(schema(name, &columns)?);
-    let mut writer = SerializedFileWriter::new(Vec::new(), schema, properties)?;
-    for start in (0..rows).step_by(ROWS_PER_GROUP) {
-        let end = rows.min(start + ROWS_PER_GROUP);
-        let mut group = writer.next_row_group()?;
-        for column in &columns {
-            write(&mut group, column, start..end)?;
-        }
-        group.close()?;
-    }
-    Ok(writer.into_inner()?)
+    let typed = |column: &Column| SeriesColumn { name: column.name.clone(), kind: kind(column) };
+    let typed: Vec<_> = columns.iter().map(typed).collect();
+    let values = |index: usize, rows: Range<usize>| Ok(part(&columns[index].data, rows));
+    let mut bytes = Vec::new();
+    Table { name, columns: &typed, rows }.write(values, properties, &mut bytes)?;
+    Ok(bytes)
 }
 
-fn length(data: &ColumnData) -> usize {
+fn kind(column: &Column) -> ColumnKind {
+    match &column.data {
+        ColumnData::Real(_) => ColumnKind::Real,
+        ColumnData::Whole(_) => ColumnKind::Whole,
+        ColumnData::Text { words, .. } => ColumnKind::Text(words.clone()),
+    }
+}
+
+fn part(data: &ColumnData, range: Range<usize>) -> ColumnData {
     match data {
-        ColumnData::Real(values) => values.len(),
-        ColumnData::Whole(values) => values.len(),
-        ColumnData::Text { rows, .. } => rows.len(),
+        ColumnData::Real(values) => ColumnData::Real(values[range].to_vec()),
+        ColumnData::Whole(values) => ColumnData::Whole(values[range].to_vec()),
+        ColumnData::Text { words, rows } => {
+            ColumnData::Text { words: words.clone(), rows: rows[range].to_vec() }
+        }
     }
 }
 
-/// The columns that every file has in addition to those of its table.
-fn common(series: &Series, answer: &Answer, rows: usize) -> Vec<Column> {
-    let members = match series.members.len() {
-        0 => vec![0; rows],
-        _ => series.members.iter().map(|&member| u64::from(member)).collect(),
-    };
-    let whole = |name: &str, values| Column { name: name.into(), data: ColumnData::Whole(values) };
-    let mut columns =
-        vec![whole("member", members), whole("point", vec![series.point as u64; rows])];
-    let parameters = answer.points.get(series.point).map(|point| &point.parameters);
-    for (key, value) in parameters.into_iter().flatten() {
-        let data = ColumnData::Text { words: vec![value.clone()], rows: vec![0; rows] };
-        columns.push(Column { name: key.clone(), data });
+/// Name, columns and number of rows of a table.
+struct Table<'a> {
+    name: &'a str,
+    columns: &'a [SeriesColumn],
+    rows: usize,
+}
+
+impl Table<'_> {
+    /// Writes the rows group by group; `values` returns some rows of a column.
+    fn write(
+        &self,
+        values: impl Fn(usize, Range<usize>) -> Result<ColumnData, SeriesError>,
+        properties: Arc<WriterProperties>,
+        out: impl Write + Send,
+    ) -> Result<(), SeriesError> {
+        let schema = Arc::new(schema(self.name, self.columns)?);
+        let mut writer = SerializedFileWriter::new(out, schema, properties)?;
+        for start in (0..self.rows).step_by(ROWS_PER_GROUP) {
+            let end = self.rows.min(start + ROWS_PER_GROUP);
+            let mut group = writer.next_row_group()?;
+            for (index, column) in self.columns.iter().enumerate() {
+                write_column(&mut group, &column.name, values(index, start..end)?)?;
+            }
+            group.close()?;
+        }
+        writer.into_inner()?;
+        Ok(())
     }
-    columns
 }
 
 /// Metadata that identify the run and give the units of the columns.
@@ -149,16 +194,16 @@ fn metadata(series: &Series, answer: &Answer) -> Result<Vec<KeyValue>, SeriesErr
     ])
 }
 
-fn schema(name: &str, columns: &[&Column]) -> Result<Type, SeriesError> {
+fn schema(name: &str, columns: &[SeriesColumn]) -> Result<Type, SeriesError> {
     let mut fields = Vec::new();
     for column in columns {
-        let (physical, repetition, logical) = match column.data {
-            ColumnData::Real(_) => (Physical::DOUBLE, Repetition::OPTIONAL, None),
-            ColumnData::Whole(_) => {
+        let (physical, repetition, logical) = match column.kind {
+            ColumnKind::Real => (Physical::DOUBLE, Repetition::OPTIONAL, None),
+            ColumnKind::Whole => {
                 let unsigned = LogicalType::integer(64, false);
                 (Physical::INT64, Repetition::REQUIRED, Some(unsigned))
             }
-            ColumnData::Text { .. } => {
+            ColumnKind::Text(_) => {
                 (Physical::BYTE_ARRAY, Repetition::REQUIRED, Some(LogicalType::String))
             }
         };
@@ -171,30 +216,29 @@ fn schema(name: &str, columns: &[&Column]) -> Result<Type, SeriesError> {
     Ok(Type::group_type_builder(name).with_fields(fields).build()?)
 }
 
-fn write(
-    group: &mut SerializedRowGroupWriter<'_, Vec<u8>>,
-    column: &Column,
-    rows: std::ops::Range<usize>,
+fn write_column<W: Write + Send>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
+    name: &str,
+    values: ColumnData,
 ) -> Result<(), SeriesError> {
     let Some(mut writer) = group.next_column()? else {
-        return Err(SeriesError::Schema { column: column.name.clone() });
+        return Err(SeriesError::Schema { column: name.to_owned() });
     };
-    match &column.data {
+    match values {
         ColumnData::Real(values) => {
-            let values = &values[rows];
-            let known: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();
             let levels: Vec<i16> = values.iter().map(|value| i16::from(!value.is_nan())).collect();
+            let known: Vec<f64> = values.into_iter().filter(|value| !value.is_nan()).collect();
             writer.typed::<DoubleType>().write_batch(&known, Some(&levels), None)?;
         }
         ColumnData::Whole(values) => {
-            let values: Vec<i64> = values[rows].iter().map(|value| value.cast_signed()).collect();
+            let values: Vec<i64> = values.into_iter().map(u64::cast_signed).collect();
             writer.typed::<Int64Type>().write_batch(&values, None, None)?;
         }
-        ColumnData::Text { words, rows: indices } => {
+        ColumnData::Text { words, rows } => {
             let words: Vec<ByteArray> = words.iter().map(|word| word.as_str().into()).collect();
             let word = |index: &u32| words.get(*index as usize).cloned();
-            let values: Option<Vec<_>> = indices[rows].iter().map(word).collect();
-            let unknown = || SeriesError::Word { column: column.name.clone() };
+            let values: Option<Vec<_>> = rows.iter().map(word).collect();
+            let unknown = || SeriesError::Word { column: name.to_owned() };
             let values = values.ok_or_else(unknown)?;
             writer.typed::<ByteArrayType>().write_batch(&values, None, None)?;
         }
@@ -206,28 +250,31 @@ fn write(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gridhaul_scenario::answer::Recording;
+    use gridhaul_scenario::units::{Duration, Instant};
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::Field;
 
-    fn series(rows: usize) -> Series {
+    fn columns(rows: usize) -> Vec<Column> {
         let column = |name: &str, data| Column { name: name.into(), data };
-        Series {
-            name: "windows-1".into(),
-            point: 1,
-            members: Vec::new(),
-            columns: vec![
-                column("time_s", ColumnData::Real((0..rows).map(|row| row as f64).collect())),
-                column("cwnd_byte", ColumnData::Whole(vec![u64::MAX; rows])),
-                column("rtt_s", ColumnData::Real(vec![f64::NAN; rows])),
-                column(
-                    "flow",
-                    ColumnData::Text {
-                        words: vec!["up".into(), "down".into()],
-                        rows: (0..rows).map(|row| (row % 2) as u32).collect(),
-                    },
-                ),
-            ],
-        }
+        vec![
+            column("time_s", ColumnData::Real((0..rows).map(|row| row as f64).collect())),
+            column("cwnd_byte", ColumnData::Whole(vec![u64::MAX; rows])),
+            column("rtt_s", ColumnData::Real(vec![f64::NAN; rows])),
+            column(
+                "flow",
+                ColumnData::Text {
+                    words: vec!["up".into(), "down".into()],
+                    rows: (0..rows).map(|row| (row % 2) as u32).collect(),
+                },
+            ),
+        ]
+    }
+
+    fn series(rows: usize) -> Series {
+        let mut series = Series::from_columns("windows-1", columns(rows));
+        series.point = 1;
+        series
     }
 
     const ANSWER: &str = r#"{"schema": 1, "gridhaul": "1.2.3", "backend": "sim", "title": "t",
@@ -236,13 +283,14 @@ mod tests {
             {"parameters": {"a.b": "2 s"}, "flows": [], "links": []}]}"#;
 
     fn encode(series: &Series) -> Result<Vec<u8>, SeriesError> {
-        super::encode(series, &serde_json::from_str(ANSWER).unwrap())
+        let mut bytes = Vec::new();
+        write(series, &serde_json::from_str(ANSWER).unwrap(), &mut bytes)?;
+        Ok(bytes)
     }
 
     #[test]
     fn metadata_identify_the_run_and_the_point() {
-        let members = vec![4, 3, 2, 1, 0];
-        let bytes = encode(&Series { members, ..series(5) }).unwrap();
+        let bytes = encode(&series(5)).unwrap();
         let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
         let row = reader.get_row_iter(None).unwrap().next().unwrap().unwrap();
         let last: Vec<_> =
@@ -250,7 +298,7 @@ mod tests {
         assert_eq!(
             last,
             [
-                ("member".to_owned(), Field::ULong(4)),
+                ("member".to_owned(), Field::ULong(0)),
                 ("point".to_owned(), Field::ULong(1)),
                 ("a.b".to_owned(), Field::Str("2 s".into())),
             ]
@@ -292,9 +340,27 @@ mod tests {
     }
 
     #[test]
+    fn rows_of_members_have_their_number() {
+        let mut recording = Recording::new(None);
+        for member in [4, 0] {
+            let delay = Duration::from_millis(1);
+            recording.on_message(Instant::from_nanos(7), (0, member), delay);
+        }
+        let names = ["up".to_owned()];
+        let series = recording.into_series(&names, &[]).unwrap();
+        let bytes = encode(&series[0]).unwrap();
+        let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
+        let rows = reader.get_row_iter(None).unwrap().map(Result::unwrap);
+        let member = |row: parquet::record::Row| row.get_column_iter().nth(3).unwrap().1.clone();
+        let members: Vec<_> = rows.map(member).collect();
+        assert_eq!(members, [Field::ULong(4), Field::ULong(0)]);
+    }
+
+    #[test]
     fn columns_of_different_length_are_refused() {
-        let mut series = series(5);
-        series.columns[1].data = ColumnData::Whole(vec![1]);
-        assert!(encode(&series).unwrap_err().to_string().contains("cwnd_byte"));
+        let mut columns = columns(5);
+        columns[1].data = ColumnData::Whole(vec![1]);
+        let error = encode_columns("answers", &columns, Arc::default()).unwrap_err();
+        assert!(error.to_string().contains("cwnd_byte"), "{error}");
     }
 }

@@ -130,10 +130,11 @@ fn run(text: &str) -> Result<Answer, RunError> {
 /// Ready time and delay of each message, in seconds.
 fn delays(answer: &Answer) -> Vec<(f64, f64)> {
     let series = answer.series.iter().find(|series| series.name == "delays");
-    let columns = &series.expect("the scenario records a series").columns;
-    match (&columns[0].data, &columns[2].data) {
-        (ColumnData::Real(times), ColumnData::Real(delays)) => {
-            times.iter().copied().zip(delays.iter().copied()).collect()
+    let series = series.expect("the scenario records a series");
+    let values = |column| series.values(column, 0..series.row_count());
+    match (values(0), values(2)) {
+        (Ok(ColumnData::Real(times)), Ok(ColumnData::Real(delays))) => {
+            times.into_iter().zip(delays).collect()
         }
         _ => Vec::new(),
     }

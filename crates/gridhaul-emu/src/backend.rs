@@ -25,6 +25,8 @@ pub struct Emu {
     /// Number of concurrent runs; 0 means one. Concurrent runs save time if each needs little CPU time, as
     /// on links of some Mbit/s; interference between them shows in the lateness.
     pub concurrent_runs: usize,
+    /// Number of times that a replication is repeated if the machine was too busy, until it was not.
+    pub repetitions: u32,
     /// Processor to pin the emulator thread to; `None` leaves the choice to the kernel.
     pub pin: Option<usize>,
 }
@@ -54,7 +56,7 @@ impl Backend for Emu {
         let queue = RunQueue::new(points.len(), scenario.replications, progress);
         let execute = |run: &QueuedRun<'_>| {
             let (scenario, plan) = (&points[run.point].scenario, &plans[run.point]);
-            self.run_once(scenario, plan, run.replication, progress)
+            self.run_undisturbed(scenario, plan, run.replication, progress)
         };
         let ended = thread::scope(|scope| {
             let workers = 0..queue.threads(self.concurrent_runs);
@@ -91,6 +93,18 @@ impl Emu {
         lacking.err().map(|error| error.to_string())
     }
 
+    /// A run during which the machine was not too busy, or the last repetition; none if it was interrupted.
+    fn run_undisturbed(
+        &self,
+        scenario: &Scenario,
+        plan: &NetworkPlan,
+        replication: u32,
+        progress: &dyn Progress,
+    ) -> Result<Option<Run>, RunError> {
+        let run = || self.run_once(scenario, plan, replication, progress);
+        repeat_while_disturbed(self.repetitions, run)
+    }
+
     /// One run; none if it was interrupted.
     fn run_once(
         &self,
@@ -114,14 +128,18 @@ impl Emu {
         let rows = outcome::rows(scenario, plan, &emulated, &traffic);
         let mut warnings = rows.warnings(scenario);
         let corrected = controls.corrected().saturating_sub(corrected_before);
-        warnings.extend(outcome::warnings(scenario, plan, &emulated, &traffic, corrected));
-        warnings.extend(relays.warning());
+        let mut disturbances =
+            outcome::disturbances(scenario, plan, &emulated, &traffic, corrected);
+        disturbances.extend(relays.disturbance());
+        let disturbed = !disturbances.is_empty();
+        warnings.append(&mut disturbances);
+        warnings.extend(outcome::aborted_connections(scenario, &traffic));
         let links: Vec<String> =
             plan.directions.rows().iter().map(|(name, _)| name.clone()).collect();
         let flows: Vec<String> = scenario.flow.keys().cloned().collect();
-        let mut series = traffic.recording.into_series(&flows, &links);
-        series.extend(emulated.recording.into_series(&flows, &links));
-        Ok(Some(Run { rows, series, captures: emulated.captures, warnings }))
+        let mut series = traffic.recording.into_series(&flows, &links)?;
+        series.extend(emulated.recording.into_series(&flows, &links)?);
+        Ok(Some(Run { rows, series, captures: emulated.captures, warnings, disturbed }))
     }
 
     /// Runs both threads. If one fails or the user interrupts the run, both stop.
@@ -168,6 +186,20 @@ impl Emu {
     }
 }
 
+/// The first run during which the machine was not too busy, or the last repetition.
+fn repeat_while_disturbed(
+    repetitions: u32,
+    mut run: impl FnMut() -> Result<Option<Run>, RunError>,
+) -> Result<Option<Run>, RunError> {
+    for _ in 0..repetitions {
+        match run()? {
+            Some(run) if run.disturbed => {}
+            run => return Ok(run),
+        }
+    }
+    run()
+}
+
 /// Checks all points of a scenario; a key that several points share is reported once.
 fn check_supported(points: &[ScenarioPoint]) -> Result<(), Vec<Unsupported>> {
     let mut unsupported: Vec<Unsupported> = Vec::new();
@@ -177,4 +209,23 @@ fn check_supported(points: &[ScenarioPoint]) -> Result<(), Vec<Unsupported>> {
         }
     }
     if unsupported.is_empty() { Ok(()) } else { Err(unsupported) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_repeated_until_the_machine_does_not_disturb_it() {
+        let made = |repetitions, disturbed: &[bool]| {
+            let mut runs = disturbed.iter();
+            let run = || Ok(runs.next().map(|&disturbed| Run { disturbed, ..Run::default() }));
+            let last = repeat_while_disturbed(repetitions, run).unwrap().unwrap().disturbed;
+            (last, disturbed.len() - runs.len())
+        };
+        assert_eq!(made(2, &[false, false, false]), (false, 1));
+        assert_eq!(made(2, &[true, false, false]), (false, 2));
+        assert_eq!(made(2, &[true, true, true, true]), (true, 3));
+        assert_eq!(made(0, &[true, true]), (true, 1));
+    }
 }

@@ -132,9 +132,9 @@ fn sender_metrics(row: &RowTraffic, into: &mut Metrics) {
     into.extend(row.averages.cwnd().map(|cwnd| (Metric::CwndMean, cwnd)));
 }
 
-/// Warnings about a run. `corrected` counts the windows that the kernel set without its congestion control
-/// algorithm of gridhaul-cc.
-pub(crate) fn warnings(
+/// Warnings about a run that is not trustworthy. `corrected` counts the windows that the kernel set without
+/// its congestion control algorithm of gridhaul-cc.
+pub(crate) fn disturbances(
     scenario: &Scenario,
     plan: &NetworkPlan,
     emulated: &EmulatorOutcome,
@@ -172,14 +172,20 @@ pub(crate) fn warnings(
                 ),
             );
         }
-        if let Some(failure) = &row.failure {
-            warn(
-                format!("flow.{name}"),
-                format!("the kernel aborted {} ({failure})", counted(row.failed, "connection")),
-            );
-        }
     }
     warnings
+}
+
+/// Warnings about connections that the kernel aborted.
+pub(crate) fn aborted_connections(scenario: &Scenario, traffic: &TrafficOutcome) -> Vec<Warning> {
+    let rows = scenario.flow.keys().zip(&traffic.rows);
+    let warning = |(name, row): (&String, &RowTraffic)| {
+        let failure = row.failure.as_ref()?;
+        let aborted = counted(row.failed, "connection");
+        let message = format!("the kernel aborted {aborted} ({failure})");
+        Some(Warning { about: format!("flow.{name}"), message })
+    };
+    rows.filter_map(warning).collect()
 }
 
 /// Connections per permitted correction of a window: one correction matters for one connection, but not for 100.

@@ -90,7 +90,7 @@ pub(crate) fn build(
         starts.push(opens);
     }
     let proxies = proxies.finish(flows.len());
-    let recorder = recorder(scenario, layout, &flows, &starts).filter(|_| replication == 0);
+    let recorder = recorder(scenario, replication, layout, (&flows, &starts), progress)?;
     let start = Instant::ZERO;
     let (warmup, end) = (start + scenario.warmup, start + scenario.duration);
     let mut counters = counters(scenario, layout, &flows, warmup..end);

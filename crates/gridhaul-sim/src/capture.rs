@@ -1,7 +1,6 @@
 //! Packet captures for Wireshark. A simulation has no payload bytes, so packets are truncated after their
 //! headers, as with a short snapshot length.
 
-use std::fs::File;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -12,7 +11,7 @@ use gridhaul_core::wire::{
     write_udp,
 };
 use gridhaul_data::pcapng::PcapngWriter;
-use gridhaul_scenario::answer::Capture;
+use gridhaul_scenario::answer::{Capture, RecordingFile};
 use gridhaul_scenario::scenario::{IpVersion, assigned_member};
 use gridhaul_scenario::units::Instant;
 
@@ -61,7 +60,11 @@ pub(crate) struct NodeGroup {
 
 impl Tap {
     /// For a direction of this name, with the file of its packets.
-    pub(crate) fn new(name: &str, addresses: Arc<Addresses>, file: Option<File>) -> Self {
+    pub(crate) fn new(
+        name: &str,
+        addresses: Arc<Addresses>,
+        file: Option<Arc<RecordingFile>>,
+    ) -> Self {
         let capture = PcapngWriter::new(name, file);
         Self { capture, packets: 0, addresses, headers: Vec::new() }
     }

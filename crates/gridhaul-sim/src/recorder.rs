@@ -1,6 +1,9 @@
 //! Time series, on request: windows, queues, throughput and message delays.
 
-use gridhaul_scenario::answer::{Recording, Series, WindowSample};
+use std::io;
+use std::sync::Arc;
+
+use gridhaul_scenario::answer::{Recording, RecordingFile, Series, WindowSample};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::flow::{Ends, Flow};
@@ -26,9 +29,10 @@ impl Recorder {
         interval: Duration,
         (flow_names, firsts): (Vec<String>, Vec<(u32, Instant)>),
         (link_names, link_row): (Vec<String>, Vec<u32>),
+        file: Option<&Arc<RecordingFile>>,
     ) -> Self {
         let arrived = vec![0; link_names.len()];
-        let recording = Recording::default();
+        let recording = Recording::new(file);
         Self { interval, flow_names, link_names, firsts, link_row, arrived, recording }
     }
 
@@ -83,7 +87,10 @@ impl Recorder {
     }
 
     /// The tables.
-    pub(crate) fn into_series(self) -> Vec<Series> {
+    ///
+    /// # Errors
+    /// The recorded data could not be stored.
+    pub(crate) fn into_series(self) -> io::Result<Vec<Series>> {
         self.recording.into_series(&self.flow_names, &self.link_names)
     }
 }

@@ -94,8 +94,9 @@ fn run_once(
     warnings.extend(reset.map(|row| limitations::proxy_reset(&layout.flows[row as usize].0)));
     let close = world.counters.outage_ends.rows();
     warnings.extend(close.map(|row| limitations::outage_end(&layout.flows[row as usize].0)));
-    let series = world.recorder.take().map_or_else(Vec::new, |recorder| recorder.into_series());
-    Ok(Some(Run { rows, series, captures, warnings }))
+    let series = world.recorder.take().map(|recorder| recorder.into_series()).transpose()?;
+    let series = series.unwrap_or_default();
+    Ok(Some(Run { rows, series, captures, warnings, disturbed: false }))
 }
 
 /// Audits a finished run.

@@ -19,8 +19,11 @@ mod built {
     use super::{Backend, NotBuilt, Scenario};
 
     /// The emulator with this number of concurrent runs.
-    pub(crate) fn backend(concurrent_runs: usize) -> Result<Box<dyn Backend>, NotBuilt> {
-        Ok(Box::new(Emu { concurrent_runs, ..Emu::default() }))
+    pub(crate) fn backend(
+        concurrent_runs: usize,
+        repetitions: u32,
+    ) -> Result<Box<dyn Backend>, NotBuilt> {
+        Ok(Box::new(Emu { concurrent_runs, repetitions, ..Emu::default() }))
     }
 
     /// Prerequisite for emulation that this machine lacks, if any.
@@ -34,7 +37,10 @@ mod built {
     use super::{Backend, NotBuilt, Scenario};
 
     /// There is no emulator.
-    pub(crate) const fn backend(_concurrent_runs: usize) -> Result<Box<dyn Backend>, NotBuilt> {
+    pub(crate) const fn backend(
+        _concurrent_runs: usize,
+        _repetitions: u32,
+    ) -> Result<Box<dyn Backend>, NotBuilt> {
         Err(NotBuilt)
     }
 

@@ -22,6 +22,8 @@ pub struct Engine {
     pub threads: usize,
     /// Concurrent runs of `emu`, at least 1.
     pub concurrent_runs: usize,
+    /// Number of times that an emulated replication is repeated if the machine was too busy.
+    pub emulation_repetitions: u32,
     /// Whether a run begins even if it is estimated to need more memory than is free, or more than 24 hours.
     pub ignore_estimate: bool,
 }
@@ -53,7 +55,13 @@ impl Default for Engine {
 impl Engine {
     /// Only the simulator.
     pub(crate) fn sim(threads: usize, ignore_estimate: bool) -> Self {
-        Self { backends: vec![BackendName::Sim], threads, concurrent_runs: 1, ignore_estimate }
+        Self {
+            backends: vec![BackendName::Sim],
+            threads,
+            concurrent_runs: 1,
+            emulation_repetitions: 0,
+            ignore_estimate,
+        }
     }
 
     /// The backends.
@@ -70,7 +78,7 @@ impl Engine {
             }
             backends.push(match name {
                 BackendName::Sim => Box::new(Sim { threads: self.threads }),
-                BackendName::Emu => emulation::backend(self.concurrent_runs)?,
+                BackendName::Emu => emulation::backend(self.concurrent_runs, self.emulation_repetitions)?,
                 BackendName::Model => Box::new(Model),
                 BackendName::PaperModel => Box::new(PaperModel),
                 BackendName::PrintedModel => Box::new(PrintedModel),

@@ -2,17 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use anyhow::Context;
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use gridhaul::Observer;
 use gridhaul_report::TextTable;
-use gridhaul_scenario::answer::Answer;
+use gridhaul_scenario::answer::{Answer, RecordingFile};
 use gridhaul_scenario::backend::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -101,7 +100,26 @@ pub(crate) struct Bar {
     bar: ProgressBar,
     /// Work that the bar shows, in thousandths.
     shown: AtomicU64,
-    recordings: Option<PathBuf>,
+    recordings: Option<SharedRecordingFile>,
+}
+
+/// The file of all recordings of a command, created at the first recording.
+#[derive(Debug, Clone)]
+struct SharedRecordingFile {
+    folder: PathBuf,
+    file: Arc<Mutex<Weak<RecordingFile>>>,
+}
+
+impl SharedRecordingFile {
+    fn open(&self) -> io::Result<Arc<RecordingFile>> {
+        let mut shared = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(file) = shared.upgrade() {
+            return Ok(file);
+        }
+        let file = Arc::new(RecordingFile::new(tempfile::tempfile_in(&self.folder)?));
+        *shared = Arc::downgrade(&file);
+        Ok(file)
+    }
 }
 
 impl Bar {
@@ -134,8 +152,8 @@ impl Drop for Bar {
 pub(crate) struct Terminal {
     /// Hide progress bars, but show warnings and notes.
     quiet: bool,
-    /// Folder of unnamed files with the recordings of a run; `None`: they are kept in memory.
-    recordings: Option<PathBuf>,
+    /// Unnamed file with the recordings; `None`: they are kept in memory.
+    recordings: Option<SharedRecordingFile>,
     /// Whether the beginning of each part is a line, if standard error is not a terminal.
     lines: bool,
     /// Warnings that have been printed.
@@ -152,9 +170,10 @@ impl Terminal {
         Self { lines: true, ..self }
     }
 
-    /// Stores the recordings of a run in unnamed files on the file system of a folder.
+    /// Stores the recordings of a run in an unnamed file on the file system of a folder.
     pub(crate) fn recording_in(self, folder: &Path) -> Self {
-        Self { recordings: Some(folder.to_owned()), ..self }
+        let recordings = SharedRecordingFile { folder: folder.to_owned(), file: Arc::default() };
+        Self { recordings: Some(recordings), ..self }
     }
 }
 
@@ -205,8 +224,8 @@ impl Progress for Bar {
         interrupt::is_requested()
     }
 
-    fn recording_file(&self) -> io::Result<Option<File>> {
-        self.recordings.as_deref().map(tempfile::tempfile_in).transpose()
+    fn recording_file(&self) -> io::Result<Option<Arc<RecordingFile>>> {
+        self.recordings.as_ref().map(SharedRecordingFile::open).transpose()
     }
 }
 

@@ -28,7 +28,8 @@ impl Recorder {
             due: if interval.is_some() { Instant::ZERO } else { Instant::NEVER },
             last: Instant::ZERO,
             rows: (0..directions.rows().len()).map(|row| (first(row), 0)).collect(),
-            recording: Recording::default(),
+            // In memory, because a full disk cache would delay the emulated packets.
+            recording: Recording::new(None),
         }
     }
 

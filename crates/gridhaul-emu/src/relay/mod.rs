@@ -80,7 +80,7 @@ impl<'a> Relays<'a> {
     }
 
     /// A warning if the daemons have waited for a processor: their links then carry other traffic than planned.
-    pub(crate) fn warning(&self) -> Option<Warning> {
+    pub(crate) fn disturbance(&self) -> Option<Warning> {
         let waits = self.processes.iter().filter_map(RelayProcess::mean_wait);
         let longest = waits.max().filter(|wait| *wait > WAIT)?;
         Some(Warning {

@@ -88,7 +88,7 @@ impl Traffic<'_> {
     ) -> Result<TrafficOutcome, RunError> {
         request_realtime_priority();
         clock.await_start();
-        let mut recording = Recording::default();
+        let mut recording = Recording::new(None);
         let mut sample_at = Instant::ZERO;
         let mut classifications_at =
             if self.loss_classifiers.is_empty() { Instant::NEVER } else { Instant::ZERO };

@@ -19,7 +19,9 @@ fn vegas_keeps_a_few_segments_in_the_queue() {
     // The packet in transmission does not count as queued.
     assert!((1.0..=4.0).contains(&queue), "{queue} packets are queued");
     let series = answer.series.iter().find(|series| series.name == "queues").unwrap();
-    let ColumnData::Whole(packets) = &series.columns[2].data else { panic!("whole packets") };
+    let Ok(ColumnData::Whole(packets)) = series.values(2, 0..series.row_count()) else {
+        panic!("whole packets")
+    };
     let late = &packets[packets.len() / 2..];
     assert!(late.iter().all(|packets| *packets <= 6), "at all times: {late:?}");
 }

@@ -39,6 +39,7 @@ pub(super) fn add(
     answer.points.push(Point {
         parameters: point.parameters.clone(),
         deterministic: true,
+        disturbed: 0,
         deadline_checks: deadline_checks(layout, &flows),
         delays: layout.flows.iter().map(|place| (place.name.clone(), None)).collect(),
         labels: point.labels.clone(),

@@ -134,7 +134,7 @@ pub(crate) fn series(rows: u32) -> Vec<Series> {
         let mut all = vec![("time_s", real(&|t, _| t)), (key, text)];
         all.extend(columns);
         let columns = all.into_iter().map(|(name, data)| Column { name: name.into(), data });
-        Series { name: name.into(), columns: columns.collect(), ..Series::default() }
+        Series::from_columns(name, columns.collect())
     };
     let saw = |t: f64, k: u32| {
         64_000.0 / f64::from(k + 1)

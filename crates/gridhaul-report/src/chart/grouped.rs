@@ -121,18 +121,41 @@ fn group_labels(groups: &[String], frame: &Frame) -> (Group, f64) {
         let deepest = rows.iter().map(Vec::len).max().unwrap_or(0);
         return (labels, 9.0 + deepest as f64 * 14.0);
     }
-    // Rotated labels extend to the left, where the first one has only the margin; of dense labels
-    // only every n-th is shown.
+    // Of dense labels only every n-th is shown.
     let stride = (15.0 / band).ceil().max(1.0) as usize;
+    let shown = || (0..groups.len()).step_by(stride);
+    let x = |place: usize| middle(place) + 4.0;
+    // Rotated labels extend to the left, where the first one has only the margin; steeper ones have more room.
+    let fits = |slope: &Slope| {
+        shown().all(|place| width(&groups[place], FONT) <= slope.longest_label(x(place)))
+    };
+    let slope = if fits(&FLAT) { FLAT } else { STEEP };
     let mut deepest: f64 = 0.0;
-    for (place, name) in groups.iter().enumerate().step_by(stride) {
-        let (x, y) = (middle(place) + 4.0, frame.bottom + 14.0);
-        let shown = shortened(name, FONT, 150.0_f64.min((x - 4.0) / 0.82));
-        deepest = deepest.max(width(&shown, FONT) * 0.574);
-        let slope = format!("rotate(-35 {} {})", px(x), px(y));
-        let label =
-            Group::new().add(tooltip(name)).add(text(x, y, "end", &shown).set("transform", slope));
-        labels = labels.add(label);
+    for place in shown() {
+        let (x, y) = (x(place), frame.bottom + 14.0);
+        let name = &groups[place];
+        let shown = shortened(name, FONT, slope.longest_label(x));
+        deepest = deepest.max(width(&shown, FONT) * slope.degrees.to_radians().sin());
+        let rotation = format!("rotate(-{} {} {})", slope.degrees, px(x), px(y));
+        let label = text(x, y, "end", &shown).set("transform", rotation);
+        labels = labels.add(Group::new().add(tooltip(name)).add(label));
     }
     (labels, 20.0 + deepest)
+}
+
+/// Slope of rotated labels.
+struct Slope {
+    degrees: f64,
+    /// Length in pixels up to which labels are shown.
+    length_max: f64,
+}
+
+const FLAT: Slope = Slope { degrees: 35.0, length_max: 150.0 };
+const STEEP: Slope = Slope { degrees: 55.0, length_max: 200.0 };
+
+impl Slope {
+    /// Longest label that ends at `x` and begins within the drawing.
+    fn longest_label(&self, x: f64) -> f64 {
+        self.length_max.min((x - 4.0) / self.degrees.to_radians().cos())
+    }
 }

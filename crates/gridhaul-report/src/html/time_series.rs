@@ -1,9 +1,11 @@
 //! Charts of recorded time series.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::ops::Range;
 
 use gridhaul_scenario::Answer;
-use gridhaul_scenario::answer::{Column, ColumnData, Series};
+use gridhaul_scenario::answer::{ColumnData, ColumnKind, Series, SeriesColumn};
 use indexmap::IndexSet;
 
 use super::{NamedChart, capital, slug};
@@ -109,7 +111,8 @@ fn lines(answers: &[(String, &Answer)], names: &[String], of: &str, quantity: &s
                 point.map(|index| names.get(index).cloned().unwrap_or_else(|| labels.of(index)));
             let label = if answers.len() > 1 { label.as_str() } else { "" };
             let parts = vec![label.to_owned(), point.unwrap_or_default(), column(quantity).0];
-            lines.extend(split(series, quantity, &parts));
+            // A read error is reported when the same rows are written to the results folder.
+            lines.extend(split(series, quantity, &parts).unwrap_or_default());
         }
     }
     lines.retain(|line| line.points.iter().any(|point| point.y.is_finite() && point.y != 0.0));
@@ -173,36 +176,129 @@ fn chart(mut lines: Vec<Line>, table: &str, quantity: &str, note: &str) -> Named
 }
 
 /// The lines of a quantity in a table: one for each combination of keys.
-fn split(series: &Series, quantity: &str, parts: &[String]) -> Vec<Line> {
-    let Some(values) = series.columns.iter().find(|column| column.name == quantity) else {
-        return Vec::new();
+fn split(series: &Series, quantity: &str, parts: &[String]) -> io::Result<Vec<Line>> {
+    let columns = &series.columns;
+    let Some(values) = columns.iter().position(|column| column.name == quantity) else {
+        return Ok(Vec::new());
     };
-    let keys: Vec<&Column> =
-        series.columns.iter().skip(1).filter(|column| is_key(column)).collect();
-    let times = &series.columns[0].data;
+    let keys: Vec<usize> = (1..columns.len()).filter(|&column| is_key(&columns[column])).collect();
+    let bucket = bucket(series)?;
     let mut index: BTreeMap<Vec<u64>, usize> = BTreeMap::new();
-    let mut lines: Vec<Line> = Vec::new();
-    for row in 0..times.len().min(values.data.len()) {
-        let key: Vec<u64> = keys.iter().map(|key| code(&key.data, row)).collect();
-        let line = *index.entry(key).or_insert_with(|| {
-            let words = keys.iter().map(|key| word(key, row));
-            let parts = parts.iter().cloned().chain(words).collect();
-            lines.push(Line { parts, points: Vec::new() });
-            lines.len() - 1
+    let mut lines: Vec<(Vec<String>, ThinnedPoints)> = Vec::new();
+    for rows in parts_of(series) {
+        let times = series.values(0, rows.clone())?;
+        let values = series.values(values, rows.clone())?;
+        let keys = keys.iter().map(|&key| series.values(key, rows.clone()));
+        let keys = keys.collect::<io::Result<Vec<_>>>()?;
+        for row in 0..rows.len() {
+            let key: Vec<u64> = keys.iter().map(|key| code(key, row)).collect();
+            let line = *index.entry(key).or_insert_with(|| {
+                let words = keys.iter().map(|key| word(key, row));
+                lines.push((
+                    parts.iter().cloned().chain(words).collect(),
+                    ThinnedPoints::new(bucket),
+                ));
+                lines.len() - 1
+            });
+            let (x, y) = (number(&times, row), number(&values, row));
+            lines[line].1.push(DataPoint { x, y, ci95: None });
+        }
+    }
+    let lines = lines.into_iter().map(|(parts, points)| Line { parts, points: points.finish() });
+    Ok(lines.collect())
+}
+
+/// Rows that are in memory at once.
+const ROWS_READ: usize = 1 << 16;
+
+fn parts_of(series: &Series) -> impl Iterator<Item = Range<usize>> {
+    let count = series.row_count();
+    (0..count).step_by(ROWS_READ).map(move |start| start..count.min(start + ROWS_READ))
+}
+
+/// Points of a line with more rows are thinned out while they are read. A chart has less than a
+/// thousand columns of pixels.
+const POINTS_MAX: usize = 1 << 16;
+const BUCKETS: f64 = 8192.0;
+
+/// Width in seconds of the buckets of a long table; `None` for a table that is drawn as it is.
+fn bucket(series: &Series) -> io::Result<Option<f64>> {
+    if series.row_count() <= POINTS_MAX {
+        return Ok(None);
+    }
+    let mut end = 0.0_f64;
+    for rows in parts_of(series) {
+        let ColumnData::Real(times) = series.values(0, rows)? else { return Ok(None) };
+        end = times.into_iter().fold(end, f64::max);
+    }
+    Ok(Some(end / BUCKETS))
+}
+
+/// The points of a line: all, or those of each bucket of time that determine its look.
+struct ThinnedPoints {
+    bucket: Option<f64>,
+    points: Vec<DataPoint>,
+    buckets: BTreeMap<u64, Bucket>,
+}
+
+/// Points of a line in a bucket of time.
+struct Bucket {
+    first: DataPoint,
+    min: DataPoint,
+    max: DataPoint,
+    last: DataPoint,
+}
+
+impl ThinnedPoints {
+    const fn new(bucket: Option<f64>) -> Self {
+        Self { bucket, points: Vec::new(), buckets: BTreeMap::new() }
+    }
+
+    fn push(&mut self, point: DataPoint) {
+        // A value that is not known is a gap, which stays.
+        let Some(bucket) = self.bucket.filter(|_| point.y.is_finite()) else {
+            return self.points.push(point);
+        };
+        let bucket = self.buckets.entry((point.x / bucket) as u64);
+        bucket.and_modify(|bucket| bucket.add(point)).or_insert(Bucket {
+            first: point,
+            min: point,
+            max: point,
+            last: point,
         });
-        let (x, y) = (number(times, row), number(&values.data, row));
-        lines[line].points.push(DataPoint { x, y, ci95: None });
     }
-    // Messages are recorded in the order of arrival, with the time of their submission.
-    for line in &mut lines {
-        line.points.sort_by(|a, b| a.x.total_cmp(&b.x));
+
+    /// The points in the order of time.
+    fn finish(self) -> Vec<DataPoint> {
+        let mut points = self.points;
+        let kept = |bucket: Bucket| [bucket.first, bucket.min, bucket.max, bucket.last];
+        points.extend(self.buckets.into_values().flat_map(kept));
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        points
     }
-    lines
+}
+
+impl Bucket {
+    fn add(&mut self, point: DataPoint) {
+        // Messages are recorded in the order of arrival, with the time of their submission.
+        if point.x < self.first.x {
+            self.first = point;
+        }
+        if point.y < self.min.y {
+            self.min = point;
+        }
+        if point.y > self.max.y {
+            self.max = point;
+        }
+        if point.x >= self.last.x {
+            self.last = point;
+        }
+    }
 }
 
 /// Whether a column identifies rows: text, and these numbers.
-fn is_key(column: &Column) -> bool {
-    matches!(column.data, ColumnData::Text { .. })
+fn is_key(column: &SeriesColumn) -> bool {
+    matches!(column.kind, ColumnKind::Text(_))
         || matches!(column.name.as_str(), "point" | "replication" | "run")
 }
 
@@ -216,18 +312,47 @@ fn number(data: &ColumnData, row: usize) -> f64 {
 
 fn code(data: &ColumnData, row: usize) -> u64 {
     match data {
-        ColumnData::Real(rows) => rows.get(row).map_or(0, |value| value.to_bits()),
-        ColumnData::Whole(rows) => rows.get(row).copied().unwrap_or(0),
-        ColumnData::Text { rows, .. } => rows.get(row).copied().map_or(0, u64::from),
+        ColumnData::Real(rows) => rows[row].to_bits(),
+        ColumnData::Whole(rows) => rows[row],
+        ColumnData::Text { rows, .. } => u64::from(rows[row]),
     }
 }
 
-fn word(column: &Column, row: usize) -> String {
-    match &column.data {
-        ColumnData::Text { words, rows } => {
-            let word = rows.get(row).and_then(|word| words.get(*word as usize));
-            word.cloned().unwrap_or_default()
-        }
-        data => format!("{} {}", column.name, code(data, row)),
+fn word(data: &ColumnData, row: usize) -> String {
+    match data {
+        ColumnData::Text { words, rows } => words[rows[row] as usize].clone(),
+        data => code(data, row).to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gridhaul_scenario::answer::Column;
+
+    fn saw(rows: usize) -> Series {
+        let real = |name: &str, value: &dyn Fn(usize) -> f64| Column {
+            name: name.into(),
+            data: ColumnData::Real((0..rows).map(value).collect()),
+        };
+        let flow = ColumnData::Text { words: vec!["up".into()], rows: vec![0; rows] };
+        let columns = vec![
+            real("time_s", &|row| row as f64 / 1000.0),
+            Column { name: "flow".into(), data: flow },
+            real("cwnd_byte", &|row| if row == 77_777 { 1e6 } else { (row % 1000) as f64 }),
+        ];
+        Series::from_columns("windows", columns)
+    }
+
+    #[test]
+    fn a_long_line_keeps_its_extremes_with_few_points() {
+        let all = split(&saw(1000), "cwnd_byte", &[]).unwrap();
+        assert_eq!(all[0].points.len(), 1000);
+        let lines = split(&saw(200_000), "cwnd_byte", &[]).unwrap();
+        let points = &lines[0].points;
+        assert!(points.len() <= 4 * (BUCKETS as usize + 1), "{}", points.len());
+        assert!(points.iter().any(|point| point.x == 77.777 && point.y == 1e6));
+        assert_eq!((points[0].x, points[points.len() - 1].x), (0.0, 199.999));
+        assert!(points.is_sorted_by(|a, b| a.x <= b.x));
     }
 }

@@ -28,12 +28,12 @@ pub use deadline_check::DeadlineCheck;
 pub use delay::{DelayCounts, DelayDistribution};
 pub use estimate::Estimate;
 pub use metric::{Metric, MetricInfo, Scope};
-pub use recorded_bytes::{RecordedBytes, RecordedBytesWriter};
+pub use recorded_bytes::{RecordedBytes, RecordedBytesWriter, RecordingFile};
 pub use recording::{Recording, WindowSample};
 pub use replications::{
     FinishedRun, Metrics, PointRows, RowNames, Run, RunRows, TimeBase, segment_metrics,
 };
-pub use series::{Column, ColumnData, ColumnInfo, Series, SeriesInfo};
+pub use series::{Column, ColumnData, ColumnInfo, ColumnKind, Series, SeriesColumn, SeriesInfo};
 
 /// The answer of one backend to one scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -80,6 +80,10 @@ pub struct Point {
     /// for the emulator.
     #[serde(default)]
     pub deterministic: bool,
+    /// Number of replications of an emulation during which the machine was too busy. Their results, and
+    /// so those of this point, are not trustworthy; a warning has the cause.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub disturbed: u32,
     /// Swept keys and the labels of their values, for sweep entries with `label`.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub labels: IndexMap<String, String>,
@@ -120,6 +124,11 @@ pub struct Warning {
     pub about: String,
     /// Text of the warning.
     pub message: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl Answer {

@@ -1,37 +1,64 @@
 //! Recorded data of a run, in memory or in a file without a name.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Recorded data, such as a capture. A file is deleted when the last copy of this value is dropped.
+/// A file without a name that the recordings of a command share, so that a sweep of a thousand points
+/// needs one open file. Each recording has blocks of its own in it.
+#[derive(Debug)]
+pub struct RecordingFile {
+    file: File,
+    /// Position of the next block.
+    end: AtomicU64,
+}
+
+/// Recorded data, such as a capture. A file is deleted when the last copy of its recordings is
+/// dropped.
 #[derive(Debug, Clone)]
 pub struct RecordedBytes(Storage);
 
 #[derive(Debug, Clone)]
 enum Storage {
     Memory(Vec<u8>),
-    File { file: Arc<File>, length: u64 },
+    /// Positions of the blocks; all but the last have [`BLOCK`] bytes.
+    File {
+        file: Arc<RecordingFile>,
+        blocks: Vec<u64>,
+        length: u64,
+    },
 }
 
 /// Appends recorded data. The first error is reported by [`RecordedBytesWriter::finish`], so that the
 /// recording of a packet cannot fail.
 #[derive(Debug)]
 pub struct RecordedBytesWriter {
-    target: Target,
-    length: u64,
+    file: Option<Arc<RecordingFile>>,
+    blocks: Vec<u64>,
+    /// Bytes that are not in the file.
+    rest: Vec<u8>,
     error: Option<io::Error>,
 }
 
-#[derive(Debug)]
-enum Target {
-    Memory(Vec<u8>),
-    File(BufWriter<File>),
-}
+/// Bytes that are written to the file at once. A recording up to this size stays in memory.
+const BLOCK: usize = 1 << 16;
 
-/// Bytes that are read from a file at once.
-const CHUNK: usize = 1 << 16;
+impl RecordingFile {
+    /// Takes an empty file.
+    #[must_use]
+    pub const fn new(file: File) -> Self {
+        Self { file, end: AtomicU64::new(0) }
+    }
+
+    /// Appends a block. Returns its position.
+    fn append(&self, block: &[u8]) -> io::Result<u64> {
+        let position = self.end.fetch_add(block.len() as u64, Ordering::Relaxed);
+        self.file.write_all_at(block, position)?;
+        Ok(position)
+    }
+}
 
 impl RecordedBytes {
     /// Number of bytes.
@@ -54,7 +81,7 @@ impl RecordedBytes {
     /// # Errors
     /// The file cannot be read, or the bytes cannot be written.
     pub fn copy_to(&self, out: &mut dyn Write) -> io::Result<()> {
-        let mut chunk = vec![0; CHUNK.min(self.len() as usize)];
+        let mut chunk = vec![0; BLOCK.min(self.len() as usize)];
         let mut position = 0;
         while position < self.len() {
             let length = chunk.len().min((self.len() - position) as usize);
@@ -69,9 +96,22 @@ impl RecordedBytes {
     ///
     /// # Errors
     /// The file cannot be read, or has fewer bytes.
-    pub fn read_at(&self, position: u64, buffer: &mut [u8]) -> io::Result<()> {
+    pub fn read_at(&self, mut position: u64, mut buffer: &mut [u8]) -> io::Result<()> {
         match &self.0 {
-            Storage::File { file, .. } => file.read_exact_at(buffer, position),
+            Storage::File { file, blocks, length } => {
+                if position + buffer.len() as u64 > *length {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+                while !buffer.is_empty() {
+                    let (block, within) = (position / BLOCK as u64, position % BLOCK as u64);
+                    let count = buffer.len().min(BLOCK - within as usize);
+                    let (part, rest) = buffer.split_at_mut(count);
+                    file.file.read_exact_at(part, blocks[block as usize] + within)?;
+                    position += count as u64;
+                    buffer = rest;
+                }
+                Ok(())
+            }
             Storage::Memory(bytes) => {
                 let start = position as usize;
                 let part = bytes.get(start..).and_then(|rest| rest.get(..buffer.len()));
@@ -80,6 +120,12 @@ impl RecordedBytes {
                 Ok(())
             }
         }
+    }
+}
+
+impl Default for RecordedBytes {
+    fn default() -> Self {
+        Vec::new().into()
     }
 }
 
@@ -102,14 +148,10 @@ impl PartialEq for RecordedBytes {
 }
 
 impl RecordedBytesWriter {
-    /// Appends to an empty file, or without a file to memory.
+    /// Appends to a file, or without a file to memory.
     #[must_use]
-    pub fn new(file: Option<File>) -> Self {
-        let target = match file {
-            Some(file) => Target::File(BufWriter::with_capacity(CHUNK, file)),
-            None => Target::Memory(Vec::new()),
-        };
-        Self { target, length: 0, error: None }
+    pub const fn new(file: Option<Arc<RecordingFile>>) -> Self {
+        Self { file, blocks: Vec::new(), rest: Vec::new(), error: None }
     }
 
     /// Appends bytes; after an error nothing is appended.
@@ -117,11 +159,16 @@ impl RecordedBytesWriter {
         if self.error.is_some() {
             return;
         }
-        match &mut self.target {
-            Target::Memory(all) => all.extend_from_slice(bytes),
-            Target::File(file) => self.error = file.write_all(bytes).err(),
+        self.rest.extend_from_slice(bytes);
+        let Some(file) = &self.file else { return };
+        let whole = self.rest.len() / BLOCK * BLOCK;
+        for block in self.rest[..whole].chunks(BLOCK) {
+            match file.append(block) {
+                Ok(position) => self.blocks.push(position),
+                Err(error) => self.error = self.error.take().or(Some(error)),
+            }
         }
-        self.length += bytes.len() as u64;
+        self.rest.drain(..whole);
     }
 
     /// All bytes.
@@ -129,16 +176,16 @@ impl RecordedBytesWriter {
     /// # Errors
     /// The file could not be written, such as on a full disk.
     pub fn finish(self) -> io::Result<RecordedBytes> {
-        if let Some(error) = self.error {
+        let Self { file, mut blocks, rest, error } = self;
+        if let Some(error) = error {
             return Err(error);
         }
-        Ok(RecordedBytes(match self.target {
-            Target::Memory(bytes) => Storage::Memory(bytes),
-            Target::File(file) => {
-                let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
-                Storage::File { file: Arc::new(file), length: self.length }
-            }
-        }))
+        let Some(file) = file.filter(|_| !blocks.is_empty()) else { return Ok(rest.into()) };
+        let length = (blocks.len() * BLOCK + rest.len()) as u64;
+        if !rest.is_empty() {
+            blocks.push(file.append(&rest)?);
+        }
+        Ok(RecordedBytes(Storage::File { file, blocks, length }))
     }
 }
 
@@ -146,7 +193,11 @@ impl RecordedBytesWriter {
 mod tests {
     use super::*;
 
-    fn recorded(file: Option<File>, parts: &[&[u8]]) -> RecordedBytes {
+    fn temporary() -> Arc<RecordingFile> {
+        Arc::new(RecordingFile::new(tempfile::tempfile().unwrap()))
+    }
+
+    fn recorded(file: Option<Arc<RecordingFile>>, parts: &[&[u8]]) -> RecordedBytes {
         let mut writer = RecordedBytesWriter::new(file);
         parts.iter().for_each(|part| writer.append(part));
         writer.finish().unwrap()
@@ -154,10 +205,10 @@ mod tests {
 
     #[test]
     fn a_file_returns_the_bytes_that_memory_returns() {
-        let long = vec![7; CHUNK + 1];
+        let long = vec![7; BLOCK + 1];
         let parts: [&[u8]; 3] = [b"one", &long, b"two"];
         let in_memory = recorded(None, &parts);
-        let in_file = recorded(Some(tempfile::tempfile().unwrap()), &parts);
+        let in_file = recorded(Some(temporary()), &parts);
         let mut bytes = Vec::new();
         in_file.copy_to(&mut bytes).unwrap();
         assert_eq!((bytes.len() as u64, &bytes), (in_file.len(), &parts.concat()));
@@ -173,10 +224,32 @@ mod tests {
     #[test]
     fn a_full_disk_is_reported_at_the_end() {
         let full = File::options().write(true).open("/dev/full").unwrap();
-        let mut writer = RecordedBytesWriter::new(Some(full));
-        writer.append(&vec![0; 2 * CHUNK]);
+        let mut writer = RecordedBytesWriter::new(Some(Arc::new(RecordingFile::new(full))));
+        writer.append(&vec![0; 2 * BLOCK]);
         writer.append(b"more");
         let error = writer.finish().unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+    }
+
+    #[test]
+    fn recordings_that_share_a_file_keep_their_own_bytes() {
+        let file = temporary();
+        let mut writers = [0, 1].map(|_| RecordedBytesWriter::new(Some(file.clone())));
+        for round in 0..5_u8 {
+            for (number, writer) in writers.iter_mut().enumerate() {
+                writer.append(&vec![16 * round + number as u8; BLOCK / 2 + 3 + number]);
+            }
+        }
+        for (number, writer) in writers.into_iter().enumerate() {
+            let part = |round: u8| vec![16 * round + number as u8; BLOCK / 2 + 3 + number];
+            assert_eq!(writer.finish().unwrap(), (0..5).flat_map(part).collect::<Vec<_>>().into());
+        }
+    }
+
+    #[test]
+    fn a_small_recording_needs_no_file() {
+        let file = temporary();
+        assert_eq!(recorded(Some(file.clone()), &[&[1; BLOCK - 1]]).len(), BLOCK as u64 - 1);
+        assert_eq!(file.file.metadata().unwrap().len(), 0);
     }
 }

@@ -1,16 +1,21 @@
 //! Recording of series: windows, queues, throughput and message delays over time.
 
-use super::{Column, ColumnData, Series};
+use std::io;
+use std::sync::Arc;
+
+use super::{ColumnKind, RecordedBytesWriter, RecordingFile, Series, SeriesColumn, SeriesInfo};
 use crate::units::{Duration, Instant};
 
 /// Collects the rows of the series of one run. Flows and links are identified by their rows in the
 /// answer.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug)]
 pub struct Recording {
-    windows: Windows,
-    queues: Queues,
-    rates: Rates,
-    delays: Delays,
+    windows: RecordedBytesWriter,
+    queues: RecordedBytesWriter,
+    throughput: RecordedBytesWriter,
+    delays: RecordedBytesWriter,
+    /// Number of messages in `delays`.
+    messages: usize,
 }
 
 /// A sample of the sender of a connection.
@@ -28,173 +33,156 @@ pub struct WindowSample {
     pub rto: Duration,
 }
 
-#[derive(Debug, Clone, Default)]
-struct Windows {
-    time: Vec<f64>,
-    flow: Vec<u32>,
-    cwnd: Vec<f64>,
-    ssthresh: Vec<f64>,
-    in_flight: Vec<f64>,
-    srtt: Vec<f64>,
-    rto: Vec<f64>,
-}
-
-#[derive(Debug, Clone, Default)]
-struct Queues {
-    time: Vec<f64>,
-    link: Vec<u32>,
-    packets: Vec<u64>,
-    bytes: Vec<u64>,
-}
-
-#[derive(Debug, Clone, Default)]
-struct Rates {
-    time: Vec<f64>,
-    link: Vec<u32>,
-    throughput: Vec<f64>,
-}
-
-#[derive(Debug, Clone, Default)]
-struct Delays {
-    time: Vec<f64>,
-    flow: Vec<u32>,
-    member: Vec<u32>,
-    delay: Vec<f64>,
-}
-
 /// Largest number of messages whose individual delays are recorded.
 const DELAYS_MAX: usize = 1_000_000;
 
 impl Recording {
+    /// Records into a file, or without a file into memory.
+    #[must_use]
+    pub fn new(file: Option<&Arc<RecordingFile>>) -> Self {
+        let writer = || RecordedBytesWriter::new(file.cloned());
+        Self {
+            windows: writer(),
+            queues: writer(),
+            throughput: writer(),
+            delays: writer(),
+            messages: 0,
+        }
+    }
+
     /// Records a sample of the sender of a flow.
     pub fn on_window(&mut self, at: Instant, flow: u32, sample: WindowSample) {
-        let windows = &mut self.windows;
-        windows.time.push(at.as_secs_f64());
-        windows.flow.push(flow);
-        windows.cwnd.push(sample.cwnd as f64);
-        windows.ssthresh.push(sample.ssthresh.map_or(f64::NAN, |bytes| bytes as f64));
-        windows.in_flight.push(sample.in_flight as f64);
-        windows.srtt.push(sample.srtt.map_or(f64::NAN, Duration::as_secs_f64));
-        windows.rto.push(sample.rto.as_secs_f64());
+        let row = [
+            seconds(at),
+            u64::from(flow),
+            real(sample.cwnd as f64),
+            real(sample.ssthresh.map_or(f64::NAN, |bytes| bytes as f64)),
+            real(sample.in_flight as f64),
+            real(sample.srtt.map_or(f64::NAN, Duration::as_secs_f64)),
+            real(sample.rto.as_secs_f64()),
+        ];
+        append(&mut self.windows, row);
     }
 
     /// Records the queue of a direction of a link.
     pub fn on_queue(&mut self, at: Instant, link: u32, (packets, bytes): (u32, u64)) {
-        self.queues.time.push(at.as_secs_f64());
-        self.queues.link.push(link);
-        self.queues.packets.push(u64::from(packets));
-        self.queues.bytes.push(bytes);
+        append(&mut self.queues, [seconds(at), u64::from(link), u64::from(packets), bytes]);
     }
 
     /// Records the throughput of a direction in bit/s since the previous sample.
     pub fn on_throughput(&mut self, at: Instant, link: u32, bits_per_s: f64) {
-        self.rates.time.push(at.as_secs_f64());
-        self.rates.link.push(link);
-        self.rates.throughput.push(bits_per_s);
+        append(&mut self.throughput, [seconds(at), u64::from(link), real(bits_per_s)]);
     }
 
     /// Records the delay of a message that a member of a flow had ready at `ready`.
     pub fn on_message(&mut self, ready: Instant, (flow, member): (u32, u32), delay: Duration) {
-        if self.delays.time.len() < DELAYS_MAX {
-            self.delays.time.push(ready.as_secs_f64());
-            self.delays.flow.push(flow);
-            self.delays.member.push(member);
-            self.delays.delay.push(delay.as_secs_f64());
+        if self.messages < DELAYS_MAX {
+            self.messages += 1;
+            let delay = real(delay.as_secs_f64());
+            append(&mut self.delays, [seconds(ready), u64::from(flow), delay, u64::from(member)]);
         }
     }
 
     /// The series with at least one row.
-    #[must_use]
-    pub fn into_series(self, flow_names: &[String], link_names: &[String]) -> Vec<Series> {
-        let flow = |rows| text("flow", flow_names, rows);
-        let link = |rows| text("link", link_names, rows);
-        let Self { windows, queues, rates, delays } = self;
-        let tables = [
-            (
-                "windows",
-                Vec::new(),
-                vec![
-                    real("time_s", windows.time),
-                    flow(windows.flow),
-                    real("cwnd_byte", windows.cwnd),
-                    real("ssthresh_byte", windows.ssthresh),
-                    real("in_flight_byte", windows.in_flight),
-                    real("srtt_s", windows.srtt),
-                    real("rto_s", windows.rto),
-                ],
-            ),
-            (
-                "queues",
-                Vec::new(),
-                vec![
-                    real("time_s", queues.time),
-                    link(queues.link),
-                    whole("queue_packets", queues.packets),
-                    whole("queue_byte", queues.bytes),
-                ],
-            ),
-            (
-                "throughput",
-                Vec::new(),
-                vec![
-                    real("time_s", rates.time),
-                    link(rates.link),
-                    real("throughput_bit_per_s", rates.throughput),
-                ],
-            ),
-            (
-                "delays",
-                delays.member,
-                vec![real("time_s", delays.time), flow(delays.flow), real("delay_s", delays.delay)],
-            ),
-        ];
-        tables
-            .into_iter()
-            .filter(|(_, _, columns)| !columns[0].data.is_empty())
-            .map(|(name, members, columns)| Series {
-                name: name.to_owned(),
-                point: 0,
-                members,
-                columns,
-            })
-            .collect()
+    ///
+    /// # Errors
+    /// The file could not be written, such as on a full disk.
+    pub fn into_series(
+        self,
+        flow_names: &[String],
+        link_names: &[String],
+    ) -> io::Result<Vec<Series>> {
+        let Self { windows, queues, throughput, delays, .. } = self;
+        let tables = [windows, queues, throughput, delays];
+        let mut all = Vec::new();
+        for (info, table) in SeriesInfo::ALL.iter().zip(tables) {
+            let columns = info.columns.iter().map(|column| SeriesColumn {
+                name: column.name.to_owned(),
+                kind: match (column.kind, column.name) {
+                    ("string", "flow") => ColumnKind::Text(flow_names.to_vec()),
+                    ("string", _) => ColumnKind::Text(link_names.to_vec()),
+                    ("uint64", _) => ColumnKind::Whole,
+                    _ => ColumnKind::Real,
+                },
+            });
+            let (name, columns) = (info.name.to_owned(), columns.collect());
+            let has_members = info.name == "delays";
+            let series = Series { name, point: 0, columns, has_members, rows: table.finish()? };
+            all.extend((series.row_count() > 0).then_some(series));
+        }
+        Ok(all)
     }
 }
 
-fn real(name: &str, values: Vec<f64>) -> Column {
-    Column { name: name.to_owned(), data: ColumnData::Real(values) }
+fn append<const N: usize>(table: &mut RecordedBytesWriter, row: [u64; N]) {
+    table.append(row.map(u64::to_le_bytes).as_flattened());
 }
 
-fn whole(name: &str, values: Vec<u64>) -> Column {
-    Column { name: name.to_owned(), data: ColumnData::Whole(values) }
+fn seconds(at: Instant) -> u64 {
+    real(at.as_secs_f64())
 }
 
-fn text(name: &str, words: &[String], rows: Vec<u32>) -> Column {
-    Column { name: name.to_owned(), data: ColumnData::Text { words: words.to_vec(), rows } }
+/// A real number as it is stored.
+const fn real(value: f64) -> u64 {
+    value.to_bits()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::SeriesInfo;
+    use super::super::ColumnData;
     use super::*;
 
+    fn recorded(file: Option<&Arc<RecordingFile>>, rows: u64) -> Vec<Series> {
+        let mut recording = Recording::new(file);
+        let delay = Duration::from_nanos(3);
+        for row in 0..rows {
+            let now = Instant::from_nanos(1_000_000_000 * row);
+            let sample =
+                WindowSample { cwnd: row, ssthresh: None, in_flight: 1, srtt: None, rto: delay };
+            recording.on_window(now, 1, sample);
+            recording.on_queue(now, 0, (1, row));
+            recording.on_throughput(now, 0, 1.5);
+            recording.on_message(now, (0, 5), delay);
+        }
+        let flows = ["up".to_owned(), "down".to_owned()];
+        recording.into_series(&flows, &["wire.forward".to_owned()]).unwrap()
+    }
+
     #[test]
-    fn the_tables_are_those_of_the_reference() {
-        let mut recording = Recording::default();
-        let (now, delay) = (Instant::from_nanos(7), Duration::from_nanos(3));
-        let sample = WindowSample { cwnd: 1, ssthresh: None, in_flight: 1, srtt: None, rto: delay };
-        recording.on_window(now, 0, sample);
-        recording.on_queue(now, 0, (1, 2));
-        recording.on_throughput(now, 0, 1.0);
-        recording.on_message(now, (0, 5), delay);
-        let made = recording.into_series(&["up".to_owned()], &["wire.forward".to_owned()]);
-        let names = |series: &Series| series.columns.iter().map(|c| c.name.clone()).collect();
-        let made: Vec<(String, Vec<String>)> =
-            made.iter().map(|series| (series.name.clone(), names(series))).collect();
-        let documented = |info: &SeriesInfo| {
-            let names = info.columns.iter().map(|column| column.name.to_owned());
-            (info.name.to_owned(), names.collect())
+    fn the_rows_have_the_columns_of_the_reference() {
+        let series = recorded(None, 3);
+        let names: Vec<&str> = series.iter().map(|series| series.name.as_str()).collect();
+        assert_eq!(names, SeriesInfo::ALL.iter().map(|info| info.name).collect::<Vec<_>>());
+        let [windows, queues, throughput, delays] = &series[..] else { panic!("four tables") };
+        let real = |series: &Series, column| match series.values(column, 1..3).unwrap() {
+            ColumnData::Real(values) => values,
+            other => panic!("{other:?}"),
         };
-        assert_eq!(made, SeriesInfo::ALL.iter().map(documented).collect::<Vec<_>>());
+        assert_eq!((real(windows, 0), real(windows, 2)), (vec![1.0, 2.0], vec![1.0, 2.0]));
+        assert!(real(windows, 3)[0].is_nan());
+        assert_eq!(real(windows, 6), [3e-9, 3e-9]);
+        let text = |words: &[&str], row| ColumnData::Text {
+            words: words.iter().map(|word| (*word).to_owned()).collect(),
+            rows: vec![row],
+        };
+        assert_eq!(windows.values(1, 0..1).unwrap(), text(&["up", "down"], 1));
+        assert_eq!(queues.values(1, 2..3).unwrap(), text(&["wire.forward"], 0));
+        assert_eq!(queues.values(3, 0..3).unwrap(), ColumnData::Whole(vec![0, 1, 2]));
+        assert_eq!(real(throughput, 2), [1.5, 1.5]);
+        assert_eq!(
+            (delays.members(0..2).unwrap(), queues.members(0..2).unwrap()),
+            (vec![5; 2], vec![0; 2])
+        );
+        assert!(recorded(None, 0).is_empty());
+    }
+
+    #[test]
+    fn a_file_has_the_rows_of_memory() {
+        let file = Arc::new(RecordingFile::new(tempfile::tempfile().unwrap()));
+        let (in_file, in_memory) = (recorded(Some(&file), 10_000), recorded(None, 10_000));
+        assert_eq!(in_file, in_memory);
+        assert_eq!(in_file[0].row_count(), 10_000);
+        let last = in_file[1].values(3, 9_999..10_000).unwrap();
+        assert_eq!(last, ColumnData::Whole(vec![9_999]));
     }
 }

@@ -45,6 +45,8 @@ pub struct Run {
     pub captures: Vec<Capture>,
     /// Warnings about this run.
     pub warnings: Vec<Warning>,
+    /// Whether the machine was too busy for a run in real time.
+    pub disturbed: bool,
 }
 
 /// A run that has ended, and its place in the answer.
@@ -113,8 +115,10 @@ impl Answer {
             for run in &mut runs {
                 answer.warnings.append(&mut run.warnings);
             }
+            let disturbed = runs.iter().filter(|run| run.disturbed).count() as u32;
             let runs: Vec<RunRows> = runs.into_iter().map(|run| run.rows).collect();
-            answer.points.push(Point::of_runs(point, &rows(index)?, &runs, time));
+            let point = Point::of_runs(point, &rows(index)?, &runs, time);
+            answer.points.push(Point { disturbed, ..point });
         }
         answer.warn_of_failed_connections(scenario);
         answer.warnings.sort();
@@ -154,7 +158,8 @@ impl Point {
         let links = combine(&names.links, Scope::Link, runs, deterministic);
         let deadline_checks = deadline_checks(&point.scenario, &flows);
         let (parameters, labels) = (point.parameters.clone(), point.labels.clone());
-        Self { parameters, labels, deterministic, flows, links, deadline_checks, delays }
+        let disturbed = 0;
+        Self { parameters, deterministic, disturbed, labels, flows, links, deadline_checks, delays }
     }
 }
 

@@ -1,16 +1,43 @@
 //! Recorded series: tables over time, written as Parquet files.
 
-/// A table with columns of equal length.
+use std::io;
+use std::ops::Range;
+
+use super::RecordedBytes;
+
+/// A table over time. Its rows can exceed the memory: they are read column by column, in parts.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Series {
     /// Name of the file: the name of the table ([`SeriesInfo`]) and, in a sweep, the number of the point.
     pub name: String,
     /// Index of the point of the answer ([`Answer::points`](super::Answer::points)).
     pub point: usize,
-    /// For each row, the member of the group of flows or links; empty if all rows are of member 0.
-    pub members: Vec<u32>,
     /// Columns; the first is the time.
-    pub columns: Vec<Column>,
+    pub columns: Vec<SeriesColumn>,
+    /// Whether each row has the member of its group of flows or links; else all are of member 0.
+    pub(super) has_members: bool,
+    /// The rows, each with a word of eight bytes, little-endian, for each column and for the member.
+    pub(super) rows: RecordedBytes,
+}
+
+/// Name and type of a column of a [`Series`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeriesColumn {
+    /// Name, `<quantity>_<unit>`.
+    pub name: String,
+    /// Type of the values.
+    pub kind: ColumnKind,
+}
+
+/// Type of the values of a column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ColumnKind {
+    /// Real numbers; NaN for missing values.
+    Real,
+    /// Whole numbers.
+    Whole,
+    /// Texts out of this list.
+    Text(Vec<String>),
 }
 
 /// A named column.
@@ -148,6 +175,97 @@ impl SeriesInfo {
     ];
 }
 
+impl Series {
+    /// A table of columns in memory.
+    ///
+    /// # Panics
+    /// The columns have different lengths.
+    #[must_use]
+    pub fn from_columns(name: &str, columns: Vec<Column>) -> Self {
+        let count = columns.first().map_or(0, |column| column.data.len());
+        assert!(columns.iter().all(|column| column.data.len() == count), "columns of equal length");
+        let row = |row: usize| columns.iter().map(move |column| column.data.word(row));
+        let words = (0..count).flat_map(row).flat_map(u64::to_le_bytes);
+        let rows = RecordedBytes::from(words.collect::<Vec<u8>>());
+        let columns = columns.into_iter().map(|Column { name, data }| {
+            let kind = match data {
+                ColumnData::Real(_) => ColumnKind::Real,
+                ColumnData::Whole(_) => ColumnKind::Whole,
+                ColumnData::Text { words, .. } => ColumnKind::Text(words),
+            };
+            SeriesColumn { name, kind }
+        });
+        let columns = columns.collect();
+        Self { name: name.to_owned(), point: 0, columns, has_members: false, rows }
+    }
+
+    /// Number of rows.
+    #[must_use]
+    pub fn row_count(&self) -> usize {
+        self.rows.len() as usize / self.row_bytes().max(1)
+    }
+
+    /// The values of a column, by its index, in some rows.
+    ///
+    /// # Errors
+    /// The recorded data cannot be read.
+    ///
+    /// # Panics
+    /// There is no such column.
+    pub fn values(&self, column: usize, rows: Range<usize>) -> io::Result<ColumnData> {
+        let words = self.words(column, rows)?;
+        Ok(match &self.columns[column].kind {
+            ColumnKind::Real => ColumnData::Real(words.into_iter().map(f64::from_bits).collect()),
+            ColumnKind::Whole => ColumnData::Whole(words),
+            ColumnKind::Text(texts) => ColumnData::Text {
+                words: texts.clone(),
+                rows: words.into_iter().map(|word| word as u32).collect(),
+            },
+        })
+    }
+
+    /// The members of groups of flows or links in some rows.
+    ///
+    /// # Errors
+    /// The recorded data cannot be read.
+    pub fn members(&self, rows: Range<usize>) -> io::Result<Vec<u64>> {
+        if self.has_members {
+            self.words(self.columns.len(), rows)
+        } else {
+            Ok(vec![0; rows.len()])
+        }
+    }
+
+    /// One word of each row.
+    fn words(&self, index: usize, rows: Range<usize>) -> io::Result<Vec<u64>> {
+        let width = self.row_bytes();
+        let mut words = Vec::with_capacity(rows.len());
+        let mut chunk = Vec::new();
+        for start in rows.clone().step_by(ROWS_READ) {
+            let count = ROWS_READ.min(rows.end - start);
+            chunk.resize(count * width, 0);
+            self.rows.read_at((start * width) as u64, &mut chunk)?;
+            let word = |row: &[u8]| {
+                let mut bytes = [0; WORD];
+                bytes.copy_from_slice(&row[index * WORD..][..WORD]);
+                u64::from_le_bytes(bytes)
+            };
+            words.extend(chunk.chunks_exact(width).map(word));
+        }
+        Ok(words)
+    }
+
+    const fn row_bytes(&self) -> usize {
+        (self.columns.len() + self.has_members as usize) * WORD
+    }
+}
+
+/// Bytes of a stored value.
+const WORD: usize = size_of::<u64>();
+
+/// Rows that are read at once.
+const ROWS_READ: usize = 4096;
+
 impl ColumnData {
     /// Number of rows.
     #[must_use]
@@ -158,9 +276,19 @@ impl ColumnData {
             Self::Text { rows, .. } => rows.len(),
         }
     }
+
     /// Whether there are no rows.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// A value as it is stored in a [`Series`].
+    fn word(&self, row: usize) -> u64 {
+        match self {
+            Self::Real(values) => values[row].to_bits(),
+            Self::Whole(values) => values[row],
+            Self::Text { rows, .. } => u64::from(rows[row]),
+        }
     }
 }

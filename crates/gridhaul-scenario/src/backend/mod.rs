@@ -4,10 +4,10 @@ mod run_queue;
 
 use std::error::Error;
 use std::fmt;
-use std::fs::File;
 use std::io;
+use std::sync::Arc;
 
-use crate::answer::Answer;
+use crate::answer::{Answer, RecordingFile};
 use crate::scenario::Scenario;
 
 pub use run_queue::{QueuedRun, RunQueue};
@@ -50,12 +50,12 @@ pub trait Progress: Sync {
         false
     }
 
-    /// An empty file without a name for recorded data, which may exceed the memory. Without a file,
-    /// a recording is kept in memory.
+    /// The file of recorded data, which may exceed the memory. Without a file, recordings are kept in
+    /// memory.
     ///
     /// # Errors
     /// The file cannot be created.
-    fn recording_file(&self) -> io::Result<Option<File>> {
+    fn recording_file(&self) -> io::Result<Option<Arc<RecordingFile>>> {
         Ok(None)
     }
 }

@@ -1,8 +1,10 @@
 //! The measurements of a run: counters, and the recorder of time series.
 
+use std::io;
 use std::ops::Range;
 
 use gridhaul_core::load::InProgress;
+use gridhaul_scenario::backend::Progress;
 use gridhaul_scenario::scenario::{Direction, Directions, Load, Scenario, Transport};
 use gridhaul_scenario::units::Instant;
 
@@ -40,22 +42,25 @@ pub(super) fn counters(
     counters
 }
 
-/// The recorder of time series, if the scenario has a recording interval.
+/// The recorder of time series, if the scenario has a recording interval. Only the first replication
+/// is recorded.
 pub(super) fn recorder(
     scenario: &Scenario,
+    replication: u32,
     layout: &Layout,
-    flows: &[Flow],
-    starts: &[Instant],
-) -> Option<Recorder> {
-    scenario.record.interval.map(|interval| {
-        let names = |rows: &[(String, u64)]| rows.iter().map(|(name, _)| name.clone()).collect();
-        let mut firsts = vec![(0, Instant::ZERO); layout.flows.len()];
-        for (index, (flow, &start)) in flows.iter().zip(starts).enumerate().rev() {
-            // A connection that a recorded trace opens is sampled from the start.
-            let start = if start == Instant::NEVER { Instant::ZERO } else { start };
-            firsts[flow.row as usize] = (index as u32, start);
-        }
-        let links = (names(layout.directions.rows()), layout.directions.row_of().to_vec());
-        Recorder::new(interval, (names(&layout.flows), firsts), links)
-    })
+    (flows, starts): (&[Flow], &[Instant]),
+    progress: &dyn Progress,
+) -> io::Result<Option<Recorder>> {
+    let recorded = scenario.record.interval.filter(|_| replication == 0);
+    let Some(interval) = recorded else { return Ok(None) };
+    let names = |rows: &[(String, u64)]| rows.iter().map(|(name, _)| name.clone()).collect();
+    let mut firsts = vec![(0, Instant::ZERO); layout.flows.len()];
+    for (index, (flow, &start)) in flows.iter().zip(starts).enumerate().rev() {
+        // A connection that a recorded trace opens is sampled from the start.
+        let start = if start == Instant::NEVER { Instant::ZERO } else { start };
+        firsts[flow.row as usize] = (index as u32, start);
+    }
+    let links = (names(layout.directions.rows()), layout.directions.row_of().to_vec());
+    let file = progress.recording_file()?;
+    Ok(Some(Recorder::new(interval, (names(&layout.flows), firsts), links, file.as_ref())))
 }

@@ -146,6 +146,7 @@ impl EngineOptions {
             backends: self.on.clone(),
             threads: self.threads,
             concurrent_runs: self.concurrent_runs,
+            emulation_repetitions: 0,
             ignore_estimate: self.ignore_estimate,
         }
     }

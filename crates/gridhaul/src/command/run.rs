@@ -1,5 +1,6 @@
 //! `gridhaul run` and `gridhaul sweep`: one scenario, the answer of each backend, one results folder.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -183,9 +184,10 @@ impl Results<'_> {
             let of_backend = if index == 0 { String::new() } else { format!("-{backend}") };
             folder.write(&format!("answer{of_backend}.json"), json(answer)?.as_bytes())?;
             for series in &answer.series {
-                let bytes = series::encode(series, answer)
-                    .map_err(|error| CommandError::Internal(error.into()))?;
-                folder.write(&format!("{}{of_backend}.parquet", series.name), &bytes)?;
+                let name = format!("{}{of_backend}.parquet", series.name);
+                folder.write_from(&name, |file| {
+                    series::write(series, answer, file).map_err(io::Error::other)
+                })?;
             }
             for capture in &answer.captures {
                 let name = format!("{}{of_backend}.pcapng", capture.name);

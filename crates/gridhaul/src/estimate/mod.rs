@@ -54,10 +54,11 @@ const BYTES_PER_ROW: f64 = 400.0;
 /// Memory of a sweep point: its scenario, its rows and its part of the report.
 const BYTES_PER_POINT: f64 = 10_000.0;
 
-/// Memory of a sample of a recorded series until it is written.
+/// Memory of a sample of a series that is recorded on real kernels. A simulation stores its recordings in a
+/// file.
 const BYTES_PER_SAMPLE: f64 = 100.0;
 
-/// Memory of a captured packet.
+/// Memory of a packet that is captured on real kernels.
 const BYTES_PER_CAPTURED: f64 = 120.0;
 
 /// Number of points whose workload is computed; larger sweeps are sampled evenly.
@@ -115,7 +116,8 @@ fn check(scenario: &Scenario, engine: &Engine, limits: Limits) -> anyhow::Result
     let replications = f64::from(scenario.replications);
     let estimate =
         RunEstimate { scenario, points: all.len() as f64, replications, largest: &largest, sum };
-    estimate.check_memory(threads(engine), limits)?;
+    let records_in_memory = engine.backends.contains(&BackendName::Emu);
+    estimate.check_memory(threads(engine), records_in_memory, limits)?;
     for name in &engine.backends {
         let seconds = match name {
             BackendName::Sim => sum.transits * SECONDS_PER_TRANSIT * replications / threads(engine),
@@ -130,16 +132,22 @@ fn check(scenario: &Scenario, engine: &Engine, limits: Limits) -> anyhow::Result
 }
 
 impl RunEstimate<'_> {
-    fn check_memory(&self, threads: f64, limits: Limits) -> anyhow::Result<()> {
+    fn check_memory(
+        &self,
+        threads: f64,
+        records_in_memory: bool,
+        limits: Limits,
+    ) -> anyhow::Result<()> {
         let Self { largest, sum, points, replications, .. } = self;
         let concurrent_runs = threads.min(points * replications);
+        let recorded = f64::from(records_in_memory);
         let parts = [
             largest.connections * BYTES_PER_CONNECTION * concurrent_runs,
             largest.directions * BYTES_PER_DIRECTION * concurrent_runs,
             sum.rows * replications * BYTES_PER_ROW,
             points * BYTES_PER_POINT,
-            sum.samples * BYTES_PER_SAMPLE,
-            sum.captured * BYTES_PER_CAPTURED,
+            recorded * sum.samples * BYTES_PER_SAMPLE,
+            recorded * sum.captured * BYTES_PER_CAPTURED,
             largest.backlog * concurrent_runs,
         ];
         let bytes: f64 = parts.iter().sum();
@@ -192,7 +200,7 @@ mod tests {
     }
 
     fn engine(on: BackendName) -> Engine {
-        Engine { backends: vec![on], threads: 1, concurrent_runs: 1, ignore_estimate: false }
+        Engine { backends: vec![on], threads: 1, ..Engine::default() }
     }
 
     fn rejected(scenario: &Scenario, on: BackendName, limits: Limits) -> String {
@@ -258,12 +266,12 @@ mod tests {
             Limits { bytes: 1e12, ..PLENTY },
         );
         assert!(error.starts_with("replications = 4294967295"), "{error}");
-        let error = rejected(
-            &scenario("record.interval = \"1 ms\""),
-            BackendName::Sim,
-            Limits { bytes: 3e8, ..PLENTY },
-        );
+        let recorded = scenario("record.interval = \"1 ms\"");
+        let limits = || Limits { bytes: 3e8, ..PLENTY };
+        let error = rejected(&recorded, BackendName::Emu, limits());
         assert!(error.starts_with("record.interval"), "{error}");
+        // A simulation stores its recordings in a file.
+        check(&recorded, &engine(BackendName::Sim), limits()).unwrap();
     }
 
     /// The scenarios of the repository run on a machine with two cores and 8 GB.

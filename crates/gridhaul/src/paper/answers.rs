@@ -109,7 +109,12 @@ impl Answers {
             let (name, scenario) = paper.scenario(experiment, quick).map_err(Error::Internal)?;
             for on in experiment.backends(&engine.backends, quick).map_err(Error::Internal)? {
                 let concurrent_runs = engine.concurrent_runs.max(experiment.concurrent_runs);
-                let engine = Engine { backends: vec![on], concurrent_runs, ..engine.clone() };
+                let engine = Engine {
+                    backends: vec![on],
+                    concurrent_runs,
+                    emulation_repetitions: EMULATION_REPETITIONS,
+                    ..engine.clone()
+                };
                 let answer = match machine.answer(&scenario, on, &engine, &name)? {
                     Ok(answer) => answer,
                     Err(reason) => {
@@ -194,6 +199,9 @@ impl Answers {
         })
     }
 }
+
+/// A measured value decides about a statement, so a replication that the machine disturbed is repeated.
+const EMULATION_REPETITIONS: u32 = 2;
 
 impl Experiment {
     /// The backends that run the scenario.

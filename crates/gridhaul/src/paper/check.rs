@@ -47,6 +47,13 @@ pub(crate) struct Place<'a> {
     pub(crate) points: Vec<usize>,
 }
 
+impl Place<'_> {
+    /// Whether the machine was too busy for one of the points.
+    fn is_disturbed(&self) -> bool {
+        self.points.iter().any(|&point| self.answer.points[point].disturbed > 0)
+    }
+}
+
 /// Indices of the points of a sweep that a cell selects; in a valid paper one, or points with
 /// different seeds.
 pub(crate) fn points_of<'a>(
@@ -82,7 +89,9 @@ pub(crate) fn check_cell(
                 Tolerance::Of(_, high, _) => high * other.map_or(0.0, |it| uncertainty(&it)),
                 _ => 0.0,
             };
-            let margin = uncertainty(&gridhaul).hypot(of_limit);
+            let is_disturbed = place.is_some_and(Place::is_disturbed);
+            let margin = if is_disturbed { f64::INFINITY } else { uncertainty(&gridhaul) };
+            let margin = margin.hypot(of_limit);
             (ValueRange::around(mean, margin).measured_within(low, high), margin)
         }
         (Some(mean), Some((low, high))) => (ValueRange::exact(mean).within(low, high), 0.0),
@@ -148,8 +157,16 @@ pub(super) fn uncertainty(measured: &Estimate) -> f64 {
     measured.ci95.unwrap_or(single)
 }
 
+/// gridhaul's value of a cell to which others are compared, in base units. Its interval is unlimited if
+/// the machine was too busy.
+pub(crate) fn reference_value(expected: &Expected, place: Option<&Place<'_>>) -> Estimate {
+    let found = found(expected, place);
+    let is_disturbed = place.is_some_and(Place::is_disturbed);
+    Estimate { ci95: if is_disturbed { Some(f64::INFINITY) } else { found.ci95 }, ..found }
+}
+
 /// gridhaul's value, in base units.
-pub(crate) fn found(expected: &Expected, place: Option<&Place<'_>>) -> Estimate {
+fn found(expected: &Expected, place: Option<&Place<'_>>) -> Estimate {
     let Some(place) = place else { return Estimate::default() };
     let find = |point: &usize| expected.select.find(place.answer, *point);
     match &place.points[..] {
@@ -238,12 +255,21 @@ mod tests {
     }
 
     fn checked_on(backend: &str, line: &str, mean: f64, ci95: Option<f64>) -> CheckedCell {
+        checked_while(backend, line, (mean, ci95), 0)
+    }
+
+    fn checked_while(
+        backend: &str,
+        line: &str,
+        (mean, ci95): (f64, Option<f64>),
+        disturbed: u32,
+    ) -> CheckedCell {
         let cells = super::super::expected::read(&format!("{HEADER}{line}\n")).unwrap();
         let metrics =
             IndexMap::from([(Metric::Goodput, Estimate { ci95, ..Estimate::exact(mean, 5) })]);
         let row = Row { name: "down".into(), count: 1, metrics };
         let mut answer = Answer::without_points(&scenario(), backend);
-        answer.points.push(Point { flows: vec![row], ..Point::default() });
+        answer.points.push(Point { flows: vec![row], disturbed, ..Point::default() });
         let place = Place { backend, answer: &answer, points: vec![0] };
         let other = Estimate { ci95: ci95.map(|_| 1_000.0), ..Estimate::exact(700_000.0, 5) };
         check_cell(&cells[0], Reference::PrintedNumber, Some(&place), Some(other))
@@ -255,6 +281,19 @@ mod tests {
         assert!(checked(line, 757_400.0, None).ok);
         assert!(!checked(line, 757_600.0, None).ok);
         assert!(!checked(line, 742_400.0, None).ok);
+    }
+
+    #[test]
+    fn a_value_measured_on_a_busy_machine_is_undecided() {
+        let line = "c,2,r,q,kbit_per_s,750,,,1,t,,flow:down:goodput_bit_per_s,paper 1 %,,";
+        let outcome = |mean, disturbed| {
+            let cell = checked_while("emu", line, (mean, Some(1_000.0)), disturbed);
+            (cell.verdict, cell.ok)
+        };
+        assert_eq!(outcome(900_000.0, 0), (Verdict::Differs, false));
+        assert_eq!(outcome(900_000.0, 1), (Verdict::Undecided, true));
+        assert_eq!(outcome(750_000.0, 0), (Verdict::Agrees, true));
+        assert_eq!(outcome(750_000.0, 1), (Verdict::Undecided, true));
     }
 
     #[test]

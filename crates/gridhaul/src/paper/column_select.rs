@@ -100,21 +100,22 @@ impl ColumnSelect {
 
 /// The known samples of a column for one flow or direction, of member 0.
 fn samples(series: &Series, name: &str, column: &str, after_s: Option<f64>) -> Option<Vec<f64>> {
-    let [time, of, ..] = &series.columns[..] else { return None };
-    let values = series.columns.iter().find(|found| found.name == column)?;
+    let column = series.columns.iter().position(|found| found.name == column)?;
+    let all = 0..series.row_count();
+    let values = |column| series.values(column, all.clone()).ok();
     let (ColumnData::Real(times), ColumnData::Text { words, rows }, ColumnData::Real(values)) =
-        (&time.data, &of.data, &values.data)
+        (values(0)?, values(1)?, values(column)?)
     else {
         return None;
     };
-    let chosen =
-        rows.iter().zip(times).zip(values).enumerate().filter(|(row, ((of, time), value))| {
-            words[**of as usize] == name
-                && series.members.get(*row).is_none_or(|member| *member == 0)
-                && after_s.is_none_or(|after| **time > after)
-                && !value.is_nan()
-        });
-    Some(chosen.map(|(_, (_, value))| *value).collect())
+    let members = series.members(all.clone()).ok()?;
+    let is_chosen = |row: &usize| {
+        words[rows[*row] as usize] == name
+            && members[*row] == 0
+            && after_s.is_none_or(|after| times[*row] > after)
+            && !values[*row].is_nan()
+    };
+    Some(all.filter(is_chosen).map(|row| values[row]).collect())
 }
 
 impl Statistic {
@@ -266,7 +267,8 @@ pub(super) mod tests {
             link,
             real("throughput_bit_per_s", &[9.0, 2.0, f64::NAN, 4.0, 7.0]),
         ];
-        let series = Series { name: "throughput".into(), point: 1, columns, ..Series::default() };
+        let mut series = Series::from_columns("throughput", columns);
+        series.point = 1;
         let mut answer = Answer::without_points(&scenario(), "sim");
         answer.series.push(series);
         let value = |statistic: &str, point| {

@@ -119,6 +119,8 @@ pub(crate) struct CurvePoint {
     pub(crate) y: f64,
     /// Half width of its 95 % confidence interval.
     pub(crate) ci95: Option<f64>,
+    /// Whether it was measured while the machine was too busy: it decides nothing.
+    pub(crate) disturbed: bool,
 }
 
 impl Figure {
@@ -179,6 +181,7 @@ impl Figure {
                     x: source.x.or_else(|| quantity(position).map(|(number, _)| number))?,
                     y: cell.ns2_mean? * in_base,
                     ci95: cell.ns2_ci95.map(|ci95| ci95 * in_base),
+                    disturbed: false,
                 })
             }));
         }
@@ -203,7 +206,8 @@ impl Figure {
             |(index, point)| {
                 let x = source.x.or_else(|| self.x.position(answer, index, point))?;
                 let Estimate { mean, ci95, .. } = select.find(answer, index);
-                mean.map(|y| CurvePoint { x, y, ci95 })
+                let disturbed = point.disturbed > 0;
+                mean.map(|y| CurvePoint { x, y, ci95, disturbed })
             },
         )
     }
@@ -313,7 +317,8 @@ impl Curve {
     fn between(&self, x: f64) -> Option<CurvePoint> {
         let pair = self.points.windows(2).find(|pair| pair[0].x < x && x < pair[1].x)?;
         let share = (x - pair[0].x) / (pair[1].x - pair[0].x);
-        Some(CurvePoint { x, y: pair[0].y + share * (pair[1].y - pair[0].y), ci95: None })
+        let y = pair[0].y + share * (pair[1].y - pair[0].y);
+        Some(CurvePoint { x, y, ci95: None, disturbed: pair.iter().any(|at| at.disturbed) })
     }
 }
 

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{
     Agreement, Answers, CheckedCell, ClaimResult, Curve, Expected, Paper, Place, SkippedScenario,
-    agreements, check_cell, claim_results, found, points_of,
+    agreements, check_cell, claim_results, points_of, reference_value,
 };
 
 /// The results of all checks, and the curves that they are based on.
@@ -37,7 +37,7 @@ impl Findings {
         };
         let cells = paper.cells.iter().filter(|cell| !skipped(cell)).map(|cell| {
             let other = paper.cells.iter().find(|it| cell.tolerance.other() == Some(&it.cell));
-            let other = other.map(|it| found(it, place(it).as_ref()));
+            let other = other.map(|other| reference_value(other, place(other).as_ref()));
             check_cell(cell, cell.reference(&paper.cells), place(cell).as_ref(), other)
         });
         let figures = paper.definition.figure.iter();
@@ -104,7 +104,7 @@ mod tests {
         let claims = claim::read(
             "[[claim]]\nname = \"low\"\nsection = \"1\"\ntext = \"t\"\nholds = \"a.b(1) <= 9000\"\nfails.sim = \"why\"\n",
         );
-        let points = vec![CurvePoint { x: 1.0, y: bit_per_s, ci95: None }];
+        let points = vec![CurvePoint { x: 1.0, y: bit_per_s, ci95: None, disturbed: false }];
         let (figure, line, backend) = ("a".into(), "b".into(), "sim".into());
         let curve = Curve { figure, line, backend, interpolated: false, points };
         Findings {

@@ -37,7 +37,7 @@ use figure::Figure;
 
 use answers::{Answers, SkippedScenario};
 use backend_agreement::{Agreement, agreements, tables as agreement_tables};
-use check::{CheckedCell, Place, check_cell, found, points_of, tables};
+use check::{CheckedCell, Place, check_cell, points_of, reference_value, tables};
 use claim::{ClaimResult, claim_results, table as claim_table};
 use comparisons::comparisons;
 use expected::Expected;

@@ -188,7 +188,7 @@ mod tests {
         // The replications of the emulator have a smaller spread here.
         let ci95 = if backend == EMULATOR { 0.003 } else { 0.03 };
         let ci95 = Some(if backend == "sim" { 0.004 } else { ci95 });
-        let points = vec![CurvePoint { x: 50.0, y, ci95 }];
+        let points = vec![CurvePoint { x: 50.0, y, ci95, disturbed: false }];
         Curve {
             figure: "1".into(),
             line: "reno".into(),
@@ -213,6 +213,16 @@ mod tests {
 
     fn deviation_of(tolerance: &str, values: [f64; 2], differs: &str) -> Option<String> {
         deviation_between(["model", "other"], tolerance, values, differs)
+    }
+
+    #[test]
+    fn values_measured_on_a_busy_machine_are_undecided() {
+        let [first, other] = [curve("sim", 0.5), curve(EMULATOR, 0.9)];
+        let verdict = |disturbed| {
+            let pair = (first.points[0], CurvePoint { disturbed, ..other.points[0] });
+            compare_points(&first, &other, pair, "0.02 or interval".parse().unwrap(), &[]).verdict
+        };
+        assert_eq!([verdict(false), verdict(true)], [Verdict::Differs, Verdict::Undecided]);
     }
 
     #[test]

@@ -37,13 +37,14 @@ impl Tolerance {
         let joint = |single_run_margin: f64| {
             let half_width = |at: CurvePoint, measured: bool| {
                 let unknown = if measured { at.y.abs() * single_run_margin } else { 0.0 };
-                at.ci95.unwrap_or(unknown)
+                if at.disturbed { f64::INFINITY } else { at.ci95.unwrap_or(unknown) }
             };
             half_width(ours, ours_measured).hypot(half_width(theirs, theirs_measured))
         };
         let (Limit::Absolute(limit) | Limit::Relative(limit)) = self.limit;
         let difference = self.limit.difference([ours.y, theirs.y]);
-        if self.or_interval && (ours.y - theirs.y).abs() <= joint(0.0) {
+        let is_trustworthy = !ours.disturbed && !theirs.disturbed;
+        if self.or_interval && is_trustworthy && (ours.y - theirs.y).abs() <= joint(0.0) {
             return Verdict::Agrees;
         }
         let mut margin = 0.0;

@@ -206,6 +206,7 @@ fn uncertain(curve: &Curve, at: &CurvePoint) -> Uncertain {
         return Uncertain::exact(at.y);
     }
     let margin = at.ci95.unwrap_or(at.y.abs() * SINGLE_RUN_MARGIN);
+    let margin = if at.disturbed { f64::INFINITY } else { margin };
     Uncertain { value: at.y, low: at.y - margin, high: at.y + margin }
 }
 
@@ -255,7 +256,10 @@ mod tests {
     use super::*;
 
     fn curve(line: &str, points: &[(f64, f64)]) -> Curve {
-        let points = points.iter().map(|(x, y)| CurvePoint { x: *x, y: *y, ci95: None }).collect();
+        let points = points
+            .iter()
+            .map(|(x, y)| CurvePoint { x: *x, y: *y, ci95: None, disturbed: false })
+            .collect();
         Curve {
             figure: "a".into(),
             line: line.into(),
@@ -336,14 +340,24 @@ mod tests {
     #[test]
     fn a_claim_on_measured_values_is_undecided_within_their_intervals() {
         let measured = |line: &str, values: &[(f64, f64, f64)]| {
-            let points =
-                values.iter().map(|(x, y, ci95)| CurvePoint { x: *x, y: *y, ci95: Some(*ci95) });
+            let point = |(x, y, ci95): &(f64, f64, f64)| {
+                // The machine was too busy for the fifth point.
+                let disturbed = *x == 5.0;
+                CurvePoint { x: *x, y: *y, ci95: Some(*ci95), disturbed }
+            };
+            let points = values.iter().map(point);
             Curve { backend: "emu".into(), points: points.collect(), ..curve(line, &[]) }
         };
         let all = [
             measured(
                 "high",
-                &[(1.0, 10.0, 0.5), (2.0, 20.0, 0.5), (3.0, 30.0, 8.0), (4.0, 40.0, 0.5)],
+                &[
+                    (1.0, 10.0, 0.5),
+                    (2.0, 20.0, 0.5),
+                    (3.0, 30.0, 8.0),
+                    (4.0, 40.0, 0.5),
+                    (5.0, 50.0, 0.5),
+                ],
             ),
             measured(
                 "low",
@@ -368,6 +382,8 @@ mod tests {
             ("max(a.high, 1..2) > 19", Verdict::Undecided),
             ("max(a.high, 1..2) > 18", Verdict::Agrees),
             ("abs(a.high(1) - a.low(1)) < 2", Verdict::Agrees),
+            ("a.high(5) < 1", Verdict::Undecided),
+            ("a.high(5) > 1", Verdict::Undecided),
             // A simulation is repeatable.
             ("a.high@sim(1) < 10.9", Verdict::Agrees),
         ] {

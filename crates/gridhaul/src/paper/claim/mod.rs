@@ -233,7 +233,7 @@ mod tests {
     "#;
 
     fn ok(backend: &str, y: f64) -> Vec<bool> {
-        let points = vec![CurvePoint { x: 1.0, y, ci95: None }];
+        let points = vec![CurvePoint { x: 1.0, y, ci95: None, disturbed: false }];
         let curve = Curve {
             figure: "a".into(),
             line: "reno".into(),
