@@ -1,10 +1,11 @@
-//! One TCP connection between two kernels through a reflecting proxy, whose second hop drops packets: run
-//! `cargo run -p gridhaul-relay --example reflect` as root.
+//! One TCP connection between two kernels through a reflecting proxy, whose second hop drops
+//! packets: run `cargo run -p gridhaul-relay --example reflect` as root.
 //! ```text
 //!  client  eth0 ─────── left  proxy  right ─────── eth0  server
 //!          10.77.0.1     no IP addresses      10.77.0.2
 //! ```
-//! The client sends random bytes and closes its direction; the server answers with other bytes and closes.
+//! The client sends random bytes and closes its direction; the server answers with other bytes and
+//! closes.
 
 use std::fs::File;
 use std::io::{self, Read, Write};

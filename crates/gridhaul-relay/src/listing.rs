@@ -33,8 +33,8 @@ pub enum ListingError {
     },
 }
 
-/// Passes each record of a log that no relay uses to `line`: the keys of the head's file, and the position of the record's entry.
-/// The log is not changed.
+/// Passes each record of a log that no relay uses to `line`: the keys of the head's file, and the
+/// position of the record's entry. The log is not changed.
 ///
 /// # Errors
 /// A damaged entry ends the list.
@@ -90,7 +90,12 @@ fn records(
         let delivery = Delivery { collector, epoch, number, time, record, identity };
         let mut value = json_of(&delivery).unwrap_or_else(|| {
             let shard = batch.shard;
-            json!({ "collector": collector, "epoch": format!("{epoch:016x}"), "shard": shard, "sequence": sequence })
+            json!({
+                "collector": collector,
+                "epoch": format!("{epoch:016x}"),
+                "shard": shard,
+                "sequence": sequence,
+            })
         });
         if let Record::Restart { first_meter, .. } = record {
             value["event"] = "restart".into();

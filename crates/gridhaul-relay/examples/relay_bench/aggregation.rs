@@ -41,12 +41,15 @@ impl Aggregation {
         let [meters, upstream, management] = [(); 3].map(|()| free_address());
         let log = if tier == "local" { "log.folder = \"collector-log\"" } else { "" };
         let collector = format!(
-            "name = \"collector\"\nmanagement.address = \"{management}\"\n{log}\n[collector]\ntier = \"{tier}\"\n\
-             upstream = \"{upstream}\"\n{keys}\n[collector.listener.meters]\naddress = \"{meters}\"\n{listener}\n"
+            "name = \"collector\"\nmanagement.address \
+             = \"{management}\"\n{log}\n[collector]\ntier = \"{tier}\"\n\
+             upstream = \"{upstream}\"\n{keys}\n[collector.listener.meters]\naddress \
+             = \"{meters}\"\n{listener}\n"
         );
         let deliver = deliver.unwrap_or("deliver.file = \"messages.jsonl\"");
         let head = format!(
-            "name = \"head\"\nlog.folder = \"head-log\"\n[head]\naddress = \"{upstream}\"\n{deliver}\n"
+            "name = \"head\"\nlog.folder = \"head-log\"\n[head]\naddress \
+             = \"{upstream}\"\n{deliver}\n"
         );
         let start = |name: &str, text: String, address| {
             let file = folder.path().join(name);

@@ -27,8 +27,8 @@ const PIPE: usize = 1 << 20;
 enum Subject {
     /// A proxy with keys of its configuration.
     Proxy(Kind, &'static str),
-    /// A loop of splice(2) on two sockets that block: what the kernel needs for its work on both connections, which it does
-    /// for the most part in the system calls of the proxy.
+    /// A loop of splice(2) on two sockets that block: what the kernel needs for its work on both
+    /// connections, which it does for the most part in the system calls of the proxy.
     Loop,
 }
 
@@ -49,7 +49,8 @@ impl Round {
 
 pub(crate) fn run() -> Vec<Result> {
     eprintln!(
-        "\nbulk data: CPU time of the proxy for 1 GB, rate, data for each wake-up (median of {ROUNDS} rounds)"
+        "\nbulk data: CPU time of the proxy for 1 GB, rate, data for each wake-up (median of \
+         {ROUNDS} rounds)"
     );
     let mut subjects = vec![
         Subject::Proxy(Kind::Split, ""),
@@ -78,7 +79,8 @@ pub(crate) fn run() -> Vec<Result> {
         let rate = BYTES as f64 * 8e-9 / round.seconds;
         let kilobytes = BYTES as f64 / 1e3 / round.wake_ups.max(1) as f64;
         eprintln!(
-            "  {:<38}{cpu:>8.3} s/GB ({low:.3} to {high:.3}) {rate:>6.1} Gbit/s {kilobytes:>7.0} kB  {:.1} times split",
+            "  {:<38}{cpu:>8.3} s/GB ({low:.3} to {high:.3}) {rate:>6.1} Gbit/s {kilobytes:>7.0} \
+             kB  {:.1} times split",
             subject.name(),
             cpu / split
         );
@@ -147,7 +149,8 @@ fn transfer(clients: SocketAddr, server: &TcpListener, opened: impl FnOnce()) ->
     begun.elapsed().as_secs_f64()
 }
 
-/// Moves the data of one client to the server, until FIN. Returns CPU seconds and wake-ups of this thread.
+/// Moves the data of one client to the server, until FIN. Returns CPU seconds and wake-ups of this
+/// thread.
 fn move_all(clients: &TcpListener, server: SocketAddr) -> (f64, u64) {
     let (client, _) = clients.accept().unwrap();
     let server = TcpStream::connect(server).unwrap();

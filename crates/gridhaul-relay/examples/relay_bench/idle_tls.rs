@@ -1,4 +1,5 @@
-//! Memory of an idle TLS connection: the difference of user-space memory, after one message on each connection.
+//! Memory of an idle TLS connection: the difference of user-space memory, after one message on each
+//! connection.
 
 use std::fs;
 use std::io::{Read, Write};

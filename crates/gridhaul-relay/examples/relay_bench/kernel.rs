@@ -2,8 +2,9 @@
 
 use std::fs;
 
-/// Names of the counters: connections that found the queue of their listener full; SYN and last segments of handshakes that
-/// were dropped for this or other causes; SYN and SYN-ACK that were retransmitted; timeouts.
+/// Names of the counters: connections that found the queue of their listener full; SYN and last
+/// segments of handshakes that were dropped for this or other causes; SYN and SYN-ACK that were
+/// retransmitted; timeouts.
 const NAMES: [&str; 4] = ["ListenOverflows", "ListenDrops", "TCPSynRetrans", "TCPTimeouts"];
 
 /// Values of the counters at a time.

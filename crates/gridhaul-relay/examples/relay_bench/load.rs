@@ -1,4 +1,5 @@
-//! Many connections: as many meters as a process can have, and meters that write while nothing can be delivered.
+//! Many connections: as many meters as a process can have, and meters that write while nothing can
+//! be delivered.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -55,7 +56,8 @@ fn many() -> Result {
     Result { name: "load-missing-meters".to_owned(), value: missing, unit: "", limit: 0.0 }
 }
 
-/// Writes to all sockets in turn until nothing moves for a while, or for some time: send buffers grow for long.
+/// Writes to all sockets in turn until nothing moves for a while, or for some time: send buffers
+/// grow for long.
 fn fill(sockets: &mut [TcpStream]) -> u64 {
     let block = [b'x'; 16_384];
     let mut sent = 0;
@@ -125,7 +127,8 @@ fn stalled_split() -> Result {
 fn report(name: &str, count: usize, sent: f64, memory: f64, limit: f64) {
     let (memory, limit) = (memory / 1e6, limit / 1e6);
     eprintln!(
-        "{count} writing connections of a {name}: {sent:.0} MB written, {memory:.1} MB in user space (configured {limit:.0} MB)"
+        "{count} writing connections of a {name}: {sent:.0} MB written, {memory:.1} MB in user \
+         space (configured {limit:.0} MB)"
     );
 }
 

@@ -1,8 +1,9 @@
 //! Measurements of the relay beside comparable programs, on loopback: `cargo xtask bench relay`.
 //!
-//! The only argument is a list of measurements, separated by commas; `sustained` takes its duration in seconds (`sustained=600`).
-//! Tables go to standard error, results with a limit to standard output: one JSON array with `line` and `passed`. The program of
-//! the relay is in the environment variable `GRIDHAUL_RELAY`, and a library that makes fdatasync(2) take 4 ms
+//! The only argument is a list of measurements, separated by commas; `sustained` takes its duration
+//! in seconds (`sustained=600`). Tables go to standard error, results with a limit to standard
+//! output: one JSON array with `line` and `passed`. The program of the relay is in the environment
+//! variable `GRIDHAUL_RELAY`, and a library that makes fdatasync(2) take 4 ms
 //! (`bench/relay/slow_disk.c`) in `GRIDHAUL_SLOW_DISK`.
 
 #![expect(clippy::disallowed_methods, reason = "programs are measured in real time")]

@@ -43,8 +43,13 @@ pub(crate) fn run() -> Vec<Result> {
         let quantile = |part: usize| found.delays[found.delays.len() * part / 100];
         let disk = if has_slow_disk { ", slow disk" } else { "" };
         eprintln!(
-            "  {:<27}{:>8.2} us CPU per message {:>8.0} messages/s; FIN answered after {:.1} ms (median), {:.1} ms (95 %)",
-            format!("collector, {tier}{disk}"), found.cpu_us, found.rate, quantile(50), quantile(95)
+            "  {:<27}{:>8.2} us CPU per message {:>8.0} messages/s; FIN answered after {:.1} ms \
+             (median), {:.1} ms (95 %)",
+            format!("collector, {tier}{disk}"),
+            found.cpu_us,
+            found.rate,
+            quantile(50),
+            quantile(95)
         );
         found
     });
@@ -54,7 +59,8 @@ pub(crate) fn run() -> Vec<Result> {
         let (cpu, rate) = forward(kind);
         let ratio = cpu / memory.cpu_us;
         eprintln!(
-            "  {:<27}{cpu:>8.2} us CPU per message {rate:>8.0} messages/s  {ratio:.1} times collector, memory",
+            "  {:<27}{cpu:>8.2} us CPU per message {rate:>8.0} messages/s  {ratio:.1} times \
+             collector, memory",
             kind.name()
         );
     }

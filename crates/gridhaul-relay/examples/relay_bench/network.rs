@@ -1,9 +1,11 @@
-//! The network of the measurements: a namespace of their own, so that settings and traffic of the machine do not matter.
+//! The network of the measurements: a namespace of their own, so that settings and traffic of the
+//! machine do not matter.
 
 use gridhaul_linux::{IpCommands, Namespace, become_root, set_sysctl};
 
-/// Congestion control of all connections. Linux lets each namespace use it. The algorithm of the machine may cost more than the
-/// forwarding of data: BBR sets a timer for each segment unless the queueing discipline of the device paces (tcp_bbr.c).
+/// Congestion control of all connections. Linux lets each namespace use it. The algorithm of the
+/// machine may cost more than the forwarding of data: BBR sets a timer for each segment unless the
+/// queueing discipline of the device paces (tcp_bbr.c).
 const CONGESTION_CONTROL: &str = "reno";
 
 /// Runs `work` on a thread in a new namespace, whose only device is the loopback device.

@@ -40,8 +40,8 @@ struct Storm {
     seconds: f64,
 }
 
-/// Each meter sends a message and FIN. The result is the longest time of all rounds until the last FIN was answered: everything
-/// is stored.
+/// Each meter sends a message and FIN. The result is the longest time of all rounds until the last
+/// FIN was answered: everything is stored.
 pub(crate) fn run() -> Result {
     let mut longest: f64 = 0.0;
     for _ in 0..ROUNDS {
@@ -54,14 +54,16 @@ pub(crate) fn run() -> Result {
         storm.served_s.sort_by(f64::total_cmp);
         let (served, failed) = (storm.served_s.len(), storm.failed);
         eprintln!(
-            "{METERS} connections within 1 s: {served} stored and answered, {failed} failed, after {:.2} s",
+            "{METERS} connections within 1 s: {served} stored and answered, {failed} failed, \
+             after {:.2} s",
             storm.seconds
         );
         if served > 0 {
             let [median, most, last] =
                 [served / 2, served * 99 / 100, served - 1].map(|index| storm.served_s[index]);
             eprintln!(
-                "  a connection took {:.0} ms (median), {:.0} ms (99 %), {:.0} ms (longest); the last was established after {:.2} s",
+                "  a connection took {:.0} ms (median), {:.0} ms (99 %), {:.0} ms (longest); the \
+                 last was established after {:.2} s",
                 median * 1e3,
                 most * 1e3,
                 last * 1e3,
@@ -69,7 +71,8 @@ pub(crate) fn run() -> Result {
             );
         }
         eprintln!(
-            "  the collector used {:.2} s of CPU time; the machine delayed a sleep and fdatasync of another file by at most {:.0} ms; kernel: {}",
+            "  the collector used {:.2} s of CPU time; the machine delayed a sleep and fdatasync \
+             of another file by at most {:.0} ms; kernel: {}",
             cpu_s(process) - cpu,
             delay * 1e3,
             Counters::read().since(&counters)

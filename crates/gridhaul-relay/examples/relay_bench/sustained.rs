@@ -74,7 +74,8 @@ pub(crate) fn run(seconds: u64) -> Vec<Result> {
     }
     reader.join().unwrap();
     eprintln!(
-        "  {:.0} messages/s; all were delivered {:.1} s after the last one was sent; CPU time of a message: collector {:.1} us, head {:.1} us",
+        "  {:.0} messages/s; all were delivered {:.1} s after the last one was sent; CPU time of \
+         a message: collector {:.1} us, head {:.1} us",
         count as f64 / elapsed,
         drained.elapsed().as_secs_f64(),
         (used[0] - cpu[0]) / count as f64 * 1e6,
@@ -93,7 +94,8 @@ fn accept_all(server: &TcpListener) -> Vec<std::net::TcpStream> {
     (0..METERS).map(|_| server.accept().unwrap().0).collect()
 }
 
-/// Difference of the means of the last and of the second quarter: at first, buffers grow to the size that they need.
+/// Difference of the means of the last and of the second quarter: at first, buffers grow to the
+/// size that they need.
 fn growth(samples: &[Sample], value: impl Fn(&Sample) -> f64) -> f64 {
     let quarter = samples.len() / 4;
     let mean = |part: &[Sample]| part.iter().map(&value).sum::<f64>() / part.len() as f64;

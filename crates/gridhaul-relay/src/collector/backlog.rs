@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::log::{LogError, LogReader, Storage};
+use crate::log::{Durable, DurableRange, LogError, LogReader, Storage};
 use crate::protocol::{Batch, batches};
 
 /// The unconfirmed records of one shard.
@@ -29,7 +29,7 @@ pub(super) struct LogBacklog<S: Storage> {
     shard: u16,
     reader: LogReader<S>,
     /// End of the durable part of the log.
-    limit: u64,
+    durable_end: Durable<u64>,
     /// Batches of the entry that was read last: position of the entry, batch.
     read: VecDeque<(u64, Vec<u8>)>,
     /// Batches that were sent and are not confirmed: next sequence number, position of their entry.
@@ -42,8 +42,8 @@ pub(super) struct LogBacklog<S: Storage> {
     is_searching: bool,
 }
 
-/// Bytes of the log in which one call searches for a batch. Records that the head has, and those of other shards, may
-/// fill the whole log: reading it at once would delay the meters.
+/// Bytes of the log in which one call searches for a batch. Records that the head has, and those of
+/// other shards, may fill the whole log: reading it at once would delay the meters.
 const SEARCH: u64 = 256 * 1024;
 
 /// A batch to send.
@@ -54,14 +54,15 @@ pub(super) struct NextBatch {
 }
 
 impl<S: Storage + Clone> Backlog<S> {
-    pub(super) fn log(storage: S, epoch: u64, shard: u16, start: u64, limit: u64) -> Self {
+    pub(super) fn log(storage: S, epoch: u64, shard: u16, range: DurableRange) -> Self {
+        let DurableRange { start, end } = range;
         let reader = LogReader::new(storage.clone(), epoch, start);
         Self::Log(Box::new(LogBacklog {
             storage,
             epoch,
             shard,
             reader,
-            limit,
+            durable_end: end,
             read: VecDeque::new(),
             sent: VecDeque::new(),
             confirmed: start,
@@ -80,9 +81,9 @@ impl<S: Storage + Clone> Backlog<S> {
     }
 
     /// The log is durable up to a position.
-    pub(super) fn set_limit(&mut self, end: u64) {
+    pub(super) fn set_durable_end(&mut self, end: Durable<u64>) {
         if let Self::Log(log) = self {
-            log.limit = end;
+            log.durable_end = end;
         }
     }
 
@@ -92,6 +93,8 @@ impl<S: Storage + Clone> Backlog<S> {
         match self {
             Self::Memory(memory) => memory.sent = 0,
             Self::Log(log) => {
+                // The head may have confirmed a part of the entry at this position: `skip` omits
+                // its batches, because the reader begins with a whole entry.
                 log.reader = LogReader::new(log.storage.clone(), log.epoch, log.confirmed);
                 log.read.clear();
                 log.sent.clear();
@@ -171,7 +174,7 @@ impl<S: Storage> LogBacklog<S> {
                 self.update_confirmed();
                 return Ok(None);
             }
-            let Some(entry) = self.reader.next(self.limit)? else {
+            let Some(entry) = self.reader.next(self.durable_end.position())? else {
                 self.update_confirmed();
                 return Ok(None);
             };
@@ -195,6 +198,8 @@ impl<S: Storage> LogBacklog<S> {
     }
 
     fn update_confirmed(&mut self) {
+        // Entries are confirmed in order: the first one that the head may not have is that of the
+        // oldest batch that was sent or, without one, read; otherwise everything read is confirmed.
         let unconfirmed = self.sent.front().map(|(_, position)| *position);
         let unsent = self.read.front().map(|(position, _)| *position);
         self.confirmed =

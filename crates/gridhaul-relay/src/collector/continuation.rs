@@ -1,6 +1,7 @@
-//! Continuation of a collector by another version of the program, which takes over the connections of its meters.
+//! Continuation of a collector by another version of the program, which takes over the connections
+//! of its meters.
 
-use super::machine::Collector;
+use super::machine::{Collector, CollectorLog};
 use super::meter::{Meter, MeterId};
 use super::recovery::CollectorState;
 use super::settings::{Settings, Tier};
@@ -108,7 +109,7 @@ impl<S: Storage + Clone> Collector<S> {
     pub fn resume(
         settings: Settings,
         continuation: &Continuation,
-        log: Option<(S, u64, u64)>,
+        log: Option<CollectorLog<S>>,
     ) -> Self {
         let Continuation { epoch, state, instances } = continuation;
         let mut collector = Self::without_meters(settings, *epoch, state, log);
@@ -118,7 +119,8 @@ impl<S: Storage + Clone> Collector<S> {
         collector
     }
 
-    /// Whether all records are stored, so that another collector can continue: in the log or, without one, at the head.
+    /// Whether all records are stored, so that another collector can continue: in the log or,
+    /// without one, at the head.
     #[must_use]
     pub fn is_everything_stored(&self) -> bool {
         let is_stored = match self.settings.tier {
@@ -159,8 +161,8 @@ impl<S: Storage + Clone> Collector<S> {
         Some((state, &meter.framing))
     }
 
-    /// Continues the stream of a meter. `unwritten` bytes for it wait at the caller, which reports them with
-    /// [`Self::handle_down_written`]. `None` if this collector has no such shard.
+    /// Continues the stream of a meter. `unwritten` bytes for it wait at the caller, which reports
+    /// them with [`Self::handle_down_written`]. `None` if this collector has no such shard.
     pub fn resume_meter(
         &mut self,
         state: &MeterState,

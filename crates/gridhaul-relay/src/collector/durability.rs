@@ -5,13 +5,15 @@ use super::meter::MeterId;
 use super::recovery::CollectorState;
 use super::settings::Tier;
 use super::shard::{Awaiting, AwaitingKind};
-use crate::log::{Group, Storage};
+use super::stored::StoredBefore;
+use crate::log::{Durable, Group, Storage};
 
 impl<S: Storage + Clone> Collector<S> {
-    /// The next records to write to the log, unless others are being written. The caller reports the result with
-    /// [`Self::handle_written`].
+    /// The next records to write to the log, unless others are being written. The caller reports
+    /// the result with [`Self::handle_written`].
     ///
-    /// Tiers without a log never return a group: their records are moved to the backlog in memory by this call.
+    /// Tiers without a log never return a group: their records are moved to the backlog in memory
+    /// by this call.
     pub fn poll_group(&mut self) -> Option<Group> {
         if self.is_writing {
             return None;
@@ -29,7 +31,7 @@ impl<S: Storage + Clone> Collector<S> {
                 payload.clear();
                 if self.settings.tier == Tier::Memory {
                     let next = shard.builder.next();
-                    self.handle_durable(index, next);
+                    self.handle_stored(index, StoredBefore::in_memory(next));
                 }
             }
         }
@@ -55,24 +57,35 @@ impl<S: Storage + Clone> Collector<S> {
     }
 
     /// The last group is durable; the log ends here.
-    pub fn handle_written(&mut self, end: u64) {
+    ///
+    /// # Panics
+    /// The log ends before records that were durable.
+    pub fn handle_written(&mut self, end: Durable<u64>) {
+        assert!(end.position() >= self.log_end, "a log does not become shorter");
         self.is_writing = false;
-        self.log_end = end;
+        self.log_end = end.position();
         for index in 0..self.shards.len() {
-            self.shards[index].backlog.set_limit(end);
-            self.handle_durable(index, self.grouped[index]);
+            self.shards[index].backlog.set_durable_end(end);
+            // The group ends at or before the end of the log, and has all records before these
+            // numbers.
+            let grouped = end.map(|_| self.grouped[index]);
+            self.handle_stored(index, StoredBefore::in_log(grouped));
         }
     }
 
-    /// Records of a shard before `next` are stored as the tier demands.
-    pub(super) fn handle_durable(&mut self, shard: usize, next: u64) {
-        while let Some(first) = self.shards[shard].awaiting.front().filter(|it| it.sequence < next)
-        {
+    /// Records of a shard are stored as the tier demands.
+    pub(super) fn handle_stored(&mut self, shard: usize, stored: StoredBefore) {
+        let is_stored = |first: &&Awaiting| first.sequence < stored.next();
+        while let Some(first) = self.shards[shard].awaiting.front().filter(is_stored) {
             let Awaiting { meter: id, kind, .. } = *first;
             self.shards[shard].awaiting.pop_front();
             let Some(meter) = self.meters.get_mut(id) else { continue };
             match kind {
                 AwaitingKind::Data(end) => {
+                    assert!(
+                        (meter.durable..=meter.received).contains(&end),
+                        "records of a meter are stored in the order in which its data has arrived"
+                    );
                     self.at_risk -= end - meter.durable;
                     meter.durable = end;
                 }

@@ -11,7 +11,7 @@ use super::meter::{Meter, MeterId, MeterStatus, MeterTable};
 use super::recovery::CollectorState;
 use super::settings::{Settings, Tier};
 use super::shard::{Awaiting, AwaitingKind, Shard};
-use crate::log::Storage;
+use crate::log::{DurableRange, Storage};
 use crate::protocol::framing::{MalformedStream, MessageFraming};
 use crate::protocol::{DATA_MAX, Identity, PreviousRecords, Reception, Record, ResetCause};
 
@@ -35,12 +35,21 @@ pub struct Collector<S: Storage> {
     pub(super) at_risk: u64,
     /// Counts how often the backlog fell below half of its limit.
     pub(super) share_round: u32,
-    is_over_half: bool,
+    pub(super) is_over_half: bool,
     pub(super) incomplete: IncompleteMessages,
     /// Records that are parts of messages and do not end them.
     pub(super) parts: u64,
     /// Time of the events that the caller reports.
     time: Option<Reception>,
+}
+
+/// The log of a collector.
+#[derive(Debug, Clone)]
+pub struct CollectorLog<S> {
+    /// Its files.
+    pub storage: S,
+    /// Its entries.
+    pub range: DurableRange,
 }
 
 /// Task of the caller for a meter's connection.
@@ -62,13 +71,13 @@ pub enum Event {
 }
 
 impl<S: Storage + Clone> Collector<S> {
-    /// A collector that continues with these numbers. `log` is the storage of its log and the start and end of the
-    /// entries in it; tiers other than [`Tier::Local`] have none.
+    /// A collector that continues with these numbers. Tiers other than
+    /// [`Tier::Local`] have no log.
     pub fn new(
         settings: Settings,
         epoch: u64,
         state: &CollectorState,
-        log: Option<(S, u64, u64)>,
+        log: Option<CollectorLog<S>>,
     ) -> Self {
         let mut collector = Self::without_meters(settings, epoch, state, log);
         if state.next_meter > 0 || state.next.iter().any(|next| *next > 0) {
@@ -91,13 +100,11 @@ impl<S: Storage + Clone> Collector<S> {
         settings: Settings,
         epoch: u64,
         state: &CollectorState,
-        log: Option<(S, u64, u64)>,
+        log: Option<CollectorLog<S>>,
     ) -> Self {
         let number = |shard: u16| state.next.get(usize::from(shard)).copied().unwrap_or(0);
         let backlog = |shard| match &log {
-            Some((storage, start, end)) => {
-                Backlog::log(storage.clone(), epoch, shard, *start, *end)
-            }
+            Some(log) => Backlog::log(log.storage.clone(), epoch, shard, log.range),
             None => Backlog::Memory(MemoryBacklog::default()),
         };
         // Records of a former configuration with more shards may wait in the log.
@@ -113,7 +120,7 @@ impl<S: Storage + Clone> Collector<S> {
             events: VecDeque::new(),
             grouped: (0..count).map(number).collect(),
             is_writing: false,
-            log_end: log.map_or(0, |(_, _, end)| end),
+            log_end: log.map_or(0, |log| log.range.end.position()),
             segment_used: 0,
             at_risk: 0,
             share_round: 0,
@@ -125,7 +132,8 @@ impl<S: Storage + Clone> Collector<S> {
         }
     }
 
-    /// The events that follow have this time, by the clock of the machine. Without it, records have no time.
+    /// The events that follow have this time, by the clock of the machine. Without it, records have
+    /// no time.
     pub const fn set_time(&mut self, time: Reception) {
         self.time = Some(time);
     }
@@ -155,31 +163,6 @@ impl<S: Storage + Clone> Collector<S> {
         })
     }
 
-    /// Number of bytes of a meter that can be accepted now. At 0, the caller does not read the socket, so that the
-    /// receive window closes.
-    #[must_use]
-    pub fn acceptable(&self, id: MeterId) -> u64 {
-        let Some(meter) = self.meters.get(id).filter(|meter| !meter.eof) else { return 0 };
-        let own = self.settings.at_risk_per_meter.saturating_sub(meter.received - meter.durable);
-        let all = self.settings.at_risk.saturating_sub(self.at_risk);
-        own.min(all).min(self.backlog_share(meter))
-    }
-
-    /// Free space in the backlog for one meter. The second half is divided evenly: a meter that sends much while the
-    /// head is unreachable leaves space for the others. It also uses at most as much as it leaves free, so that meters
-    /// that connect later find space (dynamic thresholds: Choudhury and Hahne, IEEE/ACM Transactions on Networking
-    /// 6(2), 1998).
-    fn backlog_share(&self, meter: &Meter) -> u64 {
-        let (size, limit) = (self.backlog_size() + self.incomplete.bytes(), self.settings.backlog);
-        let free = limit.saturating_sub(size);
-        if size * 2 < limit {
-            return free;
-        }
-        let share = limit / 2 / self.meters.len().max(1) as u64;
-        let used = if meter.share_round == self.share_round { meter.share_used } else { 0 };
-        share.saturating_sub(used).min(free.saturating_sub(used) / 2)
-    }
-
     /// Bytes of records that the head has not confirmed.
     #[must_use]
     pub fn backlog_size(&self) -> u64 {
@@ -196,20 +179,10 @@ impl<S: Storage + Clone> Collector<S> {
     /// # Errors
     /// The stream does not follow its framing. The meter is reset, by an event.
     pub fn handle_data(&mut self, id: MeterId, bytes: &[u8]) -> Result<(), MalformedStream> {
-        let over_half = self.backlog_size() * 2 >= self.settings.backlog;
-        if self.is_over_half && !over_half {
-            self.share_round = self.share_round.wrapping_add(1);
-        }
-        self.is_over_half = over_half;
-        if let Some(meter) = self.meters.get_mut(id) {
-            if meter.share_round != self.share_round {
-                meter.share_round = self.share_round;
-                meter.share_used = 0;
-            }
-            meter.share_used += if over_half { bytes.len() as u64 } else { 0 };
-        }
+        self.count_share(id, bytes.len() as u64);
         let mut rest = bytes;
         while let (false, Some(meter)) = (rest.is_empty(), self.meters.get_mut(id)) {
+            // A record holds at most DATA_MAX bytes: a longer piece has its end in a later record.
             let piece = &rest[..rest.len().min(DATA_MAX)];
             let (length, ends_message) = match meter.framing.next_message_end(piece) {
                 Ok(Framing::End(end)) => (end, true),
@@ -229,8 +202,8 @@ impl<S: Storage + Clone> Collector<S> {
         Ok(())
     }
 
-    /// FIN of a meter waits behind data that was not accepted yet. From now on, FIN to the meter is an answer, which confirms that
-    /// everything before is stored.
+    /// FIN of a meter waits behind data that was not accepted yet. From now on, FIN to the meter is
+    /// an answer, which confirms that everything before is stored.
     pub fn handle_closing(&mut self, id: MeterId) {
         if let Some(meter) = self.meters.get_mut(id) {
             meter.closing = true;

@@ -1,7 +1,8 @@
-//! Bytes of messages that have not ended. They become a record when the message is complete: one message, one record.
+//! Bytes of messages that have not ended. They become a record when the message is complete: one
+//! message, one record.
 //!
-//! An idle meter has no entry. The bytes are limited for each meter and for all meters: then a message is recorded in parts, of
-//! which only the last ends a message.
+//! An idle meter has no entry. The bytes are limited for each meter and for all meters: then a
+//! message is recorded in parts, of which only the last ends a message.
 
 use std::collections::BTreeMap;
 
@@ -74,7 +75,8 @@ impl<S: Storage + Clone> Collector<S> {
     /// Adds bytes of a meter, which were counted as received, to its message.
     pub(super) fn add_to_message(&mut self, id: MeterId, mut bytes: &[u8], ends_message: bool) {
         let Some(meter) = self.meters.get(id) else { return };
-        // A server that answers must see each byte at once: it may answer a part of a message. Its stream has no records.
+        // A server that answers must see each byte at once: it may answer a part of a message. Its
+        // stream has no records.
         if self.settings.replies {
             self.push_data(id, bytes, meter.received, ends_message);
             return;
@@ -120,8 +122,8 @@ impl<S: Storage + Clone> Collector<S> {
         self.parts
     }
 
-    /// No byte of a meter has arrived for some time: this ends a message with [`MessageFraming::IdleGap`], and with other framing
-    /// the part that has arrived is recorded.
+    /// No byte of a meter has arrived for some time: this ends a message with
+    /// [`MessageFraming::IdleGap`], and with other framing the part that has arrived is recorded.
     pub fn handle_idle_gap(&mut self, id: MeterId) {
         // FIN has ended the last message.
         let Some(meter) = self.meters.get(id).filter(|meter| !meter.eof) else { return };
@@ -160,8 +162,9 @@ impl<S: Storage + Clone> Collector<S> {
         }
     }
 
-    /// Limits the bytes of incomplete messages to half of those at risk: complete ones of other meters have the rest. The message that
-    /// began first is recorded as it is, so that connections which never complete a message do not cut those of others.
+    /// Limits the bytes of incomplete messages to half of those at risk: complete ones of other
+    /// meters have the rest. The message that began first is recorded as it is, so that connections
+    /// which never complete a message do not cut those of others.
     pub(super) fn limit_incomplete_messages(&mut self) {
         while self.incomplete.bytes() > self.settings.at_risk / 2
             && let Some(id) = self.incomplete.oldest()
@@ -183,6 +186,8 @@ impl<S: Storage + Clone> Collector<S> {
 #[cfg(test)]
 mod tests {
     use gridhaul_core::pep::aggregation::Delimiter;
+
+    use crate::collector::stored::StoredBefore;
 
     use super::*;
     use crate::collector::{CollectorState, MeterState, Settings, Tier};
@@ -233,8 +238,8 @@ mod tests {
         collector.shards[0].finish(&mut bytes);
         let mut streams: BTreeMap<u64, u64> = BTreeMap::new();
         let batches = batches(&bytes).map(Result::unwrap);
-        let records =
-            batches.flat_map(|batch| batch.records().map(|it| it.unwrap().1).collect::<Vec<_>>());
+        let records = batches
+            .flat_map(|batch| batch.records().map(|record| record.unwrap().1).collect::<Vec<_>>());
         records
             .filter_map(|record| match record {
                 Record::Data { meter, offset, ends_message, bytes } => {
@@ -324,7 +329,7 @@ mod tests {
             sent += acceptable;
             assert!(acceptable > 0 || !records(&mut all).is_empty());
             let next = all.shards[0].builder.next();
-            all.handle_durable(0, next);
+            all.handle_stored(0, StoredBefore::in_memory(next));
         }
         assert!(sent > 500, "{sent}");
     }
@@ -356,7 +361,7 @@ mod tests {
         all.handle_data(serial, b"last").unwrap();
         all.handle_fin(serial);
         let expected = ["something|", "something", "else|", "last|", "F"];
-        assert_eq!(records(&mut all).iter().map(|it| it.trim()).collect::<Vec<_>>(), expected);
+        assert_eq!(records(&mut all).iter().map(|text| text.trim()).collect::<Vec<_>>(), expected);
     }
 
     #[test]
@@ -366,7 +371,7 @@ mod tests {
         old.handle_data(id, b"one\nha").unwrap();
         records(&mut old);
         let next = old.shards[0].builder.next();
-        old.handle_durable(0, next);
+        old.handle_stored(0, StoredBefore::in_memory(next));
         assert!(old.is_everything_stored(), "an incomplete message is no record");
         let (state, framing) = old.meter_state(id).unwrap();
         let mut bytes = Vec::new();

@@ -7,7 +7,8 @@ use crate::protocol::framing::MessageFraming;
 /// Identifies a meter's connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MeterId {
-    /// Row in the table of meters, which is reused after [`Collector::release`](super::Collector::release).
+    /// Row in the table of meters, which is reused after
+    /// [`Collector::release`](super::Collector::release).
     pub index: u32,
     /// Number of the meter, which is never used twice.
     pub number: u64,
@@ -34,7 +35,8 @@ pub(super) struct Meter {
     pub number: u64,
     pub received: u64,
     pub durable: u64,
-    /// Position in the server's stream of the next byte to pass on, and of the next to be written to the socket.
+    /// Position in the server's stream of the next byte to pass on, and of the next to be written
+    /// to the socket.
     pub down_expected: u64,
     pub down_written: u64,
     pub framing: MessageFraming,
@@ -57,8 +59,8 @@ pub(super) struct Meter {
 pub(super) struct MeterTable {
     rows: Vec<Option<Meter>>,
     free: Vec<u32>,
-    /// Meters that were removed and whose sockets the caller has not closed yet: another meter in such a row would displace
-    /// the socket.
+    /// Meters that were removed and whose sockets the caller has not closed yet: another meter in
+    /// such a row would displace the socket.
     reserved: BTreeSet<MeterId>,
     by_number: BTreeMap<u64, u32>,
 }

@@ -1,6 +1,6 @@
 //! The state of a collector, from its log.
 
-use crate::log::{Findings, LogError, LogReader, Lost, Storage};
+use crate::log::{DurableRange, Findings, LogError, LogReader, Lost, Storage};
 use crate::protocol::{
     Decoder, PreviousRecords, RESTART_STEP, Reception, Record, batches, put_varint,
 };
@@ -44,7 +44,8 @@ impl CollectorState {
         read().unwrap_or_default()
     }
 
-    /// The numbers with which a collector with `shards` shards continues after a restart, which has found this in its log.
+    /// The numbers with which a collector with `shards` shards continues after a restart, which has
+    /// found this in its log.
     #[must_use]
     pub fn after_restart(mut self, shards: u16, findings: &Findings) -> Self {
         self.lost = findings.lost();
@@ -73,7 +74,8 @@ impl CollectorState {
     }
 }
 
-/// Reads a log from `start` to `end`, beginning with a snapshot, and returns the numbers after its last records.
+/// Reads the durable entries of a log, beginning with a snapshot, and returns the numbers after its
+/// last records.
 ///
 /// # Errors
 /// The disk has failed.
@@ -81,11 +83,11 @@ pub fn recover<S: Storage>(
     storage: S,
     epoch: u64,
     snapshot: &[u8],
-    (start, end): (u64, u64),
+    range: DurableRange,
 ) -> Result<CollectorState, LogError> {
     let mut state = CollectorState::from_bytes(snapshot);
-    let mut reader = LogReader::new(storage, epoch, start);
-    while let Some(entry) = reader.next(end)? {
+    let mut reader = LogReader::new(storage, epoch, range.start);
+    while let Some(entry) = reader.next(range.end.position())? {
         for batch in batches(entry.payload).map_while(Result::ok) {
             state.observe(batch.shard, batch.next());
             for (_, record) in batch.records().map_while(Result::ok) {

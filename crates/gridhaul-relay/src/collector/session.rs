@@ -8,10 +8,11 @@ use super::backlog::NextBatch;
 use super::machine::{Collector, Event};
 use super::meter::MeterId;
 use super::settings::Tier;
+use super::stored::StoredBefore;
 use crate::log::{LogError, Storage};
 use crate::protocol::{
-    Batch, Close, DOWN_ENDED, DOWN_WINDOW, Frame, Hello, LostRecords, PROTOCOL_VERSION, Welcome,
-    compress, lost_before,
+    AckNumber, Batch, Close, DOWN_ENDED, DOWN_WINDOW, Frame, Hello, LostRecords, PROTOCOL_VERSION,
+    Welcome, compress, lost_before,
 };
 
 /// Why an upstream connection must be closed.
@@ -22,9 +23,12 @@ pub enum SessionError {
     Refused(String),
     /// The head has records that follow the start of this run, and that this run has not sent.
     #[error(
-        "the head has {head} records of this log's numbering, and this collector has sent {collector}: the log is older than \
-         the head's records (restored from a backup?), or another collector uses a copy of it; nothing is sent\n  \
-         help: stop this collector, move the folder of `log.folder` to another place, and start it again: it begins a new log"
+        "the head has {head} records of this log's numbering, and this collector has sent \
+         {collector}: the log is older than \
+         the head's records (restored from a backup?), or another collector uses a copy of it; \
+         nothing is sent\n  \
+         help: stop this collector, move the folder of `log.folder` to another place, and start \
+         it again: it begins a new log"
     )]
     OlderLog {
         /// Sequence number of the next record that the head expects.
@@ -60,14 +64,16 @@ pub(super) struct Session {
     /// Bytes of batches that were sent and may be sent on this connection.
     pub sent: u64,
     pub credit: u64,
-    /// Sequence number of the next record that the head expects; `None` before the first batch of a connection.
+    /// Sequence number of the next record that the head expects; `None` before the first batch of a
+    /// connection.
     pub expected: Option<u64>,
-    /// The largest number that the head can expect: the start of this run, or the end of what this run has sent. A head that
-    /// expects more would drop new records as duplicates.
+    /// The largest number that the head can expect: the start of this run, or the end of what this
+    /// run has sent. A head that expects more would drop new records as duplicates.
     expected_max: u64,
     /// The largest number that the head has confirmed to this run.
     confirmed: u64,
-    /// Sequence number of the next record on this connection, as far as the head knows it: what follows later is lost.
+    /// Sequence number of the next record on this connection, as far as the head knows it: what
+    /// follows later is lost.
     follows: u64,
     /// Sequence numbers before which records are missing in the log, all of which were counted.
     gaps: BTreeSet<u64>,
@@ -139,7 +145,8 @@ impl<S: Storage + Clone> Collector<S> {
         self.shards[usize::from(shard)].session.state = SessionState::Disconnected;
     }
 
-    /// Whether the head has lost records that it had confirmed: true once after such a connection was established.
+    /// Whether the head has lost records that it had confirmed: true once after such a connection
+    /// was established.
     pub fn poll_lost(&mut self, shard: u16) -> bool {
         std::mem::take(&mut self.shards[usize::from(shard)].session.has_lost)
     }
@@ -176,8 +183,9 @@ impl<S: Storage + Clone> Collector<S> {
             Frame::Pong => {}
             _ if !is_established => return Err(SessionError::Protocol("no welcome")),
             Frame::Ack { next } => {
-                // Records of an earlier connection may become durable at the head after this one was established.
-                if next > self.shards[index].session.expected_max {
+                // Records of an earlier connection may become durable at the head after this one
+                // was established.
+                if next.get() > self.shards[index].session.expected_max {
                     return Err(SessionError::Protocol("acknowledgement of unsent records"));
                 }
                 self.handle_ack(index, next);
@@ -201,17 +209,18 @@ impl<S: Storage + Clone> Collector<S> {
 
     fn handle_welcome(&mut self, index: usize, welcome: Welcome) -> Result<(), SessionError> {
         let session = &mut self.shards[index].session;
-        if welcome.next > session.expected_max {
+        let next = welcome.next.get();
+        if next > session.expected_max {
             let collector = session.expected_max;
-            return Err(SessionError::OlderLog { head: welcome.next, collector });
+            return Err(SessionError::OlderLog { head: next, collector });
         }
-        if welcome.next < session.confirmed {
+        if next < session.confirmed {
             session.has_lost = true;
-            session.confirmed = welcome.next;
+            session.confirmed = next;
         }
         session.state = SessionState::Established;
         session.credit = welcome.credit;
-        session.follows = welcome.next;
+        session.follows = next;
         session.compression = welcome.compression && self.settings.compression;
         let is_new = session.instance.replace(welcome.instance) != Some(welcome.instance);
         if is_new {
@@ -222,17 +231,17 @@ impl<S: Storage + Clone> Collector<S> {
                 meter.server_fin &= meter.fin_sent;
             }
         }
-        self.shards[index].backlog.rewind(welcome.next);
+        self.shards[index].backlog.rewind(next);
         self.handle_ack(index, welcome.next);
         Ok(())
     }
 
-    fn handle_ack(&mut self, index: usize, next: u64) {
+    fn handle_ack(&mut self, index: usize, next: AckNumber) {
         let shard = &mut self.shards[index];
-        shard.session.confirmed = shard.session.confirmed.max(next);
-        shard.backlog.confirm(next);
+        shard.session.confirmed = shard.session.confirmed.max(next.get());
+        shard.backlog.confirm(next.get());
         if self.settings.tier == Tier::Server {
-            self.handle_durable(index, next);
+            self.handle_stored(index, StoredBefore::at_head(next));
         }
     }
 
@@ -277,8 +286,8 @@ impl<S: Storage + Clone> Collector<S> {
         }
     }
 
-    /// So many bytes of [`Event::Down`] were passed to the meter's socket. Appends the acknowledgement to `out`, the
-    /// output of the meter's shard.
+    /// So many bytes of [`Event::Down`] were passed to the meter's socket. Appends the
+    /// acknowledgement to `out`, the output of the meter's shard.
     pub fn handle_down_written(&mut self, id: MeterId, bytes: u64, out: &mut Vec<u8>) {
         let Some(meter) = self.meters.get_mut(id) else { return };
         meter.down_written = (meter.down_written + bytes).min(meter.down_expected);
@@ -292,8 +301,8 @@ impl<S: Storage + Clone> Collector<S> {
         self.meters.get(id).map(|meter| meter.shard)
     }
 
-    /// Whether [`Self::fill`] has returned false although the log may have another batch: the caller calls it again
-    /// after the meters were served.
+    /// Whether [`Self::fill`] has returned false although the log may have another batch: the
+    /// caller calls it again after the meters were served.
     #[must_use]
     pub fn is_searching(&self, shard: u16) -> bool {
         self.is_established(shard) && self.shards[usize::from(shard)].backlog.is_searching()
@@ -318,8 +327,9 @@ impl<S: Storage + Clone> Collector<S> {
         shard.session.expected_max = shard.session.expected_max.max(batch.next);
         shard.session.sent += batch.bytes.len() as u64;
         let compressed = if shard.session.compression { compress(&batch.bytes) } else { None };
-        let frame =
-            compressed.as_ref().map_or(Frame::Batch(&batch.bytes), |it| Frame::Compressed(it));
+        let frame = compressed
+            .as_ref()
+            .map_or(Frame::Batch(&batch.bytes), |bytes| Frame::Compressed(bytes));
         frame.write(out);
         shard.session.batches += batch.bytes.len() as u64;
         shard.session.compressed += compressed.as_ref().unwrap_or(&batch.bytes).len() as u64;
@@ -330,6 +340,6 @@ impl<S: Storage + Clone> Collector<S> {
     #[must_use]
     pub fn upstream_bytes(&self) -> (u64, u64) {
         let sessions = self.shards.iter().map(|shard| &shard.session);
-        sessions.fold((0, 0), |sum, it| (sum.0 + it.batches, sum.1 + it.compressed))
+        sessions.fold((0, 0), |sum, session| (sum.0 + session.batches, sum.1 + session.compressed))
     }
 }

@@ -42,7 +42,8 @@ pub struct Settings {
     pub backlog: u64,
     /// Size of a segment of the log.
     pub segment: u64,
-    /// Whether servers may send data to meters: FIN of a meter is then answered when the server has closed as well.
+    /// Whether servers may send data to meters: FIN of a meter is then answered when the server has
+    /// closed as well.
     pub replies: bool,
     /// Whether batches are compressed, if the head accepts it.
     pub compression: bool,

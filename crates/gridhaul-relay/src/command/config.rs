@@ -24,7 +24,8 @@ pub(crate) struct ConfigArgs {
     /// Address at which meters or clients connect
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "0.0.0.0:4059")]
     listen: String,
-    /// Print the configuration of the aggregator's head instead, which delivers to file:PATH, tcp:HOST:PORT or mqtt:HOST:PORT
+    /// Print the configuration of the aggregator's head instead, which delivers to file:PATH,
+    /// tcp:HOST:PORT or mqtt:HOST:PORT
     #[arg(long, value_name = "DESTINATION")]
     deliver: Option<String>,
 }
@@ -66,7 +67,7 @@ fn unsuitable(scenario: &Scenario, node: &str) -> String {
     let nodes = scenario.node.iter();
     let suitable = nodes.filter(|(_, node)| node.aggregator.is_some() || split_of(node).is_some());
     let names: Vec<_> = suitable.map(|(name, _)| name.as_str()).collect();
-    let mode = scenario.node.get(node).and_then(|node| node.proxy.as_ref()).map(|it| it.mode);
+    let mode = scenario.node.get(node).and_then(|node| node.proxy.as_ref()).map(|proxy| proxy.mode);
     let reason = match mode {
         Some(mode) => format!("the relay has no proxy of mode \"{mode}\""),
         None => "not a node with an aggregator, or with a proxy of mode \"split\"".to_owned(),
@@ -103,7 +104,8 @@ fn collector(scenario: &Scenario, args: &ConfigArgs, aggregator: &Aggregator) ->
     text += &format!("upstream = {:?}\ntier = \"local\"\n", args.upstream);
     text += &congestion_control(stack(scenario, aggregator.stack.as_ref()), "congestion_control");
     if aggregator.when_full == FullBufferPolicy::Drop {
-        text += "# The simulated aggregator drops segments when its buffer is full; the relay closes receive windows.\n";
+        text += "# The simulated aggregator drops segments when its buffer is full; the relay \
+            closes receive windows.\n";
     }
     text + &format!("\n[collector.listener.meters]\naddress = {:?}\n", args.listen)
 }
@@ -132,7 +134,8 @@ fn head(
         _ => HEAD_WINDOW,
     };
     Ok(format!(
-        "name = \"{}-head\"\nlog.folder = \"{0}-head-log\"\nmanagement.address = \"127.0.0.1:9181\"\n\n\
+        "name = \"{}-head\"\nlog.folder = \"{0}-head-log\"\nmanagement.address \
+         = \"127.0.0.1:9181\"\n\n\
          [head]\naddress = {:?}\nwindow = \"{window}\"\ndeliver.{key} = {value:?}\n",
         args.node, args.upstream
     ))
@@ -155,7 +158,8 @@ fn split(scenario: &Scenario, args: &ConfigArgs, proxy: &Proxy) -> String {
         }
     }
     if proxy.flows.is_some() {
-        text += "# The simulated proxy serves some flows only: let other connections bypass the relay.\n";
+        text += "# The simulated proxy serves some flows only: let other connections bypass the \
+            relay.\n";
     }
     let addresses = format!("address = {:?}\nupstream = {:?}\n", args.listen, args.upstream);
     text + &format!("\n[split.listener.clients]\n{addresses}")

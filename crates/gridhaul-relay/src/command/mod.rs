@@ -30,7 +30,8 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Validate configuration files on this machine, with certificates and folders, without opening an address
+    /// Validate configuration files on this machine, with certificates and folders, without opening
+    /// an address
     Check(Files),
     /// Run the relay of a configuration file until it is stopped
     Run(Run),
@@ -99,7 +100,8 @@ enum LogCommand {
 const EXIT_CODES: &str = "\
 Exit codes:
   0  success; a relay also ends with 0 after SIGTERM or Ctrl-C
-  1  the relay or the command failed: no connection to the relay, damage of the log, data not delivered in time
+  1  the relay or the command failed: no connection to the relay, damage of the log, data not \
+  delivered in time
   2  invalid input or usage: the message names the file, the key and the remedy";
 
 /// A command that has failed.
@@ -127,13 +129,17 @@ impl fmt::Display for CommandError {
             Self::Output(error) => write!(f, "standard output: {error}"),
             Self::Usage(message) => f.write_str(message),
             Self::Damaged => f.write_str(
-                "the log is damaged or incomplete\n  help: the next start of the relay, or `log repair`, keeps what is intact",
+                "the log is damaged or incomplete\n  help: the next start of the relay, or `log \
+                 repair`, keeps what is intact",
             ),
             Self::Undelivered { rest, limit, reason } => {
                 write!(f, "after {limit}, {rest} bytes of the log are not delivered")?;
                 match reason {
                     Some(reason) => write!(f, ": {reason}"),
-                    None => f.write_str("\n  help: wait longer (--limit), or see the status of the relay"),
+                    None => f.write_str(
+                        "\n  help: wait longer (--limit), or see the status of \
+                        the relay",
+                    ),
                 }
             }
         }
@@ -205,7 +211,8 @@ fn management(file: &Path) -> Result<String, CommandError> {
     match load(file)?.management {
         Some(management) => Ok(management.address),
         None => Err(CommandError::Usage(format!(
-            "{}: the relay has no management address\n  help: add management.address = \"127.0.0.1:9180\"",
+            "{}: the relay has no management address\n  help: add management.address \
+             = \"127.0.0.1:9180\"",
             file.display()
         ))),
     }
@@ -231,7 +238,7 @@ fn drain(args: &Drain) -> Result<(), CommandError> {
         }
         if clock.now().as_nanos() >= args.limit.as_nanos() {
             let reasons = [&status["upstream_error"], &status["delivery_error"]];
-            let reason = reasons.iter().find_map(|it| it.as_str()).map(str::to_owned);
+            let reason = reasons.iter().find_map(|reason| reason.as_str()).map(str::to_owned);
             return Err(CommandError::Undelivered { rest: backlog, limit: args.limit, reason });
         }
         pause();

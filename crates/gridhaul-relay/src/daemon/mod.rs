@@ -1,7 +1,7 @@
 //! The daemon: state machines on sockets, files and the monotonic clock.
 //!
-//! One thread runs all connections with epoll, one thread writes the record log (group commit), one serves the status
-//! page. A sink has a thread of its own.
+//! One thread runs all connections with epoll, one thread writes the record log (group commit), one
+//! serves the status page. A sink has a thread of its own.
 
 mod validate;
 
@@ -25,8 +25,9 @@ pub use crate::runtime::program::{Program, Validate};
 pub use crate::runtime::tls::TlsError;
 pub use validate::validate;
 
-/// Runs a relay until it is stopped by SIGTERM or SIGINT. After SIGHUP, the relay reads its configuration again; after
-/// SIGUSR2, it is replaced by the program that is in the file system then.
+/// Runs a relay until it is stopped by SIGTERM or SIGINT. After SIGHUP, the relay reads its
+/// configuration again; after SIGUSR2, it is replaced by the program that is in the file system
+/// then.
 ///
 /// # Errors
 /// The daemon cannot start, or the log has failed.
@@ -34,7 +35,8 @@ pub fn run(config: &RelayConfig, program: &Program) -> Result<(), RunError> {
     gridhaul_linux::raise_open_file_limit();
     report_faults(&validate(config, program.folder())?);
     let sockets = open_sockets(config).map_err(|error| {
-        // A second process on the same log finds its addresses in use: the log is the better explanation.
+        // A second process on the same log finds its addresses in use: the log is the better
+        // explanation.
         locked_log(config, program.folder()).map_or(error, RunError::Log)
     })?;
     give_up_rights(config)?;
@@ -82,7 +84,11 @@ fn locked_log(config: &RelayConfig, folder: &Path) -> Option<LogError> {
 /// Continues as the user of the configuration, if there is one.
 fn give_up_rights(config: &RelayConfig) -> Result<(), RunError> {
     let Some(user) = &config.user else { return Ok(()) };
-    let is_transparent = config.split.iter().flat_map(|it| &it.listener).any(|it| it.1.transparent);
+    let is_transparent = config
+        .split
+        .iter()
+        .flat_map(|split| &split.listener)
+        .any(|(_, listener)| listener.transparent);
     let has_foreign_addresses = config.head.as_ref().is_some_and(|head| match &head.deliver {
         Deliver::Tcp(tcp) => tcp.identity == ServerIdentity::SourceAddress,
         Deliver::File(_) | Deliver::Mqtt(_) => false,

@@ -1,5 +1,6 @@
-//! Checks of a configuration on the machine where it is used. The commands `check` and `run`, and a reload, share them: whatever
-//! would stop a relay is found, except for addresses that other programs use.
+//! Checks of a configuration on the machine where it is used. The commands `check` and `run`, and a
+//! reload, share them: whatever would stop a relay is found, except for addresses that other
+//! programs use.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -16,8 +17,8 @@ use crate::runtime::local_address::is_local;
 use crate::runtime::{RunError, tls};
 use crate::split::io as split;
 
-/// Checks a configuration whose relative paths begin at `folder`. Returns faults with which a relay starts, although peers will
-/// refuse it, such as an expired certificate.
+/// Checks a configuration whose relative paths begin at `folder`. Returns faults with which a relay
+/// starts, although peers will refuse it, such as an expired certificate.
 ///
 /// # Errors
 /// The relay would not start, or would connect to itself.
@@ -30,7 +31,9 @@ pub fn validate(config: &RelayConfig, folder: &Path) -> Result<Vec<String>, RunE
         let found = require_user(user, config.group.as_deref());
         found.map_err(|source| RunError::User { user: user.clone(), source })?;
     }
-    if let Some(name) = config.collector.as_ref().and_then(|it| it.congestion_control.as_ref()) {
+    if let Some(name) =
+        config.collector.as_ref().and_then(|collector| collector.congestion_control.as_ref())
+    {
         let found = require_congestion_control(name);
         found.map_err(|error| at("collector.congestion_control", &error))?;
     }
@@ -46,10 +49,11 @@ pub fn validate(config: &RelayConfig, folder: &Path) -> Result<Vec<String>, RunE
         Some(Deliver::Tcp(_)) | None => {}
     }
     let mut faults = tls::check(config, folder)?;
-    let source = config.collector.as_ref().and_then(|it| it.source.as_ref());
-    if let Some(source) = source.filter(|it| it.parse().is_ok_and(|ip| !is_local(ip))) {
+    let source = config.collector.as_ref().and_then(|collector| collector.source.as_ref());
+    if let Some(source) = source.filter(|source| source.parse().is_ok_and(|ip| !is_local(ip))) {
         faults.push(format!(
-            "collector.source: this machine does not have the address {source}\n  help: write one of its addresses, or remove the key"
+            "collector.source: this machine does not have the address {source}\n  help: write one \
+             of its addresses, or remove the key"
         ));
     }
     Ok(faults)
@@ -73,8 +77,9 @@ fn at(key: &str, error: &dyn std::fmt::Display) -> RunError {
 /// A folder that exists and can be written, or that can be created.
 fn check_folder(key: &str, path: &Path) -> Result<(), RunError> {
     let here = Path::new(".");
-    let folders = path.ancestors().map(|it| if it.as_os_str().is_empty() { here } else { it });
-    let present = folders.into_iter().find(|it| it.exists()).unwrap_or(here);
+    let folders =
+        path.ancestors().map(|folder| if folder.as_os_str().is_empty() { here } else { folder });
+    let present = folders.into_iter().find(|folder| folder.exists()).unwrap_or(here);
     let checked = fs::metadata(present).and_then(|found| {
         if !found.is_dir() {
             return Err(ErrorKind::NotADirectory.into());
@@ -86,7 +91,8 @@ fn check_folder(key: &str, path: &Path) -> Result<(), RunError> {
 
 /// A file that can be written, or that can be created in its folder.
 fn check_file(key: &str, path: &Path) -> Result<(), RunError> {
-    let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder =
+        path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let checked = match fs::metadata(path) {
         Ok(found) if found.is_dir() => Err(ErrorKind::IsADirectory.into()),
         Ok(_) => access(path, Access::READ_OK | Access::WRITE_OK).map_err(io::Error::from),

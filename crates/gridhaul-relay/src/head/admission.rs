@@ -10,7 +10,8 @@ const SHARDS_MAX: u16 = 256;
 pub(super) const COLLECTORS_MAX: usize = 10_000;
 
 impl Head {
-    /// Whether the name of an epoch is lost by damage of the log: the next collector with this epoch, a random number, states it.
+    /// Whether the name of an epoch is lost by damage of the log: the next collector with this
+    /// epoch, a random number, states it.
     pub(super) fn is_nameless(&self, epoch: u64) -> bool {
         self.state.sources.get(&epoch).is_some_and(|source| source.collector.is_empty())
     }
@@ -38,18 +39,25 @@ impl Head {
         let is_new = || sources.values().all(|source| source.collector != hello.collector);
         if allowed.is_empty() && sources.len() >= COLLECTORS_MAX && is_new() {
             return Some(format!(
-                "the head knows {COLLECTORS_MAX} collectors; list those that may connect in head.collectors"
+                "the head knows {COLLECTORS_MAX} collectors; list those that may connect in \
+                 head.collectors"
             ));
         }
         // Two collectors with one name would end the streams of each other's meters in turn.
-        let is_open =
-            |epoch| self.connections.values().any(|it| it.source.is_some_and(|it| it.0 == epoch));
+        let is_open = |epoch| {
+            self.connections
+                .values()
+                .any(|known| known.source.is_some_and(|source| source.0 == epoch))
+        };
         let mut sources = self.state.sources.iter();
         let is_other =
             sources.any(|(epoch, it)| it.collector == hello.collector && is_open(*epoch));
         is_other.then(|| {
-            "a collector with this name and another log is connected: give each collector a name of its own; a collector that has \
-             replaced it is accepted when its connection has ended, after at most a minute".to_owned()
+            "a collector with this name and another log is connected: give each collector a name \
+             of its own; a collector that has \
+             replaced it is accepted when its connection has ended, after at most a \
+             minute"
+                .to_owned()
         })
     }
 }

@@ -1,4 +1,5 @@
-//! Messages for a broker of MQTT 3.1.1 (QoS 1): published in order, and kept until the broker has acknowledged them.
+//! Messages for a broker of MQTT 3.1.1 (QoS 1): published in order, and kept until the broker has
+//! acknowledged them.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -62,8 +63,8 @@ struct Publication {
 }
 
 impl Publications {
-    /// No messages; records before `position` are acknowledged, and have left `parts`. The fields in `topic` are replaced for each
-    /// record.
+    /// No messages; records before `position` are acknowledged, and have left `parts`. The fields
+    /// in `topic` are replaced for each record.
     #[must_use]
     pub fn new(topic: &str, content: Content, position: u64, parts: PartialMessages) -> Self {
         let (topic, pending) = (topic.to_owned(), VecDeque::new());
@@ -83,7 +84,8 @@ impl Publications {
         if let Some(payload) = payload {
             let mut topic = topic_of(&self.topic, delivery);
             if is_part && self.content == Content::Data {
-                // The bytes alone do not show that the message is not whole. A subscription of the topic does not receive them.
+                // The bytes alone do not show that the message is not whole. A subscription of the
+                // topic does not receive them.
                 topic += PART;
             }
             let (end, packet, is_acknowledged) = (None, None, false);
@@ -111,8 +113,8 @@ impl Publications {
         self.pending.is_empty()
     }
 
-    /// Whether fewer than `in_flight` messages were published on this connection and are not acknowledged. An entry of the
-    /// log may have more messages than that.
+    /// Whether fewer than `in_flight` messages were published on this connection and are not
+    /// acknowledged. An entry of the log may have more messages than that.
     #[must_use]
     pub const fn can_publish(&self, in_flight: usize) -> bool {
         self.published < in_flight
@@ -123,7 +125,8 @@ impl Publications {
         while self.pending.get(self.published)?.is_acknowledged {
             self.published += 1;
         }
-        // 0 is not an identifier (section 2.3.1). Fewer than 65,535 messages are in flight, so that none is used twice.
+        // 0 is not an identifier (section 2.3.1). Fewer than 65,535 messages are in flight, so that
+        // none is used twice.
         self.last_packet = self.last_packet.checked_add(1).unwrap_or(1);
         let message = &mut self.pending[self.published];
         self.published += 1;
@@ -133,14 +136,14 @@ impl Publications {
 
     /// PUBACK has arrived. Brokers acknowledge in order, but need not.
     pub fn handle_acknowledged(&mut self, packet: u16) {
-        let mut open = self.pending.iter_mut().filter(|it| !it.is_acknowledged);
-        if let Some(message) = open.find(|it| it.packet == Some(packet)) {
+        let mut open = self.pending.iter_mut().filter(|message| !message.is_acknowledged);
+        if let Some(message) = open.find(|message| message.packet == Some(packet)) {
             message.is_acknowledged = true;
         }
         while self.pending.front().is_some_and(|first| first.is_acknowledged) {
             let first = self.pending.pop_front();
             self.published = self.published.saturating_sub(1);
-            self.position = first.and_then(|it| it.end).unwrap_or(self.position);
+            self.position = first.and_then(|message| message.end).unwrap_or(self.position);
         }
     }
 
@@ -160,7 +163,8 @@ impl Publications {
 /// Level of the topic for parts of messages.
 const PART: &str = "/part";
 
-/// The topic of a record. Characters with a meaning in topics (MQTT 3.1.1, section 4.7) are replaced in its values.
+/// The topic of a record. Characters with a meaning in topics (MQTT 3.1.1, section 4.7) are
+/// replaced in its values.
 fn topic_of(template: &str, delivery: &Delivery<'_>) -> String {
     let mut topic = String::new();
     let mut rest = template;
@@ -169,8 +173,12 @@ fn topic_of(template: &str, delivery: &Delivery<'_>) -> String {
     {
         topic += before;
         let value = value_of(name, delivery).unwrap_or_else(|| "unknown".to_owned());
-        topic.extend(value.chars().map(|it| {
-            if matches!(it, '+' | '#' | '/' | '$') || it.is_control() { '_' } else { it }
+        topic.extend(value.chars().map(|character| {
+            if matches!(character, '+' | '#' | '/' | '$') || character.is_control() {
+                '_'
+            } else {
+                character
+            }
         }));
         rest = after;
     }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use super::machine::Head;
 
 impl Head {
-    /// Number of connections and of open meters of each collector that has records in the log, or that may connect.
+    /// Number of connections and of open meters of each collector that has records in the log, or
+    /// that may connect.
     #[must_use]
     pub fn collectors(&self) -> BTreeMap<&str, (usize, usize)> {
         let names = self.settings.collectors.iter().map(|name| (&**name, (0, 0)));

@@ -18,11 +18,13 @@ pub(super) struct DownStreams {
     confirmed: BTreeMap<MeterKey, u64>,
 }
 
-/// Data of a server for one meter. The sender limits it to [`DOWN_WINDOW`](crate::protocol::DOWN_WINDOW).
+/// Data of a server for one meter. The sender limits it to
+/// [`DOWN_WINDOW`](crate::protocol::DOWN_WINDOW).
 #[derive(Debug)]
 struct DownStream {
     shard: u16,
-    /// Position of the first byte that the collector has not confirmed, and of the next one to send.
+    /// Position of the first byte that the collector has not confirmed, and of the next one to
+    /// send.
     base: u64,
     next: u64,
     bytes: VecDeque<u8>,
@@ -54,6 +56,7 @@ impl DownStreams {
     }
 
     pub(super) fn finish(&mut self, key: MeterKey, shard: u16) {
+        // A reset that came first is not withdrawn: the stream of the server is incomplete.
         self.entry(key, shard).close.get_or_insert(End::Fin);
     }
 
@@ -61,6 +64,7 @@ impl DownStreams {
     pub(super) fn reset(&mut self, key: MeterKey, shard: u16, cause: ResetCause) {
         let stream = self.entry(key, shard);
         stream.close = Some(End::Reset(cause));
+        // FIN may have been sent before: RST follows it.
         stream.is_close_sent = false;
         stream.bytes.truncate((stream.next - stream.base) as usize);
     }
@@ -74,6 +78,7 @@ impl DownStreams {
             self.confirmed.insert(key, DOWN_ENDED);
             return;
         }
+        // A collector cannot confirm what was not sent to it.
         let confirmed = offset.min(stream.next);
         if confirmed > stream.base {
             stream.bytes.drain(..(confirmed - stream.base) as usize);
@@ -103,7 +108,7 @@ impl DownStreams {
 
     /// Nothing more comes for a meter. Data that was not confirmed is kept.
     pub(super) fn forget(&mut self, key: MeterKey) {
-        if self.meters.get(&key).is_some_and(|it| it.bytes.is_empty() && it.close.is_none()) {
+        if self.meters.get(&key).is_some_and(|data| data.bytes.is_empty() && data.close.is_none()) {
             self.meters.remove(&key);
         }
     }
@@ -160,7 +165,8 @@ impl DownStream {
 }
 
 impl Head {
-    /// A server has sent data for a meter. The caller leaves at most [`DOWN_WINDOW`] bytes of a meter unconfirmed.
+    /// A server has sent data for a meter. The caller leaves at most [`DOWN_WINDOW`] bytes of a
+    /// meter unconfirmed.
     ///
     /// [`DOWN_WINDOW`]: crate::protocol::DOWN_WINDOW
     pub fn handle_server_data(&mut self, meter: MeterKey, shard: u16, bytes: &[u8]) {
@@ -178,16 +184,16 @@ impl Head {
         }
     }
 
-    /// The connection of a meter to its server has failed. Meters that expect no replies are not concerned: their data is
-    /// delivered over a new connection.
+    /// The connection of a meter to its server has failed. Meters that expect no replies are not
+    /// concerned: their data is delivered over a new connection.
     pub fn handle_server_reset(&mut self, meter: MeterKey, shard: u16) {
         if !self.without_replies.contains(&meter.0) {
             self.down.reset(meter, shard, ResetCause::Server);
         }
     }
 
-    /// The server does not receive further data of a meter, because some before it is lost by damage of a log: the meter is
-    /// reset, so that it does not take FIN for success.
+    /// The server does not receive further data of a meter, because some before it is lost by
+    /// damage of a log: the meter is reset, so that it does not take FIN for success.
     pub fn handle_incomplete(&mut self, meter: MeterKey, shard: u16) {
         self.down.reset(meter, shard, ResetCause::Damage);
     }
@@ -207,7 +213,7 @@ impl Head {
     pub(super) fn write_down(&mut self) {
         for (epoch, shard) in self.down.unsent_shards() {
             let source = Some((epoch, shard));
-            let found = self.connections.iter_mut().find(|(_, it)| it.source == source);
+            let found = self.connections.iter_mut().find(|(_, known)| known.source == source);
             if let Some((number, known)) = found {
                 self.down.write(epoch, shard, &mut known.out);
                 self.outputs.insert(*number);

@@ -23,12 +23,13 @@ pub struct Delivery<'a> {
     pub collector: &'a str,
     /// The collector's log.
     pub epoch: u64,
-    /// Shard and sequence number. Resets that follow from a restart have the number of its record; those that follow from a new
-    /// epoch of the collector have the number after the last record of the shard. They differ by their meters.
-    /// A gap has the number of the first lost record, and 0 in epoch, shard and sequence if the log of the head has lost records
-    /// of unknown collectors.
+    /// Shard and sequence number. Resets that follow from a restart have the number of its record;
+    /// those that follow from a new epoch of the collector have the number after the last record of
+    /// the shard. They differ by their meters. A gap has the number of the first lost record, and 0
+    /// in epoch, shard and sequence if the log of the head has lost records of unknown collectors.
     pub number: (u16, u64),
-    /// When the collector has received the record; `None` for records of version 1 and for what no record states.
+    /// When the collector has received the record; `None` for records of version 1 and for what no
+    /// record states.
     pub time: Option<Reception>,
     /// The record.
     pub record: Record<'a>,
@@ -49,7 +50,8 @@ impl<S: Storage> Deliveries<S> {
         self.lost = Some((from, lost));
     }
 
-    /// Passes the records of the next entry that ends at or before `limit` to a sink. False if there is none.
+    /// Passes the records of the next entry that ends at or before `limit` to a sink. False if
+    /// there is none.
     ///
     /// # Errors
     /// The disk has failed.

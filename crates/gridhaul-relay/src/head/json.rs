@@ -58,8 +58,8 @@ fn set_time(line: &mut Value, time: Option<Reception>) {
     set(line, "clock_error_s", time.and_then(|time| time.clock.error_s()));
 }
 
-/// Lost records as JSON. Collector, epoch, shard and sequence number of the first lost record are null if the log of the head
-/// has lost records of unknown collectors.
+/// Lost records as JSON. Collector, epoch, shard and sequence number of the first lost record are
+/// null if the log of the head has lost records of unknown collectors.
 fn gap_of(delivery: &Delivery<'_>, records: Option<u64>, bytes: Option<u64>) -> Value {
     let (shard, sequence) = delivery.number;
     let is_known = delivery.epoch != 0;

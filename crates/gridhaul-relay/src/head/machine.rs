@@ -6,29 +6,13 @@ use thiserror::Error;
 
 use super::data_for_meters::DownStreams;
 use super::log_item::Item;
+use super::positions::{Positions, next_durable, positions};
+use super::settings::HeadSettings;
 use super::sources::HeadState;
-use crate::log::Group;
-use crate::protocol::{Batch, DecodeError, Frame, Hello, Record, Refusal, Welcome, decompress};
-
-/// Settings of a head. Sizes are in bytes.
-#[derive(Debug, Clone)]
-pub struct HeadSettings {
-    /// Names of the collectors that may connect; empty: all.
-    pub collectors: Vec<String>,
-    /// Bytes of batches that each connection may have in transit.
-    pub window: u64,
-    /// Largest size of the records that are not delivered.
-    pub backlog: u64,
-    /// Size of a segment of the log.
-    pub segment: u64,
-    /// Whether records are delivered to servers that may reply.
-    pub replies: bool,
-    /// Largest number of open meters of a collector.
-    pub meters: usize,
-}
-
-/// Largest number of open meters of a collector, which has a file for each: the usual limit of the kernel (`fs.nr_open`).
-pub const METERS_MAX: usize = 1 << 20;
+use crate::log::{Durable, Group};
+use crate::protocol::{
+    AckNumber, Batch, DecodeError, Frame, Hello, Record, Refusal, Welcome, decompress,
+};
 
 /// Why the connection of a collector must be closed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -52,7 +36,7 @@ pub struct Head {
     /// State after all records that were received, durable or not.
     pub(super) state: HeadState,
     /// Sequence numbers up to which records are durable, by epoch and shard.
-    durable: BTreeMap<(u64, u16), u64>,
+    durable: Durable<Positions>,
     pub(super) connections: BTreeMap<u32, Connection>,
     /// Data of servers for meters.
     pub(super) down: DownStreams,
@@ -61,10 +45,10 @@ pub struct Head {
     /// Items that are not part of a group.
     pending: Vec<u8>,
     /// State at the end of the group that is being written.
-    writing: Option<BTreeMap<(u64, u16), u64>>,
+    writing: Option<Positions>,
     superseded: Vec<u32>,
     pub(super) outputs: BTreeSet<u32>,
-    log_end: u64,
+    log_end: Durable<u64>,
     delivered: u64,
     segment_used: u64,
     /// State before the first pending item, if that item begins a segment.
@@ -97,13 +81,19 @@ pub(super) struct Connection {
 }
 
 impl Head {
-    /// A head that continues with this state; its log ends at `log_end`. `instance` is a random number.
+    /// A head that continues with this state; its log ends at `log_end`. `instance` is a random
+    /// number.
     #[must_use]
-    pub fn new(settings: HeadSettings, instance: u64, state: HeadState, log_end: u64) -> Self {
-        let mut head = Self {
+    pub fn new(
+        settings: HeadSettings,
+        instance: u64,
+        state: HeadState,
+        log_end: Durable<u64>,
+    ) -> Self {
+        Self {
             settings,
             instance,
-            durable: BTreeMap::new(),
+            durable: log_end.map(|_| positions(&state)),
             state,
             connections: BTreeMap::new(),
             down: DownStreams::default(),
@@ -117,19 +107,7 @@ impl Head {
             segment_used: 0,
             snapshot: None,
             losses: Vec::new(),
-        };
-        head.durable = head.positions();
-        head
-    }
-
-    /// Sequence numbers that are expected, by epoch and shard.
-    fn positions(&self) -> BTreeMap<(u64, u16), u64> {
-        let sources = self.state.sources.iter();
-        sources
-            .flat_map(|(&epoch, source)| {
-                source.expected.iter().map(move |(&shard, &next)| ((epoch, shard), next))
-            })
-            .collect()
+        }
     }
 
     /// A collector has connected; the caller chooses an unused number.
@@ -206,7 +184,7 @@ impl Head {
         if !hello.replies && self.without_replies.insert(epoch) {
             self.down.end(epoch);
         }
-        let next = self.durable.get(&(epoch, shard)).copied().unwrap_or(0);
+        let next = self.confirmed((epoch, shard));
         let credit = if self.is_full() { 0 } else { self.settings.window };
         let known = self.connections.get_mut(&connection).expect("the connection exists");
         known.source = Some((epoch, shard));
@@ -287,18 +265,18 @@ impl Head {
 
     /// Whether undelivered records have reached their limit.
     fn is_full(&self) -> bool {
-        self.log_end.saturating_sub(self.delivered) >= self.settings.backlog
+        self.log_end.position().saturating_sub(self.delivered) >= self.settings.backlog
     }
 
-    /// The next records to write to the log, unless others are being written. The caller reports the result with
-    /// [`Self::handle_written`].
+    /// The next records to write to the log, unless others are being written. The caller reports
+    /// the result with [`Self::handle_written`].
     pub fn poll_group(&mut self) -> Option<Group> {
         if self.writing.is_some() || self.pending.is_empty() && !self.has_unacknowledged() {
             return None;
         }
         if self.pending.is_empty() {
             // Only duplicates were received.
-            self.writing = Some(self.durable.clone());
+            self.writing = Some(self.durable.get().clone());
             self.mark_group();
             self.handle_written(self.log_end);
             return None;
@@ -307,7 +285,7 @@ impl Head {
         let payload = std::mem::take(&mut self.pending);
         self.segment_used =
             if snapshot.is_some() { 0 } else { self.segment_used } + payload.len() as u64;
-        self.writing = Some(self.positions());
+        self.writing = Some(positions(&self.state));
         self.mark_group();
         Some(Group { payload, snapshot })
     }
@@ -323,15 +301,21 @@ impl Head {
     }
 
     /// The last group is durable; the log ends here.
-    pub fn handle_written(&mut self, end: u64) {
+    ///
+    /// # Panics
+    /// The log ends before records that were durable.
+    pub fn handle_written(&mut self, end: Durable<u64>) {
         let Some(positions) = self.writing.take() else { return };
+        assert!(end >= self.log_end, "a log does not become shorter");
         self.log_end = end;
-        self.durable = positions;
+        // The group of these positions ends at or before the end of the log.
+        self.durable = end.map(|_| positions);
         for (number, known) in &mut self.connections {
             let Some(source) = known.source else { continue };
             if known.in_group > known.durable {
+                assert!(known.in_group <= known.received, "only received batches are written");
                 known.durable = known.in_group;
-                let next = self.durable.get(&source).copied().unwrap_or(0);
+                let next = next_durable(&self.durable, source).into();
                 Frame::Ack { next }.write(&mut known.out);
                 self.outputs.insert(*number);
             }
@@ -393,6 +377,10 @@ impl Head {
     /// Sequence number up to which the records of a shard are durable.
     #[must_use]
     pub fn durable(&self, epoch: u64, shard: u16) -> u64 {
-        self.durable.get(&(epoch, shard)).copied().unwrap_or(0)
+        next_durable(&self.durable, (epoch, shard)).position()
+    }
+
+    fn confirmed(&self, source: (u64, u16)) -> AckNumber {
+        next_durable(&self.durable, source).into()
     }
 }

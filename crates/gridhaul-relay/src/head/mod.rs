@@ -1,10 +1,12 @@
-//! The head: receives records of collectors, makes them durable, acknowledges them, and delivers them.
+//! The head: receives records of collectors, makes them durable, acknowledges them, and delivers
+//! them.
 //!
-//! * [`Head`] is a state machine without I/O for the connections of collectors: it deduplicates records and returns
-//!   groups to write to the head's log.
+//! * [`Head`] is a state machine without I/O for the connections of collectors: it deduplicates
+//!   records and returns groups to write to the head's log.
 //! * [`Deliveries`] reads the durable part of the log in order, for a sink.
 //! * [`ServerStreams`] are the connections to a TCP server, one for each meter.
-//! * [`Publications`] are the messages for a broker until it has acknowledged them, [`mqtt`] are its packets.
+//! * [`Publications`] are the messages for a broker until it has acknowledged them, [`mqtt`] are
+//!   its packets.
 
 mod admission;
 mod broker_messages;
@@ -17,8 +19,10 @@ mod json;
 mod log_item;
 mod machine;
 pub mod mqtt;
+mod positions;
 #[cfg(feature = "daemon")]
 mod servers;
+mod settings;
 mod sources;
 #[cfg(test)]
 mod tests;
@@ -29,7 +33,8 @@ pub use delivery::{Deliveries, Delivery};
 #[cfg(feature = "daemon")]
 pub(crate) use json::json_of;
 pub use log_item::{Item, items};
-pub use machine::{Head, HeadError, HeadSettings, Loss, METERS_MAX};
+pub use machine::{Head, HeadError, Loss};
 #[cfg(feature = "daemon")]
 pub use servers::{OpenMeter, ServerStreams, StreamId, StreamIdentity, Unconfirmed};
+pub use settings::{HeadSettings, METERS_MAX};
 pub use sources::HeadState;

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use super::log_item::{Item, NAME_MAX, items};
-use crate::log::{LogError, LogReader, Storage};
+use crate::log::{DurableRange, LogError, LogReader, Storage};
 use crate::protocol::{
     DecodeError, Decoder, Identity, Reception, Record, ResetCause, lost_before, put_text,
     put_varint,
 };
 
-/// The state of a head. It follows from the entries of the log; snapshots in the log replace removed entries.
+/// The state of a head. It follows from the entries of the log; snapshots in the log replace
+/// removed entries.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HeadState {
     pub(super) sources: BTreeMap<u64, Source>,
@@ -22,7 +23,8 @@ pub(super) struct Source {
     pub collector: String,
     /// Sequence number of the next record of each shard.
     pub expected: BTreeMap<u16, u64>,
-    /// Number expected before the collector stated another one, for shards whose next batch is missing.
+    /// Number expected before the collector stated another one, for shards whose next batch is
+    /// missing.
     pub resumed: BTreeMap<u16, u64>,
     pub meters: BTreeMap<u64, HeadMeter>,
 }
@@ -34,8 +36,8 @@ pub(super) struct HeadMeter {
     pub local: Option<SocketAddr>,
     pub listener: String,
     pub certificate: String,
-    /// Shard of the meter's records. A restart is stated in each shard, and concerns only its meters: records of other
-    /// shards may arrive later.
+    /// Shard of the meter's records. A restart is stated in each shard, and concerns only its
+    /// meters: records of other shards may arrive later.
     pub shard: u16,
     /// When the collector has accepted the connection.
     pub opened: Option<Reception>,
@@ -55,9 +57,9 @@ impl HeadMeter {
 }
 
 impl HeadState {
-    /// Applies an item. `observe` receives each record with its shard and sequence number after it was applied;
-    /// resets that follow from restarts and new epochs are passed as records of each meter, missing records as
-    /// a gap with the number of the first of them.
+    /// Applies an item. `observe` receives each record with its shard and sequence number after it
+    /// was applied; resets that follow from restarts and new epochs are passed as records of each
+    /// meter, missing records as a gap with the number of the first of them.
     pub(super) fn apply(
         &mut self,
         item: &Item<'_>,
@@ -80,6 +82,8 @@ impl HeadState {
             Item::Jump { epoch, shard, next } => {
                 let source = self.sources.entry(epoch).or_default();
                 let expected = source.expected.insert(shard, next).unwrap_or(0);
+                // A connection may end before its first batch, and the next one jump again: the gap
+                // begins at the number that was expected before the first jump.
                 source.resumed.entry(shard).or_insert(expected);
             }
             Item::Batch(batch) => {
@@ -95,9 +99,11 @@ impl HeadState {
                 }
                 for (sequence, time, record) in batch.timed_records().map_while(Result::ok) {
                     let record = source.without_gap(record);
+                    // Observers need the meters that a record removes: their identity is delivered.
                     let removed = source.apply(batch.shard, &record, time);
                     let number = (batch.shard, sequence);
                     if let Record::Restart { .. } = record {
+                        // A restart itself is not delivered, but what it means for each meter.
                         for (meter, state) in &removed {
                             let record =
                                 Record::Reset { meter: *meter, cause: ResetCause::Restart };
@@ -114,7 +120,8 @@ impl HeadState {
         }
     }
 
-    /// Whether a snapshot contains the whole state: not between a jump of the sequence numbers and the batch after it.
+    /// Whether a snapshot contains the whole state: not between a jump of the sequence numbers and
+    /// the batch after it.
     pub(super) fn is_complete(&self) -> bool {
         self.sources.values().all(|source| source.resumed.is_empty())
     }
@@ -191,11 +198,11 @@ impl HeadState {
         storage: S,
         epoch: u64,
         snapshot: &[u8],
-        (start, end): (u64, u64),
+        range: DurableRange,
     ) -> Result<Self, LogError> {
         let mut state = Self::from_bytes(snapshot);
-        let mut reader = LogReader::new(storage, epoch, start);
-        while let Some(entry) = reader.next(end)? {
+        let mut reader = LogReader::new(storage, epoch, range.start);
+        while let Some(entry) = reader.next(range.end.position())? {
             for item in items(entry.payload).map_while(Result::ok) {
                 state.apply(&item, |_, _| {});
             }
@@ -210,7 +217,8 @@ impl HeadState {
     }
 }
 
-/// First number of a snapshot with the times at which meters have connected. Those of version 1 begin with the number of sources.
+/// First number of a snapshot with the times at which meters have connected. Those of version 1
+/// begin with the number of sources.
 const WITH_TIMES: u64 = u64::MAX;
 
 /// A record with its context.
@@ -226,7 +234,8 @@ pub(super) struct Observed<'a> {
 }
 
 impl Source {
-    /// A reset instead of the end of a stream of which data is missing: FIN would state that everything was delivered.
+    /// A reset instead of the end of a stream of which data is missing: FIN would state that
+    /// everything was delivered.
     fn without_gap<'a>(&self, record: Record<'a>) -> Record<'a> {
         match record {
             Record::Eof { meter, offset }
@@ -276,10 +285,14 @@ impl Source {
             Record::Gap { .. } => {}
             Record::Restart { first_meter, .. } => {
                 let ended = self.meters.range(..first_meter);
-                let ended: Vec<u64> =
-                    ended.filter(|(_, it)| it.shard == shard).map(|(meter, _)| *meter).collect();
+                let ended: Vec<u64> = ended
+                    .filter(|(_, meter)| meter.shard == shard)
+                    .map(|(meter, _)| *meter)
+                    .collect();
                 let removed = ended.into_iter();
-                return removed.filter_map(|it| Some((it, self.meters.remove(&it)?))).collect();
+                return removed
+                    .filter_map(|meter| Some((meter, self.meters.remove(&meter)?)))
+                    .collect();
             }
         }
         Vec::new()

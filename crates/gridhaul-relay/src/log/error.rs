@@ -30,7 +30,8 @@ pub enum LogError {
     /// A segment was written by another version.
     #[error(
         "record log: {name} has format version {found}; this relay reads version {expected}\n  \
-         help: start the {} relay that wrote the log, deliver its records (`gridhaul relay drain`), and stop it; then move the \
+         help: start the {} relay that wrote the log, deliver its records (`gridhaul relay \
+         drain`), and stop it; then move the \
          folder of the log aside and start this relay",
         if found > expected { "newer" } else { "older" }
     )]
@@ -42,7 +43,8 @@ pub enum LogError {
         /// Version of this program.
         expected: u16,
     },
-    /// An earlier synchronisation has failed: which data is durable is unknown until the log is opened again.
+    /// An earlier synchronisation has failed: which data is durable is unknown until the log is
+    /// opened again.
     #[error(
         "record log: an earlier fdatasync failed, so the log accepts no more data\n  \
              help: check the disk, then restart the relay; it verifies the log"
@@ -50,9 +52,11 @@ pub enum LogError {
     SyncFailed,
     /// Another program has removed or replaced a segment while the log was in use.
     #[error(
-        "record log: {name} was removed or replaced while the relay runs: {} bytes at position {position} are lost, unless they \
+        "record log: {name} was removed or replaced while the relay runs: {} bytes at position \
+         {position} are lost, unless they \
          were delivered before; the relay stops, so that it confirms nothing that is not stored\n  \
-         help: find out what removes files in `log.folder`, and start the relay again; `gridhaul-relay log verify` names the gap",
+         help: find out what removes files in `log.folder`, and start the relay again; \
+         `gridhaul-relay log verify` names the gap",
         end - position
     )]
     Removed {

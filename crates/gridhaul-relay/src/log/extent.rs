@@ -1,7 +1,8 @@
-//! The file that states which segments a log has, so that a missing first or last segment is noticed, and which gaps
-//! between segments were reported.
+//! The file that states which segments a log has, so that a missing first or last segment is
+//! noticed, and which gaps between segments were reported.
 //!
-//! The file is a text: epoch, position of the first and of the last segment; a line for each gap; CRC32C of these lines.
+//! The file is a text: epoch, position of the first and of the last segment; a line for each gap;
+//! CRC32C of these lines.
 
 use std::fmt::Write as _;
 use std::io;
@@ -20,12 +21,13 @@ const LENGTH_MAX: usize = 1 << 20;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Extent {
     pub epoch: u64,
-    /// Position of the oldest segment that is needed. Older files are the rest of a removal that failed.
+    /// Position of the oldest segment that is needed. Older files are the rest of a removal that
+    /// failed.
     pub first: u64,
     /// Position of a segment that existed; newer ones may exist.
     pub last: u64,
-    /// Regions whose entries are lost, and which no filler replaces. One that ends where it begins has an unknown length:
-    /// the last segments of the log were missing.
+    /// Regions whose entries are lost, and which no filler replaces. One that ends where it begins
+    /// has an unknown length: the last segments of the log were missing.
     pub gaps: Vec<(u64, u64)>,
 }
 
@@ -78,8 +80,9 @@ impl Extent {
         text
     }
 
-    /// Replaces the file durably. On a full disk, the file is overwritten, which needs no space: the removal of segments,
-    /// which makes space, must not wait for it. A file that is torn by a power failure is ignored.
+    /// Replaces the file durably. On a full disk, the file is overwritten, which needs no space:
+    /// the removal of segments, which makes space, must not wait for it. A file that is torn by a
+    /// power failure is ignored.
     pub(super) fn write<S: Storage>(&self, storage: &S) -> Result<(), LogError> {
         match self.replace(storage) {
             Err(error) if error.is_full() => self.overwrite(storage),

@@ -42,7 +42,8 @@ pub struct Findings {
     pub end: u64,
     /// Number of intact entries.
     pub entries: u64,
-    /// Bytes after the last intact entry: an append that was not committed when the machine stopped.
+    /// Bytes after the last intact entry: an append that was not committed when the machine
+    /// stopped.
     pub torn_bytes: u64,
     /// Durable data that cannot be read.
     pub damage: Vec<Damage>,

@@ -25,7 +25,8 @@ impl Folder {
     /// Opens a folder and locks it; a missing folder is created.
     ///
     /// # Errors
-    /// [`LogError::Locked`] if another process uses the folder; the folder cannot be created or written.
+    /// [`LogError::Locked`] if another process uses the folder; the folder cannot be created or
+    /// written.
     pub fn open(path: &Path) -> Result<Self, LogError> {
         let failed = |operation: &'static str| {
             move |source| LogError::Storage { operation, name: path.display().to_string(), source }

@@ -10,12 +10,13 @@
 //! | CRC32C of the fields above and the snapshot | 4 | | payload | |
 //! | snapshot | | | | |
 //!
-//! Magic `GHRREC` instead of `GHRLOG`: the header was damaged, and its snapshot is lost. Entries and position are those that
-//! the segment had.
+//! Magic `GHRREC` instead of `GHRLOG`: the header was damaged, and its snapshot is lost. Entries
+//! and position are those that the segment had.
 //!
-//! A position counts the bytes of entries since the log was created. A filler has magic `GHRF`, occupies a damaged
-//! region, and its CRC32C covers only its header. The CRC32C of an entry begins with the epoch, a random number: a
-//! search for the next entry after a damaged region must not find one that a meter has put into its data.
+//! A position counts the bytes of entries since the log was created. A filler has magic `GHRF`,
+//! occupies a damaged region, and its CRC32C covers only its header. The CRC32C of an entry begins
+//! with the epoch, a random number: a search for the next entry after a damaged region must not
+//! find one that a meter has put into its data.
 
 /// A version of the format.
 #[derive(Debug, Clone, Copy)]
@@ -26,9 +27,10 @@ pub struct FormatVersion {
     pub content: &'static str,
 }
 
-/// All versions, oldest first; the last one is written, and all are read. A change of anything that is stored (headers,
-/// entries, snapshots, batches, records, items) is a new version, with a line here and a log in `tests/log_versions`,
-/// which a test reads. Magic, version, lengths and checksum of a segment header stay where they are in all versions.
+/// All versions, oldest first; the last one is written, and all are read. A change of anything that
+/// is stored (headers, entries, snapshots, batches, records, items) is a new version, with a line
+/// here and a log in `tests/log_versions`, which a test reads. Magic, version, lengths and checksum
+/// of a segment header stay where they are in all versions.
 pub const VERSIONS: [FormatVersion; 2] = [
     FormatVersion {
         number: 1,
@@ -36,23 +38,26 @@ pub const VERSIONS: [FormatVersion; 2] = [
     },
     FormatVersion {
         number: 2,
-        content: "batches of version 2 with times, records of gaps, ends of earlier records, snapshots of heads with times",
+        content: "batches of version 2 with times, records of gaps, ends of earlier records, \
+            snapshots of heads with times",
     },
 ];
 
 /// The version that is written.
-pub(super) const VERSION: u16 = VERSIONS[VERSIONS.len() - 1].number;
+pub(crate) const VERSION: u16 = VERSIONS[VERSIONS.len() - 1].number;
 
 /// Bytes of a segment header without its snapshot.
-pub(super) const SEGMENT_HEADER: usize = 32;
+pub(crate) const SEGMENT_HEADER: usize = 32;
 
 /// Bytes of an entry header.
 pub(super) const ENTRY_HEADER: usize = 28;
 
-/// Largest payload of an entry. A larger length is damage, so that a flipped bit cannot cause a large allocation.
+/// Largest payload of an entry. A larger length is damage, so that a flipped bit cannot cause a
+/// large allocation.
 pub const PAYLOAD_MAX: usize = 16 << 20;
 
-/// Largest snapshot: the state of a head with several million open meters. What is read is limited by the length of the file.
+/// Largest snapshot: the state of a head with several million open meters. What is read is limited
+/// by the length of the file.
 pub const SNAPSHOT_MAX: usize = 1 << 30;
 
 const SEGMENT_MAGIC: &[u8; 6] = b"GHRLOG";
@@ -66,11 +71,13 @@ pub(super) struct SegmentHeader {
     pub position: u64,
     pub epoch: u64,
     pub version: u16,
-    /// `None`: the snapshot is lost by damage. The state at this position follows from the segments before.
+    /// `None`: the snapshot is lost by damage. The state at this position follows from the segments
+    /// before.
     pub snapshot: Option<Vec<u8>>,
 }
 
-/// Why a segment header cannot be read. A header with another version is intact: its checksum is correct.
+/// Why a segment header cannot be read. A header with another version is intact: its checksum is
+/// correct.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BadHeader {
     Damaged,
@@ -95,7 +102,8 @@ pub(super) struct EntryHeader {
 }
 
 impl SegmentHeader {
-    /// The bytes of a header of `size` bytes, which is that of the snapshot unless the snapshot is lost.
+    /// The bytes of a header of `size` bytes, which is that of the snapshot unless the snapshot is
+    /// lost.
     pub(super) fn write(&self, size: usize) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(size);
         let is_lost = self.snapshot.is_none();
@@ -200,7 +208,8 @@ impl EntryHeader {
         ENTRY_HEADER as u64 + self.length as u64
     }
 
-    /// Whether the checksum is correct. `entry` begins with the header; a filler needs nothing else.
+    /// Whether the checksum is correct. `entry` begins with the header; a filler needs nothing
+    /// else.
     pub(super) fn verify(&self, epoch: u64, entry: &[u8]) -> bool {
         let fields = fields_crc(epoch, &entry[..24]);
         if self.is_filler {

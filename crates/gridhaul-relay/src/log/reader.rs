@@ -59,8 +59,8 @@ pub struct Entry<'a> {
 }
 
 impl<S: Storage> LogReader<S> {
-    /// A reader of the log with this epoch, at the position of an entry. A position before the first entry is moved
-    /// to it.
+    /// A reader of the log with this epoch, at the position of an entry. A position before the
+    /// first entry is moved to it.
     #[must_use]
     pub const fn new(storage: S, epoch: u64, position: u64) -> Self {
         Self {
@@ -82,11 +82,12 @@ impl<S: Storage> LogReader<S> {
         self.position
     }
 
-    /// The next entry that ends at or before `limit`, which must be durable or appended by this process.
+    /// The next entry that ends at or before `limit`, which must be durable or appended by this
+    /// process.
     ///
     /// # Errors
-    /// The disk has failed, or the entry is damaged or missing; the position is unchanged. Entries that were lost before
-    /// the log was opened are no error: [`Entry::lost`] states them.
+    /// The disk has failed, or the entry is damaged or missing; the position is unchanged. Entries
+    /// that were lost before the log was opened are no error: [`Entry::lost`] states them.
     pub fn next(&mut self, limit: u64) -> Result<Option<Entry<'_>>, LogError> {
         loop {
             if self.position >= limit {
@@ -115,7 +116,11 @@ impl<S: Storage> LogReader<S> {
             }
             let end = position + size as u64;
             self.position = end;
-            if self.extent.as_ref().is_some_and(|it| it.gaps.contains(&(position, position))) {
+            if self
+                .extent
+                .as_ref()
+                .is_some_and(|extent| extent.gaps.contains(&(position, position)))
+            {
                 self.note_lost(None);
             }
             let lost = self.lost.take();
@@ -149,7 +154,8 @@ impl<S: Storage> LogReader<S> {
         EntryHeader::read(bytes, self.position).map(Some).ok_or_else(|| self.damaged())
     }
 
-    /// Reads until the buffer has `length` bytes from the position on, or the file ends. Returns where they begin.
+    /// Reads until the buffer has `length` bytes from the position on, or the file ends. Returns
+    /// where they begin.
     fn fill(&mut self, length: usize) -> Result<usize, LogError> {
         let offset = self.offset();
         let end = self.buffered_at + self.buffer.len() as u64;
@@ -184,7 +190,7 @@ impl<S: Storage> LogReader<S> {
     fn open_segment(&mut self, limit: u64) -> Result<(), LogError> {
         if !std::mem::replace(&mut self.is_extent_read, true) {
             let extent = Extent::read(&self.storage)?;
-            self.extent = extent.filter(|it| it.epoch == self.epoch);
+            self.extent = extent.filter(|extent| extent.epoch == self.epoch);
         }
         let positions = self.positions()?;
         let before = positions.iter().rev().find(|position| **position <= self.position);
@@ -207,8 +213,8 @@ impl<S: Storage> LogReader<S> {
         Ok(positions)
     }
 
-    /// Opens a segment. What is between it and the present position was removed because it is not needed, or is a gap that
-    /// was reported. `limit` is the end of the log.
+    /// Opens a segment. What is between it and the present position was removed because it is not
+    /// needed, or is a gap that was reported. `limit` is the end of the log.
     fn enter(&mut self, position: Option<u64>, limit: u64) -> Result<(), LogError> {
         let removed = |from: u64, end: u64| {
             let name = super::format::segment_name(from);

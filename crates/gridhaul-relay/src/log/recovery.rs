@@ -13,19 +13,23 @@ pub struct Opened<S: Storage> {
     pub writer: LogWriter<S>,
     /// Faults that were found and repaired.
     pub findings: Findings,
-    /// Snapshot at the beginning of the oldest segment; empty for a new log, and if it is lost by damage.
+    /// Snapshot at the beginning of the oldest segment; empty for a new log, and if it is lost by
+    /// damage.
     pub snapshot: Vec<u8>,
-    /// Whether the last segment was begun by an earlier version of the format: the first entry must begin a new one.
+    /// Whether the last segment was begun by an earlier version of the format: the first entry must
+    /// begin a new one.
     pub has_old_version: bool,
 }
 
 /// Opens a log, or creates it with this epoch and snapshot if the storage has none.
 ///
-/// A torn tail is dropped. Damaged regions are copied to files `damaged-<position>` and replaced by fillers, so that
-/// the log can be read; gaps between segments are noted; [`Findings::damage`] lists both.
+/// A torn tail is dropped. Damaged regions are copied to files `damaged-<position>` and replaced by
+/// fillers, so that the log can be read; gaps between segments are noted; [`Findings::damage`]
+/// lists both.
 ///
 /// # Errors
-/// The disk has failed or is full, or a segment has another format version or belongs to another log.
+/// The disk has failed or is full, or a segment has another format version or belongs to another
+/// log.
 pub fn open<S: Storage>(storage: S, epoch: u64, snapshot: &[u8]) -> Result<Opened<S>, LogError> {
     let log = load(&storage)?;
     let (findings, scans) = findings(&log, |segment| segment.read(&storage))?;
@@ -75,8 +79,8 @@ fn gap(damage: &Damage, first: u64) -> Option<(u64, u64)> {
     is_gap.then_some((damage.position, damage.position + damage.length.unwrap_or(0)))
 }
 
-/// Drops what follows the last intact entry, replaces damaged regions, and makes the result durable: entries that
-/// are intact may have been read from the page cache.
+/// Drops what follows the last intact entry, replaces damaged regions, and makes the result
+/// durable: entries that are intact may have been read from the page cache.
 fn repair<S: Storage>(
     storage: &S,
     segment: &Loaded,
@@ -123,7 +127,8 @@ fn keep_copy<S: Storage>(
     file.write_at(bytes, 0).and_then(|()| file.sync()).map_err(failed())
 }
 
-/// Renames a segment whose header is damaged and of which no entry is intact; a torn creation without entries is renamed as well, which does no harm.
+/// Renames a segment whose header is damaged and of which no entry is intact; a torn creation
+/// without entries is renamed as well, which does no harm.
 fn set_aside<S: Storage>(storage: &S, segment: &Loaded) -> Result<(), LogError> {
     let name = format!("damaged-{:016x}", segment.position);
     storage.rename(&segment.name, &name).map_err(LogError::storage("renaming", &segment.name))

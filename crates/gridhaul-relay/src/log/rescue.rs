@@ -10,9 +10,10 @@ pub(super) struct Rescued {
     pub size: usize,
 }
 
-/// Finds the first intact entry of a segment whose header is damaged; its place in the file and its position give the size of
-/// the header. `epoch` is that of the log, if other segments or the list of segments state it; the damaged header may be right
-/// about it. `None` if no entry is intact, so that nothing is attributed to a position.
+/// Finds the first intact entry of a segment whose header is damaged; its place in the file and its
+/// position give the size of the header. `epoch` is that of the log, if other segments or the list
+/// of segments state it; the damaged header may be right about it. `None` if no entry is intact, so
+/// that nothing is attributed to a position.
 pub(super) fn rescue(bytes: &[u8], position: u64, epoch: Option<u64>) -> Option<Rescued> {
     let epochs: Vec<u64> = epoch.into_iter().chain(SegmentHeader::epoch_field(bytes)).collect();
     let last = bytes.len().checked_sub(ENTRY_HEADER)?;

@@ -13,7 +13,8 @@ use super::{Damage, DamageCause, Findings, LogError, Storage, StorageFile};
 pub(super) struct Loaded {
     pub name: String,
     pub position: u64,
-    /// `None`: the header is damaged, and no entry was found. Only the oldest intact header keeps its snapshot.
+    /// `None`: the header is damaged, and no entry was found. Only the oldest intact header keeps
+    /// its snapshot.
     pub header: Option<SegmentHeader>,
     pub header_bytes: usize,
     pub length: usize,
@@ -68,7 +69,7 @@ pub(super) fn load<S: Storage>(storage: &S) -> Result<LoadedLog, LogError> {
     let needed = positions.split_off(positions.partition_point(|position| *position < first));
     let loaded = load_segments(storage, &needed, extent.as_ref())?;
     let epoch = epoch_of(&loaded);
-    if extent.as_ref().is_some_and(|it| epoch.is_some_and(|epoch| epoch != it.epoch)) {
+    if extent.as_ref().is_some_and(|extent| epoch.is_some_and(|epoch| epoch != extent.epoch)) {
         // The file is the rest of another log.
         positions.extend(needed);
         let segments = load_segments(storage, &positions, None)?;
@@ -145,8 +146,8 @@ fn loaded(name: String, position: u64, start: &[u8], length: usize) -> Result<Lo
     Ok(Loaded { name, position, header, header_bytes, length, is_rescued: false })
 }
 
-/// Verifies the entries of a segment with an intact header. `next` is the position of the following segment; data
-/// that was never durable may be at the end of the last one only.
+/// Verifies the entries of a segment with an intact header. `next` is the position of the following
+/// segment; data that was never durable may be at the end of the last one only.
 fn scan(segment: &Loaded, bytes: &[u8], epoch: u64, next: Option<u64>) -> SegmentScan {
     let start = segment.header_bytes;
     let mut found =
@@ -181,8 +182,8 @@ fn scan(segment: &Loaded, bytes: &[u8], epoch: u64, next: Option<u64>) -> Segmen
         }
         return found;
     }
-    // After a power failure, entries that were not durable may be intact after one that is not. No entry after them
-    // states that they were committed.
+    // After a power failure, entries that were not durable may be intact after one that is not. No
+    // entry after them states that they were committed.
     let torn = found.holes.iter().position(|(from, _)| position(*from) >= committed);
     if let Some(torn) = torn {
         found.end = found.holes[torn].0;
@@ -258,7 +259,8 @@ pub(super) fn findings(
         let is_last = index + 1 == segments.len();
         let bytes = read(segment)?;
         let Some((header, epoch)) = segment.header.as_ref().zip(all.epoch) else {
-            // The header is durable before the first entry is appended: a file without entries is a torn creation.
+            // The header is durable before the first entry is appended: a file without entries is a
+            // torn creation.
             if is_last && (all.epoch.is_some() || bytes.is_empty()) {
                 all.torn_bytes += bytes.len() as u64;
             } else {
@@ -303,7 +305,9 @@ pub(super) fn findings(
     all.start = first.map_or(0, |segment| segment.position);
     all.end = all.end.max(all.start);
     let last = segments.last().map(|segment| segment.position);
-    if let Some(extent) = log.extent.as_ref().filter(|it| last.is_none_or(|last| last < it.last)) {
+    if let Some(extent) =
+        log.extent.as_ref().filter(|extent| last.is_none_or(|last| last < extent.last))
+    {
         let position = if last.is_some() { all.end } else { extent.first };
         all.damage.push(Damage { segment: extent.last_name(), ..missing(position, None) });
     }

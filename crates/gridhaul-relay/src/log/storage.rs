@@ -68,8 +68,8 @@ pub trait StorageFile: fmt::Debug {
     /// Makes all written data durable.
     ///
     /// # Errors
-    /// The disk has failed. Which data is durable is then unknown, and another call cannot tell: the kernel may have
-    /// discarded it.
+    /// The disk has failed. Which data is durable is then unknown, and another call cannot tell:
+    /// the kernel may have discarded it.
     fn sync(&self) -> io::Result<()>;
 
     /// Cuts the file to a length, or extends it by zeros.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::io;
 
+use super::durable::{Durable, DurableRange};
 use super::extent::Extent;
 use super::format::{
     ENTRY_HEADER, EntryHeader, PAYLOAD_MAX, Place, SEGMENT_HEADER, SNAPSHOT_MAX, SegmentHeader,
@@ -21,7 +22,7 @@ pub struct LogWriter<S: Storage> {
     /// Whether the file of the extent has to be replaced.
     is_extent_old: bool,
     end: u64,
-    committed: u64,
+    committed: Durable<u64>,
     has_failed: bool,
     /// Buffer for the next entry, which is reused.
     buffer: Vec<u8>,
@@ -100,7 +101,7 @@ impl<S: Storage> LogWriter<S> {
             extent,
             is_extent_old: false,
             end,
-            committed: end,
+            committed: Durable::new(end),
             has_failed: false,
             buffer: Vec::new(),
         })
@@ -109,8 +110,8 @@ impl<S: Storage> LogWriter<S> {
     /// Appends an entry and returns the position of its end.
     ///
     /// # Errors
-    /// The disk is full or has failed; the log is unchanged and further calls may succeed. [`LogError::SyncFailed`]
-    /// after a failed [`commit`](Self::commit).
+    /// The disk is full or has failed; the log is unchanged and further calls may succeed.
+    /// [`LogError::SyncFailed`] after a failed [`commit`](Self::commit).
     ///
     /// # Panics
     /// When the payload is longer than [`PAYLOAD_MAX`].
@@ -119,12 +120,14 @@ impl<S: Storage> LogWriter<S> {
         if self.has_failed {
             return Err(LogError::SyncFailed);
         }
+        assert!(self.end >= self.active.position, "entries follow the header of their segment");
         self.buffer.clear();
-        let place = Place { position: self.end, committed: self.committed };
+        let place = Place { position: self.end, committed: self.committed.position() };
         EntryHeader::write_entry(&mut self.buffer, self.epoch, place, payload);
         let offset = self.active.header + (self.end - self.active.position);
         if let Err(source) = self.active.file.write_at(&self.buffer, offset) {
-            // What was written of the entry does no harm: it is overwritten, or dropped as a torn tail.
+            // What was written of the entry does no harm: it is overwritten, or dropped as a torn
+            // tail.
             let _ = self.active.file.resize(offset);
             return Err(LogError::storage("appending to", &self.active.name)(source));
         }
@@ -135,30 +138,31 @@ impl<S: Storage> LogWriter<S> {
     /// Makes all appended entries durable and returns the position of their end.
     ///
     /// # Errors
-    /// The disk has failed, or the file was removed: nobody would find the entries after a restart. The log then refuses
-    /// all further calls: after a failed fdatasync the kernel may have discarded the data, and another call would succeed
-    /// without it.
-    pub fn commit(&mut self) -> Result<u64, LogError> {
+    /// The disk has failed, or the file was removed: nobody would find the entries after a restart.
+    /// The log then refuses all further calls: after a failed fdatasync the kernel may have
+    /// discarded the data, and another call would succeed without it.
+    pub fn commit(&mut self) -> Result<Durable<u64>, LogError> {
         if self.has_failed {
             return Err(LogError::SyncFailed);
         }
-        if self.committed < self.end {
+        assert!(self.committed.position() <= self.end, "the durable part of the log is appended");
+        if self.committed.position() < self.end {
             if let Err(source) = self.active.file.sync() {
                 self.has_failed = true;
                 return Err(LogError::storage("synchronising", &self.active.name)(source));
             }
             self.check_active()?;
-            self.committed = self.end;
+            self.committed = Durable::new(self.end);
         }
         Ok(self.committed)
     }
 
-    /// Commits, and begins a new segment whose header has this snapshot: the state that a reader needs if all
-    /// earlier segments are removed.
+    /// Commits, and begins a new segment whose header has this snapshot: the state that a reader
+    /// needs if all earlier segments are removed.
     ///
     /// # Errors
-    /// Those of [`commit`](Self::commit); the disk is full, or the snapshot is longer than [`SNAPSHOT_MAX`], and the log continues in
-    /// the present segment.
+    /// Those of [`commit`](Self::commit); the disk is full, or the snapshot is longer than
+    /// [`SNAPSHOT_MAX`], and the log continues in the present segment.
     pub fn roll(&mut self, snapshot: &[u8]) -> Result<(), LogError> {
         self.commit()?;
         if self.end == self.active.position {
@@ -175,7 +179,8 @@ impl<S: Storage> LogWriter<S> {
         self.segments.with_snapshot.push_back(self.end);
         self.extent.last = self.end;
         self.is_extent_old = true;
-        // Without this file, the log has all its entries; only the loss of its last segment would not be noticed.
+        // Without this file, the log has all its entries; only the loss of its last segment would
+        // not be noticed.
         let _ = self.update_extent();
         Ok(())
     }
@@ -218,21 +223,24 @@ impl<S: Storage> LogWriter<S> {
         Ok(())
     }
 
-    /// Removes segments whose entries all end at or before a position. Returns the position of the first entry that
-    /// is kept. Segments that cannot be removed are removed by a later call.
+    /// Removes segments whose entries all end at or before a position. Returns the position of the
+    /// first entry that is kept. Segments that cannot be removed are removed by a later call.
     ///
     /// # Errors
-    /// The disk has failed, or a file cannot be removed. Segments after it are removed nevertheless.
+    /// The disk has failed, or a file cannot be removed. Segments after it are removed
+    /// nevertheless.
     pub fn trim(&mut self, position: u64) -> Result<u64, LogError> {
         self.segments.release(position);
         if self.extent.first != self.start() {
             self.extent.set_first(self.start());
             self.is_extent_old = true;
         }
-        // A power failure could restore an earlier segment and not a later one, and the removal of one may fail. The file
-        // states that they are not needed, so that this is not a gap.
+        // A power failure could restore an earlier segment and not a later one, and the removal of
+        // one may fail. The file states that they are not needed, so that this is not a gap.
         let updated = self.update_extent();
-        if self.segments.unremoved.is_empty() || updated.as_ref().is_err_and(|it| !it.is_full()) {
+        if self.segments.unremoved.is_empty()
+            || updated.as_ref().is_err_and(|error| !error.is_full())
+        {
             return updated.map(|()| self.start());
         }
         let mut failure = None;
@@ -274,8 +282,14 @@ impl<S: Storage> LogWriter<S> {
 
     /// End of the durable entries.
     #[must_use]
-    pub const fn committed(&self) -> u64 {
+    pub const fn committed(&self) -> Durable<u64> {
         self.committed
+    }
+
+    /// The durable entries.
+    #[must_use]
+    pub fn durable_range(&self) -> DurableRange {
+        DurableRange { start: self.start(), end: self.committed }
     }
 
     /// Random number that identifies the log.

@@ -37,10 +37,12 @@ impl Interface for PacketSocket {
     }
 }
 
-/// A transparent bridge (IEEE 802.1D) of two interfaces with a proxy for one connection. All other frames are
-/// forwarded unchanged, ARP and neighbour discovery included, so that hosts and routers need no configuration.
+/// A transparent bridge (IEEE 802.1D) of two interfaces with a proxy for one connection. All other
+/// frames are forwarded unchanged, ARP and neighbour discovery included, so that hosts and routers
+/// need no configuration.
 ///
-/// Frames with a VLAN tag are not forwarded yet: the kernel reports the tag separately from the frame.
+/// Frames with a VLAN tag are not forwarded yet: the kernel reports the tag separately from the
+/// frame.
 #[derive(Debug)]
 pub struct Bridge<P> {
     /// By the side to which they lead.

@@ -12,11 +12,11 @@ use super::Error;
 
 /// A proxy with a store for its payload, which receives and sends IP packets.
 ///
-/// It serves the first connection that the client opens, with any proxy that preserves the sequence numbers of
-/// both hosts: all but [`Split`](gridhaul_core::pep::Split).
+/// It serves the first connection that the client opens, with any proxy that preserves the sequence
+/// numbers of both hosts: all but [`Split`](gridhaul_core::pep::Split).
 ///
-/// Call order: after [`Self::handle_packet`] and [`Self::handle_timeout`], [`Self::poll_transmit`] until
-/// `None`, and [`Self::write_packet`] for each segment before the next is polled.
+/// Call order: after [`Self::handle_packet`] and [`Self::handle_timeout`], [`Self::poll_transmit`]
+/// until `None`, and [`Self::write_packet`] for each segment before the next is polled.
 #[derive(Debug)]
 pub struct PacketProxy<P> {
     proxy: P,
@@ -41,7 +41,8 @@ pub struct Counters {
 }
 
 impl<P: Proxy> PacketProxy<P> {
-    /// Stores at most `limit` bytes of payload per direction, which must be the buffer size of the proxy.
+    /// Stores at most `limit` bytes of payload per direction, which must be the buffer size of the
+    /// proxy.
     #[must_use]
     pub fn new(proxy: P, limit: usize) -> Self {
         let direction = || Direction { store: Store::new(limit), first: None, window_scale: None };
@@ -54,11 +55,12 @@ impl<P: Proxy> PacketProxy<P> {
         }
     }
 
-    /// Handles a packet of one of the hosts. Returns whether it belongs to the connection; the caller forwards
-    /// other packets.
+    /// Handles a packet of one of the hosts. Returns whether it belongs to the connection; the
+    /// caller forwards other packets.
     ///
     /// # Errors
-    /// [`WireError::Checksum`]: the packet is corrupt, and the proxy must not acknowledge it. It is dropped.
+    /// [`WireError::Checksum`]: the packet is corrupt, and the proxy must not acknowledge it. The
+    /// packet is dropped.
     pub fn handle_packet(
         &mut self,
         now: Instant,
@@ -167,8 +169,8 @@ impl<P: Proxy> PacketProxy<P> {
         Ok(())
     }
 
-    /// Writes the packet that has just arrived, with the header of `segment` and the payload that its sequence
-    /// numbers cover. Options that are not part of a [`Segment`] are preserved.
+    /// Writes the packet that has just arrived, with the header of `segment` and the payload that
+    /// its sequence numbers cover. Options that are not part of a [`Segment`] are preserved.
     fn write_rewritten(
         &self,
         from: Side,
@@ -214,8 +216,8 @@ impl<P: Proxy> PacketProxy<P> {
         }
     }
 
-    /// Shift count of the windows of a host. Windows are scaled if both SYN segments have the option,
-    /// by at most 14 bits (RFC 7323, sections 2.2 and 2.3).
+    /// Shift count of the windows of a host. Windows are scaled if both SYN segments have the
+    /// option, by at most 14 bits (RFC 7323, sections 2.2 and 2.3).
     fn window_shift(&self, of: Side) -> u8 {
         let scales = Side::BOTH.map(|side| self.directions[side.index()].window_scale);
         if scales.contains(&None) { 0 } else { scales[of.index()].unwrap_or(0).min(14) }

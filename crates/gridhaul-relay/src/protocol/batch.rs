@@ -12,8 +12,9 @@
 //! | length of the records in bytes | 4 |
 //! | CRC32C of the fields above and the records | 4 |
 //!
-//! In version 2, the records have the times of their reception: before the first one are the state of the clock and a time
-//! in microseconds since 1970, and before each record is the difference to the time before. Version 1 has no times.
+//! In version 2, the records have the times of their reception: before the first one are the state
+//! of the clock and a time in microseconds since 1970, and before each record is the difference to
+//! the time before. Version 1 has no times.
 
 use super::codec::{DecodeError, Decoder, put_varint};
 use super::reception::{Reception, after, zigzag};
@@ -90,7 +91,8 @@ impl<'a> Batch<'a> {
         self.timed_records().map(|read| read.map(|(sequence, _, record)| (sequence, record)))
     }
 
-    /// The records with their sequence numbers and the times of their reception, if the batch has them. Ends after an error.
+    /// The records with their sequence numbers and the times of their reception, if the batch has
+    /// them. Ends after an error.
     pub fn timed_records(
         &self,
     ) -> impl Iterator<Item = Result<(u64, Option<Reception>, Record<'a>), DecodeError>> + use<'a>
@@ -175,8 +177,8 @@ impl BatchBuilder {
         Self { epoch, shard, first, count: 0, bytes: Vec::new(), time: None }
     }
 
-    /// Whether a record of this time can be part of the batch: all records have a time, and the same state of the clock, or
-    /// none of them has a time.
+    /// Whether a record of this time can be part of the batch: all records have a time, and the
+    /// same state of the clock, or none of them has a time.
     #[must_use]
     pub fn accepts(&self, time: Option<Reception>) -> bool {
         self.is_empty() || self.time.map(|time| time.clock) == time.map(|time| time.clock)

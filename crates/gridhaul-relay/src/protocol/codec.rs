@@ -1,5 +1,5 @@
-//! Numbers and texts in records and frames. Numbers are LEB128 (7 bits per byte, least significant first) or
-//! little-endian.
+//! Numbers and texts in records and frames. Numbers are LEB128 (7 bits per byte, least significant
+//! first) or little-endian.
 
 use thiserror::Error;
 

@@ -1,4 +1,5 @@
-//! Compression of batches on a connection: the length of the batch (4 bytes, little-endian), and an LZ4 block.
+//! Compression of batches on a connection: the length of the batch (4 bytes, little-endian), and an
+//! LZ4 block.
 
 use lz4_flex::block::{compress_into, decompress_into, get_maximum_output_size};
 

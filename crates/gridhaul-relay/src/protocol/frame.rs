@@ -1,12 +1,13 @@
-//! Frames: messages on the connection between collector and head. A frame is its kind (1 byte), the length of its
-//! body (4 bytes, little-endian), and the body.
+//! Frames: messages on the connection between collector and head. A frame is its kind (1 byte), the
+//! length of its body (4 bytes, little-endian), and the body.
 
+use super::ack_number::AckNumber;
 use super::batch::{BATCH_HEADER, PAYLOAD_MAX};
 use super::codec::{DecodeError, Decoder, put_bytes, put_text, put_varint};
 use super::record::ResetCause;
 
-/// Version of the protocol that a collector speaks. A head answers in the version of the collector, if it is this one or
-/// `OLDEST_VERSION`.
+/// Version of the protocol that a collector speaks. A head answers in the version of the collector,
+/// if it is this one or `OLDEST_VERSION`.
 pub const PROTOCOL_VERSION: u16 = 3;
 
 /// Oldest version of the protocol that is read.
@@ -23,7 +24,8 @@ const TEXT_MAX: usize = 255;
 
 const HEADER: usize = 5;
 
-/// Offset in [`Frame::DownAck`] of a meter that does not exist any more, or whose [`Frame::Close`] was received.
+/// Offset in [`Frame::DownAck`] of a meter that does not exist any more, or whose [`Frame::Close`]
+/// was received.
 pub const DOWN_ENDED: u64 = u64::MAX;
 
 /// Largest number of bytes that the head sends to a meter before [`Frame::DownAck`] confirms them.
@@ -44,14 +46,16 @@ pub enum Frame<'a> {
     },
     /// A batch of records, for [`Batch::read`](super::Batch::read).
     Batch(&'a [u8]),
-    /// A batch in compressed form, for [`decompress`](super::decompress); only if both ends have agreed.
+    /// A batch in compressed form, for [`decompress`](super::decompress); only if both ends have
+    /// agreed.
     Compressed(&'a [u8]),
     /// All records before this sequence number are durable at the head.
     Ack {
         /// Sequence number of the first record that is not durable.
-        next: u64,
+        next: AckNumber,
     },
-    /// The collector may send so many bytes of batches on this connection, counted from its beginning.
+    /// The collector may send so many bytes of batches on this connection, counted from its
+    /// beginning.
     Credit {
         /// Number of bytes.
         limit: u64,
@@ -118,8 +122,9 @@ pub struct Welcome {
     /// Identifies this run of the head: server connections do not outlive it.
     pub instance: u64,
     /// Sequence number of the first record that is not durable at the head.
-    pub next: u64,
-    /// Bytes of batches that may be sent. Compressed batches count with the length that they have before compression.
+    pub next: AckNumber,
+    /// Bytes of batches that may be sent. Compressed batches count with the length that they have
+    /// before compression.
     pub credit: u64,
     /// Whether the head accepts compressed batches.
     pub compression: bool,
@@ -186,13 +191,14 @@ impl<'a> Frame<'a> {
             Self::Welcome(welcome) => {
                 bytes.extend_from_slice(&welcome.version.to_le_bytes());
                 bytes.extend_from_slice(&welcome.instance.to_le_bytes());
-                put_varint(bytes, welcome.next);
+                put_varint(bytes, welcome.next.get());
                 put_varint(bytes, welcome.credit);
                 bytes.push(u8::from(welcome.compression));
             }
-            Self::Resume { next: number }
-            | Self::Ack { next: number }
-            | Self::Credit { limit: number } => put_varint(bytes, number),
+            Self::Ack { next } => put_varint(bytes, next.get()),
+            Self::Resume { next: number } | Self::Credit { limit: number } => {
+                put_varint(bytes, number);
+            }
             Self::Batch(batch) | Self::Compressed(batch) => bytes.extend_from_slice(batch),
             Self::Down { meter, offset, bytes: data } => {
                 put_varint(bytes, meter);
@@ -263,13 +269,13 @@ impl<'a> Frame<'a> {
                 Self::Welcome(Welcome {
                     version,
                     instance,
-                    next: decoder.varint()?,
+                    next: AckNumber::read(&mut decoder)?,
                     credit: decoder.varint()?,
                     compression: decoder.u8()? != 0,
                 })
             }
             RESUME => Self::Resume { next: decoder.varint()? },
-            ACK => Self::Ack { next: decoder.varint()? },
+            ACK => Self::Ack { next: AckNumber::read(&mut decoder)? },
             CREDIT => Self::Credit { limit: decoder.varint()? },
             DOWN => Self::Down {
                 meter: decoder.varint()?,

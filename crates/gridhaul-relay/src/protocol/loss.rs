@@ -3,8 +3,8 @@
 use super::batch::Batch;
 use super::record::{PreviousRecords, Record};
 
-/// Sequence numbers continue at the next multiple of this after a restart of a collector. So no number is used twice, even if
-/// the end of the log was lost after its records had been sent.
+/// Sequence numbers continue at the next multiple of this after a restart of a collector. So no
+/// number is used twice, even if the end of the log was lost after its records had been sent.
 pub(crate) const RESTART_STEP: u64 = 1 << 40;
 
 /// Records that are missing before a batch.
@@ -14,8 +14,9 @@ pub(crate) struct LostRecords {
     pub count: Option<u64>,
 }
 
-/// Records between `expected`, the next sequence number of a shard, and a batch. After a restart of the collector, the numbers
-/// jump without a loss if the earlier ones end at `expected`, which the record of the restart states.
+/// Records between `expected`, the next sequence number of a shard, and a batch. After a restart of
+/// the collector, the numbers jump without a loss if the earlier ones end at `expected`, which the
+/// record of the restart states.
 pub(crate) fn lost_before(expected: u64, batch: &Batch<'_>) -> Option<LostRecords> {
     let run = |sequence: u64| sequence / RESTART_STEP;
     let first = batch.first;

@@ -1,16 +1,21 @@
-//! Format of the exchange between collector and head, and of both logs. All parsers limit every length.
+//! Format of the exchange between collector and head, and of both logs. All parsers limit every
+//! length.
 //!
-//! * [`Record`]: an event of a meter's connection, or its data. [`Batch`]: consecutive records of a shard, with
-//!   checksum; the same bytes are in the collector's log, on the network, and in the head's log.
+//! * [`Record`]: an event of a meter's connection, or its data. [`Batch`]: consecutive records of a
+//!   shard, with checksum; the same bytes are in the collector's log, on the network, and in the
+//!   head's log.
 //! * [`Frame`]: a message on the connection between collector and head.
 //! * [`framing`]: ends of messages in the stream of a meter.
 //! * [`ProxyHeader`]: the PROXY protocol, version 2.
 
+mod ack_number;
 mod batch;
 mod codec;
 mod compression;
 mod frame;
 pub mod framing;
+#[cfg(test)]
+mod log_versions;
 mod loss;
 mod proxy_header;
 mod proxy_header_reader;
@@ -19,6 +24,7 @@ mod record;
 #[cfg(test)]
 mod tests;
 
+pub use ack_number::AckNumber;
 pub use batch::{BATCH_HEADER, Batch, BatchBuilder, PAYLOAD_MAX, batches};
 pub use codec::DecodeError;
 pub(crate) use codec::{Decoder, put_bytes, put_text, put_varint};

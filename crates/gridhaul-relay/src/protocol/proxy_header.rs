@@ -1,5 +1,5 @@
-//! The PROXY protocol, version 2 (<https://www.haproxy.org/download/1.8/doc/proxy-protocol.txt>, section 2.2): the
-//! original addresses of a connection, sent before its data.
+//! The PROXY protocol, version 2 (<https://www.haproxy.org/download/1.8/doc/proxy-protocol.txt>,
+//! section 2.2): the original addresses of a connection, sent before its data.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -22,13 +22,14 @@ const TLV_UNIQUE_ID: u8 = 0x05;
 /// Largest unique identifier (section 2.2.5).
 pub(super) const UNIQUE_ID_MAX: usize = 128;
 
-/// A type for own use (`PP2_TYPE_MIN_CUSTOM` to `PP2_TYPE_MAX_CUSTOM`): position in the meter's stream of the first
-/// byte on this connection, 8 bytes in network byte order.
+/// A type for own use (`PP2_TYPE_MIN_CUSTOM` to `PP2_TYPE_MAX_CUSTOM`): position in the meter's
+/// stream of the first byte on this connection, 8 bytes in network byte order.
 const TLV_STREAM_OFFSET: u8 = 0xe0;
 
-/// A further type for own use: when the collector has accepted the meter's connection. Microseconds since 1970, UTC (8 bytes in
-/// network byte order), state of its clock (1 byte: 0 unknown, 1 not synchronised, 2 synchronised), and the largest error of
-/// a synchronised clock in microseconds (8 bytes).
+/// A further type for own use: when the collector has accepted the meter's connection. Microseconds
+/// since 1970, UTC (8 bytes in network byte order), state of its clock (1 byte: 0 unknown, 1 not
+/// synchronised, 2 synchronised), and the largest error of a synchronised clock in microseconds (8
+/// bytes).
 const TLV_RECEPTION: u8 = 0xe1;
 
 /// Addresses and identity of a connection.
@@ -62,10 +63,12 @@ pub enum ProxyHeaderError {
 }
 
 impl ProxyHeader {
-    /// Reads the header at the start of a connection, and returns its length; `None` if more bytes are needed.
+    /// Reads the header at the start of a connection, and returns its length; `None` if more bytes
+    /// are needed.
     ///
     /// # Errors
-    /// The bytes are not a header. The connection must be reset: without the header its source is unknown.
+    /// The bytes are not a header. The connection must be reset: without the header its source is
+    /// unknown.
     pub fn read(bytes: &[u8]) -> Result<Option<(Self, usize)>, ProxyHeaderError> {
         let (mut reader, mut read) = (ProxyHeaderReader::default(), 0);
         while reader.wanted() > 0 {
@@ -188,7 +191,8 @@ pub(super) const fn addresses_size(family: u8) -> Result<usize, ProxyHeaderError
     }
 }
 
-/// Source and destination of TCP over IPv4 or IPv6, in so many bytes as the family has; `None` for other families.
+/// Source and destination of TCP over IPv4 or IPv6, in so many bytes as the family has; `None` for
+/// other families.
 pub(super) fn addresses(family: u8, fields: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
     let port = |at: usize| u16::from_be_bytes([fields[at], fields[at + 1]]);
     match family {

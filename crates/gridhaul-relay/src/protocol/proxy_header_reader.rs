@@ -1,5 +1,6 @@
-//! Reads a PROXY header in pieces. Fields that are not used are skipped, so that a header of the largest length, for example
-//! with the certificate of a client, needs no more memory than a short one.
+//! Reads a PROXY header in pieces. Fields that are not used are skipped, so that a header of the
+//! largest length, for example with the certificate of a client, needs no more memory than a short
+//! one.
 
 use super::proxy_header::{
     FIXED, ProxyHeader, ProxyHeaderError, SIGNATURE, TLV_CRC32C, UNIQUE_ID_MAX, addresses,
@@ -68,7 +69,8 @@ impl ProxyHeaderReader {
     /// Reads further bytes of the header, at most [`Self::wanted`].
     ///
     /// # Errors
-    /// The bytes are not a header. The connection must be reset: without the header its source is unknown.
+    /// The bytes are not a header. The connection must be reset: without the header its source is
+    /// unknown.
     pub fn push(&mut self, mut bytes: &[u8]) -> Result<(), ProxyHeaderError> {
         while !bytes.is_empty() {
             let (taken, after) = bytes.split_at(self.missing.min(bytes.len()));
@@ -113,7 +115,8 @@ impl ProxyHeaderReader {
             Field::Fixed => {
                 self.rest = usize::from(u16::from_be_bytes([value[14], value[15]]));
                 return match (value[12], value[13]) {
-                    // LOCAL, a connection of the proxy itself, such as a probe: the receiver discards family and addresses.
+                    // LOCAL, a connection of the proxy itself, such as a probe: the receiver
+                    // discards family and addresses.
                     (0x20, _) => self.begin(Field::Skipped, self.rest),
                     (0x21, family @ (0x11 | 0x21)) => {
                         self.begin(Field::Addresses(family), addresses_size(family)?)

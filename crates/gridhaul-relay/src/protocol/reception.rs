@@ -86,8 +86,8 @@ impl Reception {
     }
 }
 
-/// Year, month and day of a number of days since 1970-01-01 in the Gregorian calendar. Years begin in March, so that a leap day
-/// is the last one; 400 years have 146,097 days.
+/// Year, month and day of a number of days since 1970-01-01 in the Gregorian calendar. Years begin
+/// in March, so that a leap day is the last one; 400 years have 146,097 days.
 const fn date(days: u64) -> (u64, u64, u64) {
     // Days since 0000-03-01.
     let days = days + 719_468;

@@ -10,7 +10,8 @@ pub const DATA_MAX: usize = 256 * 1024;
 /// Largest length of a name in bytes.
 const NAME_MAX: usize = 255;
 
-/// A record. Meters are numbered from 0 in the order in which they connected; no number is used twice in an epoch.
+/// A record. Meters are numbered from 0 in the order in which they connected; no number is used
+/// twice in an epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Record<'a> {
     /// A meter has connected.
@@ -45,8 +46,8 @@ pub enum Record<'a> {
         /// Why.
         cause: ResetCause,
     },
-    /// The collector has restarted: connections of all meters of this shard with smaller numbers are reset unless they
-    /// have ended.
+    /// The collector has restarted: connections of all meters of this shard with smaller numbers
+    /// are reset unless they have ended.
     Restart {
         /// Number of the next meter.
         first_meter: u64,

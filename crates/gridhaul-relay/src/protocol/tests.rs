@@ -7,6 +7,7 @@ use proptest::prelude::*;
 
 use super::framing::{DlmsWrapper, Iec104, MessageFraming};
 use super::*;
+use crate::log::Durable;
 
 fn address() -> impl Strategy<Value = Option<SocketAddr>> {
     proptest::option::of(prop_oneof![
@@ -137,13 +138,29 @@ proptest! {
     ) {
         let [a, b, c, d] = numbers;
         let hello =
-            Hello { version: 2 + (c % 2) as u16, collector: &name, epoch: a, shard: 1, shards: 2, oldest: c, next: d, replies: a % 2 == 1, compression: b % 2 == 1 };
+            Hello {
+            version: 2 + (c % 2) as u16,
+            collector: &name,
+            epoch: a,
+            shard: 1,
+            shards: 2,
+            oldest: c,
+            next: d,
+            replies: a % 2 == 1,
+            compression: b % 2 == 1,
+        };
         let frames = [
             Frame::Hello(hello),
-            Frame::Welcome(Welcome { version: 3, instance: a, next: b, credit: c, compression: d % 2 == 1 }),
+            Frame::Welcome(Welcome {
+                version: 3,
+                instance: a,
+                next: Durable::assumed(b).into(),
+                credit: c,
+                compression: d % 2 == 1,
+            }),
             Frame::Resume { next: a },
             Frame::Batch(&data),
-            Frame::Ack { next: b },
+            Frame::Ack { next: Durable::assumed(b).into() },
             Frame::Credit { limit: c },
             Frame::Down { meter: a, offset: b, bytes: &data },
             Frame::DownAck { meter: c, offset: d },
@@ -333,7 +350,8 @@ fn the_checksum_of_a_proxy_header_is_verified() {
 #[test]
 fn a_proxy_header_without_usable_addresses_is_accepted() {
     let unknown = ProxyHeader::default();
-    // LOCAL with any family and any rest; UNSPEC, a Unix socket, UDP, and an extension that nobody defines.
+    // LOCAL with any family and any rest; UNSPEC, a Unix socket, UDP, and an extension that nobody
+    // defines.
     let cases: [(u8, u8, &[u8]); 6] = [
         (0x20, 0x00, b""),
         (0x20, 0xff, b"anything"),

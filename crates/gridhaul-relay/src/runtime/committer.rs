@@ -1,4 +1,5 @@
-//! The thread that writes the record log: while one group becomes durable, records of the next one are collected.
+//! The thread that writes the record log: while one group becomes durable, records of the next one
+//! are collected.
 
 use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,14 +10,13 @@ use std::time::Duration;
 
 use super::poll::Waker;
 use super::{Level, report};
-use crate::log::Group;
-use crate::log::{Folder, LogError, LogWriter};
+use crate::log::{Durable, Folder, Group, LogError, LogWriter};
 
 /// The writing thread. It ends when this handle is dropped.
 #[derive(Debug)]
 pub(crate) struct Committer {
     work: Sender<Work>,
-    results: Receiver<Result<u64, LogError>>,
+    results: Receiver<Result<Durable<u64>, LogError>>,
     /// Segments before this position are not needed any more.
     trim_to: Arc<AtomicU64>,
     removal_error: RemovalError,
@@ -100,14 +100,14 @@ impl Committer {
     ///
     /// # Errors
     /// The disk has failed. Nothing more is written.
-    pub(crate) fn poll(&self) -> Result<Option<u64>, LogError> {
+    pub(crate) fn poll(&self) -> Result<Option<Durable<u64>>, LogError> {
         self.results.try_recv().ok().transpose()
     }
 }
 
 impl Writer {
     /// Appends a group and makes it durable. While the disk is full, attempts are repeated.
-    fn write(&mut self, group: &Group) -> Result<u64, LogError> {
+    fn write(&mut self, group: &Group) -> Result<Durable<u64>, LogError> {
         let mut is_reported = false;
         if let Some(snapshot) = &group.snapshot {
             while let Err(error) = self.log.roll(snapshot) {
@@ -123,8 +123,8 @@ impl Writer {
         self.log.commit()
     }
 
-    /// Waits until the next attempt, if the disk is full. The log itself may have filled the disk: segments that were
-    /// confirmed meanwhile are removed.
+    /// Waits until the next attempt, if the disk is full. The log itself may have filled the disk:
+    /// segments that were confirmed meanwhile are removed.
     fn wait_for_space(&mut self, error: LogError, is_reported: &mut bool) -> Result<(), LogError> {
         if !error.is_full() {
             return Err(error);
@@ -139,7 +139,8 @@ impl Writer {
         self.log.check()
     }
 
-    /// Removes segments that are not needed any more. A failure is reported once, and the attempt is repeated later.
+    /// Removes segments that are not needed any more. A failure is reported once, and the attempt
+    /// is repeated later.
     fn trim(&mut self) {
         let error = match self.log.trim(self.trim_to.load(Ordering::Acquire)) {
             Ok(_) => None,

@@ -1,4 +1,5 @@
-//! Files of the configuration with keys and passwords, which a service manager may pass to a service without rights.
+//! Files of the configuration with keys and passwords, which a service manager may pass to a
+//! service without rights.
 
 use std::env;
 use std::io;
@@ -13,5 +14,7 @@ pub(crate) fn path_of(folder: &Path, file: &str) -> io::Result<PathBuf> {
     let text =
         "CREDENTIALS_DIRECTORY is not set: systemd sets it for a service with LoadCredential=";
     let missing = || io::Error::new(io::ErrorKind::NotFound, text);
-    env::var_os("CREDENTIALS_DIRECTORY").map(|it| Path::new(&it).join(name)).ok_or_else(missing)
+    env::var_os("CREDENTIALS_DIRECTORY")
+        .map(|folder| Path::new(&folder).join(name))
+        .ok_or_else(missing)
 }

@@ -24,7 +24,8 @@ pub enum RunError {
     Destination(String),
     /// A listener.
     #[error(
-        "{key}: cannot listen at {address}: {source}\n  help: choose another address, or stop the program that uses it"
+        "{key}: cannot listen at {address}: {source}\n  help: choose another address, or stop the \
+         program that uses it"
     )]
     Listen {
         /// Key of the configuration.
@@ -36,7 +37,8 @@ pub enum RunError {
     },
     /// The user of the configuration.
     #[error(
-        "user: cannot continue as {user:?}: {source}\n  help: start the relay as root, or remove `user` and let the service manager choose the user"
+        "user: cannot continue as {user:?}: {source}\n  help: start the relay as root, or remove \
+         `user` and let the service manager choose the user"
     )]
     User {
         /// Value of the key.

@@ -1,5 +1,5 @@
-//! Event loop of collector, head and split proxy: turns until a signal ends the relay, reload (SIGHUP), upgrade (SIGUSR2), and
-//! answers for the status page.
+//! Event loop of collector, head and split proxy: turns until a signal ends the relay, reload
+//! (SIGHUP), upgrade (SIGUSR2), and answers for the status page.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -48,8 +48,8 @@ pub(crate) trait EventLoop: Sized {
 
     fn respond_to(&self, request: &StatusRequest) -> Value;
 
-    /// Applies a configuration that was read again, as a whole or, with an error, not at all. Relative paths begin at
-    /// `folder`.
+    /// Applies a configuration that was read again, as a whole or, with an error, not at all.
+    /// Relative paths begin at `folder`.
     fn apply(&mut self, config: &RelayConfig, folder: &Path) -> Result<(), String>;
 
     /// Replaces the values of keys that [`Self::apply`] applies by those of another configuration.
@@ -68,7 +68,8 @@ pub(crate) trait EventLoop: Sized {
     fn stop(&mut self) {}
 }
 
-/// Runs an event loop until the relay is stopped or replaced. `start` creates the loop, which the waker wakes.
+/// Runs an event loop until the relay is stopped or replaced. `start` creates the loop, which the
+/// waker wakes.
 pub(crate) fn run<L: EventLoop>(
     program: &Program,
     start: impl FnOnce(Arc<Waker>) -> Result<L, RunError>,
@@ -125,7 +126,8 @@ fn reload<L: EventLoop>(event_loop: &mut L, program: &Program) {
         Ok(is_complete) => {
             if !is_complete {
                 let text = format!(
-                    "keys other than those of {}, `drain_limit` and `management.tls` have changed: an upgrade (SIGUSR2) or a restart applies them",
+                    "keys other than those of {}, `drain_limit` and `management.tls` have \
+                     changed: an upgrade (SIGUSR2) or a restart applies them",
                     L::RELOADED
                 );
                 report(Level::Warning, &text);

@@ -11,22 +11,24 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use super::RunError;
 
-/// Length of the queue of connections that are not accepted yet; the kernel limits it to `net.core.somaxconn`.
+/// Length of the queue of connections that are not accepted yet; the kernel limits it to
+/// `net.core.somaxconn`.
 const BACKLOG: i32 = 65_535;
 
-/// Connections that are accepted before open ones are served again. Many, because a full queue costs a meter the second until its
-/// SYN is retransmitted, and accepting takes microseconds.
+/// Connections that are accepted before open ones are served again. Many, because a full queue
+/// costs a meter the second until its SYN is retransmitted, and accepting takes microseconds.
 pub(crate) const ACCEPT_BUDGET: usize = 512;
 
 /// Time without accepting after file descriptors or memory of the kernel were exhausted.
 pub(crate) const EXHAUSTED: Duration = Duration::from_millis(100);
 
-/// Attempts of a start to bind an address, or to lock a log, that another process has: about three seconds. A relay that was
-/// killed while it started a program, as for an upgrade, leaves its sockets and its lock with that process for a moment.
+/// Attempts of a start to bind an address, or to lock a log, that another process has: about three
+/// seconds. A relay that was killed while it started a program, as for an upgrade, leaves its
+/// sockets and its lock with that process for a moment.
 pub(crate) const START_ATTEMPTS: u32 = 150;
 
-/// Listens at an address of the configuration, with options that are set before the socket is bound. An address in use is tried
-/// `attempts` times, with pauses: an event loop must not wait.
+/// Listens at an address of the configuration, with options that are set before the socket is
+/// bound. An address in use is tried `attempts` times, with pauses: an event loop must not wait.
 pub(crate) fn listen_with(
     key: &str,
     address: &str,
@@ -65,7 +67,8 @@ pub(crate) fn pause() {
 /// The next connection, which does not block, and its peer; `None` if there is none.
 pub(crate) fn accept(listener: &Socket) -> io::Result<Option<(Socket, Option<SocketAddr>)>> {
     loop {
-        // One system call: in a reconnect storm, connections must leave the queue as fast as they arrive.
+        // One system call: in a reconnect storm, connections must leave the queue as fast as they
+        // arrive.
         match acceptfrom_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
             Ok((socket, peer)) => {
                 let peer = peer.and_then(|address| SocketAddr::try_from(address).ok());
@@ -79,8 +82,8 @@ pub(crate) fn accept(listener: &Socket) -> io::Result<Option<(Socket, Option<Soc
     }
 }
 
-/// An IPv4 address in the place of an IPv6 address to which it is mapped (RFC 4291, section 2.5.5.2): a listener of both families
-/// has such peers.
+/// An IPv4 address in the place of an IPv6 address to which it is mapped (RFC 4291, section
+/// 2.5.5.2): a listener of both families has such peers.
 pub(crate) fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }

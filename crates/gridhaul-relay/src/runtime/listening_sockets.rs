@@ -1,5 +1,5 @@
-//! Listening sockets: opened before rights are given up, or taken over from a service manager (socket activation) or from
-//! the version of the program that this one replaces (upgrade).
+//! Listening sockets: opened before rights are given up, or taken over from a service manager
+//! (socket activation) or from the version of the program that this one replaces (upgrade).
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -52,8 +52,10 @@ impl ListeningSockets {
         configure: impl FnOnce(&Socket, SocketAddr) -> Result<(), Error>,
     ) -> Result<(), RunError> {
         let wanted: Option<SocketAddr> = address.parse().ok();
-        let bound = |socket: &Socket| socket.local_addr().ok().and_then(|it| it.as_socket());
-        let row = self.inherited.iter().position(|it| wanted.is_some() && bound(it) == wanted);
+        let bound =
+            |socket: &Socket| socket.local_addr().ok().and_then(|address| address.as_socket());
+        let row =
+            self.inherited.iter().position(|socket| wanted.is_some() && bound(socket) == wanted);
         let socket = match row.zip(wanted) {
             None => listener::listen_with(key, address, START_ATTEMPTS, configure)?,
             Some((row, address)) => {
@@ -67,13 +69,16 @@ impl ListeningSockets {
         Ok(())
     }
 
-    /// Closes sockets that were passed to this process and that no key names: connections there would wait for ever.
+    /// Closes sockets that were passed to this process and that no key names: connections there
+    /// would wait for ever.
     pub(crate) fn close_unused(&mut self) {
         for socket in self.inherited.drain(..) {
-            let address = socket.local_addr().ok().and_then(|it| it.as_socket());
-            let address = address.map_or("an unknown address".to_owned(), |it| it.to_string());
+            let address = socket.local_addr().ok().and_then(|address| address.as_socket());
+            let address =
+                address.map_or("an unknown address".to_owned(), |address| address.to_string());
             let text = format!(
-                "a socket of the service manager at {address} is closed: no key of the configuration names this address"
+                "a socket of the service manager at {address} is closed: no key of the \
+                 configuration names this address"
             );
             report(Level::Warning, &text);
         }

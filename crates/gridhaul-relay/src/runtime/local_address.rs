@@ -2,7 +2,8 @@
 
 use std::net::{IpAddr, UdpSocket};
 
-/// Whether this machine has an address. Nothing is sent: the kernel selects the address itself as source, if it is local.
+/// Whether this machine has an address. Nothing is sent: the kernel selects the address itself as
+/// source, if it is local.
 pub(crate) fn is_local(address: IpAddr) -> bool {
     let unspecified: IpAddr = match address {
         IpAddr::V4(_) => [0, 0, 0, 0].into(),

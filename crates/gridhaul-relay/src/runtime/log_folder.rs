@@ -16,8 +16,8 @@ pub(crate) fn open_log(log: &RelayLog, folder: &Path) -> Result<Opened<Folder>, 
     Ok(opened)
 }
 
-/// Opens and locks the folder. A relay that was killed while it started a program, as for an upgrade, leaves the lock with that process
-/// for a moment.
+/// Opens and locks the folder. A relay that was killed while it started a program, as for an
+/// upgrade, leaves the lock with that process for a moment.
 fn lock(path: &Path) -> Result<Folder, LogError> {
     for _ in 0..START_ATTEMPTS {
         match Folder::open(path) {
@@ -33,7 +33,8 @@ fn report_findings(findings: &Findings) {
         report(
             Level::Notice,
             &format!(
-                "record log: {} bytes of an incomplete append were dropped; a disk that keeps what it has reported as written has lost nothing that was confirmed",
+                "record log: {} bytes of an incomplete append were dropped; a disk that keeps \
+                 what it has reported as written has lost nothing that was confirmed",
                 findings.torn_bytes
             ),
         );

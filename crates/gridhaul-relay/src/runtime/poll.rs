@@ -36,8 +36,8 @@ pub(crate) struct Key {
     pub kind: u8,
     /// Row in the table of sources of this kind.
     pub row: u32,
-    /// Number of the connection in the row, of which [`NUMBER_MASK`] is stored: a row is reused, and an event of the former
-    /// connection may still be among those of a turn.
+    /// Number of the connection in the row, of which [`NUMBER_MASK`] is stored: a row is reused,
+    /// and an event of the former connection may still be among those of a turn.
     pub number: u32,
 }
 

@@ -1,4 +1,5 @@
-//! The running program: its configuration file, which is read again after SIGHUP, and its replacement by another version.
+//! The running program: its configuration file, which is read again after SIGHUP, and its
+//! replacement by another version.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -13,8 +14,8 @@ use super::report::report_faults;
 use super::upgrade::UpgradeState;
 use super::{Level, RunError, report};
 
-/// Checks a configuration whose relative paths begin at a folder. Returns faults with which a relay starts, although peers will
-/// refuse it.
+/// Checks a configuration whose relative paths begin at a folder. Returns faults with which a relay
+/// starts, although peers will refuse it.
 pub type Validate = fn(&RelayConfig, &Path) -> Result<Vec<String>, RunError>;
 
 /// The program of a relay as it was started.
@@ -63,7 +64,8 @@ impl Program {
         });
     }
 
-    /// Whether the program in the file system accepts the configuration. Otherwise the error is reported.
+    /// Whether the program in the file system accepts the configuration. Otherwise the error is
+    /// reported.
     pub(crate) fn can_be_replaced(&self) -> bool {
         let done = Command::new(&self.executable).arg("check").arg(&self.file).output();
         let reason = match done {
@@ -80,8 +82,8 @@ impl Program {
         false
     }
 
-    /// Replaces this process by the program in the file system, which takes over the sockets. Its other files are closed,
-    /// so that the lock of the log is free. Returns only if this fails.
+    /// Replaces this process by the program in the file system, which takes over the sockets. Its
+    /// other files are closed, so that the lock of the log is free. Returns only if this fails.
     pub(crate) fn replace(&self, upgrade_state: &UpgradeState) -> RunError {
         let failed = |source| RunError::Upgrade { program: self.executable.clone(), source };
         // The file must stay open until the next program has started.

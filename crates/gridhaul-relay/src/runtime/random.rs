@@ -2,7 +2,8 @@
 
 use rustls::crypto::ring;
 
-/// A random number that identifies a log or a run. It needs no file descriptor: getrandom(2) works while none is left.
+/// A random number that identifies a log or a run. It needs no file descriptor: getrandom(2) works
+/// while none is left.
 pub(crate) fn random() -> u64 {
     let mut bytes = [0; 8];
     let filled = ring::default_provider().secure_random.fill(&mut bytes);

@@ -1,4 +1,5 @@
-//! Messages about single connections, at most one per second and cause: many connections may fail in the same way.
+//! Messages about single connections, at most one per second and cause: many connections may fail
+//! in the same way.
 
 use std::collections::BTreeMap;
 

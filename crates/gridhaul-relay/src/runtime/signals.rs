@@ -1,4 +1,5 @@
-//! Signals: SIGTERM and SIGINT end the daemon, SIGHUP makes it read its configuration again, SIGUSR2 begins an upgrade.
+//! Signals: SIGTERM and SIGINT end the daemon, SIGHUP makes it read its configuration again,
+//! SIGUSR2 begins an upgrade.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

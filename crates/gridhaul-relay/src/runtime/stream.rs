@@ -63,11 +63,12 @@ impl Stream {
         self.tls.as_ref()?.peer_certificates()?.first()
     }
 
-    /// Reads once. `Some(0)`: the peer has closed its direction, with TLS by a `close_notify` alert (RFC 8446, closure
-    /// alerts). `None`: there is nothing to read.
+    /// Reads once. `Some(0)`: the peer has closed its direction, with TLS by a `close_notify` alert
+    /// (RFC 8446, closure alerts). `None`: there is nothing to read.
     ///
     /// # Errors
-    /// The connection has failed; with TLS also FIN without the alert, which an attacker can insert.
+    /// The connection has failed; with TLS also FIN without the alert, which an attacker can
+    /// insert.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         let Some(tls) = &mut self.tls else { return socket::read(&self.socket, buffer) };
         loop {

@@ -13,7 +13,8 @@ pub(crate) fn ready() {
     notify("READY=1");
 }
 
-/// The daemon reads its configuration again. systemd compares the time of `CLOCK_MONOTONIC` with that of its request.
+/// The daemon reads its configuration again. systemd compares the time of `CLOCK_MONOTONIC` with
+/// that of its request.
 pub(crate) fn reloading() {
     let now = clock_gettime(ClockId::Monotonic);
     let micros = now.tv_sec * 1_000_000 + now.tv_nsec / 1_000;
@@ -36,7 +37,9 @@ impl Watchdog {
     /// The interval is half of what the environment of the process states (sd_watchdog_enabled(3)).
     pub(crate) fn from_environment() -> Self {
         let micros = std::env::var("WATCHDOG_USEC").ok().and_then(|text| text.parse::<u64>().ok());
-        let interval = micros.filter(|it| *it > 1).map(|it| Duration::from_micros(it / 2));
+        let interval = micros
+            .filter(|interval| *interval > 1)
+            .map(|interval| Duration::from_micros(interval / 2));
         Self { interval, next: gridhaul_scenario::units::Instant::ZERO }
     }
 

@@ -1,9 +1,9 @@
-//! State passed to the next program version in the same process: listening sockets, and connections with their
-//! state, which is in a file in memory (memfd_create(2)).
+//! State passed to the next program version in the same process: listening sockets, and connections
+//! with their state, which is in a file in memory (memfd_create(2)).
 //!
-//! The file begins with a header that stays the same in all versions, so that no connection remains open without an owner:
-//! magic `GHRH`, version of the state (2 bytes), number of connections (4), and the number of each file (4), in little-endian
-//! order.
+//! The file begins with a header that stays the same in all versions, so that no connection remains
+//! open without an owner: magic `GHRH`, version of the state (2 bytes), number of connections (4),
+//! and the number of each file (4), in little-endian order.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -17,7 +17,8 @@ use socket2::Socket;
 use super::{Level, report};
 use crate::protocol::{DecodeError, Decoder};
 
-/// Variables of the environment with the numbers of listening sockets, separated by commas, and of the file in memory.
+/// Variables of the environment with the numbers of listening sockets, separated by commas, and of
+/// the file in memory.
 pub(crate) const LISTENERS: &str = "GRIDHAUL_RELAY_LISTENERS";
 const CONNECTIONS: &str = "GRIDHAUL_RELAY_CONNECTIONS";
 
@@ -44,7 +45,8 @@ pub(crate) struct InheritedConnections {
 }
 
 impl UpgradeState {
-    /// Lets the next program inherit the sockets. Returns the file in memory, and variables of its environment.
+    /// Lets the next program inherit the sockets. Returns the file in memory, and variables of its
+    /// environment.
     pub(crate) fn prepare(&self) -> io::Result<(File, [(&'static str, String); 2])> {
         for socket in self.listeners.iter().chain(&self.connections) {
             fcntl_setfd(socket, FdFlags::empty())?;
@@ -58,14 +60,16 @@ impl UpgradeState {
         bytes.extend_from_slice(&self.state);
         let mut memory = File::from(memfd_create("gridhaul-relay", MemfdFlags::empty())?);
         memory.write_all(&bytes)?;
-        let numbers: Vec<_> = self.listeners.iter().map(|it| it.as_raw_fd().to_string()).collect();
+        let numbers: Vec<_> =
+            self.listeners.iter().map(|listener| listener.as_raw_fd().to_string()).collect();
         let number = memory.as_raw_fd().to_string();
         Ok((memory, [(LISTENERS, numbers.join(",")), (CONNECTIONS, number)]))
     }
 }
 
 impl InheritedConnections {
-    /// Takes the connections that the previous version of the program has left open in this process.
+    /// Takes the connections that the previous version of the program has left open in this
+    /// process.
     pub(crate) fn from_environment() -> Self {
         let number = std::env::var(CONNECTIONS).ok().and_then(|number| number.parse().ok());
         let Some(number) = number else { return Self::default() };

@@ -3,10 +3,12 @@
 /// Reads in sequence that filled the buffer, after which a direction uses a pipe.
 const BULK_AFTER: u8 = 4;
 
-/// Transfers in sequence that moved little, after which a direction with a pipe returns to the shared buffer.
+/// Transfers in sequence that moved little, after which a direction with a pipe returns to the
+/// shared buffer.
 const SMALL_AFTER: u8 = 32;
 
-/// State of a direction. A stream ends with FIN only after all its bytes were written to the other leg (RFC 9293, section 3.6).
+/// State of a direction. A stream ends with FIN only after all its bytes were written to the other
+/// leg (RFC 9293, section 3.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Direction {
     transferred: u64,

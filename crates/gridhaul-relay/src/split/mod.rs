@@ -1,7 +1,8 @@
 //! A split proxy (RFC 3135, section 2.4) as state machines without I/O.
 //!
-//! A [`Session`] is a pair of connections, to a client and to a server, with a [`Direction`] for each of the two streams. The
-//! machine decides when FIN may be forwarded, which direction uses a pipe, and which time limit applies.
+//! A [`Session`] is a pair of connections, to a client and to a server, with a [`Direction`] for
+//! each of the two streams. The machine decides when FIN may be forwarded, which direction uses a
+//! pipe, and which time limit applies.
 
 mod direction;
 pub(crate) mod io;

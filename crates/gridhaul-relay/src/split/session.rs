@@ -74,7 +74,8 @@ impl Session {
         &self.directions[leg as usize]
     }
 
-    /// The stream that begins at a leg. After data has moved, [`Self::note_progress`] must be called.
+    /// The stream that begins at a leg. After data has moved, [`Self::note_progress`] must be
+    /// called.
     pub const fn from_mut(&mut self, leg: Leg) -> &mut Direction {
         &mut self.directions[leg as usize]
     }

@@ -1,4 +1,5 @@
-//! Which connections are accepted: PROXY header, allow list, limits per source, slow peers, many meters.
+//! Which connections are accepted: PROXY header, allow list, limits per source, slow peers, many
+//! meters.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -57,7 +58,8 @@ fn a_proxy_header_states_the_address_of_the_meter() {
     assert_eq!(refused(&relays, "handshake_limit"), 1);
 }
 
-/// A header with an extension of 60,000 bytes, as a client certificate, which is more than a receive buffer holds.
+/// A header with an extension of 60,000 bytes, as a client certificate, which is more than a
+/// receive buffer holds.
 pub(crate) fn long_header(from: &str) -> Vec<u8> {
     let mut bytes = header(from);
     bytes.extend_from_slice(&[0x20, 0xea, 0x60]);

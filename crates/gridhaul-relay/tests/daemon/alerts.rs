@@ -48,7 +48,8 @@ impl Scrapes {
         Self { before: String::new(), now: Some(relays.metrics(role)), seconds: 1.0 }
     }
 
-    /// Values of one side of a comparison, as the language of Prometheus defines it. The scrape at the start of the relay has no counts.
+    /// Values of one side of a comparison, as the language of Prometheus defines it. The scrape at
+    /// the start of the relay has no counts.
     fn values(&self, term: &str) -> Vec<f64> {
         let now = self.now.as_deref().unwrap_or("");
         let value = |it: &(String, f64)| it.1;

@@ -25,7 +25,8 @@ impl Authority {
         Self { issuer, folder: folder.to_owned() }
     }
 
-    /// Issues a certificate for a common name, 127.0.0.1 and relay.test: `<file>.pem` and `<file>.key`.
+    /// Issues a certificate for a common name, 127.0.0.1 and relay.test: `<file>.pem` and
+    /// `<file>.key`.
     pub(crate) fn issue(&self, file: &str, common_name: &str) {
         self.issue_until(file, common_name, 4_000);
     }

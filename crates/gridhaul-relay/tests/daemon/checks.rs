@@ -1,4 +1,5 @@
-//! `check` finds whatever `run` would refuse, with the same message, and connections of a relay to itself are stopped.
+//! `check` finds whatever `run` would refuse, with the same message, and connections of a relay to
+//! itself are stopped.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -152,7 +153,8 @@ fn a_relay_starts_with_faults_that_check_refuses() {
     let done = done(&relays, "check", Role::Collector);
     let text = String::from_utf8_lossy(&done.stderr).into_owned();
     assert_eq!(done.status.code(), Some(2), "{text}");
-    let expected = "tls.certificate: collector.pem: the certificate has expired: it was valid until \
+    let expected = "tls.certificate: collector.pem: the certificate has expired: it was valid \
+        until \
                     2001-01-01 00:00:00 UTC";
     assert!(text.contains(expected), "{text}");
     // The data of other meters is stored meanwhile.
@@ -187,7 +189,8 @@ fn check_needs_neither_addresses_nor_the_lock_of_the_log() {
 #[test]
 fn a_collector_whose_upstream_is_itself_takes_no_data_of_its_own() {
     let mut relays = Relays::new("local", "");
-    // The name service reads a number as the address (inet_aton(3)), which no check of the text can know.
+    // The name service reads a number as the address (inet_aton(3)), which no check of the text can
+    // know.
     let IpAddr::V4(ip) = relays.meters.ip() else { panic!("IPv4") };
     let own = format!("upstream = \"{}:{}\"", ip.to_bits(), relays.meters.port());
     let text = fs::read_to_string(relays.path("collector.toml")).unwrap();

@@ -1,8 +1,10 @@
-//! The matrix of ends of connections between a meter and a TCP server, with a collector and a head between both.
+//! The matrix of ends of connections between a meter and a TCP server, with a collector and a head
+//! between both.
 //!
-//! The cases are those of `split`, with two differences. A collector with a durability tier accepts data while the server is
-//! down, so that the meter is not reset: the data arrives when the server is back. And data that has reached the tier before the
-//! meter resets its connection arrives before the reset.
+//! The cases are those of `split`, with two differences. A collector with a durability tier accepts
+//! data while the server is down, so that the meter is not reset: the data arrives when the server
+//! is back. And data that has reached the tier before the meter resets its connection arrives
+//! before the reset.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener};

@@ -1,4 +1,5 @@
-//! Damage in the middle of a log: it is reported and set aside, everything else is delivered, and no relay waits for ever.
+//! Damage in the middle of a log: it is reported and set aside, everything else is delivered, and
+//! no relay waits for ever.
 
 use std::fs;
 use std::io::{Read, Write};

@@ -1,4 +1,5 @@
-//! Ends of the connections of meters: how a collector and a head forward FIN and RST, with data that is pending.
+//! Ends of the connections of meters: how a collector and a head forward FIN and RST, with data
+//! that is pending.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;

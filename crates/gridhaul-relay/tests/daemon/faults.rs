@@ -1,4 +1,5 @@
-//! Faults of the disk, the name service and the clock: each is reported with a remedy, and nothing is lost.
+//! Faults of the disk, the name service and the clock: each is reported with a remedy, and nothing
+//! is lost.
 
 use std::fs;
 use std::io::{Read, Write};

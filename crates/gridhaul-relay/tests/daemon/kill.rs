@@ -1,5 +1,5 @@
-//! kill -9 of collector and head at random times: nothing that was reported as stored is lost, and no record is
-//! delivered twice. `GRIDHAUL_KILL_CYCLES` sets the number of kills.
+//! kill -9 of collector and head at random times: nothing that was reported as stored is lost, and
+//! no record is delivered twice. `GRIDHAUL_KILL_CYCLES` sets the number of kills.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -26,13 +26,15 @@ const SUFFICIENT_BYTES: u64 = 10 * METERS * 200;
 /// The pause before a kill is extended by the delay of the machine, but not by more than this.
 const PAUSE_EXTENSION_MAX: Duration = Duration::from_secs(2);
 
-/// Age of data of which most must be durable. The delay by which the machine has held up the relays since their start is added to
-/// it: the longest of a sleep and a synchronisation of a file, of the answer to the question for durable bytes, and of the time for
-/// which both relays have waited for a processor; and [`RECONNECTION`].
+/// Age of data of which most must be durable. The delay by which the machine has held up the relays
+/// since their start is added to it: the longest of a sleep and a synchronisation of a file, of the
+/// answer to the question for durable bytes, and of the time for which both relays have waited for
+/// a processor; and [`RECONNECTION`].
 const OLD: Duration = Duration::from_millis(100);
 
-/// A collector connects to a head again after at most 1.4 times its absence (`runtime/connector/backoff.rs`), of which the start of a head on a busy
-/// machine is a large part: this share of the start is added to the delay of the machine.
+/// A collector connects to a head again after at most 1.4 times its absence
+/// (`runtime/connector/backoff.rs`), of which the start of a head on a busy machine is a large
+/// part: this share of the start is added to the delay of the machine.
 const RECONNECTION: f64 = 0.4;
 
 /// Pseudo-random numbers, so that a failure can be repeated.
@@ -129,8 +131,8 @@ struct Judge {
 }
 
 impl Judge {
-    /// A kill after a question for durable bytes, with the delay of the machine before it. Returns the old bytes since the last
-    /// kill, and how many of them are durable.
+    /// A kill after a question for durable bytes, with the delay of the machine before it. Returns
+    /// the old bytes since the last kill, and how many of them are durable.
     fn add(
         &mut self,
         notes: &Notes,
@@ -148,7 +150,8 @@ impl Judge {
     fn check(&self, tier: &str, (kills, wanted): (u64, u64)) {
         let Self { share, .. } = self;
         eprintln!(
-            "tier {tier}: durable at the kill, of {} bytes older than 100 ms and the delay of the machine: {:.1} %",
+            "tier {tier}: durable at the kill, of {} bytes older than 100 ms and the delay of the \
+             machine: {:.1} %",
             share.old,
             share.percent(),
         );
@@ -156,7 +159,8 @@ impl Judge {
             assert!(share.is_durable(), "{share:?}");
         } else {
             warn(&format!(
-                "tier {tier}: THE SHARE OF DURABLE BYTES WAS NOT CHECKED: at {kills} kills, only {} bytes were old; repeat the test on a machine with less other work",
+                "tier {tier}: THE SHARE OF DURABLE BYTES WAS NOT CHECKED: at {kills} kills, only \
+                 {} bytes were old; repeat the test on a machine with less other work",
                 share.old
             ));
         }
@@ -186,8 +190,9 @@ fn wait_of_relays(relays: &Relays) -> Duration {
     [Role::Collector, Role::Head].map(|role| processor_wait(relays.process(role))).iter().sum()
 }
 
-/// How long the threads of a process have waited for a processor so far (`/proc/<pid>/task/<tid>/schedstat`: nanoseconds on a
-/// processor and waiting, number of turns). Zero without this statistic of the kernel.
+/// How long the threads of a process have waited for a processor so far
+/// (`/proc/<pid>/task/<tid>/schedstat`: nanoseconds on a processor and waiting, number of turns).
+/// Zero without this statistic of the kernel.
 fn processor_wait(process: u32) -> Duration {
     let Ok(threads) = fs::read_dir(format!("/proc/{process}/task")) else { return Duration::ZERO };
     let wait = |thread: fs::DirEntry| {
@@ -247,7 +252,8 @@ fn kill_repeatedly(tier: &str) {
     relays.kill(Role::Head);
     let lost = check(&relays, &reported, &notes);
     eprintln!(
-        "tier {tier}: {cycle} kills; {} streams confirmed by FIN, {} observed; reported-durable bytes lost: {lost}",
+        "tier {tier}: {cycle} kills; {} streams confirmed by FIN, {} observed; reported-durable \
+         bytes lost: {lost}",
         notes.confirmed.lock().unwrap().len(),
         reported.len(),
     );
@@ -255,7 +261,8 @@ fn kill_repeatedly(tier: &str) {
     judge.check(tier, (cycle, wanted));
 }
 
-/// Writes a line that is shown although the test passes: the test harness captures the output of macros only.
+/// Writes a line that is shown although the test passes: the test harness captures the output of
+/// macros only.
 fn warn(text: &str) {
     std::io::stderr().write_all(format!("warning: {text}\n").as_bytes()).unwrap();
 }

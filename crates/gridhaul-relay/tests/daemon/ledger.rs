@@ -17,8 +17,8 @@ pub(crate) struct Delivered {
     pub is_ended: bool,
 }
 
-/// Reads the file, and checks that each record is there once, in order, and that each stream has no gap. `visit`
-/// receives each piece of data with its position.
+/// Reads the file, and checks that each record is there once, in order, and that each stream has no
+/// gap. `visit` receives each piece of data with its position.
 pub(crate) fn read(
     path: &Path,
     mut visit: impl FnMut(&Key, u64, &str),

@@ -18,7 +18,8 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// Synchronises `file` about 70 times per second; a sleep or a synchronisation that takes long is a delay.
+    /// Synchronises `file` about 70 times per second; a sleep or a synchronisation that takes long
+    /// is a delay.
     pub(crate) fn observe(mut file: File) -> Self {
         let delays: Arc<Mutex<Vec<(Instant, Duration)>>> = Arc::default();
         let stop = Arc::new(AtomicBool::new(false));

@@ -13,7 +13,8 @@ use socket2::{Domain, Socket, Type};
 /// Length of a message.
 const MESSAGE: usize = 200;
 
-/// Segments of the loopback device exceed small receive windows, so that the sender would wait for its persist timer.
+/// Segments of the loopback device exceed small receive windows, so that the sender would wait for
+/// its persist timer.
 const ETHERNET_MSS: u32 = 1_448;
 
 /// A connection that sends segments of the size of Ethernet.

@@ -1,4 +1,5 @@
-//! Segments of a log that another program removes: nothing more is confirmed, and both relays state what is lost.
+//! Segments of a log that another program removes: nothing more is confirmed, and both relays state
+//! what is lost.
 
 use std::fs;
 use std::io::{Read, Write};

@@ -1,4 +1,5 @@
-//! Namespaces in which relays run: with small or read-only file systems, or with another monotonic clock.
+//! Namespaces in which relays run: with small or read-only file systems, or with another monotonic
+//! clock.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -13,12 +14,13 @@ pub(crate) struct Holder {
     inside: u32,
 }
 
-/// Runs `script` in the folder of the relays, in a new mount namespace, and lets the relays run there. `None`: this
-/// machine does not permit it.
+/// Runs `script` in the folder of the relays, in a new mount namespace, and lets the relays run
+/// there. `None`: this machine does not permit it.
 pub(crate) fn mounts(relays: &mut Relays, script: &str) -> Option<Holder> {
     let holder = Holder::start(relays, &["--mount", "--propagation", "private"], script)?;
     let namespace = format!("--mount=/proc/{}/ns/mnt", holder.inside);
-    // The folder must be entered again: a process takes its working directory along from the other namespace.
+    // The folder must be entered again: a process takes its working directory along from the other
+    // namespace.
     let folder = relays.path("").display().to_string();
     let words = ["nsenter", &namespace, "--", "sh", "-c", "cd \"$0\" && exec \"$@\"", &folder];
     relays.wrapper = words.map(str::to_owned).to_vec();

@@ -33,7 +33,8 @@ impl Broker {
         let program = find_program("mosquitto")?;
         let (address, folder) = (free_address(), tempfile::tempdir().unwrap());
         let text = format!(
-            "user root\nlistener {} {}\nallow_anonymous true\npersistence true\npersistence_location {}/\n\
+            "user root\nlistener {} {}\nallow_anonymous true\npersistence \
+             true\npersistence_location {}/\n\
              max_queued_messages 0\nset_tcp_nodelay true\nlog_dest none\n",
             address.port(),
             address.ip(),
@@ -43,7 +44,8 @@ impl Broker {
         Some(Self { program, address, folder, process: None })
     }
 
-    /// The broker has another address with TLS, for clients with a certificate. `relays` has the files.
+    /// The broker has another address with TLS, for clients with a certificate. `relays` has the
+    /// files.
     fn add_tls(&self, relays: &Relays) -> SocketAddr {
         let (address, path) = (free_address(), self.folder.path().join("broker.conf"));
         let file = |name: &str| relays.path(name).display().to_string();
@@ -202,7 +204,8 @@ fn records_wait_for_a_broker_that_is_stopped() {
     relays.start(Role::Collector);
     store(&relays, 0..100);
     relays.wait_until_delivered();
-    // The kernel of the broker accepts messages, fewer than may be in flight, and its program does not acknowledge them.
+    // The kernel of the broker accepts messages, fewer than may be in flight, and its program does
+    // not acknowledge them.
     broker.signal(Signal::STOP);
     store(&relays, 100..105);
     wait_until_the_head_has_the_records(&relays);

@@ -15,18 +15,21 @@ fn page_of(relays: &Relays, role: Role) -> String {
     query(&relays.management(role).to_string(), "/").unwrap()
 }
 
-/// A document whose script measures the page in a frame: how much wider it is than the frame, its rows, and the colours of text and error. The page
-/// itself has no script.
+/// A document whose script measures the page in a frame: how much wider it is than the frame, its
+/// rows, and the colours of text and error. The page itself has no script.
 fn measuring(page: &str, width: u32) -> String {
     let source = page.replace('&', "&amp;").replace('"', "&quot;");
     format!(
-        "<!DOCTYPE html><html><head><meta name=\"color-scheme\" content=\"light dark\"></head><body>\
+        "<!DOCTYPE html><html><head><meta name=\"color-scheme\" content=\"light \
+         dark\"></head><body>\
          <iframe id=\"page\" srcdoc=\"{source}\" style=\"border:0;width:{width}px;height:600px\"></iframe><p id=\"found\"></p>\
          <script>document.getElementById('page').onload = event => {{\
          const page = event.target.contentDocument;\
          const style = query => getComputedStyle(page.querySelector(query)).color;\
-         document.getElementById('found').textContent = ['found', page.documentElement.scrollWidth - page.documentElement.clientWidth,\
-         page.querySelectorAll('th[scope=row]').length, style('body'), style('.error'), 'end'].join(';');\
+         document.getElementById('found').textContent = ['found', \
+         page.documentElement.scrollWidth - page.documentElement.clientWidth,\
+         page.querySelectorAll('th[scope=row]').length, style('body'), style('.error'), \
+         'end'].join(';');\
          }}</script></body></html>"
     )
 }

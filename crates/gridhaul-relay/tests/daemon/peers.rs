@@ -1,5 +1,6 @@
-//! Kills of this relay and of comparable programs while the server does not read: bytes that TCP has acknowledged and
-//! that are lost, and bytes that are lost although they were reported as stored.
+//! Kills of this relay and of comparable programs while the server does not read: bytes that TCP
+//! has acknowledged and that are lost, and bytes that are lost although they were reported as
+//! stored.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -23,7 +24,8 @@ use crate::ledger::{self, Delivered};
 use crate::meters::{connect_with_ethernet_mss, message};
 use crate::relays::{Relays, Role};
 
-/// Connections for each kill, and bytes that each offers: more than all buffers between a meter and the server hold.
+/// Connections for each kill, and bytes that each offers: more than all buffers between a meter and
+/// the server hold.
 const STREAMS: u64 = 16;
 const OFFERED: u64 = 64_000_000;
 
@@ -55,8 +57,8 @@ impl Lost {
     }
 }
 
-/// Connections that send as fast as they can. Each thread returns its stream and the bytes that TCP has acknowledged when the
-/// connection has failed.
+/// Connections that send as fast as they can. Each thread returns its stream and the bytes that TCP
+/// has acknowledged when the connection has failed.
 struct Senders {
     threads: Vec<JoinHandle<(u64, u64)>>,
     /// Bytes that the kernel has accepted from all of them.
@@ -112,8 +114,8 @@ fn send_until_killed(address: SocketAddr, stream: u64, all: &AtomicU64) -> u64 {
     TcpInfo::of(&socket).unwrap().bytes_acknowledged.saturating_sub(1)
 }
 
-/// A server that reads nothing until it is released. It writes the records that the head of this relay writes: open, data, end
-/// or reset of each connection.
+/// A server that reads nothing until it is released. It writes the records that the head of this
+/// relay writes: open, data, end or reset of each connection.
 struct Server {
     address: SocketAddr,
     is_released: Arc<AtomicBool>,
@@ -193,8 +195,8 @@ fn record(mut socket: TcpStream, meter: u64, records: &Mutex<Records>) {
     }
 }
 
-/// Bytes that TCP has acknowledged and that were not delivered, of all streams and of those that ended with FIN: FIN states that
-/// the stream is complete.
+/// Bytes that TCP has acknowledged and that were not delivered, of all streams and of those that
+/// ended with FIN: FIN states that the stream is complete.
 fn lost_bytes(messages: &Path, acknowledged: &BTreeMap<u64, u64>) -> (u64, u64) {
     let mut streams: BTreeMap<ledger::Key, u64> = BTreeMap::new();
     let delivered = ledger::read(messages, |key, offset, text| {
@@ -319,7 +321,8 @@ fn start(program: &str, configuration: &str, arguments: &[&str]) -> Child {
 fn bytes_lost_beside_other_relays() {
     println!("\n{STREAMS} meters, all buffers full, {CYCLES} kills of each relay\n");
     println!(
-        "| relay | TCP-acknowledged bytes lost, all kills | in the worst kill | stated limit of a kill | reported bytes lost |"
+        "| relay | TCP-acknowledged bytes lost, all kills | in the worst kill | stated limit of a \
+         kill | reported bytes lost |"
     );
     println!("|---|--:|--:|--:|--:|");
     let row = |name: &str, lost: &Lost, limit: &str| {

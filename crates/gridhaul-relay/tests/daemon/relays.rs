@@ -52,12 +52,14 @@ impl Relays {
             ""
         };
         let collector = format!(
-            "name = \"collector\"\nmanagement.address = \"{one}\"\n{log}\n[collector]\ntier = \"{tier}\"\n\
+            "name = \"collector\"\nmanagement.address = \"{one}\"\n{log}\n[collector]\ntier \
+             = \"{tier}\"\n\
              upstream = \"{upstream}\"\nshards = 2\n{keys}\n[collector.listener.meters]\n\
              address = \"{meters}\"\nframing.delimiter.byte = 10\n"
         );
         let head = format!(
-            "name = \"head\"\nmanagement.address = \"{two}\"\nlog.folder = \"head-log\"\nlog.segment = \"2 MB\"\n\
+            "name = \"head\"\nmanagement.address = \"{two}\"\nlog.folder \
+             = \"head-log\"\nlog.segment = \"2 MB\"\n\
              [head]\naddress = \"{upstream}\"\n{deliver}\n"
         );
         fs::write(folder.path().join("collector.toml"), collector).unwrap();
@@ -187,7 +189,10 @@ impl Relays {
     pub(crate) fn wait_until(&self, what: &str, condition: impl Fn(&Self) -> bool) {
         let begun = Instant::now();
         while !condition(self) {
-            assert!(begun.elapsed() < Duration::from_secs(30), "waiting until {what}");
+            if begun.elapsed() >= Duration::from_secs(30) {
+                let status = [Role::Collector, Role::Head].map(|role| self.ask(role, "/status"));
+                panic!("waiting until {what}; status of collector and head: {status:?}");
+            }
             thread::sleep(Duration::from_millis(20));
         }
     }

@@ -1,5 +1,5 @@
-//! Logs and names that were replaced: an older log, an empty one, two collectors with one name. Nothing is lost or reset without a
-//! report.
+//! Logs and names that were replaced: an older log, an empty one, two collectors with one name.
+//! Nothing is lost or reset without a report.
 
 use std::fs;
 use std::io::{Read, Write};

@@ -50,8 +50,8 @@ fn a_log_of_another_version_is_refused_and_not_changed() {
     let path = segments(&relays, "collector-log").remove(0);
     let original = fs::read(&path).unwrap();
     let mut newer = original.clone();
-    // The version is after the magic of six bytes; the checksum covers the first 28 bytes and the snapshot, whose length is
-    // before it.
+    // The version is after the magic of six bytes; the checksum covers the first 28 bytes and the
+    // snapshot, whose length is before it.
     newer[6] += 1;
     let snapshot = u32::from_le_bytes(newer[24..28].try_into().unwrap()) as usize;
     let crc = crc32c::crc32c_append(crc32c::crc32c(&newer[..28]), &newer[32..32 + snapshot]);

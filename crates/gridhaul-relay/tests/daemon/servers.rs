@@ -29,7 +29,8 @@ struct Received {
 
 type Connections = Arc<Mutex<Vec<Received>>>;
 
-/// Accepts connections that begin with a PROXY header, and answers each line with the same line in capitals.
+/// Accepts connections that begin with a PROXY header, and answers each line with the same line in
+/// capitals.
 fn serve(address: SocketAddr) -> Connections {
     let connections: Connections = Arc::default();
     let listener = TcpListener::bind(address).unwrap();

@@ -1,4 +1,5 @@
-//! The file of a head that other programs rename and remove: each record is delivered once, with the time of its reception.
+//! The file of a head that other programs rename and remove: each record is delivered once, with
+//! the time of its reception.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -115,7 +116,8 @@ fn the_relay_rotates_the_file() {
         relays.wait_until_delivered();
     }
     relays.wait_until("the file is rotated", |relays| relays.path("messages.jsonl.1").exists());
-    // How often the file is rotated depends on the speed of the disk: 3.5 MB of lines are at most four files.
+    // How often the file is rotated depends on the speed of the disk: 3.5 MB of lines are at most
+    // four files.
     let rotated = (1..=4).map(|number| format!("messages.jsonl.{number}"));
     let names = std::iter::once("messages.jsonl".to_owned()).chain(rotated);
     let files: Vec<_> = names.map(|name| relays.path(&name)).collect();

@@ -1,4 +1,5 @@
-//! Peers of a head that are not collectors: they occupy neither connections nor memory, and do not fill the journal.
+//! Peers of a head that are not collectors: they occupy neither connections nor memory, and do not
+//! fill the journal.
 
 use std::fs;
 use std::io::{Read, Write};

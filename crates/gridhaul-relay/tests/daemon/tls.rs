@@ -316,7 +316,8 @@ fn other_machines_read_the_status_with_a_certificate() {
     let address = free_address();
     let path = relays.path("collector.toml");
     let text = fs::read_to_string(&path).unwrap();
-    let keys = "management.tls.certificate = \"collector.pem\"\nmanagement.tls.key = \"collector.key\"\n\
+    let keys = "management.tls.certificate = \"collector.pem\"\nmanagement.tls.key \
+        = \"collector.key\"\n\
                 management.tls.client_authorities = \"authority.pem\"";
     fs::write(&path, format!("management.tls.address = \"{address}\"\n{keys}\n{text}")).unwrap();
     relays.start(Role::Collector);
@@ -359,8 +360,8 @@ fn other_machines_read_the_status_with_a_certificate() {
     assert!(relays.ask(Role::Collector, "/status").is_some());
 }
 
-/// Anonymous memory of a process in bytes (`Pss_Anon`, proc(5)). The program itself is shared with other processes, which
-/// would change its share.
+/// Anonymous memory of a process in bytes (`Pss_Anon`, proc(5)). The program itself is shared with
+/// other processes, which would change its share.
 fn memory(process: u32) -> u64 {
     let text = fs::read_to_string(format!("/proc/{process}/smaps_rollup")).unwrap();
     let line = text.lines().find(|line| line.starts_with("Pss_Anon:")).unwrap();

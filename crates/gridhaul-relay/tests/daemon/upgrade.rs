@@ -94,7 +94,8 @@ fn a_kill_during_an_upgrade_loses_nothing_that_was_confirmed() {
         relays.start(Role::Head);
         relays.start(Role::Collector);
         let meters = Meters::start(relays.meters, 8);
-        // The new program starts after a few milliseconds, or after the group that is being written.
+        // The new program starts after a few milliseconds, or after the group that is being
+        // written.
         for delay in [0, 1, 2, 4, 6, 8, 10, 15, 20, 30] {
             thread::sleep(Duration::from_millis(100));
             relays.signal(Role::Collector, Signal::USR2);

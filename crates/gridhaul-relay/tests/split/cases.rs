@@ -1,4 +1,5 @@
-//! The matrix of ends of connections, limits of memory and files, time limits, names, and servers that are down.
+//! The matrix of ends of connections, limits of memory and files, time limits, names, and servers
+//! that are down.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -345,7 +346,8 @@ fn a_reload_changes_the_server_of_later_clients() {
 fn a_connection_that_returns_to_the_relay_is_reset() {
     let server = listen();
     let proxy = Proxy::start(Kind::Split, relay(), server.local_addr().unwrap(), "");
-    // The name service reads a number as the address (inet_aton(3)), which no check of the text can know.
+    // The name service reads a number as the address (inet_aton(3)), which no check of the text can
+    // know.
     let IpAddr::V4(ip) = proxy.clients.ip() else { panic!("IPv4") };
     let own = format!("{}:{}", ip.to_bits(), proxy.clients.port());
     proxy.reload(&server.local_addr().unwrap().to_string(), &own);

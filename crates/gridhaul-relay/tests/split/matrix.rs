@@ -236,8 +236,8 @@ fn both_fin(client: TcpStream, server: TcpStream) -> Result<(), String> {
 fn upstream_down(clients: SocketAddr) -> Result<(), String> {
     let Ok(mut client) = TcpStream::connect(clients) else { return Ok(()) };
     client.set_read_timeout(Some(PATIENCE)).unwrap();
-    // The reset may arrive before the data has been written, and is reported once. After a FIN the error would be a
-    // broken pipe.
+    // The reset may arrive before the data has been written, and is reported once. After a FIN the
+    // error would be a broken pipe.
     match client.write_all(&data(80_000)) {
         Err(error) if error.kind() == ErrorKind::ConnectionReset => return Ok(()),
         _ => {}

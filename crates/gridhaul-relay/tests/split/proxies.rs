@@ -59,15 +59,16 @@ pub(crate) struct Proxy {
 }
 
 impl Proxy {
-    /// Starts a proxy to `server`, and waits until it listens. `relay` is the program of the relay, `keys` are
-    /// further keys of the table `split`.
+    /// Starts a proxy to `server`, and waits until it listens. `relay` is the program of the relay,
+    /// `keys` are further keys of the table `split`.
     pub(crate) fn start(kind: Kind, relay: &Path, server: SocketAddr, keys: &str) -> Self {
         let upstream = format!("upstream = \"{server}\"");
         let listener = if kind == Kind::Split { &upstream } else { "" };
         Self::start_with(kind, relay, listener, server, keys)
     }
 
-    /// The same with the keys of the listener or, in the configuration of a peer, the options of its address.
+    /// The same with the keys of the listener or, in the configuration of a peer, the options of
+    /// its address.
     pub(crate) fn start_with(
         kind: Kind,
         relay: &Path,
@@ -85,14 +86,18 @@ impl Proxy {
                  [split.listener.meters]\naddress = \"{clients}\"\n{listener}\n"
             ),
             Kind::Haproxy => format!(
-                "global\n maxconn 9000\ndefaults\n mode tcp\n timeout connect 5s\n timeout client 60s\n \
-                 timeout server 60s\n maxconn 9000\nlisten meters\n bind {clients} {listener}\n server upstream {server}\n"
+                "global\n maxconn 9000\ndefaults\n mode tcp\n timeout connect 5s\n timeout client \
+                 60s\n \
+                 timeout server 60s\n maxconn 9000\nlisten meters\n bind {clients} {listener}\n \
+                 server upstream {server}\n"
             ),
             Kind::Nginx | Kind::NginxHalfClose => format!(
-                "load_module /usr/lib/nginx/modules/ngx_stream_module.so;\ndaemon off;\nmaster_process off;\n\
+                "load_module /usr/lib/nginx/modules/ngx_stream_module.so;\ndaemon \
+                 off;\nmaster_process off;\n\
                  pid {0}/pid;\nerror_log {0}/error crit;\nworker_rlimit_nofile 20000;\n\
                  events {{ worker_connections 19900; }}\n\
-                 stream {{ server {{ listen {clients} backlog=4096 {listener}; proxy_pass {server}; {half_close} }} }}\n",
+                 stream {{ server {{ listen {clients} backlog=4096 {listener}; proxy_pass \
+                 {server}; {half_close} }} }}\n",
                 folder.path().display()
             ),
             Kind::Socat => String::new(),

@@ -1,5 +1,5 @@
-//! A transparent proxy between three network namespaces: client, router with a TPROXY rule, server. Both ends see the
-//! address of the other.
+//! A transparent proxy between three network namespaces: client, router with a TPROXY rule, server.
+//! Both ends see the address of the other.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -14,7 +14,8 @@ use gridhaul_testing::{has, has_program};
 use crate::proxies::wait_until;
 use crate::relay;
 
-/// Packets of connections that the relay has, and new ones to the port, are delivered to this machine.
+/// Packets of connections that the relay has, and new ones to the port, are delivered to this
+/// machine.
 const RULES: &str = "table TABLE relay {
     chain divert {
         type filter hook prerouting priority mangle;

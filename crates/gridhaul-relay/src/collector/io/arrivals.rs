@@ -1,4 +1,5 @@
-//! Connections whose meter is not known yet: before the PROXY header and the TLS handshake are complete.
+//! Connections whose meter is not known yet: before the PROXY header and the TLS handshake are
+//! complete.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
@@ -81,7 +82,7 @@ impl Arrivals {
 
     /// When the first arrival has taken too long.
     pub(super) fn deadline(&self) -> Instant {
-        self.deadlines.front().map_or(Instant::NEVER, |it| it.0)
+        self.deadlines.front().map_or(Instant::NEVER, |first| first.0)
     }
 
     fn insert(&mut self, deadline: Instant, admitted: Admitted, needs_header: bool) -> (u32, u32) {
@@ -109,7 +110,8 @@ impl Arrivals {
     }
 }
 
-/// Limits the rate of TLS handshakes, whose computation would delay the connected meters (token bucket).
+/// Limits the rate of TLS handshakes, whose computation would delay the connected meters (token
+/// bucket).
 #[derive(Debug)]
 pub(super) struct RateLimit {
     per_second: f64,
@@ -152,7 +154,8 @@ impl Loop {
 
     /// When a TLS connection that waits in the queue of a listener can be accepted.
     pub(super) fn handshake_deadline(&self) -> Instant {
-        let waits = self.listeners.iter().any(|it| it.is_ready && it.tls.is_some());
+        let waits =
+            self.listeners.iter().any(|listener| listener.is_ready && listener.tls.is_some());
         if waits && !self.handshakes.is_available() {
             self.handshakes.next()
         } else {
@@ -174,8 +177,10 @@ impl Loop {
             return;
         }
         if self.is_own_upstream(&socket, peer) {
-            let text = "the connection of this collector to its head has arrived at its own listener, and is reset\n  \
-                        help: correct `collector.upstream`, or the translation of addresses on the path";
+            let text = "the connection of this collector to its head has arrived at its own \
+                listener, and is reset\n  \
+                        help: correct `collector.upstream`, or the translation of addresses on \
+                        the path";
             self.refuse(now, "loop", text);
             return;
         }
@@ -222,11 +227,13 @@ impl Loop {
         }
     }
 
-    /// Whether an accepted connection is one of the upstream connections of this collector: its records would become data of a meter.
+    /// Whether an accepted connection is one of the upstream connections of this collector: its
+    /// records would become data of a meter.
     fn is_own_upstream(&self, socket: &Socket, peer: Option<SocketAddr>) -> bool {
         let local = || Some(canonical(socket.local_addr().ok()?.as_socket()?).ip());
-        // A connection on which a head has answered does not lead to this collector. The kernel gives its local port
-        // also to connections to other addresses, so that a meter on this machine may have the same one.
+        // A connection on which a head has answered does not lead to this collector. The kernel
+        // gives its local port also to connections to other addresses, so that a meter on this
+        // machine may have the same one.
         let leads_here = |upstream: &Upstream, peer| {
             !self.collector.is_established(upstream.shard())
                 && upstream.local_address().map(canonical) == Some(peer)
@@ -303,7 +310,7 @@ impl Loop {
     /// Resets arrivals that have taken too long.
     pub(super) fn end_slow_arrivals(&mut self, now: Instant) {
         while let Some((_, row, number)) =
-            self.arrivals.deadlines.front().copied().filter(|it| it.0 <= now)
+            self.arrivals.deadlines.front().copied().filter(|first| first.0 <= now)
         {
             self.arrivals.deadlines.pop_front();
             if let Some(arrival) = self.arrivals.get(row, number) {
@@ -337,7 +344,8 @@ fn shown(address: Option<SocketAddr>) -> String {
     address.map_or("a meter".to_owned(), |address| address.to_string())
 }
 
-/// Reads the PROXY header and nothing after it; `None` if it is incomplete. The header may be longer than the receive buffer.
+/// Reads the PROXY header and nothing after it; `None` if it is incomplete. The header may be
+/// longer than the receive buffer.
 fn read_header(socket: &Socket, reader: &mut ProxyHeaderReader) -> io::Result<Option<ProxyHeader>> {
     let mut bytes = [0; HEADER_READ];
     while reader.wanted() > 0 {

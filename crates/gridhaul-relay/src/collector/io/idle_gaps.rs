@@ -1,4 +1,5 @@
-//! Ends of messages by a pause: the meters that have sent data after which no pause was noticed yet.
+//! Ends of messages by a pause: the meters that have sent data after which no pause was noticed
+//! yet.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,8 +10,8 @@ use crate::collector::MeterId;
 
 /// Meters whose message ends if no byte arrives for some time.
 ///
-/// Each meter has at most one entry, however often it sends: a long pause must not let a meter that sends single bytes fill the
-/// memory. The pauses of listeners differ.
+/// Each meter has at most one entry, however often it sends: a long pause must not let a meter that
+/// sends single bytes fill the memory. The pauses of listeners differ.
 #[derive(Debug, Default)]
 pub(super) struct IdleGaps {
     meters: BTreeMap<u64, Awaiting>,

@@ -22,15 +22,17 @@ pub(super) struct MeterSocket {
     pub listener: u16,
     /// Whether the meter is in the queue of meters to read.
     pub is_ready: bool,
-    /// Whether the peer has closed its direction, or the connection has failed: it is read to its end.
+    /// Whether the peer has closed its direction, or the connection has failed: it is read to its
+    /// end.
     pub has_ended: bool,
     /// Whether data of the server waits until the socket is writable, or FIN follows.
     pub output: Option<Box<Output>>,
 }
 
 impl MeterSocket {
-    /// Whether a read of fewer bytes than asked for has emptied the socket, so that an event announces further data (epoll(7), requests
-    /// on edge-triggered mode). The event of FIN may be over, and TLS may hold more.
+    /// Whether a read of fewer bytes than asked for has emptied the socket, so that an event
+    /// announces further data (epoll(7), requests on edge-triggered mode). The event of FIN may be
+    /// over, and TLS may hold more.
     pub(super) const fn is_emptied_by_short_read(&self) -> bool {
         !self.has_ended && !self.stream.is_encrypted()
     }
@@ -45,15 +47,16 @@ pub(super) struct Output {
     pub close: bool,
 }
 
-/// Interval of probes on an idle connection: a meter that has lost power is detected after a few of them.
+/// Interval of probes on an idle connection: a meter that has lost power is detected after a few of
+/// them.
 const KEEPALIVE: Duration = Duration::from_secs(60);
 
 /// Time for which sent data may stay unacknowledged (`TCP_USER_TIMEOUT`, RFC 5482).
 const USER_TIMEOUT: Duration = Duration::from_secs(180);
 
-/// Sets the options of a listener. Accepted sockets inherit them, without a system call for each; the receive buffer limits the
-/// window from the handshake on. Until [`socket::allow_fin`], the end of the process resets the connections: a FIN would state that all
-/// data is stored.
+/// Sets the options of a listener. Accepted sockets inherit them, without a system call for each;
+/// the receive buffer limits the window from the handshake on. Until [`socket::allow_fin`], the end
+/// of the process resets the connections: a FIN would state that all data is stored.
 pub(super) fn configure(socket: &Socket, receive_buffer: u32) -> Result<(), Error> {
     let failed = || Error::call("configuring a listener for meters");
     socket.set_linger(Some(Duration::ZERO)).map_err(failed())?;

@@ -13,7 +13,8 @@ use crate::runtime::poll::NUMBER_MASK;
 use crate::runtime::socket::forbid_fin;
 use crate::runtime::{Level, listener};
 
-/// Bytes that are read from a meter before the next one is served (deficit round robin with equal shares).
+/// Bytes that are read from a meter before the next one is served (deficit round robin with equal
+/// shares).
 pub(super) const QUANTUM: usize = 16 * 1024;
 
 impl Loop {
@@ -147,7 +148,8 @@ impl Loop {
                 Ok(None) => {}
                 Ok(Some(0)) => {
                     // After FIN, reading does not report a reset.
-                    let is_reset = meter.stream.socket().take_error().is_ok_and(|it| it.is_some());
+                    let is_reset =
+                        meter.stream.socket().take_error().is_ok_and(|error| error.is_some());
                     self.collector.handle_fin(id);
                     if is_reset {
                         self.collector.handle_reset(id, ResetCause::Meter);
@@ -205,7 +207,8 @@ impl Loop {
         }
     }
 
-    /// Resets meters without data for a time. One that has sent FIN waits for an answer, and one whose data is not read is not idle.
+    /// Resets meters without data for a time. One that has sent FIN waits for an answer, and one
+    /// whose data is not read is not idle.
     pub(super) fn reset_idle_meters(&mut self, now: Instant) {
         while let Some(id) = self.idle_meters.poll(now) {
             let Some(Some(meter)) = self.sockets.get(id.index as usize) else { continue };
@@ -263,7 +266,8 @@ impl Loop {
         (meter.id == id).then(|| &mut **meter.output.get_or_insert_default())
     }
 
-    /// Drops a socket whose stream is incomplete: the kernel sends RST, also if the server has ended its direction before.
+    /// Drops a socket whose stream is incomplete: the kernel sends RST, also if the server has
+    /// ended its direction before.
     fn reset(&mut self, id: MeterId) {
         if let Some(Some(meter)) = self.sockets.get(id.index as usize)
             && meter.id == id

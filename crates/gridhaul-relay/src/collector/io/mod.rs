@@ -68,7 +68,8 @@ struct Loop {
     sockets: Vec<Option<MeterSocket>>,
     /// Connections before their TLS handshake and their PROXY header are complete.
     arrivals: Arrivals,
-    /// When connections are accepted again, after file descriptors or memory of the kernel were exhausted.
+    /// When connections are accepted again, after file descriptors or memory of the kernel were
+    /// exhausted.
     accept_at: Option<Instant>,
     sources: Sources,
     handshakes: RateLimit,
@@ -160,7 +161,8 @@ pub(crate) fn run(
 }
 
 impl EventLoop for Loop {
-    const RELOADED: &'static str = "TLS, limits of connections, framing, `message_wait`, `idle_timeout`, `allow`, `proxy_protocol`, `when_full`";
+    const RELOADED: &'static str = "TLS, limits of connections, framing, `message_wait`, \
+        `idle_timeout`, `allow`, `proxy_protocol`, `when_full`";
     const STOPPED: &'static str = "stopped; connections of meters are reset";
 
     fn ready(&self) -> String {
@@ -191,12 +193,14 @@ impl EventLoop for Loop {
                 Source::Waker => self.waker.clear(),
             }
         }
+        // Handshakes are refilled first: their limit decides what can be accepted.
         self.handshakes.refill(now);
         self.accept(now);
         self.end_slow_arrivals(now);
         self.serve_ready(now);
         self.end_idle_messages(now);
         self.reset_idle_meters(now);
+        // After reading: the group has the data of this turn.
         self.store(now)?;
         // Data that meters accept is confirmed upstream in the same turn.
         self.handle_events();
@@ -302,7 +306,8 @@ impl Loop {
         } else if self.flush_at <= now || self.flush_at == Instant::NEVER {
             self.flush_at = Instant::NEVER;
             if !self.upstreams.is_empty() && self.upstreams.iter().all(Upstream::is_blocked) {
-                // A later batch shares its header with more records. The writable socket ends the wait.
+                // A later batch shares its header with more records. The writable socket ends the
+                // wait.
                 return Ok(());
             }
             let group = self.collector.poll_group();
@@ -311,7 +316,8 @@ impl Loop {
         Ok(())
     }
 
-    /// Notes when the log has grown, for the age of the oldest record that the head has not confirmed.
+    /// Notes when the log has grown, for the age of the oldest record that the head has not
+    /// confirmed.
     fn observe_age(&mut self, now: Instant) {
         let (end, confirmed) = (self.collector.log_end(), self.collector.confirmed_position());
         self.unconfirmed.note(now, end, confirmed);

@@ -14,7 +14,7 @@ impl Loop {
     pub(super) fn reload(&mut self, config: &RelayConfig, folder: &Path) -> Result<(), String> {
         let keys = config.collector.as_ref().ok_or("there is no [collector]")?;
         // Whatever can fail comes first, so that a configuration is applied as a whole.
-        let upstream = tls::upstream(keys, folder).map_err(|it| it.to_string())?;
+        let upstream = tls::upstream(keys, folder).map_err(|error| error.to_string())?;
         let mut configured = Vec::new();
         for listener in &self.listeners {
             let Some(new) = keys.listener.get(&listener.name) else {
@@ -22,8 +22,8 @@ impl Loop {
                 continue;
             };
             let key = format!("collector.listener.{}.tls", listener.name);
-            let files = new.tls.as_ref().map(|it| tls::meters(&key, it, folder));
-            configured.push((new.clone(), files.transpose().map_err(|it| it.to_string())?));
+            let files = new.tls.as_ref().map(|tls| tls::meters(&key, tls, folder));
+            configured.push((new.clone(), files.transpose().map_err(|error| error.to_string())?));
         }
         for (listener, (config, tls)) in self.listeners.iter_mut().zip(configured) {
             (listener.framing, listener.idle_gap) = framing_of(&config.framing);
@@ -53,7 +53,7 @@ pub(super) fn copy_reloaded(from: &RelayConfig, to: &mut RelayConfig) {
     to.idle_timeout = from.idle_timeout;
     to.when_full = from.when_full;
     for (name, listener) in &mut to.listener {
-        if let Some(from) = from.listener.get(name).filter(|it| it.address == listener.address) {
+        if let Some(from) = from.listener.get(name).filter(|old| old.address == listener.address) {
             listener.clone_from(from);
         }
     }

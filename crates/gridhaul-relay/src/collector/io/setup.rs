@@ -23,7 +23,7 @@ use super::upgrade::Continued;
 use super::upstream::Upstream;
 use super::wall_clock::WallClock;
 use super::{Counters, Loop, MeterAddress, listener_key};
-use crate::collector::{Collector, CollectorState, Settings, Tier, recover};
+use crate::collector::{Collector, CollectorLog, CollectorState, Settings, Tier, recover};
 use crate::log::Folder;
 use crate::runtime::committer::Committer;
 use crate::runtime::event_loop::{Drain, LoopState};
@@ -64,6 +64,8 @@ impl Loop {
         mut sockets: ListeningSockets,
     ) -> Result<Self, RunError> {
         let poll = Poll::new(&waker)?;
+        // The log decides whether the meters of the previous version continue: its records must be
+        // those that their state describes.
         let continued = Continued::read(sockets.take_connections());
         let Records { collector, committer, continued, losses } =
             open_records((config, keys), folder, continued, &waker)?;
@@ -73,7 +75,7 @@ impl Loop {
             watch_listener(&poll, &socket, listeners.len())?;
             let (framing, idle_gap) = framing_of(&address.framing);
             let key = format!("collector.listener.{name}.tls");
-            let tls = address.tls.as_ref().map(|it| tls::meters(&key, it, folder)).transpose()?;
+            let tls = address.tls.as_ref().map(|tls| tls::meters(&key, tls, folder)).transpose()?;
             listeners.push(MeterAddress {
                 name: name.clone(),
                 local: specific_address(&socket),
@@ -88,6 +90,7 @@ impl Loop {
         let requests = StatusRequests::serve(config, folder, &mut sockets, &waker)?;
         let upstream_tls = tls::upstream(keys, folder)?;
         let upstream = |shard| Upstream::new(shard, keys, upstream_tls.clone());
+        // One connection for each shard of the log: it may have more than the configuration.
         let upstreams = (0..collector.shard_count()).map(upstream).collect();
         let mut event_loop = Self {
             clock: Clock::starts_in(Duration::ZERO),
@@ -141,12 +144,14 @@ impl Loop {
         let possible = open_files.saturating_sub(RESERVED_FILES);
         if let Some(meters) = keys.meters.filter(|meters| u64::from(*meters) > possible) {
             let text = format!(
-                "collector.meters: {meters} meters need more than {open_files} open files; at most {possible} are accepted\n  \
+                "collector.meters: {meters} meters need more than {open_files} open files; at \
+                 most {possible} are accepted\n  \
                  help: increase LimitNOFILE of the service, or the hard limit of `ulimit -n`"
             );
             report(Level::Warning, &text);
         }
-        self.meters_max = keys.meters.map_or(possible, |it| possible.min(it.into())) as usize;
+        self.meters_max =
+            keys.meters.map_or(possible, |meters| possible.min(meters.into())) as usize;
         self.source_limit = keys.connections_per_source;
         self.handshake_limit = keys.handshake_limit;
         self.when_full = keys.when_full;
@@ -174,8 +179,8 @@ fn specific_address(socket: &Socket) -> Option<SocketAddr> {
     (!address.ip().is_unspecified()).then_some(address)
 }
 
-/// The state machine with the records of its log, the thread that writes the log if there is one, and the meters that
-/// continue.
+/// The state machine with the records of its log, the thread that writes the log if there is one,
+/// and the meters that continue.
 struct Records {
     collector: Collector<Folder>,
     committer: Option<Committer>,
@@ -191,9 +196,9 @@ fn open_records(
 ) -> Result<Records, RunError> {
     let settings = settings(config, keys);
     let Some(log) = &config.log else {
-        let continued = continued.filter(|it| it.tier == settings.tier.name());
+        let continued = continued.filter(|continued| continued.tier == settings.tier.name());
         let collector = match &continued {
-            Some(it) => Collector::resume(settings, &it.continuation, None),
+            Some(continued) => Collector::resume(settings, &continued.continuation, None),
             None => Collector::new(settings, random(), &CollectorState::default(), None),
         };
         let losses = LogLosses::default();
@@ -202,12 +207,12 @@ fn open_records(
     let opened = open_log(log, folder)?;
     let writer = opened.writer;
     let storage = writer.storage().clone();
-    let (epoch, range) = (writer.epoch(), (writer.start(), writer.end()));
+    let (epoch, range) = (writer.epoch(), writer.durable_range());
     let state = recover(storage.clone(), epoch, &opened.snapshot, range)?;
-    let continued = continued.filter(|it| it.continuation.is_end_of(epoch, &state));
-    let log = Some((storage, range.0, range.1));
+    let continued = continued.filter(|continued| continued.continuation.is_end_of(epoch, &state));
+    let log = Some(CollectorLog { storage, range });
     let mut collector = match &continued {
-        Some(it) => Collector::resume(settings, &it.continuation, log),
+        Some(continued) => Collector::resume(settings, &continued.continuation, log),
         None => {
             let mut state = state.after_restart(keys.shards, &opened.findings);
             state.time = Some(WallClock::new().time(Instant::ZERO));

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// Addresses with open connections. A connection keeps the row of its address, which costs four bytes.
+/// Addresses with open connections. A connection keeps the row of its address, which costs four
+/// bytes.
 #[derive(Debug, Default)]
 pub(super) struct Sources {
     rows: Vec<Option<(IpAddr, u32)>>,

@@ -43,14 +43,18 @@ impl Loop {
         (meter.id == id).then_some(meter.stream.socket())
     }
 
-    /// Largest number of bytes that a crash can take although TCP has acknowledged them: what the relay accepts before
-    /// it is stored, and what the receive buffers hold (Linux doubles their size, socket(7)).
+    /// Largest number of bytes that a crash can take although TCP has acknowledged them: what the
+    /// relay accepts before it is stored, and what the receive buffers hold (Linux doubles their
+    /// size, socket(7)).
     fn bytes_at_risk_limit(&self) -> u64 {
         let settings = self.collector.settings();
         let meters = self.collector.meter_count() as u64;
         let accepted = settings.at_risk.min(meters.saturating_mul(settings.at_risk_per_meter));
-        let encrypted =
-            if self.listeners.iter().any(|it| it.tls.is_some()) { TLS_BUFFERS } else { 0 };
+        let encrypted = if self.listeners.iter().any(|listener| listener.tls.is_some()) {
+            TLS_BUFFERS
+        } else {
+            0
+        };
         accepted + meters * (2 * u64::from(self.receive_buffer) + encrypted)
     }
 
@@ -63,7 +67,7 @@ impl Loop {
         let connected = self.upstreams.iter().filter(|upstream| upstream.is_connected()).count();
         let reconnections: u64 = self.upstreams.iter().map(|upstream| upstream.reconnections).sum();
         let tcp: Vec<TcpInfo> = self.upstreams.iter().filter_map(Upstream::tcp_info).collect();
-        let round_trip = tcp.iter().map(|it| it.srtt).max();
+        let round_trip = tcp.iter().map(|tcp_info| tcp_info.srtt).max();
         let (batches, compressed) = collector.upstream_bytes();
         json!({
             "role": "collector",
@@ -90,9 +94,9 @@ impl Loop {
             "upstream_batches_byte": batches,
             "upstream_compressed_byte": compressed,
             "upstream_round_trip_s": round_trip.map(Duration::as_secs_f64),
-            "upstream_congestion_window_count": tcp.iter().map(|it| it.cwnd).min(),
-            "upstream_retransmissions_count": tcp.iter().map(|it| it.retransmissions).sum::<u32>(),
-            "upstream_unsent_byte": tcp.iter().map(|it| it.not_sent).sum::<u32>(),
+            "upstream_congestion_window_count": tcp.iter().map(|tcp_info| tcp_info.cwnd).min(),
+            "upstream_retransmissions_count": tcp.iter().map(|tcp_info| tcp_info.retransmissions).sum::<u32>(),
+            "upstream_unsent_byte": tcp.iter().map(|tcp_info| tcp_info.not_sent).sum::<u32>(),
             "resets_count": resets,
             "clock_synchronised": self.wall_clock.is_synchronised(),
             "log_gaps_count": self.counters.log.gaps,
@@ -108,15 +112,16 @@ impl Loop {
         Some(self.clock.now().since(first).as_secs_f64())
     }
 
-    /// Age of the oldest record in the log that the head has not confirmed, in seconds; `None` without a log.
+    /// Age of the oldest record in the log that the head has not confirmed, in seconds; `None`
+    /// without a log.
     fn oldest_record_age(&self) -> Option<f64> {
         self.committer.as_ref()?;
         Some(self.unconfirmed.oldest(self.clock.now()))
     }
 }
 
-/// Bytes of a TLS connection between the socket and the relay: a record that is incomplete, and one that is decrypted
-/// (RFC 8446, record payload protection).
+/// Bytes of a TLS connection between the socket and the relay: a record that is incomplete, and one
+/// that is decrypted (RFC 8446, record payload protection).
 const TLS_BUFFERS: u64 = 2 * (16_384 + 256);
 
 /// Address of the meter, unless the connection has ended.

@@ -1,5 +1,6 @@
-//! Connections of meters that survive an upgrade: the next version of the program continues their streams. Those with TLS
-//! cannot be continued, because their keys are in the memory of this process.
+//! Connections of meters that survive an upgrade: the next version of the program continues their
+//! streams. Those with TLS cannot be continued, because their keys are in the memory of this
+//! process.
 
 use std::net::IpAddr;
 
@@ -32,7 +33,8 @@ pub(super) struct Continued {
 }
 
 impl Continued {
-    /// Reads the state of the collector; `None` if this program replaces none, or cannot continue it.
+    /// Reads the state of the collector; `None` if this program replaces none, or cannot continue
+    /// it.
     pub(super) fn read(inherited: InheritedConnections) -> Option<Self> {
         if inherited.state.is_empty() {
             return None;
@@ -76,7 +78,11 @@ impl Entry<'_> {
         put_text(bytes, self.listener, TEXT_MAX);
         put_text(bytes, self.framing, TEXT_MAX);
         put_bytes(bytes, self.progress);
-        put_text(bytes, &self.source.map(|it| it.to_string()).unwrap_or_default(), TEXT_MAX);
+        put_text(
+            bytes,
+            &self.source.map(|source| source.to_string()).unwrap_or_default(),
+            TEXT_MAX,
+        );
         bytes.extend_from_slice(&[u8::from(self.awaits_gap), u8::from(self.sends_fin)]);
         put_bytes(bytes, self.unwritten);
     }
@@ -103,7 +109,8 @@ fn framing_text(listener: &MeterAddress) -> String {
 }
 
 impl Loop {
-    /// The sockets for the next version of the program. Connections are only part of them if all records are stored.
+    /// The sockets for the next version of the program. Connections are only part of them if all
+    /// records are stored.
     pub(super) fn hand_over(mut self) -> UpgradeState {
         let mut upgrade_state = UpgradeState::default();
         if self.collector.is_everything_stored() {
@@ -169,7 +176,7 @@ impl Loop {
     ) -> Result<bool, DecodeError> {
         let entry = Entry::read(decoder)?;
         let mut listeners = self.listeners.iter();
-        let listener = listeners.position(|it| it.name == entry.listener);
+        let listener = listeners.position(|listener| listener.name == entry.listener);
         let row = listener.filter(|row| framing_text(&self.listeners[*row]) == entry.framing);
         let mut progress = Decoder::new(entry.progress, "state of a message");
         let framing =

@@ -22,8 +22,8 @@ use crate::runtime::stream::Stream;
 use crate::runtime::tls::TlsClient;
 use crate::runtime::{Level, report};
 
-/// Bytes that the kernel accepts beyond those in transit (`TCP_NOTSENT_LOWAT`, tcp(7)): records that wait longer share
-/// the header of a batch.
+/// Bytes that the kernel accepts beyond those in transit (`TCP_NOTSENT_LOWAT`, tcp(7)): records
+/// that wait longer share the header of a batch.
 const NOT_SENT: u32 = 8 * 1024;
 
 /// Bytes of output above which no further batch is added.
@@ -32,13 +32,16 @@ const OUTPUT: usize = 256 * 1024;
 /// Bytes that are sent before the meters are served again.
 const QUANTUM: usize = 1024 * 1024;
 
-/// Time without any byte from the head after which a probe is sent, and after which the connection is closed.
+/// Time without any byte from the head after which a probe is sent, and after which the connection
+/// is closed.
 const PROBE_AFTER: Duration = Duration::from_secs(10);
 const FAILED_AFTER: Duration = Duration::from_secs(30);
 
 /// The head had confirmed records that it does not have any more.
-const LOST: &str = "the head has lost records that it had confirmed: its log was removed or replaced, or another collector \
-                    has used this name; records that are still in the log of this collector are delivered again\n  \
+const LOST: &str = "the head has lost records that it had confirmed: its log was removed or \
+    replaced, or another collector \
+                    has used this name; records that are still in the log of this collector are \
+                    delivered again\n  \
                     help: restore the log of the head, and give each collector a name of its own";
 
 /// The upstream connection of a shard.
@@ -123,7 +126,8 @@ impl Upstream {
         socket.local_addr().ok()?.as_socket()
     }
 
-    /// The damage of the log that was found. Another connection would not help: the relay must verify the log.
+    /// The damage of the log that was found. Another connection would not help: the relay must
+    /// verify the log.
     pub(super) const fn take_damage(&mut self) -> Option<LogError> {
         self.damage.take()
     }
@@ -133,9 +137,11 @@ impl Upstream {
         let shard = self.route.shard;
         let mut sum = 0;
         while let Some(lost) = collector.poll_lost_records(shard) {
-            let count = lost.count.map_or("an unknown number of".to_owned(), |it| it.to_string());
+            let count =
+                lost.count.map_or("an unknown number of".to_owned(), |count| count.to_string());
             let text = format!(
-                "shard {shard}: {count} records that the head does not have are missing in the record log"
+                "shard {shard}: {count} records that the head does not have are missing in the \
+                 record log"
             );
             report(Level::Error, &text);
             sum += lost.count.unwrap_or(0);
@@ -303,7 +309,8 @@ impl Upstream {
             link.written += sent;
             budget = budget.saturating_sub(sent);
             if sent < length {
-                // What was written is removed now and then, so that the output stays within its limit.
+                // What was written is removed now and then, so that the output stays within its
+                // limit.
                 if link.written > OUTPUT {
                     link.out.drain(..link.written);
                     link.written = 0;

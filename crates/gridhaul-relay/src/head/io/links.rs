@@ -14,8 +14,8 @@ use crate::runtime::{Level, listener};
 /// Time after which a connection without any byte is closed: collectors probe every 10 s.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// Probes of a collector that are answered at once, and later one per second. A collector probes every 10 s; answers to a
-/// peer that does not read them would fill the memory.
+/// Probes of a collector that are answered at once, and later one per second. A collector probes
+/// every 10 s; answers to a peer that does not read them would fill the memory.
 const PROBES: u64 = 10;
 
 /// A connection of a collector.
@@ -85,6 +85,8 @@ impl Loop {
         match self.receive(now, index) {
             Ok(()) => {}
             Err(message) => {
+                // The collector gets the reason of a refusal, and other collectors their output,
+                // before the connection is closed.
                 if let (false, Some(Some(link))) =
                     (message.is_empty(), self.links.get(index as usize))
                 {

@@ -104,15 +104,15 @@ impl Loop {
                 "log: a head needs a log\n  help: add [log] with folder".to_owned(),
             )
         })?;
-        let tls = head.tls.as_ref().map(|it| tls::head(it, folder)).transpose()?;
+        let tls = head.tls.as_ref().map(|tls| tls::head(tls, folder)).transpose()?;
         let poll = Poll::new(&waker)?;
         let opened = open_log(log, folder)?;
         let (writer, snapshot) = (opened.writer, opened.snapshot);
         let (storage, epoch) = (writer.storage().clone(), writer.epoch());
-        let (start, end) = (writer.start(), writer.end());
-        let state = HeadState::recover(storage.clone(), epoch, &snapshot, (start, end))?;
+        let range = writer.durable_range();
+        let state = HeadState::recover(storage.clone(), epoch, &snapshot, range)?;
         let requests = StatusRequests::serve(config, folder, &mut sockets, &waker)?;
-        let delivery_log = DeliveryLog { storage, epoch, snapshot, start, end };
+        let delivery_log = DeliveryLog { storage, epoch, snapshot, range };
         let losses = LogLosses::of(&opened.findings);
         let keys = DestinationConfig { name: &config.name, head, log, folder };
         let destination = Destination::start(keys, delivery_log, Arc::clone(&waker))?;
@@ -124,8 +124,10 @@ impl Loop {
             replies: head.deliver.has_replies(),
             meters: METERS_MAX,
         };
-        let mut machine = Head::new(settings, random(), state, end);
-        machine.handle_delivered(start);
+        let mut machine = Head::new(settings, random(), state, range.end);
+        // Records before the start of the log were delivered; the destination reports how many
+        // more.
+        machine.handle_delivered(range.start);
         if opened.has_old_version {
             machine.begin_segment();
         }
@@ -146,9 +148,9 @@ impl Loop {
             reports: LimitedReports::default(),
             links: Vec::new(),
             segment: log.segment.get(),
-            log_end: end,
-            delivered: start,
-            trimmed: start,
+            log_end: range.end.position(),
+            delivered: range.start,
+            trimmed: range.start,
             undelivered: RecordAges::default(),
             backlog_max: log.limit.get(),
             next_check: Instant::ZERO,
@@ -185,8 +187,10 @@ impl EventLoop for Loop {
             }
         }
         self.accept(now);
+        // The result of a group comes before the next one: meanwhile, the frames of this turn have
+        // joined the group that begins now (group commit).
         while let Some(end) = self.committer.poll()? {
-            self.log_end = end;
+            self.log_end = end.position();
             self.head.handle_written(end);
             self.destination.deliver(end);
         }
@@ -198,12 +202,16 @@ impl EventLoop for Loop {
         self.undelivered.note(now, self.log_end, delivered);
         self.head.handle_delivered(delivered);
         self.destination.exchange(&mut self.head);
+        // A crash begins delivery at the saved position again: what was delivered since then must
+        // stay in the log, so that segments are removed up to the saved position only.
         let saved = self.destination.progress().saved();
         if saved >= self.trimmed + self.segment {
             self.trimmed = saved;
             self.committer.trim(saved);
         }
         self.report_losses();
+        // The former connection of a collector is closed before output is written: none of it may
+        // go there.
         while let Some(index) = self.head.poll_superseded() {
             self.close(index);
         }
@@ -227,7 +235,7 @@ impl EventLoop for Loop {
 
     fn apply(&mut self, config: &RelayConfig, folder: &Path) -> Result<(), String> {
         let head = config.head.as_ref().ok_or("there is no [head]")?;
-        let own = head.tls.as_ref().map(|it| tls::head(it, folder)).transpose();
+        let own = head.tls.as_ref().map(|tls| tls::head(tls, folder)).transpose();
         let broker = tls::broker(head, folder).map_err(|error| error.to_string())?;
         self.tls = own.map_err(|error| error.to_string())?;
         self.destination.replace_certificates(broker);
@@ -293,10 +301,10 @@ impl Loop {
             "meters_count": self.head.state().meter_count(),
             "log_end_byte": self.log_end,
             "delivered_byte": self.delivered,
-            "server_unconfirmed_byte": unconfirmed.map(|it| it.bytes),
-            "server_at_risk_byte": unconfirmed.map(|it| it.at_risk),
-            "collector_connections_count": by_name(|it| it.0),
-            "collector_meters_count": by_name(|it| it.1),
+            "server_unconfirmed_byte": unconfirmed.map(|data| data.bytes),
+            "server_at_risk_byte": unconfirmed.map(|data| data.at_risk),
+            "collector_connections_count": by_name(|count| count.0),
+            "collector_meters_count": by_name(|count| count.1),
             "delivery_error": progress.delivery_error(),
             "delivery_error_age_s": progress.delivery_error_age(),
             "oldest_record_age_s": self.undelivered.oldest(self.clock.now()),

@@ -1,4 +1,5 @@
-//! When data counts as delivered: the server closes its direction after FIN, or answers; and what is assumed without that.
+//! When data counts as delivered: the server closes its direction after FIN, or answers; and what
+//! is assumed without that.
 
 use gridhaul_scenario::relay::Confirmation;
 use gridhaul_scenario::units::{Duration, Instant};
@@ -7,15 +8,17 @@ use super::stream::{Link, Stream, StreamEnd};
 use super::{ServerStreams, StreamId};
 use crate::head::MeterKey;
 
-/// Data of an open connection that the server's TCP has acknowledged is resent after a failure for at least this time, and
-/// for less than twice as long: the log cannot keep what a connection of months has carried.
+/// Data of an open connection that the server's TCP has acknowledged is resent after a failure for
+/// at least this time, and for less than twice as long: the log cannot keep what a connection of
+/// months has carried.
 pub(super) const OPEN_AGE: Duration = Duration::from_secs(60);
 
-/// Time between the acknowledgement of the last byte and RST, in which a server reads: RST may discard what it has not read, and
-/// nothing confirms it.
+/// Time between the acknowledgement of the last byte and RST, in which a server reads: RST may
+/// discard what it has not read, and nothing confirms it.
 pub(super) const RESET_DELAY: Duration = Duration::from_secs(2);
 
-/// An answer of the server: its end in the data of the server, and the state of the stream when it was read.
+/// An answer of the server: its end in the data of the server, and the state of the stream when it
+/// was read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Answer {
     down: u64,
@@ -50,10 +53,13 @@ impl Stream {
         }
     }
 
-    /// The meter has received the server's data up to this position. Returns whether this confirms something.
+    /// The meter has received the server's data up to this position. Returns whether this confirms
+    /// something.
     fn confirm_answers(&mut self, position: u64) -> bool {
         let mut is_progress = false;
-        while let Some(answer) = self.answers.front().copied().filter(|it| it.down <= position) {
+        while let Some(answer) =
+            self.answers.front().copied().filter(|answer| answer.down <= position)
+        {
             self.answers.pop_front();
             self.confirmed = self.confirmed.max(answer.acknowledged);
             is_progress |= self.release(answer.boundary);
@@ -68,7 +74,8 @@ impl ServerStreams {
         self.stream(id).is_some_and(|stream| stream.is_unacknowledged())
     }
 
-    /// The server has not acknowledged the last `unacknowledged` bytes of the connection, FIN counted as one.
+    /// The server has not acknowledged the last `unacknowledged` bytes of the connection, FIN
+    /// counted as one.
     pub fn handle_acknowledged(&mut self, now: Instant, id: StreamId, unacknowledged: u64) {
         let confirmation = self.confirmation;
         let aged = self.update(id, |stream| {
@@ -97,9 +104,9 @@ impl ServerStreams {
         self.end_if_complete(now, id);
     }
 
-    /// The server has closed its direction (FIN). A socket with unread data would have been reset instead (RFC 9293, section
-    /// 3.6.1, and RFC 2525, section 2.17): the server has read everything that its TCP has acknowledged. The caller reports the
-    /// acknowledgements first.
+    /// The server has closed its direction (FIN). A socket with unread data would have been reset
+    /// instead (RFC 9293, section 3.6.1, and RFC 2525, section 2.17): the server has read everything
+    /// that its TCP has acknowledged. The caller reports the acknowledgements first.
     pub fn handle_server_fin(&mut self, now: Instant, id: StreamId) {
         self.update(id, |stream| {
             stream.is_closed_by_server = true;
@@ -111,8 +118,8 @@ impl ServerStreams {
         self.end_if_complete(now, id);
     }
 
-    /// The collector has passed the data of the server to the meter's socket up to this position. Returns the stream, from
-    /// whose server more can be read now.
+    /// The collector has passed the data of the server to the meter's socket up to this position.
+    /// Returns the stream, from whose server more can be read now.
     pub fn handle_down_confirmed(&mut self, key: MeterKey, position: u64) -> Option<StreamId> {
         let id = *self.by_key.get(&key)?;
         self.update(id, |stream| {
@@ -153,12 +160,13 @@ impl ServerStreams {
         }
     }
 
-    /// Ends streams whose server had time to read, and releases data of open connections that is old enough.
+    /// Ends streams whose server had time to read, and releases data of open connections that is
+    /// old enough.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(&(_, id)) = self.resets.first().filter(|(at, _)| *at <= now) {
             self.remove(id);
         }
-        while let Some(old) = self.ageing.front().copied().filter(|it| it.due <= now) {
+        while let Some(old) = self.ageing.front().copied().filter(|old| old.due <= now) {
             self.ageing.pop_front();
             let next = self.update(old.id, |stream| {
                 if stream.connection != old.connection || !stream.is_ageing {
@@ -183,11 +191,12 @@ impl ServerStreams {
     #[must_use]
     pub fn next_timeout(&self) -> Instant {
         let reset = self.resets.first().map_or(Instant::NEVER, |(at, _)| *at);
-        self.ageing.front().map_or(reset, |it| it.due.min(reset))
+        self.ageing.front().map_or(reset, |oldest| oldest.due.min(reset))
     }
 
-    /// Releases data of open connections that the server's TCP has acknowledged and whose records are before this position of the
-    /// log: open connections must not fill the log, not even with the start of a message that never ends.
+    /// Releases data of open connections that the server's TCP has acknowledged and whose records
+    /// are before this position of the log: open connections must not fill the log, not even with
+    /// the start of a message that never ends.
     pub fn release_before(&mut self, position: u64) {
         let old: Vec<StreamId> =
             self.holds.range(..(position, StreamId::new(0))).map(|(_, id)| *id).collect();
@@ -200,8 +209,8 @@ impl ServerStreams {
         }
     }
 
-    /// The oldest stream whose FIN is acknowledged and whose server has not closed its direction since, and the number of such
-    /// streams.
+    /// The oldest stream whose FIN is acknowledged and whose server has not closed its direction
+    /// since, and the number of such streams.
     #[must_use]
     pub fn awaiting_close(&self) -> Option<(Instant, usize)> {
         self.awaiting_close.first().map(|(since, _)| (*since, self.awaiting_close.len()))

@@ -40,7 +40,8 @@ impl ServerStreams {
         first.map_or(Instant::NEVER, |(at, _)| (*at).max(self.next_attempt_at))
     }
 
-    /// The connection of a stream is established. Returns the position of its first byte in the stream of the meter.
+    /// The connection of a stream is established. Returns the position of its first byte in the
+    /// stream of the meter.
     pub fn handle_connected(&mut self, id: StreamId) -> u64 {
         self.connecting = self.connecting.saturating_sub(1);
         self.attempt_backoff = Duration::ZERO;
@@ -53,7 +54,8 @@ impl ServerStreams {
         position
     }
 
-    /// The connection could not be made: the server is not reachable. Returns when the next attempt is made.
+    /// The connection could not be made: the server is not reachable. Returns when the next attempt
+    /// is made.
     pub fn handle_unreachable(&mut self, now: Instant, id: StreamId) -> Instant {
         self.connecting = self.connecting.saturating_sub(1);
         self.attempt_backoff = (self.attempt_backoff * 2).max(BACKOFF_MIN).min(BACKOFF_MAX);
@@ -66,9 +68,10 @@ impl ServerStreams {
         self.next_attempt_at
     }
 
-    /// The connection of a stream has failed after it was established. What the server has not confirmed is resent over a
-    /// new connection. The interval of attempts grows until the server confirms something: one that fails at the same message
-    /// again and again must not occupy the head.
+    /// The connection of a stream has failed after it was established. What the server has not
+    /// confirmed is resent over a new connection. The interval of attempts grows until the server
+    /// confirms something: one that fails at the same message again and again must not occupy the
+    /// head.
     pub fn handle_failed(&mut self, now: Instant, id: StreamId) {
         let Some(stream) = self.stream(id) else { return };
         let timers = std::mem::take(&mut stream.timers);

@@ -1,8 +1,9 @@
 //! Delivery to a TCP server: the state of all meters' connections, without I/O.
 //!
-//! The caller passes the records of the log, entry by entry, and reports what happened at the sockets. The stream of a meter is
-//! delivered when the server has closed its direction after FIN ([`Confirmation::Close`]). Until then the log keeps its records,
-//! and after a failure of the connection they are resent, from the first message on that the server has not confirmed.
+//! The caller passes the records of the log, entry by entry, and reports what happened at the
+//! sockets. The stream of a meter is delivered when the server has closed its direction after FIN
+//! ([`Confirmation::Close`]). Until then the log keeps its records, and after a failure of the
+//! connection they are resent, from the first message on that the server has not confirmed.
 
 mod confirmation;
 mod connect;
@@ -25,8 +26,8 @@ use crate::protocol::{DOWN_ENDED, DOWN_WINDOW, Record};
 pub use confirmation::Unconfirmed;
 pub use stream::{OpenMeter, StreamIdentity};
 
-/// Identifies a stream. No identifier is used twice: connections, events and plans of a stream that has ended never concern
-/// a later one.
+/// Identifies a stream. No identifier is used twice: connections, events and plans of a stream that
+/// has ended never concern a later one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StreamId(u64);
 
@@ -66,7 +67,8 @@ pub struct ServerStreams {
     attempt_backoff: Duration,
     /// Streams with data to send on a connection.
     ready: BTreeSet<StreamId>,
-    /// Connected streams whose data is to be read from the log again, and those of them for which this has begun.
+    /// Connected streams whose data is to be read from the log again, and those of them for which
+    /// this has begun.
     unloaded: BTreeSet<StreamId>,
     loading: BTreeSet<StreamId>,
     /// Acknowledgements of TCP on open connections, oldest first.
@@ -80,7 +82,8 @@ pub struct ServerStreams {
 }
 
 impl ServerStreams {
-    /// Records before `position` were delivered. At most `limit` bytes and one entry are kept in memory.
+    /// Records before `position` were delivered. At most `limit` bytes and one entry are kept in
+    /// memory.
     #[must_use]
     pub const fn new(confirmation: Confirmation, position: u64, limit: u64) -> Self {
         Self {
@@ -131,7 +134,8 @@ impl ServerStreams {
         self.by_key.is_empty()
     }
 
-    /// A meter whose connection is open and whose data up to `received` was delivered by an earlier run.
+    /// A meter whose connection is open and whose data up to `received` was delivered by an earlier
+    /// run.
     pub fn restore(&mut self, now: Instant, meter: &OpenMeter) {
         let OpenMeter { key, ref identity, received } = *meter;
         let mut stream = Stream::new(key, identity.clone(), received);
@@ -173,6 +177,8 @@ impl ServerStreams {
             }
             Record::Eof { .. } => self.end(now, known, StreamEnd::Fin),
             Record::Reset { .. } => self.end(now, known, StreamEnd::Reset),
+            // A restart was passed as the reset of each meter; data after a gap is recognised by its
+            // position.
             Record::Restart { .. } | Record::Gap { .. } => {}
         }
     }
@@ -183,15 +189,15 @@ impl ServerStreams {
         stream.is_some_and(|stream| stream.end.is_none() && stream.received == offset)
     }
 
-    /// Data after a gap, because records are lost by damage of a log: the server receives what was before the gap, and then
-    /// RST.
+    /// Data after a gap, because records are lost by damage of a log: the server receives what was
+    /// before the gap, and then RST.
     fn break_off(&mut self, now: Instant, id: Option<StreamId>, stream: (MeterKey, u16)) {
         self.incomplete.push(stream);
         self.end(now, id, StreamEnd::Reset);
     }
 
-    /// A stream, with its shard, whose later data is not delivered, because some before it is lost by damage of a log. A stream
-    /// may be returned several times.
+    /// A stream, with its shard, whose later data is not delivered, because some before it is lost
+    /// by damage of a log. A stream may be returned several times.
     pub fn poll_incomplete(&mut self) -> Option<(MeterKey, u16)> {
         self.incomplete.pop()
     }
@@ -217,6 +223,7 @@ impl ServerStreams {
             }
             is_new
         });
+        // A stream without data has nothing to send but its end, for which it needs a connection.
         if is_new == Some(true) {
             self.schedule(now, id);
             self.end_if_complete(now, id);
@@ -234,6 +241,8 @@ impl ServerStreams {
     }
 
     fn count(&mut self, id: StreamId, before: Share, after: Share) {
+        // Sums over a million streams are kept by differences; each addition comes first, so that
+        // no intermediate value is below zero.
         self.sums.memory = self.sums.memory + after.memory - before.memory;
         self.sums.unconfirmed = self.sums.unconfirmed + after.unconfirmed - before.unconfirmed;
         self.sums.at_risk = self.sums.at_risk + after.at_risk - before.at_risk;
@@ -333,7 +342,8 @@ impl ServerStreams {
         })
     }
 
-    /// So many bytes were read from the server. False if the meter accepts nothing more: the bytes are dropped.
+    /// So many bytes were read from the server. False if the meter accepts nothing more: the bytes
+    /// are dropped.
     pub fn handle_down_read(&mut self, id: StreamId, bytes: u64) -> bool {
         self.stream(id).is_some_and(|stream| {
             stream.down_read += bytes;

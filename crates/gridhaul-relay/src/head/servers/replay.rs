@@ -6,8 +6,8 @@ use super::{ServerStreams, StreamId};
 use crate::protocol::Record;
 
 impl ServerStreams {
-    /// Position from which on the log is to be read again now; the caller passes each record up to the present position to
-    /// [`Self::handle_replayed`], and calls [`Self::end_replay`].
+    /// Position from which on the log is to be read again now; the caller passes each record up to
+    /// the present position to [`Self::handle_replayed`], and calls [`Self::end_replay`].
     pub fn begin_replay(&mut self) -> Option<u64> {
         self.loading.clone_from(&self.unloaded);
         let streams = self.unloaded.iter().filter_map(|id| self.streams.get(id));
@@ -45,7 +45,8 @@ impl ServerStreams {
         }
     }
 
-    /// The log was read again up to the present position. A stream whose data was not found has lost it by damage of the log.
+    /// The log was read again up to the present position. A stream whose data was not found has
+    /// lost it by damage of the log.
     pub fn end_replay(&mut self, now: Instant) {
         let missing: Vec<StreamId> = std::mem::take(&mut self.loading).into_iter().collect();
         for id in missing {

@@ -9,13 +9,15 @@ use super::confirmation::Answer;
 use crate::head::MeterKey;
 use crate::protocol::{Identity, Reception};
 
-/// Data of a meter that the server has not confirmed, and the state of the connection to the server.
+/// Data of a meter that the server has not confirmed, and the state of the connection to the
+/// server.
 #[derive(Debug)]
 pub(super) struct Stream {
     pub key: MeterKey,
     pub identity: StreamIdentity,
     pub link: Link,
-    /// When the next attempt to connect is made, if one is planned, and the time until the one after it.
+    /// When the next attempt to connect is made, if one is planned, and the time until the one
+    /// after it.
     pub due: Option<Instant>,
     pub backoff: Duration,
     /// The server has seen a connection of the stream.
@@ -36,11 +38,12 @@ pub(super) struct Stream {
     pub answers: VecDeque<Answer>,
     /// Whether an acknowledgement waits until it is old enough.
     pub is_ageing: bool,
-    /// Position in the stream after the last byte that was read from the log, and after the last one in memory.
+    /// Position in the stream after the last byte that was read from the log, and after the last
+    /// one in memory.
     pub received: u64,
     pub loaded: u64,
-    /// Positions on the present connection: first byte, next byte to send, after the last byte that the server's TCP has
-    /// acknowledged, and after the last message within it.
+    /// Positions on the present connection: first byte, next byte to send, after the last byte that
+    /// the server's TCP has acknowledged, and after the last message within it.
     start: u64,
     next: u64,
     pub acknowledged: u64,
@@ -138,8 +141,8 @@ struct Place {
 pub(super) struct Share {
     /// Bytes in memory.
     pub memory: u64,
-    /// Bytes that the server's TCP has acknowledged and the server has not confirmed, and the part of them that cannot be sent
-    /// again.
+    /// Bytes that the server's TCP has acknowledged and the server has not confirmed, and the part
+    /// of them that cannot be sent again.
     pub unconfirmed: u64,
     pub at_risk: u64,
     /// Position of the log from which on the stream needs it.
@@ -200,7 +203,8 @@ impl Stream {
         }
     }
 
-    /// Adds data that begins at the end of the stream. If data before it is not in memory, the log is read again later.
+    /// Adds data that begins at the end of the stream. If data before it is not in memory, the log
+    /// is read again later.
     pub(super) fn push(&mut self, bytes: &[u8], ends_message: bool) {
         let is_next = self.is_loaded();
         self.is_framed |= ends_message;
@@ -225,7 +229,8 @@ impl Stream {
         self.resume
     }
 
-    /// The connection has failed. What the server has not confirmed is resent, from memory or from the log.
+    /// The connection has failed. What the server has not confirmed is resent, from memory or from
+    /// the log.
     pub(super) fn disconnect(&mut self) {
         self.link = Link::Idle;
         (self.is_fin_sent, self.is_fin_acknowledged) = (false, false);
@@ -286,8 +291,8 @@ impl Stream {
                 || self.end.is_none() && !self.is_announced)
     }
 
-    /// The server has not acknowledged the last `unacknowledged` bytes of the present connection, FIN counted as one. Data that
-    /// was acknowledged leaves the memory.
+    /// The server has not acknowledged the last `unacknowledged` bytes of the present connection,
+    /// FIN counted as one. Data that was acknowledged leaves the memory.
     pub(super) fn acknowledge(&mut self, unacknowledged: u64) {
         let of_data = unacknowledged.saturating_sub(u64::from(self.is_fin_sent));
         let position = self.next.saturating_sub(of_data).max(self.start);

@@ -41,7 +41,8 @@ fn records(pieces: &[(u64, usize)]) -> Vec<Vec<u8>> {
 }
 
 proptest! {
-    /// FIN states that everything was delivered. So a stream of which a record is lost ends with a reset, and any other with FIN.
+    /// FIN states that everything was delivered. So a stream of which a record is lost ends with a
+    /// reset, and any other with FIN.
     #[test]
     fn a_stream_with_a_gap_ends_with_a_reset(
         pieces in prop::collection::vec((0..METERS, 1..16_usize), 0..20),
@@ -50,7 +51,7 @@ proptest! {
         let all = records(&pieces);
         let mut state = HeadState::default();
         let mut ends = BTreeMap::new();
-        for bytes in all.iter().enumerate().filter(|(at, _)| !lost.contains(at)).map(|it| it.1) {
+        for bytes in all.iter().enumerate().filter(|(at, _)| !lost.contains(at)).map(|batch| batch.1) {
             let item = Item::Batch(Batch::read(bytes).unwrap().unwrap());
             state.apply(&item, |observed, _| match observed.record {
                 Record::Eof { meter, .. } => { ends.insert(meter, None); }
@@ -58,7 +59,10 @@ proptest! {
                 _ => {}
             });
         }
-        let meter_of = |at: &usize| Batch::read(all.get(*at)?).unwrap().unwrap().records().next()?.unwrap().1.meter();
+        let meter_of = |at: &usize| {
+        let batch = Batch::read(all.get(*at)?).unwrap().unwrap();
+        batch.records().next()?.unwrap().1.meter()
+    };
         let incomplete: BTreeSet<u64> = lost.iter().filter_map(meter_of).collect();
         for meter in 0..METERS {
             let is_end_lost = lost.contains(&(all.len() - METERS as usize + meter as usize));

@@ -2,6 +2,7 @@
 
 use super::super::admission::COLLECTORS_MAX;
 use super::super::{Head, HeadError, HeadSettings, HeadState};
+use crate::log::Durable;
 use crate::protocol::{BatchBuilder, Frame, Hello, Identity, Record};
 
 const EPOCH: u64 = 7;
@@ -22,7 +23,7 @@ fn new(collectors: &[&str]) -> Head {
         replies: false,
         meters: 3,
     };
-    Head::new(settings, 1, HeadState::default(), 0)
+    Head::new(settings, 1, HeadState::default(), Durable::assumed(0))
 }
 
 const fn hello(collector: &str, epoch: u64) -> Hello<'_> {

@@ -1,4 +1,5 @@
-//! A collector and a head on models of disks and networks: random schedules with kills and power failures of either.
+//! A collector and a head on models of disks and networks: random schedules with kills and power
+//! failures of either.
 
 mod gaps;
 mod limits;

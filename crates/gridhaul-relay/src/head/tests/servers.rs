@@ -1,4 +1,5 @@
-//! Delivery to a TCP server while meters connect, are reset and replaced, and both relays and the server fail.
+//! Delivery to a TCP server while meters connect, are reset and replaced, and both relays and the
+//! server fail.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -17,7 +18,8 @@ use crate::log::tests::disk::ModelDisk;
 struct Connection {
     key: MeterKey,
     is_connected: bool,
-    /// Bytes that were sent and not acknowledged, and bytes that were acknowledged and not read by the server's program.
+    /// Bytes that were sent and not acknowledged, and bytes that were acknowledged and not read by
+    /// the server's program.
     in_transit: VecDeque<u8>,
     buffer: VecDeque<u8>,
     /// Position in the meter's stream of the next byte to send, and to read.
@@ -153,7 +155,8 @@ impl Delivery {
         assert_eq!(self.streams.poll_incomplete(), None, "no log is damaged");
     }
 
-    /// An event of a connection: it fails, with everything that the server has not read, or it is established.
+    /// An event of a connection: it fails, with everything that the server has not read, or it is
+    /// established.
     fn observe(&mut self, id: StreamId, fails: bool, is_established: bool) {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         if fails {
@@ -173,7 +176,9 @@ impl Delivery {
     }
 
     fn transmit(&mut self, id: StreamId) {
-        let Some(connection) = self.connections.get_mut(&id).filter(|it| it.is_connected) else {
+        let Some(connection) =
+            self.connections.get_mut(&id).filter(|connection| connection.is_connected)
+        else {
             return;
         };
         while !self.streams.unsent(id).is_empty() {
@@ -190,7 +195,9 @@ impl Delivery {
 
     /// The server's TCP acknowledges everything.
     fn acknowledge(&mut self, id: StreamId) {
-        let Some(connection) = self.connections.get_mut(&id).filter(|it| it.is_connected) else {
+        let Some(connection) =
+            self.connections.get_mut(&id).filter(|connection| connection.is_connected)
+        else {
             return;
         };
         connection.buffer.append(&mut connection.in_transit);
@@ -216,9 +223,9 @@ impl Delivery {
     fn check(&self, world: &World) {
         for (key, known) in &world.known {
             let received = self.received.get(key);
-            let length = received.map_or(0, |it| it.length);
+            let length = received.map_or(0, |stream| stream.length);
             assert!(length >= known.durable, "{key:?}: {known:?}, the server has {received:?}");
-            let is_complete = received.is_some_and(|it| it.is_complete);
+            let is_complete = received.is_some_and(|stream| stream.is_complete);
             assert!(!known.is_closed || is_complete, "{key:?}: {known:?}");
         }
         assert_eq!(self.streams.position(), world.head_log().2, "nothing keeps the log");
@@ -288,9 +295,13 @@ fn forward(world: &mut World) {
 
 proptest! {
     // A schedule has about 200 turns.
-    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 4, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: ProptestConfig::default().cases / 4,
+        ..ProptestConfig::default()
+    })]
 
-    /// Connections of meters that end without data free what later connections use, at every moment.
+    /// Connections of meters that end without data free what later connections use, at every
+    /// moment.
     #[test]
     fn every_durable_byte_reaches_the_server(
         actions in proptest::collection::vec(action(), 1..120),

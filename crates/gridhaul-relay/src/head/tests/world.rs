@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::json::json_of;
 use super::super::{Deliveries, Head, HeadSettings, HeadState, METERS_MAX};
-use crate::collector::{Collector, CollectorState, Event, MeterId, Settings, Tier, recover};
+use crate::collector::{
+    Collector, CollectorLog, CollectorState, Event, MeterId, Settings, Tier, recover,
+};
 use crate::log::tests::disk::ModelDisk;
 use crate::log::{LogWriter, open};
 use crate::protocol::framing::MessageFraming;
@@ -80,11 +82,11 @@ fn start_collector(
     let opened = open(disk.clone(), 77, &[]).unwrap();
     assert_eq!(opened.findings.damage, []);
     let writer = opened.writer;
-    let (epoch, range) = (writer.epoch(), (writer.start(), writer.end()));
+    let (epoch, range) = (writer.epoch(), writer.durable_range());
     let state = recover(disk.clone(), epoch, &opened.snapshot, range)
         .unwrap()
         .after_restart(SHARDS, &opened.findings);
-    let log = Some((disk.clone(), range.0, range.1));
+    let log = Some(CollectorLog { storage: disk.clone(), range });
     (Collector::new(settings(tier), epoch, &state, log), Some(writer))
 }
 
@@ -92,7 +94,7 @@ fn start_head(disk: &ModelDisk, run: u64) -> (Head, LogWriter<ModelDisk>) {
     let opened = open(disk.clone(), 55, &[]).unwrap();
     assert_eq!(opened.findings.damage, []);
     let writer = opened.writer;
-    let range = (writer.start(), writer.end());
+    let range = writer.durable_range();
     let state = HeadState::recover(disk.clone(), writer.epoch(), &opened.snapshot, range).unwrap();
     let settings = HeadSettings {
         collectors: Vec::new(),
@@ -102,7 +104,7 @@ fn start_head(disk: &ModelDisk, run: u64) -> (Head, LogWriter<ModelDisk>) {
         replies: false,
         meters: METERS_MAX,
     };
-    (Head::new(settings, 1_000 + run, state, writer.end()), writer)
+    (Head::new(settings, 1_000 + run, state, range.end), writer)
 }
 
 impl World {
@@ -213,8 +215,8 @@ impl World {
         }
     }
 
-    /// The server of a meter has closed its direction, perhaps while data and FIN of the meter wait in its socket. Returns whether FIN is
-    /// sent to the meter.
+    /// The server of a meter has closed its direction, perhaps while data and FIN of the meter wait
+    /// in its socket. Returns whether FIN is sent to the meter.
     pub(super) fn server_closes(&mut self, meter: usize, is_closing: bool) -> bool {
         let id = self.meters[meter];
         if is_closing {
@@ -287,7 +289,7 @@ impl World {
 
     /// The head's log: disk, epoch, and position after the last durable entry.
     pub(super) fn head_log(&self) -> (ModelDisk, u64, u64) {
-        (self.head_disk.clone(), self.head_log.epoch(), self.head_log.committed())
+        (self.head_disk.clone(), self.head_log.epoch(), self.head_log.committed().position())
     }
 
     /// Lets everything arrive.
@@ -305,10 +307,10 @@ impl World {
         self.trim_collector();
     }
 
-    /// Checks what the head delivers: every record once and in order, every meter's bytes without a gap, and
-    /// everything that was reported as stored.
+    /// Checks what the head delivers: every record once and in order, every meter's bytes without a
+    /// gap, and everything that was reported as stored.
     pub(super) fn check(&self) {
-        let (epoch, end) = (self.head_log.epoch(), self.head_log.committed());
+        let (epoch, end) = (self.head_log.epoch(), self.head_log.committed().position());
         let mut deliveries = Deliveries::new(self.head_disk.clone(), epoch, &[], 0);
         let mut sequences: BTreeMap<(u64, u16), u64> = BTreeMap::new();
         let mut received: BTreeMap<(u64, u64), u64> = BTreeMap::new();

@@ -21,7 +21,7 @@ fn a_log_on_a_real_folder_is_read_again() {
     let mut writer = open(storage.clone(), 5, b"snapshot").unwrap().writer;
     writer.append(b"one").unwrap();
     let end = writer.append(b"two").unwrap();
-    assert_eq!(writer.commit().unwrap(), end);
+    assert_eq!(writer.commit().unwrap().position(), end);
     drop(writer);
     let opened = open(storage.clone(), 6, b"").unwrap();
     assert_eq!((opened.findings.entries, opened.findings.epoch), (2, Some(5)));
@@ -71,7 +71,7 @@ fn a_failed_sync_ends_the_log() {
     disk.set_fail_sync(false);
     assert!(matches!(writer.commit(), Err(LogError::SyncFailed)));
     assert!(matches!(writer.append(b"two"), Err(LogError::SyncFailed)));
-    assert_eq!(writer.committed(), 0);
+    assert_eq!(writer.committed().position(), 0);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn a_full_disk_is_not_the_end() {
     assert!(writer.roll(b"").is_ok(), "nothing to roll");
     disk.set_free(None);
     writer.append(&[8; 10]).unwrap();
-    let end = writer.commit().unwrap();
+    let end = writer.commit().unwrap().position();
     let findings = verify(&disk).unwrap();
     assert_eq!((findings.entries, findings.end, findings.torn_bytes), (1, end, 0));
 }
@@ -107,7 +107,7 @@ fn an_entry_in_the_payload_of_a_damaged_entry_is_not_read() {
     writer.append(&payload).unwrap();
     writer.commit().unwrap();
     writer.append(b"honest").unwrap();
-    let end = writer.commit().unwrap();
+    let end = writer.commit().unwrap().position();
     let name = disk.files()[0].0.clone();
     disk.corrupt(&name, |bytes| bytes[40] ^= 1);
     let opened = open(disk.clone(), 1, b"").unwrap();
@@ -127,7 +127,7 @@ fn a_long_snapshot_is_read_again() {
     let snapshot = vec![7; 100_000_000];
     writer.roll(&snapshot).unwrap();
     writer.append(b"second").unwrap();
-    let end = writer.commit().unwrap();
+    let end = writer.commit().unwrap().position();
     writer.trim(end).unwrap();
     let opened = open(disk, 2, b"").unwrap();
     assert_eq!((opened.findings.damage.len(), opened.findings.entries), (0, 1));

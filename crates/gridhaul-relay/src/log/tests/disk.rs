@@ -1,4 +1,5 @@
-//! A disk that can lose power: data and names that were not synchronised may be kept or lost, sector by sector.
+//! A disk that can lose power: data and names that were not synchronised may be kept or lost,
+//! sector by sector.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,7 +52,8 @@ impl ModelDisk {
         self.0.borrow_mut().fail_remove = fail;
     }
 
-    /// The power fails: `keep` decides for each unsynchronised sector and name whether it was written.
+    /// The power fails: `keep` decides for each unsynchronised sector and name whether it was
+    /// written.
     pub(crate) fn lose_power(&self, mut keep: impl FnMut() -> bool) {
         let mut state = self.0.borrow_mut();
         state.fail_sync = false;

@@ -42,7 +42,7 @@ fn entries(disk: &ModelDisk, findings: &Findings) -> Vec<(String, Option<Option<
 
 /// The entries of some segments, without losses.
 fn expected(segments: &[u8]) -> Vec<(String, Option<Option<u64>>)> {
-    let numbers = segments.iter().flat_map(|segment| (0..3).map(move |it| (segment, it)));
+    let numbers = segments.iter().flat_map(|segment| (0..3).map(move |index| (segment, index)));
     numbers.map(|(segment, number)| (format!("entry {segment}.{number}"), None)).collect()
 }
 
@@ -69,7 +69,7 @@ fn a_missing_segment_is_reported_once_and_stated_with_the_next_entry() {
         let again = open(disk.clone(), 8, b"").unwrap().findings;
         assert_eq!(again.damage, [], "segment {missing} was reported before");
         assert_eq!(again.repaired, u64::from(missing > 0));
-        let kept: Vec<u8> = (0..4).filter(|it| *it != missing).chain([9]).collect();
+        let kept: Vec<u8> = (0..4).filter(|segment| *segment != missing).chain([9]).collect();
         let mut rest = expected(&kept);
         if missing > 0 {
             rest[3 * at].1 = Some(length);
@@ -113,20 +113,20 @@ fn nothing_is_committed_to_a_file_that_was_removed() {
     let disk = ModelDisk::default();
     let mut writer = open(disk.clone(), 7, b"").unwrap().writer;
     append(&mut writer, 0);
-    let committed = writer.committed();
+    let committed = writer.committed().position();
     writer.check().unwrap();
     disk.remove(&segment_name(0)).unwrap();
     assert!(matches!(writer.check(), Err(LogError::Removed { .. })));
     let (disk, _) = log_of_four_segments();
     let mut writer = open(disk.clone(), 7, b"").unwrap().writer;
-    let name = disk.files().iter().rfind(|it| it.0.ends_with(".segment")).unwrap().0.clone();
+    let name = disk.files().iter().rfind(|file| file.0.ends_with(".segment")).unwrap().0.clone();
     // Another file takes the name.
     disk.remove(&name).unwrap();
     disk.create(&name).unwrap();
-    let before = writer.committed();
+    let before = writer.committed().position();
     writer.append(b"lost").unwrap();
     assert!(matches!(writer.commit(), Err(LogError::Removed { .. })));
-    assert_eq!(writer.committed(), before);
+    assert_eq!(writer.committed().position(), before);
     assert!(matches!(writer.append(b"more"), Err(LogError::SyncFailed)));
     assert!(committed > 0);
 }

@@ -4,4 +4,3 @@ mod cases;
 pub(crate) mod disk;
 mod gaps;
 mod power;
-mod versions;

@@ -1,4 +1,5 @@
-//! Random operations, power failures and damage: committed entries are kept, in order, and nothing else is read.
+//! Random operations, power failures and damage: committed entries are kept, in order, and nothing
+//! else is read.
 
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -89,13 +90,13 @@ impl Bench {
             }
             Action::Commit => {
                 if let Ok(committed) = self.writer.commit() {
-                    self.committed = committed;
+                    self.committed = committed.position();
                 }
             }
             Action::Roll => {
                 // A roll that fails because the disk is full may have committed.
                 let _ = self.writer.roll(b"snapshot");
-                self.committed = self.committed.max(self.writer.committed());
+                self.committed = self.committed.max(self.writer.committed().position());
             }
             Action::Trim(share) => {
                 let position = self.start + (self.committed - self.start) * u64::from(*share) / 255;
@@ -180,7 +181,8 @@ proptest! {
             true => bytes.truncate(place),
             false => bytes[place] ^= 1 << bit,
         });
-        // Reading ends with an error, or skips removed data; it never returns wrong data and always terminates.
+        // Reading ends with an error, or skips removed data; it never returns wrong data and always
+        // terminates.
         let mut reader = LogReader::new(bench.disk.clone(), EPOCH, 0);
         while let Ok(Some(_)) = reader.next(bench.committed) {}
         let findings = bench.reopen();
@@ -189,7 +191,8 @@ proptest! {
         } else {
             Vec::new()
         };
-        // Exactly the damaged entries are missing: one, or all of a segment whose header or tail is damaged.
+        // Exactly the damaged entries are missing: one, or all of a segment whose header or tail is
+        // damaged.
         prop_assert!(found.iter().all(|entry| before.contains(entry)));
         if found.len() < before.len() {
             prop_assert!(!findings.damage.is_empty() || findings.torn_bytes > 0 || *size > 0);

@@ -8,13 +8,13 @@ const INTERVAL_MIN: Duration = Duration::from_millis(10);
 /// Longest time between two attempts.
 const INTERVAL_MAX: Duration = Duration::from_secs(5);
 
-/// Longest time that counts as outage. Connections that end soon after they were established must last in proportion
-/// before attempts are frequent again.
+/// Longest time that counts as outage. Connections that end soon after they were established must
+/// last in proportion before attempts are frequent again.
 const OUTAGE_MAX: Duration = Duration::from_secs(60);
 
-/// Chooses the time between attempts in proportion to the outage so far: after a restart of the peer, the connection is
-/// back after at most 1.4 times the time for which the peer was absent, and many collectors do not disturb a peer that
-/// is absent for long.
+/// Chooses the time between attempts in proportion to the outage so far: after a restart of the
+/// peer, the connection is back after at most 1.4 times the time for which the peer was absent, and
+/// many collectors do not disturb a peer that is absent for long.
 #[derive(Debug)]
 pub(crate) struct Backoff {
     outage: Duration,
@@ -35,8 +35,8 @@ impl Backoff {
         }
     }
 
-    /// The connection, or an attempt to establish it, has failed. Returns the time of the next attempt; `random` spreads
-    /// the attempts of many collectors.
+    /// The connection, or an attempt to establish it, has failed. Returns the time of the next
+    /// attempt; `random` spreads the attempts of many collectors.
     pub(crate) fn handle_failure(&mut self, now: Instant, random: u64) -> Instant {
         self.change(now);
         self.is_established = false;

@@ -1,5 +1,5 @@
-//! A connection to a peer that is established again after each failure: resolution of the peer's name, a limit of time, and
-//! growing intervals between attempts.
+//! A connection to a peer that is established again after each failure: resolution of the peer's
+//! name, a limit of time, and growing intervals between attempts.
 
 pub(crate) mod backoff;
 pub(crate) mod resolver;
@@ -18,8 +18,8 @@ use self::unreachable::{explain, explain_name, explain_silence};
 use super::poll::Waker;
 use super::random;
 
-/// Time after which an attempt to connect has failed. The kernel would repeat SYN at intervals of up to a minute, and
-/// notice late that the peer is reachable again.
+/// Time after which an attempt to connect has failed. The kernel would repeat SYN at intervals of
+/// up to a minute, and notice late that the peer is reachable again.
 const CONNECT: Duration = Duration::from_secs(5);
 
 /// Establishes a connection.
@@ -89,8 +89,8 @@ impl Connector {
         }
     }
 
-    /// Does what is due. `begin` creates a socket that connects to an address. An error is passed to
-    /// [`Self::handle_failure`] by the caller.
+    /// Does what is due. `begin` creates a socket that connects to an address. An error is passed
+    /// to [`Self::handle_failure`] by the caller.
     pub(crate) fn advance(
         &mut self,
         now: Instant,
@@ -142,8 +142,8 @@ impl Connector {
         !std::mem::take(&mut self.error).is_empty()
     }
 
-    /// The connection, or an attempt, has failed: another one follows. True if the message differs from that of the last
-    /// failure, and is to be reported.
+    /// The connection, or an attempt, has failed: another one follows. True if the message differs
+    /// from that of the last failure, and is to be reported.
     pub(crate) fn handle_failure(&mut self, now: Instant, message: &str) -> bool {
         self.state = State::Waiting(self.backoff.handle_failure(now, random()));
         self.failed_at = self.failed_at.or(Some(now));

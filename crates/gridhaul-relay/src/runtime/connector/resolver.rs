@@ -1,4 +1,5 @@
-//! Resolution of host names, in a thread: getaddrinfo(3) blocks for seconds if a name server does not answer.
+//! Resolution of host names, in a thread: getaddrinfo(3) blocks for seconds if a name server does
+//! not answer.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! A server of short documents by HTTP/1.0 (RFC 1945), with or without TLS: a thread for each request, and a limited number of
-//! them at the same time.
+//! A server of short documents by HTTP/1.0 (RFC 1945), with or without TLS: a thread for each
+//! request, and a limited number of them at the same time.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, TcpListener, TcpStream};
@@ -88,8 +88,8 @@ pub(crate) fn serve(
     });
 }
 
-/// A connection whose reads and writes end at fixed times. A limit for each of them would let a client that sends a byte now and then
-/// occupy a place for ever.
+/// A connection whose reads and writes end at fixed times. A limit for each of them would let a
+/// client that sends a byte now and then occupy a place for ever.
 struct Limited {
     socket: TcpStream,
     clock: Clock,
@@ -172,7 +172,8 @@ fn exchange(
     let Document { status, kind, text } = document;
     let length = text.len();
     let response = format!(
-        "HTTP/1.0 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{text}"
+        "HTTP/1.0 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: \
+         close\r\n\r\n{text}"
     );
     stream.write_all(response.as_bytes())?;
     stream.flush()
@@ -206,14 +207,15 @@ fn hosts_of(head: &str) -> impl Iterator<Item = &str> {
     fields.filter(|(name, _)| name.eq_ignore_ascii_case("host")).map(|(_, value)| value.trim())
 }
 
-/// Whether a host is an IP address or `localhost`. A page of another origin reaches this address only under a name of its own, which
-/// its name server resolves to a loopback address (DNS rebinding).
+/// Whether a host is an IP address or `localhost`. A page of another origin reaches this address
+/// only under a name of its own, which its name server resolves to a loopback address (DNS
+/// rebinding).
 fn is_own_host(host: &str) -> bool {
     let name = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|it| it.is_ascii_digit()) => name,
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
         _ => host,
     };
-    let address = name.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(name);
+    let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
     name.eq_ignore_ascii_case("localhost") || address.parse::<IpAddr>().is_ok()
 }
 

@@ -1,4 +1,5 @@
-//! The status as metrics in the text format of Prometheus (exposition format 0.0.4). Their number does not depend on the number of meters.
+//! The status as metrics in the text format of Prometheus (exposition format 0.0.4). Their number
+//! does not depend on the number of meters.
 
 use std::fmt::Write;
 
@@ -102,7 +103,10 @@ pub(crate) fn metrics(status: &Value) -> String {
             }
             _ => continue,
         };
-        let help = METRICS.iter().find(|it| it.0 == key).map_or("Value of the status", |it| it.1);
+        let help = METRICS
+            .iter()
+            .find(|metric| metric.0 == key)
+            .map_or("Value of the status", |metric| metric.1);
         let _ = write!(text, "# HELP {name} {help}.\n# TYPE {name} {kind}\n{samples}");
     }
     text
@@ -139,7 +143,8 @@ mod tests {
     fn numbers_become_metrics_with_base_units_and_a_meaning() {
         let status = json!({
             "role": "collector", "meters_count": 3, "received_byte": 7, "upstream_round_trip_s": null,
-            "resets_count": { "meter": 1 }, "oldest_record_age_s": 0.5, "delivery_error": "no answer", "upstream_error": null,
+            "resets_count": { "meter": 1 }, "oldest_record_age_s": 0.5, "delivery_error": "no \
+             answer", "upstream_error": null,
             "collector_connections_count": { "a\"\\": 2 },
         });
         let text = metrics(&status);

@@ -1,5 +1,5 @@
-//! Status page, JSON and metrics, in threads of their own. The thread of the connections answers requests between
-//! two turns, so that the numbers are consistent.
+//! Status page, JSON and metrics, in threads of their own. The thread of the connections answers
+//! requests between two turns, so that the numbers are consistent.
 
 mod http;
 mod metrics;
@@ -90,8 +90,8 @@ impl StatusRequests {
         config: &RelayConfig,
         folder: &Path,
     ) -> Result<Option<Arc<ServerConfig>>, TlsError> {
-        let tls = config.management.as_ref().and_then(|it| it.tls.as_ref());
-        tls.map(|it| tls::management(it, folder)).transpose()
+        let tls = config.management.as_ref().and_then(|management| management.tls.as_ref());
+        tls.map(|tls| tls::management(tls, folder)).transpose()
     }
 
     /// Later connections use these certificates.
@@ -103,9 +103,10 @@ impl StatusRequests {
 
     /// Replaces the values of keys that a reload applies by those of another configuration.
     pub(crate) fn copy_reloaded(from: &RelayConfig, to: &mut RelayConfig) {
-        let tls = |it: &RelayConfig| it.management.clone().and_then(|it| it.tls);
+        let tls =
+            |config: &RelayConfig| config.management.clone().and_then(|management| management.tls);
         if let (Some(from), Some(to)) =
-            (tls(from), to.management.as_mut().and_then(|it| it.tls.as_mut()))
+            (tls(from), to.management.as_mut().and_then(|management| management.tls.as_mut()))
         {
             *to = ManagementTls { address: to.address.clone(), ..from };
         }
@@ -144,7 +145,8 @@ fn document(path: &str, sender: &Sender<StatusRequest>, waker: &Waker) -> Docume
 /// The status of a daemon cannot be read.
 #[derive(Debug, ThisError)]
 #[error(
-    "cannot read the status of the relay at {address}: {reason}\n  help: is the relay running, with this `management.address`?"
+    "cannot read the status of the relay at {address}: {reason}\n  help: is the relay running, \
+     with this `management.address`?"
 )]
 pub struct StatusError {
     /// The management address.

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-/// One page without scripts, readable on a phone: first whether the relay works, then groups of values.
+/// One page without scripts, readable on a phone: first whether the relay works, then groups of
+/// values.
 pub(crate) fn page(status: &Value) -> String {
     let text = |key: &str| escaped(status[key].as_str().unwrap_or("relay"));
     let (role, name) = (text("role"), text("name"));
@@ -10,7 +11,8 @@ pub(crate) fn page(status: &Value) -> String {
     let summary = if problems.is_empty() {
         "<p class=\"healthy\">healthy</p>\n".to_owned()
     } else {
-        let lines = problems.iter().map(|it| format!("<p class=\"error\">{}</p>\n", escaped(it)));
+        let lines =
+            problems.iter().map(|problem| format!("<p class=\"error\">{}</p>\n", escaped(problem)));
         lines.collect()
     };
     let mut groups = String::new();
@@ -155,7 +157,8 @@ impl Row {
     }
 }
 
-/// All fields, in words and with units; those of an object have its name before theirs. Role, name and errors are above the tables.
+/// All fields, in words and with units; those of an object have its name before theirs. Role, name
+/// and errors are above the tables.
 fn rows_of(object: &str, status: &Value) -> Vec<Row> {
     let mut rows = Vec::new();
     let fields = status.as_object().into_iter().flatten();
@@ -246,7 +249,7 @@ mod tests {
             assert!(html.contains(&row), "{row}\n{html}");
         }
         let titles: Vec<_> =
-            html.split("<h2>").skip(1).filter_map(|it| it.split("</h2>").next()).collect();
+            html.split("<h2>").skip(1).filter_map(|part| part.split("</h2>").next()).collect();
         assert_eq!(titles, ["Meters", "Log", "Upstream and delivery", "Refused"]);
         assert!(html.contains("collector</p>\n<p class=\"healthy\">healthy</p>"), "{html}");
         assert!(html.contains("<h1>&lt;script&gt;</h1>") && !html.contains("<script"), "{html}");
@@ -255,14 +258,15 @@ mod tests {
     #[test]
     fn the_first_line_states_each_problem_and_its_duration() {
         let html = page(&json!({
-            "role": "head", "name": "head", "delivery_error": "no answer", "delivery_error_age_s": 200.9,
+            "role": "head", "name": "head", "delivery_error": "no \
+             answer", "delivery_error_age_s": 200.9,
             "backlog_byte": 600, "backlog_max_byte": 1_000, "meters_count": 3,
             "collector_connections_count": { "a": 1, "b": 0 },
         }));
         let problems: Vec<_> = html
             .split("<p class=\"error\">")
             .skip(1)
-            .filter_map(|it| it.split("</p>").next())
+            .filter_map(|part| part.split("</p>").next())
             .collect();
         let expected = [
             "delivery, for 3 min 20 s: no answer",

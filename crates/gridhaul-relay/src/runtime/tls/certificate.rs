@@ -17,7 +17,7 @@ pub(crate) fn names(certificate: &CertificateDer<'_>) -> Vec<String> {
 }
 
 fn common_name(subject: &[u8]) -> Option<String> {
-    let at = subject.windows(COMMON_NAME.len()).position(|it| it == COMMON_NAME)?;
+    let at = subject.windows(COMMON_NAME.len()).position(|window| window == COMMON_NAME)?;
     let [kind, length, rest @ ..] = &subject[at + COMMON_NAME.len()..] else { return None };
     // Lengths of 128 bytes and more have another form; a common name has at most 64 characters.
     if !STRINGS.contains(kind) || *length >= 0x80 {

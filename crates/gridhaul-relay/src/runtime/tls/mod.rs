@@ -93,7 +93,8 @@ pub(crate) fn broker(head: &HeadConfig, folder: &Path) -> Result<Option<TlsClien
     files.client(server, &tls.authorities, own).map(Some)
 }
 
-/// Checks all files of a configuration. Returns the reasons for which peers will refuse this relay, although it can start.
+/// Checks all files of a configuration. Returns the reasons for which peers will refuse this relay,
+/// although it can start.
 pub(crate) fn check(config: &RelayConfig, folder: &Path) -> Result<Vec<String>, TlsError> {
     let mut used = Vec::new();
     if let Some(collector) = &config.collector {
@@ -126,7 +127,7 @@ pub(crate) fn check(config: &RelayConfig, folder: &Path) -> Result<Vec<String>, 
             used.extend(files.map(|(key, file)| (format!("head.deliver.mqtt.tls.{key}"), file)));
         }
     }
-    if let Some(tls) = config.management.as_ref().and_then(|it| it.tls.as_ref()) {
+    if let Some(tls) = config.management.as_ref().and_then(|management| management.tls.as_ref()) {
         management(tls, folder)?;
         used.push(("management.tls.certificate".to_owned(), &tls.certificate));
         used.push(("management.tls.client_authorities".to_owned(), &tls.client_authorities));
@@ -135,16 +136,20 @@ pub(crate) fn check(config: &RelayConfig, folder: &Path) -> Result<Vec<String>, 
     for (key, file) in used {
         let files = Files { key: "", folder };
         let found = files.certificates("", file)?;
-        let reason = found.iter().find_map(|it| validity::fault(it, validity::now()));
+        let reason =
+            found.iter().find_map(|certificate| validity::fault(certificate, validity::now()));
         faults.extend(
-            reason.map(|it| format!("{key}: {file}: {it}\n  help: issue a new certificate")),
+            reason
+                .map(|reason| format!("{key}: {file}: {reason}\n  help: issue a new certificate")),
         );
         // A head accepts a collector only under a name in its certificate.
         let names = found.first().map(certificate::names).unwrap_or_default();
         if key == "collector.tls.certificate" && !names.contains(&config.name) {
             faults.push(format!(
-                "{key}: {file}: the head will refuse this collector: the certificate has the names {names:?}, not {:?}\n  \
-                 help: issue a certificate whose common name or DNS name is the `name` of this relay",
+                "{key}: {file}: the head will refuse this collector: the certificate has the \
+                 names {names:?}, not {:?}\n  \
+                 help: issue a certificate whose common name or DNS name is the `name` of this \
+                 relay",
                 config.name
             ));
         }
@@ -212,8 +217,8 @@ impl Files<'_> {
         Ok(store)
     }
 
-    /// TLS with the server at an address, whose certificate has the host of the address or another name. `own` are the
-    /// certificate and key of this relay.
+    /// TLS with the server at an address, whose certificate has the host of the address or another
+    /// name. `own` are the certificate and key of this relay.
     fn client(
         &self,
         (address, name): (&str, Option<&str>),

@@ -95,7 +95,7 @@ fn element(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
 }
 
 fn expect(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
-    element(bytes).filter(|it| it.0 == tag).map(|it| (it.1, it.2))
+    element(bytes).filter(|element| element.0 == tag).map(|element| (element.1, element.2))
 }
 
 /// A time such as `491231235959Z`, or with four digits of the year in the general form.
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn times_of_both_forms_are_read() {
-        let time = |tag, text: &str| time_of(tag, text.as_bytes()).map(|it| it.to_string());
+        let time = |tag, text: &str| time_of(tag, text.as_bytes()).map(|time| time.to_string());
         let expected = Some("2049-12-31 23:59:59 UTC".to_owned());
         assert_eq!(time(UTC_TIME, "491231235959Z"), expected);
         assert_eq!(time(GENERALIZED_TIME, "20491231235959Z"), expected);

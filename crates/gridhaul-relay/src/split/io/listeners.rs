@@ -18,7 +18,8 @@ use crate::runtime::poll::{Poll, Waker};
 use crate::runtime::random;
 use crate::runtime::{Level, RunError, report};
 
-/// Time between two attempts to reach a server that is down, and shortest time between two resolutions of its name.
+/// Time between two attempts to reach a server that is down, and shortest time between two
+/// resolutions of its name.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// A listener.
@@ -281,7 +282,8 @@ pub(super) fn listener_key(name: &str) -> String {
     format!("split.listener.{name}.address")
 }
 
-/// Sets the options of a listener. Accepted sockets inherit them; buffers and MSS take part in the handshake.
+/// Sets the options of a listener. Accepted sockets inherit them; buffers and MSS take part in the
+/// handshake.
 pub(super) fn configure_listener(
     socket: &Socket,
     address: SocketAddr,

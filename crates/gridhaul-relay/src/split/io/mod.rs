@@ -120,6 +120,7 @@ impl EventLoop for Loop {
                 Source::Waker => self.waker.clear(),
             }
         }
+        // Names of servers are resolved before clients are accepted, whose sessions need addresses.
         for listener in &mut self.listeners {
             listener.advance(now, &self.poll, &self.waker);
         }

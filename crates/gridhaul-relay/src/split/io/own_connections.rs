@@ -1,5 +1,5 @@
-//! Connections of a split proxy to its servers, which must not arrive at its own listeners: each would open a further one, until all
-//! files are in use.
+//! Connections of a split proxy to its servers, which must not arrive at its own listeners: each
+//! would open a further one, until all files are in use.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};

@@ -66,7 +66,8 @@ impl PipePool {
 fn open(size: usize) -> Result<Pipe, Error> {
     let flags = PipeFlags::CLOEXEC | PipeFlags::NONBLOCK;
     let (read, write) = pipe_with(flags).map_err(Error::call("opening a pipe"))?;
-    // A user has a limit of memory for pipes (pipe(7)): with a smaller one, more calls move the same data.
+    // A user has a limit of memory for pipes (pipe(7)): with a smaller one, more calls move the
+    // same data.
     let _ = fcntl_setpipe_size(&write, size);
     Ok(Pipe { read, write })
 }

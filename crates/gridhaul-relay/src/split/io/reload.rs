@@ -36,7 +36,7 @@ pub(super) fn copy_reloaded(from: &RelayConfig, to: &mut RelayConfig) {
     to.idle_timeout = from.idle_timeout;
     for (name, listener) in &mut to.listener {
         // A listener cannot become transparent, or cease to be so.
-        let from = from.listener.get(name).filter(|it| it.upstream.is_some());
+        let from = from.listener.get(name).filter(|listener| listener.upstream.is_some());
         if let Some(from) = from.filter(|_| listener.upstream.is_some()) {
             listener.upstream.clone_from(&from.upstream);
         }

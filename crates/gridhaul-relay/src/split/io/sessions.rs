@@ -56,13 +56,16 @@ impl Loop {
         self.counters.refused += 1;
         let name = &self.listeners[index].name;
         let text = format!(
-            "{name}: a loop: a connection of this relay to a server has arrived at its own listener, and is reset\n  \
-             help: correct `split.listener.{name}.upstream`, or the translation of addresses on the path"
+            "{name}: a loop: a connection of this relay to a server has arrived at its own \
+             listener, and is reset\n  \
+             help: correct `split.listener.{name}.upstream`, or the translation of addresses on \
+             the path"
         );
         self.report(now, &text);
     }
 
-    /// Begins a session. A client whose server cannot be reached is reset when its socket is dropped.
+    /// Begins a session. A client whose server cannot be reached is reset when its socket is
+    /// dropped.
     fn open(&mut self, now: Instant, index: usize, client: Socket) {
         let server = match self.connect(index, &client) {
             Ok(server) => server,
@@ -181,7 +184,8 @@ impl Loop {
         for _ in 0..self.ready.len() {
             let Some((row, number)) = self.ready.pop_front() else { return };
             let Some(Some(connection)) = self.connections.get_mut(row as usize) else { continue };
-            // An entry of a session that has ended meanwhile must not serve a later one in its row twice.
+            // An entry of a session that has ended meanwhile must not serve a later one in its row
+            // twice.
             if connection.number != number || !connection.is_queued {
                 continue;
             }
@@ -218,7 +222,8 @@ impl Loop {
         }
     }
 
-    /// Ends a session whose streams are complete. The kernel sends what is in the send buffers, then FIN.
+    /// Ends a session whose streams are complete. The kernel sends what is in the send buffers,
+    /// then FIN.
     fn close(&mut self, row: u32) {
         if let Some(connection) = self.remove(row) {
             for socket in &connection.sockets {

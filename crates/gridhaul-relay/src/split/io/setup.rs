@@ -40,7 +40,7 @@ pub(crate) fn open_listeners(
     sockets: &mut ListeningSockets,
 ) -> Result<(), RunError> {
     let options = leg_options(&split.client)?;
-    for (name, listener) in split.listener.iter().filter(|(_, it)| !it.connect_first) {
+    for (name, listener) in split.listener.iter().filter(|(_, listener)| !listener.connect_first) {
         let configure = |socket: &Socket, address: SocketAddr| {
             configure_listener(socket, address, &options, listener.transparent)
         };
@@ -117,7 +117,8 @@ pub(super) fn file_limits(split: &SplitConfig) -> (usize, u32) {
     if wanted > sessions {
         let needed = wanted * SESSION_FILES + pipes * PIPE_FILES + RESERVED_FILES;
         let message = format!(
-            "split.connections is {wanted}, but the limit of {limit} open files permits {sessions}; further clients wait\n  \
+            "split.connections is {wanted}, but the limit of {limit} open files permits \
+             {sessions}; further clients wait\n  \
              help: raise the limit to {needed} (LimitNOFILE of systemd, or `ulimit -n`)"
         );
         report(Level::Warning, &message);

@@ -17,10 +17,14 @@ impl Loop {
             .iter()
             .map(|cause| (cause.name().to_owned(), self.counters.resets[*cause as usize].into()))
             .collect();
-        let connecting = connections().filter(|it| !it.session.is_connected()).count();
-        let half_closed = connections().filter(|it| it.session.is_half_closed()).count();
+        let connecting =
+            connections().filter(|connection| !connection.session.is_connected()).count();
+        let half_closed =
+            connections().filter(|connection| connection.session.is_half_closed()).count();
         let pending: u64 = connections()
-            .flat_map(|it| Leg::BOTH.map(|leg| u64::from(it.session.from(leg).pending())))
+            .flat_map(|connection| {
+                Leg::BOTH.map(|leg| u64::from(connection.session.from(leg).pending()))
+            })
             .sum();
         let listening = self.listeners.iter().filter(|listener| listener.socket.is_some()).count();
         json!({

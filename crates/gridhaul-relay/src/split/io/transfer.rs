@@ -1,8 +1,8 @@
 //! Moving data from one leg to the other.
 //!
-//! Small traffic passes one buffer that all sessions share; only what the other leg does not accept is kept. Bulk data
-//! passes a pipe in the kernel. Without memory for a remainder, data is written from a preview of the receive buffer
-//! (`MSG_PEEK`), and removed from it afterwards.
+//! Small traffic passes one buffer that all sessions share; only what the other leg does not accept
+//! is kept. Bulk data passes a pipe in the kernel. Without memory for a remainder, data is written
+//! from a preview of the receive buffer (`MSG_PEEK`), and removed from it afterwards.
 
 use std::io;
 use std::net::Shutdown;
@@ -63,7 +63,8 @@ impl Shared {
 }
 
 impl Connection {
-    /// Moves data of the stream that begins at a leg, until a socket blocks or others must be served.
+    /// Moves data of the stream that begins at a leg, until a socket blocks or others must be
+    /// served.
     pub(super) fn transfer(
         &mut self,
         from: Leg,
@@ -129,8 +130,8 @@ impl Connection {
         Ok(Step::Continue)
     }
 
-    /// Moves data from the receive buffer to the pipe, which is empty: otherwise a full pipe and an empty receive
-    /// buffer would be the same error.
+    /// Moves data from the receive buffer to the pipe, which is empty: otherwise a full pipe and an
+    /// empty receive buffer would be the same error.
     fn fill_pipe(&mut self, from: Leg, shared: &Shared) -> Result<(), SessionEnd> {
         let Carry::Pipe(pipe) = &self.carry[from as usize] else { return Ok(()) };
         let size = shared.pipes.size();
@@ -157,7 +158,8 @@ impl Connection {
         };
         self.session.from_mut(from).handle_read(length as u32, BUFFER as u32);
         if length < BUFFER {
-            // A read that leaves space has emptied the receive buffer (epoll(7)), unless FIN follows.
+            // A read that leaves space has emptied the receive buffer (epoll(7)), unless FIN
+            // follows.
             let readiness = &mut self.readiness[from as usize];
             readiness.readable = readiness.ended;
         }
@@ -172,7 +174,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Writes from a preview of the receive buffer, and removes what was written: without memory of this process.
+    /// Writes from a preview of the receive buffer, and removes what was written: without memory of
+    /// this process.
     fn copy_preview(&mut self, from: Leg, shared: &mut Shared) -> Result<(), SessionEnd> {
         let length = match receive(self.socket(from), &mut shared.buffer, RecvFlags::PEEK) {
             Ok(0) => {
@@ -223,7 +226,8 @@ impl Connection {
         if written == pending && is_copy {
             self.drop_carry(from, shared);
         }
-        // splice(2) also returns at the end of a buffer of the pipe: only a call without progress shows that the socket blocks.
+        // splice(2) also returns at the end of a buffer of the pipe: only a call without progress
+        // shows that the socket blocks.
         if written == 0 || written < pending && is_copy {
             self.readiness[to as usize].writable = false;
         }

@@ -1,7 +1,7 @@
 //! Beginning of the log of a head, for a delivery thread.
 
 use crate::head::{Deliveries, Delivery};
-use crate::log::{Folder, Lost};
+use crate::log::{DurableRange, Folder, Lost};
 use crate::runtime::RunError;
 
 /// Where the head's log begins.
@@ -10,11 +10,16 @@ pub(crate) struct DeliveryLog {
     pub storage: Folder,
     pub epoch: u64,
     pub snapshot: Vec<u8>,
-    pub start: u64,
-    pub end: u64,
+    /// Its entries when the head has started.
+    pub range: DurableRange,
 }
 
 impl DeliveryLog {
+    /// End of the entries when the head has started.
+    pub(crate) const fn end(&self) -> u64 {
+        self.range.end.position()
+    }
+
     /// Deliveries from a position on. Records before it restore the state of the meters.
     pub(crate) fn deliveries_from(&self, position: u64) -> Result<Deliveries<Folder>, RunError> {
         self.deliveries_after(position, |_| {})
@@ -27,12 +32,14 @@ impl DeliveryLog {
         mut before: impl FnMut(&Delivery<'_>),
     ) -> Result<Deliveries<Folder>, RunError> {
         let mut deliveries =
-            Deliveries::new(self.storage.clone(), self.epoch, &self.snapshot, self.start);
-        if position < self.start {
+            Deliveries::new(self.storage.clone(), self.epoch, &self.snapshot, self.range.start);
+        if position < self.range.start {
             // The first segments are missing.
-            deliveries.note_lost(position, Lost { bytes: Some(self.start - position) });
+            deliveries.note_lost(position, Lost { bytes: Some(self.range.start - position) });
         }
-        while deliveries.position() < position && deliveries.next(position, |it| before(&it))? {}
+        while deliveries.position() < position
+            && deliveries.next(position, |delivery| before(&delivery))?
+        {}
         Ok(deliveries)
     }
 }

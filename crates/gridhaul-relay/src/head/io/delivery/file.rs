@@ -15,7 +15,7 @@ use super::json_lines::{JsonLines, Replaced, SinkError};
 use super::position_file::PositionFile;
 use super::status::DeliveryStatus;
 use crate::head::Deliveries;
-use crate::log::Folder;
+use crate::log::{Durable, Folder};
 use crate::runtime::poll::Waker;
 use crate::runtime::{Level, RunError, report};
 
@@ -28,7 +28,8 @@ const IDLE: time::Duration = time::Duration::from_secs(3_600);
 /// Bytes of lines after which they are written.
 const WRITE_SIZE: usize = 256 * 1024;
 
-/// Bytes of lines after which the file is synchronised: they are in memory until then, because the file may be removed.
+/// Bytes of lines after which the file is synchronised: they are in memory until then, because the
+/// file may be removed.
 const UNCONFIRMED_MAX: usize = 4 * 1024 * 1024;
 
 /// The delivering thread.
@@ -41,13 +42,14 @@ pub(crate) struct FileDelivery {
 #[derive(Debug)]
 enum Command {
     /// Records up to this position of the log are durable.
-    DurableEnd(u64),
+    DurableEnd(Durable<u64>),
     /// The file may have been renamed.
     Reopen,
 }
 
 impl FileDelivery {
-    /// Continues at the position that was saved, or after the last line of the file if its record is later.
+    /// Continues at the position that was saved, or after the last line of the file if its record
+    /// is later.
     pub(crate) fn start(
         path: &Path,
         rotation: Option<FileRotation>,
@@ -81,7 +83,7 @@ impl FileDelivery {
     }
 
     /// Records up to this position of the log are durable.
-    pub(crate) fn deliver(&self, durable_end: u64) {
+    pub(crate) fn deliver(&self, durable_end: Durable<u64>) {
         // If the thread has ended, its failure is reported.
         let _ = self.commands.send(Command::DurableEnd(durable_end));
     }
@@ -113,11 +115,11 @@ struct Worker {
 impl Worker {
     fn run(&mut self, commands: &Receiver<Command>) -> Result<(), RunError> {
         let mut deliveries = self.resume()?;
-        let mut durable_end = self.log.end;
+        let mut durable_end = self.log.range.end;
         // What was written before the restart may not be durable.
         let mut sync_at = Some(self.clock.now() + SYNC_INTERVAL);
         loop {
-            while deliveries.next(durable_end, |delivery| self.lines.push(&delivery))? {
+            while deliveries.next(durable_end.position(), |delivery| self.lines.push(&delivery))? {
                 sync_at = sync_at.or_else(|| Some(self.clock.now() + SYNC_INTERVAL));
                 if self.lines.buffered() > WRITE_SIZE {
                     self.write();
@@ -153,21 +155,25 @@ impl Worker {
         }
     }
 
-    /// Deliveries from the saved position on, or after the last record of the file if it is later: the position is saved about
-    /// once per second.
+    /// Deliveries from the saved position on, or after the last record of the file if it is later:
+    /// the position is saved about once per second.
     fn resume(&mut self) -> Result<Deliveries<Folder>, RunError> {
         let position = self.position_file.position();
         let mut search = self.log.deliveries_from(position)?;
         let mut found = false;
-        while !found && search.next(self.log.end, |it| found |= self.lines.is_last(&it))? {}
+        while !found
+            && search.next(self.log.end(), |delivery| found |= self.lines.is_last(&delivery))?
+        {
+        }
         let mut deliveries = self.log.deliveries_from(position)?;
         if !found {
-            if self.lines.has_last() && self.position_file.is_new() && position < self.log.end {
+            if self.lines.has_last() && self.position_file.is_new() && position < self.log.end() {
                 let text = format!(
-                    "file {}: neither its last record nor a saved position is in the log: {} bytes of the log are delivered, \
+                    "file {}: neither its last record nor a saved position is in the log: {} \
+                     bytes of the log are delivered, \
                      some of them perhaps again",
                     self.name,
-                    self.log.end - position
+                    self.log.end() - position
                 );
                 report(Level::Warning, &text);
             }
@@ -176,7 +182,7 @@ impl Worker {
         let mut is_after = false;
         while !is_after {
             let lines = &mut self.lines;
-            let is_more = deliveries.next(self.log.end, |delivery| {
+            let is_more = deliveries.next(self.log.end(), |delivery| {
                 if is_after {
                     lines.push(&delivery);
                 }
@@ -189,7 +195,8 @@ impl Worker {
         Ok(deliveries)
     }
 
-    /// Makes all lines up to a position durable, in a file that has a name. While that is impossible, attempts are repeated.
+    /// Makes all lines up to a position durable, in a file that has a name. While that is
+    /// impossible, attempts are repeated.
     fn confirm(&mut self, position: u64) -> Result<(), RunError> {
         self.write();
         self.lines.sync()?;
@@ -227,7 +234,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Rotates the file, if the configuration says so. A failure is reported once; lines are written to the large file.
+    /// Rotates the file, if the configuration says so. A failure is reported once; lines are
+    /// written to the large file.
     fn rotate(&mut self) {
         let Some(rotation) = &self.rotation else { return };
         match self.lines.rotate(rotation.size.get(), rotation.keep) {

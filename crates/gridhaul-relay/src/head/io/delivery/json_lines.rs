@@ -1,7 +1,8 @@
 //! A sink: a file with one JSON object per line for each record.
 //!
-//! Each line states collector, epoch, shard and sequence number of its record. After a restart, delivery continues
-//! after the last complete line of a record, if it is later than the saved position, so that no record is written twice.
+//! Each line states collector, epoch, shard and sequence number of its record. After a restart,
+//! delivery continues after the last complete line of a record, if it is later than the saved
+//! position, so that no record is written twice.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -39,7 +40,8 @@ pub(super) struct JsonLines {
     file: File,
     /// Lines that were not written yet.
     buffer: Vec<u8>,
-    /// Lines that were written, of which it is not known that they are durable in a file that somebody can find.
+    /// Lines that were written, of which it is not known that they are durable in a file that
+    /// somebody can find.
     unconfirmed: Vec<u8>,
     last: Option<LineNumber>,
 }
@@ -87,8 +89,8 @@ impl JsonLines {
         self.last.is_some()
     }
 
-    /// Whether this is the record of the last line of a record that was in the file when it was opened. Lines after it that
-    /// another program has written are skipped.
+    /// Whether this is the record of the last line of a record that was in the file when it was
+    /// opened. Lines after it that another program has written are skipped.
     #[must_use]
     pub(super) fn is_last(&self, delivery: &Delivery<'_>) -> bool {
         self.last == Some(line_number(delivery))
@@ -129,13 +131,15 @@ impl JsonLines {
     /// Makes all written lines durable.
     ///
     /// # Errors
-    /// The disk has failed. The process must end: which lines are durable is found out when the file is opened again.
+    /// The disk has failed. The process must end: which lines are durable is found out when the
+    /// file is opened again.
     pub(super) fn sync(&self) -> Result<(), SinkError> {
         self.file.sync_data().map_err(|source| self.failed(source))
     }
 
-    /// Confirms that all lines are in a file that somebody can find, after [`Self::sync`]. If the file was renamed, as by
-    /// logrotate, or removed, another one with the name is begun; lines that only a removed file has are written to it.
+    /// Confirms that all lines are in a file that somebody can find, after [`Self::sync`]. If the
+    /// file was renamed, as by logrotate, or removed, another one with the name is begun; lines
+    /// that only a removed file has are written to it.
     ///
     /// # Errors
     /// The new file cannot be created or written. A further call tries again.
@@ -171,8 +175,9 @@ impl JsonLines {
         self.unconfirmed.shrink_to(KEPT_CAPACITY);
     }
 
-    /// Renames the file to `<name>.1`, an older one of this name to `<name>.2` and so on, and begins another one, if it has at
-    /// least `size` bytes. At most `keep` older files are kept. To be called after [`Self::confirm`].
+    /// Renames the file to `<name>.1`, an older one of this name to `<name>.2` and so on, and
+    /// begins another one, if it has at least `size` bytes. At most `keep` older files are kept. To
+    /// be called after [`Self::confirm`].
     ///
     /// # Errors
     /// A file cannot be renamed or created. Lines are written to the file that is open.
@@ -202,7 +207,8 @@ impl JsonLines {
 /// Capacity for lines that is kept while no record arrives.
 const KEPT_CAPACITY: usize = 64 * 1024;
 
-/// Opens or creates a file of lines, and removes an incomplete last line. Returns the number of the last record.
+/// Opens or creates a file of lines, and removes an incomplete last line. Returns the number of the
+/// last record.
 fn open_file(path: &Path) -> io::Result<(File, Option<LineNumber>)> {
     let mut options = OpenOptions::new();
     // Another program may have cut the file meanwhile: lines are appended wherever its end is.

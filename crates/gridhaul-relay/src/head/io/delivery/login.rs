@@ -8,7 +8,8 @@ use gridhaul_scenario::relay::MqttDelivery;
 use crate::head::mqtt::Connect;
 use crate::runtime::{RunError, credentials};
 
-/// Seconds without any byte from this relay after which the broker may close the connection: probes are more frequent.
+/// Seconds without any byte from this relay after which the broker may close the connection: probes
+/// are more frequent.
 const KEEP_ALIVE: u16 = 60;
 
 /// Identity of the relay at the broker.
@@ -21,12 +22,7 @@ impl Login {
     pub(crate) fn read(name: &str, config: &MqttDelivery, folder: &Path) -> Result<Self, RunError> {
         let password = match &config.password_file {
             None => String::new(),
-            Some(file) => credentials::path_of(folder, file).and_then(fs::read_to_string).map_err(|error| {
-                RunError::Unsupported(format!(
-                    "head.deliver.mqtt.password_file: {file}: {error}\n  \
-                     help: the file must exist, and the user of the relay must be permitted to read it"
-                ))
-            })?,
+            Some(file) => read_password(folder, file)?,
         };
         let password = password.trim_end_matches(['\r', '\n']).as_bytes().to_vec();
         // Fields of MQTT state their length in 16 bits (MQTT 3.1.1, section 1.5.3).
@@ -45,6 +41,16 @@ impl Login {
         let user = self.user.as_ref().map(|(name, password)| (&**name, &**password));
         Connect { client: &self.client, keep_alive: KEEP_ALIVE, user }.write(out);
     }
+}
+
+fn read_password(folder: &Path, file: &str) -> Result<String, RunError> {
+    let password = credentials::path_of(folder, file).and_then(fs::read_to_string);
+    password.map_err(|error| {
+        RunError::Unsupported(format!(
+            "head.deliver.mqtt.password_file: {file}: {error}\n  help: the file must exist, and \
+             the user of the relay must be permitted to read it"
+        ))
+    })
 }
 
 /// Checks the file with the password.

@@ -23,6 +23,7 @@ use self::file::FileDelivery;
 use self::status::DeliveryStatus;
 use self::tcp::ServerDelivery;
 use crate::head::{Head, MeterKey, Unconfirmed};
+use crate::log::Durable;
 use crate::runtime::poll::Waker;
 use crate::runtime::tls::TlsClient;
 use crate::runtime::{RunError, tls};
@@ -100,7 +101,7 @@ impl Destination {
     }
 
     /// Records up to this position of the log are durable.
-    pub(crate) fn deliver(&self, durable_end: u64) {
+    pub(crate) fn deliver(&self, durable_end: Durable<u64>) {
         match self {
             Self::File(delivery) => delivery.deliver(durable_end),
             Self::Servers(delivery) => delivery.deliver(durable_end),
@@ -122,7 +123,8 @@ impl Destination {
         }
     }
 
-    /// Position of the log up to which the destination has confirmed the records, and why others wait.
+    /// Position of the log up to which the destination has confirmed the records, and why others
+    /// wait.
     pub(crate) const fn progress(&self) -> &DeliveryStatus {
         match self {
             Self::File(delivery) => delivery.progress(),

@@ -16,11 +16,9 @@ use super::delivery_log::DeliveryLog;
 use super::login::Login;
 use super::position_file::PositionFile;
 use super::status::DeliveryStatus;
-use crate::head::mqtt::{
-    Answer, AnswerReader, write_disconnect, write_ping, write_publish,
-};
+use crate::head::mqtt::{Answer, AnswerReader, write_disconnect, write_ping, write_publish};
 use crate::head::{Content, Deliveries, Delivery, PartialMessages, Publications};
-use crate::log::Folder;
+use crate::log::{Durable, Folder};
 use crate::runtime::connector::Connector;
 use crate::runtime::poll::{Key, Poll, Source, Token, Waker};
 use crate::runtime::stream::Stream;
@@ -30,7 +28,8 @@ use crate::runtime::{Level, RunError, report};
 /// Bytes of output above which no further message is added.
 const OUTPUT: usize = 256 * 1024;
 
-/// Time without any byte from the broker after which it is asked for an answer, and after which the connection has failed.
+/// Time without any byte from the broker after which it is asked for an answer, and after which the
+/// connection has failed.
 const PROBE_AFTER: Duration = Duration::from_secs(10);
 const FAILED_AFTER: Duration = Duration::from_secs(30);
 
@@ -47,7 +46,7 @@ pub(crate) struct BrokerDelivery {
 #[derive(Debug)]
 enum Command {
     /// Records up to this position of the log are durable.
-    DurableEnd(u64),
+    DurableEnd(Durable<u64>),
     /// Certificates for later connections.
     Certificates(TlsClient),
 }
@@ -72,7 +71,7 @@ impl BrokerDelivery {
     }
 
     /// Records up to this position of the log are durable.
-    pub(crate) fn deliver(&self, durable_end: u64) {
+    pub(crate) fn deliver(&self, durable_end: Durable<u64>) {
         self.commands.send(Command::DurableEnd(durable_end));
     }
 
@@ -102,7 +101,7 @@ struct Worker {
     position_file: PositionFile,
     progress: DeliveryStatus,
     /// End of the durable records.
-    durable_end: u64,
+    durable_end: Durable<u64>,
     publications: Publications,
     connector: Connector,
     link: Option<Link>,
@@ -161,7 +160,7 @@ impl Worker {
             deliveries,
             progress: position_file.progress(),
             position_file,
-            durable_end: log.end,
+            durable_end: log.range.end,
             connector: Connector::new(&config.broker, "head.deliver.mqtt.broker"),
             link: None,
             clock: Clock::starts_in(Duration::ZERO),
@@ -216,7 +215,7 @@ impl Worker {
     fn read(&mut self) -> Result<(), RunError> {
         while self.publications.len() < self.in_flight {
             let Self { deliveries, publications, durable_end, .. } = self;
-            if !deliveries.next(*durable_end, |delivery| publications.push(&delivery))? {
+            if !deliveries.next(durable_end.position(), |delivery| publications.push(&delivery))? {
                 return Ok(());
             }
             publications.end_entry(deliveries.position());

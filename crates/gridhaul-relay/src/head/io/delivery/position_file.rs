@@ -1,6 +1,7 @@
 //! The position up to which a head has delivered its log, in a file beside the log.
 //!
-//! The file is replaced about once per second. After a crash, records that were delivered since then are delivered again.
+//! The file is replaced about once per second. After a crash, records that were delivered since
+//! then are delivered again.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -34,17 +35,18 @@ pub(crate) struct PositionFile {
 }
 
 impl PositionFile {
-    /// Reads the file. Without one, or with that of another log, delivery begins with the log. A position before the log
-    /// states that records are lost; one after its end is replaced at once, because other records will follow there.
+    /// Reads the file. Without one, or with that of another log, delivery begins with the log. A
+    /// position before the log states that records are lost; one after its end is replaced at once,
+    /// because other records will follow there.
     pub(crate) fn open(folder: &Path, log: &DeliveryLog, head: Arc<Waker>) -> Self {
         let (path, epoch, next_save) = (folder.join(NAME), log.epoch, Instant::ZERO);
         let found = read(&path, epoch);
         let is_new = found.is_none();
-        let found = found.unwrap_or(log.start);
-        let progress = DeliveryStatus::new(found.clamp(log.start, log.end), head);
+        let found = found.unwrap_or(log.range.start);
+        let progress = DeliveryStatus::new(found.clamp(log.range.start, log.end()), head);
         let mut position_file = Self { path, epoch, saved: found, is_new, next_save, progress };
-        if found > log.end {
-            position_file.save(log.end);
+        if found > log.end() {
+            position_file.save(log.end());
         }
         position_file
     }
@@ -112,6 +114,7 @@ fn read(path: &Path, epoch: u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::log::{Durable, DurableRange};
 
     #[test]
     fn a_position_is_saved_once_per_second_and_when_delivery_ends() {
@@ -157,7 +160,8 @@ mod tests {
         let path = folder.path().join(NAME);
         let storage = crate::log::Folder::open(folder.path()).unwrap();
         let waker = || Arc::new(Waker::new().unwrap());
-        let log = DeliveryLog { storage, epoch: 7, snapshot: Vec::new(), start: 400, end: 900 };
+        let range = DurableRange { start: 400, end: Durable::assumed(900) };
+        let log = DeliveryLog { storage, epoch: 7, snapshot: Vec::new(), range };
         fs::write(&path, "0000000000000007 300\n").unwrap();
         let position_file = PositionFile::open(folder.path(), &log, waker());
         assert_eq!(position_file.position(), 300, "100 bytes are missing");

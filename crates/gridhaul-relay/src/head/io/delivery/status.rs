@@ -17,7 +17,8 @@ pub(crate) struct DeliveryStatus(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     delivered: AtomicU64,
-    /// Position that a restart finds: later records may be delivered again, and must stay in the log.
+    /// Position that a restart finds: later records may be delivered again, and must stay in the
+    /// log.
     saved: AtomicU64,
     state: Mutex<State>,
     clock: Clock,
@@ -60,12 +61,12 @@ impl DeliveryStatus {
 
     /// Why records wait, for the status.
     pub(crate) fn delivery_error(&self) -> Option<String> {
-        self.state().delivery_error.as_ref().map(|it| it.0.clone())
+        self.state().delivery_error.as_ref().map(|error| error.0.clone())
     }
 
     /// Seconds for which records have waited.
     pub(crate) fn delivery_error_age(&self) -> Option<f64> {
-        let since = self.state().delivery_error.as_ref().map(|it| it.1)?;
+        let since = self.state().delivery_error.as_ref().map(|error| error.1)?;
         Some(self.0.clock.now().since(since).as_secs_f64())
     }
 
@@ -93,7 +94,7 @@ impl DeliveryStatus {
     pub(crate) fn set_delivery_error(&self, error: Option<&str>) {
         let now = self.0.clock.now();
         let mut state = self.state();
-        let since = state.delivery_error.as_ref().map_or(now, |it| it.1);
+        let since = state.delivery_error.as_ref().map_or(now, |error| error.1);
         state.delivery_error = error.map(|error| (error.to_owned(), since));
     }
 

@@ -21,11 +21,13 @@ pub(crate) struct ServerConnection {
     pub header: Vec<u8>,
 }
 
-/// Time for which sent data, or a request to connect, may stay unacknowledged (`TCP_USER_TIMEOUT`, RFC 5482).
+/// Time for which sent data, or a request to connect, may stay unacknowledged (`TCP_USER_TIMEOUT`,
+/// RFC 5482).
 const USER_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl ServerConnection {
-    /// Begins to connect. The end of the process resets the connection: a FIN would state that the stream is complete.
+    /// Begins to connect. The end of the process resets the connection: a FIN would state that the
+    /// stream is complete.
     pub(crate) fn begin(
         server: SocketAddr,
         identity: ServerIdentity,

@@ -25,7 +25,8 @@ use crate::runtime::report::LimitedReports;
 use crate::runtime::socket;
 use crate::runtime::{Level, RunError, report};
 
-/// Bytes of records that are kept in memory. One stalled connection stalls the others when they are used up.
+/// Bytes of records that are kept in memory. One stalled connection stalls the others when they are
+/// used up.
 const MEMORY: u64 = 16 << 20;
 
 /// Key of the address of the server.
@@ -369,7 +370,8 @@ impl Worker {
     fn reset_incomplete(&mut self, now: Instant) {
         while let Some((meter, shard)) = self.streams.poll_incomplete() {
             let text = format!(
-                "data of meter {} is missing: its connections are reset, and its later data is not delivered",
+                "data of meter {} is missing: its connections are reset, and its later data is \
+                 not delivered",
                 meter.1,
             );
             self.reports.report(now, "damage of the log", Level::Warning, &text);

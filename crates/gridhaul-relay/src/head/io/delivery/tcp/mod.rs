@@ -19,11 +19,12 @@ use super::delivery_log::DeliveryLog;
 use super::position_file::PositionFile;
 use super::status::DeliveryStatus;
 use crate::head::MeterKey;
+use crate::log::Durable;
 use crate::runtime::RunError;
 use crate::runtime::poll::Waker;
 
-/// Data of open connections that the server's TCP has acknowledged uses at most this part of `log.limit`: half of it is left for
-/// an outage of the server.
+/// Data of open connections that the server's TCP has acknowledged uses at most this part of
+/// `log.limit`: half of it is left for an outage of the server.
 const KEPT_SHARE: u64 = 2;
 
 /// The delivering thread.
@@ -37,7 +38,7 @@ pub(crate) struct ServerDelivery {
 #[derive(Debug)]
 enum Command {
     /// Records up to this position of the log are durable.
-    DurableEnd(u64),
+    DurableEnd(Durable<u64>),
     /// The collector has confirmed data of a server.
     Confirmed(MeterKey, u64),
 }
@@ -71,7 +72,7 @@ impl ServerDelivery {
         Ok(delivery)
     }
 
-    pub(crate) fn deliver(&self, durable_end: u64) {
+    pub(crate) fn deliver(&self, durable_end: Durable<u64>) {
         self.commands.send(Command::DurableEnd(durable_end));
     }
 

@@ -4,7 +4,7 @@ use gridhaul_scenario::units::Instant;
 
 use crate::head::io::delivery::delivery_log::DeliveryLog;
 use crate::head::{Deliveries, Item, ServerStreams, items};
-use crate::log::{Folder, LogReader};
+use crate::log::{Durable, Folder, LogReader};
 use crate::runtime::RunError;
 
 /// Entries that are read again before the connections are served.
@@ -18,7 +18,7 @@ pub(crate) struct Records {
     /// Reads data again that the server has not confirmed.
     replay: Option<LogReader<Folder>>,
     /// End of the durable records.
-    pub durable_end: u64,
+    pub durable_end: Durable<u64>,
 }
 
 impl Records {
@@ -28,7 +28,7 @@ impl Records {
             storage: log.storage.clone(),
             epoch: log.epoch,
             replay: None,
-            durable_end: log.end,
+            durable_end: log.range.end,
         })
     }
 
@@ -50,7 +50,7 @@ impl Records {
         while !streams.is_full() {
             let Self { deliveries, durable_end, .. } = self;
             let is_read = deliveries
-                .next(*durable_end, |delivery| streams.handle_delivery(now, &delivery))?;
+                .next(durable_end.position(), |delivery| streams.handle_delivery(now, &delivery))?;
             streams.end_entry(deliveries.position());
             if !is_read {
                 break;

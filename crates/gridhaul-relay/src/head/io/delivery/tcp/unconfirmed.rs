@@ -43,7 +43,8 @@ impl Worker {
         self.records.deliveries().position() - self.streams.position() > self.kept
     }
 
-    /// Reports connections that the server does not close, and lets open connections keep no more of the log than permitted.
+    /// Reports connections that the server does not close, and lets open connections keep no more
+    /// of the log than permitted.
     pub(crate) fn report_unconfirmed(&mut self, now: Instant) {
         if now < self.next_report {
             return;
@@ -55,8 +56,10 @@ impl Worker {
         let old =
             self.streams.awaiting_close().filter(|(since, _)| now.since(*since) >= CLOSE_LIMIT);
         let text = old.map(|(_, count)| format!(
-            "the server has not closed {count} connections after FIN, the oldest for more than a minute: their data does not \
-             count as delivered, and stays in the log\n  help: a server that never closes connections needs \
+            "the server has not closed {count} connections after FIN, the oldest for more than a \
+             minute: their data does not \
+             count as delivered, and stays in the log\n  help: a server that never closes \
+             connections needs \
              head.deliver.tcp.confirmation = \"acknowledgement\""
         ));
         match text {

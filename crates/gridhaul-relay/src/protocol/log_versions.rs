@@ -1,13 +1,15 @@
-//! Versions of the format: logs of all versions are read, others are refused, and what this version writes has not changed.
+//! Versions of the format: logs of all versions are read, others are refused, and what this version
+//! writes has not changed.
 
 use std::fs;
 use std::path::PathBuf;
 
-use super::super::format::{SEGMENT_HEADER, VERSION, VERSIONS};
-use super::super::{LogError, LogReader, Storage, StorageFile, open, verify};
-use super::disk::ModelDisk;
-use crate::protocol::{
+use super::{
     BatchBuilder, ClockState, Identity, PreviousRecords, Reception, Record, ResetCause, batches,
+};
+use crate::log::tests::disk::ModelDisk;
+use crate::log::{
+    LogError, LogReader, SEGMENT_HEADER, Storage, StorageFile, VERSION, VERSIONS, open, verify,
 };
 
 const EPOCH: u64 = 0x0123_4567_89ab_cdef;
@@ -141,7 +143,8 @@ fn an_intact_log_of_an_unknown_version_is_refused_and_not_changed() {
 
 #[test]
 fn a_log_of_an_older_version_continues_in_a_new_segment() {
-    // A relay of the older version must not find entries that it cannot read in a segment of its version.
+    // A relay of the older version must not find entries that it cannot read in a segment of its
+    // version.
     let disk = disk_with(&fs::read(path(1)).unwrap());
     let opened = open(disk.clone(), 1, b"").unwrap();
     assert!(opened.has_old_version);
