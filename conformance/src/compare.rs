@@ -189,13 +189,14 @@ fn compare_window(
             });
             bytes.map(|bytes| bytes / mss).collect()
         };
-        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        if values.is_empty() || !tolerance.holds(range, least) || !tolerance.holds(range, most) {
-            let observation = if least == most {
-                format!("{least:.3}")
+        let minimum = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let maximum = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        if values.is_empty() || !tolerance.holds(range, minimum) || !tolerance.holds(range, maximum)
+        {
+            let observation = if minimum == maximum {
+                format!("{minimum:.3}")
             } else {
-                format!("{least:.3} to {most:.3}")
+                format!("{minimum:.3} to {maximum:.3}")
             };
             let _ =
                 writeln!(report, "! {from}..{to} ms: {name} is {observation}, expected {range}");

@@ -58,14 +58,14 @@ fn find() -> Option<PathBuf> {
         return Some(chosen.into());
     }
     let folders: Vec<_> =
-        env::split_paths(&env::var_os("PATH")?).filter(|it| it.is_dir()).collect();
+        env::split_paths(&env::var_os("PATH")?).filter(|folder| folder.is_dir()).collect();
     let names = std::iter::once(String::from("clang"))
         .chain((12..40).rev().map(|version| format!("clang-{version}")));
     let found = names
         .flat_map(|name| folders.iter().map(move |folder| folder.join(&name)))
         .find(|path| path.is_file());
     if found.is_none() {
-        for folder in folders.iter().filter(|it| it.ends_with("bin")) {
+        for folder in folders.iter().filter(|folder| folder.ends_with("bin")) {
             println!("cargo:rerun-if-changed={}", folder.display());
         }
     }

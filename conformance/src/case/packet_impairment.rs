@@ -1,8 +1,8 @@
 //! Impairments of single packets: loss, additional delay, duplication.
 //!
 //! ```text
-//! client data 3 5-7    lost          the third and the fifth to seventh data packet, with retransmissions
-//! client seq 3001      lost          the first transmission of the segment with this sequence number
+//! client data 3 5-7    lost          data packets 3 and 5 to 7, with retransmissions
+//! client seq 3001      lost          the first transmission of this sequence number
 //! client seq 3001 1-2  lost          the first two transmissions
 //! server ack 2         delayed 20 ms
 //! client fin 1         duplicated

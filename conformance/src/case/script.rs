@@ -4,7 +4,7 @@
 //! 0    write 10 segments        the client's application, if no host is given
 //! 20   server read 1000
 //! 100  close
-//! 30   < 1:1001 ack 1 win 5000  a segment from a scripted peer: relative sequence numbers, SYN is 0
+//! 30   < 1:1001 ack 1 win 5000  a segment from a scripted peer; numbers are relative to SYN
 //! ```
 
 use gridhaul_core::tcp::Flags;

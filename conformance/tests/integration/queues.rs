@@ -1,4 +1,5 @@
-//! Active queue management: queueing delay of a bulk flow, and of another flow at the same bottleneck.
+//! Active queue management: queueing delay of a bulk flow, and of another flow at the same
+//! bottleneck.
 
 use std::fmt::Write as _;
 
@@ -58,13 +59,14 @@ fn figures(answer: &Answer) -> (f64, f64, f64) {
 
 #[test]
 fn codel_keeps_the_standing_delay_close_to_its_target() {
-    // At 1 Mbit/s the transmission of a packet takes 12 ms, more than the target of 5 ms: CoDel never drops
-    // the only packet of a queue, so the delay is close to 12 ms. A single Reno flow that halves its window
-    // while the queue is nearly empty uses at least three quarters of the link.
-    for (rate, most) in [(1_000, 30.0), (10_000, 10.0)] {
+    // At 1 Mbit/s the transmission of a packet takes 12 ms, more than the target of 5 ms: CoDel
+    // never drops the only packet of a queue, so the delay is close to 12 ms. A single Reno flow
+    // that halves its window while the queue is nearly empty uses at least three quarters of the
+    // link.
+    for (rate, maximum) in [(1_000, 30.0), (10_000, 10.0)] {
         let (tail, ..) = figures(&run("", rate, 1));
         let (wait, used, _) = figures(&run(", aqm.codel = {}", rate, 1));
-        assert!(wait < most && used > 0.75, "{rate}: {wait} ms, {used}");
+        assert!(wait < maximum && used > 0.75, "{rate}: {wait} ms, {used}");
         assert!(tail > 5.0 * wait, "{rate}: drop-tail has a delay of {tail} ms");
     }
 }
@@ -89,7 +91,8 @@ fn red_keeps_the_average_between_its_thresholds() {
 
 #[test]
 fn fq_codel_isolates_a_meter_from_bulk_flows() {
-    // 25.01 ms of propagation, 1.02 ms of transmission, and at most the rest of one packet of 12 ms.
+    // 25.01 ms of propagation, 1.02 ms of transmission, and at most the rest of one packet of 12
+    // ms.
     let (.., tail) = figures(&run("", 1_000, 2));
     let (.., codel) = figures(&run(", aqm.codel = {}", 1_000, 2));
     let (.., fair) = figures(&run(", aqm.fq_codel = {}", 1_000, 2));

@@ -24,7 +24,8 @@ fn losses_upstream_delay_the_messages_that_follow() {
         let [modelled, simulated] = [&model, &simulated]
             .map(|answer| answer.points[0].flows[0].mean(Metric::DelayP98).unwrap());
         let mut warnings = model.warnings.iter();
-        let marked = warnings.any(|it| it.message.contains("outside the range of the equations"));
+        let marked =
+            warnings.any(|warning| warning.message.contains("outside the range of the equations"));
         let is_near = (0.85..1.15).contains(&(modelled / simulated));
         let case = format!("{aggregators} aggregators, {loss} %, {delay_ms} ms");
         assert!(marked || is_near, "{case}: {modelled} {simulated}");

@@ -93,8 +93,8 @@ impl Counters {
     #[must_use]
     pub fn open(&self) -> u64 {
         let (opened, closed) = match self {
-            Self::Vegas(it) => (it.opened, it.closed),
-            Self::Medx(it) => (it.opened, it.closed),
+            Self::Vegas(counters) => (counters.opened, counters.closed),
+            Self::Medx(counters) => (counters.opened, counters.closed),
         };
         opened.saturating_sub(closed)
     }
@@ -103,8 +103,8 @@ impl Counters {
     #[must_use]
     pub const fn corrected(&self) -> u64 {
         match self {
-            Self::Vegas(it) => it.corrected,
-            Self::Medx(it) => it.corrected,
+            Self::Vegas(counters) => counters.corrected,
+            Self::Medx(counters) => counters.corrected,
         }
     }
 
@@ -112,28 +112,28 @@ impl Counters {
     #[must_use]
     pub fn rows(&self) -> Vec<(&'static str, u64)> {
         match *self {
-            Self::Vegas(it) => vec![
+            Self::Vegas(counters) => vec![
                 ("open connections", self.open()),
-                ("connections since loading", it.opened),
-                ("evaluated round trips", it.rounds),
-                ("window grew", it.grown),
-                ("window unchanged", it.unchanged),
-                ("window shrank", it.shrunk),
-                ("recoveries", it.losses),
-                ("timeouts", it.timeouts),
-                ("corrected windows", it.corrected),
+                ("connections since loading", counters.opened),
+                ("evaluated round trips", counters.rounds),
+                ("window grew", counters.grown),
+                ("window unchanged", counters.unchanged),
+                ("window shrank", counters.shrunk),
+                ("recoveries", counters.losses),
+                ("timeouts", counters.timeouts),
+                ("corrected windows", counters.corrected),
             ],
-            Self::Medx(it) => vec![
+            Self::Medx(counters) => vec![
                 ("open connections", self.open()),
-                ("connections since loading", it.opened),
-                ("acknowledgements with delay", it.delays),
-                ("acknowledgements without delay", it.without_delay),
-                ("losses classified as error", it.error),
-                ("losses classified as congestion", it.congestion),
-                ("losses not classified", it.unclassified),
-                ("timeouts among the losses", it.timeouts),
-                ("classified with clock offset", it.offset_removed),
-                ("corrected windows", it.corrected),
+                ("connections since loading", counters.opened),
+                ("acknowledgements with delay", counters.delays),
+                ("acknowledgements without delay", counters.without_delay),
+                ("losses classified as error", counters.error),
+                ("losses classified as congestion", counters.congestion),
+                ("losses not classified", counters.unclassified),
+                ("timeouts among the losses", counters.timeouts),
+                ("classified with clock offset", counters.offset_removed),
+                ("corrected windows", counters.corrected),
             ],
         }
     }

@@ -161,7 +161,9 @@ impl Error {
 }
 
 fn list(missing: &[MissingRequirement]) -> String {
-    let lines = missing.iter().map(|it| format!("\n  {}: {}", it.what, it.remedy));
+    let lines = missing
+        .iter()
+        .map(|requirement| format!("\n  {}: {}", requirement.what, requirement.remedy));
     format!("missing requirements of congestion control in the kernel:{}", {
         lines.collect::<String>()
     })

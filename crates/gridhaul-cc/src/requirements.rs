@@ -23,7 +23,8 @@ pub fn missing_requirements() -> Vec<MissingRequirement> {
     missing_requirements_for(&Algorithm::ALL, None)
 }
 
-/// The missing requirements of these algorithms. No mounted control group is required if `cgroup` is given.
+/// The missing requirements of these algorithms. No mounted control group is required if `cgroup`
+/// is given.
 #[must_use]
 pub fn missing_requirements_for(
     algorithms: &[Algorithm],
@@ -39,16 +40,18 @@ pub fn missing_requirements_for(
         too_old(&release),
         (!Path::new(KERNEL_TYPES).exists()).then(|| MissingRequirement {
             what: format!("type information of the kernel ({KERNEL_TYPES})"),
-            remedy: "a kernel built with CONFIG_DEBUG_INFO_BTF=y, as those of distributions are".into(),
+            remedy: "a kernel built with CONFIG_DEBUG_INFO_BTF=y, as those of distributions \
+                     are"
+            .into(),
         }),
         missing_permission(),
-        (algorithms.contains(&Algorithm::Medx) && cgroup.is_none() && cgroup_root().is_none()).then(|| {
-            MissingRequirement {
+        (algorithms.contains(&Algorithm::Medx) && cgroup.is_none() && cgroup_root().is_none())
+            .then(|| MissingRequirement {
                 what: "control groups, version 2, for the TCP option of gh_medx".into(),
-                remedy: "mkdir -p /sys/fs/cgroup/unified && mount -t cgroup2 none /sys/fs/cgroup/unified"
+                remedy: "mkdir -p /sys/fs/cgroup/unified && mount -t cgroup2 none \
+                         /sys/fs/cgroup/unified"
                     .into(),
-            }
-        }),
+            }),
         cgroup.filter(|_| algorithms.contains(&Algorithm::Medx)).and_then(missing_cgroup),
     ];
     found.into_iter().flatten().collect()
@@ -58,8 +61,8 @@ pub fn missing_requirements_for(
 fn missing_cgroup(folder: &Path) -> Option<MissingRequirement> {
     (!folder.join("cgroup.controllers").exists()).then(|| MissingRequirement {
         what: format!("a control group, version 2, at {}", folder.display()),
-        remedy: "name a folder below the mount of cgroup2 (`findmnt -t cgroup2`), or create one there with \
-                 mkdir"
+        remedy: "name a folder below the mount of cgroup2 (`findmnt -t cgroup2`), or create one \
+                 there with mkdir"
             .into(),
     })
 }
@@ -68,7 +71,7 @@ fn missing_cgroup(folder: &Path) -> Option<MissingRequirement> {
 pub(crate) fn missing_permission() -> Option<MissingRequirement> {
     // Root in a user namespace may not load programs into the kernel.
     let namespace = fs::read_link("/proc/self/ns/user");
-    let own = namespace.is_ok_and(|it| it != Path::new(FIRST_USER_NAMESPACE));
+    let own = namespace.is_ok_and(|link| link != Path::new(FIRST_USER_NAMESPACE));
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     missing_capabilities(if own { "CapEff:\t0" } else { &status })
 }
@@ -93,20 +96,20 @@ pub(crate) fn mount_of(kind: &str, mounts: &str) -> Option<PathBuf> {
 /// Whether a name is registered in the kernel, as listed for the current network namespace.
 pub(crate) fn is_registered(name: &str) -> bool {
     let list = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
-    list.is_ok_and(|list| list.split_whitespace().any(|it| it == name))
+    list.is_ok_and(|list| list.split_whitespace().any(|listed| listed == name))
 }
 
-/// BPF links to registered structures need Linux 6.4; without them an algorithm stays loaded after its process
-/// was killed.
-const LEAST_RELEASE: (u32, u32) = (6, 4);
+/// BPF links to registered structures need Linux 6.4; without them an algorithm stays loaded after
+/// its process was killed.
+const RELEASE_MIN: (u32, u32) = (6, 4);
 
 fn too_old(release: &str) -> Option<MissingRequirement> {
     let mut numbers = release.trim().split(['.', '-']).map_while(|part| part.parse().ok());
     let (major, minor) = (numbers.next()?, numbers.next()?);
-    let (least_major, least_minor) = LEAST_RELEASE;
-    ((major, minor) < LEAST_RELEASE).then(|| MissingRequirement {
+    let (min_major, min_minor) = RELEASE_MIN;
+    ((major, minor) < RELEASE_MIN).then(|| MissingRequirement {
         what: "a kernel that unloads congestion control when its process ends".into(),
-        remedy: format!("Linux {least_major}.{least_minor} or later; this is {}", release.trim()),
+        remedy: format!("Linux {min_major}.{min_minor} or later; this is {}", release.trim()),
     })
 }
 

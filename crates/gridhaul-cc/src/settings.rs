@@ -200,7 +200,8 @@ impl LoadedSettings {
                 Self::Vegas(VegasSettings { alpha: first, beta: second, gamma: third })
             }
             Algorithm::Medx => {
-                let classifier = MedxClassifier::ALL.into_iter().find(|it| *it as u32 == fourth);
+                let classifier =
+                    MedxClassifier::ALL.into_iter().find(|classifier| *classifier as u32 == fourth);
                 Self::Medx(MedxSettings {
                     alpha: share(first),
                     beta: share(second),
@@ -215,16 +216,16 @@ impl LoadedSettings {
     #[must_use]
     pub fn rows(&self) -> Vec<(&'static str, String)> {
         match *self {
-            Self::Vegas(it) => vec![
-                ("alpha, segments", it.alpha.to_string()),
-                ("beta, segments", it.beta.to_string()),
-                ("gamma, segments", it.gamma.to_string()),
+            Self::Vegas(settings) => vec![
+                ("alpha, segments", settings.alpha.to_string()),
+                ("beta, segments", settings.beta.to_string()),
+                ("gamma, segments", settings.gamma.to_string()),
             ],
-            Self::Medx(it) => vec![
-                ("alpha", it.alpha.to_string()),
-                ("beta", it.beta.to_string()),
-                ("delays in the list", it.buffer.to_string()),
-                ("classifier", it.classifier.name().to_owned()),
+            Self::Medx(settings) => vec![
+                ("alpha", settings.alpha.to_string()),
+                ("beta", settings.beta.to_string()),
+                ("delays in the list", settings.buffer.to_string()),
+                ("classifier", settings.classifier.name().to_owned()),
             ],
         }
     }

@@ -54,7 +54,8 @@ pub fn status() -> Result<Vec<Status>, Error> {
         }
         let name = bpf::map_by_id(info.map).and_then(|map| bpf::map_info(map.as_fd()));
         let Ok(name) = name.map(|info| info.name()) else { continue };
-        let Some(algorithm) = Algorithm::ALL.into_iter().find(|it| it.name() == name) else {
+        let Some(algorithm) = Algorithm::ALL.into_iter().find(|algorithm| algorithm.name() == name)
+        else {
             continue;
         };
         // The descriptor must not count as a holder below.
@@ -70,7 +71,7 @@ pub fn status() -> Result<Vec<Status>, Error> {
     }
     for algorithm in Algorithm::ALL {
         let counters = newest_counters(algorithm);
-        if counters.is_some() && found.iter().all(|it| it.algorithm != algorithm) {
+        if counters.is_some() && found.iter().all(|status| status.algorithm != algorithm) {
             let (registered, pinned, holders) = (false, false, Vec::new());
             let settings = newest_settings(algorithm);
             found.push(Status { algorithm, registered, pinned, holders, settings, counters });
@@ -141,7 +142,8 @@ pub(crate) fn mount() -> Result<(), Error> {
 pub(crate) fn already_registered(algorithm: Algorithm) -> Error {
     let name = algorithm.name();
     let status = status().unwrap_or_default();
-    let status = status.into_iter().find(|it| it.algorithm == algorithm && it.registered);
+    let status =
+        status.into_iter().find(|status| status.algorithm == algorithm && status.registered);
     let by = match status {
         Some(status) if status.pinned => "and pinned: run `gridhaul cc unload` first".into(),
         Some(status) => match status.holders.first() {

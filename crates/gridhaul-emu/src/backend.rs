@@ -151,7 +151,7 @@ impl Emu {
         progress: &dyn Progress,
     ) -> Result<(EmulatorOutcome, TrafficOutcome), RunError> {
         let counts = emulator.plan().flows.iter().map(|flow| u64::from(flow.count));
-        let times = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
+        let (warmup, end) = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
         let connections: u64 = counts.sum();
         let interval = scenario
             .record
@@ -170,12 +170,12 @@ impl Emu {
                 if let Some(number) = self.pin {
                     pin_to_processor(number);
                 }
-                let outcome = emulator.run((clock, &wakeups), times, stopped);
+                let outcome = emulator.run((clock, &wakeups), warmup, end, stopped);
                 stop.fetch_or(outcome.is_err(), Ordering::Relaxed);
                 outcome
             });
             let traffic = scope.spawn(|| {
-                let outcome = traffic.run((clock, &wakeups), times, sampling, stopped);
+                let outcome = traffic.run((clock, &wakeups), warmup, end, sampling, stopped);
                 stop.fetch_or(outcome.is_err(), Ordering::Relaxed);
                 outcome
             });

@@ -38,8 +38,8 @@ pub(crate) enum EmulationError {
     CongestionControl(gridhaul_cc::Error),
     /// The program of the relay daemon is not installed.
     #[error(
-        "the aggregators of a scenario are relay daemons, and the program gridhaul-relay is not installed\n  \
-         help: build it with `{build}`"
+        "the aggregators of a scenario are relay daemons, and the program gridhaul-relay is not \
+         installed\n  help: build it with `{build}`"
     )]
     RelayMissing {
         /// The command that builds the program.
@@ -55,8 +55,8 @@ pub(crate) enum EmulationError {
     },
     /// The name of a namespace is too long for a file in `/run/netns`.
     #[error(
-        "the prefix and `-{node}` are {length} characters; the name of a namespace has at most {most}\n  \
-         help: {}", shorten(node, *most)
+        "the prefix and `-{node}` are {length} characters; the name of a namespace has at most \
+         {maximum}\n  help: {}", shorten(node, *maximum)
     )]
     NameTooLong {
         /// The node with the longest name.
@@ -64,7 +64,7 @@ pub(crate) enum EmulationError {
         /// Characters of the name of its namespace.
         length: usize,
         /// Largest permitted number of characters.
-        most: usize,
+        maximum: usize,
     },
 }
 
@@ -87,10 +87,10 @@ impl From<EmulationError> for RunError {
     }
 }
 
-fn shorten(node: &str, most: usize) -> String {
-    match most.checked_sub(node.len() + 1) {
+fn shorten(node: &str, maximum: usize) -> String {
+    match maximum.checked_sub(node.len() + 1) {
         None | Some(0) => {
-            format!("shorten the name of the node in the scenario: up to {}", most - 2)
+            format!("shorten the name of the node in the scenario: up to {}", maximum - 2)
         }
         Some(free) => format!("choose a prefix of 1 to {free} characters"),
     }

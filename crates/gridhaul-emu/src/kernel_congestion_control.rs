@@ -12,7 +12,7 @@ use gridhaul_cc::{
     VegasSettings,
 };
 use gridhaul_core::tcp::{MedxParams, StackParams};
-use gridhaul_linux::{Namespace, require_congestion_control};
+use gridhaul_linux::{Namespace, congestion_control_name, require_congestion_control};
 use gridhaul_scenario::scenario::{
     CongestionControlAlgorithm, IpVersion, LossClassifier, Scenario, Transport,
 };
@@ -20,7 +20,6 @@ use socket2::Socket;
 
 use crate::error::EmulationError;
 use crate::network::NetworkPlan;
-use crate::traffic::congestion_name;
 
 /// Loaded algorithms; dropping this value unloads them.
 #[derive(Debug)]
@@ -78,6 +77,16 @@ pub(crate) fn missing_prerequisites(algorithm: Algorithm) -> Option<String> {
 
 /// MEDX as loaded by this process.
 static MEDX: Mutex<Weak<Medx>> = Mutex::new(Weak::new());
+
+/// Name in the kernel of a stack's congestion control; `None` if it is not available.
+pub(crate) fn congestion_name(stack: &StackParams) -> Option<&'static str> {
+    match stack.congestion_control {
+        // Algorithms of gridhaul-cc, loaded for the run.
+        CongestionControlAlgorithm::Vegas => Some(Algorithm::Vegas.name()),
+        CongestionControlAlgorithm::Medx => Some(Algorithm::Medx.name()),
+        congestion_control => congestion_control_name(congestion_control),
+    }
+}
 
 impl KernelCongestionControls {
     /// Loads the algorithms that the flows of a plan need and the kernel lacks. Vegas gets a unique name, so

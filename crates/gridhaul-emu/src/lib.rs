@@ -20,6 +20,7 @@ mod loss_classification;
 mod network;
 mod outcome;
 mod relay;
+mod socket_config;
 mod standalone;
 mod thread_wakeup;
 mod traffic;

@@ -93,7 +93,9 @@ mod tests {
                 Metric::NoLossClassifiedCongestion,
                 Metric::NoLossClassifiedError,
             ]
-            .map(|wanted| metrics.iter().find(|(metric, _)| *metric == wanted).map(|it| it.1))
+            .map(|wanted| {
+                metrics.iter().find(|(metric, _)| *metric == wanted).map(|metric| metric.1)
+            })
         };
         assert_eq!(counts(Instant::ZERO), [1.0, 1.0, 0.0, 1.0, 1.0, 0.0].map(Some));
         // Before `begin`, only the losses are recorded.

@@ -21,13 +21,13 @@ pub(crate) fn rows(
 ) -> RunRows {
     let span = scenario.duration.saturating_sub(scenario.warmup);
     let flows = traffic.rows.iter().enumerate().map(|(index, row)| {
-        let counters = (&emulated.before.flows[index], &emulated.after.flows[index]);
+        let (before, after) = (&emulated.before.flows[index], &emulated.after.flows[index]);
         let mut stages = vec![emulated.path_counters(index)];
         let relay = plan.relays.iter().find(|relay| relay.flow == index);
         stages.extend(relay.map(|relay| emulated.path_counters(relay.upstream)));
         let transport = plan.flows[index].transport;
         let end = Instant::ZERO + scenario.duration;
-        let mut metrics = flow_row(row, transport, counters, (&stages, span, end));
+        let mut metrics = flow_row(row, transport, before, after, (&stages, span, end));
         if let Some(classifications) = &row.classifications {
             let lost = emulated.lost.iter().filter(|lost| usize::from(lost.flow) == index);
             let begin = Instant::ZERO + scenario.warmup;
@@ -74,7 +74,8 @@ fn upstream_row(
 fn flow_row(
     row: &RowTraffic,
     transport: Transport,
-    (before, after): (&RowCounters, &RowCounters),
+    before: &RowCounters,
+    after: &RowCounters,
     (stages, span, end): (&[PathCounters], Duration, Instant),
 ) -> Metrics {
     let secs = span.as_secs_f64();
@@ -117,7 +118,7 @@ fn flow_row(
             row.deadline_counter
                 .as_ref()
                 .and_then(DeadlineCounter::share)
-                .map(|it| (Metric::DeadlineMet, it)),
+                .map(|share| (Metric::DeadlineMet, share)),
         );
     }
     metrics

@@ -153,7 +153,7 @@ impl StandaloneNetwork {
     pub fn congestion_controls(&self, flow: &str) -> [Option<&str>; 2] {
         let number = self.scenario.flow.get_index_of(flow);
         let controls = number.map(|number| self.plan.flows[number].controls.each_ref());
-        controls.map_or([None, None], |controls| controls.map(|it| it.as_deref()))
+        controls.map_or([None, None], |controls| controls.map(|name| name.as_deref()))
     }
 
     /// Devices of an [Ethernet](Self::ethernet) network at the `from` end and at the `to` end of its flow, in the
@@ -196,8 +196,8 @@ impl StandaloneNetwork {
     ) -> Result<Vec<(String, LinkAccount)>, RunError> {
         let emulator = Emulator::new(&self.scenario, &self.plan, &self.testbed.devices, 0, None)?;
         let emulator = emulator.counted_by(&self.forwarded);
-        let times = (Instant::ZERO, Instant::NEVER);
-        let done = emulator.run((clock, &WakeupSchedule::new()), times, stop)?;
+        let (warmup, end) = (Instant::ZERO, Instant::NEVER);
+        let done = emulator.run((clock, &WakeupSchedule::new()), warmup, end, stop)?;
         let rows = self.plan.directions.rows();
         let names = self.plan.directions.row_of().iter().map(|&row| rows[row as usize].0.clone());
         Ok(names.zip(done.after.links).collect())
@@ -212,7 +212,7 @@ fn check_names(prefix: &str, nodes: &[String]) -> Result<(), EmulationError> {
         return Err(EmulationError::NameTooLong {
             node: longest.clone(),
             length,
-            most: NAMESPACE_NAME_MAX,
+            maximum: NAMESPACE_NAME_MAX,
         });
     }
     Ok(())

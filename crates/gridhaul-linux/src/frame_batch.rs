@@ -79,8 +79,10 @@ impl FrameBatch {
         let Self { frame_size, bytes, control, .. } = self;
         // SAFETY: all bytes zero are a valid `sockaddr_ll`.
         let mut addresses = vec![unsafe { mem::zeroed::<libc::sockaddr_ll>() }; control.len()];
-        let mut parts: Vec<_> =
-            bytes.chunks_exact_mut(*frame_size).map(|it| part(it.as_ptr(), it.len())).collect();
+        let mut parts: Vec<_> = bytes
+            .chunks_exact_mut(*frame_size)
+            .map(|frame| part(frame.as_ptr(), frame.len()))
+            .collect();
         let mut messages: Vec<_> = parts
             .iter_mut()
             .zip(control.iter_mut())

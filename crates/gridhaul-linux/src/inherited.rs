@@ -29,7 +29,8 @@ pub fn take_inherited_listeners(numbers: &[RawFd]) -> io::Result<Vec<OwnedFd>> {
 pub fn take_inherited_connection(number: RawFd) -> io::Result<OwnedFd> {
     let is_connection = |file: BorrowedFd<'_>| {
         socket_acceptconn(file).is_ok_and(|listens| !listens)
-            && socket_protocol(file).is_ok_and(|it| it == Some(rustix::net::ipproto::TCP))
+            && socket_protocol(file)
+                .is_ok_and(|protocol| protocol == Some(rustix::net::ipproto::TCP))
     };
     take(number, is_connection, "not a TCP connection")
 }

@@ -7,6 +7,13 @@ pub(crate) struct Root {
     pub evaluations: u32,
 }
 
+/// A value of a function.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Evaluation {
+    pub at: f64,
+    pub value: f64,
+}
+
 /// Finds the zero of a falling function between `low` (assumed positive) and `high` (assumed
 /// negative) to within `tolerance`.
 ///
@@ -15,15 +22,15 @@ pub(crate) struct Root {
 /// more than a constant factor, and never leaves the bracket.
 pub(crate) fn falling_root(
     mut f: impl FnMut(f64) -> f64,
-    (low, f_low): (f64, f64),
-    (high, f_high): (f64, f64),
+    low: Evaluation,
+    high: Evaluation,
     tolerance: f64,
 ) -> Root {
-    let (mut a, mut fa) = (high, f_high);
-    let (mut b, mut fb) = (low, f_low);
+    let Evaluation { at: mut a, value: mut fa } = high;
+    let Evaluation { at: mut b, value: mut fb } = low;
     let (mut c, mut fc);
     let mut t = 0.5;
-    for evaluations in 1..=MOST {
+    for evaluations in 1..=EVALUATIONS_MAX {
         let x = a + t * (b - a);
         let fx = f(x);
         if (fx > 0.0) == (fa > 0.0) {
@@ -37,9 +44,9 @@ pub(crate) fn falling_root(
         if share > 0.5 || f_best == 0.0 {
             return Root { at: best, evaluations };
         }
-        t = interpolation((a, fa), (b, fb), (c, fc)).clamp(share, 1.0 - share);
+        t = interpolation([(a, fa), (b, fb), (c, fc)]).clamp(share, 1.0 - share);
     }
-    Root { at: if fa.abs() < fb.abs() { a } else { b }, evaluations: MOST }
+    Root { at: if fa.abs() < fb.abs() { a } else { b }, evaluations: EVALUATIONS_MAX }
 }
 
 /// Finds the zero of a falling function near `start` by the secant method. `slope` is the initial
@@ -84,10 +91,10 @@ const LONGEST: f64 = 3.0;
 const STEEPNESS: std::ops::Range<f64> = 0.01..1e4;
 
 /// Number of evaluations after which the best point so far is returned.
-const MOST: u32 = 100;
+const EVALUATIONS_MAX: u32 = 100;
 
 /// Position of the next evaluation between a and b, as a fraction.
-fn interpolation((a, fa): (f64, f64), (b, fb): (f64, f64), (c, fc): (f64, f64)) -> f64 {
+fn interpolation([(a, fa), (b, fb), (c, fc)]: [(f64, f64); 3]) -> f64 {
     let xi = (a - b) / (c - b);
     let phi = (fa - fb) / (fc - fb);
     if phi * phi < xi && (1.0 - phi) * (1.0 - phi) < 1.0 - xi {
@@ -109,7 +116,8 @@ mod tests {
                 let distance = root - x;
                 distance.signum() * distance.abs().powi(power.cast_signed()) + 1e-3 * distance
             };
-            let found = falling_root(f, (-10.0, f(-10.0)), (10.0, f(10.0)), 1e-10);
+            let evaluation = |at: f64| Evaluation { at, value: f(at) };
+            let found = falling_root(f, evaluation(-10.0), evaluation(10.0), 1e-10);
             prop_assert!((found.at - root).abs() < 1e-9, "{found:?}");
             prop_assert!(found.evaluations <= 80);
         }

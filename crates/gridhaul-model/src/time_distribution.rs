@@ -113,8 +113,9 @@ impl TimeDistribution {
         Self { fixed: 0.0, atoms: bins.atoms(1.0) }
     }
 
-    /// The delays in a stream delivered in order, of which `self` is the delay of each item by itself: an item that
-    /// is delayed by t also blocks the items that follow within t, at this mean rate.
+    /// The delays in a stream delivered in order, of which `self` is the delay of each item by
+    /// itself: an item that is delayed by t also blocks the items that follow within t, at this
+    /// mean rate.
     pub(crate) fn in_order(&self, per_second: f64) -> Self {
         let mut values = Vec::with_capacity(self.atoms.len() * (1 + BLOCKED_STEPS as usize));
         let mut blocked = 0.0;
@@ -245,7 +246,8 @@ mod tests {
 
     #[test]
     fn a_delayed_item_blocks_the_items_that_follow() {
-        // 1 % of the items wait for 2 s, in which 4 others arrive at 2 per second: 4 % wait for 1 s on average.
+        // 1 % of the items wait for 2 s, in which 4 others arrive at 2 per second: 4 % wait for 1 s
+        // on average.
         let single = of(&[(0.0, 0.99), (2.0, 0.01)]);
         let all = single.in_order(2.0);
         assert!((all.mean() - (0.01 * 2.0 + 0.04 * 1.0)).abs() < 1e-9, "{}", all.mean());
@@ -271,7 +273,10 @@ mod tests {
             let queue = Mm1b::new(log.exp(), b).unwrap();
             let wait = TimeDistribution::wait(queue.delay(), 1.0);
             let mean = queue.sojourn() - 1.0;
-            prop_assert!((wait.mean() - mean).abs() < 0.03 * mean + 1e-3, "{} {}", wait.mean(), mean);
+            prop_assert!(
+                (wait.mean() - mean).abs() < 0.03 * mean + 1e-3,
+                "{} {}", wait.mean(), mean
+            );
         }
 
         #[test]

@@ -12,6 +12,8 @@ pub mod scenario;
 pub mod schema;
 pub mod units;
 
+mod run_error;
+
 pub use answer::Answer;
 pub use backend::Backend;
 pub use relay::RelayConfig;

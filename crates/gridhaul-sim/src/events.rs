@@ -92,8 +92,8 @@ const INDEX_BITS: u32 = 26;
 impl Events {
     /// A queue for these numbers of links, flows, traces and proxy instances.
     pub(crate) fn new(links: usize, flows: usize, traces: usize, instances: usize) -> Self {
-        let most = links.max(2 * flows).max(1 + traces + instances);
-        assert!(most < 1 << INDEX_BITS, "too many links, flows or proxies");
+        let maximum = links.max(2 * flows).max(1 + traces + instances);
+        assert!(maximum < 1 << INDEX_BITS, "too many links, flows or proxies");
         let never = |count| vec![Instant::NEVER; count];
         Self {
             links: Links::Many(Heap::default()),

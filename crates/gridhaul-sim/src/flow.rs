@@ -108,7 +108,9 @@ impl Flow {
         let Ends::Tcp([client, _]) = &self.ends else { return false };
         match client.state() {
             State::Closed => client.receiver().next() == 0,
-            State::SynSent => client.sender().map(Sender::stats).is_some_and(|it| it.timeouts > 0),
+            State::SynSent => {
+                client.sender().map(Sender::stats).is_some_and(|stats| stats.timeouts > 0)
+            }
             _ => false,
         }
     }

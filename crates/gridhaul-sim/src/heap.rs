@@ -77,18 +77,18 @@ impl Heap {
             if first_child >= len {
                 break;
             }
-            let (mut least, mut child) = (first_child, self.entries[first_child]);
+            let (mut minimum, mut child) = (first_child, self.entries[first_child]);
             let others = &self.entries[first_child..len.min(first_child + 4)];
             for (index, &other) in others.iter().enumerate().skip(1) {
                 if other < child {
-                    (least, child) = (first_child + index, other);
+                    (minimum, child) = (first_child + index, other);
                 }
             }
             if entry <= child {
                 break;
             }
             self.entries[hole] = child;
-            hole = least;
+            hole = minimum;
         }
         self.entries[hole] = entry;
     }

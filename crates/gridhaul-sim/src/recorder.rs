@@ -80,10 +80,10 @@ impl Recorder {
     }
 
     /// A message of a flow that was ready at `ready` has arrived after `delay`.
-    pub(crate) fn on_message(&mut self, ready: Instant, (row, flow): (u32, u32), delay: Duration) {
+    pub(crate) fn on_message(&mut self, ready: Instant, row: u32, flow: u32, delay: Duration) {
         // The flows of a row have consecutive numbers.
         let member = flow.saturating_sub(self.firsts[row as usize].0);
-        self.recording.on_message(ready, (row, member), delay);
+        self.recording.on_message(ready, row, member, delay);
     }
 
     /// The tables.

@@ -195,9 +195,9 @@ impl Host {
         }
     }
 
-    fn read(&mut self, most: u64) {
+    fn read(&mut self, maximum: u64) {
         let Some(mut socket) = self.socket.as_ref() else { return };
-        let mut left = most;
+        let mut left = maximum;
         let mut buffer = [0; 1 << 14];
         while left > 0 {
             let length = usize::try_from(left).map_or(buffer.len(), |left| left.min(buffer.len()));

@@ -84,13 +84,13 @@ fn the_limit_is_twice_the_previous_window_plus_ten() {
     let cases: Vec<_> = [2, 3, 100, 65_535]
         .into_iter()
         .flat_map(|window| {
-            let most = 2 * window + 10;
+            let maximum = 2 * window + 10;
             let beyond = "window threshold";
             [
-                (((window, 2, OPEN), 0, open(most)), ""),
-                (((window, 2, OPEN), 0, open(most + 1)), beyond),
-                (((2, 2, OPEN), window, open(most)), ""),
-                (((2, 2, OPEN), window, open(most + 1)), beyond),
+                (((window, 2, OPEN), 0, open(maximum)), ""),
+                (((window, 2, OPEN), 0, open(maximum + 1)), beyond),
+                (((2, 2, OPEN), window, open(maximum)), ""),
+                (((2, 2, OPEN), window, open(maximum + 1)), beyond),
             ]
         })
         .collect();

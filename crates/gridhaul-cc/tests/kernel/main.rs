@@ -23,7 +23,7 @@ const QUEUE: &str = "150000";
 /// Number of connections whose random results are counted together.
 const CONNECTIONS: u64 = 4;
 /// Bytes that 10 Mbit/s carry in this time, without headers and the start.
-const LEAST_BYTES: u64 = 1_500_000;
+const BYTES_MIN: u64 = 1_500_000;
 
 #[test]
 fn vegas_keeps_a_short_queue_and_reno_fills_it() {
@@ -47,7 +47,7 @@ fn vegas_keeps_a_short_queue_and_reno_fills_it() {
     let (large, grown) = undisturbed(|| vegas(20, 24));
     for sent in [&reno, &small, &large] {
         println!("{sent:?}");
-        assert!(sent.bytes > LEAST_BYTES, "{sent:?}");
+        assert!(sent.bytes > BYTES_MIN, "{sent:?}");
     }
     assert!(reno.queued_packets > 40 && reno.rtt_ms > 40.0, "{reno:?}");
     // One segment is in transmission and one is about to arrive: the sender's estimate exceeds the queue.
@@ -187,7 +187,7 @@ fn the_first_timeout_is_classified_and_the_next_collapses_the_window() {
     // No acknowledgements arrive, so the second timeout has no delay for its classification.
     let classified = counted.error + counted.congestion;
     assert!(counted.timeouts >= 2 && classified >= 1 && counted.unclassified >= 1, "{counted:?}");
-    assert!(sent.bytes > LEAST_BYTES, "the transfer continues afterwards: {sent:?}");
+    assert!(sent.bytes > BYTES_MIN, "the transfer continues afterwards: {sent:?}");
 }
 
 #[test]
@@ -195,7 +195,8 @@ fn algorithms_that_are_not_pinned_are_unloaded_with_their_holder() {
     let Some(_permit) = permit() else { return };
     let loaded = LoadedAlgorithms::load(&Algorithm::ALL, &Settings::default()).unwrap();
     let status = gridhaul_cc::status().unwrap();
-    let seen: Vec<_> = status.iter().map(|it| (it.algorithm, it.registered, it.pinned)).collect();
+    let seen: Vec<_> =
+        status.iter().map(|status| (status.algorithm, status.registered, status.pinned)).collect();
     assert_eq!(seen, [(Algorithm::Vegas, true, false), (Algorithm::Medx, true, false)]);
     assert_eq!(status[0].holders[0].pid, std::process::id());
 
@@ -214,7 +215,7 @@ fn pinned_algorithms_stay_until_they_are_unloaded() {
     LoadedAlgorithms::load(&Algorithm::ALL, &Settings::default()).unwrap().pin().unwrap();
     let status = gridhaul_cc::status().unwrap();
     assert!(
-        status.iter().all(|it| it.registered && it.pinned && it.holders.is_empty()),
+        status.iter().all(|status| status.registered && status.pinned && status.holders.is_empty()),
         "{status:?}"
     );
     let again =

@@ -209,7 +209,8 @@ mod tests {
                 let count = 200_000_000 / every_us.min(2_000);
                 let mut channel = in_time(good, bad, loss_good, loss_bad, 3);
                 let found =
-                    lost(&mut channel, every_us, count).iter().filter(|it| **it).count() as f64;
+                    lost(&mut channel, every_us, count).iter().filter(|is_lost| **is_lost).count()
+                        as f64;
                 let share = bad as f64 / (good + bad) as f64;
                 let loss = share * loss_bad + (1.0 - share) * loss_good;
                 // The correlation of the states decreases with the rate 1/g + 1/b.

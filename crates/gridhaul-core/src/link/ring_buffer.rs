@@ -126,7 +126,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn items_leave_in_the_order_of_arrival(steps in prop::collection::vec(prop::option::of(0_u32..100), 0..300)) {
+        fn items_leave_in_the_order_of_arrival(
+            steps in prop::collection::vec(prop::option::of(0_u32..100), 0..300),
+        ) {
             let (mut ring, mut expected) = (RingBuffer::new(), VecDeque::new());
             for step in steps {
                 match step {

@@ -76,6 +76,8 @@ impl<P: LinkPayload, O: LinkObserver<P>> LinkSet<P, O> {
             }
         }
         for (entry, paired) in entries.iter_mut().zip(directions.paired(scenario)?) {
+            // The packets of a direction are reported to the directions that are paired with it, as
+            // to an observer.
             entry.is_observed |= !paired.is_empty();
             entry.paired = paired.into();
         }
@@ -157,6 +159,8 @@ impl<P: LinkPayload, O: LinkObserver<P>> LinkSet<P, O> {
         if is_observed {
             entry.on_offered(now, &packet());
         }
+        // Most packets are queued after others and change no deadline: the caller then keeps its
+        // event.
         let before = entry.direction.next_deadline();
         if let Err(reason) = entry.direction.handle_packet_with(now, bytes, packet) {
             entry.account.on_refused();

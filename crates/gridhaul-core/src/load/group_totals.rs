@@ -35,13 +35,26 @@ pub struct Transfers {
 /// Periods in which transfers or messages of a group are in progress.
 #[derive(Debug, Clone, Default)]
 pub struct InProgress {
-    periods: Vec<(Instant, Instant)>,
+    periods: Vec<Period>,
+}
+
+/// The time between the start of a transfer and its completion, or the end of the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Period {
+    start: Instant,
+    end: Instant,
+}
+
+impl Period {
+    fn length(self) -> Duration {
+        self.end.since(self.start)
+    }
 }
 
 impl InProgress {
     /// A transfer or message is in progress in this period.
     pub fn add(&mut self, start: Instant, end: Instant) {
-        self.periods.push((start, end));
+        self.periods.push(Period { start, end });
     }
 
     /// Time in which at least one is in progress.
@@ -50,7 +63,7 @@ impl InProgress {
         let mut periods = self.periods.clone();
         periods.sort_unstable();
         let (mut total, mut until) = (Duration::ZERO, Instant::ZERO);
-        for (start, end) in periods {
+        for Period { start, end } in periods {
             total += end.since(start.max(until));
             until = until.max(end);
         }
@@ -98,35 +111,36 @@ impl Transfers {
     /// Adds a transfer with the bytes delivered by the end of the run, complete or not.
     pub fn add(&mut self, transfer: &Transfer, delivered: u64, end: Instant) {
         if transfer.is_complete() {
-            self.add_finished(transfer.bytes, (transfer.start, transfer.completed));
+            let period = Period { start: transfer.start, end: transfer.completed };
+            self.add_finished(transfer.bytes, period);
         } else {
-            self.add_unfinished(delivered, (transfer.start, end));
+            self.add_unfinished(delivered, Period { start: transfer.start, end });
         }
     }
 
-    /// A transfer of this size whose last byte arrived at `end`.
-    fn add_finished(&mut self, bytes: u64, (start, end): (Instant, Instant)) {
-        let completion = end.since(start).as_secs_f64();
+    /// A transfer of this size whose last byte arrived at the end of the period.
+    fn add_finished(&mut self, bytes: u64, period: Period) {
+        let completion = period.length().as_secs_f64();
         self.finished += 1;
-        self.times.push((start, Some(end.since(start))));
+        self.times.push((period.start, Some(period.length())));
         self.completion += completion;
         self.rates += bytes as f64 * 8.0 / completion;
-        self.note(bytes, (start, end));
+        self.note(bytes, period);
     }
 
     /// Adds a transfer that was incomplete at the end of the run.
-    fn add_unfinished(&mut self, delivered: u64, (start, end): (Instant, Instant)) {
-        self.times.push((start, None));
-        self.note(delivered, (start, end));
+    fn add_unfinished(&mut self, delivered: u64, period: Period) {
+        self.times.push((period.start, None));
+        self.note(delivered, period);
     }
 
-    fn note(&mut self, bytes: u64, (start, end): (Instant, Instant)) {
+    fn note(&mut self, bytes: u64, period: Period) {
         self.count += 1;
         // A transfer that starts at or after the end of the run is never in progress.
-        if start < end {
+        if period.start < period.end {
             self.bytes += bytes;
-            self.in_progress.add(start, end);
-            self.goodputs.add(bytes, end.since(start).as_secs_f64());
+            self.in_progress.add(period.start, period.end);
+            self.goodputs.add(bytes, period.length().as_secs_f64());
         }
     }
 
@@ -206,6 +220,10 @@ mod tests {
         Instant::ZERO + Duration::from_secs(secs)
     }
 
+    fn period(start: u64, end: u64) -> Period {
+        Period { start: at(start), end: at(end) }
+    }
+
     fn metrics_of(transfers: &Transfers) -> Metrics {
         let mut metrics = Vec::new();
         transfers.metrics(&mut metrics);
@@ -215,8 +233,8 @@ mod tests {
     #[test]
     fn the_mean_rate_is_the_mean_of_the_rates() {
         let mut transfers = Transfers::default();
-        transfers.add_finished(100, (at(1), at(2)));
-        transfers.add_finished(100, (at(1), at(5)));
+        transfers.add_finished(100, period(1, 2));
+        transfers.add_finished(100, period(1, 5));
         // 1 s and 4 s; 800 and 200 bit/s; 200 B in the four seconds from 1 s to 5 s.
         let expected = [
             (Metric::Goodput, 400.0),
@@ -235,7 +253,7 @@ mod tests {
     #[test]
     fn goodput_of_one_transfer_is_size_over_completion_time() {
         let mut transfers = Transfers::default();
-        transfers.add_finished(1_000, (at(3), at(7)));
+        transfers.add_finished(1_000, period(3, 7));
         let metrics = metrics_of(&transfers);
         assert_eq!(metrics[0], (Metric::Goodput, 2_000.0));
         assert!(metrics.contains(&(Metric::TransferRate, 2_000.0)));
@@ -246,7 +264,7 @@ mod tests {
         let mut transfers = Transfers::default();
         // 0 s to 4 s with two overlapping transfers and one within them, then 10 s to 12 s.
         for (start, end) in [(10, 12), (1, 4), (0, 3), (1, 2)] {
-            transfers.add_finished(75, (at(start), at(end)));
+            transfers.add_finished(75, period(start, end));
         }
         assert_eq!(metrics_of(&transfers)[0], (Metric::Goodput, 300.0 * 8.0 / 6.0));
     }
@@ -254,10 +272,10 @@ mod tests {
     #[test]
     fn unfinished_transfers_are_counted_but_have_no_completion_time() {
         let mut transfers = Transfers::default();
-        transfers.add_finished(100, (at(0), at(2)));
-        transfers.add_unfinished(60, (at(0), at(8)));
+        transfers.add_finished(100, period(0, 2));
+        transfers.add_unfinished(60, period(0, 8));
         // A transfer that would have started after the end of the run.
-        transfers.add_unfinished(0, (at(9), at(8)));
+        transfers.add_unfinished(0, period(9, 8));
         let expected = [
             (Metric::Goodput, 160.0),
             (Metric::Fairness, 460.0 * 460.0 / (2.0 * (400.0 * 400.0 + 60.0 * 60.0))),
@@ -270,7 +288,7 @@ mod tests {
         ];
         assert_eq!(metrics_of(&transfers), expected);
         let mut none = Transfers::default();
-        none.add_unfinished(0, (at(9), at(8)));
+        none.add_unfinished(0, period(9, 8));
         let expected = [
             (Metric::Goodput, 0.0),
             (Metric::TransfersFinished, 0.0),
@@ -282,8 +300,8 @@ mod tests {
     #[test]
     fn the_percentile_of_completion_times_counts_unfinished_transfers() {
         let mut transfers = Transfers::default();
-        (1..=99).for_each(|secs| transfers.add_finished(10, (at(0), at(secs))));
-        transfers.add_unfinished(0, (at(0), at(200)));
+        (1..=99).for_each(|secs| transfers.add_finished(10, period(0, secs)));
+        transfers.add_unfinished(0, period(0, 200));
         let metrics = metrics_of(&transfers);
         assert!(metrics.contains(&(Metric::CompletionTimeP98, 98.0)));
         assert!(metrics.contains(&(Metric::CompletionTimeMax, 99.0)));

@@ -117,7 +117,7 @@ mod tests {
     fn metrics(waiting_ms: &[u64]) -> Metrics {
         let mut delays = MessageDelays::new();
         (1..=100).for_each(|millis| delays.record(Duration::from_millis(millis)));
-        let waiting = waiting_ms.iter().map(|&it| Duration::from_millis(it)).collect();
+        let waiting = waiting_ms.iter().map(|&delay_ms| Duration::from_millis(delay_ms)).collect();
         let mut metrics = Vec::new();
         delays.metrics(waiting, &mut metrics);
         metrics
@@ -129,7 +129,7 @@ mod tests {
 
     fn assert_approx(value: Option<f64>, expected: f64) {
         assert!(
-            value.is_some_and(|it| (it / expected - 1.0).abs() < 0.002),
+            value.is_some_and(|value| (value / expected - 1.0).abs() < 0.002),
             "{value:?} {expected}"
         );
     }

@@ -115,7 +115,7 @@ fn is_pure(segment: &Segment, latest: &Latest) -> bool {
 }
 
 /// Whether a segment that is forwarded at once has all information of the delayed one, and data or
-/// a higher acknowledgement number besides. (Otherwise it is a duplicate of the delayed one.)
+/// a higher acknowledgement number as well. (Otherwise it is a duplicate of the delayed one.)
 fn replaces(segment: &Segment, delayed: &Segment) -> bool {
     let ahead = segment.ack.wrapping_sub(delayed.ack);
     let edge = |segment: &Segment| segment.ack.wrapping_add(segment.window);

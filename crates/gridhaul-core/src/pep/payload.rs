@@ -122,18 +122,6 @@ impl Payload {
         }
     }
 
-    /// Discards all bytes from this sequence number on.
-    pub fn discard_from(&mut self, seq: u32) {
-        let position = self.position(seq);
-        let mut discarded = self.chunks.split_off(&position);
-        if let Some((start, chunk)) = self.chunks.last_entry().map(|e| (*e.key(), e.into_mut()))
-            && start + chunk.len() as u64 > position
-        {
-            discarded.insert(position, chunk.split_off((position - start) as usize));
-        }
-        self.bytes -= discarded.values().map(Bytes::len).sum::<usize>();
-    }
-
     /// The position of a sequence number, which becomes the reference for the next one.
     fn position(&mut self, seq: u32) -> u64 {
         let (position, reference) = *self.reference.get_or_insert((FIRST_POSITION, seq));
@@ -264,23 +252,6 @@ mod tests {
         assert_eq!((rest.len(), rest[0].as_ptr()), (1, segment[500..].as_ptr()));
         assert_eq!(payload.len(), 960);
         assert!(payload.read(399, 2).is_none());
-    }
-
-    #[test]
-    fn discarding_keeps_earlier_bytes() {
-        let mut payload = Payload::new(1_000);
-        payload.insert(u32::MAX - 9, &Bytes::from(vec![1; 300]));
-        payload.insert(400, &Bytes::from(vec![2; 50]));
-        payload.insert(500, &Bytes::from(vec![3; 50]));
-        payload.discard_from(425);
-        assert_eq!((payload.len(), payload.chunks.len()), (325, 2));
-        assert_eq!(joined(&payload, 400, 25), Some(vec![2; 25]));
-        assert_eq!(joined(&payload, 424, 2), None);
-        payload.discard_from(100);
-        assert_eq!(payload.len(), 110);
-        assert_eq!(payload.insert(100, &Bytes::from(vec![4])), 1);
-        payload.discard_from(u32::MAX - 9);
-        assert!(payload.is_empty());
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub use connection::{Connection, PendingSegment, State};
 pub use event::{Ack, DelayReport, LinkEvent, LinkReport, Loss, RateSample};
 pub use params::{MedxParams, StackParams, VegasParams, window_shift_of};
 pub use receiver::Receiver;
-pub use rtt::RttEstimator;
+pub use rtt::{RttEstimator, RttSample};
 pub use rules::{AlgorithmRules, ByteCounting, HalvingBasis, IdleRestart, OptionBytes, Policy};
 pub use segment::{ClockOption, Flags, OneWayDelay, SackBlocks, Segment, expand};
 pub use sender::{Sender, SenderStats};

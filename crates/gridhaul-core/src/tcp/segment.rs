@@ -78,8 +78,8 @@ impl SackBlocks {
         self.count = 0;
     }
 
-    /// Maximum number of blocks in an option: three beside a timestamps option, four without (RFC 2018,
-    /// section 3).
+    /// Maximum number of blocks in an option: three with a timestamps option, four without (RFC
+    /// 2018, section 3).
     pub const MAX: usize = 4;
 
     /// Adds a range, from its first byte to the byte after its last.
@@ -107,17 +107,18 @@ impl SackBlocks {
 /// Meaning of the two numbers of [`Segment::timestamps`]. Both options take 12 bytes of the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ClockOption {
-    /// RFC 7323, section 3: kind 8, the sender's timestamp in milliseconds and the timestamp that it echoes.
+    /// RFC 7323, section 3: kind 8, the sender's timestamp in milliseconds and the timestamp that
+    /// it echoes.
     #[default]
     Timestamps,
-    /// The option of paper `medx`: the send time of the segment, and the one-way delay of the newest data
-    /// segment received ([`OneWayDelay`]), both in microseconds.
+    /// The option of paper `medx`: the send time of the segment, and the one-way delay of the
+    /// newest data segment received ([`OneWayDelay`]), both in microseconds.
     OneWayDelay,
 }
 
-/// The option of TCP-MEDX (paper `medx`, section 2: "the propagation delay is attached to the corresponding
-/// acknowledgement"). The paper gives no layout; gridhaul defines an experimental option (RFC 6994, section
-/// 3; its identifier is not registered):
+/// The option of TCP-MEDX (paper `medx`, section 2: "the propagation delay is attached to the
+/// corresponding acknowledgement"). The paper gives no layout; gridhaul defines an experimental
+/// option (RFC 6994, section 3; its identifier is not registered):
 ///
 /// ```text
 ///   0                   1                   2                   3
@@ -131,15 +132,17 @@ pub enum ClockOption {
 ///  +---------------------------------------------------------------+
 /// ```
 ///
-/// **Clocks.** A delay is the receiver's time minus the sender's, so it includes the offset between their
-/// clocks. Criterion II compares delays with each other, and the offset cancels. Criterion I is a ratio, and
-/// the offset does not cancel: if the receiver's clock is ahead, queueing delays are small compared with the
-/// offset. Both endpoints must therefore count from one epoch (PTP or GPS; a simulation has one clock). A
-/// negative delay proves that they do not: the sender discards it and bases no decision on it.
+/// **Clocks.** A delay is the receiver's time minus the sender's, so it includes the offset between
+/// their clocks. Criterion II compares delays with each other, and the offset cancels. Criterion I
+/// is a ratio, and the offset does not cancel: if the receiver's clock is ahead, queueing delays
+/// are small compared with the offset. Both endpoints must therefore count from one epoch (PTP or
+/// GPS; a simulation has one clock). A negative delay proves that they do not: the sender discards
+/// it and bases no decision on it.
 ///
-/// **Round trips.** The receiver acknowledges a data segment at once. The timestamp of the acknowledgement
-/// minus the reported delay is therefore the sender's own send time, whatever the clock offset. With it the
-/// sender measures the round trip of retransmitted segments, as it does with RFC 7323.
+/// **Round trips.** The receiver acknowledges a data segment at once. The timestamp of the
+/// acknowledgement minus the reported delay is therefore the sender's own send time, whatever the
+/// clock offset. With it the sender measures the round trip of retransmitted segments, as it does
+/// with RFC 7323.
 #[derive(Debug, Clone, Copy)]
 pub struct OneWayDelay;
 
@@ -160,10 +163,10 @@ impl OneWayDelay {
         (now.as_nanos() / 1_000) as u32
     }
 
-    /// Send time of the segment that triggered an acknowledgement with these two numbers; `None` where it is
-    /// unknown.
+    /// Send time of the segment that triggered an acknowledgement with this stamp and this delay;
+    /// `None` where it is unknown.
     #[must_use]
-    pub fn answered(now: Instant, (stamp, delay): (u32, u32)) -> Option<Instant> {
+    pub fn answered(now: Instant, stamp: u32, delay: u32) -> Option<Instant> {
         let ago = Self::stamp(now).wrapping_sub(stamp.wrapping_sub(delay));
         if delay == Self::UNKNOWN || ago.cast_signed() < 0 {
             return None;
@@ -190,8 +193,8 @@ pub struct Segment {
     pub len: u32,
     /// Free receive buffer in bytes, already scaled (RFC 7323, section 2).
     pub window: u32,
-    /// The sender's timestamp in milliseconds, and the timestamp that it echoes (RFC 7323, section 3); with another
-    /// [`Self::clock`], the fields of that option.
+    /// The sender's timestamp in milliseconds, and the timestamp that it echoes (RFC 7323, section
+    /// 3); with another [`Self::clock`], the fields of that option.
     pub timestamps: Option<(u32, u32)>,
     /// Selective acknowledgements.
     pub sack: SackBlocks,
@@ -220,11 +223,11 @@ impl Segment {
     }
 }
 
-/// Converts a 32-bit sequence number to the 64-bit stream position that is nearest to `reference`. `isn` is the
-/// initial sequence number, which corresponds to position 0.
+/// Converts a 32-bit sequence number to the 64-bit stream position that is nearest to `reference`.
+/// `isn` is the initial sequence number, which corresponds to position 0.
 ///
-/// Positions never wrap, so they are compared as plain integers. The conversion is correct while the position
-/// is less than 2 GiB from `reference` (RFC 9293, 3.4: windows are smaller).
+/// Positions never wrap, so they are compared as plain integers. The conversion is correct while
+/// the position is less than 2 GiB from `reference` (RFC 9293, 3.4: windows are smaller).
 #[inline]
 #[must_use]
 pub const fn expand(number: u32, isn: u32, reference: u64) -> Option<u64> {
@@ -257,20 +260,16 @@ mod tests {
     #[test]
     fn a_round_trip_does_not_depend_on_the_receivers_clock() {
         let at = |us: u64| Instant::from_nanos(us * 1_000);
-        // Sent at 100, received and answered at 140, the acknowledgement received at 170; the receiver's
-        // clock is late, correct, and early.
+        // Sent at 100, received and answered at 140, the acknowledgement received at 170; the
+        // receiver's clock is late, correct, and early.
         for offset in [-120_i32, 0, 5_000] {
             let received = 140_u32.wrapping_add_signed(offset);
             let delay = received.wrapping_sub(100);
-            assert_eq!(
-                OneWayDelay::answered(at(170), (received, delay)),
-                Some(at(100)),
-                "{offset}"
-            );
+            assert_eq!(OneWayDelay::answered(at(170), received, delay), Some(at(100)), "{offset}");
         }
-        assert_eq!(OneWayDelay::answered(at(170), (140, OneWayDelay::UNKNOWN)), None);
+        assert_eq!(OneWayDelay::answered(at(170), 140, OneWayDelay::UNKNOWN), None);
         // An acknowledgement of a segment with a later send time.
-        assert_eq!(OneWayDelay::answered(at(170), (240, 40)), None);
+        assert_eq!(OneWayDelay::answered(at(170), 240, 40), None);
     }
 
     #[test]

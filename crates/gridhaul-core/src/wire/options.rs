@@ -101,19 +101,19 @@ impl<'a> TcpOptions<'a> {
         if let Some(numbers) = self.timestamps {
             area.push(padding);
             area.push(&[TIMESTAMPS, 10]);
-            area.push_pair(numbers);
+            area.push_pair(numbers.0, numbers.1);
         }
         if let Some(numbers) = self.one_way_delay {
             area.push(&[OneWayDelay::KIND, OneWayDelay::LEN]);
             area.push(&OneWayDelay::IDENTIFIER.to_be_bytes());
-            area.push_pair(numbers);
+            area.push_pair(numbers.0, numbers.1);
         }
         if !self.sack.is_empty() {
             let blocks = self.sack.as_slice();
             area.push(padding);
             area.push(&[SACK, 2 + 8 * blocks.len() as u8]);
             for &block in blocks {
-                area.push_pair(block);
+                area.push_pair(block.0, block.1);
             }
         }
         for option in self.unknown.iter() {
@@ -170,7 +170,7 @@ impl Area {
         self.len += bytes.len();
     }
 
-    fn push_pair(&mut self, (first, second): (u32, u32)) {
+    fn push_pair(&mut self, first: u32, second: u32) {
         self.push(&first.to_be_bytes());
         self.push(&second.to_be_bytes());
     }

@@ -34,11 +34,11 @@ impl TcpHeader<'_> {
     /// window than the field can hold becomes 65,535.
     #[must_use]
     pub fn from_segment(segment: &Segment, source_port: u16, destination_port: u16) -> Self {
-        let of = |clock| segment.timestamps.filter(|_| segment.clock == clock);
+        let of_clock = |clock| segment.timestamps.filter(|_| segment.clock == clock);
         let options = TcpOptions {
             sack_permitted: segment.sack_permitted,
-            timestamps: of(ClockOption::Timestamps),
-            one_way_delay: of(ClockOption::OneWayDelay),
+            timestamps: of_clock(ClockOption::Timestamps),
+            one_way_delay: of_clock(ClockOption::OneWayDelay),
             sack: segment.sack,
             ..TcpOptions::default()
         };
@@ -63,6 +63,7 @@ impl TcpHeader<'_> {
         fixed[2..4].copy_from_slice(&self.destination_port.to_be_bytes());
         fixed[4..8].copy_from_slice(&self.seq.to_be_bytes());
         fixed[8..12].copy_from_slice(&self.ack.to_be_bytes());
+        // Data offset in 32-bit words in the upper four bits (RFC 9293, section 3.1).
         fixed[12] = (words as u8) << 4;
         fixed[13] = self.flags.bits();
         fixed[14..16].copy_from_slice(&self.window.to_be_bytes());
@@ -92,6 +93,8 @@ impl<'a> TcpPacket<'a> {
         if bytes.len() < TcpHeader::MIN_LEN {
             return Err(truncated(TcpHeader::MIN_LEN));
         }
+        // RFC 9293, section 3.1: the data offset counts 32-bit words, at least the five of the
+        // fixed part.
         let stated = usize::from(bytes[12] >> 4) * 4;
         if stated < TcpHeader::MIN_LEN {
             return Err(WireError::Length { layer: Layer::Tcp, stated });

@@ -89,7 +89,9 @@ fn tshark_reads_what_was_written() {
         assert_eq!(read[0], "", "malformed: {line} {packet:x?}");
         let remarks = read[2].split(',').filter(|message| {
             // tshark reports an RST, SYN or FIN, and a SYN without MSS option.
-            !["onnection", "does not contain a MSS option"].iter().any(|it| message.contains(it))
+            !["onnection", "does not contain a MSS option"]
+                .iter()
+                .any(|part| message.contains(part))
         });
         assert_eq!(remarks.collect::<String>(), "", "{line} {packet:x?}");
         // 0 is a wrong checksum.

@@ -144,7 +144,8 @@ impl<'a> Emulator<'a> {
     pub(crate) fn run(
         mut self,
         (clock, wakeups): (Clock, &WakeupSchedule),
-        (warmup, end): (Instant, Instant),
+        warmup: Instant,
+        end: Instant,
         stop: impl Fn() -> bool,
     ) -> Result<EmulatorOutcome, EmulationError> {
         request_realtime_priority();

@@ -2,11 +2,13 @@
 
 mod address;
 mod plan;
+mod ports;
 mod relays;
 mod shaper;
 mod testbed;
 
 pub(crate) use address::{Address, AddressFamily, FLOWS_MAX, FlowEnd, MEMBERS_MAX};
 pub(crate) use plan::{FlowLayout, LinkDevice, NetworkPlan};
+pub(crate) use ports::{aggregator_port, server_port};
 pub(crate) use relays::RelayLayout;
 pub(crate) use testbed::Testbed;

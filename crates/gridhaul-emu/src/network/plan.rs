@@ -11,7 +11,7 @@ use gridhaul_scenario::units::Duration;
 use super::address::{Address, AddressFamily, FlowEnd};
 use super::relays::{self, RelayLayout};
 use super::shaper::token_bucket;
-use crate::traffic::kernel_mss;
+use crate::socket_config::kernel_mss;
 
 /// The network of a scenario, before it is created.
 #[derive(Debug)]
@@ -118,7 +118,7 @@ impl NetworkPlan {
     pub(crate) fn carry_frames(&mut self, scenario: &Scenario, flow: usize) {
         let name = scenario.flow.get_index(flow).map(|(name, _)| name.as_str());
         if let Some(layout) = self.flows.get_mut(flow).filter(|layout| layout.paths[1].is_empty()) {
-            layout.paths[1] = name.and_then(|it| scenario.reverse_path(it)).unwrap_or_default();
+            layout.paths[1] = name.and_then(|name| scenario.reverse_path(name)).unwrap_or_default();
         }
         self.frames = Some(flow);
     }
@@ -263,7 +263,7 @@ impl FlowLayout {
         let chosen = |stack: Option<&String>| {
             stack
                 .and_then(|name| scenario.stack.get(name))
-                .is_some_and(|it| it.congestion_control.is_some())
+                .is_some_and(|stack| stack.congestion_control.is_some())
         };
         let names = [flow.stack.as_ref(), flow.to_stack.as_ref().or(flow.stack.as_ref())];
         let stacks = names.map(|name| StackParams::named(scenario, name, flow.ip));

@@ -10,8 +10,9 @@ use gridhaul_scenario::scenario::{Load, Scenario};
 use gridhaul_scenario::units::{BufferLimit, Bytes, Duration};
 
 use crate::kernel_congestion_control::KernelCongestionControls;
-use crate::network::{Address, AddressFamily, FlowEnd, NetworkPlan, RelayLayout};
-use crate::traffic::{aggregator_port, server_port};
+use crate::network::{
+    Address, AddressFamily, FlowEnd, NetworkPlan, RelayLayout, aggregator_port, server_port,
+};
 
 /// Port at which the first head accepts collectors.
 const FIRST_HEAD_PORT: u16 = 7_070;

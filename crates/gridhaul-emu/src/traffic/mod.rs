@@ -11,4 +11,3 @@ mod streams;
 pub(crate) use datagrams::NUMBER_BYTES;
 pub(crate) use driver::{Sampling, Traffic, TrafficOutcome};
 pub(crate) use row::RowTraffic;
-pub(crate) use socket::{aggregator_port, congestion_name, kernel_mss, server_port};

@@ -6,7 +6,8 @@ use gridhaul_scenario::scenario::{CongestionControlAlgorithm, IpVersion, Profile
 use gridhaul_scenario::units::Duration;
 
 use crate::kernel_congestion_control;
-use crate::traffic::{congestion_name, kernel_mss};
+use crate::kernel_congestion_control::congestion_name;
+use crate::socket_config::kernel_mss;
 use gridhaul_linux::{
     TCP_DELACK_MAX, TCP_MAX_SEGMENT_RANGE, TCP_REORDERING_MAX, TCP_RTO_MAX_RANGE, TCP_WINDOW_MAX,
     TCP_WINDOW_MIN, kernel_tick,
@@ -64,8 +65,8 @@ fn algorithm(params: &StackParams) -> UnsupportedKeys {
     if algorithm == Algorithm::Medx
         && kernel_congestion_control::classifier_of(params.medx.classifier).is_none()
     {
-        let why = "gh_medx has `one_way_delay`, `half_rtt`, `always_error` and `always_congestion` only; \
-                   use backend `sim`";
+        let why = "gh_medx has `one_way_delay`, `half_rtt`, `always_error` and `always_congestion` \
+                   only; use backend `sim`";
         unsupported.push(("medx_classifier", why.to_owned()));
     }
     if let Some(missing) = kernel_congestion_control::missing_prerequisites(algorithm) {
@@ -90,8 +91,8 @@ fn fixed_behaviour(stack: &Stack, params: &StackParams) -> UnsupportedKeys {
     if stack.header.is_some_and(|header| IpVersion::of_tcp_headers(header).is_none()) {
         reject(
             "header",
-            "the headers of the kernel have 40 B with IPv4 and 60 B with IPv6; remove this key, and set \
-             the IP version with `ip` of the flow",
+            "the headers of the kernel have 40 B with IPv4 and 60 B with IPv6; remove this key, \
+             and set the IP version with `ip` of the flow",
         );
     }
     if params.initial_ssthresh != linux.initial_ssthresh {
@@ -142,11 +143,11 @@ fn sizes(params: &StackParams) -> UnsupportedKeys {
     let mut reject = |key, reason: &str| unsupported.push((key, reason.to_owned()));
     let options = kernel_mss(params) - params.mss;
     if !TCP_MAX_SEGMENT_RANGE.contains(&kernel_mss(params)) {
-        let (least, largest) =
+        let (minimum, largest) =
             (TCP_MAX_SEGMENT_RANGE.start() - options, TCP_MAX_SEGMENT_RANGE.end() - options);
         reject(
             "mss",
-            &format!("with these options the kernel accepts \"{least} B\" to \"{largest} B\""),
+            &format!("with these options the kernel accepts \"{minimum} B\" to \"{largest} B\""),
         );
     }
     if params.receive_window < TCP_WINDOW_MIN {
@@ -157,20 +158,21 @@ fn sizes(params: &StackParams) -> UnsupportedKeys {
     } else if params.receive_window < params.mss.saturating_mul(2) {
         reject("receive_window", "the kernel supports no window below two segments");
     } else if params.receive_window > TCP_WINDOW_MAX {
-        let most = format!("the kernel supports no window above \"{TCP_WINDOW_MAX} B\"");
-        reject("receive_window", &most);
+        let reason = format!("the kernel supports no window above \"{TCP_WINDOW_MAX} B\"");
+        reject("receive_window", &reason);
     }
     if params.dupthresh > TCP_REORDERING_MAX {
-        let most = format!(
-            "the kernel accepts 1 to {TCP_REORDERING_MAX} (tcp_max_reordering); use {TCP_REORDERING_MAX} or \
-             less, or backend `sim`"
+        let reason = format!(
+            "the kernel accepts 1 to {TCP_REORDERING_MAX} (tcp_max_reordering); use \
+             {TCP_REORDERING_MAX} or less, or backend `sim`"
         );
-        reject("dupthresh", &most);
+        reject("dupthresh", &reason);
     }
     unsupported
 }
 
-/// Timers. The kernel rounds them up to its ticks, and its socket options reject a duration of one tick.
+/// Timers. The kernel rounds them up to its ticks, and its socket options reject a duration of one
+/// tick.
 fn timers(params: &StackParams) -> UnsupportedKeys {
     let mut unsupported = Vec::new();
     let mut reject = |key, reason: String| unsupported.push((key, reason));
@@ -188,8 +190,8 @@ fn timers(params: &StackParams) -> UnsupportedKeys {
         );
     }
     if !TCP_RTO_MAX_RANGE.contains(&params.rto_max) {
-        let (least, most) = TCP_RTO_MAX_RANGE.into_inner();
-        let range = format!("the kernel accepts \"{least}\" to \"{most}\"");
+        let (minimum, maximum) = TCP_RTO_MAX_RANGE.into_inner();
+        let range = format!("the kernel accepts \"{minimum}\" to \"{maximum}\"");
         reject("rto_max", format!("{range}; use a value in this range, or backend `sim`"));
     }
     if params.rto_min <= tick {

@@ -1,5 +1,5 @@
-//! A network for other programs: parameters that their sockets get from routes. The test requires root;
-//! otherwise it reports this and passes, but fails with `CI` set.
+//! A network for other programs: parameters that their sockets get from routes. The test requires
+//! root; otherwise it reports this and passes, but fails with `CI` set.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -67,7 +67,8 @@ fn routes_apply_the_parameters_of_stacks_to_programs() {
             timeout_ms,
         })
     };
-    // Without a stack: the default congestion control of the machine, and the 1460 B segments of a run.
+    // Without a stack: the default congestion control of the machine, and the 1460 B segments of a
+    // run.
     assert_eq!(found[0], ends((&default, 1460, 200), (&default, 1460, 200)));
     // Both ends use the smaller MSS; each has the timeout of its own stack.
     assert_eq!(found[1], ends(("reno", 500, 50), ("cubic", 500, 200)));
@@ -111,8 +112,10 @@ fn inside<T: Send>(name: &str, work: impl FnOnce() -> T + Send) -> T {
 
 fn found(socket: &TcpStream) -> SocketState {
     let info = TcpInfo::of(socket).expect("a TCP socket");
-    // The timeout is the minimum plus the round-trip time, which is 10 ms plus the lateness of this machine.
-    let beyond = |least: u64| (Duration::from_millis(least)..).contains(&info.rto);
-    let timeout_ms = [1_000, 200, 50].into_iter().find(|&least| beyond(least)).unwrap_or_default();
+    // The timeout is the minimum plus the round-trip time, which is 10 ms plus the lateness of this
+    // machine.
+    let beyond = |minimum: u64| (Duration::from_millis(minimum)..).contains(&info.rto);
+    let timeout_ms =
+        [1_000, 200, 50].into_iter().find(|&minimum| beyond(minimum)).unwrap_or_default();
     SocketState { control: tcp_congestion(socket).expect("a name"), mss: info.mss, timeout_ms }
 }

@@ -63,16 +63,16 @@ fn connections_open_with_their_first_message() {
     let opened = mean(&answer, "reading", Metric::ConnectionsOpened);
     assert!(failed > 10.0 && failed + opened == 40.0, "{failed} {opened}");
     assert!(row(&answer, "reading").mean(Metric::HandshakeTimeP98).is_none());
-    assert!(answer.warnings.iter().any(|it| it.message.contains("failed to open")));
+    assert!(answer.warnings.iter().any(|warning| warning.message.contains("failed to open")));
 }
 
 #[test]
 fn a_kernel_accepts_the_limits_of_the_ranges() {
-    let least = "dupthresh = 1\nreceive_window = '1152 B'\nmss = '500 B'\nrto_min = '11 ms'\n\
+    let minimum = "dupthresh = 1\nreceive_window = '1152 B'\nmss = '500 B'\nrto_min = '11 ms'\n\
         rto_max = '1 s'\ndelayed_ack = '11 ms'";
-    let most = "dupthresh = 300\nreceive_window = '1073725440 B'\nrto_min = '120 s'\n\
+    let maximum = "dupthresh = 300\nreceive_window = '1073725440 B'\nrto_min = '120 s'\n\
         rto_max = '120 s'\ndelayed_ack = '200 ms'";
-    for stack in [least, most] {
+    for stack in [minimum, maximum] {
         let flows = format!(
             "[stack.s]\n{stack}\n[flow.up]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 's'"
         );
@@ -102,10 +102,10 @@ fn stacks_of_one_node_have_different_minimum_timeouts() {
         );
     }
     let Some(answer) = run_with(&text, Emu::default()) else { return };
-    for (flow, least) in [("a", 1.0), ("b", 0.2), ("c", 1.5)] {
+    for (flow, minimum) in [("a", 1.0), ("b", 0.2), ("c", 1.5)] {
         assert_eq!(mean(&answer, flow, Metric::Timeouts), 1.0, "flow {flow}");
         // Each timeout adds a round-trip time, rounded up to ticks; the delivery takes another one.
         let time = mean(&answer, flow, Metric::DelayMedian);
-        assert!((2.0 * least..2.0 * least + 0.3).contains(&time), "flow {flow}: {time} s");
+        assert!((2.0 * minimum..2.0 * minimum + 0.3).contains(&time), "flow {flow}: {time} s");
     }
 }

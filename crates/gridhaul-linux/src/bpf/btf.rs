@@ -164,7 +164,7 @@ mod tests {
         let strings = b"\0int\0pair\0a\0b\0.maps\0one\0two\0";
         let place = |name: &str| {
             let name = [b"\0", name.as_bytes(), b"\0"].concat();
-            let at = strings.windows(name.len()).position(|it| it == name).unwrap();
+            let at = strings.windows(name.len()).position(|window| window == name).unwrap();
             at as u32 + 1
         };
         let types = [

@@ -131,7 +131,7 @@ impl<'a> Loader<'a> {
         program_name: &str,
         cgroup: BorrowedFd<'_>,
     ) -> Result<OwnedFd, BpfError> {
-        let program = self.load(section, program_name, sys::SOCK_OPS_PROGRAM, (0, 0))?;
+        let program = self.load(section, program_name, sys::SOCK_OPS_PROGRAM, 0, 0)?;
         sys::link(program.as_fd(), Some(cgroup.as_raw_fd().cast_unsigned()), sys::TO_SOCK_OPS)
             .map_err(BpfError::call(format!("attaching {program_name} to a control group")))
     }
@@ -152,8 +152,7 @@ impl<'a> Loader<'a> {
             TrafficDirection::Ingress => sys::TO_TCX_INGRESS,
             TrafficDirection::Egress => sys::TO_TCX_EGRESS,
         };
-        let program =
-            self.load(section, program_name, sys::CLASSIFIER_PROGRAM, (attach_type, 0))?;
+        let program = self.load(section, program_name, sys::CLASSIFIER_PROGRAM, attach_type, 0)?;
         sys::link(program.as_fd(), Some(interface), attach_type)
             .map_err(BpfError::call(format!("attaching {program_name} to a network device")))
     }
@@ -190,8 +189,8 @@ impl<'a> Loader<'a> {
             let Some(function) = section.strip_prefix("struct_ops/") else { continue };
             let (index, offset) = member(&ops, function)?;
             let program_name = format!("{program_prefix}_{function}");
-            let attach = (index, ops.id);
-            let program = self.load(section, &program_name, sys::STRUCT_OPS_PROGRAM, attach)?;
+            let program =
+                self.load(section, &program_name, sys::STRUCT_OPS_PROGRAM, index, ops.id)?;
             write(offset, &u64::from(program.as_raw_fd().cast_unsigned()).to_le_bytes());
             programs.push(program);
         }
@@ -218,7 +217,8 @@ impl<'a> Loader<'a> {
         section: &str,
         program_name: &str,
         kind: u32,
-        (attach_type, attach_to): (u32, u32),
+        attach_type: u32,
+        attach_to: u32,
     ) -> Result<OwnedFd, BpfError> {
         let program = self
             .object

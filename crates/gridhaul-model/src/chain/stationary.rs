@@ -128,6 +128,8 @@ impl Elimination {
     fn eliminate(&mut self) {
         let rates = &mut self.rates;
         for (last, step) in self.steps.iter().enumerate().rev() {
+            // The rate of leaving is this sum, not a difference from the total, in which small
+            // rates would be cancelled: the reason for the accuracy of the method.
             let out: f64 = step.next.iter().map(|&slot| rates[slot as usize]).sum();
             self.leaving[last + 1] = out;
             if out <= 0.0 || step.next.is_empty() {
@@ -150,6 +152,7 @@ impl Elimination {
             let flows = step.previous.iter();
             let into: f64 =
                 flows.map(|&(from, slot)| shares[from as usize] * rates[slot as usize]).sum();
+            // A state that is never left for an earlier one is not reached from state 0.
             let share = if leaving > 0.0 { into / leaving } else { 0.0 };
             shares.push(share);
             sum += share;

@@ -221,7 +221,8 @@ fn warn(answer: &mut Answer, layout: &Layout, solution: &Solution) {
     let mut warn =
         |about: String, message: String| answer.warnings.push(Warning { about, message });
     if !solution.converged {
-        let inner = layout.upstream.iter().map(|it| region(layout, solution, it).1.residual);
+        let inner =
+            layout.upstream.iter().map(|upstream| region(layout, solution, upstream).1.residual);
         let residual = inner.fold(solution.residual, f64::max);
         warn(
             "model".to_owned(),
@@ -233,7 +234,9 @@ fn warn(answer: &mut Answer, layout: &Layout, solution: &Solution) {
     }
     for upstream in &layout.upstream {
         let found = [small_buffer::warning, upstream_delay::warning];
-        for (about, message) in found.iter().filter_map(|it| it(layout, solution, upstream)) {
+        for (about, message) in
+            found.iter().filter_map(|warning| warning(layout, solution, upstream))
+        {
             warn(about, message);
         }
     }

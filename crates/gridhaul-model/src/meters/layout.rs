@@ -186,7 +186,10 @@ impl Layout {
     /// at least one message.
     fn limit_windows(&mut self, scenario: &Scenario) {
         for upstream in &self.upstream {
-            let policy = scenario.node[&upstream.key.0].aggregator.as_ref().map(|it| it.when_full);
+            let policy = scenario.node[&upstream.key.0]
+                .aggregator
+                .as_ref()
+                .map(|aggregator| aggregator.when_full);
             if policy != Some(FullBufferPolicy::Backpressure) {
                 continue;
             }

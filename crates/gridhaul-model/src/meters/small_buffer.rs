@@ -54,14 +54,14 @@ pub(super) fn warning(
     if messages > SMALL_MESSAGES && !overflows {
         return None;
     }
-    let least = (MARGIN * arriving).max(SMALL_MESSAGES).floor() + 1.0;
+    let minimum = (MARGIN * arriving).max(SMALL_MESSAGES).floor() + 1.0;
     Some((
         format!("node.{}.aggregator.buffer", upstream.node()),
         format!(
             "a buffer for {} is outside the range of the equations, and so are \
                 the loss and delay of its meters: {arriving:.1} messages arrive while the upstream \
                 connection waits for an acknowledgement or a timeout ({pause_s:.2} s), but the \
-                equations assume a service without pauses; use at least {least:.0} messages, or \
+                equations assume a service without pauses; use at least {minimum:.0} messages, or \
                 backend `sim`",
             counted(messages.round() as u64, "message")
         ),

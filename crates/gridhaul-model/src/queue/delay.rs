@@ -35,10 +35,10 @@ impl Delay {
         // subtractions for rising i are small relative to the weight at the top.
         let top = t.floor().min(self.b - 1.0);
         let largest = poisson(top, t);
-        let (most, met) = (self.weight(top), self.met(top));
-        let mut sum = largest * most;
+        let (maximum, met) = (self.weight(top), self.met(top));
+        let mut sum = largest * maximum;
         let (mut term, mut i) = (largest, top);
-        let (mut weight, mut step) = (most, met);
+        let (mut weight, mut step) = (maximum, met);
         let down = (-self.x).exp();
         while i >= 1.0 && term > largest * NEGLIGIBLE {
             term *= i / t;
@@ -48,7 +48,7 @@ impl Delay {
             sum += term * weight;
         }
         (term, i) = (largest, top);
-        (weight, step) = (most, met);
+        (weight, step) = (maximum, met);
         let up = self.x.exp();
         while i + 1.0 < self.b && term > largest * NEGLIGIBLE {
             i += 1.0;
@@ -229,11 +229,15 @@ mod tests {
             let end = 20_000;
             let inner: f64 = (1..end).map(tail).sum();
             let mean = step * (inner + f64::midpoint(tail(0), tail(end)));
-            prop_assert!((mean / queue.sojourn() - 1.0).abs() < 1e-4, "{} {}", mean, queue.sojourn());
+            prop_assert!(
+                (mean / queue.sojourn() - 1.0).abs() < 1e-4,
+                "{} {}", mean, queue.sojourn()
+            );
         }
 
         #[test]
-        fn probabilities_are_between_0_and_1(log in -7.0..7.0_f64, b in 1_u32..10_000, t in 0.0..1e6_f64) {
+        fn probabilities_are_between_0_and_1(log in -7.0..7.0_f64, b in 1_u32..10_000,
+            t in 0.0..1e6_f64) {
             let delay = Mm1b::new(log.exp(), b).unwrap().delay();
             let (now, later) = (delay.beyond(t), delay.beyond(t * 1.001));
             prop_assert!((0.0..=1.0).contains(&now) && later <= now + 1e-12);

@@ -19,7 +19,7 @@ pub struct FiniteSource {
     /// a = μ/λ.
     ratio: f64,
     /// Range of the number of sources without a message in the system.
-    least: f64,
+    minimum: f64,
     sources: f64,
     /// Utilisation of the server.
     pub busy: f64,
@@ -44,7 +44,7 @@ impl FiniteSource {
         let all = f64::from(sources);
         let mut queue = Self {
             ratio: all / rho.max(f64::MIN_POSITIVE),
-            least: f64::from(sources.saturating_sub(capacity)),
+            minimum: f64::from(sources.saturating_sub(capacity)),
             sources: all,
             busy: 0.0,
             blocking: 0.0,
@@ -57,7 +57,7 @@ impl FiniteSource {
             busy += if m < all { weight } else { 0.0 };
             number += (all - m) * weight;
             free += m * weight;
-            blocked += if m <= queue.least { m * weight } else { 0.0 };
+            blocked += if m <= queue.minimum { m * weight } else { 0.0 };
         });
         queue.busy = busy / sum;
         queue.mean_number = number / sum;
@@ -112,22 +112,22 @@ impl FiniteSource {
     /// Time that is exceeded with a probability below 1e-4, in service times.
     #[must_use]
     pub(crate) fn longest(&self) -> f64 {
-        let mut most = 0.0_f64;
+        let mut maximum = 0.0_f64;
         let mut largest = 0.0_f64;
         self.for_each_found(|_, weight| largest = largest.max(weight));
         self.for_each_found(|found, weight| {
             if weight > largest * 1e-6 {
-                most = most.max(found);
+                maximum = maximum.max(found);
             }
         });
-        most + 4.0 * most.sqrt() + 10.0
+        maximum + 4.0 * maximum.sqrt() + 10.0
     }
 
     /// The number of messages that an accepted message finds, with weights.
     fn for_each_found(&self, mut visit: impl FnMut(f64, f64)) {
         // A source that waits for nothing offers the message: m of them offer m times as many.
         self.for_each(|m, weight| {
-            if m > self.least {
+            if m > self.minimum {
                 visit(self.sources - m, m * weight);
             }
         });
@@ -136,10 +136,10 @@ impl FiniteSource {
 
     /// Number of sources without a message in the system, with weights from the largest outwards.
     fn for_each(&self, mut visit: impl FnMut(f64, f64)) {
-        let mode = self.ratio.floor().clamp(self.least, self.sources);
+        let mode = self.ratio.floor().clamp(self.minimum, self.sources);
         visit(mode, 1.0);
         let (mut m, mut weight) = (mode, 1.0);
-        while m > self.least && weight > NEGLIGIBLE {
+        while m > self.minimum && weight > NEGLIGIBLE {
             weight *= m / self.ratio;
             m -= 1.0;
             visit(m, weight);

@@ -119,8 +119,8 @@ impl Demand<'_> {
     /// at the next one. At least slow start and two round trips.
     fn transient_s(&self) -> f64 {
         let Connection { rtt_s, window, acked_by_each: b, .. } = self.connection;
-        let least_s = (2.0 + self.slow_start_rounds()) * self.largest_rtt_s();
-        let Some((link, hop)) = self.path.bottleneck() else { return least_s };
+        let min_s = (2.0 + self.slow_start_rounds()) * self.largest_rtt_s();
+        let Some((link, hop)) = self.path.bottleneck() else { return min_s };
         let queue = hop.queue / hop.sharers;
         let growing = match (&self.limit, self.law) {
             (Bottleneck::Link(_), ThroughputLaw::Sawtooth) => {
@@ -131,9 +131,9 @@ impl Demand<'_> {
             (Bottleneck::Window, ThroughputLaw::Timeouts) if self.connection.loss <= 0.0 => {
                 (window - 2.0 * queue).max(0.0)
             }
-            _ => return least_s,
+            _ => return min_s,
         };
-        least_s.max(growing * b * rtt_s)
+        min_s.max(growing * b * rtt_s)
     }
 
     /// Round trips in which slow start opens the receive window; zero if loss or a link limits the flow.

@@ -60,11 +60,11 @@ pub(super) struct BufferLimit {
 /// The rate limit of the proxy buffers of a connection chain; `None` if the buffers do not limit
 /// the rate. `buffers` are in the order of the connections that end at them.
 pub(super) fn limit(split_connections: &[Demand<'_>], buffers: &[Buffer]) -> Option<BufferLimit> {
-    let most = split_connections.iter().map(Demand::arriving).fold(f64::INFINITY, f64::min);
-    let mut full = first_full(split_connections, buffers, most)?;
+    let maximum = split_connections.iter().map(Demand::arriving).fold(f64::INFINITY, f64::min);
+    let mut full = first_full(split_connections, buffers, maximum)?;
     // The windows grow with the rate, so bisection finds the one rate at which a buffer is just
     // full.
-    let (mut low, mut high) = (0.0, most);
+    let (mut low, mut high) = (0.0, maximum);
     for _ in 0..60 {
         let middle = f64::midpoint(low, high);
         match first_full(split_connections, buffers, middle) {

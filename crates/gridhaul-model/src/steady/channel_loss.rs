@@ -24,9 +24,9 @@ pub(super) fn noise_loss(noise: &Noise, seconds: f64) -> f64 {
         NoiseTiming::Periodic => {
             // The phase is uniform: the number of bursts is the mean rounded up or down.
             let met = (seconds + length) / (length + gap);
-            let least = met.floor();
-            let more = met - least;
-            let survival = survives.powf(least) * (1.0 - more + more * survives);
+            let minimum = met.floor();
+            let more = met - minimum;
+            let survival = survives.powf(minimum) * (1.0 - more + more * survives);
             1.0 - survival
         }
     }

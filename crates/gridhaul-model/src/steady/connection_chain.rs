@@ -73,14 +73,14 @@ impl<'s> ConnectionChain<'s> {
         buffers: &[Buffer],
     ) -> Self {
         let rates = split_connections.iter().map(Demand::arriving).zip(0_usize..);
-        let (mut least, mut slowest) =
+        let (mut minimum, mut slowest) =
             rates.min_by(|a, b| a.0.total_cmp(&b.0)).expect("a chain has at least one connection");
         if let Some(limit) = buffers::limit(&split_connections, buffers) {
-            (least, slowest) = (limit.rate, limit.split_connection);
+            (minimum, slowest) = (limit.rate, limit.split_connection);
             let (node, _) =
                 scenario.node.get_index(points[limit.proxy].node).expect("a proxy is at a node");
             let split_connection = &mut split_connections[slowest];
-            split_connection.rate = least / (1.0 - split_connection.connection.loss);
+            split_connection.rate = minimum / (1.0 - split_connection.connection.loss);
             split_connection.rtt_s = Some(split_connection.connection.rtt_s);
             split_connection.limit = Bottleneck::Buffer(node.clone());
         }
@@ -94,7 +94,7 @@ impl<'s> ConnectionChain<'s> {
             split_connections.iter_mut().enumerate().filter(|(index, _)| *index != slowest)
         {
             let kept = 1.0 - split_connection.connection.loss;
-            split_connection.rate = if kept > 0.0 { least / kept } else { 0.0 };
+            split_connection.rate = if kept > 0.0 { minimum / kept } else { 0.0 };
             // No law gives the length of the queues and buffers upstream of the bottleneck.
             split_connection.rtt_s = split_connection.rtt_s.filter(|_| index > slowest);
             split_connection.limit =

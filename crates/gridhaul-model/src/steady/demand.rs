@@ -50,7 +50,7 @@ pub(super) enum Bottleneck {
 
 impl Bottleneck {
     /// Whether this link direction is saturated.
-    pub(super) fn fills(&self, direction: &str) -> bool {
+    pub(super) fn saturates(&self, direction: &str) -> bool {
         matches!(self, Self::Link(key) | Self::Acknowledgements(key) if key == direction)
     }
 
@@ -80,7 +80,7 @@ impl<'s> Demand<'s> {
     ) -> Result<Self, Vec<Unsupported>> {
         reject(scenario, name, flow)?;
         let one = |key: String, reason: &str| vec![Unsupported { key, reason: reason.to_owned() }];
-        let path = Path::of(scenario, (&stage.forward, &stage.reverse), stage.connections, &stack)?;
+        let path = Path::of(scenario, &stage.forward, &stage.reverse, stage.connections, &stack)?;
         let connection = Connection::of(&stack, &path, rules);
         let key = match &stage.stack {
             Some(stack) => format!("stack.{stack}.congestion_control"),
@@ -117,19 +117,20 @@ impl<'s> Demand<'s> {
     }
 
     /// Segments per acknowledgement sent.
-    pub(super) fn segments_for_each_ack(&self) -> f64 {
+    pub(super) fn segments_per_ack(&self) -> f64 {
         if self.stack.delayed_ack.is_zero() { 1.0 } else { f64::from(self.stack.ack_every) }
     }
 
     /// Applies the limits of the link rates.
     fn apply_link_rates(&mut self) -> Result<(), (String, String)> {
         let arriving = 1.0 - self.connection.loss;
-        let each = self.segments_for_each_ack();
+        let segments_per_ack = self.segments_per_ack();
         let mut acks: Option<(f64, String)> = None;
         for hop in &self.path.reverse {
             // With a loss of 100 % there are no acknowledgements and the rate is infinite.
-            let rate = hop.bits_per_s * each / (8.0 * self.path.ack_bytes * hop.sharers * arriving);
-            if rate.is_finite() && acks.as_ref().is_none_or(|(least, _)| rate < *least) {
+            let rate = hop.bits_per_s * segments_per_ack
+                / (8.0 * self.path.ack_bytes * hop.sharers * arriving);
+            if rate.is_finite() && acks.as_ref().is_none_or(|(minimum, _)| rate < *minimum) {
                 acks = Some((rate, hop.key.clone()));
             }
         }
@@ -139,7 +140,7 @@ impl<'s> Demand<'s> {
             .map(|(rate, hop)| (rate, hop.key.clone(), hop.queue / hop.sharers, hop.sharers));
         if let Some((rate, key)) = acks
             && rate < self.rate
-            && link.as_ref().is_none_or(|(least, ..)| rate < *least)
+            && link.as_ref().is_none_or(|(minimum, ..)| rate < *minimum)
         {
             return self.limit_by_acknowledgements(rate, key);
         }
@@ -180,7 +181,7 @@ impl<'s> Demand<'s> {
     ) -> Result<(), (String, String)> {
         let hop = self.path.reverse.iter().find(|hop| hop.key == key);
         let queue_segments =
-            hop.map_or(0.0, |hop| hop.queue / hop.sharers) * self.segments_for_each_ack();
+            hop.map_or(0.0, |hop| hop.queue / hop.sharers) * self.segments_per_ack();
         let Connection { rtt_s, window, .. } = self.connection;
         if window > rate * rtt_s + queue_segments {
             let why = "acknowledgements overflow this queue, and no formula gives their loss; \

@@ -55,7 +55,8 @@ impl Path {
     /// Each key on the path that the formulas do not support.
     pub(super) fn of(
         scenario: &Scenario,
-        (out, back): (&[Hop], &[Hop]),
+        out: &[Hop],
+        back: &[Hop],
         connections: u64,
         stack: &StackParams,
     ) -> Result<Self, Vec<Unsupported>> {
@@ -185,7 +186,7 @@ impl Path {
         let mut bottleneck: Option<(f64, &PathHop)> = None;
         for hop in &self.forward {
             let rate = hop.bits_per_s / (8.0 * self.segment_bytes * hop.sharers * arriving);
-            if bottleneck.is_none_or(|(least, _)| rate < least) && rate.is_finite() {
+            if bottleneck.is_none_or(|(minimum, _)| rate < minimum) && rate.is_finite() {
                 bottleneck = Some((rate, hop));
             }
             arriving *= 1.0 - hop.loss;

@@ -85,7 +85,7 @@ fn carried<'d>(chains: &[ConnectionChain<'d>]) -> BTreeMap<(usize, bool), LinkLo
     let mut links: BTreeMap<(usize, bool), LinkLoad<'d>> = BTreeMap::new();
     for demand in chains.iter().flat_map(|chain| &chain.split_connections) {
         let path = &demand.path;
-        let acks = demand.arriving() / demand.segments_for_each_ack();
+        let acks = demand.arriving() / demand.segments_per_ack();
         let sides = [
             (&path.forward, demand.rate, path.segment_bytes),
             (&path.reverse, acks, path.ack_bytes),
@@ -95,7 +95,7 @@ fn carried<'d>(chains: &[ConnectionChain<'d>]) -> BTreeMap<(usize, bool), LinkLo
                 let carried = links.entry((hop.hop.link, hop.hop.forward)).or_default();
                 carried.offered += rate * hop.sharers * bytes * 8.0;
                 carried.flows.push(demand.name);
-                carried.is_filled |= demand.limit.fills(&hop.key);
+                carried.is_filled |= demand.limit.saturates(&hop.key);
                 rate *= 1.0 - hop.loss;
             }
         }
@@ -139,7 +139,7 @@ fn flow_row(chain: &ConnectionChain<'_>) -> Row {
     let segment_bits = path.segment_bytes * 8.0;
     let is_bulk = demand.flow.load == Load::Bulk;
     if is_bulk {
-        let acks = demand.arriving() * connections / demand.segments_for_each_ack();
+        let acks = demand.arriving() * connections / demand.segments_per_ack();
         set(Metric::Goodput, arrived * payload_bits);
         set(Metric::Throughput, arrived * segment_bits);
         set(Metric::ReverseThroughput, acks * path.ack_bytes * 8.0 * (1.0 - path.ack_loss()));

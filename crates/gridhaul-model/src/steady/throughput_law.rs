@@ -83,8 +83,8 @@ impl ThroughputLaw {
             }
             Self::SquareRoot => "the square-root law (paper `plc`, equations 1 to 3)",
             Self::Cubic => {
-                "CUBIC's mean window (RFC 9438, section 5) with timeouts as in the formula of Padhye, \
-                    Firoiu, Towsley and Kurose (1998)"
+                "CUBIC's mean window (RFC 9438, section 5) with timeouts as in the formula of \
+                    Padhye, Firoiu, Towsley and Kurose (1998)"
             }
             Self::Vegas => {
                 "Vegas' equilibrium without loss: alpha to beta segments in the queue (Brakmo \
@@ -114,12 +114,12 @@ impl ThroughputLaw {
     /// with a queue of `queue` segments, including the queueing delay of its own window.
     pub(super) fn round_s(self, connection: &Connection, link: f64, queue: f64) -> f64 {
         let Connection { rtt_s, loss, window, acked_by_each: b, .. } = *connection;
-        let most = window.min(link * rtt_s + queue);
+        let maximum = window.min(link * rtt_s + queue);
         if self.is_window_limited(connection) {
-            return rtt_s.max(most / link);
+            return rtt_s.max(maximum / link);
         }
         if self != Self::Cubic {
-            return mean_round_s(rtt_s, link, window_at_loss(loss, b).min(most), 0.5);
+            return mean_round_s(rtt_s, link, window_at_loss(loss, b).min(maximum), 0.5);
         }
         // CUBIC's window depends on the round-trip time, and the round-trip time on the window. The
         // window grows with a power below one of the round-trip time, so that the iteration
@@ -127,7 +127,7 @@ impl ThroughputLaw {
         let kept = 0.7;
         let step = |round_s: f64| {
             let top = cubic_window(round_s, loss).0 * 2.0 / (1.0 + kept);
-            mean_round_s(rtt_s, link, top.min(most), kept)
+            mean_round_s(rtt_s, link, top.min(maximum), kept)
         };
         (0..60).fold(rtt_s, |round_s, _| step(round_s))
     }
@@ -153,11 +153,11 @@ impl ThroughputLaw {
                 return None;
             }
         };
-        let least = if self == Self::Cubic { cubic::WINDOW_MIN } else { WINDOW_MIN };
-        (loss > 0.0 && mean < least).then(|| {
+        let minimum = if self == Self::Cubic { cubic::WINDOW_MIN } else { WINDOW_MIN };
+        (loss > 0.0 && mean < minimum).then(|| {
             format!(
-                "the window is below {least} segments, where nearly every loss causes a timeout and \
-                    the result depends on timer details"
+                "the window is below {minimum} segments, where nearly every loss causes a timeout \
+                    and the result depends on timer details"
             )
         })
     }

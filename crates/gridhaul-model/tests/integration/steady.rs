@@ -178,7 +178,10 @@ fn points_without_a_formula_have_no_metrics_and_a_warning() {
     assert!(answer.points[0].flows[0].mean(Metric::Goodput).is_some());
     assert!(answer.points[1].flows.is_empty());
     let has_warning = |about: &str, part: &str| {
-        answer.warnings.iter().any(|it| it.about == about && it.message.contains(part))
+        answer
+            .warnings
+            .iter()
+            .any(|warning| warning.about == about && warning.message.contains(part))
     };
     assert!(
         has_warning("stack.x.congestion_control", "BBR")

@@ -68,19 +68,31 @@ macro_rules! metrics {
 
 metrics! {
     Goodput "goodput_bit_per_s" "goodput" "bit/s" Flow
-        "Payload delivered in order to the receiving application, per measured time. Transfers: per time in which at least one transfer of the row is in progress, from its start (also during the warm-up) to its completion or the end of the run; the goodput of a single finished transfer is its size divided by its completion time. `burst`: in the same way, per time in which at least one message is due and has not arrived. `request_response`: requests and responses.";
+        "Payload delivered in order to the receiving application, per measured time. Transfers: \
+         per time in which at least one transfer of the row is in progress, from its start (also \
+         during the warm-up) to its completion or the end of the run; the goodput of a single \
+         finished transfer is its size divided by its completion time. `burst`: in the same way, \
+         per time in which at least one message is due and has not arrived. `request_response`: \
+         requests and responses.";
     Throughput "throughput_bit_per_s" "throughput" "bit/s" Flow
-        "Packets that arrived at the receiver, including headers, per measured time: data, retransmissions, SYN, FIN and acknowledgements.";
+        "Packets that arrived at the receiver, including headers, per measured time: data, \
+         retransmissions, SYN, FIN and acknowledgements.";
     ReverseThroughput "reverse_throughput_bit_per_s" "reverse throughput" "bit/s" Flow
-        "Packets that arrived at the sender on the reverse path, including headers, per measured time.";
+        "Packets that arrived at the sender on the reverse path, including headers, per measured \
+         time.";
     OfferedLoad "offered_load_bit_per_s" "offered load" "bit/s" Flow
-        "Data packets that the senders of this row sent, including retransmissions and headers, per measured time. Each packet counts once, whatever the number of links, and packets that proxies send do not count.";
+        "Data packets that the senders of this row sent, including retransmissions and headers, \
+         per measured time. Each packet counts once, whatever the number of links, and packets \
+         that proxies send do not count.";
     TransferRate "transfer_rate_bit_per_s" "transfer rate" "bit/s" Flow
         "Size of a transfer divided by its completion time; mean over the finished transfers.";
     CompletionTime "completion_time_s" "completion time" "s" Flow
-        "Time from the start of a transfer to the arrival of its last byte; mean over the finished transfers. Censored if `transfers_unfinished_ratio` is above 0: the longest transfers are excluded.";
+        "Time from the start of a transfer to the arrival of its last byte; mean over the finished \
+         transfers. Censored if `transfers_unfinished_ratio` is above 0: the longest transfers are \
+         excluded.";
     CompletionTimeP98 "completion_time_p98_s" "98th percentile of completion time" "s" Flow
-        "98th percentile of the completion time of all transfers of this row; null if more than 2 % did not finish.";
+        "98th percentile of the completion time of all transfers of this row; null if more than 2 \
+         % did not finish.";
     CompletionTimeMax "completion_time_max_s" "completion time, largest" "s" Flow
         "Largest completion time of the finished transfers. Censored like `completion_time_s`.";
     TransfersFinished "transfers_finished_count" "transfers finished" "" Flow
@@ -88,7 +100,8 @@ metrics! {
     TransfersUnfinished "transfers_unfinished_ratio" "transfers unfinished" "" Flow
         "Share of the transfers of this row that did not finish before the end of the run.";
     SegmentsSent "segments_sent_count" "segments sent" "" Flow
-        "Data segments sent, including retransmissions, without SYN, FIN without data, and acknowledgements.";
+        "Data segments sent, including retransmissions, without SYN, FIN without data, and \
+         acknowledgements.";
     Retransmissions "retransmissions_count" "retransmissions" "" Flow
         "Retransmitted data segments, without retransmitted SYN segments.";
     RetransmissionRatio "retransmission_ratio" "retransmission ratio" "" Flow
@@ -102,57 +115,83 @@ metrics! {
     CwndMean "cwnd_mean_byte" "congestion window, mean" "B" Flow
         "Time average of the congestion window.";
     SegmentsReceived "segments_received_count" "segments received" "" Flow
-        "Segments that the senders received, mostly acknowledgements. Together with the segments sent, they determine the energy consumption of a radio.";
+        "Segments that the senders received, mostly acknowledgements. Together with the segments \
+         sent, they determine the energy consumption of a radio.";
     EstimatorUpdates "estimator_updates_count" "estimator updates" "" Flow
-        "Acknowledgements with which the congestion control updated an estimate of the network, such as a delay or a bandwidth; for vegas, medx, veno and westwood.";
+        "Acknowledgements with which the congestion control updated an estimate of the network, \
+         such as a delay or a bandwidth; for vegas, medx, veno and westwood.";
     EstimatorEvaluations "estimator_evaluations_count" "estimator evaluations" "" Flow
-        "Decisions for which the congestion control evaluated such an estimate, at a loss or once per round trip.";
-    QueueLossClassifiedCongestion "queue_loss_classified_congestion_count" "queue loss, classified as congestion" "" Flow
-        "Losses at full queues that the sender classified as congestion, if its congestion control classifies losses. Only classified losses count: those that start a recovery, and timeouts.";
-    QueueLossClassifiedError "queue_loss_classified_error_count" "queue loss, classified as error" "" Flow
+        "Decisions for which the congestion control evaluated such an estimate, at a loss or once \
+         per round trip.";
+    QueueLossClassifiedCongestion "queue_loss_classified_congestion_count"
+        "queue loss, classified as congestion" "" Flow
+        "Losses at full queues that the sender classified as congestion, if its congestion control \
+         classifies losses. Only classified losses count: those that start a recovery, and \
+         timeouts.";
+    QueueLossClassifiedError "queue_loss_classified_error_count"
+        "queue loss, classified as error" "" Flow
         "Losses at full queues that the sender classified as transmission errors.";
-    ErrorLossClassifiedCongestion "error_loss_classified_congestion_count" "error loss, classified as congestion" "" Flow
+    ErrorLossClassifiedCongestion "error_loss_classified_congestion_count"
+        "error loss, classified as congestion" "" Flow
         "Losses by transmission errors that the sender classified as congestion.";
-    ErrorLossClassifiedError "error_loss_classified_error_count" "error loss, classified as error" "" Flow
+    ErrorLossClassifiedError "error_loss_classified_error_count"
+        "error loss, classified as error" "" Flow
         "Losses by transmission errors that the sender classified as transmission errors.";
-    NoLossClassifiedCongestion "no_loss_classified_congestion_count" "no loss, classified as congestion" "" Flow
-        "Classifications as congestion although the segment was not lost, but delayed, or its acknowledgements were lost.";
+    NoLossClassifiedCongestion "no_loss_classified_congestion_count"
+        "no loss, classified as congestion" "" Flow
+        "Classifications as congestion although the segment was not lost, but delayed, or its \
+         acknowledgements were lost.";
     NoLossClassifiedError "no_loss_classified_error_count" "no loss, classified as error" "" Flow
         "Classifications as transmission error although the segment was not lost.";
     CongestionDetection "congestion_detection_ratio" "congestion detection ratio" "" Flow
         "Share of the classified losses at full queues that the sender classified as congestion.";
     ErrorDetection "error_detection_ratio" "error detection ratio" "" Flow
-        "Share of the classified losses by transmission errors that the sender classified as transmission errors.";
+        "Share of the classified losses by transmission errors that the sender classified as \
+         transmission errors.";
     ConnectionsOpened "connections_opened_count" "connections opened" "" Flow
-        "Connections whose handshake was completed, including the warm-up. Null without a handshake.";
+        "Connections whose handshake was completed, including the warm-up. Null without a \
+         handshake.";
     ConnectionsFailed "connections_failed_count" "connections failed" "" Flow
-        "Connections that failed to open: refused, aborted, or not open at the end of the run after a retransmission of the SYN; including the warm-up.";
+        "Connections that failed to open: refused, aborted, or not open at the end of the run \
+         after a retransmission of the SYN; including the warm-up.";
     HandshakeTimeMean "handshake_time_mean_s" "handshake time, mean" "s" Flow
-        "Time from the first SYN until the connection is established at its sender; mean over the connections that opened.";
+        "Time from the first SYN until the connection is established at its sender; mean over the \
+         connections that opened.";
     HandshakeTimeP98 "handshake_time_p98_s" "98th percentile of handshake time" "s" Flow
-        "98th percentile of the handshake time over all connections that opened or failed; null if more than 2 % failed.";
+        "98th percentile of the handshake time over all connections that opened or failed; null if \
+         more than 2 % failed.";
     MessagesDue "messages_due_count" "messages due" "" Flow
-        "Messages that the applications produced in the measured time, whether or not they were sent.";
+        "Messages that the applications produced in the measured time, whether or not they were \
+         sent.";
     Messages "messages_count" "messages delivered" "" Flow
         "Messages that arrived completely, of those due in the measured time.";
     MessageLoss "message_loss_ratio" "message loss" "" Flow
-        "Datagrams: share of lost datagrams among those sent. TCP: share of the messages due whose connection failed to open. Null without messages.";
+        "Datagrams: share of lost datagrams among those sent. TCP: share of the messages due whose \
+         connection failed to open. Null without messages.";
     DelayMean "delay_mean_s" "message delay, mean" "s" Flow
-        "Time from the moment at which a message is due to its complete arrival, including the handshake; mean over the messages that arrived.";
+        "Time from the moment at which a message is due to its complete arrival, including the \
+         handshake; mean over the messages that arrived.";
     DelayMedian "delay_p50_s" "message delay, median" "s" Flow
         "Median of the message delay, computed like the 98th percentile.";
     DelayP98 "delay_p98_s" "98th percentile of message delay" "s" Flow
-        "98th percentile of the message delay. A TCP message that has not arrived at the end of the run is included if it has waited longer than the percentile, and otherwise excluded; null if the percentile falls among messages that have not arrived. Lost datagrams are excluded.";
+        "98th percentile of the message delay. A TCP message that has not arrived at the end of \
+         the run is included if it has waited longer than the percentile, and otherwise excluded; \
+         null if the percentile falls among messages that have not arrived. Lost datagrams are \
+         excluded.";
     DelayMax "delay_max_s" "message delay, largest" "s" Flow
         "Largest delay of the messages that arrived.";
     DeadlineMet "deadline_met_ratio" "deadline met" "" Flow
-        "Share of the messages that arrived within the deadline, among those due at least a deadline before the end of the run; messages that did not arrive count as late. Transfers: share that finished within the deadline.";
+        "Share of the messages that arrived within the deadline, among those due at least a \
+         deadline before the end of the run; messages that did not arrive count as late. \
+         Transfers: share that finished within the deadline.";
     SegmentLoss "segment_loss_ratio" "segment loss" "" Flow
-        "Share of the data segments sent that were dropped or lost on the path of the connections of this row, including drops at the full buffer of an aggregator.";
+        "Share of the data segments sent that were dropped or lost on the path of the connections \
+         of this row, including drops at the full buffer of an aggregator.";
     SegmentLossTotal "segment_loss_total_ratio" "segment loss, all stages" "" Flow
         "One minus the product of (1 − segment loss) over the stages of the path.";
     SegmentDelayMean "segment_delay_mean_s" "segment delay, mean" "s" Flow
-        "Delay of a data segment in the stage of this row, from transmission to reception, including queuing and, in a stage that ends at an aggregator, the time in its buffer.";
+        "Delay of a data segment in the stage of this row, from transmission to reception, \
+         including queuing and, in a stage that ends at an aggregator, the time in its buffer.";
     SegmentDelayTotal "segment_delay_total_mean_s" "segment delay, all stages" "s" Flow
         "Sum of the mean segment delays over the stages of the path.";
     BufferMean "buffer_mean_messages" "aggregator buffer, mean" "messages" Flow
@@ -160,23 +199,32 @@ metrics! {
     BufferMax "buffer_max_messages" "aggregator buffer, largest" "messages" Flow
         "Largest number of messages in the buffer of one aggregator.";
     BytesAtRiskMean "bytes_at_risk_mean_byte" "bytes at risk, mean" "B" Flow
-        "Bytes that an aggregator or proxy has acknowledged to their senders and the next hop has not acknowledged, so that a crash would lose them. Averaged over time and over aggregators or proxies.";
+        "Bytes that an aggregator or proxy has acknowledged to their senders and the next hop has \
+         not acknowledged, so that a crash would lose them. Averaged over time and over \
+         aggregators or proxies.";
     BytesAtRiskMax "bytes_at_risk_max_byte" "bytes at risk, largest" "B" Flow
         "Largest number of bytes at risk in one aggregator or proxy.";
     LostInCrashes "lost_in_crashes_byte" "lost in crashes" "B" Flow
-        "Bytes that were acknowledged to their sender, but lost because a proxy crashed or reset the connection: at the end of the run they have not arrived, and no node stores them.";
+        "Bytes that were acknowledged to their sender, but lost because a proxy crashed or reset \
+         the connection: at the end of the run they have not arrived, and no node stores them.";
     ProxyRetransmissions "proxy_retransmissions_count" "retransmitted by proxies" "" Flow
         "Data segments retransmitted by proxies, in addition to the retransmissions of the sender.";
     Residual "fixed_point_residual_ratio" "residual" "" Flow
-        "Analytical model only: residual of the fixed-point equations, relative to the offered load.";
+        "Analytical model only: residual of the fixed-point equations, relative to the offered \
+         load.";
     Iterations "fixed_point_iterations_count" "iterations" "" Flow
         "Analytical model only: number of evaluations until the fixed point was found.";
     Fairness "fairness_index" "fairness" "" Flow
-        "Jain's index of the goodputs of equal flows: 1 if all are equal. The goodput of a transfer is per time in which it is in progress.";
+        "Jain's index of the goodputs of equal flows: 1 if all are equal. The goodput of a \
+         transfer is per time in which it is in progress.";
     LinkThroughput "link_throughput_bit_per_s" "throughput" "bit/s" Link
-        "Packets that arrived at the receiving end, including headers, per measured time. A packet counts completely on its arrival, so that the throughput of a short time may exceed the rate by a part of a packet.";
+        "Packets that arrived at the receiving end, including headers, per measured time. A packet \
+         counts completely on its arrival, so that the throughput of a short time may exceed the \
+         rate by a part of a packet.";
     Utilisation "utilisation_ratio" "utilisation" "" Link
-        "Share of the measured time in which the link was transmitting, including headers and excluding outages with mode `hold`. Bytes count when they are transmitted, also those of packets that arrive after the measured time.";
+        "Share of the measured time in which the link was transmitting, including headers and \
+         excluding outages with mode `hold`. Bytes count when they are transmitted, also those of \
+         packets that arrive after the measured time.";
     PacketsIn "packets_in_count" "packets in" "" Link
         "Packets that arrived at the queue of this direction.";
     PacketsOut "packets_out_count" "packets out" "" Link

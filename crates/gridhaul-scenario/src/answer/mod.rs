@@ -20,7 +20,7 @@ use std::mem;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use crate::backend::RunError;
+use crate::run_error::RunError;
 use crate::units::counted;
 
 pub use capture::Capture;

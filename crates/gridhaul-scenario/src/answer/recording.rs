@@ -75,7 +75,7 @@ impl Recording {
     }
 
     /// Records the delay of a message that a member of a flow had ready at `ready`.
-    pub fn on_message(&mut self, ready: Instant, (flow, member): (u32, u32), delay: Duration) {
+    pub fn on_message(&mut self, ready: Instant, flow: u32, member: u32, delay: Duration) {
         if self.messages < DELAYS_MAX {
             self.messages += 1;
             let delay = real(delay.as_secs_f64());
@@ -142,7 +142,7 @@ mod tests {
             recording.on_window(now, 1, sample);
             recording.on_queue(now, 0, (1, row));
             recording.on_throughput(now, 0, 1.5);
-            recording.on_message(now, (0, 5), delay);
+            recording.on_message(now, 0, 5, delay);
         }
         let flows = ["up".to_owned(), "down".to_owned()];
         recording.into_series(&flows, &["wire.forward".to_owned()]).unwrap()

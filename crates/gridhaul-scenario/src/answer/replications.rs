@@ -6,7 +6,7 @@ use super::{
     Answer, Capture, DeadlineCheck, DelayCounts, DelayDistribution, Estimate, Metric, Point, Row,
     Scope, Series, Warning,
 };
-use crate::backend::RunError;
+use crate::run_error::RunError;
 use crate::scenario::{Flow, Scenario, ScenarioPoint};
 
 /// The metrics of one row in one run.
@@ -239,8 +239,7 @@ mod tests {
     fn answer(ended: Vec<FinishedRun>) -> Result<Answer, RunError> {
         let scenario = scenario();
         let points = scenario.points().unwrap();
-        let rows =
-            |_| Ok(PointRows { flows: vec![("f".to_owned(), 1)], links: Vec::new() });
+        let rows = |_| Ok(PointRows { flows: vec![("f".to_owned(), 1)], links: Vec::new() });
         Answer::of_replications(&scenario, "sim", TimeBase::Virtual, &points, ended, rows)
     }
 

@@ -20,7 +20,7 @@ impl RunRows {
                     about: format!("flow.{name}.deadline"),
                     message:
                         "no message was due early enough for the deadline check; make `duration` \
-                              longer than the sum of `warmup` and the deadline"
+                         longer than the sum of `warmup` and the deadline"
                             .to_owned(),
                 });
             }
@@ -29,8 +29,8 @@ impl RunRows {
                     about: format!("flow.{name}"),
                     message:
                         "transfers had not finished at the end of a run; completion_time_s and \
-                              transfer_rate_bit_per_s exclude them, and their share is \
-                              transfers_unfinished_ratio; increase `duration`"
+                         transfer_rate_bit_per_s exclude them, and their share is \
+                         transfers_unfinished_ratio; increase `duration`"
                             .to_owned(),
                 });
             }
@@ -38,19 +38,20 @@ impl RunRows {
             if has_delays && value(Metric::DelayP98).is_none() {
                 warnings.push(Warning {
                     about: format!("flow.{name}"),
-                    message: "more than 2 % of the messages had not arrived at the end of the run, although \
-                              they were due earlier than the delay of the others: the 98th percentile of the \
-                              delay is among them and unknown; mean and largest delay are those of the \
-                              messages that arrived"
-                        .to_owned(),
+                    message:
+                        "more than 2 % of the messages had not arrived at the end of the run, \
+                         although they were due earlier than the delay of the others: the 98th \
+                         percentile of the delay is among them and unknown; mean and largest delay \
+                         are those of the messages that arrived"
+                            .to_owned(),
                 });
             }
             if nothing_delivered {
                 warnings.push(Warning {
                     about: format!("flow.{name}"),
                     message:
-                        "nothing was delivered in the measured time; check `duration` and the links \
-                              on the path"
+                        "nothing was delivered in the measured time; check `duration` and the \
+                         links on the path"
                             .to_owned(),
                 });
             }
@@ -60,8 +61,9 @@ impl RunRows {
     }
 }
 
-/// Links whose losses come in bursts of packets, but whose packets are further apart than a burst of back-to-back
-/// packets lasts: a utilisation below the probability that a burst ends. Each burst then lasts for many packet intervals.
+/// Links whose losses come in bursts of packets, but whose packets are further apart than a burst
+/// of back-to-back packets lasts: a utilisation below the probability that a burst ends. Each burst
+/// then lasts for many packet intervals.
 fn sparse_bursts(scenario: &Scenario, links: &[Metrics]) -> Vec<Warning> {
     let directions = Directions::new(scenario);
     let rows = directions.rows().iter().zip(Directions::keys(scenario)).zip(links);
@@ -70,15 +72,17 @@ fn sparse_bursts(scenario: &Scenario, links: &[Metrics]) -> Vec<Warning> {
         let ChannelTransitions::PerPacket { bad_to_good, .. } = channel.transitions() else {
             return None;
         };
-        let value = |wanted| metrics.iter().find(|(metric, _)| *metric == wanted).map(|&(_, value)| value);
+        let value =
+            |wanted| metrics.iter().find(|(metric, _)| *metric == wanted).map(|&(_, value)| value);
         let used = value(Metric::Utilisation)?;
         let packets = value(Metric::PacketsOut)?;
         (packets > 0.0 && used < bad_to_good.ratio()).then(|| Warning {
             about: format!("link.{name}.loss.gilbert_elliott"),
-            message: "the packets are further apart than a burst of back-to-back packets lasts, so that a burst, \
-                      which is counted in packets here, lasts for many of their intervals; use mean_good and \
-                      mean_bad for bursts in time"
-                .to_owned(),
+            message:
+                "the packets are further apart than a burst of back-to-back packets lasts, so that \
+                 a burst, which is counted in packets here, lasts for many of their intervals; use \
+                 mean_good and mean_bad for bursts in time"
+                    .to_owned(),
         })
     });
     sparse.collect()

@@ -33,7 +33,8 @@ impl Answer {
             warnings.push(Warning {
                 about,
                 message: format!(
-                    "{} of {} failed to open{which_point}: their messages count as late or lost. {}",
+                    "{} of {} failed to open{which_point}: their messages count as late or lost. \
+                     {}",
                     rounded(*failed),
                     counted(row.count, "connection"),
                     remedy(scenario, name),
@@ -44,7 +45,8 @@ impl Answer {
     }
 }
 
-/// What to change. With `start_spread` or `synchronised`, all SYN segments may be sent at about the same time.
+/// The remedy. With `start_spread` or `synchronised`, all SYN segments may be sent at about the
+/// same time.
 fn remedy(scenario: &Scenario, row: &str) -> &'static str {
     let may_start_together = match scenario.flow.get(row) {
         Some(flow) => flow.start_spread.is_some() || flow.load.is_synchronised(),
@@ -56,8 +58,9 @@ fn remedy(scenario: &Scenario, row: &str) -> &'static str {
         }
     };
     if may_start_together {
-        "SYN segments that are sent at the same time overflow the queue, and so do their retransmissions: enlarge or \
-         remove `start_spread`, and remove `synchronised`. Otherwise check the load, the links on the path and `duration`"
+        "SYN segments that are sent at the same time overflow the queue, and so do their \
+         retransmissions: enlarge or remove `start_spread`, and remove `synchronised`. Otherwise \
+         check the load, the links on the path and `duration`"
     } else {
         "Check the load, the links on the path and `duration`"
     }

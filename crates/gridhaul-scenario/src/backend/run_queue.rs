@@ -3,8 +3,9 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use super::{Progress, RunError};
+use super::Progress;
 use crate::answer::{FinishedRun, Run};
+use crate::run_error::RunError;
 
 /// The runs of a scenario, which threads take in order: point by point, and the replications of a point
 /// one after another, so that an interruption leaves complete points.

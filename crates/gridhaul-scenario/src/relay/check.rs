@@ -58,7 +58,8 @@ pub(super) fn diagnostics(config: &RelayConfig) -> Vec<Diagnostic> {
         found.push(Diagnostic::new("group", "a group needs a user", remedy));
     }
     if let Some(split) = config.split.as_ref().filter(|_| config.user.is_some()) {
-        for (name, listener) in split.listener.iter().filter(|(_, it)| it.connect_first) {
+        for (name, listener) in split.listener.iter().filter(|(_, listener)| listener.connect_first)
+        {
             let address: Option<SocketAddr> = listener.address.parse().ok();
             if address.is_some_and(|address| address.port() < FREE_PORTS) {
                 found.push(Diagnostic::new(
@@ -203,9 +204,9 @@ fn check_sizes(collector: &CollectorConfig, found: &mut Vec<Diagnostic>) {
         let message = format!("{} is more than 1 GiB", collector.receive_buffer);
         at("receive_buffer", message, "a usual value is \"16 kB\"");
     }
-    for (key, value, least) in limits {
-        if value.get() < least {
-            at(key, format!("{value} is less than {}", Bytes::new(least)), "");
+    for (key, value, minimum) in limits {
+        if value.get() < minimum {
+            at(key, format!("{value} is less than {}", Bytes::new(minimum)), "");
         }
     }
 }
@@ -218,7 +219,8 @@ fn check_listeners(collector: &CollectorConfig, found: &mut Vec<Diagnostic>) {
         }
         address(&format!("{key}.address"), &listener.address, found);
         super::framing::check(&format!("{key}.framing"), &listener.framing, found);
-        for (prefix, reason) in listener.allow.iter().filter_map(|it| Some((it, prefix_error(it)?)))
+        for (prefix, reason) in
+            listener.allow.iter().filter_map(|prefix| Some((prefix, prefix_error(prefix)?)))
         {
             found.push(Diagnostic::new(
                 format!("{key}.allow"),

@@ -1,5 +1,6 @@
 //! Configuration of the relay daemon: a TOML file with the quality of a scenario.
 
+mod allow_list;
 mod check;
 mod deliver;
 mod framing;
@@ -44,21 +45,23 @@ pub struct RelayConfig {
     /// Forwards each connection over a connection of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<SplitConfig>,
-    /// Permits connections between collector and head that leave this machine without TLS: the path must be protected by
-    /// other means, such as IPsec or WireGuard.
+    /// Permits connections between collector and head that leave this machine without TLS: the path
+    /// must be protected by other means, such as IPsec or WireGuard.
     #[serde(default)]
     pub insecure: bool,
     /// Status page, metrics and JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub management: Option<Management>,
-    /// User, by name or number, as which the relay continues when its addresses are open. It must be started as root, and the
-    /// log and other files must belong to this user. Absent: the relay does not change its user.
+    /// User, by name or number, as which the relay continues when its addresses are open. It must
+    /// be started as root, and the log and other files must belong to this user. Absent: the relay
+    /// does not change its user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
     /// Group, by name or number, with `user`. Absent: the group of the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// Longest time for which an upgrade (SIGUSR2) waits until open connections have ended. Connections that remain are reset.
+    /// Longest time for which an upgrade (SIGUSR2) waits until open connections have ended.
+    /// Connections that remain are reset.
     #[serde(default = "five_seconds")]
     pub drain_limit: Duration,
 }
@@ -68,10 +71,11 @@ pub struct RelayConfig {
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RelayLog {
-    /// Folder of the log, for one relay. A relative path begins at the folder of the configuration file.
+    /// Folder of the log, for one relay. A relative path begins at the folder of the configuration
+    /// file.
     pub folder: String,
-    /// Largest size of undelivered records. At the limit, the relay stops reading from meters (collector) or grants no
-    /// credit to collectors (head).
+    /// Largest size of undelivered records. At the limit, the relay stops reading from meters
+    /// (collector) or grants no credit to collectors (head).
     #[serde(default = "one_gigabyte")]
     pub limit: Bytes,
     /// Size of a segment file. Delivered segments are removed as a whole.
@@ -93,8 +97,8 @@ pub struct CollectorConfig {
     /// Local IP address of the upstream connections. Absent: the kernel selects one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Whether servers behind the head send data to meters: FIN of a meter is then answered when the server has closed
-    /// its direction as well. The head must deliver to a TCP server.
+    /// Whether servers behind the head send data to meters: FIN of a meter is then answered when
+    /// the server has closed its direction as well. The head must deliver to a TCP server.
     #[serde(default)]
     pub replies: bool,
     /// When the data of a meter counts as stored: only then is its FIN answered.
@@ -106,7 +110,8 @@ pub struct CollectorConfig {
     /// Compression of records on the upstream connections.
     #[serde(default)]
     pub compression: Compression,
-    /// Congestion control of the upstream connections, by its name in the kernel. Absent: the default of the system.
+    /// Congestion control of the upstream connections, by its name in the kernel. Absent: the
+    /// default of the system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion_control: Option<String>,
     /// Largest number of bytes of all meters that are accepted and not stored.
@@ -115,27 +120,31 @@ pub struct CollectorConfig {
     /// The same for one meter.
     #[serde(default = "sixty_four_kilobytes")]
     pub bytes_at_risk_per_meter: Bytes,
-    /// Largest message that is one record, and one message of a broker. A longer one is recorded in parts, of which only the last
-    /// ends a message. Absent: `bytes_at_risk_per_meter`, and at most 64 kB. At most 256 KiB.
+    /// Largest message that is one record, and one message of a broker. A longer one is recorded in
+    /// parts, of which only the last ends a message. Absent: `bytes_at_risk_per_meter`, and at most
+    /// 64 kB. At most 256 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_limit: Option<Bytes>,
-    /// Longest time for which a message that is not complete waits for its next byte; then the part that has arrived is recorded.
+    /// Longest time for which a message that is not complete waits for its next byte; then the part
+    /// that has arrived is recorded.
     #[serde(default = "thirty_seconds")]
     pub message_wait: Duration,
     /// Longest time without data of a meter, or for it; then the meter is reset. Absent: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_timeout: Option<Duration>,
-    /// Receive buffer of each meter's socket: bytes that the kernel acknowledges although the relay has not read them.
+    /// Receive buffer of each meter's socket: bytes that the kernel acknowledges although the relay
+    /// has not read them.
     #[serde(default = "sixteen_kilobytes")]
     pub receive_buffer: Bytes,
     /// Memory for records that the head has not confirmed, with tiers other than `local`.
     #[serde(default = "sixty_four_megabytes")]
     pub memory: Bytes,
-    /// Longest time for which records wait for others to share a batch; with tier `local`, shortest time between writes to the log.
+    /// Longest time for which records wait for others to share a batch; with tier `local`, shortest
+    /// time between writes to the log.
     #[serde(default = "two_milliseconds")]
     pub batch_delay: Duration,
-    /// Largest number of meters that are connected at the same time. Absent: as many as the limit of open files
-    /// permits.
+    /// Largest number of meters that are connected at the same time. Absent: as many as the limit
+    /// of open files permits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meters: Option<u32>,
     /// What happens to new connections when less than a tenth of the space for records is free.
@@ -144,7 +153,8 @@ pub struct CollectorConfig {
     /// Largest number of connections of one IP address. Absent: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections_per_source: Option<u32>,
-    /// Largest number of TLS handshakes with meters that begin in a second; others wait in the queue of the listener.
+    /// Largest number of TLS handshakes with meters that begin in a second; others wait in the
+    /// queue of the listener.
     #[serde(default = "five_hundred")]
     pub handshakes_per_second: u32,
     /// Time within which a meter must complete its TLS handshake and its PROXY header.
@@ -154,7 +164,8 @@ pub struct CollectorConfig {
     pub listener: IndexMap<String, MeterListener>,
 }
 
-/// What happens to new connections when the space for records is full. Connected meters wait in any case.
+/// What happens to new connections when the space for records is full. Connected meters wait in any
+/// case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -174,7 +185,8 @@ pub enum Compression {
     /// None.
     #[default]
     None,
-    /// LZ4: much of the redundancy of text, for little computation. Each batch is compressed by itself.
+    /// LZ4: much of the redundancy of text, for little computation. Each batch is compressed by
+    /// itself.
     Lz4,
 }
 
@@ -205,7 +217,8 @@ pub struct MeterListener {
     /// TLS with the meters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<MeterTls>,
-    /// Whether each connection begins with a header of the PROXY protocol, version 2, with the address of the meter.
+    /// Whether each connection begins with a header of the PROXY protocol, version 2, with the
+    /// address of the meter.
     #[serde(default)]
     pub proxy_protocol: bool,
     /// IP prefixes, such as `"10.0.0.0/8"`, from which connections are accepted. Empty: all.
@@ -221,13 +234,14 @@ pub struct MeterListener {
 pub struct HeadConfig {
     /// Address at which collectors connect, such as `"0.0.0.0:7070"`.
     pub address: String,
-    /// Mutual TLS with the collectors. Required unless `address` is a loopback address, or `insecure` is set.
+    /// Mutual TLS with the collectors. Required unless `address` is a loopback address, or
+    /// `insecure` is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<HeadTls>,
     /// Where records are delivered.
     pub deliver: Deliver,
-    /// Rotation of the file of `deliver.file` by the relay. Absent: the file grows until another program, such as logrotate,
-    /// renames it.
+    /// Rotation of the file of `deliver.file` by the relay. Absent: the file grows until another
+    /// program, such as logrotate, renames it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rotate: Option<FileRotation>,
     /// Names of the collectors that may connect. Empty: all.
@@ -262,34 +276,12 @@ impl CollectorConfig {
     }
 }
 
-impl MeterListener {
-    /// Whether connections of an address are accepted. Prefixes that are not valid are refused when the configuration
-    /// is read.
-    #[must_use]
-    pub fn is_allowed(&self, address: IpAddr) -> bool {
-        let address = address.to_canonical();
-        let mut prefixes = self.allow.iter().filter_map(|text| check::parse_prefix(text));
-        self.allow.is_empty() || prefixes.any(|prefix| contains(prefix, address))
-    }
-}
-
-/// Whether a prefix contains an address.
-fn contains((prefix, length): (IpAddr, u8), address: IpAddr) -> bool {
-    let differing = match (prefix, address) {
-        (IpAddr::V4(prefix), IpAddr::V4(address)) => {
-            u128::from(prefix.to_bits() ^ address.to_bits()) << 96
-        }
-        (IpAddr::V6(prefix), IpAddr::V6(address)) => prefix.to_bits() ^ address.to_bits(),
-        _ => return false,
-    };
-    length == 0 || differing >> (128 - u32::from(length)) == 0
-}
-
 impl RelayConfig {
     /// Reads a configuration from the text of a TOML file; `file` is its name in errors.
     ///
     /// # Errors
-    /// A text that is not TOML, unknown keys, wrong types or units, and inconsistent values, all with line and remedy.
+    /// A text that is not TOML, unknown keys, wrong types or units, and inconsistent values, all
+    /// with line and remedy.
     pub fn from_toml(text: &str, file: &str) -> Result<Self, ScenarioError> {
         read_text(text, file, Self::diagnostics)
     }
@@ -322,9 +314,10 @@ impl RelayConfig {
         if let Some(collector) = &self.collector {
             let limit = collector.largest_message();
             for (name, listener) in &collector.listener {
-                if listener.framing.largest_message().is_some_and(|it| it > limit.get()) {
+                if listener.framing.largest_message().is_some_and(|size| size > limit.get()) {
                     notes.push(format!(
-                        "collector.listener.{name}: messages over {limit} are recorded in parts (collector.message_limit)"
+                        "collector.listener.{name}: messages over {limit} are recorded in parts \
+                         (collector.message_limit)"
                     ));
                 }
             }
@@ -332,8 +325,9 @@ impl RelayConfig {
         notes
     }
 
-    /// Connections that would return to this relay on a machine whose addresses are known: `is_local` states whether it has an
-    /// address. [`Self::diagnostics`] knows loopback addresses only.
+    /// Connections that would return to this relay on a machine whose addresses are known:
+    /// `is_local` states whether it has an address. [`Self::diagnostics`] knows loopback addresses
+    /// only.
     #[must_use]
     pub fn loops(&self, is_local: &dyn Fn(IpAddr) -> bool) -> Vec<Diagnostic> {
         own_addresses::check(self, is_local)
@@ -378,37 +372,4 @@ const fn segment_size() -> Bytes {
 }
 const fn one_gigabyte() -> Bytes {
     Bytes::new(1_000_000_000)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_allow_list_compares_prefixes() {
-        let allow = |text: &str, address: &str| {
-            let allow = vec![text.to_owned()];
-            let listener = MeterListener {
-                address: String::new(),
-                framing: MeterFraming::Stream,
-                tls: None,
-                proxy_protocol: false,
-                allow,
-            };
-            listener.is_allowed(address.parse().unwrap())
-        };
-        assert!(allow("10.0.0.0/8", "10.255.1.1") && !allow("10.0.0.0/8", "11.0.0.1"));
-        assert!(allow("192.0.2.7", "192.0.2.7") && !allow("192.0.2.7", "192.0.2.6"));
-        assert!(allow("192.0.2.0/31", "::ffff:192.0.2.1"), "a mapped address");
-        assert!(
-            allow("::ffff:127.0.0.0/104", "127.9.9.9")
-                && !allow("::ffff:127.0.0.0/104", "128.0.0.1")
-        );
-        assert!(allow("::ffff:192.0.2.7", "192.0.2.7") && allow("::ffff:0:0/96", "192.0.2.7"));
-        assert!(
-            allow("2001:db8::/33", "2001:db8:7fff::1")
-                && !allow("2001:db8::/33", "2001:db8:8000::1")
-        );
-        assert!(allow("0.0.0.0/0", "1.2.3.4") && !allow("0.0.0.0/0", "2001:db8::1"));
-    }
 }

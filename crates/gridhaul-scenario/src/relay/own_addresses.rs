@@ -58,13 +58,13 @@ fn listening(config: &RelayConfig) -> Vec<Listening> {
             found.push(Listening { key, address, upstream });
         }
     };
-    for (name, listener) in config.collector.iter().flat_map(|it| &it.listener) {
+    for (name, listener) in config.collector.iter().flat_map(|collector| &collector.listener) {
         add(format!("collector.listener.{name}.address"), &listener.address, None);
     }
     if let Some(head) = &config.head {
         add("head.address".to_owned(), &head.address, None);
     }
-    for (name, listener) in config.split.iter().flat_map(|it| &it.listener) {
+    for (name, listener) in config.split.iter().flat_map(|split| &split.listener) {
         let upstream = listener.upstream.clone();
         add(format!("split.listener.{name}.address"), &listener.address, upstream);
     }
@@ -99,7 +99,8 @@ fn returns_to(
 ) -> Option<String> {
     let mut target = own.upstream.clone()?;
     for _ in 0..listening.len() {
-        let next = listening.iter().find(|it| accepts(it.address, &target, is_local))?;
+        let next =
+            listening.iter().find(|listener| accepts(listener.address, &target, is_local))?;
         if next.key == own.key {
             return own.upstream.clone();
         }

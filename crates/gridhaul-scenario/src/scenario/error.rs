@@ -21,7 +21,7 @@ pub struct ScenarioError {
 pub struct Diagnostic {
     /// Path of the key, such as `link.uplink.forward.rate`; empty if the error concerns no key.
     pub key: String,
-    /// What is wrong and what was expected.
+    /// The error, and the expected value.
     pub message: String,
     /// How to correct the error; empty if the message is sufficient.
     pub remedy: String,

@@ -151,6 +151,7 @@ impl<'s> Network<'s> {
             return Ok(found);
         }
         let message = format!("there is no path from `{}` to `{}`", request.from, request.to);
+        // The path does not exist; further searches only find out why.
         if self.search(request, |_| true).is_some() {
             return Err(Diagnostic::new(
                 &request.key,
@@ -229,6 +230,7 @@ impl<'s> Network<'s> {
         let mut reached: Vec<Option<(Hop, usize)>> = vec![None; self.leaving.len()];
         let mut queue = VecDeque::from([start]);
         while let Some(node) = queue.pop_front() {
+            // A group at the start may be of any size: the flow begins at each of its members.
             if node != start && !passable(node) {
                 continue;
             }

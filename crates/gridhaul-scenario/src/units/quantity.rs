@@ -12,15 +12,15 @@ use super::number::{Decimal, split};
 pub struct UnitError {
     /// The text.
     pub text: String,
-    /// What was expected, with an example.
+    /// The expected text, with an example.
     pub expected: &'static str,
-    /// What is wrong with the text.
+    /// The error in the text.
     pub reason: Cow<'static, str>,
 }
 
 /// A kind of quantity, with its units and text format.
 pub trait Quantity: Sized {
-    /// What to write, with an example: `a time such as "25 ms"`.
+    /// Text to write, with an example: `a time such as "25 ms"`.
     const EXPECTED: &'static str;
     /// Units, largest first, as (name, how many base units one of them is).
     const UNITS: &'static [(&'static str, f64)];
@@ -198,7 +198,7 @@ macro_rules! text_serde {
 
 pub(crate) use {quantity_text, text_serde};
 
-/// What a text in a file should have been: for errors and the schema.
+/// The text that a file should contain: for errors and the schema.
 pub(crate) trait Expected {
     const EXPECTED: &'static str;
 }

@@ -48,7 +48,8 @@ quantity_text!(Duration, r"^\s*[0-9][0-9_.eE+-]*\s*(d|h|min|s|ms|us|ns)\s*$");
 impl Duration {
     /// No time.
     pub const ZERO: Self = Self(0);
-    /// Longer than any run.
+    /// Longer than any run. Half of the range, so that a time of a run plus this duration is before
+    /// [`Instant::NEVER`].
     pub const MAX: Self = Self(u64::MAX >> 1);
 
     /// From nanoseconds.

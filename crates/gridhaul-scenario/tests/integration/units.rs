@@ -24,7 +24,8 @@ proptest! {
 
     #[test]
     fn round_times_read_back(count in 0_u64..100_000, scale in 0..7_usize) {
-        let nanos = [1, 1_000, 1_000_000, 1_000_000_000, 60_000_000_000, 3_600_000_000_000, 86_400_000_000_000];
+        let nanos = [1, 1_000, 1_000_000, 1_000_000_000, 60_000_000_000, 3_600_000_000_000,
+            86_400_000_000_000];
         let time = Duration::from_nanos(count * nanos[scale]);
         prop_assert_eq!(written_and_read(&time), time);
         prop_assert!(time.to_string().len() < 16, "{}", time);
@@ -59,7 +60,8 @@ proptest! {
     #[test]
     fn counts_read_back(count: u32) {
         prop_assert_eq!(written_and_read(&QueueLimit::Packets(count)), QueueLimit::Packets(count));
-        prop_assert_eq!(written_and_read(&WindowSize::Segments(count)), WindowSize::Segments(count));
+        prop_assert_eq!(written_and_read(&WindowSize::Segments(count)),
+            WindowSize::Segments(count));
     }
 
     #[test]
@@ -71,7 +73,11 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_read_or_refused(text in "\\PC*", number in "[0-9._eE+-]{0,12}", unit in " ?[a-zA-Z%/]{0,6}") {
+    fn any_text_is_read_or_refused(
+        text in "\\PC*",
+        number in "[0-9._eE+-]{0,12}",
+        unit in " ?[a-zA-Z%/]{0,6}",
+    ) {
         for text in [text, format!("{number}{unit}")] {
             let _ = text.parse::<Duration>();
             let _ = text.parse::<BitRate>();

@@ -1,10 +1,10 @@
 //! Aggregators in a run: the connections that end at them, and their upstream connections.
 //!
-//! `topology.rs` derives the groups of upstream connections from the scenario, `wiring.rs` builds the
-//! aggregators, `events.rs` handles segments, `results.rs` computes metrics, and `unsupported.rs` lists
-//! the flows that cannot be aggregated. Admission and forwarding follow
-//! [`gridhaul_core::pep::aggregation`]; this module adds the flow and the time of each message, which a
-//! simulation records.
+//! `topology.rs` derives the groups of upstream connections from the scenario, `wiring.rs` builds
+//! the aggregators, `events.rs` handles segments, `results.rs` computes metrics, and
+//! `unsupported.rs` lists the flows that cannot be aggregated. Admission and forwarding follow
+//! [`gridhaul_core::pep::aggregation`]; this module adds the flow and the time of each message,
+//! which a simulation records.
 
 mod events;
 mod results;
@@ -14,7 +14,7 @@ mod wiring;
 
 use std::collections::VecDeque;
 
-use gridhaul_core::pep::aggregation::SegmentAggregator;
+use gridhaul_core::pep::aggregation::{MessageSizes, SegmentAggregator};
 use gridhaul_core::tcp::Segment;
 use gridhaul_scenario::scenario::Load;
 
@@ -26,14 +26,16 @@ pub(crate) use results::BufferIntegrals;
 use topology::Group;
 pub(crate) use topology::Topology;
 pub(crate) use unsupported::unsupported;
-pub(crate) use wiring::Wiring;
+pub(crate) use wiring::{GroupMember, Wiring};
 
 /// The aggregators of a run. All lists are empty in a run without aggregators.
 #[derive(Debug, Default)]
 pub(crate) struct Aggregators {
-    /// For each flow, the index of the upstream connection that forwards its data, or [`NO_UPSTREAM`].
+    /// For each flow, the index of the upstream connection that forwards its data, or
+    /// [`NO_UPSTREAM`].
     pub forwarded_by: Vec<u32>,
-    /// Number of the flow of the first upstream connection. Upstream connection i is flow `first_flow + i`.
+    /// Number of the flow of the first upstream connection. Upstream connection i is flow
+    /// `first_flow + i`.
     pub first_flow: u32,
     pub connections: Vec<UpstreamConnection>,
     pub nodes: Vec<AggregatorNode>,
@@ -93,8 +95,8 @@ impl Aggregators {
     }
 }
 
-/// Smallest and largest message of a load in bytes. A byte stream is divided into chunks of one segment.
-fn sizes(load: &Load, mss: u32) -> (u64, u64) {
+/// Sizes of the messages of a load. A byte stream is divided into chunks of one segment.
+fn sizes(load: &Load, mss: u32) -> MessageSizes {
     let size = match &*load.plain() {
         Load::Periodic(load) => load.size.get(),
         Load::Poisson(load) => load.size.get(),
@@ -105,5 +107,5 @@ fn sizes(load: &Load, mss: u32) -> (u64, u64) {
         Load::Trace(_) => 1,
         Load::Bulk | Load::Transfer(_) | Load::Application(_) => u64::from(mss),
     };
-    (size, size)
+    MessageSizes { min: size, max: size }
 }

@@ -72,7 +72,8 @@ impl Aggregators {
             audit
                 .finish(
                     connection.slot as usize,
-                    (una.saturating_sub(1), received),
+                    una.saturating_sub(1),
+                    received,
                     connection.messages.iter(),
                 )
                 .map_err(|violation| (flow.row, violation))?;

@@ -62,7 +62,7 @@ fn buffer_too_small(scenario: &Scenario, flow: &Flow, aggregator: &Aggregator) -
                 .to_owned(),
         );
     }
-    let (_, largest) = sizes(&flow.load, params.mss);
+    let largest = sizes(&flow.load, params.mss).max;
     match aggregator.buffer {
         BufferLimit::Bytes(limit) if limit.get() < largest => {
             return Some(format!("a message of {largest} B does not fit; set a larger buffer"));

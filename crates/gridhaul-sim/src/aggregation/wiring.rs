@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use gridhaul_core::pep::aggregation::{SegmentAggregator, window_share};
+use gridhaul_core::pep::aggregation::{MessageSizes, SegmentAggregator, window_share};
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::scenario::{Aggregator, FullBufferPolicy, Scenario, assigned_member};
 use gridhaul_scenario::units::Duration;
@@ -11,6 +11,14 @@ use gridhaul_scenario::units::Duration;
 use super::{AggregatorNode, Aggregators, Group, NO_UPSTREAM, Topology, UpstreamConnection, sizes};
 use crate::audit::AggregatorAudit;
 use crate::stacks::Stacks;
+
+/// A member of a group of connections.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GroupMember {
+    pub number: u64,
+    /// Number of members of the group.
+    pub of: u64,
+}
 
 /// Indices of the aggregators and upstream connections of a topology.
 #[derive(Debug)]
@@ -58,14 +66,15 @@ impl<'a> Wiring<'a> {
         })
     }
 
-    /// Prepares the stacks of a connection from one of `of` members to an aggregator. With backpressure
-    /// the receive window is a share of the buffer. Returns whether the aggregator applies backpressure.
+    /// Prepares the stacks of a connection from a member of a group to an aggregator. With
+    /// backpressure the receive window is a share of the buffer. Returns whether the aggregator
+    /// applies backpressure.
     pub(crate) fn receive(
         &self,
         stacks: &mut Stacks,
         next: Option<usize>,
-        (member, of): (u64, u64),
-        sizes: impl Fn() -> (u64, u64),
+        member: GroupMember,
+        sizes: impl Fn() -> MessageSizes,
     ) -> bool {
         let Some(next) = next else { return false };
         let group = &self.topology.groups[next];
@@ -73,7 +82,7 @@ impl<'a> Wiring<'a> {
         if keys.when_full != FullBufferPolicy::Backpressure {
             return false;
         }
-        let node = self.first_node[next] + assigned_member(member, of, group.count);
+        let node = self.first_node[next] + assigned_member(member.number, member.of, group.count);
         let members = u64::from(self.members[node as usize]);
         let share = window_share(keys.buffer, members, sizes());
         let receive_window = u64::from(stacks.0.receive_window).min(share) as u32;
@@ -83,19 +92,21 @@ impl<'a> Wiring<'a> {
         true
     }
 
-    /// Smallest and largest message of a flow.
-    pub(crate) fn sizes(&self, flow: usize) -> (u64, u64) {
+    /// Sizes of the messages of a flow.
+    pub(crate) fn sizes(&self, flow: usize) -> MessageSizes {
         let flow = &self.scenario.flow[flow];
         let params = StackParams::named(self.scenario, flow.stack.as_ref(), flow.ip);
         sizes(&flow.load, params.mss)
     }
 
-    /// Smallest and largest message that a group carries.
-    pub(crate) fn carried(&self, group: usize) -> (u64, u64) {
+    /// Sizes of the messages that a group carries.
+    pub(crate) fn carried(&self, group: usize) -> MessageSizes {
         let flows = 0..self.topology.flows.len();
         let carried = flows.filter(|&flow| self.topology.after(flow).any(|other| other == group));
-        carried.map(|flow| self.sizes(flow)).fold((u64::MAX, 0), |(smallest, largest), sizes| {
-            (smallest.min(sizes.0), largest.max(sizes.1))
+        let none = MessageSizes { min: u64::MAX, max: 0 };
+        carried.map(|flow| self.sizes(flow)).fold(none, |all, sizes| MessageSizes {
+            min: all.min.min(sizes.min),
+            max: all.max.max(sizes.max),
         })
     }
 

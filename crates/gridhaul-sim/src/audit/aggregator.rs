@@ -117,7 +117,8 @@ impl AggregatorAudit {
     pub(crate) fn finish<'p>(
         &mut self,
         slot: usize,
-        (acknowledged, received): (u64, u64),
+        acknowledged: u64,
+        received: u64,
         in_flight: impl Iterator<Item = &'p WaitingMessage>,
     ) -> Result<(), Violation> {
         if let Some(violation) = self.violation.take() {
@@ -191,7 +192,7 @@ mod tests {
     }
 
     fn finish(audit: &mut AggregatorAudit, in_flight: &[WaitingMessage]) -> Result<(), Violation> {
-        audit.finish(0, (0, 10), in_flight.iter())
+        audit.finish(0, 0, 10, in_flight.iter())
     }
 
     #[test]

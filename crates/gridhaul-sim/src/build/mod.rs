@@ -18,7 +18,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 use self::measurement::{counters, recorder};
 use crate::addresses::addresses;
-use crate::aggregation::Wiring;
+use crate::aggregation::{GroupMember, Wiring};
 use crate::audit::LinkAudit;
 use crate::capture::Tap;
 use crate::events::Events;
@@ -67,8 +67,8 @@ pub(crate) fn build(
                 share_route(&mut routes, route_starts[1], &reverse),
             ];
             let seed = MemberSeed { scenario, name, replication, number };
-            let sizes = || wiring.sizes(row);
-            let backpressure = wiring.receive(&mut stacks, stage.next, (member, group), sizes);
+            let place = GroupMember { number: member, of: group };
+            let backpressure = wiring.receive(&mut stacks, stage.next, place, || wiring.sizes(row));
             let (demand, start, opens) = begin(&seed, &load, &schedule);
             // A connection without a handshake does not open.
             starts.push(if opens_by_handshake(spec, &stacks) { opens } else { start });
@@ -155,7 +155,7 @@ fn upstream(
             });
             let seed = MemberSeed { scenario, name: &name, replication, number: member };
             let sizes = || wiring.carried(index);
-            let member_of = (member, group.count);
+            let member_of = GroupMember { number: member, of: group.count };
             let backpressure = wiring.receive(&mut stacks, group.next, member_of, sizes);
             let mut ends = connections(&seed, &stacks);
             ends[1].receive_only();

@@ -1,4 +1,5 @@
-//! Metrics of a run, from differences of counters between the end of the warm-up and the end of the run.
+//! Metrics of a run, from differences of counters between the end of the warm-up and the end of the
+//! run.
 
 mod undelivered;
 
@@ -81,8 +82,8 @@ impl RunState<'_> {
         self.counters.measured.end
     }
 
-    /// Time in which messages of a row of `burst` loads are in progress; `None` for other rows, and if no message was
-    /// due.
+    /// Time in which messages of a row of `burst` loads are in progress; `None` for other rows, and
+    /// if no message was due.
     fn in_progress(&self, row: usize) -> Option<Duration> {
         let mut in_progress = self.counters.in_progress[row].clone()?;
         let mut undelivered = Undelivered::default();
@@ -97,8 +98,8 @@ impl RunState<'_> {
         Some(in_progress.total()).filter(|total| !total.is_zero())
     }
 
-    /// Payload of a flow that has reached the application at the end of its path; of a dialogue, the payload that has
-    /// reached both applications.
+    /// Payload of a flow that has reached the application at the end of its path; of a dialogue,
+    /// the payload that has reached both applications.
     fn delivered(&self, index: usize) -> u64 {
         let flow = &self.flows[index];
         let is_forwarded = || self.aggregators.upstream_after(index as u32).is_some();
@@ -200,7 +201,7 @@ fn flow_row(
         if flow.row as usize == row {
             let delivered = state.delivered(index);
             let earlier = before.delivered.get(index).copied().unwrap_or(0);
-            members.add(flow, (earlier, delivered), (state.end(), secs_in_progress));
+            members.add(flow, earlier, delivered, (state.end(), secs_in_progress));
             members.undelivered.add(flow, state);
         }
     }
@@ -253,9 +254,9 @@ fn flow_row(
 }
 
 impl Members {
-    /// Adds a flow with the payload delivered at the end of the warm-up and at the end of the run. A transfer is
-    /// measured from its start, independent of the warm-up.
-    fn add(&mut self, flow: &Flow, (earlier, delivered): (u64, u64), (end, secs): (Instant, f64)) {
+    /// Adds a flow with the payload delivered at the end of the warm-up and at the end of the run.
+    /// A transfer is measured from its start, independent of the warm-up.
+    fn add(&mut self, flow: &Flow, earlier: u64, delivered: u64, (end, secs): (Instant, f64)) {
         self.count += 1;
         self.tcp |= matches!(flow.ends, Ends::Tcp(_));
         self.messages |= flow.has_messages();

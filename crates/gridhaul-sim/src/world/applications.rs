@@ -29,7 +29,7 @@ impl World {
         }
         let row = flow.row;
         if self.counters.is_first_copy(row, datagram.number) {
-            self.on_message(now, (row, packet.flow()), datagram.ready);
+            self.on_message(now, row, packet.flow(), datagram.ready);
         }
     }
 
@@ -138,18 +138,18 @@ impl World {
             let flow = &mut self.flows[flow_index as usize];
             let row = flow.row;
             let Some(message) = flow.poll_delivered(now, side, &mut self.in_flight) else { break };
-            self.on_message(now, (row, flow_index), message.at);
+            self.on_message(now, row, flow_index, message.at);
         }
         let next = self.flows[flow_index as usize].next_deadline();
         self.net.events.schedule(Target::App(flow_index), next);
     }
 
     /// A message has arrived completely.
-    pub(super) fn on_message(&mut self, now: Instant, (row, flow): (u32, u32), ready: Instant) {
+    pub(super) fn on_message(&mut self, now: Instant, row: u32, flow: u32, ready: Instant) {
         let delay: Duration = now.since(ready);
         self.counters.on_delivered(row, ready, delay);
         if let Some(recorder) = &mut self.recorder {
-            recorder.on_message(ready, (row, flow), delay);
+            recorder.on_message(ready, row, flow, delay);
         }
     }
 }

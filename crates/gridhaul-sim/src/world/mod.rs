@@ -66,8 +66,8 @@ impl World {
             // The slice is adapted to the event rate, so that no counter is needed for each event.
             let events = (self.net.events.entries() - before).max(1);
             let wanted = u128::from(slice) * u128::from(EVENTS_PER_SLICE) / u128::from(events);
-            let (least, most) = (u128::from(slice) / 8, u128::from(slice) * 8);
-            slice = wanted.clamp(least, most).clamp(1, u128::from(end / 64).max(1)) as u64;
+            let (minimum, maximum) = (u128::from(slice) / 8, u128::from(slice) * 8);
+            slice = wanted.clamp(minimum, maximum).clamp(1, u128::from(end / 64).max(1)) as u64;
         }
         self.counters.handshakes.finish(&self.flows);
         // The evaluation lists all messages that have not arrived, for which this makes room.

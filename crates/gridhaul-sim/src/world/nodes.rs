@@ -30,7 +30,7 @@ impl World {
         while let Some(message) = self.aggregation_context().poll_delivered(now, flow_index) {
             if message.ready != Instant::NEVER {
                 let row = self.flows[message.origin as usize].row;
-                self.on_message(now, (row, message.origin), message.ready);
+                self.on_message(now, row, message.origin, message.ready);
             }
         }
     }

@@ -84,7 +84,8 @@ fn a_synchronised_start_overflows_the_queue_and_is_reported() {
         assert!(opened < 300.0, "{load}: {opened}");
         assert_eq!(metric_if_any(&answer, 0, Metric::HandshakeTimeP98), None, "{load}");
         let expected = format!("{failed} of 500 connections failed to open");
-        let is_reported = answer.warnings.iter().any(|it| it.message.starts_with(&expected));
+        let is_reported =
+            answer.warnings.iter().any(|warning| warning.message.starts_with(&expected));
         assert!(is_reported, "{load}: {:?}", answer.warnings);
     }
 }

@@ -79,8 +79,8 @@ fn a_chain_without_loss_runs_at_the_rate_of_its_slowest_hop() {
         assert_eq!(value(&answer, Metric::LostInCrashes), 0.0);
         assert_eq!(value(&answer, Metric::ProxyRetransmissions), 0.0);
         // Only one of two directions is used, so the maximum is the configured buffer.
-        let most = value(&answer, Metric::BytesAtRiskMax);
-        assert!(most > 1_460.0 && most <= 65_536.0, "{mode}: {most}");
+        let maximum = value(&answer, Metric::BytesAtRiskMax);
+        assert!(maximum > 1_460.0 && maximum <= 65_536.0, "{mode}: {maximum}");
     }
 }
 
@@ -160,7 +160,9 @@ fn counters_of_proxies_agree_at_any_end_of_a_run() {
         "congestion_control = \"cubic\"",
         "profile = \"linux\"\ncongestion_control = \"bbr\"",
     ];
-    for (mode, stack) in ["reflect", "split"].iter().flat_map(|mode| stacks.map(|it| (mode, it))) {
+    for (mode, stack) in
+        ["reflect", "split"].iter().flat_map(|mode| stacks.map(|stack| (mode, stack)))
+    {
         for buffer in ["4 kB", "64 KiB"] {
             let scenario = chain(
                 mode,

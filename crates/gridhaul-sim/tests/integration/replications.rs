@@ -164,7 +164,10 @@ fn a_completion_time_with_unfinished_transfers_is_censored() {
     assert!((finished - 4.0 * (1.0 - share)).abs() < 1e-9);
     assert!(up(point, Metric::CompletionTime).censored && up(point, Metric::TransferRate).censored);
     assert!(!up(point, Metric::Goodput).censored);
-    let warned = answer.warnings.iter().any(|it| it.message.contains("transfers_unfinished_ratio"));
+    let warned = answer
+        .warnings
+        .iter()
+        .any(|warning| warning.message.contains("transfers_unfinished_ratio"));
     assert!(warned, "{:?}", answer.warnings);
 }
 

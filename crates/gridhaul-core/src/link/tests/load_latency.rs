@@ -54,10 +54,10 @@ fn latency_by_load_at_steady_state() {
             // The last of three minutes.
             let all = ping(rate, 180.0, paired);
             let late: Vec<f64> = all.iter().filter(|p| p.0 >= 120.0).map(|p| p.1).collect();
-            let least = late.iter().copied().fold(f64::MAX, f64::min);
-            let most = late.iter().copied().fold(0.0, f64::max);
+            let minimum = late.iter().copied().fold(f64::MAX, f64::min);
+            let maximum = late.iter().copied().fold(0.0, f64::max);
             let mean = late.iter().sum::<f64>() / late.len() as f64;
-            write!(table, "{:indent$}{least:5.1} {mean:4.1} {most:4.1}", "").unwrap();
+            write!(table, "{:indent$}{minimum:5.1} {mean:4.1} {maximum:4.1}", "").unwrap();
         }
         table.push('\n');
     }

@@ -154,7 +154,7 @@ mod tests {
             let mut in_flight = InFlightMessages::default();
             let flow = || (Outbox::default(), VecDeque::<(u64, Instant)>::new(), 0);
             let mut flows = [flow(), flow(), flow()];
-            let mut most = 0;
+            let mut maximum = 0;
             for (step, (flow, bytes)) in steps.into_iter().enumerate() {
                 let (outbox, expected, written) = &mut flows[flow];
                 if let Some(bytes) = bytes {
@@ -168,9 +168,9 @@ mod tests {
                 }
                 let ends: Vec<u64> = expected.iter().map(|(end, _)| *end).collect();
                 prop_assert_eq!(outbox.ends(&in_flight).collect::<Vec<_>>(), ends);
-                most = most.max(flows.iter().map(|(_, expected, _)| expected.len()).sum());
+                maximum = maximum.max(flows.iter().map(|(_, expected, _)| expected.len()).sum());
             }
-            prop_assert_eq!(in_flight.end.len(), most);
+            prop_assert_eq!(in_flight.end.len(), maximum);
         }
     }
 }

@@ -31,24 +31,14 @@ impl Forwarding {
         self.upstreams[upstream].waiting.increase(now, space.messages);
     }
 
-    /// Releases the space of messages that will never be complete.
-    pub(super) fn cancel(&mut self, now: Instant, upstream: usize, space: Space) {
-        self.buffer.release(space);
-        self.upstreams[upstream].waiting.decrease(now, space.messages);
+    /// Appends a complete message, whose space is reserved, to the queue of its upstream
+    /// connection.
+    pub(super) fn complete(&mut self, upstream: usize, message: Waiting) {
+        self.upstreams[upstream].push(message);
     }
 
-    /// Appends a complete message, whose space is reserved, to the queue of its upstream connection.
-    pub(super) fn complete(
-        &mut self,
-        now: Instant,
-        upstream: usize,
-        (connection, bytes): (u64, u64),
-    ) {
-        self.upstreams[upstream].push(Waiting { connection, bytes, since: now });
-    }
-
-    /// Removes the next message that ends at or before `position` of the upstream stream, and releases
-    /// its space.
+    /// Removes the next message that ends at or before `position` of the upstream stream, and
+    /// releases its space.
     pub(super) fn poll_before(
         &mut self,
         now: Instant,

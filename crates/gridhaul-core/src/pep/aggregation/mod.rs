@@ -27,4 +27,4 @@ pub use framer::{
     ByteOrder, Delimiter, FixedSize, Framer, Framing, FramingError, LengthPrefix, LengthWidth,
     PrefixProgress, WholeStream,
 };
-pub use window_share::window_share;
+pub use window_share::{MessageSizes, window_share};

@@ -2,28 +2,37 @@
 
 use gridhaul_scenario::units::BufferLimit;
 
-/// The receive window in bytes that an aggregator offers to each of `connections` connections, whose
-/// messages have from `smallest` to `largest` bytes, so that senders wait and no message is dropped.
+/// Sizes of the messages that an aggregator receives, in bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct MessageSizes {
+    /// Smallest message.
+    pub min: u64,
+    /// Largest message.
+    pub max: u64,
+}
+
+/// The receive window in bytes that an aggregator offers to each of `connections` connections with
+/// messages of these sizes, so that senders wait and no message is dropped.
 ///
-/// A receiver should not shrink an offered window (RFC 9293, section 3.8.6). The buffer is therefore
-/// divided evenly and in advance, and the window of a connection opens again only when one of its
-/// own messages has left the buffer: occupied and offered space together never exceed the limit, and
-/// no message is dropped.
+/// A receiver should not shrink an offered window (RFC 9293, section 3.8.6). The buffer is
+/// therefore divided evenly and in advance, and the window of a connection opens again only when
+/// one of its own messages has left the buffer: occupied and offered space together never exceed
+/// the limit, and no message is dropped.
 ///
 /// This is impossible with more connections than the buffer has messages, since a connection with a
 /// window of zero could send nothing at all. Each connection is then offered one message, and
 /// messages that exceed the buffer are dropped.
 #[must_use]
-pub fn window_share(limit: BufferLimit, connections: u64, (smallest, largest): (u64, u64)) -> u64 {
+pub fn window_share(limit: BufferLimit, connections: u64, sizes: MessageSizes) -> u64 {
     let connections = connections.max(1);
     let share = match limit {
-        BufferLimit::Messages(limit) => (u64::from(limit) / connections).saturating_mul(smallest),
+        BufferLimit::Messages(limit) => (u64::from(limit) / connections).saturating_mul(sizes.min),
         // Space is reserved for a whole message that begins within the window, so that the last
         // message may extend beyond the window.
         BufferLimit::Bytes(limit) => match limit.get() / connections {
-            share if smallest == largest => share - share % largest.max(1),
-            share => (share + 1).saturating_sub(largest),
+            share if sizes.min == sizes.max => share - share % sizes.max.max(1),
+            share => (share + 1).saturating_sub(sizes.max),
         },
     };
-    share.max(largest)
+    share.max(sizes.max)
 }

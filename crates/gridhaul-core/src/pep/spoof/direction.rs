@@ -104,8 +104,11 @@ impl Direction {
         }
         let start = self.position(segment.seq)?;
         let end = start + u64::from(segment.len);
+        // Nothing beyond FIN is data, and nothing beyond the buffer was offered to the sender.
         let last = self.fin.unwrap_or(u64::MAX).min(self.released + self.buffer);
         let range = start.max(self.released)..end.min(last);
+        // FIN is accepted only after all stored data and at one position: another one would end the
+        // stream in the middle.
         let is_last = self.fin.is_none_or(|fin| fin == end)
             && self.store.end().is_none_or(|stored| stored <= end + 1);
         let fin = segment.flags.has(Flags::FIN) && is_last && end == range.end;

@@ -230,7 +230,7 @@ fn a_restarted_split_proxy_resets_both_hosts_and_serves_the_next_connection() {
     assert!(chain.hosts.iter().all(super::host::Host::is_reset), "{}", chain.progress());
     // After the crash, only segments in flight on the last hop arrive.
     let at_most = before.map(|bytes| bytes + 500);
-    assert!(delivered(&chain).iter().zip(at_most).all(|(&bytes, most)| bytes <= most));
+    assert!(delivered(&chain).iter().zip(at_most).all(|(&bytes, maximum)| bytes <= maximum));
     let (now, proxy) = (chain.now, &mut chain.proxies[0].proxy);
     let syn = Segment { seq: 77, flags: Flags::SYN, window: 500, ..Segment::default() };
     proxy.handle_segment(now, Side::Client, &syn);

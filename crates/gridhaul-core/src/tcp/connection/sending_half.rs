@@ -142,6 +142,8 @@ impl SendingHalf {
         match self {
             Self::Full(sender) => {
                 let mut range = sender.poll_range(now, params);
+                // The application closes only now that no more data can be sent, so that FIN may
+                // follow alone; see `Policy::fin_follows_sent_data`.
                 if range.is_none() && sender.complete_close() {
                     range = sender.poll_range(now, params);
                 }

@@ -91,11 +91,11 @@ const fn ticks(now: Instant) -> u16 {
 mod tests {
     use super::*;
 
-    const MOST: Duration = Duration::from_millis(200);
+    const MAX: Duration = Duration::from_millis(200);
 
     fn after(delayed_ack_timer: &mut DelayedAckTimer, at_ms: u64) -> u64 {
         delayed_ack_timer.on_data(Instant::ZERO + Duration::from_millis(at_ms));
-        delayed_ack_timer.wait(MOST).as_nanos() / 1_000_000
+        delayed_ack_timer.wait(MAX).as_nanos() / 1_000_000
     }
 
     #[test]
@@ -118,12 +118,12 @@ mod tests {
     #[test]
     fn the_delay_is_bounded_by_the_round_trip_and_by_the_stack() {
         let mut delayed_ack_timer = DelayedAckTimer { wait: 50, ..DelayedAckTimer::default() };
-        assert_eq!(delayed_ack_timer.wait(MOST), MOST);
+        assert_eq!(delayed_ack_timer.wait(MAX), MAX);
         assert_eq!(delayed_ack_timer.wait(Duration::from_millis(30)), Duration::from_millis(30));
         delayed_ack_timer.note_handshake_rtt(Duration::from_millis(52));
-        assert_eq!(delayed_ack_timer.wait(MOST), Duration::from_millis(52));
+        assert_eq!(delayed_ack_timer.wait(MAX), Duration::from_millis(52));
         delayed_ack_timer.note_handshake_rtt(Duration::from_millis(5));
-        assert_eq!(delayed_ack_timer.wait(MOST), Duration::from_millis(40));
+        assert_eq!(delayed_ack_timer.wait(MAX), Duration::from_millis(40));
     }
 
     #[test]

@@ -48,6 +48,13 @@ impl OutstandingSegment {
     }
 }
 
+/// The first and the last of the segments that an acknowledgement covers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AckedRange {
+    pub first: OutstandingSegment,
+    pub last: OutstandingSegment,
+}
+
 /// Result of RACK loss detection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RackLosses {
@@ -179,12 +186,9 @@ impl RetransmissionQueue {
     /// [`acknowledge`](Self::acknowledge) for the common case that `una` covers exactly the first segment or
     /// the first two, and no segment is sacked or lost: returns the first and the last of them.
     #[inline]
-    pub(crate) fn acknowledge_one_or_two(
-        &mut self,
-        una: u64,
-    ) -> Option<(OutstandingSegment, OutstandingSegment)> {
+    pub(crate) fn acknowledge_one_or_two(&mut self, una: u64) -> Option<AckedRange> {
         if let Some(first) = self.acknowledge_first(una) {
-            return Some((first, first));
+            return Some(AckedRange { first, last: first });
         }
         let (first, second) = (*self.ring.front()?, *self.ring.get(1)?);
         if second.end() != una || !self.has_no_sacked_or_lost() {
@@ -192,7 +196,7 @@ impl RetransmissionQueue {
         }
         self.ring.pop_front();
         self.ring.pop_front();
-        Some((first, second))
+        Some(AckedRange { first, last: second })
     }
 
     /// Marks a range as selectively acknowledged; calls `each` with every newly sacked segment and its index

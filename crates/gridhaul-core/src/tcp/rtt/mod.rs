@@ -20,8 +20,8 @@ pub struct RttEstimator {
     backoff: u8,
 }
 
-/// The variation in the representation that the parameters of the stack select; a tag would cost memory in
-/// each of many connections.
+/// The variation in the representation that the parameters of the stack select; a tag would cost
+/// memory in each of many connections.
 #[derive(Debug, Clone, Copy, Default)]
 struct RttVariation([u32; 4]);
 
@@ -31,12 +31,25 @@ const RTO_AFTER_SYN_LOSS: Duration = Duration::from_secs(3);
 /// Maximum round trip in ticks, so that eight times the estimate fits in 32 bits.
 const TICKS_MAX: u64 = 1 << 27;
 
-/// The estimate in whole ticks of a coarse clock, as in BSD and ns-2: eight times the smoothed round trip and
-/// four times its variation.
+/// The estimate in whole ticks of a coarse clock, as in BSD and ns-2: eight times the smoothed
+/// round trip and four times its variation.
 #[derive(Debug, Clone, Copy, Default)]
 struct Ticks {
     srtt8: u32,
     rttvar4: u32,
+}
+
+/// A round trip, and the outstanding range after it.
+#[derive(Debug, Clone, Copy)]
+pub struct RttSample {
+    /// When the segment was sent.
+    pub sent: Instant,
+    /// When its acknowledgement arrived.
+    pub acknowledged: Instant,
+    /// First unacknowledged position after that acknowledgement.
+    pub una: u64,
+    /// Position that is sent next.
+    pub next: u64,
 }
 
 impl RttEstimator {
@@ -53,17 +66,12 @@ impl RttEstimator {
         }
     }
 
-    /// Adds a sample from a segment sent at `sent` and acknowledged at `now`; `una` and `next` are the first
-    /// unacknowledged position after that acknowledgement and the position that is sent next.
+    /// Adds a sample. Returns the round trip.
     #[inline]
-    pub fn measure(
-        &mut self,
-        (sent, now): (Instant, Instant),
-        (una, next): (u64, u64),
-        params: &StackParams,
-    ) -> Duration {
-        let rtt = now.since(sent);
-        let sample = quantise(sent, now, params.clock_granularity);
+    pub fn measure(&mut self, sample: &RttSample, params: &StackParams) -> Duration {
+        let &RttSample { sent, acknowledged, una, next } = sample;
+        let rtt = acknowledged.since(sent);
+        let sample = quantise(sent, acknowledged, params.clock_granularity);
         if uses_coarse_clock(params) {
             let mut ticks = self.variation.ticks();
             ticks.measure(sample / params.clock_granularity.as_nanos());
@@ -97,8 +105,8 @@ impl RttEstimator {
         rtt
     }
 
-    /// Updates the minimum RTT, an estimate of the path's round trip without queueing, with the round trip of
-    /// the newest segment of an acknowledgement.
+    /// Updates the minimum RTT, an estimate of the path's round trip without queueing, with the
+    /// round trip of the newest segment of an acknowledgement.
     #[inline]
     pub fn update_min_rtt(&mut self, rtt: Duration) {
         self.min_rtt_us = self.min_rtt_us.min(in_micros(rtt.as_nanos()));
@@ -139,8 +147,8 @@ impl RttEstimator {
         }
     }
 
-    /// SYN was retransmitted: data starts without back-off, but with a timeout of at least three seconds
-    /// until a round trip is measured (RFC 6298, 5.7).
+    /// SYN was retransmitted: data starts without back-off, but with a timeout of at least three
+    /// seconds until a round trip is measured (RFC 6298, 5.7).
     pub fn restart_after_syn_loss(&mut self) {
         self.backoff = 0;
         self.syn_retransmitted = true;
@@ -228,16 +236,16 @@ impl Ticks {
         (8 * self.rttvar4 as u64 + self.srtt8 as u64) >> 3
     }
 
-    /// After several back-offs the smoothed round trip is unreliable: it moves into the variation and is
-    /// measured again (BSD, ns-2).
+    /// After several back-offs the smoothed round trip is unreliable: it moves into the variation
+    /// and is measured again (BSD, ns-2).
     const fn fold_into_variation(&mut self) {
         self.rttvar4 += self.srtt8 >> 3;
         self.srtt8 = 0;
     }
 }
 
-/// A sample measured with a coarse clock: the number of ticks between both times, at least one. (ns-2,
-/// `TcpAgent::rtt_update`; BSD's slow timer counted in the same way.)
+/// A sample measured with a coarse clock: the number of ticks between both times, at least one.
+/// (ns-2, `TcpAgent::rtt_update`; BSD's slow timer counted in the same way.)
 #[inline]
 fn quantise(sent: Instant, now: Instant, granularity: Duration) -> u64 {
     let step = granularity.as_nanos();

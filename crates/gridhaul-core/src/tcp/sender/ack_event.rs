@@ -3,15 +3,14 @@
 use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::tcp::recovery::Delivery;
-use crate::tcp::retransmission_queue::DeliveredSegment;
-use crate::tcp::retransmission_queue::OutstandingSegment;
+use crate::tcp::retransmission_queue::{DeliveredSegment, OutstandingSegment};
 
 /// Effects of one acknowledgement, collected while it is processed.
 #[derive(Default)]
 pub(super) struct AckEvent {
     pub now: Instant,
     /// Minimum RTT before the acknowledgement.
-    pub least: Duration,
+    pub min_rtt: Duration,
     /// Bytes cumulatively acknowledged.
     pub acked: u64,
     /// Bytes delivered, selectively acknowledged ones included.
@@ -25,9 +24,23 @@ pub(super) struct AckEvent {
     /// End of the highest range that was sacked before the acknowledgement.
     pub highest: u64,
     /// Send times of the first and the last newly sacked segment that was transmitted once.
-    pub sacked_sent_at: Option<(Instant, Instant)>,
+    pub sacked_sent_at: Option<SendTimes>,
     /// The echoed timestamp.
     pub echo: Option<u32>,
+}
+
+/// Send times of the first and the last of several segments.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SendTimes {
+    pub first: Instant,
+    pub last: Instant,
+}
+
+impl SendTimes {
+    /// Send times of a single segment.
+    pub(super) const fn of_one(sent_at: Instant) -> Self {
+        Self { first: sent_at, last: sent_at }
+    }
 }
 
 impl AckEvent {
@@ -40,8 +53,8 @@ impl AckEvent {
         // An out-of-order segment echoes an older timestamp (RFC 7323, section 4.3).
         self.on_delivered(sent, None);
         if sent.transmits == 1 {
-            let first = self.sacked_sent_at.map_or(sent.sent_at, |(first, _)| first);
-            self.sacked_sent_at = Some((first, sent.sent_at));
+            let first = self.sacked_sent_at.map_or(sent.sent_at, |sacked| sacked.first);
+            self.sacked_sent_at = Some(SendTimes { first, last: sent.sent_at });
         }
     }
 
@@ -50,7 +63,7 @@ impl AckEvent {
     pub(super) fn on_delivered(&mut self, sent: &OutstandingSegment, echo: Option<u32>) {
         let sent_ms = sent.sent_at.as_nanos() / 1_000_000;
         let acks_original = echo.is_some_and(|echo| u64::from(echo) < sent_ms)
-            || self.now.since(sent.sent_at) < self.least;
+            || self.now.since(sent.sent_at) < self.min_rtt;
         if sent.transmits == 1 || !acks_original {
             self.newest = Some(DeliveredSegment::of(sent, self.highest).later(self.newest));
         }

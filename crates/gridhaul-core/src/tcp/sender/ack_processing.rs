@@ -3,7 +3,7 @@
 
 use gridhaul_scenario::units::Instant;
 
-use super::ack_event::AckEvent;
+use super::ack_event::{AckEvent, SendTimes};
 use super::rack_timers::TimerPurpose;
 use super::retransmission_timer::WindowProbe;
 use super::rtt_measurement::AckedSegments;
@@ -44,10 +44,10 @@ impl Sender {
             return false;
         }
         if segment.clock == ClockOption::OneWayDelay
-            && let Some(numbers) = segment.timestamps
-            && let Some(one_way_us) = OneWayDelay::known(numbers.1)
+            && let Some((stamp, delay)) = segment.timestamps
+            && let Some(one_way_us) = OneWayDelay::known(delay)
         {
-            let sent_at = OneWayDelay::answered(now, numbers);
+            let sent_at = OneWayDelay::answered(now, stamp, delay);
             self.congestion.on_delay_report(&DelayReport { now, one_way_us, sent_at });
         }
         let old_window = self.peer_window;
@@ -64,7 +64,7 @@ impl Sender {
         }
         let mut event = AckEvent {
             now,
-            least: self.rtt.min_rtt(),
+            min_rtt: self.rtt.min_rtt(),
             prior_in_flight: self.in_flight(),
             highest: self.queue.highest_sacked(),
             ..AckEvent::default()
@@ -86,7 +86,7 @@ impl Sender {
     /// Accepts the acknowledgement of a window probe: its byte now counts as sent.
     #[cold]
     fn accept_window_probe_ack(&mut self, now: Instant, ack: u64) -> bool {
-        if !self.window_probe.out || ack != self.next + 1 {
+        if !self.window_probe.outstanding || ack != self.next + 1 {
             return false;
         }
         self.queue.push(OutstandingSegment::window_probe(self.next, now));
@@ -224,11 +224,11 @@ impl Sender {
         self.duplicates += 1;
         self.recovery_active = true;
         if rules.times_sacked_segments
-            && let Some((first, last)) = event.sacked_sent_at
+            && let Some(sent) = event.sacked_sent_at
         {
             // Linux measures before the loss recovery handles the acknowledgement.
-            self.add_rtt_sample((first, last), now, params);
-            event.rtt = Some(now.since(last));
+            self.add_rtt_sample(sent, now, params);
+            event.rtt = Some(now.since(sent.last));
         }
         let lost_before = self.queue.lost_bytes();
         let mut context = loss_recovery_context!(self, now, params);
@@ -261,7 +261,7 @@ impl Sender {
     /// Restarts the timer if the newly sacked segments were sent before the first outstanding segment, which
     /// has been retransmitted since.
     fn restart_timer_by_sacked(&mut self, now: Instant, event: &AckEvent, params: &StackParams) {
-        if let (Some((first, _)), Some(rtt)) = (event.sacked_sent_at, event.rtt) {
+        if let (Some(SendTimes { first, .. }), Some(rtt)) = (event.sacked_sent_at, event.rtt) {
             self.congestion.on_rtt_sample(rtt);
             if self.queue.front().is_some_and(|head| first < head.sent_at) {
                 self.arm(now, now, params);

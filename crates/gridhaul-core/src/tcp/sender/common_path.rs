@@ -1,13 +1,13 @@
-//! The common path: full segments, and acknowledgements of one or two segments each, while no segment is
-//! lost, reordered or a probe. One predicate replaces the checks of the general path (`ack_processing.rs`,
-//! `transmit.rs`), whose result it must equal.
+//! The common path: full segments, and acknowledgements of one or two segments each, while no
+//! segment is lost, reordered or a probe. One predicate replaces the checks of the general path
+//! (`ack_processing.rs`, `transmit.rs`), whose result it must equal.
 //!
 //! It is shorter still where the congestion control only grows the window and nothing else observes
 //! acknowledgements ([`Flag::GrowthOnly`]).
 
 use gridhaul_scenario::units::Instant;
 
-use super::ack_event::AckEvent;
+use super::ack_event::{AckEvent, SendTimes};
 use super::rack_timers::{TailLossProbe, TimerPurpose};
 use super::retransmission_timer::WindowProbe;
 use super::rtt_measurement::AckedSegments;
@@ -15,7 +15,7 @@ use super::{Flag, SendRange, Sender};
 use crate::tcp::congestion::Controller;
 use crate::tcp::params::StackParams;
 use crate::tcp::recovery::{CwndGrowth, Recovery};
-use crate::tcp::retransmission_queue::OutstandingSegment;
+use crate::tcp::retransmission_queue::{AckedRange, OutstandingSegment};
 use crate::tcp::segment::Segment;
 
 /// Whether a stack uses the common path: it has no delivery rates, pacing or one-way delays.
@@ -23,8 +23,8 @@ pub(super) const fn applies(controller: &Controller, params: &StackParams) -> bo
     !controller.samples_rate() && !controller.is_paced() && !params.one_way_delay
 }
 
-/// Whether the congestion control only grows the window, and no other component observes acknowledgements
-/// (window validation, RACK).
+/// Whether the congestion control only grows the window, and no other component observes
+/// acknowledgements (window validation, RACK).
 pub(super) fn only_grows(
     controller: &mut Controller,
     recovery: &Recovery,
@@ -86,17 +86,17 @@ impl Sender {
         if self.tail_loss_probe != TailLossProbe::None {
             return false;
         }
-        let Some(sent) = self.queue.acknowledge_one_or_two(ack) else { return false };
-        self.on_observed_ack(now, sent, segment, isn, params);
+        let Some(acked) = self.queue.acknowledge_one_or_two(ack) else { return false };
+        self.on_observed_ack(now, acked, segment, isn, params);
         true
     }
 
-    /// Without [`Flag::GrowthOnly`]: only the segments from `first` to `last` are acknowledged; they are already
-    /// removed from the queue.
+    /// Without [`Flag::GrowthOnly`]: only these segments are acknowledged; they are already removed
+    /// from the queue.
     fn on_observed_ack(
         &mut self,
         now: Instant,
-        (first, last): (OutstandingSegment, OutstandingSegment),
+        AckedRange { first, last }: AckedRange,
         segment: &Segment,
         isn: u32,
         params: &StackParams,
@@ -125,7 +125,8 @@ impl Sender {
         self.notify_controller(now, &event, CwndGrowth::Grow, params);
     }
 
-    /// With [`Flag::GrowthOnly`]: only `sent` is acknowledged; it is already removed from the queue.
+    /// With [`Flag::GrowthOnly`]: only `sent` is acknowledged; it is already removed from the
+    /// queue.
     #[inline]
     fn on_growth_only_ack(
         &mut self,
@@ -140,7 +141,7 @@ impl Sender {
         self.una = ack;
         self.sack_ignored = false;
         // Karn's algorithm: a retransmitted segment is ambiguous.
-        let timed = (sent.transmits == 1).then_some((sent.sent_at, sent.sent_at));
+        let timed = (sent.transmits == 1).then_some(SendTimes::of_one(sent.sent_at));
         self.measure(now, ack, timed, segment, isn, params);
         if !self.stop_timer_if_all_acknowledged(now, params) {
             // RFC 6298, 5.3.
@@ -159,8 +160,8 @@ impl Sender {
         self.window_limited = false;
     }
 
-    /// A full segment of new data, if the windows allow it and it is neither the first outstanding segment
-    /// nor the last before FIN. `None` where the general path decides.
+    /// A full segment of new data, if the windows allow it and it is neither the first outstanding
+    /// segment nor the last before FIN. `None` where the general path decides.
     #[inline]
     pub(super) fn poll_common(&mut self, now: Instant, params: &StackParams) -> Option<SendRange> {
         let (out, mss) = (self.next - self.una, u64::from(params.mss));
@@ -205,8 +206,8 @@ impl Sender {
         end <= self.written.min(self.una + u64::from(self.peer_window))
     }
 
-    /// Whether the congestion window is full after the last segment, so that no segment can be sent now.
-    /// False where that is not known.
+    /// Whether the congestion window is full after the last segment, so that no segment can be sent
+    /// now. False where that is not known.
     #[inline]
     pub(crate) const fn has_filled_window(&self) -> bool {
         self.flags.has(Flag::WindowFilled) && !self.flags.has(Flag::Closing)

@@ -86,13 +86,13 @@ impl Sender {
         (cwnd_validation.used_at, cwnd_validation.max_since) = (now, 0);
         let rto = self.rtt.rto(params);
         let cwnd = self.congestion.cwnd();
-        let least = params.initial_window.min(cwnd);
+        let window_min = params.initial_window.min(cwnd);
         let (mut left, mut idle) = (cwnd, now.since(self.last_sent).saturating_sub(rto));
-        while idle > Duration::ZERO && left > least {
+        while idle > Duration::ZERO && left > window_min {
             left /= 2;
             idle = idle.saturating_sub(rto);
         }
-        self.congestion.on_cwnd_unused(left.max(least));
+        self.congestion.on_cwnd_unused(left.max(window_min));
     }
 }
 

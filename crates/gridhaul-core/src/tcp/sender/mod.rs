@@ -276,7 +276,7 @@ impl Sender {
     /// does not count as sent.
     #[must_use]
     pub const fn reach(&self) -> u64 {
-        self.next + self.window_probe.out as u64
+        self.next + self.window_probe.outstanding as u64
     }
     /// Counters.
     #[must_use]

@@ -1,5 +1,5 @@
-//! Timers of RACK-TLP (RFC 8985): the tail loss probe, which elicits an acknowledgement at the end of a
-//! flight before the retransmission timer expires, and the reordering timer.
+//! Timers of RACK-TLP (RFC 8985): the tail loss probe, which elicits an acknowledgement at the end
+//! of a flight before the retransmission timer expires, and the reordering timer.
 
 use gridhaul_scenario::units::Instant;
 
@@ -33,18 +33,21 @@ pub(super) enum TailLossProbe {
 }
 
 impl Sender {
-    /// Sets the retransmission timer, or the probe timer if it expires first: with an acknowledgement
-    /// (`since` is now) or when data is sent (`since` is the send time of the first outstanding segment).
+    /// Sets the retransmission timer, or the probe timer if it expires first: with an
+    /// acknowledgement (`since` is now) or when data is sent (`since` is the send time of the first
+    /// outstanding segment).
     pub(super) fn arm(&mut self, now: Instant, since: Instant, params: &StackParams) {
-        // Linux (tcp_rearm_rto): a timer that should have expired before now expires one tick later.
-        let least = if since < now { now + TIMEOUT_MIN / 2 } else { now };
-        let rto_at = (since + self.rtt.rto(params)).max(least);
+        // Linux (tcp_rearm_rto): a timer that should have expired before now expires one tick
+        // later.
+        let earliest = if since < now { now + TIMEOUT_MIN / 2 } else { now };
+        let rto_at = (since + self.rtt.rto(params)).max(earliest);
         self.timer_purpose = TimerPurpose::Retransmission;
         let at = self.probe_or_retransmit_at(now, rto_at, params);
         self.set_timer(now, at, params);
     }
 
-    /// The time of the next tail loss probe, for which the timer then is, or else that of the retransmission.
+    /// The time of the next tail loss probe, for which the timer then is, or else that of the
+    /// retransmission.
     #[inline]
     fn probe_or_retransmit_at(
         &mut self,
@@ -62,8 +65,9 @@ impl Sender {
         let pto = srtt * 2 + if single { params.rto_min } else { TIMEOUT_MIN };
         let pto_at = rto_at.min(now + pto);
         if self.awaits_probe_ack() {
-            // Section 7.3: one probe at a time. Linux checks that when a second probe is due, and then counts
-            // the timeout from the send time of the first segment (tcp_send_loss_probe, tcp_rearm_rto).
+            // Section 7.3: one probe at a time. Linux checks that when a second probe is due, and
+            // then counts the timeout from the send time of the first segment (tcp_send_loss_probe,
+            // tcp_rearm_rto).
             let first = self.queue.front().map_or(now, |first| first.sent_at);
             return pto_at.max(first + self.rtt.rto(params));
         }
@@ -132,8 +136,8 @@ impl Sender {
         self.refresh_window();
     }
 
-    /// Section 7.3: sends a segment of new data regardless of the congestion window, or retransmits the last
-    /// segment.
+    /// Section 7.3: sends a segment of new data regardless of the congestion window, or retransmits
+    /// the last segment.
     #[cold]
     pub(super) fn send_tail_loss_probe(
         &mut self,
@@ -169,8 +173,8 @@ impl Sender {
         Some(range)
     }
 
-    /// Section 7.4: whether a retransmitted tail loss probe has repaired a loss that was not detected
-    /// otherwise: an acknowledgement goes beyond it.
+    /// Section 7.4: whether a retransmitted tail loss probe has repaired a loss that was not
+    /// detected otherwise: an acknowledgement goes beyond it.
     pub(super) fn probe_repaired_loss(&mut self, ack: u64) -> bool {
         let beyond = (ack as u32).wrapping_sub(self.timed_end).cast_signed();
         if !self.awaits_probe_ack() || beyond < 0 {

@@ -16,7 +16,7 @@ pub(super) struct WindowProbe {
     /// A probe is due.
     pub due: bool,
     /// A probe byte beyond the window is unacknowledged; it does not count as sent.
-    pub out: bool,
+    pub outstanding: bool,
 }
 
 impl Sender {
@@ -39,7 +39,8 @@ impl Sender {
         self.stats.timeouts += 1;
         self.reduce_for_timeout(now, params);
         let lost_before = self.queue.lost_bytes();
-        // RFC 6298, 5.4 to 5.6: retransmit the first segment, double the timeout, restart the timer.
+        // RFC 6298, 5.4 to 5.6: retransmit the first segment, double the timeout, restart the
+        // timer.
         self.queue.mark_first_timed_out();
         if self.recovery_rules().timeout_spares_recent_segments {
             let latest = self.recovery.round_trip().or(self.rtt.srtt()).unwrap_or_default();
@@ -71,14 +72,15 @@ impl Sender {
         if params.policy.timeout_sends_one_segment
             && let Some(first) = self.queue.front()
         {
-            // `tcp_retransmit_timer` sends the first segment only: independent of the window, further segments wait
-            // for an acknowledgement.
+            // `tcp_retransmit_timer` sends the first segment only: independent of the window,
+            // further segments wait for an acknowledgement.
             let alone = self.in_flight() + u64::from(first.len);
             self.window = self.window.min(u32::try_from(alone).unwrap_or(u32::MAX));
         }
     }
 
-    /// Whether the retransmission timer or the persist timer expires now, rather than a timer of RACK-TLP.
+    /// Whether the retransmission timer or the persist timer expires now, rather than a timer of
+    /// RACK-TLP.
     pub(crate) fn is_timing_out(&self, now: Instant) -> bool {
         self.rto_at <= now
             && (self.timer_purpose == TimerPurpose::Retransmission || self.queue.is_empty())
@@ -87,15 +89,15 @@ impl Sender {
     /// The window after a timeout.
     pub(super) fn reduce_for_timeout(&mut self, now: Instant, params: &StackParams) {
         if self.una == 0 && !params.policy.syn_counts_as_data {
-            // RFC 5681, section 3.1: a lost SYN does not affect the window for data, which then starts with
-            // one segment; see `on_opened`.
+            // RFC 5681, section 3.1: a lost SYN does not affect the window for data, which then
+            // starts with one segment; see `on_opened`.
             return;
         }
-        // RFC 5681, section 3.1: if the segment has timed out before, ssthresh is held constant. ns-2 reduces
-        // it again.
-        let in_repair = self.recovery_rules().timeout_in_recovery_keeps_threshold
+        // RFC 5681, section 3.1: if the segment has timed out before, ssthresh is held constant.
+        // ns-2 reduces it again.
+        let in_recovery = self.recovery_rules().timeout_in_recovery_keeps_threshold
             && self.recovery.in_recovery();
-        let timed_out_before = in_repair
+        let timed_out_before = in_recovery
             || self.queue.front().is_some_and(|sent| sent.timed_out)
                 && !params.policy.repeated_timeout_reduces;
         let mut context = loss_recovery_context!(self, now, params);
@@ -105,7 +107,8 @@ impl Sender {
         self.congestion.on_timeout(&loss);
     }
 
-    /// SYN-ACK, just sent, will not be acknowledged: it is treated as acknowledged and not timed.
+    /// Treats the SYN-ACK just sent as acknowledged, because ns-2 never acknowledges it; it gives
+    /// no RTT sample.
     pub(crate) fn assume_opened(&mut self) {
         self.una = 1;
         self.queue.acknowledge(1, |_| {});

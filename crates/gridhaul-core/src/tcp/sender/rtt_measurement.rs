@@ -3,9 +3,10 @@
 use gridhaul_scenario::units::Instant;
 
 use super::Sender;
-use super::ack_event::AckEvent;
+use super::ack_event::{AckEvent, SendTimes};
 use crate::tcp::params::StackParams;
 use crate::tcp::retransmission_queue::OutstandingSegment;
+use crate::tcp::rtt::RttSample;
 use crate::tcp::segment::{ClockOption, OneWayDelay, Segment};
 
 /// Send times of the acknowledged segments that may measure a round trip.
@@ -28,7 +29,8 @@ impl AckedSegments {
 }
 
 impl Sender {
-    /// Measures round trips by an acknowledgement of new data, for the RTO and for the congestion control.
+    /// Measures round trips by an acknowledgement of new data, for the RTO and for the congestion
+    /// control.
     pub(super) fn measure_acked(
         &mut self,
         acked_segments: &AckedSegments,
@@ -39,18 +41,18 @@ impl Sender {
     ) {
         let rules = self.recovery_rules();
         let timed = if rules.times_first_segment {
-            // The delay of a delayed acknowledgement is included; if segments were retransmitted, the first
-            // newly sacked segment is used.
-            let last = event.sacked_sent_at.map(|(_, last)| last).or(acked_segments.last);
+            // The delay of a delayed acknowledgement is included; if segments were retransmitted,
+            // the first newly sacked segment is used.
+            let last = event.sacked_sent_at.map(|sacked| sacked.last).or(acked_segments.last);
             let first = acked_segments.first.filter(|_| !acked_segments.retransmitted);
-            let first = first.or(event.sacked_sent_at.map(|(first, _)| first));
-            first.map(|first| (first, last.unwrap_or(first)))
+            let first = first.or(event.sacked_sent_at.map(|sacked| sacked.first));
+            first.map(|first| SendTimes { first, last: last.unwrap_or(first) })
         } else {
-            acked_segments.last.map(|sent_at| (sent_at, sent_at))
+            acked_segments.last.map(SendTimes::of_one)
         };
         let measured = self.measure(event.now, self.una, timed, segment, isn, params);
-        // Congestion controls get every round trip, however the RTO is estimated; in Linux also those of
-        // timestamps.
+        // Congestion controls get every round trip, however the RTO is estimated; in Linux also
+        // those of timestamps.
         let newest = if rules.times_first_segment { measured } else { acked_segments.last };
         if let Some(sent_at) = newest {
             let rtt = event.now.since(sent_at);
@@ -65,52 +67,50 @@ impl Sender {
         &mut self,
         now: Instant,
         ack: u64,
-        timed: Option<(Instant, Instant)>,
+        timed: Option<SendTimes>,
         segment: &Segment,
         isn: u32,
         params: &StackParams,
     ) -> Option<Instant> {
         let sent = if params.time_every_segment {
-            // A retransmitted segment is measured by the timestamp that the peer echoes (RFC 7323, section
-            // 4), with its resolution of a millisecond.
+            // A retransmitted segment is measured by the timestamp that the peer echoes (RFC 7323,
+            // section 4), with its resolution of a millisecond.
             timed.or_else(|| {
                 let (value, echo) = segment.timestamps?;
                 let sent = if segment.clock == ClockOption::OneWayDelay {
-                    OneWayDelay::answered(now, (value, echo))
+                    OneWayDelay::answered(now, value, echo)
                 } else {
                     let echoed = Instant::from_nanos(u64::from(echo) * 1_000_000);
-                    // Zero means no echo; but Linux, whose timestamp clock has a random offset, measures the
-                    // round trip of SYN in any case.
+                    // Zero means no echo; but Linux, whose timestamp clock has a random offset,
+                    // measures the round trip of SYN in any case.
                     let known =
                         echo > 0 || ack == 1 && self.recovery_rules().times_syn_by_zero_echo;
                     (known && echoed <= now).then_some(echoed)
                 };
-                sent.map(|sent| (sent, sent))
+                sent.map(SendTimes::of_one)
             })
         } else {
             let covered = (ack as u32).wrapping_sub(self.timed_end).cast_signed() >= 0;
-            (self.timed_at != Instant::NEVER && covered).then_some((self.timed_at, self.timed_at))
+            (self.timed_at != Instant::NEVER && covered).then_some(SendTimes::of_one(self.timed_at))
         };
         let sent = sent?;
         self.timed_at = Instant::NEVER;
         // The phase only shifts the ticks of the clock.
         let phase = params.clock_phase(isn);
-        self.add_rtt_sample((sent.0 + phase, sent.1 + phase), now + phase, params);
-        Some(sent.1)
+        let shifted = SendTimes { first: sent.first + phase, last: sent.last + phase };
+        self.add_rtt_sample(shifted, now + phase, params);
+        Some(sent.last)
     }
 
-    /// The first segment that an acknowledgement measures updates the RTO, so that the delayed-ACK time is
-    /// included; the last one updates the minimum RTT.
+    /// The first segment that an acknowledgement measures updates the RTO, so that the delayed-ACK
+    /// time is included; the last one updates the minimum RTT.
     #[inline]
-    pub(super) fn add_rtt_sample(
-        &mut self,
-        (first, last): (Instant, Instant),
-        now: Instant,
-        params: &StackParams,
-    ) {
+    pub(super) fn add_rtt_sample(&mut self, sent: SendTimes, now: Instant, params: &StackParams) {
         self.rtt.reset_backoff();
-        self.rtt.update_min_rtt(now.since(last));
-        let rtt = self.rtt.measure((first, now), (self.una, self.next), params);
+        self.rtt.update_min_rtt(now.since(sent.last));
+        let (una, next) = (self.una, self.next);
+        let sample = RttSample { sent: sent.first, acknowledged: now, una, next };
+        let rtt = self.rtt.measure(&sample, params);
         self.stats.rtt_sum_ns += rtt.as_nanos();
         self.stats.rtt_count += 1;
     }

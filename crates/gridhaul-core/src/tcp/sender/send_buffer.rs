@@ -59,8 +59,8 @@ impl Sender {
     /// (`tcp_stream_memory_free`). A super-segment is as large as a device accepts, within half of the peer's
     /// largest window (`tcp_xmit_size_goal`). Bytes.
     fn size_goal(&self, params: &StackParams) -> u64 {
-        let most = GSO_MAX_SIZE.min(self.peer_window_max / 2);
-        u64::from((most / params.mss).max(1) * params.mss)
+        let maximum = GSO_MAX_SIZE.min(self.peer_window_max / 2);
+        u64::from((maximum / params.mss).max(1) * params.mss)
     }
 
     /// Whether a segment of new data would leave at once: no lost segment awaits retransmission, and the

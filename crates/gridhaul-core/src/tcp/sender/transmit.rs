@@ -234,7 +234,7 @@ impl Sender {
             return None;
         }
         self.window_probe.due = false;
-        self.window_probe.out = true;
+        self.window_probe.outstanding = true;
         let range = SendRange { start: self.next, len: 1 };
         self.stats.segments += u64::from(self.carries_data(range));
         Some(range)

@@ -151,11 +151,11 @@ fn a_packet_too_long_for_its_length_field_is_rejected() {
     let (mut packet, data) = (vec![1], vec![0; 65_536]);
     let ip = IpHeader::new(v4());
     let tcp = TcpHeader::default();
-    let most = 65_535 - 40;
-    let refused = write_tcp(&mut packet, &ip, &tcp, Payload::Bytes(&data[..=most]));
+    let maximum = 65_535 - 40;
+    let refused = write_tcp(&mut packet, &ip, &tcp, Payload::Bytes(&data[..=maximum]));
     assert_eq!(refused, Err(WireError::TooLong { layer: Layer::Ipv4, bytes: 65_536 }));
     assert_eq!(packet, [1]);
-    write_tcp(&mut packet, &ip, &tcp, Payload::Bytes(&data[..most])).unwrap();
+    write_tcp(&mut packet, &ip, &tcp, Payload::Bytes(&data[..maximum])).unwrap();
 }
 
 fn sack_blocks() -> impl Strategy<Value = SackBlocks> {

@@ -82,7 +82,8 @@ impl Traffic<'_> {
     pub(crate) fn run(
         mut self,
         (clock, wakeups): (Clock, &WakeupSchedule),
-        (warmup, end): (Instant, Instant),
+        warmup: Instant,
+        end: Instant,
         sampling: Sampling,
         stop: impl Fn() -> bool,
     ) -> Result<TrafficOutcome, RunError> {
@@ -126,7 +127,7 @@ impl Traffic<'_> {
         if sampling.recorded {
             for (number, row) in self.rows.iter().enumerate() {
                 for &(member, ready, delay) in &row.messages {
-                    recording.on_message(ready, (number as u32, member), delay);
+                    recording.on_message(ready, number as u32, member, delay);
                 }
             }
         }

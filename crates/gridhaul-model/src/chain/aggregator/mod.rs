@@ -60,12 +60,12 @@ pub struct WanConditions {
 }
 
 /// Lower bound of the loss probability, so that every state is reachable.
-const LEAST_LOSS: f64 = 1e-9;
+const LOSS_MIN: f64 = 1e-9;
 
 /// The chain of an aggregator. State 0 is the timeout with the smallest threshold.
 #[must_use]
 pub fn aggregator(tcp: &AggregatorTcp, wan: &WanConditions, rules: ModelRules) -> Chain {
-    let p = wan.loss.clamp(LEAST_LOSS, 1.0 - LEAST_LOSS);
+    let p = wan.loss.clamp(LOSS_MIN, 1.0 - LOSS_MIN);
     let top = tcp.window.max(1);
     let all = (0..=top).map(|window| (f64::from(window) * (-p).ln_1p()).exp()).collect();
     let mut builder = Builder {
@@ -224,14 +224,14 @@ impl Builder {
         let not_congested: Vec<f64> = match self.tcp.control {
             Control::Vegas { alpha, beta } => {
                 let limit = f64::midpoint(alpha, beta);
-                let most = self.slow.iter().map(|slow| slow.0).max().unwrap_or(0);
+                let maximum = self.slow.iter().map(|slow| slow.0).max().unwrap_or(0);
                 let probability = |window: u32| {
                     // Only windows that occur in slow start.
                     let used = window >= self.window_min()
                         && (window / self.window_min()).is_power_of_two();
                     if used { self.queued_at_most(limit, window) } else { 1.0 }
                 };
-                (0..=most).map(probability).collect()
+                (0..=maximum).map(probability).collect()
             }
             Control::Reno { .. } => vec![1.0; self.top as usize + 1],
         };

@@ -12,7 +12,7 @@ pub(crate) mod timer_wait;
 
 use super::{Elimination, Rates};
 use crate::model_rules::ModelRules;
-use crate::root_finding::{falling_root, secant_root};
+use crate::root_finding::{Evaluation, falling_root, secant_root};
 
 pub use paper::paper;
 pub use refined::refined;
@@ -193,16 +193,17 @@ impl MeterSolver {
             return MeterOutput { rates: solve(more), backlog: false, more };
         }
         let (low, high) = (0.0, share(SEARCH_MAX));
-        let most = solve(high);
-        if most.fresh <= offered {
-            return MeterOutput { rates: most, backlog: true, more: high };
+        let maximum = solve(high);
+        if maximum.fresh <= offered {
+            return MeterOutput { rates: maximum, backlog: true, more: high };
         }
-        let least = solve(low);
-        if least.fresh >= offered {
-            return MeterOutput { rates: least, backlog: false, more: low };
+        let minimum = solve(low);
+        if minimum.fresh >= offered {
+            return MeterOutput { rates: minimum, backlog: false, more: low };
         }
-        let ends = ((low, offered - least.fresh), (high, offered - most.fresh));
-        let root = falling_root(|more| offered - solve(more).fresh, ends.0, ends.1, 1e-15);
+        let lower = Evaluation { at: low, value: offered - minimum.fresh };
+        let upper = Evaluation { at: high, value: offered - maximum.fresh };
+        let root = falling_root(|more| offered - solve(more).fresh, lower, upper, 1e-15);
         MeterOutput { rates: solve(root.at), backlog: false, more: root.at }
     }
 }

@@ -7,7 +7,7 @@ use super::workspace::Workspace;
 use crate::chain::aggregator::AggregatorTcp;
 use crate::chain::meter::{Conditions, Demand, MeterOutput, MeterTcp};
 use crate::model_rules::ModelRules;
-use crate::root_finding::{falling_root, secant_root};
+use crate::root_finding::{Evaluation, falling_root, secant_root};
 
 /// A network of queues and senders.
 #[derive(Debug, Clone, PartialEq)]
@@ -282,25 +282,23 @@ fn delivery_after(class: &Class, index: usize, responses: &[Response]) -> f64 {
         * (1.0 - class.independent_loss)
 }
 
-type Sample = (f64, f64);
-
 /// Two points that bracket the zero of a falling function; `None` if it is negative down to the
 /// lower end of the range.
-fn bracket(f: &mut impl FnMut(f64) -> f64, start: f64) -> Option<(Sample, Sample)> {
-    let mut point = (start, f(start));
+fn bracket(f: &mut impl FnMut(f64) -> f64, start: f64) -> Option<(Evaluation, Evaluation)> {
+    let mut point = Evaluation { at: start, value: f(start) };
     let mut step = 0.25;
     loop {
-        let up = point.1 > 0.0;
-        let next = (point.0 + if up { step } else { -step }).clamp(RANGE.0, RANGE.1);
-        let found = (next, f(next));
-        if (found.1 > 0.0) != up {
+        let up = point.value > 0.0;
+        let next = (point.at + if up { step } else { -step }).clamp(RANGE.0, RANGE.1);
+        let found = Evaluation { at: next, value: f(next) };
+        if (found.value > 0.0) != up {
             return Some(if up { (point, found) } else { (found, point) });
         }
         if next <= RANGE.0 {
             return None;
         }
         if next >= RANGE.1 {
-            return Some((found, (next, -0.0)));
+            return Some((found, Evaluation { at: next, value: -0.0 }));
         }
         point = found;
         step *= 2.0;

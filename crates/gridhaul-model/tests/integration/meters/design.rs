@@ -24,8 +24,8 @@ impl RandomStream {
     }
 
     /// A random number whose logarithm is uniform.
-    fn between(&mut self, least: f64, most: f64) -> u64 {
-        (least * (most / least).powf(self.share())).round() as u64
+    fn between(&mut self, minimum: f64, maximum: f64) -> u64 {
+        (minimum * (maximum / minimum).powf(self.share())).round() as u64
     }
 
     fn one<'a>(&mut self, of: &[&'a str]) -> &'a str {
@@ -134,8 +134,8 @@ fn check(answer: &Answer) -> Result<f64, String> {
                 }
                 continue;
             };
-            let most = if share(*metric) { 1.0 + 1e-9 } else { f64::MAX };
-            if !(0.0..=most).contains(&value) {
+            let maximum = if share(*metric) { 1.0 + 1e-9 } else { f64::MAX };
+            if !(0.0..=maximum).contains(&value) {
                 return Err(format!("{}: {metric} is {value}", row.name));
             }
         }
@@ -192,10 +192,10 @@ const fn share(metric: Metric) -> bool {
 /// Checks the order of the delays: a message takes at least as long as its segments.
 fn order(row: &Row) -> Result<(), String> {
     let of = |metric| row.mean(metric);
-    if let (Some(half), Some(most)) = (of(Metric::DelayMedian), of(Metric::DelayP98))
-        && half > most
+    if let (Some(half), Some(maximum)) = (of(Metric::DelayMedian), of(Metric::DelayP98))
+        && half > maximum
     {
-        return Err(format!("{}: median {half}, 98 % {most}", row.name));
+        return Err(format!("{}: median {half}, 98 % {maximum}", row.name));
     }
     if let (Some(message), Some(segment)) = (of(Metric::DelayMean), of(Metric::SegmentDelayTotal))
         && message < 0.95 * segment

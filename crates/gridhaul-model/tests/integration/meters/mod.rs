@@ -191,9 +191,9 @@ fn delays_of_messages_agree_with_the_packet_simulation_below_full_load() {
         (10_000, true, 0.030_986, 0.044_511),
     ] {
         let (row, check) = messages(meters, vegas, QUEUE, POISSON, &Model);
-        let assert_ratio = |metric, simulated: f64, most: f64| {
+        let assert_ratio = |metric, simulated: f64, maximum: f64| {
             let ratio = row.mean(metric).unwrap() / simulated;
-            assert!((0.99..most).contains(&ratio), "{meters} {vegas}: {metric} {ratio}");
+            assert!((0.99..maximum).contains(&ratio), "{meters} {vegas}: {metric} {ratio}");
         };
         assert_ratio(Metric::DelayMean, mean, 1.14);
         assert_ratio(Metric::DelayP98, p98, 1.46);

@@ -78,11 +78,11 @@ impl Report<'_> {
         if let Some(size) = load.size {
             self.some_size(&format!("{key}.size"), size);
         }
-        let [least, most] = load.profile.periods();
-        if let Some(every) = load.every.filter(|every| *every < least || *every > most) {
+        let [minimum, maximum] = load.profile.periods();
+        if let Some(every) = load.every.filter(|every| *every < minimum || *every > maximum) {
             self.refuse(
                 format!("{key}.every"),
-                format!("this profile sends every {least} to {most}, not every {every}"),
+                format!("this profile sends every {minimum} to {maximum}, not every {every}"),
                 "choose a time in this range, or use `periodic` for other times",
             );
         }

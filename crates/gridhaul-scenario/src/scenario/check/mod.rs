@@ -24,7 +24,7 @@ const FLOWS_MAX: u64 = 100_000_000;
 /// The first errors, in the order of the tables.
 pub(super) fn diagnostics(scenario: &Scenario) -> Vec<Diagnostic> {
     let mut report = Report { scenario, diagnostics: Vec::new() };
-    report.whole();
+    report.check_top_level_keys();
     report.record();
     report.names();
     report.nodes();
@@ -84,7 +84,7 @@ impl Report<'_> {
         self.refuse(key, message, suggest::remedy(name, &known));
     }
 
-    fn whole(&mut self) {
+    fn check_top_level_keys(&mut self) {
         let scenario = self.scenario;
         if scenario.title.trim().is_empty() {
             self.refuse("title", "the title is empty", "describe the scenario in one line");

@@ -106,12 +106,12 @@ impl Report<'_> {
                 "write profile = \"ns2\", or remove the phase",
             );
         }
-        if let (Some(least), Some(largest)) = (stack.rto_min, stack.rto_max)
-            && least > largest
+        if let (Some(minimum), Some(largest)) = (stack.rto_min, stack.rto_max)
+            && minimum > largest
         {
             self.refuse(
                 format!("{key}.rto_min"),
-                format!("the smallest timeout ({least}) is above the largest ({largest})"),
+                format!("the smallest timeout ({minimum}) is above the largest ({largest})"),
                 "swap them, or leave out one",
             );
         }

@@ -15,8 +15,8 @@ use gridhaul_scenario::units::{
 use proptest::option;
 use proptest::prelude::*;
 
-fn time(least: u64) -> impl Strategy<Value = Duration> {
-    prop_oneof![least..1 << 50, (least.max(1)..5_000).prop_map(|ms| ms * 1_000_000)]
+fn time(minimum: u64) -> impl Strategy<Value = Duration> {
+    prop_oneof![minimum..1 << 50, (minimum.max(1)..5_000).prop_map(|ms| ms * 1_000_000)]
         .prop_map(Duration::from_nanos)
 }
 
@@ -92,8 +92,8 @@ fn aqm() -> impl Strategy<Value = Aqm> {
     ]
 }
 
-fn decibel(least: i32) -> impl Strategy<Value = Decibel> {
-    (least..100_000).prop_map(Decibel::from_thousandths)
+fn decibel(minimum: i32) -> impl Strategy<Value = Decibel> {
+    (minimum..100_000).prop_map(Decibel::from_thousandths)
 }
 
 fn shadowing() -> impl Strategy<Value = Shadowing> {

@@ -22,6 +22,7 @@ use gridhaul_scenario::units::{BufferLimit, Duration, Instant};
 use super::TimeAverage;
 use super::buffer::Space;
 use super::forwarding::Forwarding;
+use super::upstream::Waiting;
 
 /// An aggregator that admits segments.
 #[derive(Debug, Clone)]
@@ -41,7 +42,6 @@ struct IncompleteMessages {
     /// Position up to which the stream has arrived in order.
     received: u64,
     space: Space,
-    upstream: usize,
 }
 
 /// A message that has left the buffer.
@@ -100,13 +100,8 @@ impl SegmentAggregator {
             return before;
         }
         self.forwarding.reserve(now, upstream, space);
-        let empty = IncompleteMessages {
-            start: before,
-            until,
-            received: before,
-            space: Space::default(),
-            upstream,
-        };
+        let empty =
+            IncompleteMessages { start: before, until, received: before, space: Space::default() };
         let incomplete = self.incomplete.entry(connection).or_insert(empty);
         incomplete.until = until;
         incomplete.space.add(space);
@@ -137,7 +132,8 @@ impl SegmentAggregator {
         }
         let new_bytes = end.saturating_sub(received);
         self.forwarding.upstream_mut(upstream).at_risk.increase(now, new_bytes);
-        self.forwarding.complete(now, upstream, (u64::from(connection), bytes));
+        let connection = u64::from(connection);
+        self.forwarding.complete(upstream, Waiting { connection, bytes, since: now });
         bytes
     }
 
@@ -171,16 +167,6 @@ impl SegmentAggregator {
     /// The receiver of an upstream connection has acknowledged the first `acknowledged` bytes.
     pub fn handle_acknowledged(&mut self, now: Instant, upstream: usize, acknowledged: u64) {
         self.forwarding.upstream_mut(upstream).acknowledge(now, acknowledged);
-    }
-
-    /// A connection has failed: the space of its incomplete messages is released, and their bytes,
-    /// which can never be forwarded, are no longer at risk.
-    pub fn handle_connection_failed(&mut self, now: Instant, connection: u32) {
-        if let Some(incomplete) = self.incomplete.remove(&connection) {
-            let lost = incomplete.received - incomplete.start;
-            self.forwarding.upstream_mut(incomplete.upstream).at_risk.decrease(now, lost);
-            self.forwarding.cancel(now, incomplete.upstream, incomplete.space);
-        }
     }
 
     /// Messages for an upstream connection that occupy buffer space, incomplete ones included.

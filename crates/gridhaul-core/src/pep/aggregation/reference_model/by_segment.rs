@@ -73,8 +73,9 @@ impl Bench {
                 self.model.written(upstream) - self.model.bytes_of_first(upstream, departed)
             })
             .sum();
-        let incomplete: u64 =
-            (0..CONNECTIONS).map(|it| self.reserved[it] - self.complete(it)).sum();
+        let incomplete: u64 = (0..CONNECTIONS)
+            .map(|connection| self.reserved[connection] - self.complete(connection))
+            .sum();
         messages + incomplete
     }
 

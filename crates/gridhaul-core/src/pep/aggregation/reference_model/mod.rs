@@ -72,7 +72,8 @@ impl Model {
 
     /// Bytes of incomplete messages for an upstream connection.
     fn incomplete_of_upstream(&self, upstream: usize) -> u64 {
-        let own = (0..self.upstream_of.len()).filter(|&it| self.upstream_of[it] == upstream);
+        let own = (0..self.upstream_of.len())
+            .filter(|&connection| self.upstream_of[connection] == upstream);
         own.map(|connection| self.incomplete_bytes(connection)).sum()
     }
 

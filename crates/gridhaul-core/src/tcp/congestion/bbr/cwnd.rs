@@ -105,9 +105,9 @@ impl Bbr {
     /// The send quantum of Linux: the whole segments of 1/1024 of a second, at least one or, from 1.2 Mbit/s
     /// on, two.
     pub(super) fn quantum_segments(&self) -> f64 {
-        let least = if self.pacing_rate * 8.0 < 1.2e6 { 1.0 } else { 2.0 };
+        let minimum = if self.pacing_rate * 8.0 < 1.2e6 { 1.0 } else { 2.0 };
         let bytes = (self.pacing_rate / 1024.0).min(64.0 * 1024.0);
-        (bytes / self.window.mss()).floor().clamp(least, 127.0)
+        (bytes / self.window.mss()).floor().clamp(minimum, 127.0)
     }
 
     /// `BBR.cwnd_gain`. In `ProbeBw` twice the bandwidth-delay product, so that delayed and aggregated

@@ -8,30 +8,30 @@ const WINDOW: Duration = Duration::from_secs(10);
 /// `RTprop` and the time of its last update.
 #[derive(Debug, Clone)]
 pub(super) struct MinRtt {
-    least: Option<Duration>,
+    minimum: Option<Duration>,
     seen_at: Instant,
 }
 
 impl MinRtt {
     pub(super) const fn new() -> Self {
-        Self { least: None, seen_at: Instant::ZERO }
+        Self { minimum: None, seen_at: Instant::ZERO }
     }
 
     /// The minimum RTT, once a sample exists.
     #[inline]
     pub(super) const fn get(&self) -> Option<Duration> {
-        self.least
+        self.minimum
     }
 
     /// Section 4.1.2.3, `BBRUpdateRTprop`. Returns whether the estimate had expired.
     #[inline]
     pub(super) fn update(&mut self, now: Instant, rtt: Option<Duration>) -> bool {
-        let expired = self.least.is_some() && now > self.seen_at + WINDOW;
+        let expired = self.minimum.is_some() && now > self.seen_at + WINDOW;
         if let Some(rtt) = rtt
             && !rtt.is_zero()
-            && (expired || self.least.is_none_or(|least| rtt <= least))
+            && (expired || self.minimum.is_none_or(|minimum| rtt <= minimum))
         {
-            self.least = Some(rtt);
+            self.minimum = Some(rtt);
             self.seen_at = now;
         }
         expired

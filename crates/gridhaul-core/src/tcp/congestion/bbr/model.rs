@@ -49,9 +49,9 @@ impl Bbr {
     /// acknowledge the original of a retransmitted segment.
     #[inline]
     pub(super) fn sample(&self, ack: &Ack) -> Option<RateSample> {
-        let least =
+        let minimum =
             self.min_rtt.get().filter(|_| self.rules().rejects_short_samples).unwrap_or_default();
-        ack.rate.filter(|sample| sample.interval >= least)
+        ack.rate.filter(|sample| sample.interval >= minimum)
     }
 
     #[inline]

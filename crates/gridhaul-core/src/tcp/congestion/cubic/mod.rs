@@ -90,7 +90,7 @@ impl CongestionControl for Cubic {
         if ack.una <= 1 || self.epoch.is_some_and(young) {
             return;
         }
-        let min_rtt = self.min_rtt.map_or(rtt, |least| least.min(rtt));
+        let min_rtt = self.min_rtt.map_or(rtt, |minimum| minimum.min(rtt));
         self.min_rtt = Some(min_rtt);
         if self.window.in_slow_start()
             && let Some(hystart) = &mut self.hystart

@@ -63,8 +63,9 @@ fn run(cubic: &mut Cubic, from: Instant, seconds: f64, rtt: Duration) -> f64 {
 
 #[test]
 fn the_curve_after_a_loss_at_100_segments() {
-    // W(t) = 0.4 (t - 4.217)^3 + 100: concave to 100 segments at K, then convex. Each line: time, window, formula.
-    // The window deviates by up to 0.3 segments: its target is one round trip ahead, in steps of (target - cwnd) / cwnd.
+    // W(t) = 0.4 (t - 4.217)^3 + 100: concave to 100 segments at K, then convex. Each line: time,
+    // window, formula. The window deviates by up to 0.3 segments: its target is one round trip
+    // ahead, in steps of (target - cwnd) / cwnd.
     let rtt = Duration::from_millis(200);
     let table: Vec<String> = (0..=8)
         .map(|seconds| {
@@ -103,8 +104,8 @@ fn the_curve_is_the_formula() {
 
 #[test]
 fn with_a_short_round_trip_the_window_grows_like_reno() {
-    // At 10 ms and 10 segments the Reno-friendly window is above the cubic curve: after the loss of 3
-    // segments it grows by α = 0.529 segments in each round trip, so after 0.05 s it is 7 + 5 * 0.529.
+    // At 10 ms and 10 segments the Reno-friendly window is above the cubic curve: after the loss of
+    // 3 segments it grows by α = 0.529 in each round trip, after 0.05 s to 7 + 5 * 0.529.
     let mut cubic = cubic(10.0);
     lose(&mut cubic, Instant::ZERO, Cubic::on_loss);
     let window = run(&mut cubic, Instant::ZERO, 0.05, Duration::from_millis(10));
@@ -158,8 +159,7 @@ fn the_target_is_at_most_one_and_a_half_windows() {
     lose(&mut cubic, Instant::ZERO, Cubic::on_loss);
     let rtt = Duration::from_millis(100);
     cubic.on_ack(&ack(Instant::ZERO, rtt));
-    // An hour without acknowledgements and without a limit by the application: one segment adds at most half
-    // a segment.
+    // An hour without acknowledgements and without application limit: at most half a segment.
     let before = segments(&cubic);
     cubic.on_ack(&ack(Instant::from_secs_f64(3600.0), rtt));
     assert!((segments(&cubic) - before - 0.5).abs() < 1e-9);
@@ -187,8 +187,9 @@ fn application_limited_periods_do_not_count() {
 
 #[test]
 fn the_curve_of_linux_after_a_loss_at_100_segments() {
-    // As the table above, but the target is a minimum RTT of 200 ms ahead of the formula, in whole segments:
-    // 0.4 (t + 0.2 - 4.217)^3 is truncated, so that the window stays on the plateau for half of the time.
+    // As the table above, but the target is a minimum RTT of 200 ms ahead of the formula, in whole
+    // segments: 0.4 (t + 0.2 - 4.217)^3 is truncated, so that the window stays on the plateau for
+    // half of the time.
     let rtt = Duration::from_millis(200);
     let table: Vec<String> = (0..=8)
         .map(|seconds| {
@@ -216,8 +217,8 @@ fn the_curve_of_linux_after_a_loss_at_100_segments() {
 
 #[test]
 fn the_friendly_window_of_linux_keeps_its_slope() {
-    // At 10 ms and 10 segments growth equals that of the RFC up to the window before the loss; beyond it the
-    // RFC grows by one segment in each round trip, Linux by 0.53.
+    // At 10 ms and 10 segments growth equals that of the RFC up to the window before the loss;
+    // beyond it the RFC grows by one segment in each round trip, Linux by 0.53.
     let rtt = Duration::from_millis(10);
     let mut cubic = linux(10.0, rtt);
     lose(&mut cubic, Instant::ZERO, Cubic::on_loss);
@@ -229,8 +230,8 @@ fn the_friendly_window_of_linux_keeps_its_slope() {
 
 #[test]
 fn without_a_loss_linux_grows_by_a_twentieth() {
-    // HyStart has ended slow start at 40 segments: it grows by two in each round trip of 40, far more than
-    // the curve in its first second.
+    // HyStart has ended slow start at 40 segments: it grows by two in each round trip of 40, far
+    // more than the curve in its first second.
     let rtt = Duration::from_millis(100);
     let mut cubic = linux(40.0, rtt);
     cubic.window.set_ssthresh(40e3);
@@ -271,7 +272,7 @@ fn a_second_timeout_keeps_the_threshold() {
 
 #[test]
 fn the_friendly_region_does_not_shrink_a_window() {
-    // At the start of the stage W_est is cwnd; here the window has become larger since (an undone reduction).
+    // At the start of the stage W_est is cwnd; an undone reduction has enlarged the window since.
     let mut cubic = cubic(50.0);
     cubic.window.set_ssthresh(10e3);
     cubic.cwnd_prior = 100e3;
@@ -349,8 +350,8 @@ fn linux_counts_the_slow_start_remainder_of_an_acknowledgement_in_congestion_avo
         cubic.on_ack(&many);
         (segments(&cubic), cubic.credit)
     };
-    // One segment to the threshold; eight of nine remain. Without a plateau, the window of ten segments grows
-    // by one for at most twenty of them.
+    // One segment to the threshold; eight of nine remain. Without a plateau, the window of ten
+    // segments grows by one for at most twenty of them.
     assert_eq!(grown(linux(9.0, Duration::from_millis(1))), (10.0, 8.0));
     assert_eq!(grown(cubic(9.0)), (10.0, 0.0));
 }

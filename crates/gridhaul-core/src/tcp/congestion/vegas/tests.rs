@@ -229,7 +229,9 @@ fn all_segments_of_a_delayed_acknowledgement_count_as_outstanding() {
         round.restart(&ended);
         round.measure(Duration::from_millis(100));
         let later = ack(Instant::from_secs_f64(2.0), 20_000, 8_000, None);
-        round.on_ack(&Ack { avoidance_credit: credit, ..later }).map(|it| it.queued_segments(1e3))
+        round
+            .on_ack(&Ack { avoidance_credit: credit, ..later })
+            .map(|round| round.queued_segments(1e3))
     };
     // Ten segments were sent in a round trip without a queue; eight are still outstanding. With the two
     // acknowledged segments the window is ten: no backlog. If they count as one, the window is smaller than

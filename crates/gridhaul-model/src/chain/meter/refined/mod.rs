@@ -322,7 +322,7 @@ impl Builder {
             self.round(from, d, probability, (self.kinds - 1, kept), text);
             return;
         }
-        self.decide((from, d), (probability / self.rtt, self.more_after(waited)), kept);
+        self.decide((from, d), probability / self.rtt, self.more_after(waited), kept);
     }
 
     /// Transitions when the window opens again. The application's state depends on the time since the
@@ -330,12 +330,12 @@ impl Builder {
     fn closed_window(&mut self, d: u32) {
         if self.window_closed > 0.0 {
             let more = self.more_after(self.rtt + self.window_closed);
-            self.decide((self.kinds - 1, d), (1.0 / self.window_closed, more), d);
+            self.decide((self.kinds - 1, d), 1.0 / self.window_closed, more, d);
         }
     }
 
     /// Transitions at this rate to more data, with this probability, or to silence.
-    fn decide(&mut self, from: StateIndex, (rate, more): (f64, f64), kept: u32) {
+    fn decide(&mut self, from: StateIndex, rate: f64, more: f64, kept: u32) {
         let text = "all acknowledged; more data";
         match self.demand {
             Demand::Greedy { .. } => {

@@ -104,13 +104,16 @@ fn a_timer_that_kept_running_often_fires_before_the_acknowledgement() {
     // With S the silence, exponential with mean 1 s: P(0.1 < S < 0.2) + P(0.5 < S < 0.6)
     // + P(1.3 < S < 1.4) + ... After such an early firing the timeout stays doubled.
     let demand = Demand::Messages { per_second: 1.0, segments: 1 };
-    let least: f64 = (0..12)
+    let minimum: f64 = (0..12)
         .map(|d| 0.2 * (f64::from(1_u32 << (d + 1)) - 1.0))
         .map(|fires: f64| (-(fires - 0.1)).exp() - (-fires).exp())
         .sum();
     let rates = restarting(true, Restart::TimerRunsOn, &demand, 0.0);
     let retransmitted = rates.offered / rates.fresh - 1.0;
-    assert!(retransmitted > 0.8 * least && retransmitted < 1.2 * least, "{retransmitted} {least}");
+    assert!(
+        retransmitted > 0.8 * minimum && retransmitted < 1.2 * minimum,
+        "{retransmitted} {minimum}"
+    );
     // With one burst per minute, less than 2 % of the segments are affected.
     let rates = restarting(true, Restart::TimerRunsOn, &BURSTS, 0.0);
     assert!((1e-4..0.02).contains(&(rates.offered / rates.fresh - 1.0)), "{rates:?}");

@@ -141,12 +141,12 @@ fn probing_the_round_trip_keeps_four_segments_in_flight_and_restores_the_window(
     let mut path = Path::new();
     path.run_until(9.0);
     let before = path.bbr.window.cwnd();
-    let mut least = before;
+    let mut minimum = before;
     while path.now.as_secs_f64() < 12.0 {
         path.run_until(path.now.as_secs_f64() + 0.001);
-        least = least.min(path.bbr.window.cwnd());
+        minimum = minimum.min(path.bbr.window.cwnd());
     }
-    assert_eq!(least, 4 * MSS);
+    assert_eq!(minimum, 4 * MSS);
     assert!(path.bbr.window.cwnd() >= before);
 }
 
@@ -312,8 +312,8 @@ proptest! {
                         lost: if flag { in_flight } else { 0 },
                         ..ack(now, size, in_flight + u64::from(size), in_flight, una)
                     });
-                    let least = if bbr.recovery.conserves() { 1.0 } else { 4.0 };
-                    prop_assert!(segments(bbr.window.cwnd_f64()) >= least);
+                    let minimum = if bbr.recovery.conserves() { 1.0 } else { 4.0 };
+                    prop_assert!(segments(bbr.window.cwnd_f64()) >= minimum);
                 }
             }
             prop_assert!(bbr.window.cwnd_f64().is_finite() && bbr.window.cwnd() >= MSS);
