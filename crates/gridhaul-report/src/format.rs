@@ -157,9 +157,10 @@ impl Prefix {
     pub(crate) fn common(all: &[Estimate], unit: &str) -> Option<Self> {
         let sizes = all.iter().filter_map(|one| one.mean).map(f64::abs);
         let sizes = sizes.filter(|size| size.is_finite() && *size > 0.0);
-        let (smallest, largest) = sizes.fold((f64::INFINITY, 0.0_f64), |(least, most), size| {
-            (least.min(size), most.max(size))
-        });
+        let (smallest, largest) = sizes
+            .fold((f64::INFINITY, 0.0_f64), |(minimum, maximum), size| {
+                (minimum.min(size), maximum.max(size))
+            });
         let prefix = Self::for_magnitude(largest, unit);
         (smallest / prefix.factor >= 0.01).then_some(prefix)
     }

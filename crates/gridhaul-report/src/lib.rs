@@ -13,6 +13,7 @@ pub mod html;
 mod parameter_label;
 mod quantity;
 mod result;
+mod swept_keys;
 pub mod text_table;
 pub mod verdict;
 

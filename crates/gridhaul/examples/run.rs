@@ -1,4 +1,5 @@
-//! Runs a scenario from a string in the simulator and in the analytical model, and prints the goodput of both.
+//! Runs a scenario from a string in the simulator and in the analytical model, and prints the
+//! goodput of both.
 //!
 //! `cargo run --release -p gridhaul --example run`
 
@@ -33,12 +34,14 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let scenario = Scenario::from_toml(SCENARIO, "feeder.toml")?;
     let engine =
         Engine { backends: vec![BackendName::Sim, BackendName::Model], ..Engine::default() };
-    // The label names the answers in comparisons; an `Observer` in the place of `NoProgress` can draw a
-    // progress bar or interrupt the run.
+    // The label names the answers in comparisons; an `Observer` in the place of `NoProgress` can
+    // draw a progress bar or interrupt the run.
     for answer in gridhaul::run(&scenario, &engine, "feeder", &NoProgress)? {
         let goodput = &answer.points[0].flows[0].metrics[&Metric::Goodput];
-        // A mean is absent where a backend does not know it, and an interval where no number is random.
-        let mean = goodput.mean.map_or_else(|| "unknown".to_owned(), |it| format!("{it:.0} bit/s"));
+        // A mean is absent where a backend does not know it, and an interval where no number is
+        // random.
+        let mean =
+            goodput.mean.map_or_else(|| "unknown".to_owned(), |mean| format!("{mean:.0} bit/s"));
         let interval = goodput.ci95.map(|half_width| format!(" ± {half_width:.0}"));
         println!("{:<6} {mean}{}", answer.backend, interval.unwrap_or_default());
         for warning in &answer.warnings {

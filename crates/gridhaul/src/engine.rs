@@ -5,13 +5,10 @@ use std::str::FromStr;
 
 use anyhow::bail;
 use gridhaul_model::{Model, PaperModel, PrintedModel};
-use gridhaul_scenario::answer::Answer;
-use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
-use gridhaul_scenario::scenario::Scenario;
+use gridhaul_scenario::backend::Backend;
 use gridhaul_sim::Sim;
 
 use crate::emulation;
-use crate::estimate::ensure_possible;
 
 /// The backends to run, and the resources that they may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,7 +75,9 @@ impl Engine {
             }
             backends.push(match name {
                 BackendName::Sim => Box::new(Sim { threads: self.threads }),
-                BackendName::Emu => emulation::backend(self.concurrent_runs, self.emulation_repetitions)?,
+                BackendName::Emu => {
+                    emulation::backend(self.concurrent_runs, self.emulation_repetitions)?
+                }
                 BackendName::Model => Box::new(Model),
                 BackendName::PaperModel => Box::new(PaperModel),
                 BackendName::PrintedModel => Box::new(PrintedModel),
@@ -120,30 +119,5 @@ impl FromStr for BackendName {
             let known = Self::ALL.map(Self::name).join(", ");
             format!("unknown backend {text:?}\n  help: choose one of: {known}")
         })
-    }
-}
-
-/// The simulator, which rejects runs that are estimated to exceed the memory or the time limit.
-pub(crate) struct BoundedSim(pub(crate) Engine);
-
-impl Backend for BoundedSim {
-    fn name(&self) -> &'static str {
-        self.sim().name()
-    }
-
-    fn supports(&self, scenario: &Scenario) -> Result<(), Vec<Unsupported>> {
-        self.sim().supports(scenario)
-    }
-
-    fn run(&self, scenario: &Scenario, progress: &dyn Progress) -> Result<Answer, RunError> {
-        let possible = ensure_possible(scenario, &self.0);
-        possible.map_err(|error| RunError::Invalid(format!("{error:#}")))?;
-        self.sim().run(scenario, progress)
-    }
-}
-
-impl BoundedSim {
-    const fn sim(&self) -> Sim {
-        Sim { threads: self.0.threads }
     }
 }

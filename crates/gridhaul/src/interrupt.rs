@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
-use crate::terminal::say;
+use gridhaul_cli::{exit_code, say, signal};
 
 /// Files of one results folder to remove if the program ends early.
 #[derive(Debug, Default)]
@@ -26,10 +26,6 @@ pub(crate) struct Graceful(());
 /// a partial change.
 static LEFTOVERS: Mutex<BTreeMap<PathBuf, Leftovers>> = Mutex::new(BTreeMap::new());
 static GRACEFUL: AtomicBool = AtomicBool::new(false);
-static REQUESTED: AtomicBool = AtomicBool::new(false);
-
-/// 128 + SIGINT, the convention of shells.
-pub(crate) const EXIT_CODE: u8 = 130;
 
 impl Graceful {
     pub(crate) fn begin() -> Self {
@@ -60,11 +56,6 @@ impl Leftovers {
     }
 }
 
-/// Whether the user has requested the end of the run.
-pub(crate) fn is_requested() -> bool {
-    REQUESTED.load(Ordering::Relaxed)
-}
-
 /// The leftovers to remove. While the guard exists, no signal ends the program.
 pub(crate) fn leftovers() -> MutexGuard<'static, BTreeMap<PathBuf, Leftovers>> {
     LEFTOVERS.lock().unwrap_or_else(PoisonError::into_inner)
@@ -74,14 +65,14 @@ pub(crate) fn leftovers() -> MutexGuard<'static, BTreeMap<PathBuf, Leftovers>> {
 pub(crate) fn catch_signals() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        if let Err(error) = ctrlc::set_handler(on_signal) {
-            say(format_args!("warning: Ctrl-C may leave a hidden partial folder: {error}"));
+        if let Err(error) = signal::on_signal(on_signal) {
+            say(format_args!("warning: Ctrl-C may leave a hidden partial folder: {error:#}"));
         }
     });
 }
 
 fn on_signal() {
-    if GRACEFUL.load(Ordering::Relaxed) && !REQUESTED.swap(true, Ordering::Relaxed) {
+    if GRACEFUL.load(Ordering::Relaxed) && !signal::request_end() {
         say(format_args!(
             "interrupted: ending with the finished results; press Ctrl-C again to end immediately"
         ));
@@ -90,5 +81,5 @@ fn on_signal() {
     for (_, leftovers) in std::mem::take(&mut *leftovers()) {
         leftovers.remove();
     }
-    std::process::exit(EXIT_CODE.into());
+    std::process::exit(exit_code::INTERRUPTED.into());
 }

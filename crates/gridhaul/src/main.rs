@@ -21,11 +21,11 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use args::{Cli, Command};
-use command::error::{CommandError, on_panic};
+use command::error::CommandError;
 use command::program::start_program;
 
 fn main() -> ExitCode {
-    std::panic::set_hook(Box::new(on_panic));
+    std::panic::set_hook(Box::new(gridhaul_cli::report_panic));
     let command = Cli::parse().command;
     if command.needs_root() {
         // If this fails, the run reports the missing permission and the remedy.

@@ -4,11 +4,11 @@ use std::fs::{self, OpenOptions};
 use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
+use gridhaul_cli::print;
 use gridhaul_scenario::answer::Answer;
 
 use crate::args::PrintOptions;
 use crate::atomic_file;
-use crate::terminal::print;
 
 impl PrintOptions {
     /// Checks before a run that only one format goes to standard output and that the CSV file can be

@@ -1,5 +1,5 @@
-//! Layout of tables for the width of a terminal: wrapped headings, transposed tables, omitted last columns, or columns
-//! split into several tables.
+//! Layout of tables for the width of a terminal: wrapped headings, transposed tables, omitted last
+//! columns, or columns split into several tables.
 
 use gridhaul_report::TextTable;
 use gridhaul_scenario::answer::Metric;
@@ -13,7 +13,8 @@ const NAME_WIDTH_MIN: usize = 8;
 /// Largest number of rows of a table that is transposed.
 const TRANSPOSED_ROWS_MAX: usize = 12;
 
-/// Lays out a table for at most `width` characters: one table, or several with a part of the columns each.
+/// Lays out a table for at most `width` characters: one table, or several with a part of the
+/// columns each.
 pub(crate) fn fit(table: &TextTable, width: usize) -> Vec<TextTable> {
     let lines =
         |text: &str| text.lines().map(|line| wrap_sentence(line, width)).collect::<Vec<_>>();
@@ -139,9 +140,9 @@ fn with_shortened_names(mut table: TextTable, width: usize) -> TextTable {
         else {
             return table;
         };
-        let most = widths[index].saturating_sub(taken - width).max(NAME_WIDTH_MIN);
+        let maximum = widths[index].saturating_sub(taken - width).max(NAME_WIDTH_MIN);
         // Names differ mostly in their last part, so the beginning is cut.
-        let cut = |text: &str| match text.chars().count().checked_sub(most) {
+        let cut = |text: &str| match text.chars().count().checked_sub(maximum) {
             None | Some(0) => text.to_owned(),
             Some(over) => std::iter::once('…').chain(text.chars().skip(over + 1)).collect(),
         };
@@ -168,7 +169,8 @@ fn metrics_of(table: &TextTable) -> Vec<(usize, Metric)> {
     headers.filter_map(|(index, header)| Some((index, metric(header)?))).collect()
 }
 
-/// As many columns from the left as fit, and a note that lists the omitted ones. The most important metrics come first.
+/// As many columns from the left as fit, and a note that lists the omitted ones. The most important
+/// metrics come first.
 fn without_last_columns(table: &TextTable, whole: &TextTable, width: usize) -> TextTable {
     let widths = column_widths(table);
     let fitting = (1..=widths.len()).take_while(|&count| total_width(&widths[..count]) <= width);
@@ -176,7 +178,8 @@ fn without_last_columns(table: &TextTable, whole: &TextTable, width: usize) -> T
     let dropped = metrics_of(whole).into_iter().filter(|(index, _)| *index >= kept);
     let columns: Vec<_> = dropped.map(|(_, metric)| metric.info().column).collect();
     let note = format!(
-        "Omitted at a width of {width}: {}. Use --only {}, --csv or the report to see these columns.",
+        "Omitted at a width of {width}: {}. Use --only {}, --csv or the report to see these \
+         columns.",
         columns.join(", "),
         columns.first().copied().unwrap_or_default(),
     );
@@ -279,7 +282,8 @@ mod tests {
     proptest! {
         #[test]
         fn every_table_fits(columns in 2_usize..20, rows in 0_usize..30, width in 24_usize..200) {
-            let names: Vec<_> = (0..columns).map(|index| format!("a name of column {index}")).collect();
+            let name = |index| format!("a name of column {index}");
+            let names: Vec<_> = (0..columns).map(name).collect();
             let names: Vec<_> = names.iter().map(String::as_str).collect();
             for part in fit(&table(&names, rows, 1), width) {
                 prop_assert!(fits(&part, width), "{part:?}");

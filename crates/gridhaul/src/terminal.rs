@@ -1,37 +1,20 @@
 //! Output for users: tables on standard output, progress and messages on standard error.
 
 use std::collections::BTreeSet;
-use std::fmt;
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use anyhow::Context;
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use gridhaul::Observer;
+use gridhaul_cli::{print, say, signal};
 use gridhaul_report::TextTable;
 use gridhaul_scenario::answer::{Answer, RecordingFile};
 use gridhaul_scenario::backend::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::interrupt;
 use crate::table_layout::{COLUMN_GAP, fit};
-
-/// Prints data on standard output. A closed pipe (`| head`) is not an error.
-pub(crate) fn print(text: &str) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
-        result => result.context("cannot write to standard output"),
-    }
-}
-
-/// Prints a message on standard error. Errors are ignored: there is no other channel to report them.
-pub(crate) fn say(line: fmt::Arguments<'_>) {
-    // In one write, so that lines of several threads are not interleaved.
-    let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
-}
 
 /// Prints tables, fitted to the width of the terminal if there is one.
 pub(crate) fn print_tables(tables: &[TextTable]) -> anyhow::Result<()> {
@@ -62,8 +45,8 @@ const fn rule(fill: char) -> TableStyle {
     TableStyle::new().header_separator(LineStyle::none().fill(fill).junction(fill))
 }
 
-/// Draws a table with numbers aligned right. Without a terminal, the rule consists of ASCII characters and numbers
-/// have no thousands separators.
+/// Draws a table with numbers aligned right. Without a terminal, the rule consists of ASCII
+/// characters and numbers have no thousands separators.
 pub(crate) fn draw(table: &TextTable, for_terminal: bool) -> String {
     let mut drawn = Table::new();
     drawn.set_content_arrangement(ContentArrangement::Disabled);
@@ -221,7 +204,7 @@ impl Progress for Bar {
     }
 
     fn is_interrupted(&self) -> bool {
-        interrupt::is_requested()
+        signal::end_requested()
     }
 
     fn recording_file(&self) -> io::Result<Option<Arc<RecordingFile>>> {

@@ -19,10 +19,10 @@ pub(super) fn values_with_intervals(
 ) -> Vec<f64> {
     let estimates: Vec<_> = estimates.into_iter().collect();
     let is_signed = estimates.iter().any(|(value, _)| *value < 0.0);
-    let least = if is_signed { f64::NEG_INFINITY } else { 0.0 };
+    let minimum = if is_signed { f64::NEG_INFINITY } else { 0.0 };
     let ends = estimates.into_iter().flat_map(|(value, half)| {
         let half = half.filter(|half| half.is_finite()).unwrap_or(0.0);
-        [value, (value - half).max(least), value + half]
+        [value, (value - half).max(minimum), value + half]
     });
     ends.collect()
 }
@@ -66,8 +66,10 @@ impl AxisLayout {
         let mut count = (length / if fit == Fit::Tight { 58.0 } else { 38.0 }).floor().max(2.0);
         loop {
             let layout = match axis.scale {
-                Scale::Linear => Self::linear(axis, linear_range(low, high, fit), fit, count),
-                Scale::Log => Self::logarithmic(axis, log_range(low, high), fit, count),
+                Scale::Linear => {
+                    Self::linear(axis, linear_range(low, high, fit).into(), fit, count)
+                }
+                Scale::Log => Self::logarithmic(axis, log_range(low, high).into(), fit, count),
             };
             let layout = Self { start, end, ..layout };
             if count <= 2.0 || fit != Fit::Tight || layout.labels_fit() {
@@ -119,7 +121,7 @@ impl AxisLayout {
         })
     }
 
-    fn linear(axis: &Axis, (mut low, mut high): (f64, f64), fit: Fit, count: f64) -> Self {
+    fn linear(axis: &Axis, [mut low, mut high]: [f64; 2], fit: Fit, count: f64) -> Self {
         let step = round_step((high - low) / count);
         // A horizontal axis is extended to a tick that is almost reached.
         let margin = if fit == Fit::Tight { 0.03 * (high - low) } else { f64::INFINITY };
@@ -148,7 +150,7 @@ impl AxisLayout {
         }
     }
 
-    fn logarithmic(axis: &Axis, (mut low, mut high): (f64, f64), fit: Fit, count: f64) -> Self {
+    fn logarithmic(axis: &Axis, [mut low, mut high]: [f64; 2], fit: Fit, count: f64) -> Self {
         let decades = high.log10() - low.log10();
         let fine: &[f64] = if decades < 2.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
         if fit != Fit::Tight || decades < 0.8 {

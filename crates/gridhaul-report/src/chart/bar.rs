@@ -1,7 +1,7 @@
 //! Bar charts with groups of bars.
 
 use gridhaul_scenario::answer::Estimate;
-use svg::node::element::{Group, Path, Rectangle};
+use svg::node::element::Group;
 
 use super::Scale;
 use super::axis_layout;
@@ -9,8 +9,9 @@ use super::drawing::Drawing;
 use super::frame::Frame;
 use super::grouped::{GroupedChart, Named};
 use super::line::whiskers;
-use super::style::{GROUND, INK, SERIES_MAX};
-use super::svg_primitives::{coloured, path_to, px, role, text, tooltip, width};
+use super::marks::filled;
+use super::style::{INK, SERIES_MAX};
+use super::svg_primitives::{coloured, role, text, tooltip, width};
 use crate::format::{self, UNKNOWN};
 
 /// A bar: a value with its confidence interval.
@@ -148,71 +149,4 @@ impl BarChart {
         }
         frame.y.short(value)
     }
-}
-
-/// A bar in the current colour with the hatching of its series, which distinguishes series without
-/// colour.
-pub(super) fn filled(group: Group, index: usize, x: f64, y: f64, wide: f64, high: f64) -> Group {
-    let (wide, high) = (wide.max(0.5), high.max(0.0));
-    let shape = Rectangle::new()
-        .set("x", px(x))
-        .set("y", px(y))
-        .set("width", px(wide))
-        .set("height", px(high))
-        .set("fill", "currentColor");
-    let data = hatching(index, (x, y, wide, high));
-    if data.is_empty() {
-        return group.add(shape);
-    }
-    let hatch = Path::new()
-        .set("d", data)
-        .set("class", "gh-hatch")
-        .set("stroke", GROUND)
-        .set("stroke-opacity", 0.75)
-        .set("stroke-width", 1.2)
-        .set("fill", "none");
-    group.add(shape).add(hatch)
-}
-
-/// Hatching of a rectangle. The lines are clipped here, since clip paths need identifiers, which
-/// would not be unique on a page with several charts.
-fn hatching(index: usize, (x, y, wide, high): (f64, f64, f64, f64)) -> String {
-    let mut data = String::new();
-    let mut stroke = |(x1, y1): (f64, f64), (x2, y2): (f64, f64)| {
-        path_to(&mut data, 'M', x + x1, y + y1);
-        path_to(&mut data, 'L', x + x2, y + y2);
-    };
-    let steps = |length: f64, step: f64| {
-        (1..).map(move |index| f64::from(index) * step).take_while(move |at| *at < length)
-    };
-    let (rising, falling, horizontal, vertical) = match index % SERIES_MAX {
-        0 => (0.0, 0.0, 0.0, 0.0),
-        1 => (7.0, 0.0, 0.0, 0.0),
-        2 => (0.0, 0.0, 4.0, 0.0),
-        3 => (0.0, 7.0, 0.0, 0.0),
-        4 => (0.0, 0.0, 0.0, 4.0),
-        5 => (7.0, 7.0, 0.0, 0.0),
-        6 => (0.0, 0.0, 5.0, 5.0),
-        _ => (4.0, 0.0, 0.0, 0.0),
-    };
-    // `/` are the points with x + y = at, `\` those with x - y = at - high.
-    if rising > 0.0 {
-        for at in steps(wide + high, rising) {
-            let (right, left) = (at.min(wide), (at - high).max(0.0));
-            stroke((right, at - right), (left, at - left));
-        }
-    }
-    if falling > 0.0 {
-        for at in steps(wide + high, falling) {
-            let (right, left) = (at.min(wide), (at - high).max(0.0));
-            stroke((left, left - at + high), (right, right - at + high));
-        }
-    }
-    if horizontal > 0.0 {
-        steps(high, horizontal).for_each(|at| stroke((0.0, high - at), (wide, high - at)));
-    }
-    if vertical > 0.0 {
-        steps(wide, vertical).for_each(|at| stroke((at, 0.0), (at, high)));
-    }
-    data
 }

@@ -6,7 +6,8 @@ use super::axis_layout;
 use super::drawing::Drawing;
 use super::frame::Frame;
 use super::grouped::{GroupedChart, Named};
-use super::legend::{Sample, marker};
+use super::legend::Sample;
+use super::marks::marker;
 use super::style::SERIES_MAX;
 use super::svg_primitives::{coloured, line, px, tooltip};
 use crate::format;
@@ -63,10 +64,10 @@ impl BoxPlot {
         let series = self.drawn_series();
         let shown =
             |series: &BoxSeries| series.boxes[..series.boxes.len().min(self.groups.len())].to_vec();
-        let values = series.iter().flat_map(shown).flatten().flat_map(|it| it.values());
+        let values = series.iter().flat_map(shown).flatten().flat_map(|drawn| drawn.values());
         let values: Vec<_> =
             values.filter_map(|value| axis_layout::shown(value, self.y.scale)).collect();
-        let has_tail = series.iter().flat_map(shown).flatten().any(|it| it.tail.is_some());
+        let has_tail = series.iter().flat_map(shown).flatten().any(|drawn| drawn.tail.is_some());
         let marks = [("99.9th percentile", Sample::Filled), ("largest value", Sample::Points)];
         let marks = match (values.is_empty(), has_tail) {
             (true, _) => &[],
@@ -78,7 +79,7 @@ impl BoxPlot {
         if values.is_empty() {
             parts.push(frame.no_data());
         }
-        parts.extend(series.iter().enumerate().map(|(at, it)| self.boxes(at, it, &frame)));
+        parts.extend(series.iter().enumerate().map(|(at, series)| self.boxes(at, series, &frame)));
         self.finish(&frame, parts, "boxes")
     }
 
@@ -93,17 +94,18 @@ impl BoxPlot {
             let middle = self.middle(frame, place) + step * (index as f64 - (count - 1.0) / 2.0);
             let about = format!("{name}, {}: {}", series.name, self.about(statistics));
             let one = Group::new().add(tooltip(&about));
-            group = group.add(drawn(one, index, statistics, (middle, wide), frame));
+            group = group.add(drawn(one, index, statistics, middle, wide, frame));
         }
         group
     }
 
-    fn about(&self, it: &BoxStatistics) -> String {
+    fn about(&self, statistics: &BoxStatistics) -> String {
         let value = |value| format::value(value, &self.y.unit);
-        let [low, high] = it.whiskers.map(value);
-        let [first, third] = it.quartiles.map(value);
-        let tail = it.tail.map_or_else(String::new, |tail| format!(", tail {}", value(tail)));
-        let (mean, max) = (value(it.mean), value(it.max));
+        let [low, high] = statistics.whiskers.map(value);
+        let [first, third] = statistics.quartiles.map(value);
+        let tail =
+            statistics.tail.map_or_else(String::new, |tail| format!(", tail {}", value(tail)));
+        let (mean, max) = (value(statistics.mean), value(statistics.max));
         format!(
             "mean {mean}, quartiles {first} to {third}, whiskers {low} to {high}{tail}, max {max}"
         )
@@ -122,13 +124,14 @@ impl BoxStatistics {
 fn drawn(
     group: Group,
     index: usize,
-    it: &BoxStatistics,
-    (middle, wide): (f64, f64),
+    statistics: &BoxStatistics,
+    middle: f64,
+    wide: f64,
     frame: &Frame,
 ) -> Group {
     let place = |value: f64| frame.y.place(value);
-    let [low, high] = it.whiskers.map(place);
-    let [first, third] = it.quartiles.map(place);
+    let [low, high] = statistics.whiskers.map(place);
+    let [first, third] = statistics.quartiles.map(place);
     let (left, right) = (middle - wide / 2.0, middle + wide / 2.0);
     let stroke = |x1, y1, x2, y2, width: f64| {
         line(x1, y1, x2, y2).set("stroke", "currentColor").set("stroke-width", width)
@@ -143,7 +146,7 @@ fn drawn(
         .set("fill-opacity", 0.3)
         .set("stroke", "currentColor");
     // The mean can be outside of the box.
-    let mean = stroke(left, place(it.mean), right, place(it.mean), 2.4);
+    let mean = stroke(left, place(statistics.mean), right, place(statistics.mean), 2.4);
     let mut group = group
         .add(stroke(middle, low, middle, first, 1.1))
         .add(stroke(middle, third, middle, high, 1.1))
@@ -151,8 +154,8 @@ fn drawn(
         .add(stroke(middle - cap, high, middle + cap, high, 1.1))
         .add(body)
         .add(mean);
-    if let Some(tail) = it.tail {
+    if let Some(tail) = statistics.tail {
         group = group.add(marker(index, middle, place(tail), false));
     }
-    group.add(marker(index, middle, place(it.max), true))
+    group.add(marker(index, middle, place(statistics.max), true))
 }

@@ -43,9 +43,9 @@ pub(super) fn decimate(
         open.write(&mut out);
     }
     // Points that are not sorted by x defeat the columns: take every n-th point.
-    let most = columns * 8;
-    if out.len() > most {
-        let stride = out.len().div_ceil(most);
+    let maximum = columns * 8;
+    if out.len() > maximum {
+        let stride = out.len().div_ceil(maximum);
         return out.into_iter().step_by(stride).collect();
     }
     out

@@ -93,8 +93,9 @@ impl<S: Named> GroupedChart<S> {
         marks: &[(&str, Sample)],
     ) -> Frame {
         let series = self.drawn_series().iter().enumerate();
-        let named = series.filter(|(_, it)| marks.is_empty() || !it.name().is_empty());
-        let mut names: Vec<_> = named.map(|(at, it)| (it.name(), Sample::Bar, at)).collect();
+        let named = series.filter(|(_, series)| marks.is_empty() || !series.name().is_empty());
+        let mut names: Vec<_> =
+            named.map(|(at, series)| (series.name(), Sample::Bar, at)).collect();
         names.extend(marks.iter().map(|(name, sample)| (*name, *sample, 0)));
         Frame::new(&self.title, &names, &self.y, values, fit)
     }

@@ -1,7 +1,8 @@
 //! The legend: rows of samples and names between heading and plot.
 
-use svg::node::element::{Group, Path};
+use svg::node::element::Group;
 
+use super::marks::{cell_sample, filled, mark, marker};
 use super::style::DASHES;
 use super::svg_primitives::{FONT, coloured, line, shortened, text, tooltip, width};
 
@@ -101,21 +102,8 @@ fn sample(index: usize, sample: Sample, x: f64, y: f64) -> Group {
         }
         Sample::Points => group.add(marker(index, middle, y, true)),
         Sample::Filled => group.add(marker(index, middle, y, false)),
-        Sample::Cell => super::region::cell_sample(index, x, y, SAMPLE - 4.0),
-        Sample::Mark => super::region::mark(middle, y),
-        Sample::Bar => super::bar::filled(group, index, x, y - 6.0, SAMPLE - 4.0, 12.0),
-    }
-}
-
-/// A marker of a series.
-pub(super) fn marker(index: usize, x: f64, y: f64, hollow: bool) -> Path {
-    let place =
-        format!("translate({} {})", super::svg_primitives::px(x), super::svg_primitives::px(y));
-    let path = Path::new().set("d", super::style::marker(index)).set("transform", place);
-    if hollow {
-        let path = path.set("class", "gh-hollow").set("fill", super::style::GROUND);
-        path.set("stroke", "currentColor").set("stroke-width", 1.5)
-    } else {
-        path.set("fill", "currentColor")
+        Sample::Cell => cell_sample(index, x, y, SAMPLE - 4.0),
+        Sample::Mark => mark(middle, y),
+        Sample::Bar => filled(group, index, x, y - 6.0, SAMPLE - 4.0, 12.0),
     }
 }

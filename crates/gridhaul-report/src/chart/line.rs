@@ -8,7 +8,8 @@ use super::axis_layout::{self, AxisLayout, Fit};
 use super::decimate::{Pixel, decimate};
 use super::drawing::Drawing;
 use super::frame::Frame;
-use super::legend::{Sample, marker};
+use super::legend::Sample;
+use super::marks::marker;
 use super::reference::{Reference, references, spans};
 use super::style::{DASHES, SERIES_MAX};
 use super::svg_primitives::{coloured, open_path, path_to, tooltip};
@@ -260,8 +261,8 @@ impl<'a> SeriesRenderer<'a> {
         }
         let hollow = self.series.stroke == Stroke::Points;
         if self.is_short() || hollow {
-            let most = self.series.points.len().div_ceil(2000).max(1);
-            let points = self.series.points.iter().step_by(most);
+            let maximum = self.series.points.len().div_ceil(2000).max(1);
+            let points = self.series.points.iter().step_by(maximum);
             return points.fold(coloured(self.index), |group, point| {
                 let Some((x, y)) = self.chart.shown(point) else { return group };
                 let mark = marker(self.index, self.x.place(x), self.frame.y.place(y), hollow);

@@ -20,7 +20,10 @@
 //!
 //! let chart = BarChart::new("Table 2", Axis::new("throughput", "bit/s"), ["DVB-T", "GPRS"])
 //!     .with(BarSeries::new("paper", [1.21e6, 0.04e6]))
-//!     .with(BarSeries::new("gridhaul", [Bar { value: Some(1.2e6), ci95: Some(3e4) }, Bar::default()]));
+//!     .with(BarSeries::new(
+//!         "gridhaul",
+//!         [Bar { value: Some(1.2e6), ci95: Some(3e4) }, Bar::default()],
+//!     ));
 //! assert!(chart.to_svg().contains("Mbit/s"));
 //! ```
 
@@ -34,6 +37,7 @@ mod frame;
 mod grouped;
 mod legend;
 mod line;
+mod marks;
 mod panels;
 mod reference;
 mod region;

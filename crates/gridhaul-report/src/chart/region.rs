@@ -1,12 +1,13 @@
 //! Region charts: cells over two axes with a value, or with the reason for its absence.
 
-use svg::node::element::{Group, Path, Rectangle};
+use svg::node::element::{Group, Rectangle};
 
 use super::axis_layout::{AxisLayout, Fit};
 use super::drawing::Drawing;
 use super::frame::Frame;
-use super::legend::{Sample, marker};
-use super::style::INK;
+use super::legend::Sample;
+use super::marks::{hatch, mark};
+use super::style::{INK, REASONS};
 use super::svg_primitives::{self, coloured, px, role, text, tooltip};
 use super::{Axis, Scale};
 use crate::format::{self, Prefix};
@@ -55,8 +56,6 @@ pub enum CellState {
 /// Opacity of the largest and of the smallest value.
 const WEAKEST: f64 = 0.16;
 const STRONGEST: f64 = 0.92;
-/// Indices of the series colours that represent reasons; colour 0 represents values.
-const REASONS: [usize; 6] = [1, 3, 4, 6, 7, 2];
 /// Height below the plot for the axis title and the colour scale.
 const BELOW: f64 = 92.0;
 /// Steps of the colour scale.
@@ -237,48 +236,6 @@ fn edges(scale: Scale, positions: Vec<f64>) -> Vec<(f64, f64, f64)> {
         (*place, low, from(at[index] + above / 2.0))
     };
     positions.iter().enumerate().map(cell).collect()
-}
-
-/// Hatching of a cell, which distinguishes reasons without colour.
-fn hatch(colour: usize, left: f64, top: f64, right: f64, bottom: f64) -> Path {
-    let mut data = String::new();
-    let mut stroke = |x1: f64, y1: f64, x2: f64, y2: f64| {
-        svg_primitives::path_to(&mut data, 'M', x1, y1);
-        svg_primitives::path_to(&mut data, 'L', x2, y2);
-    };
-    let (middle, centre) = (f64::midpoint(left, right), f64::midpoint(top, bottom));
-    match REASONS.iter().position(|known| *known == colour).unwrap_or(0) {
-        0 => stroke(left, bottom, right, top),
-        1 => stroke(left, top, right, bottom),
-        2 => stroke(left, centre, right, centre),
-        3 => stroke(middle, top, middle, bottom),
-        4 => {
-            stroke(left, bottom, right, top);
-            stroke(left, top, right, bottom);
-        }
-        _ => {
-            stroke(left, centre, right, centre);
-            stroke(middle, top, middle, bottom);
-        }
-    }
-    svg_primitives::open_path(data).set("stroke-width", 0.8).set("stroke-opacity", 0.75)
-}
-
-/// A star at the marked position.
-pub(super) fn mark(x: f64, y: f64) -> Group {
-    role("ink", INK).add(marker(7, x, y, true).set("stroke-width", 1.2))
-}
-
-/// The sample of a reason in the legend.
-pub(super) fn cell_sample(colour: usize, x: f64, y: f64, width: f64) -> Group {
-    let area = Rectangle::new()
-        .set("x", px(x))
-        .set("y", px(y - 6.0))
-        .set("width", px(width))
-        .set("height", 12)
-        .set("fill", "currentColor")
-        .set("fill-opacity", 0.13);
-    coloured(colour).add(area).add(hatch(colour, x, y - 6.0, x + width, y + 6.0))
 }
 
 #[cfg(test)]

@@ -4,8 +4,9 @@ use svg::node::element::Group;
 
 use super::Axis;
 use super::axis_layout::{self, Fit};
-use super::bar::{BarChart, BarSeries, filled};
+use super::bar::{BarChart, BarSeries};
 use super::drawing::Drawing;
+use super::marks::filled;
 use super::style::INK;
 use super::svg_primitives::{coloured, role, text, tooltip};
 use crate::format;
@@ -37,7 +38,7 @@ impl StackedChart {
             let value = series.bars.get(place).and_then(|bar| bar.value).unwrap_or(0.0);
             axis_layout::shown(value.max(0.0), chart.y.scale).unwrap_or(0.0)
         };
-        let total = |place: usize| series.iter().map(|it| part(it, place)).sum::<f64>();
+        let total = |place: usize| series.iter().map(|series| part(series, place)).sum::<f64>();
         let totals: Vec<f64> = (0..chart.groups.len()).map(total).collect();
         let frame = chart.frame(&totals, Fit::Zero);
         let mut parts = vec![frame.vertical()];

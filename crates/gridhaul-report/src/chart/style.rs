@@ -1,5 +1,9 @@
 //! Colours, markers and dashes, and the style sheet that all charts share.
 
+/// Indices of the series colours that represent reasons in a region chart; colour 0 represents
+/// values.
+pub(super) const REASONS: [usize; 6] = [1, 3, 4, 6, 7, 2];
+
 /// Maximum number of distinguishable series.
 pub(super) const SERIES_MAX: usize = 8;
 

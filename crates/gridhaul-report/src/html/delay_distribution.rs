@@ -8,6 +8,7 @@ use super::{NamedChart, Ranked, contrast, slug};
 use crate::chart::{Axis, LineChart, LineSeries, Reference, Stroke};
 use crate::format;
 use crate::parameter_label::PointLabels;
+use crate::swept_keys::numeric_axis;
 
 /// Maximum number of curves in a chart, and of charts.
 const CURVES_MAX: usize = 8;
@@ -33,14 +34,14 @@ pub(super) fn charts(answers: &[(String, &Answer)], keys: &[String]) -> Vec<Rank
         answers.iter().flat_map(|(label, answer)| curves(label, answer)).collect();
     let flows: IndexSet<&str> = curves.iter().map(|curve| curve.flow).collect();
     // For a numeric swept key, the chart of the percentile over that key is easier to read.
-    let over_number = keys.first().is_some_and(|key| {
-        answers.iter().any(|(_, answer)| super::numeric_axis(answer, key).is_some())
-    });
+    let over_number = keys
+        .first()
+        .is_some_and(|key| answers.iter().any(|(_, answer)| numeric_axis(answer, key).is_some()));
     let ranked = |curves: &[&Curve<'_>]| {
         let weight = if over_number { 0.5 } else { 0.93 };
         // Without a sweep, the distribution itself is the result.
-        let least = if keys.is_empty() { 0.6 } else { 0.3 };
-        let rank = weight * (least + (1.0 - least) * differences(answers));
+        let minimum = if keys.is_empty() { 0.6 } else { 0.3 };
+        let rank = weight * (minimum + (1.0 - minimum) * differences(answers));
         Ranked { rank, chart: draw(curves) }
     };
     if curves.is_empty() {

@@ -12,9 +12,9 @@ use gridhaul_scenario::Answer;
 use gridhaul_scenario::answer::{Estimate, Metric};
 
 use crate::chart::Chart;
+use crate::swept_keys::swept_keys;
 use crate::text_table::TextTable;
 pub use page::PAGE_STYLE;
-pub(crate) use sweep::swept_keys;
 pub use table::table_element;
 
 /// The content of a report.
@@ -70,7 +70,7 @@ pub fn html(report: &Report<'_>) -> String {
 /// The charts of a report of these answers, the most relevant first.
 #[must_use]
 pub fn charts(answers: &[(String, &Answer)]) -> Vec<NamedChart> {
-    let keys = sweep::swept_keys(answers);
+    let keys = swept_keys(answers);
     let mut ranked =
         if keys.is_empty() { single_point::charts(answers) } else { sweep::charts(answers, &keys) };
     ranked.extend(delay_distribution::charts(answers, &keys));
@@ -93,11 +93,6 @@ struct Ranked {
     chart: NamedChart,
 }
 
-/// The axis of a swept key with numeric values.
-pub(crate) fn numeric_axis(answer: &Answer, key: &str) -> Option<crate::chart::Axis> {
-    sweep::axis(&answer.points.iter().collect::<Vec<_>>(), key)
-}
-
 /// The contrast of values, from 0 to 1: their range beyond the confidence intervals, relative to
 /// the largest value.
 fn contrast<'a>(estimates: impl Iterator<Item = &'a Estimate>) -> f64 {
@@ -113,10 +108,14 @@ fn contrast<'a>(estimates: impl Iterator<Item = &'a Estimate>) -> f64 {
         }
     }
     let (Some(low), Some(high)) = (low, high) else { return 0.0 };
-    let (least, most) = (low.mean.unwrap_or(0.0), high.mean.unwrap_or(0.0));
+    let (minimum, maximum) = (low.mean.unwrap_or(0.0), high.mean.unwrap_or(0.0));
     let half = low.ci95.unwrap_or(0.0).hypot(high.ci95.unwrap_or(0.0));
-    let size = least.abs().max(most.abs());
-    if size > 0.0 && most - least > half { ((most - least - half) / size).min(1.0) } else { 0.0 }
+    let size = minimum.abs().max(maximum.abs());
+    if size > 0.0 && maximum - minimum > half {
+        ((maximum - minimum - half) / size).min(1.0)
+    } else {
+        0.0
+    }
 }
 
 /// The importance of a metric to a reader, from 0 to 1.
@@ -147,9 +146,11 @@ pub fn charts_over_time(answer: &Answer, points: &[String]) -> Vec<NamedChart> {
 pub fn chart_over_time(
     answer: &Answer,
     points: &[String],
-    (title, column, of): (&str, &str, &str),
+    title: &str,
+    column: &str,
+    of: &str,
 ) -> Option<Chart> {
-    time_series::chart_of(answer, points, (title, column, of))
+    time_series::chart_of(answer, points, title, column, of)
 }
 
 /// Makes the names of charts unique.

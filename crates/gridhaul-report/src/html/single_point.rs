@@ -79,7 +79,8 @@ fn draw(family: &Family, answers: &[(String, &Answer)]) -> Vec<Ranked> {
             String::new()
         };
         let mut all_rows = answers.iter().flat_map(|(_, answer)| rows(answer, scope));
-        let is_censored = |row: &Row| row.metrics.get(&metric).is_some_and(|it| it.censored);
+        let is_censored =
+            |row: &Row| row.metrics.get(&metric).is_some_and(|estimate| estimate.censored);
         if all_rows.any(is_censored) {
             shown += CENSORED;
         }

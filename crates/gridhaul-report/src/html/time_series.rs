@@ -70,7 +70,9 @@ pub(super) fn rank(chart: &NamedChart) -> f64 {
 pub(super) fn chart_of(
     answer: &Answer,
     names: &[String],
-    (title, quantity, of): (&str, &str, &str),
+    title: &str,
+    quantity: &str,
+    of: &str,
 ) -> Option<Chart> {
     let has = |series: &&Series| series.columns.iter().any(|column| column.name == quantity);
     let (table, _) = table_and_point(answer.series.iter().find(has)?, answer);

@@ -3,9 +3,9 @@
 use gridhaul_scenario::Answer;
 use gridhaul_scenario::answer::{DeadlineCheck, Point};
 
-use crate::html::{numeric_axis, swept_keys};
 use crate::parameter_label;
 use crate::quantity::quantity;
+use crate::swept_keys::{numeric_axis, swept_keys};
 
 /// Maximum number of points listed that meet a deadline.
 const LISTED_POINTS_MAX: usize = 3;
@@ -36,10 +36,10 @@ fn of_point(deadline_checks: &[DeadlineCheck]) -> String {
         deadline_checks.iter().filter(|check| check.met == Some(false)).collect();
     let unknown = deadline_checks.iter().filter(|check| check.met.is_none()).count();
     let worst = |list: &[&DeadlineCheck]| -> Option<String> {
-        let least = |a: &&&DeadlineCheck, b: &&&DeadlineCheck| {
+        let minimum = |a: &&&DeadlineCheck, b: &&&DeadlineCheck| {
             a.measured.unwrap_or(1.0).total_cmp(&b.measured.unwrap_or(1.0))
         };
-        let check = list.iter().min_by(least)?;
+        let check = list.iter().min_by(minimum)?;
         Some(check_clause(check))
     };
     let all: Vec<&DeadlineCheck> = deadline_checks.iter().collect();

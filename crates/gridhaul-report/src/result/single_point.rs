@@ -66,14 +66,17 @@ fn several(point: &Point, main: &Measure, subjects: &[&Subject<'_>]) -> Option<S
     };
     let mut values: Vec<_> = subjects.iter().filter_map(value).collect();
     values.sort_by(|a, b| a.1.mean.unwrap_or(0.0).total_cmp(&b.1.mean.unwrap_or(0.0)));
-    let ((least, low), (most, high)) = (values.first()?, values.last()?);
+    let ((minimum, low), (maximum, high)) = (values.first()?, values.last()?);
     let [low_text, high_text] = [low, high].map(|value| measure.with_interval(value));
     Some(if is_significant(low, high) {
-        format!("the {} is between {low_text} ({least}) and {high_text} ({most})", measure.name)
+        format!(
+            "the {} is between {low_text} ({minimum}) and {high_text} ({maximum})",
+            measure.name
+        )
     } else {
         format!(
-            "the {} does not differ significantly between the flows: {low_text} ({least}) and \
-             {high_text} ({most})",
+            "the {} does not differ significantly between the flows: {low_text} ({minimum}) and \
+             {high_text} ({maximum})",
             measure.name
         )
     })

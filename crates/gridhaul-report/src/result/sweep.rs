@@ -6,9 +6,9 @@ use indexmap::IndexMap;
 
 use super::measure::{Measure, NOTABLE, is_significant};
 use super::{Subject, capital, flow, of_flow, subjects};
-use crate::html::{numeric_axis, swept_keys};
 use crate::parameter_label;
 use crate::quantity::quantity;
+use crate::swept_keys::{numeric_axis, swept_keys};
 
 /// Index of a point, and the value of a quantity there.
 type PointValue = (usize, Estimate);
@@ -37,15 +37,15 @@ pub(super) fn sentence(answer: &Answer) -> Option<String> {
         [key] if numeric_axis(answer, key).is_some() => {
             let order = order(points, key, &values);
             let own = trend(points, key, &order, &measure, &what);
-            own.unwrap_or_else(|| extremes(points, (worst, best), &measure, &what))
+            own.unwrap_or_else(|| extremes(points, worst, best, &measure, &what))
         }
         [first, rest @ ..] if !rest.is_empty() && numeric_axis(answer, first).is_some() => {
             let winner = winner(points, first, rest, &values, &measure);
-            let text = extremes(points, (worst, best), &measure, &what);
+            let text = extremes(points, worst, best, &measure, &what);
             winner.map_or(text.clone(), |winner| format!("{text}; {winner}"))
         }
         _ => {
-            let text = extremes(points, (worst, best), &measure, &what);
+            let text = extremes(points, worst, best, &measure, &what);
             runner_up(points, &values, best, &measure)
                 .map_or(text.clone(), |candidate| text.clone() + &candidate)
         }
@@ -67,7 +67,7 @@ fn most_varied<'a, 'b>(
             let varies = is_significant(&worst.1, &top.1);
             let size = if varies { size(measure, worst, top) } else { 0.0 };
             let weight = size / (1.0 + rank as f64);
-            if best.as_ref().is_none_or(|(most, ..)| weight > *most) {
+            if best.as_ref().is_none_or(|(maximum, ..)| weight > *maximum) {
                 best = Some((weight, subject, *measure));
             }
         }
@@ -136,7 +136,8 @@ fn trend(
 
 fn extremes(
     points: &[Point],
-    ends: (PointValue, PointValue),
+    worst: PointValue,
+    best: PointValue,
     measure: &Measure,
     what: &str,
 ) -> String {
@@ -144,7 +145,6 @@ fn extremes(
         let name = parameter_label::of_point(points, value.0);
         format!("{} ({name})", measure.text(value.1.mean.unwrap_or(0.0)))
     };
-    let (worst, best) = ends;
     let (first, second) =
         if measure.larger_is_better { ("highest", "lowest") } else { ("lowest", "highest") };
     format!("{what} is {first} at {} and {second} at {}", labels(best), labels(worst))

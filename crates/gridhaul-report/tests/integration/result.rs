@@ -224,7 +224,7 @@ fn the_page_starts_with_the_result_and_shows_four_charts() {
     assert!(!page.contains("<details open"), "all other sections are folded");
     // Wide content is in a scrolling container, and each table has few enough columns for a printed
     // page.
-    let tables = folded.split("<table>").skip(1).take_while(|it| !it.contains("<footer>"));
+    let tables = folded.split("<table>").skip(1).take_while(|table| !table.contains("<footer>"));
     for table in tables {
         let head = table.split("</thead>").next().unwrap();
         assert!(head.matches("class=\"n\"").count() <= 6, "{head}");
@@ -268,6 +268,6 @@ fn sentences_of(name: &str, answers: &[(&str, &Answer)]) -> String {
         answers.iter().map(|(label, answer)| ((*label).to_owned(), *answer)).collect();
     let sentences = result(&answers);
     assert!(sentences.len() <= 2, "{sentences:?}");
-    let lines: Vec<String> = sentences.iter().map(|it| format!("  {it}\n")).collect();
+    let lines: Vec<String> = sentences.iter().map(|sentence| format!("  {sentence}\n")).collect();
     format!("{name}\n{}", lines.concat())
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::command::error::EXIT_CODES;
+use super::exit_codes::EXIT_CODES;
 
 /// Commands of `cc`.
 #[derive(Debug, Subcommand)]

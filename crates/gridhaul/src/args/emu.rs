@@ -7,7 +7,7 @@ use clap::{Arg, Args, Subcommand};
 use gridhaul::Setting;
 use gridhaul_scenario::scenario::{NAME_RULE, Scenario};
 
-use crate::command::error::EXIT_CODES;
+use super::exit_codes::EXIT_CODES;
 
 /// Commands of `emu`.
 #[derive(Debug, Subcommand)]

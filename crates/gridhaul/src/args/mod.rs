@@ -2,6 +2,7 @@
 
 mod cc;
 mod emu;
+mod exit_codes;
 mod model;
 mod options;
 mod run;
@@ -12,7 +13,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use gridhaul::BackendName;
 
-use crate::command::error::EXIT_CODES;
+use exit_codes::EXIT_CODES;
 
 pub(crate) use cc::CcCommand;
 #[cfg(feature = "emulation")]

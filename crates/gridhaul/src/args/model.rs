@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum};
 use gridhaul_scenario::units::{Duration, Probability};
 
-use crate::command::error::EXIT_CODES;
+use super::exit_codes::EXIT_CODES;
 
 /// Parts of the analytical model that can be printed.
 #[derive(Debug, Subcommand)]

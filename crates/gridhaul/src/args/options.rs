@@ -1,10 +1,10 @@
 //! Options that several commands share.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::Args;
 use gridhaul::{BackendName, Setting};
+use gridhaul_cli::value::{replications, whole_number};
 use gridhaul_scenario::answer::Metric;
 use gridhaul_scenario::units::Duration;
 
@@ -13,7 +13,8 @@ use gridhaul_scenario::units::Duration;
 #[command(next_help_heading = "Changes to the scenario")]
 pub(crate) struct ChangeOptions {
     /// Random seed; the same seed gives the same results
-    #[arg(long, value_name = "N", value_parser = whole::<u64>, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = whole_number::<u64>, allow_negative_numbers =
+        true)]
     pub(crate) seed: Option<u64>,
     /// Number of replications; with two or more, means are reported with a 95 % confidence interval
     #[arg(long, value_name = "N", value_parser = replications, allow_negative_numbers = true)]
@@ -62,9 +63,9 @@ impl RecordOptions {
 pub(crate) struct OutputOptions {
     /// Results folder [default: in 'results', named after the scenario file or paper]
     ///
-    /// 'run' writes to results/<name of the scenario file>; 'sweep' adds '-sweep' to the name, and 'plan'
-    /// '-plan'. 'paper' writes to results/paper-<name>. A file scenario.toml, which every results folder
-    /// contains, has the name of its folder.
+    /// 'run' writes to results/<name of the scenario file>; 'sweep' adds '-sweep' to the name, and
+    /// 'plan' '-plan'. 'paper' writes to results/paper-<name>. A file scenario.toml, which every
+    /// results folder contains, has the name of its folder.
     ///
     /// The folder is created only after all files have been written. An earlier results folder of
     /// gridhaul is replaced if it has the same kind of results.
@@ -81,10 +82,11 @@ pub(crate) struct OutputOptions {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct CommonOutput {
-    /// Replace the folder even if it contains files that gridhaul did not write, or results of another kind
+    /// Replace the folder even if it contains files that gridhaul did not write, or results of
+    /// another kind
     ///
-    /// Another kind: results of another command or of a scenario with another title; captures, series and
-    /// answers of further backends, if this run has none.
+    /// Another kind: results of another command or of a scenario with another title; captures,
+    /// series and answers of further backends, if this run has none.
     #[arg(long)]
     pub(crate) force: bool,
     /// Print JSON instead of a table
@@ -106,8 +108,9 @@ pub(crate) struct PrintOptions {
     pub(crate) only: Vec<Metric>,
     /// Print CSV instead of a table, or write it to a file: '--csv=FILE'
     ///
-    /// One line per point, flow or link direction, and backend. Each metric has three columns: its mean,
-    /// the half width of its 95 % confidence interval (`_ci95`) and its number of replications (`_n`).
+    /// One line per point, flow or link direction, and backend. Each metric has three columns: its
+    /// mean, the half width of its 95 % confidence interval (`_ci95`) and its number of
+    /// replications (`_n`).
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "-")]
     pub(crate) csv: Option<PathBuf>,
@@ -119,16 +122,16 @@ pub(crate) struct PrintOptions {
 pub(crate) struct EngineOptions {
     /// Backends to run; the results of several ('sim,model') are compared
     ///
-    /// The first backend is the reference of the comparison. Each backend has its own answer file in
-    /// the results folder.
+    /// The first backend is the reference of the comparison. Each backend has its own answer file
+    /// in the results folder.
     #[arg(long, value_name = "BACKEND", value_enum, value_delimiter = ',', default_value = "sim")]
     pub(crate) on: Vec<BackendName>,
     /// Threads for replications and sweep points; 0: one per core
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::<usize>)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole_number::<usize>)]
     #[arg(allow_negative_numbers = true)]
     pub(crate) threads: usize,
     /// Backend 'emu': concurrent runs; use more than one only if a run needs little CPU time
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<usize>)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole_number::<usize>)]
     #[arg(allow_negative_numbers = true)]
     pub(crate) concurrent_runs: usize,
     /// Start even if the run is estimated to exceed the free memory or 24 hours
@@ -149,24 +152,5 @@ impl EngineOptions {
             emulation_repetitions: 0,
             ignore_estimate: self.ignore_estimate,
         }
-    }
-}
-
-/// Reads a whole number that is not negative. The error states what is expected; that of the standard library does not.
-pub(crate) fn whole<N: FromStr>(text: &str) -> Result<N, String> {
-    text.parse().map_err(|_| {
-        if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-            let bits = 8 * size_of::<N>() as u32;
-            return format!("it is too large; the largest value is {}", u64::MAX >> (64 - bits));
-        }
-        "expected a whole number, not negative, such as 3".into()
-    })
-}
-
-/// Reads a number of replications: at least 1.
-pub(crate) fn replications(text: &str) -> Result<u32, String> {
-    match whole(text)? {
-        0 => Err("expected a whole number from 1".into()),
-        number => Ok(number),
     }
 }

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, ValueEnum};
 use gridhaul::Vary;
+use gridhaul_cli::value::{replications, whole_number};
 use gridhaul_scenario::answer::Metric;
 
+use super::exit_codes::EXIT_CODES;
 use super::options::{
     ChangeOptions, CommonOutput, EngineOptions, OutputOptions, PrintOptions, RecordOptions,
-    replications, whole,
 };
-use crate::command::error::EXIT_CODES;
 
 /// Arguments of `run`, which `sweep` has as well.
 #[derive(Debug, Args)]
@@ -132,7 +132,7 @@ pub(crate) struct PlanArgs {
     pub(crate) output: OutputOptions,
     /// Threads for the simulations; 0: one per core. The result does not depend on this number
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Execution")]
-    #[arg(value_parser = whole::<usize>, allow_negative_numbers = true)]
+    #[arg(value_parser = whole_number::<usize>, allow_negative_numbers = true)]
     pub(crate) threads: usize,
     /// Simulate even if a run is estimated to exceed the free memory or 24 hours
     #[arg(long, help_heading = "Execution")]

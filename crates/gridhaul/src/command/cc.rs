@@ -8,11 +8,12 @@ use gridhaul_cc::{
     Algorithm, Counters, Error, LoadedAlgorithms, LoadedSettings, MedxSettings, Settings, Status,
     VegasSettings,
 };
+use gridhaul_cli::{print, say, signal};
 use gridhaul_report::TextTable;
 
 use super::error::CommandError;
 use crate::args::{CcAlgorithm, CcCommand, CcLoadArgs};
-use crate::terminal::{print, print_tables, say};
+use crate::terminal::print_tables;
 
 /// Runs one of the commands.
 pub(crate) fn run(command: &CcCommand) -> Result<(), CommandError> {
@@ -31,7 +32,7 @@ fn load(args: &CcLoadArgs) -> Result<(), CommandError> {
     // The handler is installed before anything is loaded, so that an early Ctrl-C is not missed.
     let (sender, interrupted) = mpsc::channel();
     if args.hold {
-        ctrlc::set_handler(move || _ = sender.send(())).context("waiting for Ctrl-C")?;
+        signal::on_signal(move || _ = sender.send(())).context("waiting for Ctrl-C")?;
     }
     let loaded = LoadedAlgorithms::load(&algorithms, &settings)?;
     let names = names(&algorithms);
@@ -117,7 +118,8 @@ fn list() -> Result<(), CommandError> {
     let all = gridhaul_cc::status()?;
     let row = |algorithm: &Algorithm| {
         let status = all.iter().find(|status| status.algorithm == *algorithm);
-        let open = status.and_then(|status| status.counters).map(|it| it.open().to_string());
+        let open =
+            status.and_then(|status| status.counters).map(|counters| counters.open().to_string());
         let state = status.map_or_else(|| String::from("not loaded"), state);
         vec![algorithm.name().to_owned(), state, open.unwrap_or_default()]
     };
@@ -158,7 +160,8 @@ fn state(status: &Status) -> String {
     if status.pinned {
         return "loaded until `gridhaul cc unload`".into();
     }
-    let holders = status.holders.iter().map(|it| format!("process {} ({})", it.pid, it.name));
+    let holders =
+        status.holders.iter().map(|holder| format!("process {} ({})", holder.pid, holder.name));
     format!("loaded by {}", holders.collect::<Vec<_>>().join(", "))
 }
 

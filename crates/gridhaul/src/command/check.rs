@@ -3,13 +3,13 @@
 use std::fmt::Write;
 
 use anyhow::anyhow;
+use gridhaul_cli::{print, say};
 use gridhaul_data::trace;
 use gridhaul_scenario::answer::Warning;
 use gridhaul_scenario::units::counted;
 
 use super::error::CommandError;
 use crate::args::CheckArgs;
-use crate::terminal::{print, say};
 
 /// Prints a summary and the warnings of each valid file. The errors of all files are one error.
 pub(crate) fn run(args: &CheckArgs) -> Result<(), CommandError> {
@@ -17,7 +17,9 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), CommandError> {
     let mut lines = String::new();
     let mut warnings = Vec::new();
     for file in &args.files {
-        match trace::load_scenario(file).and_then(|it| Ok((it.point_count()?, it))) {
+        match trace::load_scenario(file)
+            .and_then(|scenario| Ok((scenario.point_count()?, scenario)))
+        {
             Ok((points, scenario)) => {
                 for warning in scenario.warnings() {
                     let (file, Warning { about, message }) = (file.display(), warning);

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use gridhaul::{compare, read_answer};
+use gridhaul_cli::{print, say};
 use gridhaul_data::trace;
 use gridhaul_report::Report;
 use gridhaul_scenario::answer::Answer;
@@ -14,7 +15,7 @@ use super::run::{json, shown};
 use crate::args::CompareArgs;
 use crate::results_folder::{Destination, scenario_name};
 use crate::results_kind::{ResultsKind, ResultsOf};
-use crate::terminal::{Terminal, print, print_tables, say};
+use crate::terminal::{Terminal, print_tables};
 
 /// Compares every answer with the first one.
 pub(crate) fn run(args: &CompareArgs) -> Result<(), CommandError> {

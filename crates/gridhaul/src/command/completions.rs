@@ -2,9 +2,10 @@
 
 use clap::CommandFactory;
 
+use gridhaul_cli::print;
+
 use super::error::CommandError;
 use crate::args::{Cli, CompletionsArgs};
-use crate::terminal::print;
 
 /// Prints the completion script.
 pub(crate) fn run(args: &CompletionsArgs) -> Result<(), CommandError> {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use gridhaul::{Changes, ensure_memory};
+use gridhaul_cli::{print, say, signal};
 use gridhaul_emu::{FlowEndpoints, StandaloneNetwork};
 use gridhaul_linux::{Clock, remove_stale_namespaces};
 use gridhaul_report::TextTable;
@@ -13,7 +14,7 @@ use gridhaul_scenario::units::Duration;
 use super::error::CommandError;
 use super::run::load;
 use crate::args::{EmuCommand, EmuUpArgs};
-use crate::terminal::{print, print_tables, say};
+use crate::terminal::print_tables;
 
 /// Runs one of the commands.
 pub(crate) fn run(command: &EmuCommand) -> Result<(), CommandError> {
@@ -31,7 +32,7 @@ fn up(args: &EmuUpArgs) -> Result<(), CommandError> {
     remove_stale_namespaces().context("removing the namespaces of killed runs")?;
     let stop = Arc::new(AtomicBool::new(false));
     let stop_on_signal = Arc::clone(&stop);
-    ctrlc::set_handler(move || stop_on_signal.store(true, Ordering::Relaxed))
+    signal::on_signal(move || stop_on_signal.store(true, Ordering::Relaxed))
         .context("installing the handler of Ctrl-C")?;
     let network = StandaloneNetwork::build(&point.scenario, &args.prefix)?;
     print_tables(&[table(&network.pairs(&args.prefix))])?;

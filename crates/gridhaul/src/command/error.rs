@@ -1,38 +1,26 @@
 //! Errors of commands, and the exit code of each.
 
 use std::io::{self, ErrorKind};
-use std::panic::PanicHookInfo;
 use std::process::ExitCode;
 
 use gridhaul::{Error, UnsupportedKeys};
+use gridhaul_cli::{exit_code, say};
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::ScenarioError;
-
-use crate::interrupt::EXIT_CODE;
-use crate::terminal::say;
 
 /// Error of a command. Each kind has its own exit code.
 #[derive(Debug)]
 pub(crate) enum CommandError {
     /// The command completed, and a check failed: exit code 1.
     Check(String),
-    /// Invalid input or usage, or a missing feature of the machine: exit code 2. A full disk: exit code 4.
+    /// Invalid input or usage, or a missing feature of the machine: exit code 2. A full disk: exit
+    /// code 4.
     Input(anyhow::Error),
     /// A defect of gridhaul: exit code 3.
     Internal(anyhow::Error),
     /// Interrupted by the user: exit code 130. The text names the results that were kept.
     Interrupted(String),
 }
-
-/// The exit codes, for `--help`.
-pub(crate) const EXIT_CODES: &str = "\
-Exit codes:
-  0  success
-  1  a check failed: a figure of a paper, '--must-agree' of compare, the limits of a plan
-  2  invalid input or usage: the message names the file, the key and the remedy
-  3  internal error: please report it as a bug
-  4  the disk is full: earlier results are unchanged
-130  interrupted (Ctrl-C, SIGTERM): 'run' and 'sweep' keep the finished results, 'plan' prints the best candidate so far";
 
 impl CommandError {
     /// Prints the error and returns its exit code.
@@ -55,11 +43,11 @@ impl CommandError {
 
     fn code(&self) -> u8 {
         match self {
-            Self::Check(_) => 1,
-            Self::Input(error) if has_no_space(error) => 4,
-            Self::Input(_) => 2,
-            Self::Internal(_) => 3,
-            Self::Interrupted(_) => EXIT_CODE,
+            Self::Check(_) => exit_code::CHECK_FAILED,
+            Self::Input(error) if has_no_space(error) => exit_code::DISK_FULL,
+            Self::Input(_) => exit_code::INVALID_INPUT,
+            Self::Internal(_) => exit_code::INTERNAL_ERROR,
+            Self::Interrupted(_) => exit_code::INTERRUPTED,
         }
     }
 }
@@ -97,10 +85,4 @@ impl From<RunError> for CommandError {
     fn from(error: RunError) -> Self {
         Error::from(error).into()
     }
-}
-
-/// Reports a panic, which is a defect of gridhaul, in one line without a backtrace, and exits with code 3.
-pub(crate) fn on_panic(info: &PanicHookInfo<'_>) {
-    say(format_args!("{}", gridhaul::panic_message(info)));
-    std::process::exit(3);
 }

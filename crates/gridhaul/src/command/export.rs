@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use gridhaul::read_answer;
+use gridhaul_cli::{print, say};
 use gridhaul_data::table;
 use gridhaul_scenario::answer::Answer;
 
@@ -12,7 +13,6 @@ use super::error::CommandError;
 use crate::args::ExportArgs;
 use crate::atomic_file;
 use crate::results_folder::scenario_name;
-use crate::terminal::{print, say};
 
 /// Reads the answers, and prints or writes them.
 pub(crate) fn run(args: &ExportArgs) -> Result<(), CommandError> {

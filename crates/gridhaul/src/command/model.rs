@@ -1,6 +1,7 @@
 //! `gridhaul model`: parts of the analytical model.
 
 use anyhow::bail;
+use gridhaul_cli::print;
 use gridhaul_core::tcp::StackParams;
 use gridhaul_model::ModelRules;
 use gridhaul_model::chain::Chain;
@@ -13,7 +14,6 @@ use super::error::CommandError;
 use crate::args::{
     ChainArgs, ChainCongestionControl, ChainFormat, ChainNode, ChainRules, ModelCommand,
 };
-use crate::terminal::print;
 
 /// Prints a part of the model.
 pub(crate) fn run(command: &ModelCommand) -> Result<(), CommandError> {

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use gridhaul::paper::{Paper, Reproduction};
+use gridhaul_cli::{print, say};
 use gridhaul_report::TextTable;
 
 use super::error::CommandError;
@@ -13,7 +14,7 @@ use super::run::{json, shown};
 use crate::args::PaperArgs;
 use crate::results_folder::Destination;
 use crate::results_kind::{ResultsKind, ResultsOf};
-use crate::terminal::{Terminal, print, print_tables, say};
+use crate::terminal::{Terminal, print_tables};
 
 /// A paper without scenarios, which a program of its own reproduces.
 struct MeasuredPaper {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use gridhaul::plan::{PlanOutcome, PlanRequest, VerificationDepth};
+use gridhaul_cli::{print, say};
 use gridhaul_report::{Report, Summary};
 use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::scenario::Scenario;
@@ -13,7 +14,7 @@ use crate::args::{OutputOptions, PlanArgs, Verify};
 use crate::interrupt::Graceful;
 use crate::results_folder::{Destination, default_folder, scenario_name};
 use crate::results_kind::{ResultsKind, ResultsOf};
-use crate::terminal::{Terminal, print, say, texts};
+use crate::terminal::{Terminal, texts};
 
 /// Plans, writes the results folder and prints the result. If no candidate meets the limits, the check has failed.
 pub(crate) fn run(args: &PlanArgs) -> Result<(), CommandError> {

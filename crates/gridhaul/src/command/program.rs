@@ -1,5 +1,5 @@
-//! Commands that are programs of their own, such as `gridhaul measure`. Their dependencies would slow down the build of
-//! this program.
+//! Commands that are programs of their own, such as `gridhaul measure`. Their dependencies would
+//! slow down the build of this program.
 
 use std::env;
 use std::ffi::OsString;
@@ -12,13 +12,14 @@ use anyhow::anyhow;
 
 use super::error::CommandError;
 
-/// Replaces this process by the program `name` with these arguments. Signals, standard streams and the exit code are
-/// those of the program. The program is searched in the folder of this one, then in `PATH`.
+/// Replaces this process by the program `name` with these arguments. Signals, standard streams and
+/// the exit code are those of the program. The program is searched in the folder of this one, then
+/// in `PATH`.
 ///
 /// # Errors
 /// The program is not installed, or cannot be executed. Otherwise this function does not return.
 pub(crate) fn start_program(name: &str, args: &[OsString]) -> Result<(), CommandError> {
-    let program = beside(name).unwrap_or_else(|| PathBuf::from(name));
+    let program = in_own_folder(name).unwrap_or_else(|| PathBuf::from(name));
     // `exec` returns only if it fails.
     let error = Command::new(&program).args(args).exec();
     Err(CommandError::Input(match error.kind() {
@@ -33,7 +34,8 @@ pub(crate) fn start_program(name: &str, args: &[OsString]) -> Result<(), Command
 /// Whether [`start_program`] would find the program.
 pub(crate) fn is_installed(name: &str) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
-    beside(name).is_some() || env::split_paths(&path).any(|folder| folder.join(name).is_file())
+    in_own_folder(name).is_some()
+        || env::split_paths(&path).any(|folder| folder.join(name).is_file())
 }
 
 /// The command that builds or installs the program.
@@ -42,7 +44,7 @@ pub(crate) fn build_command_of(name: &str) -> String {
 }
 
 /// The program in the folder of this one, if it is there.
-fn beside(name: &str) -> Option<PathBuf> {
+fn in_own_folder(name: &str) -> Option<PathBuf> {
     own_folder().map(|folder| folder.join(name)).filter(|path| path.is_file())
 }
 
@@ -50,8 +52,8 @@ fn own_folder() -> Option<PathBuf> {
     env::current_exe().ok()?.parent().map(Path::to_owned)
 }
 
-/// The command that puts the program where it is found: beside a program that cargo has built, or into the folder of
-/// installed programs.
+/// The command that puts the program where it is found: in the folder of a program that cargo has
+/// built, or into the folder of installed programs.
 fn build_command(name: &str, own: Option<&Path>) -> String {
     let profile = own.and_then(Path::file_name).and_then(|name| name.to_str());
     match profile {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use gridhaul::{Changes, Comparison, Vary, compare};
+use gridhaul_cli::{print, say};
 use gridhaul_data::series;
 use gridhaul_report::{Detail, Report, TextTable};
 use gridhaul_scenario::answer::{Answer, Metric};
@@ -15,7 +16,7 @@ use crate::args::{RunArgs, SweepArgs};
 use crate::interrupt::Graceful;
 use crate::results_folder::{Destination, default_folder, scenario_name};
 use crate::results_kind::{ResultsKind, ResultsOf};
-use crate::terminal::{Terminal, print, print_tables, say};
+use crate::terminal::{Terminal, print_tables};
 
 /// Runs a scenario.
 pub(crate) fn run(args: &RunArgs) -> Result<(), CommandError> {
@@ -87,7 +88,7 @@ impl Job<'_> {
             (false, [answer]) => print_tables(&tables(answer, &options.only))?,
             (false, many) => {
                 let comparison = compare(answers, &options.only)?;
-                let many = many.iter().any(|it| it.points.len() > POINTS_WITH_LINKS);
+                let many = many.iter().any(|answer| answer.points.len() > POINTS_WITH_LINKS);
                 let mut tables =
                     if many { vec![comparison.overview()] } else { comparison.tables() };
                 tables.extend(gridhaul_report::deadline_checks(answers));

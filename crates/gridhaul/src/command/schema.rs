@@ -1,10 +1,10 @@
 //! `gridhaul schema`: JSON Schemas of scenarios and answers.
 
+use gridhaul_cli::print;
 use gridhaul_scenario::schema;
 
 use super::error::CommandError;
 use crate::args::{SchemaArgs, SchemaFormat};
-use crate::terminal::print;
 
 /// Prints a schema.
 pub(crate) fn run(args: &SchemaArgs) -> Result<(), CommandError> {

@@ -222,7 +222,8 @@ impl Comparison {
     /// Notes on undetermined and deterministic results, and on likely reasons of differences.
     fn note(&self) -> Option<String> {
         let mut lines: IndexSet<String> = self.not_compared.iter().cloned().collect();
-        let has = |result| self.rows.iter().flat_map(|it| &it.others).any(|it| it.result == result);
+        let has =
+            |result| self.rows.iter().flat_map(|row| &row.others).any(|row| row.result == result);
         if has(Significance::Unknown) {
             lines.insert(UNKNOWN.to_owned());
         }
@@ -253,8 +254,9 @@ impl ComparedMetric {
     fn texts(&self) -> Vec<String> {
         let info = self.metric.info();
         let mut texts = vec![self.row.clone(), info.heading.to_owned()];
-        let all: Vec<&MetricValue> =
-            std::iter::once(&self.first).chain(self.others.iter().map(|it| &it.value)).collect();
+        let all: Vec<&MetricValue> = std::iter::once(&self.first)
+            .chain(self.others.iter().map(|other| &other.value))
+            .collect();
         let estimates: Vec<_> = all.iter().map(|known| known.estimate).collect();
         let texts_of_values = format::estimates(&estimates, info.unit).into_iter().zip(&all);
         let mut values = texts_of_values.map(|(text, known)| {

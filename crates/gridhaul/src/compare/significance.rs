@@ -87,7 +87,7 @@ impl Significance {
     pub(super) fn is_disagreement(self, difference: Option<f64>) -> bool {
         match self {
             Self::Differ => true,
-            Self::Deterministic => difference.is_none_or(|it| it.abs() > TOLERANCE),
+            Self::Deterministic => difference.is_none_or(|difference| difference.abs() > TOLERANCE),
             Self::Agree | Self::Unknown => false,
         }
     }
@@ -164,7 +164,8 @@ mod tests {
         assert_eq!(result(a, random(100.5, None, 1)), Significance::Unknown);
         assert_eq!(result(a, MetricValue::default()), Significance::Unknown);
         assert_eq!(result(random(1.0, None, 1), random(1.0, None, 1)), Significance::Agree);
-        let difference = a.difference(&random(110.0, None, 1)).map(|it| (it * 100.0).round());
+        let difference =
+            a.difference(&random(110.0, None, 1)).map(|difference| (difference * 100.0).round());
         assert_eq!(difference, Some(10.0));
     }
 

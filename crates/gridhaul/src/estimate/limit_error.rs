@@ -76,11 +76,11 @@ fn longest(estimate: &RunEstimate<'_>) -> (String, &'static str) {
 
 /// The flow with the most connections or, if equal, the most packets.
 fn connections(scenario: &Scenario) -> String {
-    let most = scenario.flow.iter().max_by(|(a, one), (b, other)| {
+    let maximum = scenario.flow.iter().max_by(|(a, one), (b, other)| {
         let by_count = scenario.connections(one).cmp(&scenario.connections(other));
         by_count.then(transits(scenario, a, one).total_cmp(&transits(scenario, b, other)))
     });
-    most.map_or_else(String::new, |(name, flow)| {
+    maximum.map_or_else(String::new, |(name, flow)| {
         format!("flow.{name}: {}", counted(scenario.connections(flow), "connection"))
     })
 }
@@ -88,14 +88,14 @@ fn connections(scenario: &Scenario) -> String {
 /// The flow with the largest backlog.
 fn overloaded(scenario: &Scenario) -> String {
     let backlogs = scenario.flow.iter().map(|(name, flow)| (name, backlog(scenario, name, flow)));
-    let most = backlogs.max_by(|(_, one), (_, other)| one.total_cmp(other));
-    most.map_or_else(String::new, |(name, _)| format!("flow.{name}"))
+    let maximum = backlogs.max_by(|(_, one), (_, other)| one.total_cmp(other));
+    maximum.map_or_else(String::new, |(name, _)| format!("flow.{name}"))
 }
 
 /// The node whose members have the most links.
 fn links(scenario: &Scenario) -> String {
-    let most = scenario.link.values().max_by_key(|link| scenario.link_members(link));
-    let ends = most.into_iter().flat_map(|link| [&link.from, &link.to]);
+    let maximum = scenario.link.values().max_by_key(|link| scenario.link_members(link));
+    let ends = maximum.into_iter().flat_map(|link| [&link.from, &link.to]);
     let count = |name: &str| scenario.node.get(name).map_or(1, |node| node.count);
     ends.max_by_key(|name| count(name))
         .map_or_else(String::new, |name| format!("node.{name}.count = {}", count(name)))

@@ -4,6 +4,7 @@
 //! The estimates are accurate within a factor of ten, which is enough to detect mistyped numbers.
 //! `--ignore-estimate` starts a run that they reject.
 
+mod bounded_sim;
 mod limit_error;
 mod workload;
 
@@ -12,6 +13,7 @@ use std::fs;
 use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 
 use crate::engine::{BackendName, Engine};
+pub(crate) use bounded_sim::BoundedSim;
 pub(crate) use limit_error::time;
 use limit_error::{memory_error, time_error};
 use workload::Workload;
@@ -178,7 +180,7 @@ fn available() -> f64 {
     });
     let number = |path: &str| read(path)?.trim().parse::<f64>().ok();
     let of_group = number("/sys/fs/cgroup/memory.max")
-        .map(|most| most - number("/sys/fs/cgroup/memory.current").unwrap_or(0.0));
+        .map(|maximum| maximum - number("/sys/fs/cgroup/memory.current").unwrap_or(0.0));
     let known = [of_machine, of_group].into_iter().flatten();
     known.fold(f64::INFINITY, f64::min)
 }

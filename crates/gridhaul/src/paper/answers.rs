@@ -264,7 +264,7 @@ mod tests {
             "answers of other backends"
         );
         assert_eq!(rest.skipped.len(), kernels(&all));
-        assert!(rest.skipped.iter().all(|it| it.reason.contains("clang")));
+        assert!(rest.skipped.iter().all(|skipped| skipped.reason.contains("clang")));
     }
 
     #[test]

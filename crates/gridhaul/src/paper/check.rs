@@ -8,8 +8,9 @@ use serde::Serialize;
 
 use super::Paper;
 use super::backend_agreement::EMULATOR;
+use super::column_select::scaled;
 use super::comparisons::{base_unit, printed_value, verdict_of_cell};
-use super::expected::{Expected, Tolerance, scaled};
+use super::expected::{Expected, Tolerance};
 use super::figure::backend_label;
 
 /// A published figure and gridhaul's value.
@@ -86,7 +87,7 @@ pub(crate) fn check_cell(
     let (verdict, margin) = match (gridhaul.mean, accepted) {
         (Some(mean), Some((low, high))) if is_measured => {
             let of_limit = match &expected.tolerance {
-                Tolerance::Of(_, high, _) => high * other.map_or(0.0, |it| uncertainty(&it)),
+                Tolerance::Of(_, high, _) => high * other.map_or(0.0, |other| uncertainty(&other)),
                 _ => 0.0,
             };
             let is_disturbed = place.is_some_and(Place::is_disturbed);

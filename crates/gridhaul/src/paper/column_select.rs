@@ -4,10 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use gridhaul_scenario::answer::{Answer, ColumnData, Estimate, Metric, Scope, Series, SeriesInfo};
+
 #[cfg(test)]
 use gridhaul_scenario::scenario::Scenario;
-
-use super::expected::scaled;
 
 /// A number in an answer, optionally multiplied by a factor (`*20000`):
 ///
@@ -213,6 +212,15 @@ impl fmt::Display for ColumnSelect {
             }
         }
         if self.factor == 1.0 { Ok(()) } else { write!(f, "*{}", self.factor) }
+    }
+}
+
+/// An estimate multiplied by a factor.
+pub(crate) fn scaled(estimate: Estimate, factor: f64) -> Estimate {
+    Estimate {
+        mean: estimate.mean.map(|mean| mean * factor),
+        ci95: estimate.ci95.map(|ci95| ci95 * factor),
+        ..estimate
     }
 }
 

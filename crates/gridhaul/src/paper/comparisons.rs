@@ -8,7 +8,8 @@ use gridhaul_report::{Comparison, Reference, Verdict, format};
 use super::backend_agreement::Agreement;
 use super::check::{CheckedCell, quantity};
 use super::claim::ClaimResult;
-use super::expected::{Expected, Unit, scaled};
+use super::column_select::scaled;
+use super::expected::{Expected, Unit};
 use super::figure::backend_label;
 use super::{Findings, Paper};
 
@@ -68,7 +69,7 @@ fn of_cell(paper: &Paper, cell: &CheckedCell) -> Comparison {
         format::estimate(&scaled(cell.gridhaul, expected.unit.in_base()), base_unit(expected.unit));
     let judged = cell.backend.as_deref().map_or("no answer", backend_label);
     let printed = match cell.reference {
-        Reference::Ns2 => printed_value(expected, expected.ns2_mean).map(|it| it + " (ns-2)"),
+        Reference::Ns2 => printed_value(expected, expected.ns2_mean).map(|value| value + " (ns-2)"),
         Reference::OwnRange => None,
         _ => printed_value(expected, expected.paper),
     };
@@ -99,7 +100,8 @@ fn of_agreements(paper: &Paper, all: &[Agreement]) -> Vec<Comparison> {
             let title = figure.map_or("", |figure| figure.title.as_str());
             let section = figure.and_then(|figure| paper.definition.table.get(&figure.table));
             let section = section.map_or("", |heading| heading.split(':').next().unwrap_or(""));
-            let label = figure.and_then(|figure| figure.line.iter().find(|it| it.name == line));
+            let label =
+                figure.and_then(|figure| figure.line.iter().find(|curve| curve.name == line));
             let label = label.map_or(line, |line| line.label.as_str());
             let [judged, reference] = [&backends[0], &backends[1]].map(|name| backend_label(name));
             let tolerance = points[0].tolerance;

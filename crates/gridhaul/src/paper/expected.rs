@@ -4,10 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use anyhow::{Context, bail, ensure};
-use gridhaul_scenario::answer::Estimate;
 use serde::{Deserialize, Serialize};
 
-use super::select::Select;
+use super::select::{Select, serde_as_text};
 use super::tolerance_width;
 
 /// One published figure.
@@ -164,15 +163,6 @@ impl Tolerance {
     }
 }
 
-/// An estimate multiplied by a factor.
-pub(crate) fn scaled(estimate: Estimate, factor: f64) -> Estimate {
-    Estimate {
-        mean: estimate.mean.map(|mean| mean * factor),
-        ci95: estimate.ci95.map(|ci95| ci95 * factor),
-        ..estimate
-    }
-}
-
 impl Unit {
     /// Value of one unit in base units.
     pub(crate) const fn in_base(self) -> f64 {
@@ -233,22 +223,6 @@ impl fmt::Display for Tolerance {
     }
 }
 
-macro_rules! serde_as_text {
-    ($type:ident) => {
-        impl serde::Serialize for $type {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
-            }
-        }
-        impl<'de> serde::Deserialize<'de> for $type {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = <String as serde::Deserialize>::deserialize(deserializer)?;
-                text.parse().map_err(serde::de::Error::custom)
-            }
-        }
-    };
-}
-pub(super) use serde_as_text;
 serde_as_text!(Tolerance);
 
 #[cfg(test)]
@@ -256,8 +230,8 @@ mod tests {
     use super::*;
 
     fn checked(line: &str) -> Result<(), String> {
-        let header = "cell,table,row,quantity,unit,paper,ns2_mean,ns2_ci95,seeds,scenario,parameters,\
-                      select,tolerance,differs,reason,tolerance_reason";
+        let header = "cell,table,row,quantity,unit,paper,ns2_mean,ns2_ci95,seeds,scenario,\
+                      parameters,select,tolerance,differs,reason,tolerance_reason";
         let other = "o,1,r,q,mbit_per_s,2,,,,t,,flow:f:goodput_bit_per_s,paper 1 %,,,";
         let cells = read(&format!("{header}\n{other}\n{line},rough\n")).unwrap();
         check(&cells).map_err(|error| error.to_string())

@@ -32,11 +32,12 @@ impl Findings {
         };
         // Cells of skipped scenarios are not checked; a note reports them.
         let skipped = |cell: &&Expected| {
-            let passed = answers.skipped().iter().any(|it| it.scenario == cell.scenario);
+            let passed = answers.skipped().iter().any(|skipped| skipped.scenario == cell.scenario);
             passed && answers.main(&cell.scenario).is_none()
         };
         let cells = paper.cells.iter().filter(|cell| !skipped(cell)).map(|cell| {
-            let other = paper.cells.iter().find(|it| cell.tolerance.other() == Some(&it.cell));
+            let other =
+                paper.cells.iter().find(|other| cell.tolerance.other() == Some(&other.cell));
             let other = other.map(|other| reference_value(other, place(other).as_ref()));
             check_cell(cell, cell.reference(&paper.cells), place(cell).as_ref(), other)
         });
@@ -70,7 +71,7 @@ impl Findings {
 
     /// Scenarios that were not run, as a sentence.
     pub(crate) fn skipped_note(&self) -> Option<String> {
-        let names: Vec<_> = self.skipped.iter().map(|it| it.scenario.as_str()).collect();
+        let names: Vec<_> = self.skipped.iter().map(|skipped| skipped.scenario.as_str()).collect();
         (!names.is_empty())
             .then(|| format!("Not run on backend emu on this machine: {}.", names.join(", ")))
     }
@@ -96,13 +97,15 @@ mod tests {
         let metrics = IndexMap::from([(Metric::Goodput, Estimate::exact(bit_per_s, 1))]);
         let row = Row { name: "f".into(), count: 1, metrics };
         answer.points.push(Point { flows: vec![row], ..Point::default() });
-        let line = "cell,table,row,quantity,unit,paper,ns2_mean,ns2_ci95,seeds,scenario,parameters,select,\
-                    tolerance,differs,reason\n\
-                    c,1,r,q,kbit_per_s,6,,,,t,,flow:f:goodput_bit_per_s,from 4 to 9,from 10 to 13,why\n";
+        let line = "cell,table,row,quantity,unit,paper,ns2_mean,ns2_ci95,seeds,scenario,\
+                    parameters,select,tolerance,differs,reason\n\
+                    c,1,r,q,kbit_per_s,6,,,,t,,flow:f:goodput_bit_per_s,from 4 to 9,from 10 to \
+                    13,why\n";
         let cells = super::super::expected::read(line).unwrap();
         let place = Place { backend: "sim", answer: &answer, points: vec![0] };
         let claims = claim::read(
-            "[[claim]]\nname = \"low\"\nsection = \"1\"\ntext = \"t\"\nholds = \"a.b(1) <= 9000\"\nfails.sim = \"why\"\n",
+            "[[claim]]\nname = \"low\"\nsection = \"1\"\ntext = \"t\"\nholds = \"a.b(1) <= \
+             9000\"\nfails.sim = \"why\"\n",
         );
         let points = vec![CurvePoint { x: 1.0, y: bit_per_s, ci95: None, disturbed: false }];
         let (figure, line, backend) = ("a".into(), "b".into(), "sim".into());

@@ -203,8 +203,8 @@ impl Paper {
         let sources = line.into_iter().flat_map(|line| &line.from);
         let named = |source: &figure::Source| {
             let mut scenarios = self.definition.scenario.iter();
-            let of_scenario = scenarios.find(|it| it.name() == source.scenario);
-            let on = of_scenario.map_or(&[][..], |it| &it.on);
+            let of_scenario = scenarios.find(|scenario| scenario.name() == source.scenario);
+            let on = of_scenario.map_or(&[][..], |scenario| &scenario.on);
             let drawn = on.iter().filter(|backend| source.draws(backend)).cloned();
             drawn.collect::<Vec<_>>()
         };

@@ -9,7 +9,7 @@ use gridhaul_report::{BarChart, NamedChart, TextTable, chart_over_time, charts_o
 use gridhaul_scenario::answer::Estimate;
 
 use super::check::{CheckedCell, quantity, tables};
-use super::expected::scaled;
+use super::column_select::scaled;
 use super::{Answers, Findings, Paper, Timeline, agreement_tables, claim_table, comparisons};
 
 /// The report: one HTML file without scripts and external resources. It begins with the result in
@@ -99,9 +99,10 @@ pub(crate) fn pictures(paper: &Paper, findings: &Findings, answers: &Answers) ->
 /// A quantity over time, from the main answer to the scenario.
 fn chart_of(paper: &Paper, timeline: &Timeline, answers: &Answers) -> Option<NamedChart> {
     let answer = answers.main(&timeline.scenario)?;
-    let experiment = paper.definition.scenario.iter().find(|it| it.name() == timeline.scenario)?;
+    let experiment =
+        paper.definition.scenario.iter().find(|scenario| scenario.name() == timeline.scenario)?;
     let Timeline { name, title, column, of, .. } = timeline;
-    let chart = chart_over_time(answer, &experiment.points, (title, column, of))?;
+    let chart = chart_over_time(answer, &experiment.points, title, column, of)?;
     Some(NamedChart { name: format!("figure-{name}"), section: String::new(), chart })
 }
 

@@ -8,7 +8,23 @@ use gridhaul_scenario::answer::{Answer, Estimate};
 use gridhaul_scenario::scenario::Scenario;
 
 use super::column_select::ColumnSelect;
-use super::expected::serde_as_text;
+
+macro_rules! serde_as_text {
+    ($type:ident) => {
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = <String as serde::Deserialize>::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+pub(super) use serde_as_text;
 
 /// A number in an answer: a column ([`ColumnSelect`]), or a sum of columns and constants, optionally divided by a term:
 /// `flow:data:segments_sent_count*0.002 + 50 / flow:data:goodput_bit_per_s*7.5`.

@@ -41,7 +41,7 @@ fn every_cell_refers_to_an_existing_row_of_its_scenario() {
                     parameters.shift_remove("seed");
                     parameters
                 });
-                let different: BTreeSet<_> = without_seed.map(|it| format!("{it:?}")).collect();
+                let different: BTreeSet<_> = without_seed.map(|run| format!("{run:?}")).collect();
                 assert_eq!(different.len(), 1, "{place}: parameters");
                 assert!(cell.select.exists_in(scenario), "{place}: select");
                 assert!(paper.definition.table.contains_key(&cell.table), "{place}: table");

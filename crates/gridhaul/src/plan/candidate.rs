@@ -48,7 +48,7 @@ fn describe_value(key: &str, value: &str, choices: &[Choice]) -> String {
     if let ["node", name, "count"] = steps[..] {
         return value
             .parse::<u64>()
-            .map_or_else(|_| format!("{value} {name}s"), |it| counted(it, name));
+            .map_or_else(|_| format!("{value} {name}s"), |number| counted(number, name));
     }
     // `buffer 100 messages`; a value such as `vegas` is unambiguous unless another key has the same last part.
     let short = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();

@@ -30,7 +30,7 @@ pub(crate) fn charts(
     let chart = match keys[..] {
         [] => return Ok(Vec::new()),
         [x] => curves(search, limits, anchor, x)?.into(),
-        [x, y, ..] => region(search, limits, plan, anchor, (x, y), wins)?.into(),
+        [x, y, ..] => region(search, limits, plan, anchor, [x, y], wins)?.into(),
     };
     let section = "Feasible region".to_owned();
     Ok(vec![NamedChart { name: "feasible".to_owned(), section, chart }])
@@ -41,7 +41,7 @@ fn region(
     limits: &[Limit],
     plan: &PlanSpecification,
     anchor: &Candidate,
-    (x, y): (usize, usize),
+    [x, y]: [usize; 2],
     wins: bool,
 ) -> Result<RegionChart, Error> {
     let mut reasons: Vec<String> = limits.iter().map(Limit::name).collect();

@@ -58,7 +58,7 @@ fn has_larger_unused_buffers(
 ) -> bool {
     let own = &checked.candidate.parameters;
     // Receive windows that depend on the free space of a buffer differ before it is full.
-    let Some(most) = checked.evidence.buffer_max().filter(|_| checked.drops_when_full) else {
+    let Some(maximum) = checked.evidence.buffer_max().filter(|_| checked.drops_when_full) else {
         return false;
     };
     let messages = |value: &Option<String>| match quantity(value.as_deref()?) {
@@ -67,7 +67,7 @@ fn has_larger_unused_buffers(
     };
     let pairs = choices.iter().zip(own.values.iter().zip(&parameters.values));
     let is_unused = |(choice, (old, new)): (&Choice, (&Option<String>, &Option<String>))| {
-        let larger = || Some(messages(old)? > most && messages(new)? > messages(old)?);
+        let larger = || Some(messages(old)? > maximum && messages(new)? > messages(old)?);
         !choice.key.ends_with(BUFFER) || old == new || larger() == Some(true)
     };
     differs_in_buffers_only(own, parameters, choices) && pairs.into_iter().all(is_unused)

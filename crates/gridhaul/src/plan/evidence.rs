@@ -85,7 +85,7 @@ impl Evidence {
         Measured { value, ci95: value.and(estimate.ci95), floor: None }
     }
 
-    /// Some limits by their indices: the name of each, the measured value if there is one, and the text of `end`.
+    /// Some limits by their indices: name, measured value if there is one, and the text of `end`.
     pub(crate) fn describe(
         &self,
         limits: &[Limit],
@@ -124,8 +124,8 @@ impl Evidence {
         }
     }
 
-    /// The decision without assumptions about the distribution: [`Decision::Met`] if each replication meets every
-    /// limit.
+    /// The decision without assumptions about the distribution: [`Decision::Met`] if each
+    /// replication meets every limit.
     pub(crate) fn in_every_run(&self, limits: &[Limit]) -> Decision {
         if let Some(reason) = invalid(&self.points().collect::<Vec<_>>(), self.measured) {
             return Decision::Invalid(reason);
@@ -147,8 +147,8 @@ impl Evidence {
         self.points().all(|point| point.deterministic)
     }
 
-    /// An upper bound of the messages in the buffer of an aggregator: the sum of the largest numbers of all rows.
-    /// `None` if a replication has no such value.
+    /// An upper bound of the messages in the buffer of an aggregator: the sum of the largest
+    /// numbers of all rows. `None` if a replication has no such value.
     pub(crate) fn buffer_max(&self) -> Option<f64> {
         let of_run = |point: &Point| {
             let values: Vec<f64> =
@@ -198,7 +198,7 @@ impl Evidence {
         self.runs.iter().filter_map(|run| run.points.first())
     }
 
-    /// The decision after the last replication: limits violated on average or, if there are none, those without margin.
+    /// The decision after the last replication: limits violated on average, or those without margin.
     fn final_decision(&self, limits: &[Limit], undecided: Vec<usize>) -> Decision {
         let above = |at: &usize| {
             let limit = &limits[*at];
@@ -214,9 +214,9 @@ impl Evidence {
 
     /// Position of the confidence interval relative to the bound of a limit.
     ///
-    /// Violated: the 95 % confidence interval of the mean lies above the bound. Met: the 95 % prediction
-    /// interval of a further replication, `mean ± t s √(1 + 1/n)`, lies below; its half width is
-    /// `√(n + 1)` times that of the mean (Hahn and Meeker 1991, section 4.8).
+    /// Violated: the 95 % confidence interval of the mean lies above the bound. Met: the 95 %
+    /// prediction interval of a further replication, `mean ± t s √(1 + 1/n)`, lies below; its half
+    /// width is `√(n + 1)` times that of the mean (Hahn and Meeker 1991, section 4.8).
     fn interval(&self, limit: &Limit) -> IntervalState {
         let Some(samples) = self.samples(limit).into_iter().collect::<Option<Vec<f64>>>() else {
             return IntervalState::Unknown;
@@ -239,8 +239,8 @@ impl Evidence {
     }
 }
 
-/// The value of a limit in one replication; infinite if a delay is censored, hence longer than every measured
-/// delay.
+/// The value of a limit in one replication; infinite if a delay is censored, hence longer than
+/// every measured delay.
 fn sample(limit: &Limit, point: &Point) -> Option<f64> {
     let measured = limit.measure(point).value;
     let row = point.flows.iter().find(|row| row.name == limit.flow)?;
@@ -261,8 +261,8 @@ fn combine<'a>(row: &mut Row, rows: &(impl Iterator<Item = &'a Row> + Clone)) {
 /// Largest tolerated ratio of failed connections, 0.1 %.
 const FAILED_MAX: f64 = 1e-3;
 
-/// Why the values of the limits mean nothing: in a replication connections were not established, or, over all
-/// replications, messages that were due did not arrive.
+/// Why the values of the limits mean nothing: in a replication connections were not established,
+/// or, over all replications, messages that were due did not arrive.
 fn invalid(points: &[&Point], measured: f64) -> Option<String> {
     let rows = || points.iter().flat_map(|point| &point.flows);
     let of = |name: &str| rows().filter(|row| row.name == name).collect::<Vec<&Row>>();
@@ -278,9 +278,9 @@ fn not_established(row: &Row) -> Option<String> {
         .then(|| format!("{failed} of {all} connections of {} were never established", row.name))
 }
 
-/// Messages that did not arrive, except those in transit at the end of the runs; by Little's law, their ratio is the
-/// mean delay divided by the measured time. In a single run the bursts of its last seconds decide, so that the
-/// messages of all runs are counted together.
+/// Messages that did not arrive, except those in transit at the end of the runs; by Little's law,
+/// their ratio is the mean delay divided by the measured time. In a single run the bursts of its
+/// last seconds decide, so that the messages of all runs are counted together.
 fn undelivered(name: &str, runs: &[&Row], measured: f64) -> Option<String> {
     let sum = |metric| runs.iter().map(|row| row.mean(metric)).sum::<Option<f64>>();
     let due = sum(Metric::MessagesDue).filter(|due| *due > 0.0)?;

@@ -52,7 +52,7 @@ pub(crate) fn infeasible(search: &mut Search<'_>) -> Result<Infeasible, Error> {
         }
         for (best, measured) in best.iter_mut().zip(&evaluation.measured) {
             let Some(value) = measured.value.or(measured.floor) else { continue };
-            if best.as_ref().is_none_or(|(least, _)| value < *least) {
+            if best.as_ref().is_none_or(|(minimum, _)| value < *minimum) {
                 *best = Some((value, candidate.clone()));
             }
         }
@@ -61,9 +61,10 @@ pub(crate) fn infeasible(search: &mut Search<'_>) -> Result<Infeasible, Error> {
     let mut beyond = Vec::new();
     for key in 0..search.choices.len() {
         if is_numeric(&search.choices[key]) {
-            let found = [Some(1), Some(-1)].into_iter().flatten();
-            beyond
-                .extend(found.filter_map(|direction| search_beyond_range(search, key, direction)));
+            let directions = [1, -1].into_iter();
+            beyond.extend(
+                directions.filter_map(|direction| search_beyond_range(search, key, direction)),
+            );
         }
     }
     beyond.sort_by(|one, other| one.cost.total_cmp(&other.cost));
@@ -114,11 +115,11 @@ fn search_beyond_range(
         let (mut insufficient, mut sufficient) = (number / 2_f64.powi(direction), number);
         for _ in 0..HALVINGS {
             let middle = (insufficient * sufficient).sqrt();
-            *(if sufficient_with(start, middle).is_some() {
-                &mut sufficient
+            if sufficient_with(start, middle).is_some() {
+                sufficient = middle;
             } else {
-                &mut insufficient
-            }) = middle;
+                insufficient = middle;
+            }
         }
         let needed = rounded(sufficient, direction);
         let parameters =

@@ -151,7 +151,7 @@ impl PlanOutcome {
         answers.extend(self.simulation());
         // A report has warnings of other candidates as well, so that each names its candidate.
         let candidate =
-            self.winner.as_ref().map(|it| it.candidate.parameters.describe(self.keys()));
+            self.winner.as_ref().map(|winner| winner.candidate.parameters.describe(self.keys()));
         for warning in answers.iter_mut().flat_map(|answer| &mut answer.warnings) {
             warning.about =
                 format!("{}: {}", candidate.as_deref().unwrap_or_default(), warning.about);

@@ -7,8 +7,9 @@ use gridhaul_scenario::scenario::Scenario;
 use super::confidence::RUNS_DEFAULT;
 use super::verify::{Verification, VerificationDepth};
 use super::{PlanOutcome, cheapest};
-use crate::engine::{BoundedSim, Engine};
+use crate::engine::Engine;
 use crate::error::Error;
+use crate::estimate::BoundedSim;
 use crate::observer::Observer;
 
 /// Options of planning.

@@ -45,7 +45,7 @@ impl Search<'_> {
                 continue;
             }
             let (used, _) = self.evaluator.worst(&candidate.parameters)?;
-            if best.is_none_or(|(least, _)| used < least) {
+            if best.is_none_or(|(minimum, _)| used < minimum) {
                 best = Some((used, index));
             }
         }
@@ -64,7 +64,7 @@ impl Search<'_> {
                 continue;
             }
             let (used, _) = self.evaluator.worst(&candidate.parameters)?;
-            if best.is_none_or(|(least, _)| used < least) {
+            if best.is_none_or(|(minimum, _)| used < minimum) {
                 best = Some((used, index));
             }
         }
@@ -306,19 +306,19 @@ mod tests {
             searched(CHOOSE, &cost, loss, |search| {
                 let found = search.cheapest(|_| true).unwrap().map(|at| search.candidates[at].cost);
                 // Exhaustive search, with an independent computation of the cost.
-                let mut least: Option<f64> = None;
+                let mut minimum: Option<f64> = None;
                 for (at, loss) in losses.iter().enumerate() {
                     let cost = count * f64::from(1 << (at / 6))
                         + rate * f64::from(1 << (at % 6 / 2));
-                    if *loss <= 0.02 && least.is_none_or(|least| cost < least) {
-                        least = Some(cost);
+                    if *loss <= 0.02 && minimum.is_none_or(|minimum| cost < minimum) {
+                        minimum = Some(cost);
                     }
                 }
-                match (found, least) {
-                    (Some(found), Some(least)) => {
-                        prop_assert!((found - least).abs() <= 1e-9 * least.max(1.0));
+                match (found, minimum) {
+                    (Some(found), Some(minimum)) => {
+                        prop_assert!((found - minimum).abs() <= 1e-9 * minimum.max(1.0));
                     }
-                    (found, least) => prop_assert_eq!(found, least),
+                    (found, minimum) => prop_assert_eq!(found, minimum),
                 }
                 Ok(())
             })?;

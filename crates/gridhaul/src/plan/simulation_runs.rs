@@ -135,7 +135,7 @@ impl<'a> SimulationRuns<'a> {
     /// Removes the next candidates to simulate from a list. Candidates that a simulated one excludes are removed as
     /// well; those that one of the batch may exclude wait for the next batch.
     fn next_batch(&mut self, search: &mut Search<'_>, list: &mut Vec<usize>) -> Vec<usize> {
-        let (most, mut batch, mut rest) = (BATCH.min(self.remaining()), Vec::new(), Vec::new());
+        let (maximum, mut batch, mut rest) = (BATCH.min(self.remaining()), Vec::new(), Vec::new());
         let candidates = search.candidates;
         for index in std::mem::take(list) {
             let parameters = &candidates[index].parameters;
@@ -146,7 +146,7 @@ impl<'a> SimulationRuns<'a> {
             if is_excluded(parameters, &self.simulations, self.limits, search.choices) {
                 self.excluded.push(index);
                 search.evaluator.record_simulation(parameters, false);
-            } else if batch.len() < most && !batch.iter().any(waits) {
+            } else if batch.len() < maximum && !batch.iter().any(waits) {
                 batch.push(index);
             } else {
                 rest.push(index);
@@ -285,10 +285,16 @@ impl<'a> SimulationRuns<'a> {
         search.evaluator.record_simulation(&candidate.parameters, decision == Decision::Met);
         let evidence = job.evidence;
         let warnings = equations.map_or_else(Vec::new, |answer| {
-            answer.warnings.iter().map(|it| format!("{}: {}", it.about, it.message)).collect()
+            answer
+                .warnings
+                .iter()
+                .map(|warning| format!("{}: {}", warning.about, warning.message))
+                .collect()
         });
-        let mut aggregators = job.scenario.node.values().filter_map(|it| it.aggregator.as_ref());
-        let drops_when_full = aggregators.all(|it| it.when_full == FullBufferPolicy::Drop);
+        let mut aggregators =
+            job.scenario.node.values().filter_map(|node| node.aggregator.as_ref());
+        let drops_when_full =
+            aggregators.all(|aggregator| aggregator.when_full == FullBufferPolicy::Drop);
         Ok(SimulatedCandidate {
             candidate,
             model,

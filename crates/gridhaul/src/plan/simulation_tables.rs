@@ -21,7 +21,7 @@ pub(crate) fn compared(outcome: &PlanOutcome) -> Vec<TextTable> {
     let shown = [first, other].into_iter().flatten();
     shown
         .filter(|checked| !checked.comparisons.is_empty())
-        .map(|it| comparison_table(outcome, it))
+        .map(|comparison| comparison_table(outcome, comparison))
         .collect()
 }
 

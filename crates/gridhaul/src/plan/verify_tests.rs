@@ -27,7 +27,8 @@ fn rate(scenario: &Scenario) -> f64 {
     scenario.link["wan"].forward().unwrap().rate.as_bits_per_sec() as f64 / 1e6
 }
 
-/// Winner and basis of a verification, and the simulated candidates with their numbers of replications.
+/// Winner and basis of a verification, and the simulated candidates with their numbers of
+/// replications.
 struct VerificationResult {
     winner: Option<String>,
     basis: Basis,
@@ -77,7 +78,9 @@ fn verification_of(
         simulations: verified
             .simulations
             .iter()
-            .map(|it| (words(it), it.decision.clone(), it.evidence.replications()))
+            .map(|simulation| {
+                (words(simulation), simulation.decision.clone(), simulation.evidence.replications())
+            })
             .collect(),
     }
 }
@@ -94,7 +97,8 @@ fn a_choice_on_which_model_and_simulation_agree_is_confirmed_by_twenty_runs() {
 
 #[test]
 fn a_met_limit_does_not_confirm_a_choice_on_which_model_and_simulation_differ() {
-    // The simulated loss is a quarter of the model's: the choice meets its limit, and cheaper candidates do as well.
+    // The simulated loss is a quarter of the model's: the choice meets its limit, and cheaper
+    // candidates do as well.
     let loss = |scenario: &Scenario| 0.099 / count(scenario);
     let result = verification_of(COUNTS, loss, |scenario| loss(scenario) / 4.0, WINNER);
     assert_eq!(result.basis, Basis::Simulation);
@@ -113,7 +117,8 @@ fn if_the_model_is_too_optimistic_the_next_feasible_candidate_is_found() {
 
 #[test]
 fn a_limit_that_other_seeds_violate_is_not_met() {
-    // A mean of 1.9 % with 5 aggregators and a limit of 2 %: 1.7 % with odd seeds, 2.1 % with even ones.
+    // A mean of 1.9 % with 5 aggregators and a limit of 2 %: 1.7 % with odd seeds, 2.1 % with even
+    // ones.
     let noisy = |scenario: &Scenario| {
         let odd = scenario.seed % 2 == 1;
         0.095 / count(scenario) + if odd { -0.002 } else { 0.002 }
@@ -127,7 +132,8 @@ fn a_limit_that_other_seeds_violate_is_not_met() {
 
 #[test]
 fn a_choice_that_a_few_seeds_violate_is_not_met() {
-    // One seed of ten violates the limit with fewer than 8 aggregators: three replications do not show this.
+    // One seed of ten violates the limit with fewer than 8 aggregators: three replications do not
+    // show this.
     let rare = |scenario: &Scenario| match scenario.seed % 10 {
         7 if count(scenario) < 8.0 => 0.03,
         _ => 0.099 / count(scenario),
@@ -137,7 +143,8 @@ fn a_choice_that_a_few_seeds_violate_is_not_met() {
     assert_eq!(result.simulations[0].0, "5 collectors");
     assert_eq!(result.simulations[0].1, occasional);
     assert_eq!(result.winner.as_deref(), Some("8 collectors"));
-    let winner = result.simulations.iter().find(|it| it.0 == "8 collectors").unwrap();
+    let winner =
+        result.simulations.iter().find(|simulation| simulation.0 == "8 collectors").unwrap();
     assert_eq!((winner.1.clone(), winner.2), (Decision::Met, 20));
 }
 
@@ -185,8 +192,8 @@ fn an_interrupted_search_names_the_best_candidate_so_far() {
 fn a_buffer_without_influence_is_not_simulated_again() {
     // The loss depends on the number of aggregators only; buffers are free.
     let buffers = "\"node.collector.count\" = [5, 6, 7, 8]\n\
-        \"node.collector.aggregator.buffer\" = [\"50 messages\", \"100 messages\", \"200 messages\", \
-        \"400 messages\"]";
+                   \"node.collector.aggregator.buffer\" = \
+                   [\"50 messages\", \"100 messages\", \"200 messages\", \"400 messages\"]";
     let loss = |scenario: &Scenario| 0.099 / count(scenario);
     let result = verification_of(buffers, loss, |scenario| 1.5 * loss(scenario), WINNER);
     assert!(result.winner.unwrap().starts_with("8 collectors"));

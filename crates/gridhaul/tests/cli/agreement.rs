@@ -167,7 +167,10 @@ fn the_model_rejects_unsupported_scenarios_by_key() {
         let (scenario, _) = read(&format!("scenarios/{file}"));
         for point in scenario.points().unwrap() {
             let refused = Model.supports(&point.scenario).unwrap_err();
-            assert!(refused.iter().any(|it| it.key.ends_with(key)), "{file}: {refused:?}");
+            assert!(
+                refused.iter().any(|unsupported| unsupported.key.ends_with(key)),
+                "{file}: {refused:?}"
+            );
         }
     }
 }

@@ -26,7 +26,10 @@ fn in_network(line: &str) -> bool {
 /// machine cannot run these tests, which is an error in CI.
 fn permit() -> Option<Permit> {
     let missing = gridhaul_cc::missing_requirements();
-    let missing: Vec<_> = missing.iter().map(|it| format!("{} ({})", it.what, it.remedy)).collect();
+    let missing: Vec<_> = missing
+        .iter()
+        .map(|requirement| format!("{} ({})", requirement.what, requirement.remedy))
+        .collect();
     has_all(&missing).then(|| Permit { _alone: gridhaul_cc::acquire_lock().unwrap() })
 }
 

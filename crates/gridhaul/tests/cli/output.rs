@@ -137,9 +137,9 @@ fn tables_are_at_most_as_wide_as_the_terminal() {
         for columns in ["40", "60", "80", "120"] {
             let done = desk.command(line).env("COLUMNS", columns).output().unwrap();
             let out = String::from_utf8(done.stdout).unwrap();
-            let most: usize = columns.parse().unwrap();
+            let maximum: usize = columns.parse().unwrap();
             for line in out.lines() {
-                assert!(line.chars().count() <= most, "{columns}: {line}\n{out}");
+                assert!(line.chars().count() <= maximum, "{columns}: {line}\n{out}");
             }
         }
         assert!(whole.lines().all(|line| !line.contains(['─', '\u{202f}'])), "{whole}");

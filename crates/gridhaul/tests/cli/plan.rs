@@ -128,7 +128,7 @@ fn if_model_and_simulation_differ_the_simulation_decides() {
     assert_eq!(first["agrees"], false, "{first}");
     let differs = |metric: &str| {
         let all = first["comparison"].as_array().unwrap();
-        all.iter().any(|it| it["metric"] == metric && it["agrees"] == false)
+        all.iter().any(|check| check["metric"] == metric && check["agrees"] == false)
     };
     assert!(differs("retransmission_ratio"), "{first}");
     let summary = plan["summary"].as_str().unwrap();

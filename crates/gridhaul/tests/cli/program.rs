@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// A copy of this program in an empty folder: no other program is beside it.
+/// A copy of this program in an empty folder: no other program is in that folder.
 fn alone(folder: &std::path::Path) -> PathBuf {
     let copy = folder.join("gridhaul");
     fs::copy(env!("CARGO_BIN_EXE_gridhaul"), &copy).unwrap();

@@ -56,7 +56,8 @@ fn the_same_seed_gives_the_same_bytes() {
     }
 }
 
-/// Compares the pictures of README.md with the output of the program; `cargo xtask docs` regenerates them.
+/// Compares the pictures of README.md with the output of the program; `cargo xtask docs`
+/// regenerates them.
 #[test]
 fn the_pictures_of_the_readme_are_up_to_date() {
     let desk = Desk::new();
@@ -254,7 +255,8 @@ fn wireshark_reads_ipv6_without_warnings() {
     if !has_program("tshark") {
         return;
     }
-    let flows = "stack = \"own\"\nip = 6\n[stack.own]\n[flow.datagram]\nfrom = \"a\"\nto = \"b\"\nip = 6\n\
+    let flows = "stack = \"own\"\nip = 6\n[stack.own]\n[flow.datagram]\nfrom = \"a\"\nto \
+                 = \"b\"\nip = 6\n\
                  transport = \"echo\"\nload.periodic = { size = \"100 B\", every = \"100 ms\" }\n\
                  [flow.four]\nfrom = \"b\"\nto = \"a\"\ntransport = \"datagram\"\n\
                  load.periodic = { size = \"1 B\", every = \"100 ms\" }\n";
@@ -297,12 +299,13 @@ fn wireshark_reads_ipv6_without_warnings() {
                 panic!("{line}");
             };
             assert_eq!(*malformed, "", "{line}");
-            // 0 is bad, 1 good, 2 unverified: data of which only the length is known has no checksum.
+            // 0 is bad, 1 good, 2 unverified: data of which only the length is known has no
+            // checksum.
             assert!(!sums.contains(&"0"), "{line}");
             verified += usize::from(sums[1..].contains(&"1"));
-            // PI_WARN, PI_ERROR. Missing or retransmitted segments of a connection are not a defect of
-            // the capture.
-            let severe = severity.split(',').any(|it| ["6291456", "8388608"].contains(&it));
+            // PI_WARN, PI_ERROR. Missing or retransmitted segments of a connection are not a defect
+            // of the capture.
+            let severe = severity.split(',').any(|value| ["6291456", "8388608"].contains(&value));
             assert!(!severe || message.contains("segment"), "{line}");
             if version.contains('6') {
                 six += 1;

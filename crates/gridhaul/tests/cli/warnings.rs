@@ -28,7 +28,7 @@ fn unused_parts_are_named_by_check_and_in_the_answer() {
         let done = desk.run(&format!("run more.toml --json --on {on} --out {on}"));
         assert_eq!(done.code, Some(0), "{}", done.err);
         let answer: Answer = serde_json::from_str(&done.out).unwrap();
-        let about: Vec<_> = answer.warnings.iter().map(|it| it.about.as_str()).collect();
+        let about: Vec<_> = answer.warnings.iter().map(|warning| warning.about.as_str()).collect();
         assert!(keys.iter().all(|key| about.contains(key)), "{on}: {about:?}");
     }
 }
@@ -57,7 +57,11 @@ fn scenarios_of_the_repository_have_no_unused_parts() {
 fn a_paper_skips_emulations_that_the_machine_cannot_run() {
     let own = ["--user", "--map-root-user"];
     let may = Command::new("unshare").args(own).arg("true").output();
-    if !has_all(if may.is_ok_and(|it| it.status.success()) { &[] } else { &["user namespaces"] }) {
+    if !has_all(if may.is_ok_and(|output| output.status.success()) {
+        &[]
+    } else {
+        &["user namespaces"]
+    }) {
         return;
     }
     let desk = Desk::new();

@@ -14,9 +14,11 @@ pub(super) fn root() -> Feature {
 /// One entry for each right, program and kernel feature.
 pub(super) fn features() -> Vec<Feature> {
     let registered = available_congestion_control();
-    let is_registered = |name: &str| registered.iter().any(|it| it == name);
-    let missing: Vec<_> =
-        gridhaul_cc::missing_requirements().into_iter().map(|it| it.remedy).collect();
+    let is_registered = |name: &str| registered.iter().any(|registered| registered == name);
+    let missing: Vec<_> = gridhaul_cc::missing_requirements()
+        .into_iter()
+        .map(|requirement| requirement.remedy)
+        .collect();
     vec![
         Feature::new(
             "network namespaces",

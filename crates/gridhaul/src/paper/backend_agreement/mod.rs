@@ -109,9 +109,9 @@ pub(crate) fn agreements(paper: &Paper, curves: &[Curve], quick: bool) -> Vec<Ag
                     continue;
                 }
                 let both = other.points.iter().filter_map(|at| Some((first.at(at.x)?, *at)));
-                all.extend(
-                    both.map(|pair| compare_points(first, other, pair, tolerance, &paper.differs)),
-                );
+                all.extend(both.map(|(ours, theirs)| {
+                    compare_points(first, other, ours, theirs, tolerance, &paper.differs)
+                }));
             }
         }
     }
@@ -134,7 +134,8 @@ fn pairs<'a>(own: &[&'a Curve]) -> Vec<(&'a Curve, &'a Curve)> {
 fn compare_points(
     first: &Curve,
     other: &Curve,
-    (ours, theirs): (CurvePoint, CurvePoint),
+    ours: CurvePoint,
+    theirs: CurvePoint,
     tolerance: Tolerance,
     known: &[KnownDifference],
 ) -> Agreement {
@@ -207,8 +208,8 @@ mod tests {
         let [first, other] = [curve(backends[0], values[0]), curve(backends[1], values[1])];
         let known =
             read(&format!("figure,line,from,to,at_most,between,reason\n{differs}")).unwrap();
-        let pair = (first.points[0], other.points[0]);
-        compare_points(&first, &other, pair, tolerance.parse().unwrap(), &known).deviation
+        let (ours, theirs) = (first.points[0], other.points[0]);
+        compare_points(&first, &other, ours, theirs, tolerance.parse().unwrap(), &known).deviation
     }
 
     fn deviation_of(tolerance: &str, values: [f64; 2], differs: &str) -> Option<String> {
@@ -219,8 +220,9 @@ mod tests {
     fn values_measured_on_a_busy_machine_are_undecided() {
         let [first, other] = [curve("sim", 0.5), curve(EMULATOR, 0.9)];
         let verdict = |disturbed| {
-            let pair = (first.points[0], CurvePoint { disturbed, ..other.points[0] });
-            compare_points(&first, &other, pair, "0.02 or interval".parse().unwrap(), &[]).verdict
+            let (ours, theirs) = (first.points[0], CurvePoint { disturbed, ..other.points[0] });
+            compare_points(&first, &other, ours, theirs, "0.02 or interval".parse().unwrap(), &[])
+                .verdict
         };
         assert_eq!([verdict(false), verdict(true)], [Verdict::Differs, Verdict::Undecided]);
     }
@@ -283,8 +285,8 @@ mod tests {
             let [first, other] = [curve(backends[0], value), curve(backends[1], 0.5)];
             let known =
                 read(&format!("figure,line,from,to,at_most,between,reason\n{listed}")).unwrap();
-            let pair = (first.points[0], other.points[0]);
-            let one = compare_points(&first, &other, pair, "0.1".parse().unwrap(), &known);
+            let (ours, theirs) = (first.points[0], other.points[0]);
+            let one = compare_points(&first, &other, ours, theirs, "0.1".parse().unwrap(), &known);
             (one.verdict, one.deviation.is_none())
         };
         let kernel = ["sim", "emu"];

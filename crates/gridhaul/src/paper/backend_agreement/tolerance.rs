@@ -6,8 +6,8 @@ use std::str::FromStr;
 use gridhaul_report::verdict::{SINGLE_RUN_MARGIN, TOLERANCE_MARGIN};
 use gridhaul_report::{ValueRange, Verdict, format};
 
-use crate::paper::expected::serde_as_text;
 use crate::paper::figure::CurvePoint;
+use crate::paper::select::serde_as_text;
 
 /// Largest accepted difference: absolute (`0.02`) or relative to the second value (`10 %`). With
 /// `or interval`, values also agree within their joint 95 % confidence interval.

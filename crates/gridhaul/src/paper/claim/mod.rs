@@ -20,7 +20,7 @@ pub(crate) use parse::CurveName;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Claim {
-    /// CurveName, unique in the paper.
+    /// Name, unique in the paper.
     pub(crate) name: String,
     /// Section of the paper.
     pub(crate) section: String,

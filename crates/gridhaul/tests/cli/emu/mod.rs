@@ -57,7 +57,9 @@ fn still_there(namespaces: &BTreeSet<String>) -> Vec<String> {
     let numbers = processes.filter_map(|process| process.file_name().to_str()?.parse::<u32>().ok());
     let mut held: BTreeSet<String> = numbers.flat_map(namespaces_of).collect();
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
-    held.extend(mounts.split_whitespace().filter(|it| it.starts_with("net:[")).map(String::from));
+    held.extend(
+        mounts.split_whitespace().filter(|mount| mount.starts_with("net:[")).map(String::from),
+    );
     namespaces.intersection(&held).cloned().collect()
 }
 
@@ -116,8 +118,10 @@ fn bpf_of(process: u32) -> BTreeSet<(String, String)> {
 
 /// Whether this machine can load the algorithms of gridhaul-cc and list BPF objects.
 fn may_load() -> bool {
-    let mut missing: Vec<_> =
-        gridhaul_cc::missing_requirements().iter().map(|it| it.what.clone()).collect();
+    let mut missing: Vec<_> = gridhaul_cc::missing_requirements()
+        .iter()
+        .map(|requirement| requirement.what.clone())
+        .collect();
     if !succeeds("bpftool", &["version"]) {
         missing.push("bpftool".into());
     }
@@ -173,7 +177,8 @@ fn recordings_are_named_after_their_backend() {
     let done = desk.run("run small.toml --on sim,emu --series '100 ms' --pcap wire --out r -q");
     assert_eq!(done.code, Some(0), "{}", done.err);
     let names = desk.names("r");
-    let of_sim = |name: &&String| [".parquet", ".pcapng"].iter().any(|it| name.ends_with(it));
+    let of_sim =
+        |name: &&String| [".parquet", ".pcapng"].iter().any(|ending| name.ends_with(ending));
     let (of_emu, of_sim): (Vec<_>, Vec<_>) =
         names.iter().filter(of_sim).partition(|name| name.contains("-emu."));
     assert_eq!(of_sim.len(), 5, "{names:?}");
@@ -250,7 +255,8 @@ fn the_network_of_the_guide_serves_other_programs() {
         output.status.success()
     });
     // 30 ms in each direction, and 84 B at 2 Mbit/s are 0.3 ms.
-    let fastest = answer.split("min/avg/max/mdev = ").nth(1).and_then(|it| it.split('/').next());
+    let fastest =
+        answer.split("min/avg/max/mdev = ").nth(1).and_then(|times| times.split('/').next());
     let fastest: f64 = fastest.expect("ping's summary").parse().unwrap();
     assert!((60.0..70.0).contains(&fastest), "{answer}");
     signal(&child, "-TERM");

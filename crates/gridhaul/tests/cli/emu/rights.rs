@@ -47,7 +47,7 @@ fn without_privileges_congestion_control_is_refused_with_the_missing_privileges(
             "CAP_BPF",
             "run as root",
         ];
-        assert!(said.iter().all(|it| err.contains(it)), "{err}");
+        assert!(said.iter().all(|text| err.contains(text)), "{err}");
         assert!(err.contains("gridhaul doctor") && err.contains("--on sim"), "{err}");
     }
 }
