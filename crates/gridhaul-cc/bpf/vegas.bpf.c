@@ -3,7 +3,7 @@
  * gh_vegas: TCP Vegas (Brakmo and Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global
  * Internet", IEEE JSAC 13(8), 1995) as congestion control of the Linux kernel.
  *
- * Follows gridhaul's simulator (crates/gridhaul-core/src/tcp/congestion/vegas.rs, "core" below) rule by rule.
+ * Follows gridhaul's simulator (crates/gridhaul-core/src/tcp/congestion/vegas/mod.rs, "core" below) rule by rule.
  * Comments state the deviations that the kernel enforces. Windows are in segments, times in
  * microseconds.
  */

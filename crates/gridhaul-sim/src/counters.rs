@@ -1,4 +1,4 @@
-//! The counters of a run, from which `metrics.rs` computes metrics.
+//! The counters of a run, from which `metrics/` computes metrics.
 
 use std::ops::Range;
 

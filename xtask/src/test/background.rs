@@ -27,7 +27,7 @@ impl Background {
         let log = target().join("background-steps.log");
         let output = File::create(&log).with_context(|| format!("creating {}", log.display()))?;
         let mut command = program("nice");
-        // Lower priorities starve beside processes that always compute.
+        // Lower priorities starve during processes that always compute.
         command.args(["-n", "5"]).arg(env::current_exe()?).arg("test").args(steps);
         command.stdout(output.try_clone()?).stderr(Stdio::from(output));
         let group = ProcessGroup::spawn(&mut command)?;

@@ -69,7 +69,8 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
         times.push(format!("{} {:.0} s", step.name, begun.elapsed().as_secs_f64()));
         // The programs that the slow steps need are installed now.
         if all && !options.quick && step.name == "tools" {
-            let slow: Vec<_> = STEPS.iter().filter(|it| it.slow).map(|it| it.name).collect();
+            let slow: Vec<_> =
+                STEPS.iter().filter(|step| step.slow).map(|step| step.name).collect();
             background = Some(Background::start(&slow)?);
         }
     }

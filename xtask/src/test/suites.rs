@@ -80,7 +80,7 @@ pub(super) fn run() -> anyhow::Result<()> {
     let mut lanes = Vec::new();
     for names in REAL_TIME {
         let (lane, others): (Vec<_>, Vec<_>) =
-            suites.into_iter().partition(|suite| names.iter().any(|it| suite.is(*it)));
+            suites.into_iter().partition(|suite| names.iter().any(|name| suite.is(*name)));
         ensure!(
             lane.len() == names.len(),
             "of the test executables {names:?} only these exist: {lane:?}"

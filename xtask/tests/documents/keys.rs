@@ -15,7 +15,8 @@ pub(crate) const UNITS: [&str; 8] =
 const FILES: [&str; 11] =
     ["toml", "rs", "csv", "tcl", "md", "py", "json", "h", "c", "svg", "parquet"];
 
-/// Sources of the relay's status, whose names are also those of its metrics, and of the events that it delivers.
+/// Sources of the relay's status, whose names are also those of its metrics, and of the events that
+/// it delivers.
 const RELAY_NAMES: [&str; 4] = [
     "crates/gridhaul-relay/src/head/json.rs",
     "crates/gridhaul-relay/src/collector/io/status.rs",
@@ -78,7 +79,8 @@ impl Vocabulary {
         all.map(|(line, message)| page.finding(line, message)).collect()
     }
 
-    /// Keys of a block of TOML that the schema does not have. Blocks of other files have other tables at the top.
+    /// Keys of a block of TOML that the schema does not have. Blocks of other files have other
+    /// tables at the top.
     fn table(&self, line: usize, text: &str) -> Vec<(usize, String)> {
         let Ok(table) = text.parse::<toml::Table>() else { return Vec::new() };
         let known = |key: &String| self.schema["properties"].get(key).is_some();
@@ -104,7 +106,10 @@ impl Vocabulary {
         let parts: Vec<_> =
             key.split('.').map(|part| part.split('[').next().unwrap_or_default()).collect();
         (!self.leads(&self.schema, &parts)).then(|| {
-            format!("sets `{key}`, which docs/reference/scenario.schema.json does not have; correct the key")
+            format!(
+                "sets `{key}`, which docs/reference/scenario.schema.json does not have; \
+                 correct the key"
+            )
         })
     }
 
@@ -113,7 +118,10 @@ impl Vocabulary {
         if text.chars().all(of_word) {
             let metric = UNITS.iter().any(|unit| text.ends_with(unit) && text.len() > unit.len());
             return (metric && !self.has_word(text)).then(|| {
-                format!("names a metric `{text}`, which docs/reference/answer.md and series.md do not have; correct it")
+                format!(
+                    "names a metric `{text}`, which docs/reference/answer.md and series.md do not \
+                     have; correct it"
+                )
             });
         }
         // `link.x.forward.rate=3 Mbit/s` assigns a value to the key before the sign.
@@ -139,7 +147,10 @@ impl Vocabulary {
             || starts.is_empty()
             || starts.iter().any(|start| self.leads(start, &parts[1..]));
         (!known).then(|| {
-            format!("names a key `{key}`, which docs/reference/scenario.schema.json does not have; correct the key")
+            format!(
+                "names a key `{key}`, which docs/reference/scenario.schema.json does not have; \
+                 correct the key"
+            )
         })
     }
 
@@ -154,7 +165,8 @@ impl Vocabulary {
         tables.flat_map(property_tables).filter_map(|table| table.get(name)).collect()
     }
 
-    /// Whether a key exists below a place of the schema. Names of nodes, links and the like are free.
+    /// Whether a key exists below a place of the schema. Names of nodes, links and the like are
+    /// free.
     fn leads(&self, place: &Value, parts: &[&str]) -> bool {
         let Some((first, rest)) = parts.split_first() else { return true };
         if let Some(target) = place["$ref"].as_str() {
@@ -182,7 +194,8 @@ impl Vocabulary {
     }
 }
 
-/// The keys of `--set KEY=VALUE` and `--vary KEY=VALUES`. `gridhaul measure matrix` varies options, and no keys.
+/// The keys of `--set KEY=VALUE` and `--vary KEY=VALUES`. `gridhaul measure matrix` varies options,
+/// and no keys.
 fn assigned_keys(text: &str) -> Vec<&str> {
     if text.contains("measure matrix ") {
         return Vec::new();
@@ -193,7 +206,8 @@ fn assigned_keys(text: &str) -> Vec<&str> {
     assigned.map(|(key, _)| key).filter(|key| !key.contains(' ')).collect()
 }
 
-/// All keys of a table, with dots. The keys of `vary`, `choose` and `cost` are keys of the scenario, in quotes.
+/// All keys of a table, with dots. The keys of `vary`, `choose` and `cost` are keys of the
+/// scenario, in quotes.
 fn flatten(prefix: &str, value: &toml::Value, keys: &mut Vec<String>) {
     let of_keys = ["sweep.vary.", "plan.choose.", "plan.cost."].contains(&prefix);
     match value {
@@ -233,21 +247,25 @@ fn a_metric_or_a_key_that_does_not_exist_is_reported() {
     let schema = serde_json::json!({
         "properties": {"link": {"additionalProperties": {"$ref": "#/$defs/Link"}}},
         "$defs": {
-            "Link": {"properties": {"forward": {"$ref": "#/$defs/Direction"}, "both": {"$ref": "#/$defs/Direction"}}},
-            "Direction": {"properties": {"rate": {}, "outage": {"items": {"$ref": "#/$defs/Outage"}}}},
+            "Link": {"properties": {"forward": {"$ref": "#/$defs/Direction"},
+                "both": {"$ref": "#/$defs/Direction"}}},
+            "Direction": {"properties": {"rate": {},
+                "outage": {"items": {"$ref": "#/$defs/Outage"}}}},
             "Outage": {"properties": {"length": {}}},
         },
     });
     let vocabulary = Vocabulary::new(&[Page::made_up("answer.md", "`delay_mean_s`")], schema);
-    let good = "`delay_mean_s` `delay_mean_s_ci95` `link.x.forward.rate=3 Mbit/s` `outage[0].length` \
-                `forward.outage.0.length` `link.<name>.<direction>.rate` `plan.json` `forward.rate` `a.b`";
+    let good = "`delay_mean_s` `delay_mean_s_ci95` `link.x.forward.rate=3 Mbit/s` \
+                `outage[0].length` `forward.outage.0.length` `link.<name>.<direction>.rate` \
+                `plan.json` `forward.rate` `a.b`";
     assert_eq!(vocabulary.check(&Page::made_up("a.md", good)), []);
     let table = "```toml\nlink.x.forward.rate = 1\nlink.x.forward.speed = 2\n```\n";
     let found = vocabulary
         .check(&Page::made_up("a.md", &format!("{table}`--set link.x.forward.size=3`\n")));
     let sets = |line, key| {
         format!(
-            "a.md:{line}: sets `{key}`, which docs/reference/scenario.schema.json does not have; correct the key"
+            "a.md:{line}: sets `{key}`, which docs/reference/scenario.schema.json does not have; \
+             correct the key"
         )
     };
     let expected = [sets(5, "link.x.forward.size"), sets(1, "link.x.forward.speed")];
@@ -256,10 +274,11 @@ fn a_metric_or_a_key_that_does_not_exist_is_reported() {
     let found: Vec<_> = vocabulary.check(&page).iter().map(ToString::to_string).collect();
     let key = |line, key| {
         format!(
-            "a.md:{line}: names a key `{key}`, which docs/reference/scenario.schema.json does not have; correct the key"
+            "a.md:{line}: names a key `{key}`, which docs/reference/scenario.schema.json does not \
+             have; correct the key"
         )
     };
-    let metric = "a.md:1: names a metric `delay_average_s`, which docs/reference/answer.md and series.md do not \
-                  have; correct it";
+    let metric = "a.md:1: names a metric `delay_average_s`, which docs/reference/answer.md and \
+                  series.md do not have; correct it";
     assert_eq!(found, [metric.to_owned(), key(2, "link.x.backward.rate"), key(3, "outage.size")]);
 }

@@ -21,16 +21,16 @@ pub(super) fn combine(runs: &[Outcome]) -> Outcome {
     })
 }
 
-/// Whether the simulator agrees with the kernel: within a share of the kernel's value, within `least`, or within
-/// the confidence interval of the difference.
-pub(super) fn agrees(simulated: Estimate, kernel: Estimate, share: f64, least: f64) -> bool {
+/// Whether the simulator agrees with the kernel: within a share of the kernel's value, within
+/// `least`, or within the confidence interval of the difference.
+pub(super) fn agrees(simulated: Estimate, kernel: Estimate, share: f64, minimum: f64) -> bool {
     let deviation = (simulated.mean - kernel.mean).abs();
-    deviation <= (share * kernel.mean).max(least).max(half_interval(simulated, kernel))
+    deviation <= (share * kernel.mean).max(minimum).max(half_interval(simulated, kernel))
 }
 
-/// Half of the 95 % confidence interval of the difference. The larger of two estimates counts: with separate
-/// variances, and with the pooled variance, because a few equal runs of the kernel underestimate the variance
-/// where the replications of the simulator differ.
+/// Half of the 95 % confidence interval of the difference. The larger of two estimates counts: with
+/// separate variances, and with the pooled variance, because a few equal runs of the kernel
+/// underestimate the variance where the replications of the simulator differ.
 fn half_interval(simulated: Estimate, kernel: Estimate) -> f64 {
     let [replications, runs] = [simulated, kernel].map(|side| f64::from(side.runs));
     let separate = (student(simulated.runs - 1) * (simulated.variance / replications).sqrt())
@@ -71,9 +71,9 @@ mod tests {
 
     #[test]
     fn deviations_within_the_confidence_interval_agree() {
-        let agree = |simulated, kernel, share, least| {
+        let agree = |simulated, kernel, share, minimum| {
             let (simulated, kernel) = pair(simulated, kernel);
-            agrees(simulated, kernel, share, least)
+            agrees(simulated, kernel, share, minimum)
         };
         assert!(agree((109.0, 0.0), (100.0, 0.0), 0.1, 0.0));
         assert!(!agree((111.0, 0.0), (100.0, 0.0), 0.1, 0.0));
@@ -81,7 +81,8 @@ mod tests {
         // Half of the interval of five runs with variance 100 is 2.776 * 10 / sqrt(5) = 12.4.
         assert!(agree((112.0, 0.0), (100.0, 100.0), 0.1, 0.0));
         assert!(!agree((113.0, 0.0), (100.0, 100.0), 0.1, 0.0));
-        // Replications with a standard deviation of 10 and five equal runs give 2.035 * 9.4 * sqrt(1 / 30 + 1 / 5) = 9.2.
+        // Replications with a standard deviation of 10 and five equal runs give 2.035 * 9.4 *
+        // sqrt(1 / 30 + 1 / 5) = 9.2.
         let (wide, exact) = pair((100.0, 100.0), (91.0, 0.0));
         let half = half_interval(wide, exact);
         assert!((half - 9.215).abs() < 0.01, "{half}");

@@ -1,6 +1,6 @@
-//! The runs: first those of the simulator one after another, because each uses all processors; then those on the
-//! kernel in real time, as many concurrently as a small machine can process. A run that reports that it was late
-//! is tried again, and finally does not count.
+//! The runs: first those of the simulator one after another, because each uses all processors; then
+//! those on the kernel in real time, as many concurrently as a small machine can process. A run
+//! that reports that it was late is tried again, and finally does not count.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -18,7 +18,7 @@ use crate::process::{output, program, target};
 pub(super) const REPLICATIONS: u32 = 30;
 /// Runs on the kernel, and the least number that must not be late.
 const RUNS: u32 = 5;
-const RUNS_LEAST: usize = 3;
+const RUNS_MIN: usize = 3;
 /// Largest number of tries of a run on the kernel that is late each time.
 const TRIES: u32 = 4;
 /// Concurrent runs, and the largest sum of their bottleneck rates.
@@ -75,9 +75,9 @@ pub(super) fn run_on_kernel(cells: &[Cell]) -> anyhow::Result<Vec<Outcome>> {
         .map(|(cell, runs)| {
             let name = value(&cell.network, "name")?;
             ensure!(
-                runs.len() >= RUNS_LEAST,
-                "{name} {}: {} of {RUNS} runs on the kernel were late {TRIES} times: this machine is \
-                 too busy",
+                runs.len() >= RUNS_MIN,
+                "{name} {}: {} of {RUNS} runs on the kernel were late {TRIES} times: this machine \
+                 is too busy",
                 cell.congestion_control,
                 RUNS as usize - runs.len()
             );

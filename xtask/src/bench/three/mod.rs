@@ -42,10 +42,11 @@ pub(super) fn run(only: &[String]) -> anyhow::Result<Vec<Measurement>> {
     println!("\nthree: {} flows, each in the simulator and on the kernel", cells.len());
     let simulated = measure::simulate(&cells)?;
     let kernel = measure::run_on_kernel(&cells)?;
-    let exceptions: Table =
-        fs::read_to_string(root().join("bench/three/exceptions.toml"))?.parse()?;
+    let exceptions = fs::read_to_string(root().join("bench/three/exceptions.toml"))?;
+    let exceptions: Table = exceptions.parse()?;
     println!(
-        "  {:<31}{:^40}retransmissions\n  {:<24}{:<7}{:>11}{:>11}{:>7}  {:<9}{:>8}{:>8}{:>7}  result",
+        "  {:<31}{:^40}retransmissions\n  {:<24}{:<7}{:>11}{:>11}{:>7}  {:<9}{:>8}{:>8}\
+         {:>7}  result",
         "",
         "goodput in kbit/s",
         "network",
@@ -64,9 +65,9 @@ pub(super) fn run(only: &[String]) -> anyhow::Result<Vec<Measurement>> {
         let name = value(&cell.network, "name")?;
         let mut results = Vec::new();
         for (index, metric) in ["goodput", "retransmissions"].into_iter().enumerate() {
-            let least = if index == 0 { 0.0 } else { RETRANSMISSIONS.1 };
+            let minimum = if index == 0 { 0.0 } else { RETRANSMISSIONS.1 };
             let share = if index == 0 { cell.limit } else { RETRANSMISSIONS.0 };
-            let agree = agrees(simulated[index], kernel[index], share, least);
+            let agree = agrees(simulated[index], kernel[index], share, minimum);
             let key = format!("{name} {} {metric}", cell.congestion_control);
             let is_listed = exceptions.contains_key(&key);
             agreeing[index] += usize::from(agree);
@@ -85,7 +86,8 @@ pub(super) fn run(only: &[String]) -> anyhow::Result<Vec<Measurement>> {
         let retransmission_ratio =
             if kernel[1].mean > 0.0 { format!("{:.2}", ratio(1)) } else { "-".into() };
         println!(
-            "  {name:<24}{:<7}{:>11.1}{:>11.1}{:>7.3}  {:<9}{:>8.1}{:>8.1}{retransmission_ratio:>7}  {}",
+            "  {name:<24}{:<7}{:>11.1}{:>11.1}{:>7.3}  {:<9}{:>8.1}{:>8.1}\
+         {retransmission_ratio:>7}  {}",
             cell.congestion_control,
             simulated[0].mean / 1e3,
             kernel[0].mean / 1e3,
@@ -97,10 +99,8 @@ pub(super) fn run(only: &[String]) -> anyhow::Result<Vec<Measurement>> {
         );
     }
     let all = cells.len();
-    println!(
-        "  goodput agrees in {} of {all} cases, retransmissions in {}",
-        agreeing[0], agreeing[1]
-    );
+    let [goodput, retransmissions] = agreeing;
+    println!("  goodput agrees in {goodput} of {all} cases, retransmissions in {retransmissions}");
     for key in &unexplained {
         println!("  deviation without an entry in bench/three/exceptions.toml: {key}");
     }
@@ -114,7 +114,8 @@ fn cells(only: &[String]) -> anyhow::Result<Vec<Cell>> {
     let networks = root().join("bench/three/networks.toml");
     let networks: Table = fs::read_to_string(networks)?.parse()?;
     let networks = networks["network"].as_array().context("networks.toml has no networks")?;
-    let names: Vec<_> = networks.iter().filter_map(|it| it.get("name")?.as_str()).collect();
+    let names: Vec<_> =
+        networks.iter().filter_map(|network| network.get("name")?.as_str()).collect();
     for name in only {
         ensure!(
             names.contains(&name.as_str()),
