@@ -21,7 +21,8 @@ fn main() {
             };
             bad += u32::from(explanation == "<-- not explained");
             println!(
-                "  {:<24} ns-2 {:11.4} ± {:9.4}  gridhaul {:11.4} ± {:9.4}  {:+6.2} %  {explanation}",
+                "  {:<24} ns-2 {:11.4} ± {:9.4}  gridhaul {:11.4} ± {:9.4}  {:+6.2} \
+                 %  {explanation}",
                 QUANTITIES[index],
                 ns2.0,
                 ns2.1,

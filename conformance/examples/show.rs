@@ -1,4 +1,5 @@
-//! Prints the observation of a case on a backend: `cargo run --example show -- [kernel] slow_start/initial_window`.
+//! Prints the observation of a case on a backend: `cargo run --example show -- [kernel]
+//! slow_start/initial_window`.
 
 use std::env;
 use std::process::ExitCode;

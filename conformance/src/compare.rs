@@ -27,11 +27,11 @@ impl BackendTolerance {
 
     /// A Linux kernel with 250 ticks per second.
     ///
-    /// - Timers count ticks of 4 ms. A duration is rounded to ticks when it is calculated, when the timer is
-    ///   set, and when the timer wheel accepts it: at most three ticks late and one early. Half a millisecond
-    ///   is added for round-trip times, which are measured with a real clock.
-    /// - The resolution of the timer wheel (`kernel/time/timer.c`) decreases with the duration of a timer: it
-    ///   expires late by at most one eighth of its duration, and never early.
+    /// - Timers count ticks of 4 ms. A duration is rounded to ticks when it is calculated, when the
+    ///   timer is set, and when the timer wheel accepts it: at most three ticks late and one early.
+    ///   Half a millisecond is added for round-trip times, which are measured with a real clock.
+    /// - The resolution of the timer wheel (`kernel/time/timer.c`) decreases with the duration of a
+    ///   timer: it expires late by at most one eighth of its duration, and never early.
     /// - Replies to a segment or to the application are immediate and have no tolerance.
     /// - Windows are whole segments; fractions are kept in `snd_cwnd_cnt`.
     pub const KERNEL: Self =
@@ -123,11 +123,13 @@ struct TimingCheck<'a> {
     tolerance: &'a BackendTolerance,
     observation: &'a Observation,
     tolerance_ms: f64,
-    /// Largest lateness so far: events that follow from a late event may be late by the same amount.
+    /// Largest lateness so far: events that follow from a late event may be late by the same
+    /// amount.
     accumulated_delay_ms: f64,
     /// Times of the input: events at these times are immediate replies, not timer expirations.
     input_ms: Vec<f64>,
-    /// Times of arrivals: events at these times are immediate replies. Arrivals may be late themselves.
+    /// Times of arrivals: events at these times are immediate replies. Arrivals may be late
+    /// themselves.
     arrivals_ms: Vec<f64>,
 }
 

@@ -1,8 +1,8 @@
 //! TCP conformance tests that run on several backends.
 //!
-//! A [`Case`](case::Case) is a file below `cases/`: the requirement of an RFC, a path, two stacks, an
-//! input, and the expected observation. A [`CaseBackend`](backend::CaseBackend) runs the case and returns the
-//! packets that it captured. [`compare`](compare::compare) reports the differences.
+//! A [`Case`](case::Case) is a file below `cases/`: the requirement of an RFC, a path, two stacks,
+//! an input, and the expected observation. A [`CaseBackend`](backend::CaseBackend) runs the case
+//! and returns the packets that it captured. [`compare`](compare::compare) reports the differences.
 
 #![forbid(unsafe_code)]
 

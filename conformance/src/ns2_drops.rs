@@ -1,5 +1,6 @@
-//! Comparison with ns-2 packet by packet: the same packets at the same times, with listed packets lost. ns-2
-//! generates the traces (`conformance/ns2/drops.tcl`); the lists are `conformance/ns2/drops.csv`.
+//! Comparison with ns-2 packet by packet: the same packets at the same times, with listed packets
+//! lost. ns-2 generates the traces (`conformance/ns2/drops.tcl`); the lists are
+//! `conformance/ns2/drops.csv`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,8 +16,8 @@ use crate::ns2_grid::algorithm_of;
 /// Names in ns-2 of the algorithms that are compared.
 pub const ALGORITHMS: [&str; 4] = ["Tahoe", "Reno", "Newreno", "Sack1"];
 
-/// Largest permitted difference between the times of a packet. Propagation and transmission times are equal
-/// to the nanosecond, but ns-2 adds times in floating point.
+/// Largest permitted difference between the times of a packet. Propagation and transmission times
+/// are equal to the nanosecond, but ns-2 adds times in floating point.
 pub const TOLERANCE_MS: f64 = 1.0;
 
 /// Cases per process: ns-2 computes routes between all nodes, which is slow for many cases.
@@ -123,8 +124,8 @@ impl DropCase {
         self.cells[cell].parse().unwrap_or_else(|_| panic!("{}: {:?}", self.name, self.cells))
     }
 
-    /// End of the comparison in milliseconds: before the end of the run, because the last packets may be sent
-    /// before or after it.
+    /// End of the comparison in milliseconds: before the end of the run, because the last packets
+    /// may be sent before or after it.
     #[must_use]
     pub fn end_ms(&self) -> f64 {
         self.number(9) * 1e3 - 2.0 * TOLERANCE_MS

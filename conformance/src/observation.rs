@@ -99,7 +99,8 @@ impl Packet {
         self.len == 0 && !self.syn && !self.fin && !self.rst
     }
 
-    /// The packet as text, such as `> 1:1001 retransmitted`, `< ack 1001 sack 2001:3001`, `> FIN 1001`.
+    /// The packet as text, such as `> 1:1001 retransmitted`, `< ack 1001 sack 2001:3001`, `> FIN
+    /// 1001`.
     #[must_use]
     pub fn row(&self, expect: &Expectation) -> String {
         let mut words = vec![(if self.from == Endpoint::Client { ">" } else { "<" }).to_owned()];
@@ -166,8 +167,8 @@ impl Packet {
 }
 
 impl Observation {
-    /// Times in milliseconds and packets as text, in the form that an expectation selects. A burst of
-    /// segments is one row: `> 1:5001 in 5`.
+    /// Times in milliseconds and packets as text, in the form that an expectation selects. A burst
+    /// of segments is one row: `> 1:5001 in 5`.
     #[must_use]
     pub fn rows(&self, expect: &Expectation) -> Vec<(f64, String)> {
         let ms = |at: Instant| at.as_secs_f64() * 1e3;

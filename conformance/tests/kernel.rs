@@ -1,6 +1,7 @@
 //! Each case of `cases/` with the backend `kernel`, on the running kernel, as a test of its own.
 //!
-//! The tests require root and /dev/net/tun. Otherwise they report this and pass; with `CI` set they fail.
+//! The tests require root and /dev/net/tun. Otherwise they report this and pass; with `CI` set they
+//! fail.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -31,7 +32,8 @@ fn main() -> ExitCode {
     if let Err(error) = KernelBackend::available() {
         return skip(&error);
     }
-    // Loading an algorithm requires more than running a case: a compiler, and the types of the kernel.
+    // Loading an algorithm requires more than running a case: a compiler, and the types of the
+    // kernel.
     let loaded = KernelBackend::load(cases.iter().map(|(_, case)| case));
     if let Err(error) = &loaded {
         if skip(error) == ExitCode::FAILURE {
@@ -56,7 +58,8 @@ fn main() -> ExitCode {
     conclusion.exit_code()
 }
 
-/// Inode numbers of the network namespaces that this process keeps open; they exist only by its file descriptors.
+/// Inode numbers of the network namespaces that this process keeps open; they exist only by its
+/// file descriptors.
 fn namespaces() -> BTreeSet<String> {
     let files = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     let targets = files.filter_map(|file| fs::read_link(file.path()).ok());

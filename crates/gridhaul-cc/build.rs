@@ -1,5 +1,5 @@
-//! Compiles the programs of `bpf/` if a suitable clang is found, and records the reason otherwise: the build
-//! continues without them.
+//! Compiles the programs of `bpf/` if a suitable clang is found, and records the reason otherwise:
+//! the build continues without them.
 
 use std::env;
 use std::fs;
@@ -51,8 +51,8 @@ fn compile(out: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// `$CLANG`, or the first clang in the path, with or without a version. If there is none, the folders of the
-/// path are watched, so that a later installation triggers a build.
+/// `$CLANG`, or the first clang in the path, with or without a version. If there is none, the
+/// folders of the path are watched, so that a later installation triggers a build.
 fn find() -> Option<PathBuf> {
     if let Some(chosen) = env::var_os("CLANG") {
         return Some(chosen.into());

@@ -1,4 +1,5 @@
-//! Embeds the folder `papers/` in the program, so that `gridhaul paper` does not need the repository.
+//! Embeds the folder `papers/` in the program, so that `gridhaul paper` does not need the
+//! repository.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

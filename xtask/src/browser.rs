@@ -1,4 +1,5 @@
-//! `cargo xtask browser`: the status page of the relay in headless Chromium, whose installation would take too much of CI.
+//! `cargo xtask browser`: the status page of the relay in headless Chromium, whose installation
+//! would take too much of CI.
 
 use anyhow::ensure;
 
@@ -8,7 +9,8 @@ use crate::process::{self, cargo, installed};
 pub(crate) fn run() -> anyhow::Result<()> {
     ensure!(
         installed("chromium"),
-        "chromium is missing; install the Debian package chromium (`apt-get install --no-install-recommends chromium`)"
+        "chromium is missing; install the Debian package chromium (`apt-get install \
+         --no-install-recommends chromium`)"
     );
     let mut test = cargo();
     test.args(["test", "--locked", "-p", "gridhaul-relay", "--test", "daemon", "page::"]);

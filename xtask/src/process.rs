@@ -15,7 +15,8 @@ pub(crate) fn root() -> &'static Path {
 pub(crate) fn cargo() -> Command {
     let mut cargo = program(&env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
     if in_ci() {
-        // A build that nobody repeats gains nothing from the files that would make the next one faster.
+        // A build that nobody repeats gains nothing from the files that would make the next one
+        // faster.
         cargo.env("CARGO_INCREMENTAL", "0");
     }
     cargo

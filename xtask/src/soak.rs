@@ -19,7 +19,8 @@ enum Subject {
         /// Number of kills for each durability tier [default: 1000; with another option, none]
         #[arg(long)]
         cycles: Option<u32>,
-        /// Kill the relay, HAProxy and nginx while the server does not read, and print the lost bytes of each program
+        /// Kill the relay, HAProxy and nginx while the server does not read, and print the lost
+        /// bytes of each program
         #[arg(long)]
         peers: bool,
         /// Send 20,000 messages per second for so many minutes, and check that memory does not grow

@@ -32,8 +32,8 @@ pub(super) fn connections(case: &Case) -> [Option<Connection>; 2] {
     [Some(client), server]
 }
 
-/// A stack without the timer wheel of the kernel: cases state exact times, and the tolerance of the kernel includes
-/// its wheel.
+/// A stack without the timer wheel of the kernel: cases state exact times, and the tolerance of the
+/// kernel includes its wheel.
 fn exact_timers(stack: &Stack) -> StackParams {
     let mut params = StackParams::resolve(stack);
     params.policy.timer_wheel = false;

@@ -41,7 +41,8 @@ pub struct RunOptions {
     pub seed: u64,
     /// Largest number of events at one instant; more of them are reported as a busy loop.
     pub events_at_once: u32,
-    /// Time on the clock of the state machines at the start of the run; sets the phase of its ticks.
+    /// Time on the clock of the state machines at the start of the run; sets the phase of its
+    /// ticks.
     pub start: Instant,
     /// Whether the run ends when both hosts are in CLOSED or TIME-WAIT.
     pub stop_when_closed: bool,

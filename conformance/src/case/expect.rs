@@ -1,8 +1,9 @@
 //! The expected observation of a case.
 //!
-//! Rows of `events` are `ms | packet`, in the notation of [`Packet::row`](crate::observation::Packet::row);
-//! the time `~` matches any time. Rows of `window` are `ms | quantity range ...` or, for an interval,
-//! `ms..ms | quantity range ...`, with windows in segments.
+//! Rows of `events` are `ms | packet`, in the notation of
+//! [`Packet::row`](crate::observation::Packet::row); the time `~` matches any time. Rows of
+//! `window` are `ms | quantity range ...` or, for an interval, `ms..ms | quantity range ...`, with
+//! windows in segments.
 
 use indexmap::IndexMap;
 use serde::Deserialize;

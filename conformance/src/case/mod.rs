@@ -205,8 +205,8 @@ impl Case {
         case
     }
 
-    /// The case with each congestion control algorithm that it lists, and the name of the algorithm. If the
-    /// case lists none, its stacks stay unchanged and the name is empty.
+    /// The case with each congestion control algorithm that it lists, and the name of the
+    /// algorithm. If the case lists none, its stacks stay unchanged and the name is empty.
     #[must_use]
     pub fn with_each_algorithm(&self) -> Vec<(String, Self)> {
         if self.congestion_control.is_empty() {

@@ -54,7 +54,14 @@ impl PacketImpairments {
         let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
         let rules = lines
             .filter(|line| !line.is_empty())
-            .map(|line| rule(line).ok_or_else(|| format!("cannot parse the impairment `{line}`; expected for example `client data 3 lost`")))
+            .map(|line| {
+                rule(line).ok_or_else(|| {
+                    format!(
+                        "cannot parse the impairment `{line}`; expected for example `client data 3 \
+                         lost`"
+                    )
+                })
+            })
             .collect::<Result<_, _>>()?;
         Ok(Self { rules })
     }

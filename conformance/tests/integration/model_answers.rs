@@ -1,5 +1,5 @@
-//! Answers of the analytical model compared with the simulation where the formulas reach their limits: each
-//! answer agrees, or a warning marks it as outside the range.
+//! Answers of the analytical model compared with the simulation where the formulas reach their
+//! limits: each answer agrees, or a warning marks it as outside the range.
 
 use gridhaul_model::Model;
 use gridhaul_scenario::answer::{Answer, Metric};
@@ -63,7 +63,8 @@ fn a_window_below_one_segment_is_filled_by_a_smaller_one() {
     for profile in ["rfc", "linux", "ns2"] {
         for window in ["1 B", "100 B", "729 B", "1459 B", "1460 B", "2000 B", "2 segments"] {
             let stack = format!(
-                "profile = \"{profile}\"\ncongestion_control = \"reno\"\nreceive_window = \"{window}\""
+                "profile = \"{profile}\"\ncongestion_control = \"reno\"\nreceive_window \
+                 = \"{window}\""
             );
             let scenario = line("1 Mbit/s", 50.0, 0.0, &stack);
             let [model, sim] = [&Model as &dyn Backend, &Sim::default()]
@@ -142,8 +143,9 @@ fn answers_outside_the_range_of_the_formulas_are_marked() {
     }
 }
 
-/// The timeouts of the formula dominate if the smallest timeout is long compared with the round-trip time. The warning
-/// states by how much the result may be too low, and the simulation is within this bound.
+/// The timeouts of the formula dominate if the smallest timeout is long compared with the
+/// round-trip time. The warning states by how much the result may be too low, and the simulation is
+/// within this bound.
 #[test]
 fn a_result_dominated_by_timeouts_states_its_bound() {
     for stack in [
@@ -172,14 +174,16 @@ fn with(loss: f64, part: &str, replacement: &str) -> Scenario {
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// RFC 9438, section 4.3: CUBIC is at least as fast as Reno; timeouts dominate from a loss of some per cent on.
+/// RFC 9438, section 4.3: CUBIC is at least as fast as Reno; timeouts dominate from a loss of some
+/// per cent on.
 #[test]
 fn cubic_includes_timeouts_at_all_losses() {
     for profile in ["linux", "rfc", "ns2"] {
         for delay_ms in [5.0, 50.0, 300.0] {
             for loss in [0.001, 0.003, 0.01, 0.03, 0.05, 0.1, 0.2, 0.3] {
                 let stack = format!(
-                    "profile = \"{profile}\"\ncongestion_control = \"cubic\"\nreceive_window = \"1000 segments\""
+                    "profile = \"{profile}\"\ncongestion_control = \"cubic\"\nreceive_window \
+                     = \"1000 segments\""
                 );
                 let scenario = line("10 Mbit/s", delay_ms, loss, &stack);
                 let model = answer(&Model, &scenario);
@@ -188,7 +192,8 @@ fn cubic_includes_timeouts_at_all_losses() {
                 let deviation = flow(&model, Metric::Goodput) / simulated - 1.0;
                 let bound = match (marked, profile) {
                     (false, _) => 0.3,
-                    // The timer of ns-2 keeps its back-off until a segment that was sent once is acknowledged.
+                    // The timer of ns-2 keeps its back-off until a segment that was sent once is
+                    // acknowledged.
                     (true, "ns2") => f64::INFINITY,
                     (true, _) => 0.5,
                 };
@@ -256,7 +261,8 @@ load.on_off = {{ on = "100 ms", off = "1 min", size = "200 B" }}
     Scenario::from_toml(&text, "aggregators.toml").unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// 400 meters that send 80 messages/s through aggregators, over a line with a round-trip time of 500 ms.
+/// 400 meters that send 80 messages/s through aggregators, over a line with a round-trip time of
+/// 500 ms.
 fn lossy_upstream(aggregators: u32, loss: f64) -> Scenario {
     let text = format!(
         r#"
@@ -300,7 +306,8 @@ load.periodic = {{ size = "800 B", every = "5 s" }}
     Scenario::from_toml(&text, "lossy.toml").unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A loss halves the window of an upstream connection, and messages wait until it has grown to the arrivals of a round trip.
+/// A loss halves the window of an upstream connection, and messages wait until it has grown to the
+/// arrivals of a round trip.
 #[test]
 fn delays_behind_a_reduced_upstream_window_are_marked() {
     for aggregators in [2, 4, 10, 40] {
@@ -314,7 +321,8 @@ fn delays_behind_a_reduced_upstream_window_are_marked() {
             let text = format!("{aggregators} aggregators, {loss}: {mean:?} {simulated:?}");
             let is_near = mean.zip(simulated).is_some_and(|(a, b)| (a / b - 1.0).abs() < 0.1);
             assert!(marked || is_near, "{text}");
-            // A window of two segments in flight cannot be halved, and a rare loss concerns few messages.
+            // A window of two segments in flight cannot be halved, and a rare loss concerns few
+            // messages.
             assert!(!marked || aggregators < 40 && loss > 0.0005 || loss > 0.002, "{text}");
         }
     }

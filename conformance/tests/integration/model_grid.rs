@@ -1,19 +1,19 @@
 //! The analytical model compared with the goodput of ns-2 (`conformance/ns2/grid.csv`).
 //!
-//! `cargo run -p gridhaul-conformance --example model` prints each point; docs/limitations/model.md explains
-//! the known differences.
+//! `cargo run -p gridhaul-conformance --example model` prints each point; docs/limitations/model.md
+//! explains the known differences.
 
 use gridhaul_conformance::ns2_grid::{GridPoint, grid};
 
-/// Largest deviation at 5 % loss, where timeouts dominate and NewReno and SACK have fewer of them than
-/// Reno.
+/// Largest deviation at 5 % loss, where timeouts dominate and NewReno and SACK have fewer of them
+/// than Reno.
 const TOLERANCE: f64 = 0.26;
 
 /// Largest deviation at losses up to 1 %, where timeouts do not dominate.
 const TOLERANCE_LOW_LOSS: f64 = 0.12;
 
-/// Reno loses several segments in one overflow of a short queue and waits for a timeout, which the sawtooth
-/// model does not include.
+/// Reno loses several segments in one overflow of a short queue and waits for a timeout, which the
+/// sawtooth model does not include.
 const SHORT_QUEUE: (&str, &str) = ("r64-d700-l0-b10-a100", "Reno");
 
 /// A run of two minutes, most of which is the transient before the steady state.

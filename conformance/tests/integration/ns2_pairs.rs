@@ -16,12 +16,14 @@ const REPLICATIONS: u32 = 5;
 
 const SENT_TWICE: &str = "ns-2 transmits a segment twice that was never sent before \
     (conformance/ns2/README.md, Vegas, step 5)";
-const HALF_SEGMENT: &str = "the backlog is exactly half way between two numbers of segments, because \
-    round-trip times are multiples of the transmission time: rounding of floating-point numbers decides in ns-2";
-const SPURIOUS_TIMEOUT: &str = "after a spurious timeout ns-2 takes the time since its mark, far below any \
-    round trip, as the base round trip";
+const HALF_SEGMENT: &str = "the backlog is exactly half way between two numbers of segments, \
+                            because round-trip times are multiples of the transmission time: \
+                            rounding of floating-point numbers decides in ns-2";
+const SPURIOUS_TIMEOUT: &str = "after a spurious timeout ns-2 takes the time since its mark, far \
+    below any round trip, as the base round trip";
 
-/// Networks that do not agree, by the delays of the access links in milliseconds, and the known reason.
+/// Networks that do not agree, by the delays of the access links in milliseconds, and the known
+/// reason.
 const DEVIATIONS: [(&str, &str); 3] =
     [("37.8,44.8", SPURIOUS_TIMEOUT), ("11.9,28.9", HALF_SEGMENT), ("22.6,35.1", SENT_TWICE)];
 

@@ -1,4 +1,5 @@
-//! Comparison with ns-2, packet by packet: with the same list of losses, the same order and times of packets.
+//! Comparison with ns-2, packet by packet: with the same list of losses, the same order and times
+//! of packets.
 //!
 //! The test requires `ns` in `PATH`. Otherwise it reports this and passes; with `CI=true` it fails.
 

@@ -69,8 +69,8 @@ fn loss_agrees_with_the_formulas_by_cause() {
 #[test]
 fn the_model_uses_the_mean_loss_of_short_bursts() {
     let bulk = "stack = \"reno\"\nload = \"bulk\"";
-    // Reno loses single packets here; the formula assumes that the rest of the round is lost with them and
-    // is up to 14 % below (docs/limitations/power-line.md).
+    // Reno loses single packets here; the formula assumes that the rest of the round is lost with
+    // them and is up to 14 % below (docs/limitations/power-line.md).
     for (class, rate) in [("narrowband", 130e3), ("broadband", 3e6)] {
         let scenario = line(&format!("class = \"{class}\", noise = true"), bulk);
         let goodput =

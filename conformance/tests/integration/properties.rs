@@ -1,4 +1,5 @@
-//! Properties of each congestion control algorithm and profile, for any losses, delays and duplicates of the path.
+//! Properties of each congestion control algorithm and profile, for any losses, delays and
+//! duplicates of the path.
 
 use gridhaul_conformance::backend::{RunOptions, SimBackend};
 use gridhaul_conformance::case::{Case, Endpoint};
@@ -87,7 +88,8 @@ fn number(observation: &Observation, name: &str) -> u64 {
 }
 
 fn is_over(observation: &Observation, end: &str) -> bool {
-    matches!(observation.totals.get(end), Some(Value::Word(word)) if word == "Closed" || word == "TimeWait")
+    matches!(observation.totals.get(end), Some(Value::Word(word)) if word == "Closed" || word ==
+        "TimeWait")
 }
 
 fn profile_and_algorithm() -> impl Strategy<Value = (&'static str, CongestionControlAlgorithm)> {
@@ -95,7 +97,8 @@ fn profile_and_algorithm() -> impl Strategy<Value = (&'static str, CongestionCon
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None,
+        ..ProptestConfig::default() })]
 
     #[test]
     fn the_stream_arrives_and_both_ends_close(
@@ -129,7 +132,8 @@ proptest! {
                 }
                 (Endpoint::Client, Endpoint::Client) => {
                     let end = packet.seq + packet.len;
-                    // FIN uses no buffer space; a zero-window probe is one byte into a closed window.
+                    // FIN uses no buffer space; a zero-window probe is one byte into a closed
+                    // window.
                     prop_assert!(end <= edge + 1, "sends up to {end} beyond {edge}");
                 }
                 (Endpoint::Server, Endpoint::Client) => {}
@@ -159,13 +163,15 @@ proptest! {
     ) {
         let observation = run(profile, congestion_control, &schedule);
         let at = |end: Endpoint| {
-            let from_client = observation.packets.iter().filter(|packet| packet.from == Endpoint::Client);
+            let from_client = observation.packets.iter().filter(|packet| packet.from ==
+                Endpoint::Client);
             from_client.filter(|packet| packet.captured_at == end && packet.len > 0).count() as u64
         };
         let (sent, arrived) = (at(Endpoint::Client), at(Endpoint::Server));
         let lost = sent.saturating_sub(arrived);
         // Each timeout, and each go-back-N of Tahoe, may retransmit a window that has arrived.
-        let starts = number(&observation, "client_timeouts") + number(&observation, "client_fast_retransmits");
+        let starts = number(&observation, "client_timeouts") + number(&observation,
+            "client_fast_retransmits");
         // RFC 8985, section 7.3: one tail loss probe for each flight.
         let probes = if profile == "linux" { SEGMENTS.div_ceil(schedule.window) } else { 0 };
         let allowed = SEGMENTS + lost + probes + (starts + 1) * schedule.window.min(SEGMENTS);

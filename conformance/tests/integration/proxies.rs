@@ -115,12 +115,13 @@ impl Chain {
     }
 
     fn scenario(&self) -> Scenario {
-        let mut text = "title = \"chain\"\nduration = \"140 s\"\nwarmup = \"20 s\"\nreplications = 2\n\
-                        [stack.reno]\nprofile = \"ns2\"\ncongestion_control = \"reno\"\nhandshake = false\n\
-                        delayed_ack = \"0 s\"\nreceive_window = \"20000 segments\"\n\
-                        [flow.file]\nfrom = \"n0\"\nto = \"n4\"\nstack = \"reno\"\nload = \"bulk\"\n\
-                        [node.n0]\n[node.n4]\n"
-            .to_owned();
+        let mut text =
+            "title = \"chain\"\nduration = \"140 s\"\nwarmup = \"20 s\"\nreplications = 2\n\
+             [stack.reno]\nprofile = \"ns2\"\ncongestion_control = \"reno\"\nhandshake = false\n\
+             delayed_ack = \"0 s\"\nreceive_window = \"20000 segments\"\n\
+             [flow.file]\nfrom = \"n0\"\nto = \"n4\"\nstack = \"reno\"\nload = \"bulk\"\n\
+             [node.n0]\n[node.n4]\n"
+                .to_owned();
         for (index, buffer) in self.buffers.iter().enumerate() {
             text += &format!(
                 "[node.n{}.proxy]\nmode = \"{}\"\nbuffer = \"{buffer} KiB\"\n",
@@ -131,8 +132,10 @@ impl Chain {
         for (index, (round_trip, loss)) in self.round_trips.iter().zip(self.loss).enumerate() {
             let (rate, micros) = (self.rate, round_trip * 500);
             text += &format!(
-                "[link.l{index}]\nfrom = \"n{index}\"\nto = \"n{}\"\nforward = {{ rate = \"{rate}\", \
-                 delay = \"{micros} us\", queue = \"50 packets\", loss.bernoulli = \"{loss} %\" }}\n\
+                "[link.l{index}]\nfrom = \"n{index}\"\nto = \"n{}\"\nforward = {{ rate \
+                 = \"{rate}\", \
+                 delay = \"{micros} us\", queue = \"50 packets\", loss.bernoulli = \"{loss} %\" \
+                 }}\n\
                  reverse = {{ rate = \"{rate}\", delay = \"{micros} us\" }}\n",
                 index + 1
             );
@@ -206,8 +209,8 @@ fn a_byte_occupies_the_buffer_of_a_proxy_until_the_next_hop_has_acknowledged_it(
         let mut check = |name, predicted: f64| {
             let Chain { mode, rate, round_trips, loss, buffers } = &chain;
             let line = format!(
-                "{mode} {rate} {round_trips:?} ms {loss:?} % {buffers:?} KiB: simulation {:.3} Mbit/s, {name} \
-                 {:+.1} %",
+                "{mode} {rate} {round_trips:?} ms {loss:?} % {buffers:?} KiB: simulation {:.3} \
+                 Mbit/s, {name} {:+.1} %",
                 sim / 1e6,
                 100.0 * (predicted / sim - 1.0)
             );

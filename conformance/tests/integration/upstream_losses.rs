@@ -1,5 +1,5 @@
-//! Delay of messages after losses on the connections of aggregators: the analytical model compared with the
-//! simulation.
+//! Delay of messages after losses on the connections of aggregators: the analytical model compared
+//! with the simulation.
 
 use gridhaul_model::Model;
 use gridhaul_scenario::answer::{Answer, Metric};
@@ -11,8 +11,8 @@ fn answer(backend: &dyn Backend, scenario: &Scenario) -> Answer {
     backend.run(scenario, &NoProgress).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A lost segment delays the messages that follow on the connection of its aggregator, so that the 98th
-/// percentile depends on the loss although fewer than 2 % of the segments are lost.
+/// A lost segment delays the messages that follow on the connection of its aggregator, so that the
+/// 98th percentile depends on the loss although fewer than 2 % of the segments are lost.
 #[test]
 fn losses_upstream_delay_the_messages_that_follow() {
     for (aggregators, loss, delay_ms) in

@@ -70,8 +70,8 @@ pub struct ConnectionCounters {
     pub congestion: u32,
     /// Losses not classified.
     pub unclassified: u32,
-    /// As receiver: difference of the two clocks for the newest segment with data, in microseconds mod 2^32;
-    /// `None` before the first.
+    /// As receiver: difference of the two clocks for the newest segment with data, in microseconds
+    /// mod 2^32; `None` before the first.
     pub own_delay_us: Option<u32>,
     /// Losses classified or treated as congestion so far.
     pub classified: u32,
@@ -142,7 +142,8 @@ impl Counters {
 /// Number of classifications stored for a connection.
 const CLASSIFICATIONS_MAX: usize = 16;
 
-/// Size in bytes of `struct connection` in `bpf/loss_classification.h`, and maximum size of counters.
+/// Size in bytes of `struct connection` in `bpf/loss_classification.h`, and maximum size of
+/// counters.
 pub(crate) const CONNECTION_LEN: usize = 88 + 8 * CLASSIFICATIONS_MAX;
 pub(crate) const COUNTERS_LEN: usize = 80;
 /// Size in bytes of `struct settings`.

@@ -1,14 +1,15 @@
 //! Congestion control algorithms for the Linux kernel.
 //!
-//! TCP Vegas (`gh_vegas`) and TCP-MEDX (`gh_medx`) are eBPF programs that the kernel registers in addition to
-//! its own algorithms (`struct_ops`). Any TCP connection of the machine can use them: selected by the socket
-//! option `TCP_CONGESTION`, by route, or as default.
+//! TCP Vegas (`gh_vegas`) and TCP-MEDX (`gh_medx`) are eBPF programs that the kernel registers in
+//! addition to its own algorithms (`struct_ops`). Any TCP connection of the machine can use them:
+//! selected by the socket option `TCP_CONGESTION`, by route, or as default.
 //!
-//! The programs are in `bpf/`; the build compiles them if it finds clang, and omits them otherwise. The loader
-//! is written in Rust: it creates the maps, passes the compiler's relocation records on to the kernel, which
-//! inserts its own field offsets (CO-RE, in the kernel itself from Linux 5.17 on), and registers the algorithm
-//! with a BPF link. Algorithms are unregistered when the process that loaded them ends, unless they are
-//! [pinned](LoadedAlgorithms::pin); pinned algorithms stay until [`unload`].
+//! The programs are in `bpf/`; the build compiles them if it finds clang, and omits them otherwise.
+//! The loader is written in Rust: it creates the maps, passes the compiler's relocation records on
+//! to the kernel, which inserts its own field offsets (CO-RE, in the kernel itself from Linux 5.17
+//! on), and registers the algorithm with a BPF link. Algorithms are unregistered when the process
+//! that loaded them ends, unless they are [pinned](LoadedAlgorithms::pin); pinned algorithms stay
+//! until [`unload`].
 
 #![forbid(unsafe_code)]
 
@@ -35,8 +36,8 @@ pub use status::{HolderProcess, Status, status, unload};
 pub enum Algorithm {
     /// TCP Vegas (Brakmo and Peterson 1995).
     Vegas,
-    /// TCP-MEDX (Xiong, Yim, Leigh and Murata), with a TCP option that reports one-way delays to the
-    /// sender.
+    /// TCP-MEDX (Xiong, Yim, Leigh and Murata), with a TCP option that reports one-way delays to
+    /// the sender.
     Medx,
 }
 
@@ -54,8 +55,9 @@ impl Algorithm {
     }
 }
 
-/// Waits for the exclusive lock on loaded algorithms, and holds it for the lifetime of the file. The
-/// algorithms have names that are global to the machine, so processes that load them must take turns.
+/// Waits for the exclusive lock on loaded algorithms, and holds it for the lifetime of the file.
+/// The algorithms have names that are global to the machine, so processes that load them must take
+/// turns.
 ///
 /// # Errors
 /// The lock file cannot be created or locked.
@@ -101,7 +103,8 @@ pub enum Error {
     Object(&'static str, String),
     /// No BPF file system for pinned algorithms.
     #[error(
-        "there is no BPF file system at {path}, and mounting one failed\n  help: mount -t bpf bpf {path}"
+        "there is no BPF file system at {path}, and mounting one failed\n  help: mount -t bpf bpf \
+         {path}"
     )]
     FileSystem {
         /// The expected mount point.

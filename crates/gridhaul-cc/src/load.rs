@@ -64,7 +64,8 @@ impl LoadedAlgorithms {
         Ok(Self { algorithms: loaded })
     }
 
-    /// Pins the algorithms, so that they stay loaded after this process ends, until [`unload`](crate::unload).
+    /// Pins the algorithms, so that they stay loaded after this process ends, until
+    /// [`unload`](crate::unload).
     ///
     /// # Errors
     /// Without a writable BPF file system at `/sys/fs/bpf`; then nothing is pinned.
@@ -73,7 +74,8 @@ impl LoadedAlgorithms {
         let pinned: Result<(), Error> =
             self.algorithms.iter().try_for_each(|(algorithm, loaded)| {
                 let folder = status::folder(*algorithm);
-                // Files of a process that was killed at this point: as checked before, nothing is registered.
+                // Files of a process that was killed at this point: as checked before, nothing is
+                // registered.
                 let _ = fs::remove_dir_all(&folder);
                 fs::create_dir_all(&folder)
                     .map_err(Error::system(format!("creating {}", folder.display())))?;
@@ -106,8 +108,9 @@ impl LoadedAlgorithms {
         loaded.map(|loaded| read_counters(loaded.counters.as_fd(), algorithm)).transpose()
     }
 
-    /// Gives a socket parameters of MEDX of its own, in place of those with which MEDX was loaded. They apply
-    /// to its delays and losses from now on, and to the connections that a listening socket accepts.
+    /// Gives a socket parameters of MEDX of its own, in place of those with which MEDX was loaded.
+    /// They apply to its delays and losses from now on, and to the connections that a listening
+    /// socket accepts.
     ///
     /// # Errors
     /// MEDX was not loaded by this value, the parameters are invalid, or the kernel rejects them.
@@ -121,8 +124,8 @@ impl LoadedAlgorithms {
             .map_err(Error::system("setting the parameters of a socket"))
     }
 
-    /// The counters of MEDX for the connection of this socket; `None` if the connection has not used its option,
-    /// or if MEDX was not loaded by this value.
+    /// The counters of MEDX for the connection of this socket; `None` if the connection has not
+    /// used its option, or if MEDX was not loaded by this value.
     ///
     /// # Errors
     /// The kernel does not provide them.
@@ -147,7 +150,8 @@ pub(crate) fn program(algorithm: Algorithm) -> Result<&'static [u8], &'static st
     }
 }
 
-/// The name of a map of a pinned algorithm, `settings` or `counters`, by which any process finds it.
+/// The name of a map of a pinned algorithm, `settings` or `counters`, by which any process finds
+/// it.
 pub(crate) fn map_name(algorithm: Algorithm, map: &str) -> String {
     format!("{}_{}", algorithm.name(), shortened(map))
 }
@@ -243,7 +247,8 @@ fn register(
     algorithm: Algorithm,
     name: &str,
 ) -> Result<OwnedFd, Error> {
-    // TCP_CONG_NON_RESTRICTED: unprivileged processes may select it, and namespaces may use it as default.
+    // TCP_CONG_NON_RESTRICTED: unprivileged processes may select it, and namespaces may use it as
+    // default.
     let flags = 1_u32.to_le_bytes();
     let values = [("name", name.as_bytes()), ("flags", flags.as_slice())];
     let registered =

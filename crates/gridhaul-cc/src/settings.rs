@@ -17,12 +17,12 @@ pub struct Settings {
     pub vegas: VegasSettings,
     /// Of MEDX.
     pub medx: MedxSettings,
-    /// Control group (version 2) whose connections may write and read MEDX's option; `None`: the root group,
-    /// which contains every process.
+    /// Control group (version 2) whose connections may write and read MEDX's option; `None`: the
+    /// root group, which contains every process.
     pub cgroup: Option<PathBuf>,
-    /// Suffix of the names in the kernel, so that several processes can each load an algorithm; the complete
-    /// name has at most 15 bytes. [`status`](crate::status()) does not list algorithms with a
-    /// suffix.
+    /// Suffix of the names in the kernel, so that several processes can each load an algorithm; the
+    /// complete name has at most 15 bytes. [`status`](crate::status()) does not list algorithms
+    /// with a suffix.
     pub suffix: String,
 }
 
@@ -48,7 +48,8 @@ impl VegasSettings {
     /// The thresholds α, β and γ; the kernel supports whole segments only.
     ///
     /// # Errors
-    /// The index of the first threshold that is not an integer up to 1,000,000: 0 for α, 1 for β, 2 for γ.
+    /// The index of the first threshold that is not an integer up to 1,000,000: 0 for α, 1 for β, 2
+    /// for γ.
     pub fn from_segments(thresholds: [f64; 3]) -> Result<Self, usize> {
         let whole = |threshold: usize| {
             let segments = thresholds[threshold];
@@ -65,7 +66,8 @@ impl VegasSettings {
 pub struct MedxSettings {
     /// α: weight of the previous average delay; stored in thousandths.
     pub alpha: f64,
-    /// β: ratio to the average delay above which a delay indicates congestion; stored in thousandths.
+    /// β: ratio to the average delay above which a delay indicates congestion; stored in
+    /// thousandths.
     pub beta: f64,
     /// Length of the list of delays that must be rising: 2 to 8.
     pub buffer: u32,
@@ -73,7 +75,8 @@ pub struct MedxSettings {
     pub classifier: MedxClassifier,
 }
 
-/// A rule that classifies losses; the values are those of `enum classifier` in `bpf/loss_classification.h`.
+/// A rule that classifies losses; the values are those of `enum classifier` in
+/// `bpf/loss_classification.h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u32)]
 pub enum MedxClassifier {
@@ -123,8 +126,8 @@ impl Settings {
         Ok(name)
     }
 
-    /// The index of the first parameter that an algorithm rejects (α is 0), and the reason; `None` if all are
-    /// valid.
+    /// The index of the first parameter that an algorithm rejects (α is 0), and the reason; `None`
+    /// if all are valid.
     #[must_use]
     pub fn refusal(&self, of: Algorithm) -> Option<(usize, String)> {
         let (vegas, medx) = (self.vegas, self.medx);
@@ -138,11 +141,12 @@ impl Settings {
                     vegas.alpha, vegas.beta
                 ),
             ),
-            // The difference that is compared is never negative (Brakmo and Peterson 1995, section 3.2).
+            // The difference that is compared is never negative (Brakmo and Peterson 1995, section
+            // 3.2).
             Algorithm::Vegas if vegas.alpha == 0 => refuse(
                 0,
-                "alpha of Vegas is 0: expected at least 1, or the window never grows again after slow \
-                 start"
+                "alpha of Vegas is 0: expected at least 1, or the window never grows again after \
+                 slow start"
                     .to_owned(),
             ),
             Algorithm::Vegas => {

@@ -17,7 +17,8 @@ use crate::{Algorithm, Counters, Error, LoadedSettings, requirements};
 pub struct Status {
     /// The algorithm.
     pub algorithm: Algorithm,
-    /// Whether new connections can use the algorithm; if not, it was unloaded and only remaining connections use it.
+    /// Whether new connections can use the algorithm; if not, it was unloaded and only remaining
+    /// connections use it.
     pub registered: bool,
     /// Whether the algorithm is pinned, independent of a process (`gridhaul cc load`).
     pub pinned: bool,
@@ -106,7 +107,8 @@ fn is_pinned(folder: &Path) -> Result<bool, Error> {
     folder.try_exists().map_err(|source| pin_error("looking for", folder, source))
 }
 
-/// The mount options of the BPF file system decide whether other users may list it; they may not remove pins.
+/// The mount options of the BPF file system decide whether other users may list it; they may not
+/// remove pins.
 fn pin_error(operation: &str, folder: &Path, source: io::Error) -> Error {
     match requirements::missing_permission() {
         Some(missing) if source.kind() == io::ErrorKind::PermissionDenied => {
@@ -157,8 +159,8 @@ pub(crate) fn already_registered(algorithm: Algorithm) -> Error {
     Error::Registered { name, by }
 }
 
-/// The kernel removes unpinned links with a delay, and the programs when no connection uses them any
-/// more.
+/// The kernel removes unpinned links with a delay, and the programs when no connection uses them
+/// any more.
 #[expect(clippy::disallowed_methods, reason = "waits for the kernel, outside of any simulation")]
 fn wait_for_end(algorithm: Algorithm) -> Result<(), Error> {
     for _ in 0..200 {

@@ -1,6 +1,8 @@
-//! Defines a congestion control algorithm and drives it with acknowledgements and a loss, without a connection.
+//! Defines a congestion control algorithm and drives it with acknowledgements and a loss, without a
+//! connection.
 //!
-//! An algorithm implements the differences to Reno only. CONTRIBUTING.md lists what makes it selectable in scenarios.
+//! An algorithm implements the differences to Reno only. CONTRIBUTING.md lists what makes it
+//! selectable in scenarios.
 //!
 //! `cargo run --release -p gridhaul-core --example congestion-control`
 
@@ -54,8 +56,8 @@ pub(crate) fn main() {
     }
 }
 
-/// An acknowledgement of one segment, by a sender that its window limits. A connection fills in the other fields for
-/// algorithms that measure.
+/// An acknowledgement of one segment, by a sender that its window limits. A connection fills in the
+/// other fields for algorithms that measure.
 fn acknowledgement(mss: u32) -> Ack {
     Ack {
         now: Instant::ZERO,

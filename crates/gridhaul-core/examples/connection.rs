@@ -1,5 +1,5 @@
-//! Drives two TCP endpoints over a lossy link without simulator, sockets or clock: the smallest event loop around the
-//! state machines of this crate.
+//! Drives two TCP endpoints over a lossy link without simulator, sockets or clock: the smallest
+//! event loop around the state machines of this crate.
 //!
 //! `cargo run --release -p gridhaul-core --example connection`
 

@@ -1,14 +1,14 @@
 //! Random number streams: each is named, and all use one portable generator.
 //!
 //! The name of a stream (`seed`, `replication`, `entity`, `member`, `purpose`) alone determines its
-//! numbers. An additional entity, member or impairment therefore never changes the random numbers of
-//! another, and two scenarios that differ in one value use the same random numbers elsewhere
+//! numbers. An additional entity, member or impairment therefore never changes the random numbers
+//! of another, and two scenarios that differ in one value use the same random numbers elsewhere
 //! (common random numbers).
 //!
 //! The numbers are equal on every platform: the generator uses integer arithmetic, and non-uniform
-//! distributions use only the operations that IEEE 754 rounds correctly (+ − × ÷ √). The platform's `ln`
-//! and `exp` are not among them; the samplers of `rand_distr` call these as soon as any crate of the
-//! build enables the `std` feature of `num-traits`, and are therefore not used.
+//! distributions use only the operations that IEEE 754 rounds correctly (+ − × ÷ √). The platform's
+//! `ln` and `exp` are not among them; the samplers of `rand_distr` call these as soon as any crate
+//! of the build enables the `std` feature of `num-traits`, and are therefore not used.
 
 use gridhaul_scenario::units::{Duration, Probability};
 use rand::{Rng, SeedableRng};
@@ -84,8 +84,8 @@ impl RandomStream {
 
     /// A standard normal variable.
     ///
-    /// Marsaglia and Bray 1964, the polar method; the second variable of each pair is discarded, so that
-    /// the state of the stream is only that of the generator.
+    /// Marsaglia and Bray 1964, the polar method; the second variable of each pair is discarded, so
+    /// that the state of the stream is only that of the generator.
     pub fn normal(&mut self) -> f64 {
         loop {
             let (x, y) = (2.0 * self.standard_uniform() - 1.0, 2.0 * self.standard_uniform() - 1.0);

@@ -19,8 +19,8 @@ impl PcapngWriter {
     /// Largest number of packets in a capture.
     pub const PACKETS_MAX: usize = 2_000_000;
 
-    /// A capture without packets, for an interface with this name. Packets are written to a file, or
-    /// without a file to memory.
+    /// A capture without packets, for an interface with this name. Packets are written to a file,
+    /// or without a file to memory.
     #[must_use]
     pub fn new(interface: &str, file: Option<Arc<RecordingFile>>) -> Self {
         let out = RecordedBytesWriter::new(file);

@@ -57,9 +57,9 @@ pub enum SeriesError {
 /// Rows per row group; limits the memory of readers and of the writer.
 const ROWS_PER_GROUP: usize = 1 << 17;
 
-/// Writes the Parquet file of a series of an answer: the columns of the table, `member`, `point` and a
-/// column for each swept key, with metadata that identify the run. NaN is written as null. One column of
-/// a row group is in memory at a time.
+/// Writes the Parquet file of a series of an answer: the columns of the table, `member`, `point`
+/// and a column for each swept key, with metadata that identify the run. NaN is written as null.
+/// One column of a row group is in memory at a time.
 ///
 /// # Errors
 /// The rows cannot be read, the file cannot be written, or a text index is invalid.

@@ -1,7 +1,7 @@
 //! Accuracy of emulated links as measured by applications: one line of JSON for each measurement.
 //!
-//! All measurements use the timestamps of datagrams at both ends: the time at which a message was due, and the
-//! time at which it was received. The lateness of the sender is part of the error.
+//! All measurements use the timestamps of datagrams at both ends: the time at which a message was
+//! due, and the time at which it was received. The lateness of the sender is part of the error.
 
 use gridhaul_emu::Emu;
 use gridhaul_scenario::answer::{Answer, ColumnData, Metric};
@@ -80,8 +80,9 @@ fn loss(probability: f64) -> Result<(f64, f64), RunError> {
     Ok((sent, sent - flow(&answer, Metric::Messages)))
 }
 
-/// 100,000 packets per second through one link for four seconds: the rate at which the first of them arrived,
-/// the number of lost packets, and the CPU time per packet in microseconds, including both ends.
+/// 100,000 packets per second through one link for four seconds: the rate at which the first of
+/// them arrived, the number of lost packets, and the CPU time per packet in microseconds, including
+/// both ends.
 fn throughput() -> Result<(f64, f64, f64), RunError> {
     const PACKETS: u32 = 400_000;
     let before = cpu_seconds();

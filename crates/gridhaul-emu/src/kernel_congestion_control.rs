@@ -1,5 +1,5 @@
-//! Congestion control algorithms that a run loads into the kernel: Vegas and MEDX of gridhaul-cc, for the
-//! duration of the run.
+//! Congestion control algorithms that a run loads into the kernel: Vegas and MEDX of gridhaul-cc,
+//! for the duration of the run.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -28,8 +28,8 @@ pub(crate) struct KernelCongestionControls {
     medx: Option<Arc<Medx>>,
 }
 
-/// MEDX in the kernel, shared by the runs of this process: its TCP option has one handler per machine. Each
-/// socket has the parameters of its stack.
+/// MEDX in the kernel, shared by the runs of this process: its TCP option has one handler per
+/// machine. Each socket has the parameters of its stack.
 #[derive(Debug)]
 struct Medx {
     /// Unloaded before the lock is released.
@@ -89,8 +89,8 @@ pub(crate) fn congestion_name(stack: &StackParams) -> Option<&'static str> {
 }
 
 impl KernelCongestionControls {
-    /// Loads the algorithms that the flows of a plan need and the kernel lacks. Vegas gets a unique name, so
-    /// that other runs can load it with other settings.
+    /// Loads the algorithms that the flows of a plan need and the kernel lacks. Vegas gets a unique
+    /// name, so that other runs can load it with other settings.
     pub(crate) fn load(plan: &NetworkPlan) -> Result<Self, EmulationError> {
         let tcp = plan.flows.iter().filter(|flow| flow.transport == Transport::Tcp);
         let stacks = tcp.flat_map(|flow| &flow.stacks);
@@ -139,8 +139,8 @@ impl KernelCongestionControls {
         }
     }
 
-    /// Number of windows that the algorithms have corrected after the kernel had set them, in this run and in
-    /// those of this process that share MEDX with it.
+    /// Number of windows that the algorithms have corrected after the kernel had set them, in this
+    /// run and in those of this process that share MEDX with it.
     pub(crate) fn corrected(&self) -> u64 {
         let vegas = self.vegas.as_ref().map(|loaded| (loaded, Algorithm::Vegas));
         let medx = self.medx.as_ref().map(|medx| (&medx.loaded, Algorithm::Medx));
@@ -158,8 +158,9 @@ impl KernelCongestionControls {
 }
 
 impl Medx {
-    /// Returns MEDX of another run, or loads it when no other process has it loaded. The settings are those of
-    /// sockets that other programs open on a standalone network; the sockets of a run have their own.
+    /// Returns MEDX of another run, or loads it when no other process has it loaded. The settings
+    /// are those of sockets that other programs open on a standalone network; the sockets of a run
+    /// have their own.
     fn shared(settings: MedxSettings) -> Result<Arc<Self>, EmulationError> {
         let mut known = MEDX.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(medx) = known.upgrade() {
@@ -182,7 +183,8 @@ fn unique_suffix() -> String {
     suffix(std::process::id(), RUNS.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Process and run in seven characters: 22 bits of the process number, the last nine bits of the run number.
+/// Process and run in seven characters: 22 bits of the process number, the last nine bits of the
+/// run number.
 fn suffix(process: u32, run: u32) -> String {
     const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
     let mut number = u64::from(process) << 9 | u64::from(run & 511);

@@ -1,5 +1,5 @@
-//! Classifications of losses by MEDX compared with the ground truth: the kernel reports the missing byte, and
-//! the link emulator records the cause of the loss of its segment.
+//! Classifications of losses by MEDX compared with the ground truth: the kernel reports the missing
+//! byte, and the link emulator records the cause of the loss of its segment.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,8 @@ pub(crate) struct MemberClassification {
     pub classification: LossClassification,
 }
 
-/// Counts the classifications of a flow from `begin` on by ground truth. Both lists are in order of time.
+/// Counts the classifications of a flow from `begin` on by ground truth. Both lists are in order of
+/// time.
 pub(crate) fn confusion<'a>(
     classifications: &[MemberClassification],
     lost: impl Iterator<Item = &'a LostData>,
@@ -77,7 +78,8 @@ mod tests {
             lost(30, 0, 500, LossCause::Queue),
         ];
         let classifications = [
-            classification(20, 0, 500, false), // the error, although that segment will be lost again
+            // the error, although that segment will be lost again
+            classification(20, 0, 500, false),
             classification(21, 1, 500, false), // the other member's full queue
             classification(40, 0, 500, true),  // the second loss
             classification(50, 0, 9_000, true), // nothing of it was lost

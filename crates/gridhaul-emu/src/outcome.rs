@@ -49,7 +49,8 @@ pub(crate) fn rows(
     RunRows { flows, links, delays }
 }
 
-/// The row of the upstream connections of aggregators. Payload is not counted: the relays add headers.
+/// The row of the upstream connections of aggregators. Payload is not counted: the relays add
+/// headers.
 fn upstream_row(
     relay: &RelayLayout,
     emulated: &EmulatorOutcome,
@@ -133,8 +134,8 @@ fn sender_metrics(row: &RowTraffic, into: &mut Metrics) {
     into.extend(row.averages.cwnd().map(|cwnd| (Metric::CwndMean, cwnd)));
 }
 
-/// Warnings about a run that is not trustworthy. `corrected` counts the windows that the kernel set without
-/// its congestion control algorithm of gridhaul-cc.
+/// Warnings about a run that is not trustworthy. `corrected` counts the windows that the kernel set
+/// without its congestion control algorithm of gridhaul-cc.
 pub(crate) fn disturbances(
     scenario: &Scenario,
     plan: &NetworkPlan,
@@ -148,8 +149,8 @@ pub(crate) fn disturbances(
         warn(
             "emulator".to_owned(),
             format!(
-                "2 % of the packets were forwarded more than {late} late: this machine was too busy, and the \
-                 run is not trustworthy; use slower links or a less busy machine"
+                "2 % of the packets were forwarded more than {late} late: this machine was too \
+                 busy, and the run is not trustworthy; use slower links or a less busy machine"
             ),
         );
     }
@@ -158,8 +159,8 @@ pub(crate) fn disturbances(
         warn(
             "kernel".to_owned(),
             format!(
-                "it set {corrected} windows without the congestion control algorithm of gridhaul-cc, and the \
-                 run is not trustworthy; run it again"
+                "it set {corrected} windows without the congestion control algorithm of \
+                 gridhaul-cc, and the run is not trustworthy; run it again"
             ),
         );
     }
@@ -168,8 +169,8 @@ pub(crate) fn disturbances(
             warn(
                 format!("flow.{name}"),
                 format!(
-                    "2 % of the messages were sent more than {late} late: the load differs from that of the \
-                     scenario, and the run is not trustworthy"
+                    "2 % of the messages were sent more than {late} late: the load differs from \
+                     that of the scenario, and the run is not trustworthy"
                 ),
             );
         }
@@ -189,7 +190,8 @@ pub(crate) fn aborted_connections(scenario: &Scenario, traffic: &TrafficOutcome)
     rows.filter_map(warning).collect()
 }
 
-/// Connections per permitted correction of a window: one correction matters for one connection, but not for 100.
+/// Connections per permitted correction of a window: one correction matters for one connection, but
+/// not for 100.
 const CONNECTIONS_PER_CORRECTION: u64 = 100;
 
 /// The 98th percentile of the lateness, if it makes the run untrustworthy.

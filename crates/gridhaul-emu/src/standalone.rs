@@ -49,18 +49,19 @@ pub struct FlowEndpoints {
 }
 
 impl StandaloneNetwork {
-    /// Creates the network of a scenario, with namespaces `<prefix>-<node>`. Routes configure the connections
-    /// of programs with the parameters of the stacks, as far as routes support them.
+    /// Creates the network of a scenario, with namespaces `<prefix>-<node>`. Routes configure the
+    /// connections of programs with the parameters of the stacks, as far as routes support them.
     ///
     /// # Errors
-    /// A key that the kernel does not support, a name that exists or is too long, or an error of the machine.
+    /// A key that the kernel does not support, a name that exists or is too long, or an error of
+    /// the machine.
     pub fn build(scenario: &Scenario, prefix: &str) -> Result<Self, RunError> {
         Self::with_names(scenario, Some(prefix), None)
     }
 
     /// Creates the network of a scenario for threads and child processes of this program, which
-    /// [enter](Self::enter) its namespaces. The namespaces have no names, so that nothing remains when the program
-    /// is killed.
+    /// [enter](Self::enter) its namespaces. The namespaces have no names, so that nothing remains
+    /// when the program is killed.
     ///
     /// # Errors
     /// A key that the kernel does not support, or an error of the machine.
@@ -68,10 +69,10 @@ impl StandaloneNetwork {
         Self::with_names(scenario, None, None)
     }
 
-    /// As [`unnamed`](Self::unnamed), with Ethernet links, which carry the frames of a flow between its
-    /// [devices](Self::frame_devices): all frames but those of IP and ARP. Between two links of its path, frames are switched
-    /// by the emulator. A frame with detected bit errors is discarded, as by a network card; an undetected error changes its
-    /// last byte.
+    /// As [`unnamed`](Self::unnamed), with Ethernet links, which carry the frames of a flow between
+    /// its [devices](Self::frame_devices): all frames but those of IP and ARP. Between two links of
+    /// its path, frames are switched by the emulator. A frame with detected bit errors is
+    /// discarded, as by a network card; an undetected error changes its last byte.
     ///
     /// # Errors
     /// There is no such flow, a key that the kernel does not support, or an error of the machine.
@@ -135,7 +136,8 @@ impl StandaloneNetwork {
         self.scenario.flow.keys().zip(&self.plan.flows).enumerate().map(pair).collect()
     }
 
-    /// Node and first address of the `from` end and of the `to` end of a flow; `None` if there is no such flow.
+    /// Node and first address of the `from` end and of the `to` end of a flow; `None` if there is
+    /// no such flow.
     #[must_use]
     pub fn ends(&self, flow: &str) -> Option<[(&str, IpAddr); 2]> {
         let number = self.scenario.flow.get_index_of(flow)?;
@@ -147,8 +149,8 @@ impl StandaloneNetwork {
         Some([end(FlowEnd::From), end(FlowEnd::To)])
     }
 
-    /// Kernel names of the congestion control that routes give to connections of a flow at its `from` end and at its `to` end; `None`
-    /// for the default, or if there is no such flow.
+    /// Kernel names of the congestion control that routes give to connections of a flow at its
+    /// `from` end and at its `to` end; `None` for the default, or if there is no such flow.
     #[must_use]
     pub fn congestion_controls(&self, flow: &str) -> [Option<&str>; 2] {
         let number = self.scenario.flow.get_index_of(flow);
@@ -156,15 +158,15 @@ impl StandaloneNetwork {
         controls.map_or([None, None], |controls| controls.map(|name| name.as_deref()))
     }
 
-    /// Devices of an [Ethernet](Self::ethernet) network at the `from` end and at the `to` end of its flow, in the
-    /// namespaces of their nodes; `None` for a network of IP packets.
+    /// Devices of an [Ethernet](Self::ethernet) network at the `from` end and at the `to` end of
+    /// its flow, in the namespaces of their nodes; `None` for a network of IP packets.
     #[must_use]
     pub fn frame_devices(&self) -> Option<[&str; 2]> {
         self.plan.end_devices(&self.plan.flows[self.plan.frames()?])
     }
 
-    /// Runs `work` in the namespace of a node, on a new thread. Its sockets, threads and child processes stay in this
-    /// namespace.
+    /// Runs `work` in the namespace of a node, on a new thread. Its sockets, threads and child
+    /// processes stay in this namespace.
     ///
     /// # Errors
     /// There is no node of this name, or its namespace cannot be entered.
@@ -184,8 +186,9 @@ impl StandaloneNetwork {
         self.forwarded.read()
     }
 
-    /// Forwards packets until `stop` returns `true`, and returns the counters of each direction of a link with its name. The
-    /// network exists as long as this value. Outages and other events of the scenario follow `clock`.
+    /// Forwards packets until `stop` returns `true`, and returns the counters of each direction of
+    /// a link with its name. The network exists as long as this value. Outages and other events of
+    /// the scenario follow `clock`.
     ///
     /// # Errors
     /// A device was deleted.

@@ -1,11 +1,12 @@
-//! Wake-up times of the two threads of a run: a thread that receives a packet is awake when it arrives.
+//! Wake-up times of the two threads of a run: a thread that receives a packet is awake when it
+//! arrives.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use gridhaul_scenario::units::Instant;
 
-/// Next deadlines of the two threads of a run. A thread wakes up shortly after the other one, so that it is
-/// awake when the other one sends a packet.
+/// Next deadlines of the two threads of a run. A thread wakes up shortly after the other one, so
+/// that it is awake when the other one sends a packet.
 #[derive(Debug)]
 pub(crate) struct WakeupSchedule {
     due: [AtomicU64; 2],
@@ -25,7 +26,8 @@ impl WakeupSchedule {
         Self { due: [const { AtomicU64::new(u64::MAX) }; 2] }
     }
 
-    /// Announces the next deadline of a thread. Returns the time until which it should sleep at most.
+    /// Announces the next deadline of a thread. Returns the time until which it should sleep at
+    /// most.
     pub(crate) fn announce(&self, thread: Thread, due: Instant, now: Instant) -> Instant {
         let own = thread as usize;
         self.due[own].store(due.as_nanos(), Ordering::Relaxed);

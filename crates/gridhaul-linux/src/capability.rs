@@ -28,8 +28,8 @@ pub fn may_open_tun() -> bool {
     File::options().read(true).write(true).open("/dev/net/tun").is_ok()
 }
 
-/// Whether a program succeeds with these arguments in a separate network namespace, which root creates
-/// directly and another user in a user namespace (unshare(1)).
+/// Whether a program succeeds with these arguments in a separate network namespace, which root
+/// creates directly and another user in a user namespace (unshare(1)).
 #[must_use]
 pub fn succeeds_in_network_namespace(program: &str, arguments: &[&str]) -> bool {
     let succeeds = |options: &[&str]| {

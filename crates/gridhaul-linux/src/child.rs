@@ -8,11 +8,12 @@ use std::process::Command;
 
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
-/// Makes the kernel kill the process of `command` when the thread that starts the process ends, in whatever way
-/// (`PR_SET_PDEATHSIG` of prctl(2)).
+/// Makes the kernel kill the process of `command` when the thread that starts the process ends, in
+/// whatever way (`PR_SET_PDEATHSIG` of prctl(2)).
 ///
-/// A program that changes its user or group, or that has the set-user-ID bit, loses the setting. The thread, and not the
-/// program, is the parent: a process that is started by a short-lived thread is killed with the thread.
+/// A program that changes its user or group, or that has the set-user-ID bit, loses the setting.
+/// The thread, and not the program, is the parent: a process that is started by a short-lived
+/// thread is killed with the thread.
 pub fn kill_with_parent_thread(command: &mut Command) -> &mut Command {
     let parent = Pid::from_raw(std::process::id().cast_signed());
     let prepare = move || {
@@ -20,7 +21,8 @@ pub fn kill_with_parent_thread(command: &mut Command) -> &mut Command {
         // A parent that has ended before this call sends no signal.
         if getppid() == parent { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
     };
-    // SAFETY: between fork and exec, `prepare` makes two system calls and neither allocates nor takes a lock.
+    // SAFETY: between fork and exec, `prepare` makes two system calls and neither allocates nor
+    // takes a lock.
     unsafe { command.pre_exec(prepare) }
 }
 

@@ -37,7 +37,8 @@ impl Clock {
 
     /// System time, since 1970, at the start of the run.
     pub(crate) fn zero_in_system_time(&self) -> time::Duration {
-        // Of several pairs of readings, that with the least time between the readings of the monotonic clock is used.
+        // Of several pairs of readings, that with the least time between the readings of the
+        // monotonic clock is used.
         let pairs = (0..READINGS).map(|_| {
             let (before, system, after) = (read(), system_time(), read());
             let between = after.saturating_duration_since(before);
@@ -51,8 +52,8 @@ impl Clock {
         pairs.min().map_or(time::Duration::ZERO, |(_, zero)| zero)
     }
 
-    /// Sleeps until the start of the run. A packet sent before it would wait for the links, and the first
-    /// measured round trip would include that wait.
+    /// Sleeps until the start of the run. A packet sent before it would wait for the links, and the
+    /// first measured round trip would include that wait.
     #[expect(clippy::disallowed_methods, reason = "waits for the start of a run in real time")]
     pub fn await_start(&self) {
         std::thread::sleep(self.until(Instant::ZERO));

@@ -7,14 +7,15 @@ use rustix::net::{AddressFamily, SocketType, ipproto, socket, sockopt};
 
 use crate::Error;
 
-/// Name of the kernel's own algorithm for a congestion control algorithm; `None` if Linux has no such algorithm, or another
-/// one: the kernel's Vegas has no option for its thresholds.
+/// Name of the kernel's own algorithm for a congestion control algorithm; `None` if Linux has no
+/// such algorithm, or another one: the kernel's Vegas has no option for its thresholds.
 #[must_use]
 pub const fn congestion_control_name(
     congestion_control: CongestionControlAlgorithm,
 ) -> Option<&'static str> {
     match congestion_control {
-        // The kernel's Reno recovers as NewReno (RFC 6582), or with SACK (RFC 6675) where that is negotiated.
+        // The kernel's Reno recovers as NewReno (RFC 6582), or with SACK (RFC 6675) where that is
+        // negotiated.
         CongestionControlAlgorithm::Reno
         | CongestionControlAlgorithm::NewReno
         | CongestionControlAlgorithm::Sack => Some("reno"),
@@ -29,15 +30,16 @@ pub const fn congestion_control_name(
     }
 }
 
-/// Names of the algorithms that this kernel has registered (`net.ipv4.tcp_available_congestion_control`).
+/// Names of the algorithms that this kernel has registered
+/// (`net.ipv4.tcp_available_congestion_control`).
 #[must_use]
 pub fn available_congestion_control() -> Vec<String> {
     let names = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
     names.unwrap_or_default().split_whitespace().map(str::to_owned).collect()
 }
 
-/// Checks whether sockets in the namespace of the calling thread can have an algorithm; the kernel loads its
-/// module if it may.
+/// Checks whether sockets in the namespace of the calling thread can have an algorithm; the kernel
+/// loads its module if it may.
 ///
 /// # Errors
 /// [`Error::NoCongestionControl`], or this process may not choose the algorithm.

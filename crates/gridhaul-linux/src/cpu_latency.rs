@@ -1,4 +1,5 @@
-//! The limit of the time that processors need to leave an idle state (Documentation/power/pm_qos_interface.rst).
+//! The limit of the time that processors need to leave an idle state
+//! (Documentation/power/pm_qos_interface.rst).
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -15,8 +16,8 @@ pub struct CpuLatencyLimit {
 }
 
 impl CpuLatencyLimit {
-    /// Keeps the processors out of idle states that they need longer than `limit` to leave. With zero they poll, and use more
-    /// energy.
+    /// Keeps the processors out of idle states that they need longer than `limit` to leave. With
+    /// zero they poll, and use more energy.
     ///
     /// # Errors
     /// The device is missing, or the caller may not write to it: it belongs to root.

@@ -62,11 +62,12 @@ impl Error {
 fn remedy(error: &io::Error) -> &'static str {
     match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => {
-            "\n  help: run as root, or on a machine that permits user namespaces and access to /dev/net/tun; \
-             `gridhaul doctor` reports what is missing"
+            "\n  help: run as root, or on a machine that permits user namespaces and access to \
+             /dev/net/tun; `gridhaul doctor` reports what is missing"
         }
         Some(libc::EMFILE | libc::ENFILE) => {
-            "\n  help: raise the limit of open files (`ulimit -n 65536`), or use fewer connections in the scenario"
+            "\n  help: raise the limit of open files (`ulimit -n 65536`), or use fewer connections \
+             in the scenario"
         }
         Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => {
             "\n  help: `gridhaul doctor` reports what this machine lacks"

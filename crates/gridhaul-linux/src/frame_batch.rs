@@ -23,8 +23,8 @@ pub struct ReceivedFrame<'a> {
     pub bytes: &'a [u8],
     /// The VLAN tag of the frame.
     pub vlan: Option<VlanTag>,
-    /// The TCP or UDP checksum is not filled in: a program of this machine sent the frame, and the device
-    /// would have filled it in.
+    /// The TCP or UDP checksum is not filled in: a program of this machine sent the frame, and the
+    /// device would have filled it in.
     pub checksum_pending: bool,
     /// The frame is longer than the space for it.
     pub truncated: bool,
@@ -41,7 +41,8 @@ pub struct ReceivedFrame<'a> {
 pub struct VlanTag {
     /// Tag protocol identifier: 0x8100, or 0x88a8 for the outer of two tags.
     pub protocol: u16,
-    /// Tag control information: priority (3 bits), drop eligible (1 bit), VLAN identifier (12 bits).
+    /// Tag control information: priority (3 bits), drop eligible (1 bit), VLAN identifier (12
+    /// bits).
     pub control: u16,
 }
 
@@ -72,7 +73,8 @@ impl FrameBatch {
         })
     }
 
-    /// Replaces the frames by those that are waiting at a packet socket. Returns how many there are.
+    /// Replaces the frames by those that are waiting at a packet socket. Returns how many there
+    /// are.
     #[expect(unsafe_code, reason = "recvmmsg, which no crate in use wraps")]
     pub(crate) fn receive(&mut self, socket: BorrowedFd<'_>) -> io::Result<usize> {
         self.count = 0;
@@ -94,8 +96,8 @@ impl FrameBatch {
                 message
             })
             .collect();
-        // SAFETY: the kernel writes into `messages`, the frames, the control buffers and the addresses that they
-        // point to, all of which outlive the call.
+        // SAFETY: the kernel writes into `messages`, the frames, the control buffers and the
+        // addresses that they point to, all of which outlive the call.
         let received = unsafe {
             let count = messages.len() as libc::c_uint;
             let (no_wait, no_timeout) = (libc::MSG_DONTWAIT, std::ptr::null_mut());
@@ -135,8 +137,9 @@ impl FrameInfo {
             ether_type: u16::from_be(address.sll_protocol),
             ..Self::default()
         };
-        // SAFETY: the kernel has written the control messages of `header`, whose buffer is still there; the
-        // data of a message of each type has the type that is read, and may be unaligned.
+        // SAFETY: the kernel has written the control messages of `header`, whose buffer is still
+        // there; the data of a message of each type has the type that is read, and may be
+        // unaligned.
         unsafe {
             let mut control = libc::CMSG_FIRSTHDR(header);
             while let Some(found) = control.as_ref() {
@@ -179,7 +182,8 @@ const CONTROL_SIZE: usize = 128;
 /// `ETH_P_8021Q`.
 const VLAN_PROTOCOL: u16 = 0x8100;
 
-/// A time of the system's clock, which the kernel has written into a control message (`SCM_TIMESTAMPNS`).
+/// A time of the system's clock, which the kernel has written into a control message
+/// (`SCM_TIMESTAMPNS`).
 pub(crate) const fn since_1970(time: libc::timespec) -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }

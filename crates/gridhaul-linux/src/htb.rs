@@ -6,8 +6,8 @@ use gridhaul_scenario::units::{BitRate, Bytes, QueueLimit};
 
 use crate::IpPrefix;
 
-/// A hierarchical token bucket on a device: one class for each guaranteed rate, a default class for all other
-/// packets, and a root class that limits their sum.
+/// A hierarchical token bucket on a device: one class for each guaranteed rate, a default class for
+/// all other packets, and a root class that limits their sum.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Htb {
     /// Rate of the root class.
@@ -36,8 +36,8 @@ const ROOT: u32 = 1;
 const DEFAULT: u32 = 2;
 const FIRST: u32 = 16;
 
-/// Bytes that a class sends before the next class of the same priority has its turn: one packet, so that
-/// the classes alternate as often as possible.
+/// Bytes that a class sends before the next class of the same priority has its turn: one packet, so
+/// that the classes alternate as often as possible.
 const QUANTUM: u32 = 1_600;
 
 /// Least rate of the default class, in bit/s: `sch_htb` rejects a rate of zero.
@@ -47,8 +47,8 @@ const DEFAULT_RATE_MIN: u64 = 8;
 const UNLIMITED: u32 = 1_000_000;
 
 impl Htb {
-    /// Commands for `tc -batch` that install the shaper on a device; one line for each command. Run them with
-    /// [`run_batch`](crate::run_batch).
+    /// Commands for `tc -batch` that install the shaper on a device; one line for each command. Run
+    /// them with [`run_batch`](crate::run_batch).
     #[must_use]
     pub fn commands(&self, device: &str) -> String {
         let mut lines = format!("qdisc add dev {device} root handle 1: htb default {DEFAULT:x}\n");
@@ -71,8 +71,8 @@ impl Htb {
                 append(
                     &mut lines,
                     &format!(
-                        "filter add dev {device} parent 1: protocol {protocol} prio {preference} u32 \
-                         match {field} dst {destination} flowid 1:{id:x}"
+                        "filter add dev {device} parent 1: protocol {protocol} prio {preference} \
+                         u32 match {field} dst {destination} flowid 1:{id:x}"
                     ),
                 );
             }
@@ -136,13 +136,18 @@ mod tests {
         let burst = "burst 3000 cburst 3000 quantum 1600";
         let expected = format!(
             "qdisc add dev d root handle 1: htb default 2\n\
-             class add dev d parent 1: classid 1:1 htb rate 1000000bit ceil 1000000bit {burst} prio 0\n\
-             class add dev d parent 1:1 classid 1:2 htb rate 600000bit ceil 1000000bit {burst} prio 1\n\
-             class add dev d parent 1:1 classid 1:10 htb rate 400000bit ceil 900000bit {burst} prio 0\n\
+             class add dev d parent 1: classid 1:1 htb rate 1000000bit ceil 1000000bit {burst} \
+             prio 0\n\
+             class add dev d parent 1:1 classid 1:2 htb rate 600000bit ceil 1000000bit {burst} \
+             prio 1\n\
+             class add dev d parent 1:1 classid 1:10 htb rate 400000bit ceil 900000bit {burst} \
+             prio 0\n\
              qdisc add dev d parent 1:2 handle 2: pfifo limit 50\n\
              qdisc add dev d parent 1:10 handle 10: pfifo limit 50\n\
-             filter add dev d parent 1: protocol ip prio 1 u32 match ip dst 10.2.0.0/16 flowid 1:10\n\
-             filter add dev d parent 1: protocol ipv6 prio 2 u32 match ip6 dst fd00::/64 flowid 1:10\n"
+             filter add dev d parent 1: protocol ip prio 1 u32 match ip dst 10.2.0.0/16 flowid \
+             1:10\n\
+             filter add dev d parent 1: protocol ipv6 prio 2 u32 match ip6 dst fd00::/64 flowid \
+             1:10\n"
         );
         assert_eq!(htb.commands("d"), expected);
     }

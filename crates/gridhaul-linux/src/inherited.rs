@@ -12,8 +12,8 @@ use rustix::net::sockopt::{socket_acceptconn, socket_protocol};
 /// Numbers that were taken: a file has one owner.
 static TAKEN: Mutex<BTreeSet<RawFd>> = Mutex::new(BTreeSet::new());
 
-/// Takes the listening sockets with these numbers, which a service manager (sd_listen_fds(3)) or an earlier version of
-/// the program has left open. Child processes do not inherit them.
+/// Takes the listening sockets with these numbers, which a service manager (sd_listen_fds(3)) or an
+/// earlier version of the program has left open. Child processes do not inherit them.
 ///
 /// # Errors
 /// A number is not that of a listening socket, or was taken before.
@@ -22,7 +22,8 @@ pub fn take_inherited_listeners(numbers: &[RawFd]) -> io::Result<Vec<OwnedFd>> {
     numbers.iter().map(|&number| take(number, is_listener, "not a listening socket")).collect()
 }
 
-/// Takes a TCP connection that an earlier version of the program has left open. Child processes do not inherit it.
+/// Takes a TCP connection that an earlier version of the program has left open. Child processes do
+/// not inherit it.
 ///
 /// # Errors
 /// The number is not that of a TCP connection, or was taken before.
@@ -56,15 +57,17 @@ fn take(
     if number < 3 || taken.contains(&number) {
         return Err(failed("standard input or output, or taken before"));
     }
-    // SAFETY: the file is used in this call only, and the kernel refuses numbers of files that are not open.
+    // SAFETY: the file is used in this call only, and the kernel refuses numbers of files that are
+    // not open.
     let file = unsafe { BorrowedFd::borrow_raw(number) };
     fcntl_setfd(file, FdFlags::CLOEXEC).map_err(|error| failed(&error.to_string()))?;
     if !is_expected(file) {
         return Err(failed(refusal));
     }
     taken.insert(number);
-    // SAFETY: the file is open, and was passed to this process for the purpose that the caller states. `taken`
-    // excludes a second owner from this function; the caller has opened no file of its own with this number.
+    // SAFETY: the file is open, and was passed to this process for the purpose that the caller
+    // states. `taken` excludes a second owner from this function; the caller has opened no file of
+    // its own with this number.
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 

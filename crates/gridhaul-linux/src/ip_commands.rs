@@ -20,8 +20,8 @@ pub struct DeviceAttributes {
     pub mtu: u32,
     /// Length of the transmit queue, in packets.
     pub transmit_queue_len: u32,
-    /// Largest number of segments that generic segmentation offload passes to the device in one packet;
-    /// `None` keeps the kernel's value.
+    /// Largest number of segments that generic segmentation offload passes to the device in one
+    /// packet; `None` keeps the kernel's value.
     pub gso_max_segments: Option<u32>,
 }
 
@@ -45,10 +45,11 @@ pub struct RouteMetrics<'a> {
     pub initial_window: Option<u32>,
     /// Whether every segment is acknowledged at once.
     pub quick_ack: bool,
-    /// Smallest retransmission timeout; the kernel counts in milliseconds, and fractions are rounded up.
+    /// Smallest retransmission timeout; the kernel counts in milliseconds, and fractions are
+    /// rounded up.
     pub rto_min: Option<Duration>,
-    /// Initial estimate of the round-trip time, which connections do not update (`lock`). Rounded up to
-    /// milliseconds.
+    /// Initial estimate of the round-trip time, which connections do not update (`lock`). Rounded
+    /// up to milliseconds.
     pub rtt: Option<Duration>,
     /// Initial slow-start threshold, in segments, which connections do not update (`lock`).
     pub ssthresh: Option<u32>,
@@ -74,8 +75,8 @@ impl IpCommands {
         self.push(&(line + " up"));
     }
 
-    /// Assigns an address to a device. An IPv6 address is usable at once, without duplicate address detection
-    /// (RFC 4862, section 5.4).
+    /// Assigns an address to a device. An IPv6 address is usable at once, without duplicate address
+    /// detection (RFC 4862, section 5.4).
     pub fn add_address(&mut self, device: &str, address: IpAddr) {
         let detection = if address.is_ipv6() { " nodad" } else { "" };
         self.push(&format!("address add dev {device} {}{detection}", IpPrefix::host(address)));

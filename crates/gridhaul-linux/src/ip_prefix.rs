@@ -3,7 +3,8 @@
 use std::fmt;
 use std::net::IpAddr;
 
-/// A prefix of IP addresses in CIDR notation (RFC 4632; RFC 4291, section 2.3), such as `10.3.0.0/16`.
+/// A prefix of IP addresses in CIDR notation (RFC 4632; RFC 4291, section 2.3), such as
+/// `10.3.0.0/16`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IpPrefix {
     /// The address; bits after the prefix are zero where the prefix is a destination.

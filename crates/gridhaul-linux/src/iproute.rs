@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 
 use crate::Error;
 
-/// Passes lines to a program of iproute2, `ip` or `tc`, in the namespace of the calling thread, which errors
-/// call `node`.
+/// Passes lines to a program of iproute2, `ip` or `tc`, in the namespace of the calling thread,
+/// which errors call `node`.
 ///
 /// # Errors
 /// The program is not installed, or rejects a line.
@@ -15,7 +15,8 @@ pub fn run_batch(program: &'static str, lines: &str, node: &str) -> Result<(), E
     command.args(["-batch", "-"]).stdin(Stdio::piped());
     command.stdout(Stdio::null()).stderr(Stdio::piped());
     let operation = format!(
-        "starting `{program}`, which sets up the network of a node (Debian: apt-get install iproute2)"
+        "starting `{program}`, which sets up the network of a node (Debian: apt-get install \
+         iproute2)"
     );
     let mut child = command.spawn().map_err(Error::call(operation))?;
     if let Some(mut stdin) = child.stdin.take() {

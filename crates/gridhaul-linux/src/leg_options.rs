@@ -17,8 +17,8 @@ use crate::{
 pub struct LegOptions {
     /// Name of the congestion control algorithm in the kernel.
     pub congestion_control: Option<String>,
-    /// Longest delay of an acknowledgement. Zero is not an option of the socket: [`acknowledge_at_once`] must be called
-    /// after each read.
+    /// Longest delay of an acknowledgement. Zero is not an option of the socket:
+    /// [`acknowledge_at_once`] must be called after each read.
     pub delayed_ack: Option<Duration>,
     /// Longest time for which sent data stays unacknowledged (`TCP_USER_TIMEOUT`, RFC 5482).
     pub user_timeout: Duration,
@@ -36,12 +36,13 @@ pub struct LegOptions {
     pub nagle: bool,
 }
 
-/// Sets the options of a socket before it connects or listens. Accepted sockets have the options of their listener, where buffers and
-/// MSS must be set to take part in the handshake. Closing a socket resets its connection (`SO_LINGER` with time 0) until
-/// [`close_with_fin`].
+/// Sets the options of a socket before it connects or listens. Accepted sockets have the options of
+/// their listener, where buffers and MSS must be set to take part in the handshake. Closing a
+/// socket resets its connection (`SO_LINGER` with time 0) until [`close_with_fin`].
 ///
 /// # Errors
-/// The kernel rejects a value, is too old for an option, or does not have the congestion control algorithm.
+/// The kernel rejects a value, is too old for an option, or does not have the congestion control
+/// algorithm.
 pub fn configure_leg(socket: &Socket, options: &LegOptions) -> Result<(), Error> {
     let set = |option, value: Option<u32>| match value {
         Some(value) => set_option(socket, option, value)
@@ -73,8 +74,8 @@ pub fn configure_leg(socket: &Socket, options: &LegOptions) -> Result<(), Error>
     set(SocketOption::DelayedAckMaxMicros, micros)
 }
 
-/// Acknowledges received data now, and further segments without delay for some time (`TCP_QUICKACK`, tcp(7)): the kernel
-/// returns to delayed acknowledgements by itself.
+/// Acknowledges received data now, and further segments without delay for some time
+/// (`TCP_QUICKACK`, tcp(7)): the kernel returns to delayed acknowledgements by itself.
 ///
 /// # Errors
 /// Not a TCP socket.
@@ -90,7 +91,8 @@ pub fn close_with_fin(socket: impl AsFd) -> io::Result<()> {
     Ok(sockopt::set_socket_linger(socket, None)?)
 }
 
-/// Lets a socket accept connections to, or be bound to, addresses of other machines (`IP_TRANSPARENT`, ip(7)).
+/// Lets a socket accept connections to, or be bound to, addresses of other machines
+/// (`IP_TRANSPARENT`, ip(7)).
 ///
 /// # Errors
 /// The process lacks `CAP_NET_ADMIN`.

@@ -1,14 +1,18 @@
 //! The Linux kernel as gridhaul uses it. All `unsafe` calls into the kernel are here.
 //!
-//! * Networks: [`Namespace`] and [`NamespaceNames`], [`Tun`], [`PacketSocket`] (Ethernet frames), [`IpCommands`]
-//!   (devices, addresses, routes), [`Htb`] (shapers), [`TcpSysctls`] and [`set_sysctl`].
-//! * TCP sockets: [`configure_socket`], [`configure_leg`], [`SocketOption`], [`TcpInfo`], [`Established`] (`TCP_REPAIR`).
+//! * Networks: [`Namespace`] and [`NamespaceNames`], [`Tun`], [`PacketSocket`] (Ethernet frames),
+//!   [`IpCommands`] (devices, addresses, routes), [`Htb`] (shapers), [`TcpSysctls`] and
+//!   [`set_sysctl`].
+//! * TCP sockets: [`configure_socket`], [`configure_leg`], [`SocketOption`], [`TcpInfo`],
+//!   [`Established`] (`TCP_REPAIR`).
 //! * Capabilities: [`check_tun_in_namespace`], [`require_congestion_control`], [`kernel_tick`], the
 //!   ranges of TCP parameters such as [`TCP_RTO_MAX_RANGE`].
-//! * Time: [`Clock`] reads the monotonic clock, [`SystemTime`] converts receive times of the kernel to it, [`Poll`] waits for
-//!   files and deadlines with a precision of some ten microseconds, [`SleepBudget`] keeps this within the CPU time of
-//!   real-time threads. [`utc_us`] is the time of day, [`clock_synchronisation`] its quality.
-//! * Rights and files of this process: [`become_user`], [`take_inherited_listeners`], [`raise_open_file_limit`].
+//! * Time: [`Clock`] reads the monotonic clock, [`SystemTime`] converts receive times of the kernel
+//!   to it, [`Poll`] waits for files and deadlines with a precision of some ten microseconds,
+//!   [`SleepBudget`] keeps this within the CPU time of real-time threads. [`utc_us`] is the time of
+//!   day, [`clock_synchronisation`] its quality.
+//! * Rights and files of this process: [`become_user`], [`take_inherited_listeners`],
+//!   [`raise_open_file_limit`].
 //! * Programs in the kernel: [`bpf`]. Child processes: [`kill_with_parent_thread`].
 //!
 //! Handles own their resources: a namespace, a device or an eBPF link goes with the last handle, in

@@ -29,8 +29,8 @@ impl Namespace {
         Ok(Self { handle })
     }
 
-    /// A path by which other programs find the namespace, as `ip link set ... netns <path>`. Valid as long as
-    /// this handle.
+    /// A path by which other programs find the namespace, as `ip link set ... netns <path>`. Valid
+    /// as long as this handle.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         format!("/proc/{}/fd/{}", std::process::id(), self.handle.as_raw_fd()).into()

@@ -1,7 +1,8 @@
 //! Names of network namespaces, by which `ip netns exec` finds them (ip-netns(8)).
 //!
-//! A name is a mount at `/run/netns/<name>`. Mounts outlive the process that made them, so every process lists
-//! its names in `/run/gridhaul/<pid>`; names in the list of a process that has ended are stale.
+//! A name is a mount at `/run/netns/<name>`. Mounts outlive the process that made them, so every
+//! process lists its names in `/run/gridhaul/<pid>`; names in the list of a process that has ended
+//! are stale.
 
 use std::fs;
 use std::io;
@@ -11,7 +12,8 @@ use rustix::mount::{UnmountFlags, mount_bind, unmount};
 
 use crate::{Error, Namespace};
 
-/// Largest number of bytes in the name of a namespace: names are files (`NAME_MAX`, `<linux/limits.h>`).
+/// Largest number of bytes in the name of a namespace: names are files (`NAME_MAX`,
+/// `<linux/limits.h>`).
 pub const NAMESPACE_NAME_MAX: usize = 255;
 
 const NETNS: &str = "/run/netns";
@@ -28,7 +30,8 @@ impl NamespaceNames {
     /// Assigns a name to each namespace. A process has at most one set of names at a time.
     ///
     /// # Errors
-    /// A name is in use ([`Error::NamespaceExists`]), and then no name is assigned; or this process may not mount.
+    /// A name is in use ([`Error::NamespaceExists`]), and then no name is assigned; or this process
+    /// may not mount.
     pub fn assign<'a>(
         namespaces: impl IntoIterator<Item = (String, &'a Namespace)>,
     ) -> Result<Self, Error> {
@@ -43,7 +46,8 @@ impl NamespaceNames {
         }
         let list = Path::new(LISTS).join(std::process::id().to_string());
         let names: Vec<&str> = namespaces.iter().map(|(name, _)| name.as_str()).collect();
-        // The list is written before the first mount, so that no mount can be left without an entry.
+        // The list is written before the first mount, so that no mount can be left without an
+        // entry.
         fs::write(&list, names.join("\n")).map_err(Error::call(operation))?;
         let mut assigned = Self { list, names: Vec::new() };
         for (name, namespace) in &namespaces {
@@ -66,8 +70,8 @@ impl Drop for NamespaceNames {
     }
 }
 
-/// Removes the names, and thereby the namespaces, that ended processes of gridhaul did not remove. Returns these
-/// names.
+/// Removes the names, and thereby the namespaces, that ended processes of gridhaul did not remove.
+/// Returns these names.
 ///
 /// # Errors
 /// A name or a list of names could not be removed.
@@ -97,13 +101,14 @@ fn path_of(name: &str) -> PathBuf {
 
 fn remove(name: &str) -> io::Result<()> {
     let path = path_of(name);
-    // If the process was killed between the creation of the file and the mount, there is no mount; the file is removed anyway.
+    // If the process was killed between the creation of the file and the mount, there is no mount;
+    // the file is removed anyway.
     let _ = unmount(&path, UnmountFlags::DETACH);
     fs::remove_file(path)
 }
 
-/// Whether the process with this number runs the same program as the calling process. The kernel reuses process
-/// numbers, so the existence of a process is not sufficient.
+/// Whether the process with this number runs the same program as the calling process. The kernel
+/// reuses process numbers, so the existence of a process is not sufficient.
 fn is_alive(process: &str) -> bool {
     let program = |process: &str| fs::read_to_string(Path::new("/proc").join(process).join("comm"));
     match (program(process), program("self")) {

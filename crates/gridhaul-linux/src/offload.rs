@@ -1,8 +1,9 @@
-//! Offloads of a network device, which make frames on a packet socket differ from those on the link.
+//! Offloads of a network device, which make frames on a packet socket differ from those on the
+//! link.
 //!
-//! With segmentation offload a packet socket sees frames larger than the MTU; with checksum offload it sees
-//! TCP and UDP checksums that are not filled in yet. A program that forwards or measures frames switches
-//! them off, as `ethtool -K` does.
+//! With segmentation offload a packet socket sees frames larger than the MTU; with checksum offload
+//! it sees TCP and UDP checksums that are not filled in yet. A program that forwards or measures
+//! frames switches them off, as `ethtool -K` does.
 
 use std::ffi::CString;
 use std::io;
@@ -54,8 +55,8 @@ struct InterfaceRequest {
     rest: [u8; 16],
 }
 
-/// Switches an offload of a device in the namespace of the calling thread. Returns whether the device has
-/// the offload.
+/// Switches an offload of a device in the namespace of the calling thread. Returns whether the
+/// device has the offload.
 ///
 /// # Errors
 /// There is no such device, or this process may not change it.

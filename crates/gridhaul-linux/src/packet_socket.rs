@@ -1,4 +1,5 @@
-//! Packet sockets (AF_PACKET, packet(7)): Ethernet frames of one device, or packets of all devices, in batches.
+//! Packet sockets (AF_PACKET, packet(7)): Ethernet frames of one device, or packets of all devices,
+//! in batches.
 
 use std::io;
 use std::mem;
@@ -12,9 +13,10 @@ use crate::{Error, interface_index};
 /// A socket that sends and receives the Ethernet frames of one device. It never blocks; wait with
 /// [`Poll`](crate::Poll).
 ///
-/// Frames that this machine sends over the device are not received. The kernel removes the VLAN tag from a
-/// received frame and reports it separately ([`ReceivedFrame::vlan`](crate::ReceivedFrame::vlan)); a tag in a sent
-/// frame stays there. Switch [offloads](crate::set_offload) off to see frames as they are on the link.
+/// Frames that this machine sends over the device are not received. The kernel removes the VLAN tag
+/// from a received frame and reports it separately
+/// ([`ReceivedFrame::vlan`](crate::ReceivedFrame::vlan)); a tag in a sent frame stays there. Switch
+/// [offloads](crate::set_offload) off to see frames as they are on the link.
 #[derive(Debug)]
 pub struct PacketSocket {
     socket: OwnedFd,
@@ -24,8 +26,8 @@ impl PacketSocket {
     /// EtherType for frames of all protocols (`ETH_P_ALL`).
     pub const ALL_PROTOCOLS: u16 = libc::ETH_P_ALL as u16;
 
-    /// Opens a socket for the frames of a device in the namespace of the calling thread that have this
-    /// EtherType, for example 0x88ba (Sampled Values).
+    /// Opens a socket for the frames of a device in the namespace of the calling thread that have
+    /// this EtherType, for example 0x88ba (Sampled Values).
     ///
     /// # Errors
     /// There is no such device, or the caller lacks `CAP_NET_RAW`.
@@ -40,17 +42,19 @@ impl PacketSocket {
         opened.map_err(Error::call(operation()))
     }
 
-    /// Opens a socket that receives a copy of each packet of all devices in the namespace of the calling thread, from
-    /// the network header on. The namespace sends or receives the packet
-    /// ([`ReceivedFrame::outgoing`](crate::ReceivedFrame::outgoing)); over the loopback device it does both, which makes
-    /// two copies. Copies that do not fit into `buffer` bytes of kernel memory are [dropped](Self::dropped).
+    /// Opens a socket that receives a copy of each packet of all devices in the namespace of the
+    /// calling thread, from the network header on. The namespace sends or receives the packet
+    /// ([`ReceivedFrame::outgoing`](crate::ReceivedFrame::outgoing)); over the loopback device it
+    /// does both, which makes two copies. Copies that do not fit into `buffer` bytes of kernel
+    /// memory are [dropped](Self::dropped).
     ///
     /// # Errors
     /// The caller lacks `CAP_NET_RAW`.
     pub fn capture(buffer: u32) -> Result<Self, Error> {
         let opened = Self::new(libc::SOCK_DGRAM).and_then(|socket| {
             let buffer = buffer as usize;
-            // Where the limit of the system applies, the buffer stays smaller, and its losses are counted.
+            // Where the limit of the system applies, the buffer stays smaller, and its losses are
+            // counted.
             let _ = sockopt::set_socket_recv_buffer_size_force(&socket.socket, buffer)
                 .or_else(|_| sockopt::set_socket_recv_buffer_size(&socket.socket, buffer));
             socket.bind(ANY_DEVICE, Self::ALL_PROTOCOLS)?;
@@ -73,8 +77,8 @@ impl PacketSocket {
             .map_err(Error::call(format!("making device {interface} promiscuous")))
     }
 
-    /// Sends frames with one call into the kernel. Returns how many it took, which are the first of them;
-    /// 0 if the device's queue is full.
+    /// Sends frames with one call into the kernel. Returns how many it took, which are the first of
+    /// them; 0 if the device's queue is full.
     ///
     /// # Errors
     /// The first frame was rejected: longer than the MTU allows, or the device is down.
@@ -83,7 +87,8 @@ impl PacketSocket {
         let mut parts: Vec<_> =
             frames.iter().map(|frame| part(frame.as_ptr(), frame.len())).collect();
         let mut messages: Vec<_> = parts.iter_mut().map(|part| message(part, &mut [])).collect();
-        // SAFETY: the kernel reads `messages` and the frames that they point to, which outlive the call.
+        // SAFETY: the kernel reads `messages` and the frames that they point to, which outlive the
+        // call.
         let sent = unsafe {
             let count = messages.len() as libc::c_uint;
             libc::sendmmsg(self.socket.as_raw_fd(), messages.as_mut_ptr(), count, 0)
@@ -91,8 +96,8 @@ impl PacketSocket {
         frame_count(sent)
     }
 
-    /// Receives the frames that are waiting, at most as many as `batch` has space for, with one call into the
-    /// kernel. Returns how many there are.
+    /// Receives the frames that are waiting, at most as many as `batch` has space for, with one
+    /// call into the kernel. Returns how many there are.
     ///
     /// # Errors
     /// The device is down or was deleted.
@@ -100,8 +105,8 @@ impl PacketSocket {
         batch.receive(self.socket.as_fd())
     }
 
-    /// Number of frames that the kernel has dropped since the last call, because the buffer of the socket was full
-    /// (`PACKET_STATISTICS`).
+    /// Number of frames that the kernel has dropped since the last call, because the buffer of the
+    /// socket was full (`PACKET_STATISTICS`).
     ///
     /// # Errors
     /// The kernel's error.
@@ -109,7 +114,8 @@ impl PacketSocket {
     pub fn dropped(&self) -> io::Result<u32> {
         let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
-        // SAFETY: the kernel writes at most `length` bytes to `statistics`, which outlives the call.
+        // SAFETY: the kernel writes at most `length` bytes to `statistics`, which outlives the
+        // call.
         let done = unsafe {
             let (level, option) = (libc::SOL_PACKET, libc::PACKET_STATISTICS);
             let value = (&raw mut statistics).cast();

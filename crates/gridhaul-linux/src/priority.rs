@@ -2,8 +2,9 @@
 
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-/// Requests real-time scheduling (`SCHED_RR`) and exact timers for the calling thread. Where that is not
-/// permitted, the thread keeps ordinary scheduling, and the lateness in the answer shows the effect.
+/// Requests real-time scheduling (`SCHED_RR`) and exact timers for the calling thread. Where that
+/// is not permitted, the thread keeps ordinary scheduling, and the lateness in the answer shows the
+/// effect.
 #[expect(unsafe_code, reason = "no crate in use wraps the scheduler")]
 pub fn request_realtime_priority() {
     let parameters = libc::sched_param { sched_priority: 10 };
@@ -12,8 +13,8 @@ pub fn request_realtime_priority() {
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
 }
 
-/// Keeps the calling thread on a processor. Where there is no processor of this number, the thread stays where
-/// the kernel puts it.
+/// Keeps the calling thread on a processor. Where there is no processor of this number, the thread
+/// stays where the kernel puts it.
 pub fn pin_to_processor(number: usize) {
     let mut set = CpuSet::new();
     set.set(number);

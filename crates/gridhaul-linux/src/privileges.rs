@@ -13,13 +13,15 @@ use rustix::thread::{
 const USERS: &str = "/etc/passwd";
 const GROUPS: &str = "/etc/group";
 
-/// Lets the process continue as a user and group, which are names or numbers. Without a group, it is the one of the user.
-/// All capabilities are given up, except for `CAP_NET_ADMIN` if `keeps_net_admin` is set.
+/// Lets the process continue as a user and group, which are names or numbers. Without a group, it
+/// is the one of the user. All capabilities are given up, except for `CAP_NET_ADMIN` if
+/// `keeps_net_admin` is set.
 ///
 /// Call it before the first thread is started: the kernel changes the calling thread only.
 ///
 /// # Errors
-/// There is no such user or group; the process is not root, and not this user; there are several threads.
+/// There is no such user or group; the process is not root, and not this user; there are several
+/// threads.
 pub fn become_user(user: &str, group: Option<&str>, keeps_net_admin: bool) -> io::Result<()> {
     let (uid, gid) = find_ids(user, group)?;
     if (geteuid().as_raw(), getegid().as_raw()) == (uid, gid) {
@@ -37,7 +39,8 @@ pub fn become_user(user: &str, group: Option<&str>, keeps_net_admin: bool) -> io
     let sets = CapabilitySets { effective: kept, permitted: kept, inheritable: kept };
     set_capabilities(None, sets)?;
     if keeps_net_admin {
-        // Another version of the program that replaces this one has the capability as well (capabilities(7)).
+        // Another version of the program that replaces this one has the capability as well
+        // (capabilities(7)).
         configure_capability_in_ambient_set(CapabilitySet::NET_ADMIN, true)?;
     }
     Ok(())

@@ -29,8 +29,8 @@ pub fn enable_receive_times(socket: impl AsFd) -> Result<(), Error> {
     done.map_err(Error::call("requesting receive times of the kernel"))
 }
 
-/// Receives a datagram. Returns its length and the time at which the kernel received it, since 1970 by the system's
-/// clock; `None` if the times are not [enabled](enable_receive_times).
+/// Receives a datagram. Returns its length and the time at which the kernel received it, since 1970
+/// by the system's clock; `None` if the times are not [enabled](enable_receive_times).
 ///
 /// # Errors
 /// The error of recvmsg(2), such as the end of the read timeout.
@@ -47,12 +47,13 @@ pub fn receive_with_time(
     header.msg_iovlen = 1;
     header.msg_control = control.0.as_mut_ptr().cast();
     header.msg_controllen = CONTROL_SIZE;
-    // SAFETY: the kernel writes into `header`, the datagram and the control buffer, all of which outlive the call.
+    // SAFETY: the kernel writes into `header`, the datagram and the control buffer, all of which
+    // outlive the call.
     let length = unsafe { libc::recvmsg(socket.as_fd().as_raw_fd(), &raw mut header, 0) };
     let length = usize::try_from(length).map_err(|_| io::Error::last_os_error())?;
     let mut time = None;
-    // SAFETY: the kernel has written the control messages of `header`, whose buffer is still there; the data of a
-    // message of this type is a `timespec`, and may be unaligned.
+    // SAFETY: the kernel has written the control messages of `header`, whose buffer is still there;
+    // the data of a message of this type is a `timespec`, and may be unaligned.
     unsafe {
         let mut control = libc::CMSG_FIRSTHDR(&raw const header);
         while let Some(found) = control.as_ref() {

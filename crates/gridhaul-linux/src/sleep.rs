@@ -6,10 +6,11 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// How long a thread may sleep, poll the clock or has to yield.
 ///
-/// A thread sleeps until shortly before its deadline and polls the clock for the rest, since waking up takes
-/// some ten microseconds. Real-time threads must not occupy a processor: the kernel throttles one for 50 ms
-/// after 950 ms in a second (`/proc/sys/kernel/sched_rt_runtime_us`). Therefore polling is limited to time
-/// slept before, and a thread that is always busy yields for short times.
+/// A thread sleeps until shortly before its deadline and polls the clock for the rest, since waking
+/// up takes some ten microseconds. Real-time threads must not occupy a processor: the kernel
+/// throttles one for 50 ms after 950 ms in a second (`/proc/sys/kernel/sched_rt_runtime_us`).
+/// Therefore polling is limited to time slept before, and a thread that is always busy yields for
+/// short times.
 #[derive(Debug, Default)]
 pub struct SleepBudget {
     /// Time that may be spent polling the clock.
@@ -69,8 +70,8 @@ const MAX_POLLING_CREDIT: Duration = Duration::from_millis(1);
 /// Longest sleep before a thread checks whether it has to stop.
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
-/// One part in this many of a thread's processor time is yielded: more than the 5 % at which the kernel
-/// throttles.
+/// One part in this many of a thread's processor time is yielded: more than the 5 % at which the
+/// kernel throttles.
 const YIELD_SHARE: u32 = 14;
 
 /// Shortest time for which a thread yields.
@@ -88,8 +89,8 @@ mod tests {
     /// Duration of one reading of the clock.
     const CLOCK_READING: Duration = Duration::from_micros(1);
 
-    /// Simulates a thread with some work in every `period`. Returns the share of the time that it slept,
-    /// and the longest time for which it yielded.
+    /// Simulates a thread with some work in every `period`. Returns the share of the time that it
+    /// slept, and the longest time for which it yielded.
     fn run(period: Duration, work: Duration) -> (f64, Duration) {
         let mut now = ThreadTimes { elapsed: Duration::ZERO, on_cpu: Duration::ZERO };
         let mut longest = Duration::ZERO;

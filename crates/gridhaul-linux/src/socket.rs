@@ -8,8 +8,8 @@ use socket2::Socket;
 
 use crate::Error;
 
-/// Sets the receive buffer of a socket, above the limit of the system (`net.core.rmem_max`) where this process
-/// may do that.
+/// Sets the receive buffer of a socket, above the limit of the system (`net.core.rmem_max`) where
+/// this process may do that.
 ///
 /// # Errors
 /// The descriptor is no socket.
@@ -20,8 +20,8 @@ pub fn set_receive_buffer(socket: &Socket, bytes: u32) -> Result<(), Error> {
         .map_err(Error::call("setting the receive buffer"))
 }
 
-/// Sets the send buffer of a socket, above the limit of the system (`net.core.wmem_max`) where this process
-/// may do that.
+/// Sets the send buffer of a socket, above the limit of the system (`net.core.wmem_max`) where this
+/// process may do that.
 ///
 /// # Errors
 /// The descriptor is no socket.
@@ -32,8 +32,8 @@ pub fn set_send_buffer(socket: &Socket, bytes: u32) -> Result<(), Error> {
         .map_err(Error::call("setting the send buffer"))
 }
 
-/// Binds a socket to an address that need not be assigned to a device (`IP_FREEBIND`, ip(7)), such as one of
-/// a [local prefix](crate::IpCommands::add_local_prefix).
+/// Binds a socket to an address that need not be assigned to a device (`IP_FREEBIND`, ip(7)), such
+/// as one of a [local prefix](crate::IpCommands::add_local_prefix).
 ///
 /// # Errors
 /// The address is in use.

@@ -31,9 +31,9 @@ impl TcpSysctls {
     }
 }
 
-/// Limits the buffers of TCP sockets in the network namespace of the calling thread. Send buffers grow up to
-/// 64 MiB. The limit of receive buffers decides in which steps a window can be announced (RFC 7323, section
-/// 2.2), so it is no larger than the largest receive window requires.
+/// Limits the buffers of TCP sockets in the network namespace of the calling thread. Send buffers
+/// grow up to 64 MiB. The limit of receive buffers decides in which steps a window can be announced
+/// (RFC 7323, section 2.2), so it is no larger than the largest receive window requires.
 ///
 /// # Errors
 /// The kernel rejects a value.
@@ -42,8 +42,8 @@ pub fn set_tcp_buffer_limits(receive_window: u32) -> Result<(), Error> {
     set_sysctl("ipv4/tcp_rmem", &format!("4096 131072 {}", receive_window.max(131_072)))
 }
 
-/// Lets the network namespace of the calling thread forward packets, over asymmetric paths as well: reverse path
-/// filters (RFC 3704) are off.
+/// Lets the network namespace of the calling thread forward packets, over asymmetric paths as well:
+/// reverse path filters (RFC 3704) are off.
 ///
 /// # Errors
 /// The kernel rejects a value.
@@ -54,9 +54,9 @@ pub fn enable_forwarding() -> Result<(), Error> {
     set_sysctl("ipv4/conf/default/rp_filter", "0")
 }
 
-/// Keeps devices that are made later in the network namespace of the calling thread from configuring themselves
-/// for IPv6 (RFC 4862), so that the kernel sends no packets of its own: no link-local addresses, no duplicate
-/// address detection, no router solicitations.
+/// Keeps devices that are made later in the network namespace of the calling thread from
+/// configuring themselves for IPv6 (RFC 4862), so that the kernel sends no packets of its own: no
+/// link-local addresses, no duplicate address detection, no router solicitations.
 ///
 /// # Errors
 /// The kernel rejects a value.

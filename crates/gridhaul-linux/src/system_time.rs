@@ -6,8 +6,9 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::Clock;
 
-/// Converts times of the system's clock to times of the monotonic [`Clock`] of a run. Both clocks run at the same rate,
-/// until somebody sets the system's clock (clock_gettime(2)); [`Self::update`] notices that.
+/// Converts times of the system's clock to times of the monotonic [`Clock`] of a run. Both clocks
+/// run at the same rate, until somebody sets the system's clock (clock_gettime(2));
+/// [`Self::update`] notices that.
 #[derive(Debug, Clone, Copy)]
 pub struct SystemTime {
     clock: Clock,
@@ -15,8 +16,8 @@ pub struct SystemTime {
     zero: time::Duration,
 }
 
-/// Largest difference between two readings of both clocks that is not a step of the system's clock. It exceeds the time
-/// for which a busy machine can interrupt all readings between the two clocks.
+/// Largest difference between two readings of both clocks that is not a step of the system's clock.
+/// It exceeds the time for which a busy machine can interrupt all readings between the two clocks.
 const STEP: time::Duration = time::Duration::from_micros(200);
 
 impl SystemTime {
@@ -33,7 +34,8 @@ impl SystemTime {
         Instant::from_nanos(u64::try_from(since_zero).unwrap_or(u64::MAX))
     }
 
-    /// Reads both clocks again. Returns by how much the system's clock was set since the last reading; zero if it was not.
+    /// Reads both clocks again. Returns by how much the system's clock was set since the last
+    /// reading; zero if it was not.
     pub fn update(&mut self) -> Duration {
         self.correct(self.clock.zero_in_system_time())
     }

@@ -10,16 +10,16 @@ pub const TCP_MAX_SEGMENT_RANGE: RangeInclusive<u32> = 88..=32_767;
 /// Smallest receive window in bytes: half of the smallest receive buffer (`tcp_set_window_clamp`).
 pub const TCP_WINDOW_MIN: u32 = 1_152;
 
-/// Largest receive window in bytes: what a scaled window field can announce (RFC 7323, section 2.3), which is also
-/// the limit of the largest receive buffer.
+/// Largest receive window in bytes: what a scaled window field can announce (RFC 7323, section
+/// 2.3), which is also the limit of the largest receive buffer.
 pub const TCP_WINDOW_MAX: u32 = 65_535 << 14;
 
 /// Largest retransmission timeout (`TCP_RTO_MAX_MS`).
 pub const TCP_RTO_MAX_RANGE: RangeInclusive<Duration> =
     Duration::from_secs(1)..=Duration::from_secs(120);
 
-/// Smallest retransmission timeout of a connection without further configuration (`TCP_RTO_MIN`, `<net/tcp.h>`),
-/// and the largest value of the socket option; a route can raise it.
+/// Smallest retransmission timeout of a connection without further configuration (`TCP_RTO_MIN`,
+/// `<net/tcp.h>`), and the largest value of the socket option; a route can raise it.
 pub const TCP_RTO_MIN: Duration = Duration::from_millis(200);
 
 /// Delay of acknowledgements up to which Linux adapts (`TCP_DELACK_MAX`, `<net/tcp.h>`).

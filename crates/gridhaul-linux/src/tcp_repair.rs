@@ -1,5 +1,5 @@
-//! Connections in the state ESTABLISHED without a handshake, by `TCP_REPAIR`, which checkpointing (CRIU)
-//! uses to move connections between machines.
+//! Connections in the state ESTABLISHED without a handshake, by `TCP_REPAIR`, which checkpointing
+//! (CRIU) uses to move connections between machines.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};

@@ -17,7 +17,8 @@ const TIMESTAMP_OPTION: u32 = 12;
 /// Parameters of TCP that Linux has as socket options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TcpSocketConfig<'a> {
-    /// Name of the congestion control algorithm in the kernel; `None` keeps the default of the namespace.
+    /// Name of the congestion control algorithm in the kernel; `None` keeps the default of the
+    /// namespace.
     pub congestion_control: Option<&'a str>,
     /// Payload of a full segment, in bytes.
     pub mss: u32,
@@ -32,20 +33,22 @@ pub struct TcpSocketConfig<'a> {
     pub rto_min: Duration,
     /// Largest retransmission timeout.
     pub rto_max: Duration,
-    /// Longest delay of an acknowledgement; `None` where acknowledgements are not delayed, which is an
-    /// attribute of a route.
+    /// Longest delay of an acknowledgement; `None` where acknowledgements are not delayed, which is
+    /// an attribute of a route.
     pub delayed_ack_max: Option<Duration>,
 }
 
 impl TcpSocketConfig<'_> {
-    /// The MSS as Linux counts it, in bytes: with the options that every segment carries (RFC 6691, section 2).
+    /// The MSS as Linux counts it, in bytes: with the options that every segment carries (RFC 6691,
+    /// section 2).
     #[must_use]
     pub const fn max_segment(&self) -> u32 {
         self.mss + if self.timestamps { TIMESTAMP_OPTION } else { 0 }
     }
 
-    /// Limits the receive window that a socket announces. The kernel resets the limit when it learns how much
-    /// memory a full segment uses, so a caller sets the clamp again while the first data arrives.
+    /// Limits the receive window that a socket announces. The kernel resets the limit when it
+    /// learns how much memory a full segment uses, so a caller sets the clamp again while the first
+    /// data arrives.
     ///
     /// # Errors
     /// The kernel does not support the option.
@@ -58,11 +61,13 @@ impl TcpSocketConfig<'_> {
     }
 }
 
-/// Sets the parameters of a TCP socket, before it connects or listens. Closing the socket then resets the
-/// connection: unsent data would otherwise be retransmitted for minutes in a network that no longer exists.
+/// Sets the parameters of a TCP socket, before it connects or listens. Closing the socket then
+/// resets the connection: unsent data would otherwise be retransmitted for minutes in a network
+/// that no longer exists.
 ///
 /// # Errors
-/// The kernel rejects a value, is too old for an option, or does not have the congestion control algorithm.
+/// The kernel rejects a value, is too old for an option, or does not have the congestion control
+/// algorithm.
 pub fn configure_socket(socket: &Socket, config: &TcpSocketConfig<'_>) -> Result<(), Error> {
     let set = |option, value: u32| {
         set_option(socket, option, value)
@@ -74,7 +79,8 @@ pub fn configure_socket(socket: &Socket, config: &TcpSocketConfig<'_>) -> Result
     socket.set_linger(Some(std::time::Duration::ZERO)).map_err(Error::call("setting SO_LINGER"))?;
     sockopt::set_tcp_nodelay(socket, !config.nagle).map_err(Error::call("setting TCP_NODELAY"))?;
     set(SocketOption::MaxSegment, config.max_segment())?;
-    // A buffer that is set does not grow. Linux doubles the value, and windows are at most half of the buffer.
+    // A buffer that is set does not grow. Linux doubles the value, and windows are at most half of
+    // the buffer.
     set_receive_buffer(socket, config.window().saturating_mul(2))?;
     config.clamp_window(socket).map_err(Error::call("setting TCP_WINDOW_CLAMP"))?;
     set(SocketOption::RtoMinMicros, microseconds(config.rto_min.min(TCP_RTO_MIN)))?;

@@ -1,5 +1,5 @@
-//! TUN devices: packets that the kernel sends to one are read here, and packets written here are received
-//! by the kernel.
+//! TUN devices: packets that the kernel sends to one are read here, and packets written here are
+//! received by the kernel.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -8,14 +8,15 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use rustix::ioctl::{Setter, ioctl, opcode};
 
-/// A TUN device that carries bare IP packets, or a TAP device that carries Ethernet frames. It vanishes when this is
-/// dropped.
+/// A TUN device that carries bare IP packets, or a TAP device that carries Ethernet frames. It
+/// vanishes when this is dropped.
 #[derive(Debug)]
 pub struct Tun {
     file: File,
 }
 
-/// `struct ifreq` of `<linux/if.h>` as `TUNSETIFF` reads it: a name, flags, and the remainder of a union.
+/// `struct ifreq` of `<linux/if.h>` as `TUNSETIFF` reads it: a name, flags, and the remainder of a
+/// union.
 #[repr(C)]
 struct Request {
     name: [u8; 16],
@@ -38,8 +39,9 @@ impl Tun {
         Self::with_flags(name, IFF_TUN_NO_PI)
     }
 
-    /// Makes a device for Ethernet frames in the network namespace of the calling thread. A VLAN tag is a part of a frame that
-    /// is read, and the kernel removes the tag of a frame that is written.
+    /// Makes a device for Ethernet frames in the network namespace of the calling thread. A VLAN
+    /// tag is a part of a frame that is read, and the kernel removes the tag of a frame that is
+    /// written.
     ///
     /// # Errors
     /// `/dev/net/tun` is not accessible, or the name is taken.
@@ -63,14 +65,15 @@ impl Tun {
         Ok(Self { file })
     }
 
-    /// Whether an error of [`read`](Self::read) or [`write`](Self::write) means that the device was deleted.
+    /// Whether an error of [`read`](Self::read) or [`write`](Self::write) means that the device was
+    /// deleted.
     #[must_use]
     pub fn is_gone(error: &io::Error) -> bool {
         matches!(error.raw_os_error(), Some(libc::EBADFD | libc::ENODEV | libc::EIO))
     }
 
-    /// Reads the next packet that the kernel has sent into `into` and returns its length; `None` when there is
-    /// none.
+    /// Reads the next packet that the kernel has sent into `into` and returns its length; `None`
+    /// when there is none.
     ///
     /// # Errors
     /// The device was deleted.
@@ -82,7 +85,8 @@ impl Tun {
         }
     }
 
-    /// Passes a packet to the kernel, which drops a malformed one, as it does with packets of any network card.
+    /// Passes a packet to the kernel, which drops a malformed one, as it does with packets of any
+    /// network card.
     ///
     /// # Errors
     /// The device was deleted.

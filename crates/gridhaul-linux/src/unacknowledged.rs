@@ -1,4 +1,5 @@
-//! Bytes that the peer of a TCP connection has not acknowledged, and connections from the addresses of others.
+//! Bytes that the peer of a TCP connection has not acknowledged, and connections from the addresses
+//! of others.
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,7 +9,8 @@ use socket2::Socket;
 
 use crate::{Error, set_transparent};
 
-/// Bytes of a connection that the peer has not acknowledged (`SIOCOUTQ`, tcp(7)); a FIN that was sent counts as one.
+/// Bytes of a connection that the peer has not acknowledged (`SIOCOUTQ`, tcp(7)); a FIN that was
+/// sent counts as one.
 ///
 /// # Errors
 /// Not a TCP socket, or a listener.
@@ -20,8 +22,8 @@ pub fn unacknowledged_bytes(socket: impl AsFd) -> io::Result<u64> {
     if done == 0 { Ok(u64::try_from(bytes).unwrap_or(0)) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Lets a socket use an address that belongs to another machine (`IP_TRANSPARENT`, ip(7); `IPV6_TRANSPARENT`), and
-/// binds it. Another port is used if the given one is in use.
+/// Lets a socket use an address that belongs to another machine (`IP_TRANSPARENT`, ip(7);
+/// `IPV6_TRANSPARENT`), and binds it. Another port is used if the given one is in use.
 ///
 /// # Errors
 /// The process lacks the capability `CAP_NET_ADMIN`.

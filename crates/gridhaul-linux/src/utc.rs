@@ -13,8 +13,8 @@ pub enum ClockSynchronisation {
     Unsynchronised,
     /// A time service synchronises the clock.
     Synchronised {
-        /// Largest error in microseconds (`maxerror`). The kernel increases it by 500 µs in each second until the time
-        /// service sets it again.
+        /// Largest error in microseconds (`maxerror`). The kernel increases it by 500 µs in each
+        /// second until the time service sets it again.
         error_us: u64,
     },
 }
@@ -29,8 +29,8 @@ pub fn utc_us() -> u64 {
 #[expect(unsafe_code, reason = "adjtimex, which no crate in use wraps")]
 #[must_use]
 pub fn clock_synchronisation() -> ClockSynchronisation {
-    // SAFETY: zeros are a valid `timex`, which consists of integers; mode 0 only reads, and the kernel writes within the
-    // structure.
+    // SAFETY: zeros are a valid `timex`, which consists of integers; mode 0 only reads, and the
+    // kernel writes within the structure.
     let (state, timex) = unsafe {
         let mut timex: libc::timex = mem::zeroed();
         (libc::adjtimex(&raw mut timex), timex)
@@ -53,7 +53,8 @@ mod tests {
     fn the_kernel_states_time_and_synchronisation() {
         // 2020-01-01.
         assert!(utc_us() > 1_577_836_800_000_000);
-        // The error of a synchronised clock is less than the limit of the kernel (NTP_PHASE_LIMIT: 16 s).
+        // The error of a synchronised clock is less than the limit of the kernel (NTP_PHASE_LIMIT:
+        // 16 s).
         if let ClockSynchronisation::Synchronised { error_us } = clock_synchronisation() {
             assert!(error_us < 16_000_000, "{error_us}");
         }

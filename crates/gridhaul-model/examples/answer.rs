@@ -1,4 +1,5 @@
-//! Solves a scenario file with the model and prints the answer as JSON: `answer FILE [paper | printed]`.
+//! Solves a scenario file with the model and prints the answer as JSON: `answer FILE [paper |
+//! printed]`.
 
 use gridhaul_model::{Model, PaperModel, PrintedModel};
 use gridhaul_scenario::backend::{Backend, NoProgress};

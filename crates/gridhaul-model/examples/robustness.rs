@@ -35,8 +35,8 @@ fn main() -> ExitCode {
         }
     }
     println!(
-        "{points} points by both sets of rules: {wrong} wrong, {unsolved} not solved and said so, worst \
-         residual of the others {worst:.1e}"
+        "{points} points by both sets of rules: {wrong} wrong, {unsolved} not solved and said so, \
+         worst residual of the others {worst:.1e}"
     );
     if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -17,8 +17,8 @@ pub struct Model;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PaperModel;
 
-/// [`PaperModel`] with the queues of paper `sa-tcp` as printed ([`ModelRules::Printed`]), to measure the
-/// effect of its errors; for bulk flows the same as [`PaperModel`].
+/// [`PaperModel`] with the queues of paper `sa-tcp` as printed ([`ModelRules::Printed`]), to
+/// measure the effect of its errors; for bulk flows the same as [`PaperModel`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PrintedModel;
 

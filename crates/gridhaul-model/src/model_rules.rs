@@ -6,9 +6,9 @@ pub enum ModelRules {
     /// The assumptions of the papers, as far as they are published: `sa-tcp` for meters and
     /// aggregators, `plc` for bulk flows. Errors of the printed equations are corrected.
     Paper,
-    /// As [`Self::Paper`], with the queues of paper `sa-tcp` as printed: B packets in the system instead
-    /// of B that wait (equation 5), and the time in the system instead of the waiting time where Vegas
-    /// estimates its queue (equations 2, 11 and 12).
+    /// As [`Self::Paper`], with the queues of paper `sa-tcp` as printed: B packets in the system
+    /// instead of B that wait (equation 5), and the time in the system instead of the waiting time
+    /// where Vegas estimates its queue (equations 2, 11 and 12).
     Printed,
     /// The behaviour of TCP implementations (RFC 5681, RFC 6298).
     #[default]

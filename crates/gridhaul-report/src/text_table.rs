@@ -76,8 +76,8 @@ fn deterministic_note(answers: &[(String, &Answer)]) -> Option<String> {
         _ => format!(" ({count} of {} points)", points.len()),
     };
     Some(format!(
-        "Deterministic{place}: no random number influences the result, so the replications are equal \
-         and there is no confidence interval."
+        "Deterministic{place}: no random number influences the result, so the replications are \
+         equal and there is no confidence interval."
     ))
 }
 

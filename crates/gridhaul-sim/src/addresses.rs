@@ -43,13 +43,14 @@ pub(crate) fn addresses(scenario: &Scenario, layout: &Layout) -> Addresses {
     Addresses::new(own.chain(upstream))
 }
 
-/// Window scales of the packets that the two ends of a connection send. Packets of ns-2 contain no window; a
-/// capture shows one with the scale of its size.
+/// Window scales of the packets that the two ends of a connection send. Packets of ns-2 contain no
+/// window; a capture shows one with the scale of its size.
 fn window_shifts(scenario: &Scenario, stacks: [Option<&String>; 2], ip: IpVersion) -> [u8; 2] {
     stacks.map(|stack| window_shift_of(StackParams::named(scenario, stack, ip).receive_window))
 }
 
-/// The largest window scale of the splitting proxies on the path of a flow, which offer windows of their own.
+/// The largest window scale of the splitting proxies on the path of a flow, which offer windows of
+/// their own.
 fn shift_of_splitting_proxies(scenario: &Scenario, flow: &str) -> u8 {
     let positions = scenario.proxy_positions(flow).unwrap_or_default();
     let proxies = positions.iter().filter_map(|point| scenario.node[point.node].proxy.as_ref());

@@ -8,8 +8,9 @@ use gridhaul_scenario::units::Instant;
 use crate::flow::{Ends, Flow};
 
 impl Flow {
-    /// The timer of the application of a TCP flow has expired: it starts, or a message is ready. Returns the
-    /// next deadline, [`Instant::NEVER`] if there is none. `on_ready` gets the time of every message.
+    /// The timer of the application of a TCP flow has expired: it starts, or a message is ready.
+    /// Returns the next deadline, [`Instant::NEVER`] if there is none. `on_ready` gets the time of
+    /// every message.
     pub(crate) fn on_due(
         &mut self,
         now: Instant,
@@ -29,7 +30,8 @@ impl Flow {
         self.app.as_ref().map_or(Instant::NEVER, Application::next_deadline)
     }
 
-    /// During a burst, writes a message if the connection accepts it. Returns whether it was written.
+    /// During a burst, writes a message if the connection accepts it. Returns whether it was
+    /// written.
     #[inline]
     pub(crate) fn poll_write(
         &mut self,
@@ -64,7 +66,8 @@ impl Flow {
         Some((arrival, app.next_deadline()))
     }
 
-    /// An end has received the payload for which its application waits. Returns a message that is now complete.
+    /// An end has received the payload for which its application waits. Returns a message that is
+    /// now complete.
     pub(crate) fn poll_delivered(
         &mut self,
         now: Instant,

@@ -1,5 +1,5 @@
-//! Packet captures for Wireshark. A simulation has no payload bytes, so packets are truncated after their
-//! headers, as with a short snapshot length.
+//! Packet captures for Wireshark. A simulation has no payload bytes, so packets are truncated after
+//! their headers, as with a short snapshot length.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -128,8 +128,8 @@ impl Addresses {
                 write_udp(headers, &ip, &header, Payload::Omitted(datagram.bytes))?
             }
         };
-        // A stack with a smaller `header` compresses the headers shown here. A larger `header` adds bytes
-        // that are not part of the IP packet.
+        // A stack with a smaller `header` compresses the headers shown here. A larger `header` adds
+        // bytes that are not part of the IP packet.
         Ok(length.max(packet.body.wire_bytes()))
     }
 }
@@ -141,9 +141,9 @@ fn tcp_header(
     shift: u8,
 ) -> TcpHeader<'static> {
     let syn = segment.flags.has(Flags::SYN);
-    // The window of a SYN is never scaled (RFC 7323, section 2.2). Windows of other segments are whole units,
-    // except those of ns-2, and of a splitting proxy with a smaller unit: rounded up, so that no sender appears
-    // to exceed them.
+    // The window of a SYN is never scaled (RFC 7323, section 2.2). Windows of other segments are
+    // whole units, except those of ns-2, and of a splitting proxy with a smaller unit: rounded up,
+    // so that no sender appears to exceed them.
     let unit = if syn { 1 } else { 1 << shift };
     let segment = Segment {
         ack: if segment.flags.has(Flags::ACK) { segment.ack } else { 0 },
@@ -157,9 +157,9 @@ fn tcp_header(
 }
 
 impl NodeGroup {
-    /// The address of the member that is assigned to this number of a group. IPv4: 10.<node>.<member>, unique for
-    /// the first 256 nodes and 65,536 members. IPv6: prefix, node and member, unique for the first 65,536
-    /// nodes and all members.
+    /// The address of the member that is assigned to this number of a group. IPv4:
+    /// 10.<node>.<member>, unique for the first 256 nodes and 65,536 members. IPv6: prefix, node
+    /// and member, unique for the first 65,536 nodes and all members.
     fn address(self, number: u64, group: u64, ip: IpVersion) -> IpAddr {
         let member = match self.members {
             1 => 0xfffe,

@@ -22,10 +22,11 @@ pub(crate) struct RunCounters {
     pub rows: Vec<RowCounters>,
     /// Delay and loss of the data packets of each row of flows on their stage.
     pub path_counters: Vec<PathCounters>,
-    /// Payload of each flow that was not delivered by the connection of the flow: datagrams, and payload that
-    /// aggregators have forwarded. Empty in runs without either.
+    /// Payload of each flow that was not delivered by the connection of the flow: datagrams, and
+    /// payload that aggregators have forwarded. Empty in runs without either.
     pub indirect_payload: Vec<u64>,
-    /// Periods in which messages of each row of `burst` loads are in progress; `None` for other rows.
+    /// Periods in which messages of each row of `burst` loads are in progress; `None` for other
+    /// rows.
     pub in_progress: Vec<Option<InProgress>>,
     /// Deadline checks of the messages of each row of flows that has a deadline.
     pub deadline_checks: Vec<Option<DeadlineCounter>>,
@@ -41,8 +42,8 @@ pub(crate) struct RunCounters {
 }
 
 impl RunCounters {
-    /// `deadline_checks` has an entry for each row, `None` for a row without a deadline. `indirect_payload` has a
-    /// zero for each flow, or is empty.
+    /// `deadline_checks` has an entry for each row, `None` for a row without a deadline.
+    /// `indirect_payload` has a zero for each flow, or is empty.
     pub(crate) fn new(
         deadline_checks: Vec<Option<DeadlineCounter>>,
         indirect_payload: Vec<u64>,

@@ -1,5 +1,5 @@
-//! Arrived and lost datagrams on paths that duplicate packets: a message counts once, for any number
-//! of its copies.
+//! Arrived and lost datagrams on paths that duplicate packets: a message counts once, for any
+//! number of its copies.
 
 use crate::row_counters::RowCounters;
 
@@ -27,8 +27,8 @@ impl Duplicates {
         Self { rows: vec![DatagramSets::default(); rows] }
     }
 
-    /// A datagram has arrived. Returns whether it is the first copy. A message of which a copy has arrived no
-    /// longer counts as lost.
+    /// A datagram has arrived. Returns whether it is the first copy. A message of which a copy has
+    /// arrived no longer counts as lost.
     pub(crate) fn on_arrived(&mut self, row: u32, number: u32, totals: &mut RowCounters) -> bool {
         let datagrams = &mut self.rows[row as usize];
         let first = datagrams.arrived.insert(number);
@@ -38,7 +38,8 @@ impl Duplicates {
         first
     }
 
-    /// A datagram is lost. The message counts as lost from its first lost copy on, unless a copy has arrived.
+    /// A datagram is lost. The message counts as lost from its first lost copy on, unless a copy
+    /// has arrived.
     pub(crate) fn on_lost(&mut self, row: u32, number: u32, totals: &mut RowCounters) {
         let datagrams = &mut self.rows[row as usize];
         if !datagrams.arrived.contains(number) && datagrams.lost.insert(number) {

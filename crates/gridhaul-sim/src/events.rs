@@ -1,9 +1,9 @@
 //! The event queue, with integer time. At equal times events of links come first; further ties are
 //! resolved in order of scheduling.
 //!
-//! Ties are frequent: a segment that a delayed acknowledgement has released arrives exactly when the next
-//! delayed-ACK timer expires. The segment was in flight before the timer was set, so it is handled first, and
-//! the acknowledgement covers it.
+//! Ties are frequent: a segment that a delayed acknowledgement has released arrives exactly when
+//! the next delayed-ACK timer expires. The segment was in flight before the timer was set, so it is
+//! handled first, and the acknowledgement covers it.
 
 use gridhaul_scenario::units::Instant;
 
@@ -28,12 +28,12 @@ pub(crate) enum Target {
 
 /// A queue in which every target has at most one valid entry.
 ///
-/// Timers move later far more often than earlier, so an entry stays in place when its target moves to a later
-/// time, and the target schedules itself again when the entry expires. An entry that an earlier one has
-/// superseded is recognised by its time and dropped.
+/// Timers move later far more often than earlier, so an entry stays in place when its target moves
+/// to a later time, and the target schedules itself again when the entry expires. An entry that an
+/// earlier one has superseded is recognised by its time and dropped.
 ///
-/// An entry is time, sequence number and target in one integer. Links have a separate heap, because they are few
-/// and have most events.
+/// An entry is time, sequence number and target in one integer. Links have a separate heap, because
+/// they are few and have most events.
 #[derive(Debug)]
 pub(crate) struct Events {
     links: Links,
@@ -109,8 +109,8 @@ impl Events {
         }
     }
 
-    /// The same queue for links whose deadlines never move earlier, so that no entry is superseded and a few
-    /// links need no heap.
+    /// The same queue for links whose deadlines never move earlier, so that no entry is superseded
+    /// and a few links need no heap.
     pub(crate) fn with_monotonic_links(mut self) -> Self {
         if self.scheduled[LINK].len() <= FEW {
             self.links = Links::Few([NOTHING; FEW]);
@@ -212,7 +212,8 @@ impl Events {
             Target::End(index) => (END, index as usize),
             Target::App(index) => (APP, index as usize),
             Target::Sampling => (SAMPLING, 0),
-            // The two bits of the kind allow four kinds, so traces and proxies share one with the measurements.
+            // The two bits of the kind allow four kinds, so traces and proxies share one with the
+            // measurements.
             Target::Trace(index) => (SAMPLING, 1 + index as usize),
             Target::Proxy(index) => (SAMPLING, (1 + self.traces + index) as usize),
         }

@@ -15,10 +15,11 @@ pub(crate) struct Flow {
     pub ends: Ends,
     /// The application. An upstream connection has none: its aggregator writes to it.
     pub app: Option<Application>,
-    /// Indices in the network's list at which the routes from the `from` and from the `to` end begin.
+    /// Indices in the network's list at which the routes from the `from` and from the `to` end
+    /// begin.
     pub routes: [u32; 2],
-    /// Payload delivered at the `to` end at which the application or the aggregator there is notified. The
-    /// application keeps the corresponding position of the `from` end.
+    /// Payload delivered at the `to` end at which the application or the aggregator there is
+    /// notified. The application keeps the corresponding position of the `from` end.
     pub notify_at: u64,
     /// Congestion window at the last update of the row's counters.
     pub cwnd: u32,
@@ -123,8 +124,8 @@ impl Flow {
         }
     }
 
-    /// The ends of the chunks into which an aggregator divides a byte stream, from `first` on. A byte stream has
-    /// no message boundaries, so each full segment is a chunk.
+    /// The ends of the chunks into which an aggregator divides a byte stream, from `first` on. A
+    /// byte stream has no message boundaries, so each full segment is a chunk.
     pub(crate) fn chunks(&self, first: u64) -> impl Iterator<Item = u64> + use<> {
         let mss = match &self.ends {
             Ends::Tcp(ends) => u64::from(ends[0].params().mss),

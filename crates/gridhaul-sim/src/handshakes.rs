@@ -1,4 +1,5 @@
-//! TCP handshakes of a run: the connections that are opening, and the handshake times of the others.
+//! TCP handshakes of a run: the connections that are opening, and the handshake times of the
+//! others.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +13,8 @@ use crate::flow::Flow;
 #[derive(Debug, Default)]
 pub(crate) struct Handshakes {
     rows: Vec<Option<HandshakeTimes>>,
-    /// When each connection that is opening sent its first SYN, by the number of its flow. Most connections are
-    /// open after a round trip, so a column for all flows would need more memory.
+    /// When each connection that is opening sent its first SYN, by the number of its flow. Most
+    /// connections are open after a round trip, so a column for all flows would need more memory.
     opening: BTreeMap<u32, Instant>,
 }
 
@@ -26,7 +27,8 @@ impl Handshakes {
         }
     }
 
-    /// The application of a flow is about to use its connection, which sends a SYN unless it already has.
+    /// The application of a flow is about to use its connection, which sends a SYN unless it
+    /// already has.
     #[inline]
     pub(crate) fn on_use(&mut self, now: Instant, index: u32, client: &Connection) {
         if client.state() == State::SynSent {

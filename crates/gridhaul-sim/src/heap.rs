@@ -1,9 +1,11 @@
 //! The priority queue of events.
 
-/// A 4-ary heap: it is flatter than a binary heap, and the children of a node fit into a cache line.
+/// A 4-ary heap: it is flatter than a binary heap, and the children of a node fit into a cache
+/// line.
 ///
-/// The removal of the first entry is delayed until the next call. The same target usually schedules its next
-/// event, and the new entry then replaces the root, which saves one of two walks through the heap.
+/// The removal of the first entry is delayed until the next call. The same target usually schedules
+/// its next event, and the new entry then replaces the root, which saves one of two walks through
+/// the heap.
 #[derive(Debug, Default)]
 pub(crate) struct Heap {
     entries: Vec<u128>,

@@ -55,8 +55,8 @@ impl Layout {
         }
     }
 
-    /// The rows of the stages on the path of a row's data. Empty for upstream connections, which may carry data
-    /// of several flows.
+    /// The rows of the stages on the path of a row's data. Empty for upstream connections, which
+    /// may carry data of several flows.
     pub(crate) fn stages(&self, row: usize) -> Vec<usize> {
         if row >= self.aggregation.flows.len() {
             return Vec::new();

@@ -1,5 +1,5 @@
-//! Warnings about flows whose results depend on a difference between a real TCP stack and the simulator
-//! (docs/limitations/tcp.md).
+//! Warnings about flows whose results depend on a difference between a real TCP stack and the
+//! simulator (docs/limitations/tcp.md).
 
 use gridhaul_core::tcp::{AlgorithmRules, StackParams};
 use gridhaul_scenario::answer::{Metric, Metrics, RunRows, Warning};
@@ -24,8 +24,8 @@ pub(crate) fn warnings(scenario: &Scenario, rows: &RunRows) -> Vec<Warning> {
     warnings
 }
 
-/// The note about a flow that always has data and fills its receive window, while the links of its path have
-/// capacity left.
+/// The note about a flow that always has data and fills its receive window, while the links of its
+/// path have capacity left.
 fn receive_window_limit(
     scenario: &Scenario,
     rows: &RunRows,
@@ -51,8 +51,8 @@ fn receive_window_limit(
     let fills_window = goodput * rtt / 8.0 > FILLED * window;
     (fills_window && used < SATURATED).then(|| {
         format!(
-            "the receive window limits the flow, not the links of its path: {window:.0} B in each round-trip time; a \
-             larger receive_window of the stack permits more"
+            "the receive window limits the flow, not the links of its path: {window:.0} B in each \
+             round-trip time; a larger receive_window of the stack permits more"
         )
     })
 }
@@ -68,18 +68,18 @@ fn value(metrics: &Metrics, wanted: Metric) -> Option<f64> {
 
 /// The warning about a flow of which a proxy reset the connection with bytes at risk.
 pub(crate) fn proxy_reset(flow: &str) -> Warning {
-    let message = "a proxy reset the connection while it held bytes that it had acknowledged, which are \
-                   lost (lost_in_crashes_byte): the other side had reset the connection or had not \
-                   answered for 100 s and 15 retransmissions";
+    let message = "a proxy reset the connection while it held bytes that it had acknowledged, \
+                   which are lost (lost_in_crashes_byte): the other side had reset the connection \
+                   or had not answered for 100 s and 15 retransmissions";
     Warning { about: format!("flow.{flow}"), message: message.to_owned() }
 }
 
 /// The warning about a flow whose timer expired close to the end of an outage.
 pub(crate) fn outage_end(flow: &str) -> Warning {
-    let message = "a retransmission timer expired close to the end of an outage, where the precision of the timer decides \
-                   whether the retransmission is lost and the next one follows only after twice the time: the \
-                   result depends on some milliseconds, and that of a real host may differ; use several \
-                   replications";
+    let message = "a retransmission timer expired close to the end of an outage, where the \
+                   precision of the timer decides whether the retransmission is lost and the next \
+                   one follows only after twice the time: the result depends on some milliseconds, \
+                   and that of a real host may differ; use several replications";
     Warning { about: format!("flow.{flow}"), message: message.to_owned() }
 }
 
@@ -90,18 +90,20 @@ fn message(scenario: &Scenario, name: &str, flow: &Flow) -> Option<&'static str>
     }
     if !stack.sack {
         return Some(
-            "Linux without selective acknowledgements recovers from several losses in a window by a method that \
-             is not modelled: after the overflow of a long queue, goodput may deviate by a third",
+            "Linux without selective acknowledgements recovers from several losses in a window by \
+             a method that is not modelled: after the overflow of a long queue, goodput may \
+             deviate by a third",
         );
     }
     is_reordered(scenario, name).then_some(
-        "Linux measures the extent of reordering (duplicate SACK) and waits for reordered packets, which is not \
-         modelled: the simulator treats them as lost, and a real host may be several times faster",
+        "Linux measures the extent of reordering (duplicate SACK) and waits for reordered packets, \
+         which is not modelled: the simulator treats them as lost, and a real host may be several \
+         times faster",
     )
 }
 
-/// Whether packets are reordered by more than the quarter of a round-trip time for which RACK waits (RFC 8985,
-/// section 6.2, step 4).
+/// Whether packets are reordered by more than the quarter of a round-trip time for which RACK waits
+/// (RFC 8985, section 6.2, step 4).
 fn is_reordered(scenario: &Scenario, flow: &str) -> bool {
     let Ok(routes) = scenario.routes(flow) else { return false };
     let directions =

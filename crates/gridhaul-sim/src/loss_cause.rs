@@ -1,9 +1,10 @@
 //! Ground truth of losses: compares the cause of each loss with its classification by the sender.
 //!
-//! Some congestion control algorithms classify losses as congestion or as transmission errors. For their
-//! flows every lost data packet is recorded with its cause (`gridhaul_core::link::UnclassifiedLosses`). Losses
-//! that loss recovery repairs without a classification are not counted. On a path with a proxy, losses after
-//! the proxy count for the sender although the proxy may repair them.
+//! Some congestion control algorithms classify losses as congestion or as transmission errors. For
+//! their flows every lost data packet is recorded with its cause
+//! (`gridhaul_core::link::UnclassifiedLosses`). Losses that loss recovery repairs without a
+//! classification are not counted. On a path with a proxy, losses after the proxy count for the
+//! sender although the proxy may repair them.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,8 @@ use gridhaul_core::tcp::{Connection, Segment};
 
 use crate::flow::{Ends, Flow};
 
-/// Losses that are not classified yet, of the flows that classify losses, by the number of the flow.
+/// Losses that are not classified yet, of the flows that classify losses, by the number of the
+/// flow.
 #[derive(Debug, Default)]
 pub(crate) struct LossCauses {
     flows: BTreeMap<u32, ClassifyingFlow>,

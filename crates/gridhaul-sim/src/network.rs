@@ -16,7 +16,8 @@ pub(crate) struct Network {
     /// Routes of all flows one after another, each followed by [`END_OF_ROUTE`].
     pub routes: Vec<u32>,
     pub events: Events,
-    /// Buffer for a packet that is written before it is offered to a link with impairments or observers.
+    /// Buffer for a packet that is written before it is offered to a link with impairments or
+    /// observers.
     pub detached: Packet,
 }
 
@@ -37,8 +38,8 @@ pub(crate) const END_OF_ROUTE: u32 = u32::MAX;
 pub(crate) const FIRST_PROXY: u32 = 1 << 31;
 
 impl Network {
-    /// Offers a packet to the link at the index `next` of the list of routes. `packet` builds the packet from the
-    /// following index. Returns false if the queue drops the packet.
+    /// Offers a packet to the link at the index `next` of the list of routes. `packet` builds the
+    /// packet from the following index. Returns false if the queue drops the packet.
     #[inline(always)]
     pub(crate) fn offer(
         &mut self,
@@ -53,8 +54,9 @@ impl Network {
         self.links.offer(now, link, bytes, || packet(next + 1), schedule).is_ok()
     }
 
-    /// Returns the memory for a segment to the end `to` whose route begins at `next` in the list: in the buffer of
-    /// the first link, if that has no impairments or observers. [`Self::send`] must follow.
+    /// Returns the memory for a segment to the end `to` whose route begins at `next` in the list:
+    /// in the buffer of the first link, if that has no impairments or observers. [`Self::send`]
+    /// must follow.
     #[inline(always)]
     pub(crate) fn reserve_segment(&mut self, now: Instant, next: u32, to: u32) -> &mut Segment {
         let link = self.routes[next as usize];
@@ -66,8 +68,8 @@ impl Network {
         packet.segment_mut()
     }
 
-    /// Transmits the segment just written to the memory of [`Self::reserve_segment`], of this size. Returns
-    /// false if the queue drops the segment.
+    /// Transmits the segment just written to the memory of [`Self::reserve_segment`], of this size.
+    /// Returns false if the queue drops the segment.
     #[inline(always)]
     pub(crate) fn send(&mut self, now: Instant, next: u32, bytes: u32) -> bool {
         let link = self.routes[next as usize];
@@ -79,8 +81,8 @@ impl Network {
         }
     }
 
-    /// Whether the queue at this index of the list of routes marks packets that support explicit congestion
-    /// notification: it is more than half full.
+    /// Whether the queue at this index of the list of routes marks packets that support explicit
+    /// congestion notification: it is more than half full.
     #[cold]
     pub(crate) fn marks(&mut self, now: Instant, next: u32) -> bool {
         let link = self.routes[next as usize];

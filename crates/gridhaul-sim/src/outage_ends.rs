@@ -1,5 +1,5 @@
-//! Retransmission timers that expire close to the end of an outage: the precision of the timer then decides whether
-//! the retransmission is lost, and the next one follows only after twice the time.
+//! Retransmission timers that expire close to the end of an outage: the precision of the timer then
+//! decides whether the retransmission is lost, and the next one follows only after twice the time.
 
 use std::collections::BTreeSet;
 
@@ -65,8 +65,8 @@ impl OutageEnds {
     }
 }
 
-/// Precision of the timer that has expired before a timeout of this length, which is twice as long: the timer wheel
-/// of Linux is up to an eighth of the duration late.
+/// Precision of the timer that has expired before a timeout of this length, which is twice as long:
+/// the timer wheel of Linux is up to an eighth of the duration late.
 fn precision(next: Duration, params: &StackParams) -> Duration {
     if params.policy.timer_wheel { TICK.max(next.mul_f64(1.0 / 16.0)) } else { TICK }
 }

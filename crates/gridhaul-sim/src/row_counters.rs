@@ -3,8 +3,8 @@
 use gridhaul_core::tcp::Connection;
 use gridhaul_scenario::units::Instant;
 
-/// The counters of a row: sums over its flows, because counters for each of a million flows need too much
-/// memory.
+/// The counters of a row: sums over its flows, because counters for each of a million flows need
+/// too much memory.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RowCounters {
     /// Bytes with headers of packets that reached the `to` ends.
@@ -18,7 +18,8 @@ pub(crate) struct RowCounters {
     /// Datagrams sent and lost.
     pub datagrams: u64,
     pub datagrams_lost: u64,
-    /// The sum of the congestion windows integrated over time up to `cwnd_since`, in byte nanoseconds.
+    /// The sum of the congestion windows integrated over time up to `cwnd_since`, in byte
+    /// nanoseconds.
     cwnd_integral: u128,
     cwnd_since: Instant,
     cwnd: u64,

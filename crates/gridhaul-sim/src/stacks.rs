@@ -20,7 +20,8 @@ pub(crate) fn stacks(
     (resolved, to)
 }
 
-/// The stack with this name. The phases of its timers are random unless the scenario uses no random numbers.
+/// The stack with this name. The phases of its timers are random unless the scenario uses no random
+/// numbers.
 pub(crate) fn stack(scenario: &Scenario, name: Option<&String>, ip: IpVersion) -> StackParams {
     let mut params = StackParams::named(scenario, name, ip);
     params.policy.random_timer_phase &= !scenario.is_deterministic();

@@ -3,12 +3,14 @@
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A port below those that the kernel chooses for connections and for listeners at port 0 (`net.ipv4.ip_local_port_range`), so that
-/// no other program takes it while a test starts its own again.
+/// A port below those that the kernel chooses for connections and for listeners at port 0
+/// (`net.ipv4.ip_local_port_range`), so that no other program takes it while a test starts its own
+/// again.
 const PORT: u16 = 20_000;
 
-/// An address of 127.0.0.0/8 that no program uses: no other test has its IP address. It is not tried: a listener that is closed
-/// remains open for a moment in the programs that other threads start meanwhile.
+/// An address of 127.0.0.0/8 that no program uses: no other test has its IP address. It is not
+/// tried: a listener that is closed remains open for a moment in the programs that other threads
+/// start meanwhile.
 #[must_use]
 pub fn free_address() -> SocketAddr {
     static COUNT: AtomicU32 = AtomicU32::new(0);

@@ -23,7 +23,8 @@ pub fn check(path: &str, text: &str) {
         (1..).zip(expected.lines().zip(text.lines())).find(|(_, (one, other))| one != other)
     {
         panic!(
-            "{} is out of date at line {line}; review the difference, then run GRIDHAUL_UPDATE=1 cargo test\n\
+            "{} is out of date at line {line}; review the difference, then run GRIDHAUL_UPDATE=1 \
+             cargo test\n\
              expected {expected}\n   found {found}",
             path.display()
         );

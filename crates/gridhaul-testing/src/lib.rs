@@ -1,7 +1,8 @@
-//! Test utilities of several crates: checks for optional tools, a scenario with a chain of proxies, free addresses.
+//! Test utilities of several crates: checks for optional tools, a scenario with a chain of proxies,
+//! free addresses.
 //!
-//! Tools are programs, devices and permissions that a machine may lack. A test without its tools is skipped, except where
-//! all tools are required, as in CI.
+//! Tools are programs, devices and permissions that a machine may lack. A test without its tools is
+//! skipped, except where all tools are required, as in CI.
 
 #![forbid(unsafe_code)]
 
@@ -27,7 +28,8 @@ pub fn tools_are_required() -> bool {
     env::var_os(REQUIRE_TOOLS).is_some()
 }
 
-/// Whether a test has a tool, as `found` states. Without it the caller skips the test, which is printed.
+/// Whether a test has a tool, as `found` states. Without it the caller skips the test, which is
+/// printed.
 ///
 /// # Panics
 /// The tool is missing, and all tools are required.

@@ -1,6 +1,7 @@
 //! The network of tests of proxies, as text of a scenario.
 
-/// Node `source`, the proxies `u1` to `u3`, and node `sink`, in a line of four hops of 25 ms (round trip).
+/// Node `source`, the proxies `u1` to `u3`, and node `sink`, in a line of four hops of 25 ms (round
+/// trip).
 #[derive(Debug, Clone, Copy)]
 pub struct ProxyChain<'a> {
     /// Mode of the proxies.

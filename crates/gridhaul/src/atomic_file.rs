@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::interrupt::leftovers;
 
-/// Writes a file under a temporary name and moves it into place, so that an error leaves the old file. Devices and
-/// pipes, such as `/dev/stdout`, are written directly.
+/// Writes a file under a temporary name and moves it into place, so that an error leaves the old
+/// file. Devices and pipes, such as `/dev/stdout`, are written directly.
 ///
 /// # Errors
 /// The folder does not exist or cannot be written, or the disk is full.
@@ -38,7 +38,8 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     moved
 }
 
-/// The temporary name: a hidden file in the same folder, since a file can only be moved within a file system.
+/// The temporary name: a hidden file in the same folder, since a file can only be moved within a
+/// file system.
 fn partial(target: &Path) -> io::Result<PathBuf> {
     let name = target.file_name().ok_or(ErrorKind::InvalidInput)?.to_string_lossy();
     Ok(target.with_file_name(format!(".{name}.partial-{}", std::process::id())))

@@ -5,10 +5,10 @@ use indexmap::IndexSet;
 
 use crate::error::Error;
 
-/// Formats labelled answers as CSV: a line for each answer, point, and flow or link direction. `only` selects metrics;
-/// if it is empty, all metrics of the answers are written. Each metric has three columns: its mean in the unit of its
-/// name, the half width of its 95 % confidence interval (`_ci95`) and its number of replications (`_n`). The cell of
-/// an unknown value is empty.
+/// Formats labelled answers as CSV: a line for each answer, point, and flow or link direction.
+/// `only` selects metrics; if it is empty, all metrics of the answers are written. Each metric has
+/// three columns: its mean in the unit of its name, the half width of its 95 % confidence interval
+/// (`_ci95`) and its number of replications (`_n`). The cell of an unknown value is empty.
 ///
 /// # Errors
 /// An internal error of the CSV writer.
@@ -16,8 +16,8 @@ pub fn csv(answers: &[(String, &Answer)], only: &[Metric]) -> Result<String, Err
     text(answers, only).map_err(Error::Internal)
 }
 
-/// The table of [`csv()`] as columns, for other formats: point and count are whole numbers, metrics are real numbers, NaN
-/// if they are unknown, and everything else is text.
+/// The table of [`csv()`] as columns, for other formats: point and count are whole numbers, metrics
+/// are real numbers, NaN if they are unknown, and everything else is text.
 #[must_use]
 pub fn columns(answers: &[(String, &Answer)], only: &[Metric]) -> Vec<Column> {
     let (metrics, parameters) = (selected(answers, only), parameters(answers));

@@ -8,7 +8,8 @@ use thiserror::Error;
 #[derive(Debug, Clone, Copy, Error)]
 #[error(
     "this gridhaul was built without the emulator, which needs Linux\n  \
-     help: build it with `cargo build --release --features emulation`, or use backend `sim` or `model`"
+     help: build it with `cargo build --release --features emulation`, or use backend `sim` or \
+     `model`"
 )]
 pub struct NotBuilt;
 

@@ -15,13 +15,15 @@ use crate::emulation;
 pub struct Engine {
     /// The backends, each once. The others are compared with the first.
     pub backends: Vec<BackendName>,
-    /// Threads for replications and points of a sweep; 0: one per core. Answers do not depend on this number.
+    /// Threads for replications and points of a sweep; 0: one per core. Answers do not depend on
+    /// this number.
     pub threads: usize,
     /// Concurrent runs of `emu`, at least 1.
     pub concurrent_runs: usize,
     /// Number of times that an emulated replication is repeated if the machine was too busy.
     pub emulation_repetitions: u32,
-    /// Whether a run begins even if it is estimated to need more memory than is free, or more than 24 hours.
+    /// Whether a run begins even if it is estimated to need more memory than is free, or more than
+    /// 24 hours.
     pub ignore_estimate: bool,
 }
 
@@ -38,7 +40,8 @@ pub enum BackendName {
     PaperModel,
     /// As paper-model, with the queues of paper `sa-tcp` as printed, errors included.
     PrintedModel,
-    /// Emulation in real time: TCP of the Linux kernel over emulated links between network namespaces.
+    /// Emulation in real time: TCP of the Linux kernel over emulated links between network
+    /// namespaces.
     Emu,
 }
 
@@ -70,7 +73,8 @@ impl Engine {
         for (index, name) in self.backends.iter().enumerate() {
             if self.backends[..index].contains(name) {
                 bail!(
-                    "backend {name} is given twice\n  help: give each backend once, such as 'sim,model'"
+                    "backend {name} is given twice\n  help: give each backend once, such as \
+                     'sim,model'"
                 );
             }
             backends.push(match name {

@@ -1,4 +1,5 @@
-//! Ctrl-C, SIGTERM and SIGHUP: partial files are removed, and finished results are kept if the run allows it.
+//! Ctrl-C, SIGTERM and SIGHUP: partial files are removed, and finished results are kept if the run
+//! allows it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,12 +19,13 @@ pub(crate) struct Leftovers {
     pub(crate) created: Vec<PathBuf>,
 }
 
-/// While this value exists, the first signal requests an orderly end of the run that keeps its finished results.
+/// While this value exists, the first signal requests an orderly end of the run that keeps its
+/// finished results.
 #[derive(Debug)]
 pub(crate) struct Graceful(());
 
-/// Leftovers by results folder. Code that changes the disk holds this lock, so that the handler never sees
-/// a partial change.
+/// Leftovers by results folder. Code that changes the disk holds this lock, so that the handler
+/// never sees a partial change.
 static LEFTOVERS: Mutex<BTreeMap<PathBuf, Leftovers>> = Mutex::new(BTreeMap::new());
 static GRACEFUL: AtomicBool = AtomicBool::new(false);
 

@@ -1,6 +1,7 @@
-//! gridhaul as a library: run, sweep, compare and plan scenarios, and reproduce papers, with plain Rust types. The
-//! command line is a thin layer on top. The library does not print, does not read the command line and does not end the
-//! process; an [`Observer`] receives the progress and may interrupt the work.
+//! gridhaul as a library: run, sweep, compare and plan scenarios, and reproduce papers, with plain
+//! Rust types. The command line is a thin layer on top. The library does not print, does not read
+//! the command line and does not end the process; an [`Observer`] receives the progress and may
+//! interrupt the work.
 //!
 //! ```
 //! use gridhaul::scenario::answer::Metric;

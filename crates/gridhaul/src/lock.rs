@@ -53,7 +53,8 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // The file is removed while it is locked, so that a process that has opened it detects the removal.
+        // The file is removed while it is locked, so that a process that has opened it detects the
+        // removal.
         let _ = fs::remove_file(&self.path);
     }
 }

@@ -3,10 +3,11 @@
 use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::backend::{NoProgress, Progress};
 
-/// Receives the progress of a call of the library, for example to draw a progress bar. [`NoProgress`] ignores it.
+/// Receives the progress of a call of the library, for example to draw a progress bar.
+/// [`NoProgress`] ignores it.
 pub trait Observer: Sync {
-    /// A part of the work begins, such as the run of one backend. The progress is dropped at its end;
-    /// [`Progress::is_interrupted`] ends the work early.
+    /// A part of the work begins, such as the run of one backend. The progress is dropped at its
+    /// end; [`Progress::is_interrupted`] ends the work early.
     fn begin(&self, part: &str) -> Box<dyn Progress>;
 
     /// A backend has finished. `alone` if the scenario runs on no other backend.

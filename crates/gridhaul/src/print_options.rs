@@ -11,8 +11,8 @@ use crate::args::PrintOptions;
 use crate::atomic_file;
 
 impl PrintOptions {
-    /// Checks before a run that only one format goes to standard output and that the CSV file can be
-    /// written. `folder` is the results folder, which may not exist yet.
+    /// Checks before a run that only one format goes to standard output and that the CSV file can
+    /// be written. `folder` is the results folder, which may not exist yet.
     ///
     /// # Errors
     /// Both JSON and CSV go to standard output, or the file cannot be written.

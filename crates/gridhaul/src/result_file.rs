@@ -19,13 +19,14 @@ pub(crate) fn title(path: &Path) -> Option<String> {
     value(path, "title")?.as_str().map(str::to_owned)
 }
 
-/// The value of a key of a JSON object. The file is read up to this key only, because an answer may have hundreds
-/// of megabytes; in our files these keys precede the points.
+/// The value of a key of a JSON object. The file is read up to this key only, because an answer may
+/// have hundreds of megabytes; in our files these keys precede the points.
 fn value(path: &Path, key: &str) -> Option<Value> {
     let file = File::open(path).ok()?;
     let mut found = None;
     let mut json = serde_json::Deserializer::from_reader(BufReader::new(file));
-    // The parser reports an error after the key, since the visitor leaves the rest of the object unread.
+    // The parser reports an error after the key, since the visitor leaves the rest of the object
+    // unread.
     let _ = json.deserialize_map(Search { key, found: &mut found });
     found
 }

@@ -12,17 +12,19 @@ use crate::estimate::ensure_possible;
 use crate::observer::Observer;
 use crate::request::{self, Changes, Vary};
 
-/// Runs a scenario with each backend of the engine. `label` names the scenario in messages and progress.
+/// Runs a scenario with each backend of the engine. `label` names the scenario in messages and
+/// progress.
 ///
-/// Returns one answer for each backend, in the order of the engine; each has one point for each combination of
-/// swept values, and a point has a row for each flow and each direction of a link. The names of metrics end in
-/// their unit. After an interruption there may be fewer answers, and the last one may be incomplete
-/// ([`Answer::incomplete`]).
+/// Returns one answer for each backend, in the order of the engine; each has one point for each
+/// combination of swept values, and a point has a row for each flow and each direction of a link.
+/// The names of metrics end in their unit. After an interruption there may be fewer answers, and
+/// the last one may be incomplete ([`Answer::incomplete`]).
 ///
 /// # Errors
-/// A key that a backend does not support, a trace that cannot be read, a run that is estimated to need more memory or
-/// time than allowed, a machine without what a backend needs, or an interruption before anything was finished. The
-/// keys, for all backends, and the traces are checked before the first run begins.
+/// A key that a backend does not support, a trace that cannot be read, a run that is estimated to
+/// need more memory or time than allowed, a machine without what a backend needs, or an
+/// interruption before anything was finished. The keys, for all backends, and the traces are
+/// checked before the first run begins.
 pub fn run(
     scenario: &Scenario,
     engine: &Engine,
@@ -71,9 +73,10 @@ fn supporting(scenario: &Scenario) -> Vec<BackendName> {
     [BackendName::Sim, BackendName::Model, BackendName::Emu].into_iter().filter(supports).collect()
 }
 
-/// Runs a scenario as [`run`] does, for several values of keys: `"link.a.both.rate=1 Mbit/s,2 Mbit/s"` or
-/// `"link.a.both.delay=lin:10 ms:100 ms:10"`, parsed into [`Vary`]. Several keys, and the sweeps of the scenario,
-/// are combined (Cartesian product). Each answer has one point for each combination, the last key changing fastest.
+/// Runs a scenario as [`run`] does, for several values of keys: `"link.a.both.rate=1 Mbit/s,2
+/// Mbit/s"` or `"link.a.both.delay=lin:10 ms:100 ms:10"`, parsed into [`Vary`]. Several keys, and
+/// the sweeps of the scenario, are combined (Cartesian product). Each answer has one point for each
+/// combination, the last key changing fastest.
 ///
 /// # Errors
 /// A key or a value that the scenario does not have, and the errors of [`run`].

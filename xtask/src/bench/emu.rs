@@ -61,8 +61,8 @@ fn loss(probability: f64, sent: f64, lost: f64) -> Measurement {
 
 fn packets(per_s: f64, lost: f64, cpu_us: f64) -> Measurement {
     let line = format!(
-        "emu-packets: {per_s:.0} per second, {lost} unintended losses, {cpu_us:.1} µs CPU per packet including \
-         both ends (limit 100000 and 0)"
+        "emu-packets: {per_s:.0} per second, {lost} unintended losses, {cpu_us:.1} µs CPU per \
+         packet including both ends (limit 100000 and 0)"
     );
     Measurement { line, passed: per_s >= PACKETS && lost == 0.0 }
 }

@@ -1,8 +1,8 @@
-//! `cargo xtask bench meters`: simulations of 1,000 to 1,000,000 meters over 300 s on one core, and of ns-2 with
-//! fewer meters.
+//! `cargo xtask bench meters`: simulations of 1,000 to 1,000,000 meters over 300 s on one core, and
+//! of ns-2 with fewer meters.
 //!
-//! CPU time and peak memory are those of the process, start-up included, in the fastest of several rounds. The
-//! scenario is in `bench/meters`, the script for ns-2 in `conformance/ns2`.
+//! CPU time and peak memory are those of the process, start-up included, in the fastest of several
+//! rounds. The scenario is in `bench/meters`, the script for ns-2 in `conformance/ns2`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -20,8 +20,8 @@ const ROUNDS: usize = 3;
 const METERS: [u32; 8] = [1_000, 3_000, 10_000, 30_000, 100_000, 200_000, 400_000, 1_000_000];
 const NS2_METERS: [u32; 2] = [1_000, 10_000];
 
-/// Numbers of meters in the runs with a link that suffices. The link of the scenario is overloaded above 60,000 meters, so
-/// that most of its packets are retransmissions.
+/// Numbers of meters in the runs with a link that suffices. The link of the scenario is overloaded
+/// above 60,000 meters, so that most of its packets are retransmissions.
 const SUFFICIENT_METERS: [u32; 2] = [100_000, 400_000];
 const SUFFICIENT: &str = "20 Mbit/s";
 
@@ -45,7 +45,8 @@ struct Run {
     loss: f64,
 }
 
-/// Measures, prints a table, and writes the table and a chart. The caller prints the returned values.
+/// Measures, prints a table, and writes the table and a chart. The caller prints the returned
+/// values.
 pub(super) fn run() -> anyhow::Result<Vec<Measurement>> {
     install(&[("ns2", installed("ns")), ("time", Path::new("/usr/bin/time").is_file())])?;
     process::run(cargo().args(["build", "--release", "--package", "gridhaul"]))?;
@@ -126,8 +127,8 @@ fn on_link(meters: u32, rate: Option<&'static str>) -> anyhow::Result<Run> {
     })
 }
 
-/// The same meters, except that messages are single instead of in bursts of one on average, because the burst
-/// source of ns-2 rounds each burst up to a whole message.
+/// The same meters, except that messages are single instead of in bursts of one on average, because
+/// the burst source of ns-2 rounds each burst up to a whole message.
 fn ns2(meters: u32) -> anyhow::Result<Run> {
     let script = root().join("conformance/ns2/meters.tcl");
     let mut command = vec!["ns".into(), path_text(&script)?];

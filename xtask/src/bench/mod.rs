@@ -51,8 +51,8 @@ pub(crate) struct Measurement {
     passed: bool,
 }
 
-/// Bounds of a measured value. The goal is what the project wants to reach and is printed only; the limit holds today, so
-/// that a value beyond it is a regression.
+/// Bounds of a measured value. The goal is what the project wants to reach and is printed only; the
+/// limit holds today, so that a value beyond it is a regression.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
     goal: f64,
@@ -83,7 +83,8 @@ impl Measurement {
         let goal = if bounds.holds(value, bounds.goal) { "reached" } else { "not reached" };
         let Bounds { goal: goal_value, limit, .. } = bounds;
         let line = format!(
-            "{name}: {value:.decimals$}{unit} (goal {goal_value}{unit}: {goal}; limit {limit}{unit})"
+            "{name}: {value:.decimals$}{unit} (goal {goal_value}{unit}: {goal}; limit \
+             {limit}{unit})"
         );
         Self { line, passed: bounds.holds(value, limit) }
     }
@@ -144,7 +145,8 @@ pub(crate) fn check(measurements: &[Measurement]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs a command. Returns its output, its CPU time in seconds (user and system) and its peak memory in kB.
+/// Runs a command. Returns its output, its CPU time in seconds (user and system) and its peak
+/// memory in kB.
 fn timed(command: &[String]) -> anyhow::Result<(String, f64, f64)> {
     let scratch = target().join("bench");
     fs::create_dir_all(&scratch)?;
@@ -163,7 +165,8 @@ fn timed(command: &[String]) -> anyhow::Result<(String, f64, f64)> {
     Ok((printed, numbers(&times)?, numbers(&memory)?))
 }
 
-/// Installs the missing ones of these Debian packages; the second value of a pair is whether a package is installed.
+/// Installs the missing ones of these Debian packages; the second value of a pair is whether a
+/// package is installed.
 fn install(needed: &[(&str, bool)]) -> anyhow::Result<()> {
     let missing =
         needed.iter().filter(|(_, is_installed)| !is_installed).map(|(package, _)| *package);

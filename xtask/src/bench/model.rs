@@ -1,6 +1,7 @@
 //! `bench model`: figure 10 of paper `sa-tcp` by equations, with 1 to 1000 aggregators.
 //!
-//! The equations alone, and the command that users run, which also writes the results folder with its report.
+//! The equations alone, and the command that users run, which also writes the results folder with
+//! its report.
 
 use super::{Bounds, Measurement, path_text, timed};
 use crate::process::{cargo, output, root, target};

@@ -1,9 +1,9 @@
-//! `bench pep`: processing time of each proxy mode for a segment, and the slowdown of a simulation by a reflecting
-//! proxy.
+//! `bench pep`: processing time of each proxy mode for a segment, and the slowdown of a simulation
+//! by a reflecting proxy.
 //!
-//! The processing times have no limit. For the slowdown, the two hops of `bench/pep/two_hops.toml` are simulated
-//! with a forwarding node and with a reflecting proxy. CPU time is that of the process, in the fastest of several
-//! alternating rounds.
+//! The processing times have no limit. For the slowdown, the two hops of `bench/pep/two_hops.toml`
+//! are simulated with a forwarding node and with a reflecting proxy. CPU time is that of the
+//! process, in the fastest of several alternating rounds.
 
 use std::path::Path;
 
@@ -18,8 +18,8 @@ const ROUNDS: usize = 5;
 /// Ratio of the CPU times with and without the proxy.
 const RATIO: Bounds = Bounds::at_most(2.0, 2.4);
 
-/// Settings that make the node a proxy. With a buffer as large as the window both runs deliver about the same
-/// data, so that the ratio compares equal work.
+/// Settings that make the node a proxy. With a buffer as large as the window both runs deliver
+/// about the same data, so that the ratio compares equal work.
 const PROXY: [&str; 4] =
     ["--set", "node.middle.proxy.mode=reflect", "--set", "node.middle.proxy.buffer=150 kB"];
 

@@ -1,7 +1,7 @@
 //! `bench plan`: `gridhaul plan` for a district of 50,000 meters, by equations alone.
 //!
-//! The scenario is `scenarios/district.toml`, whose meters send in bursts, and the same with readings
-//! at fixed times. CPU time is that of the process, start-up and results folder included.
+//! The scenario is `scenarios/district.toml`, whose meters send in bursts, and the same with
+//! readings at fixed times. CPU time is that of the process, start-up and results folder included.
 
 use std::fs;
 

@@ -1,9 +1,12 @@
-//! `cargo xtask bench relay`: memory and CPU time of the relay beside HAProxy, nginx and socat in the same run.
+//! `cargo xtask bench relay`: memory and CPU time of the relay beside HAProxy, nginx and socat in
+//! the same run.
 //!
-//! A library that the dynamic linker loads first delays fdatasync(2) to 4 ms for one of the measurements.
+//! A library that the dynamic linker loads first delays fdatasync(2) to 4 ms for one of the
+//! measurements.
 //!
-//! Memory is the proportional set size in user space, CPU time that of all threads of a process. Everything runs on
-//! loopback. `--load` measures many connections, `--matrix` compares how programs forward the ends of connections.
+//! Memory is the proportional set size in user space, CPU time that of all threads of a process.
+//! Everything runs on loopback. `--load` measures many connections, `--matrix` compares how
+//! programs forward the ends of connections.
 
 use std::path::Path;
 

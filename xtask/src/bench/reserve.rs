@@ -1,5 +1,5 @@
-//! `bench reserve`: the measurements of the paper `reserve`: protocols, rates and sizes on emulated systems, more than an hour.
-//! Needs root, mosquitto and RabbitMQ.
+//! `bench reserve`: the measurements of the paper `reserve`: protocols, rates and sizes on emulated
+//! systems, more than an hour. Needs root, mosquitto and RabbitMQ.
 //!
 //! Run it on an idle machine, because other load delays the generator, the broker and the links.
 

@@ -1,7 +1,9 @@
-//! `cargo xtask bench sim`: speed of the simulators gridhaul, ns-2, ns-3 and, if it is present, htsim on the same scenarios.
+//! `cargo xtask bench sim`: speed of the simulators gridhaul, ns-2, ns-3 and, if it is present,
+//! htsim on the same scenarios.
 //!
-//! Each value is the difference of a long and a short run of the same program, which eliminates start-up, in CPU
-//! time, for the fastest of several alternating rounds. Scenarios and programs for the others are in `bench/sim`.
+//! Each value is the difference of a long and a short run of the same program, which eliminates
+//! start-up, in CPU time, for the fastest of several alternating rounds. Scenarios and programs for
+//! the others are in `bench/sim`.
 
 use std::env;
 use std::fs;
@@ -15,17 +17,18 @@ use crate::process::{self, cargo, installed, output, program, root, target};
 
 const ROUNDS: usize = 3;
 
-/// Speed of gridhaul relative to ns-2, ns-3 and htsim. The limits are below the measured values by more than these
-/// differ between machines.
+/// Speed of gridhaul relative to ns-2, ns-3 and htsim. The limits are below the measured values by
+/// more than these differ between machines.
 const NS2: Bounds = Bounds::at_least(20.0, 2.0);
 const NS3: Bounds = Bounds::at_least(60.0, 60.0);
 const HTSIM: Bounds = Bounds::at_least(1.0, 0.7);
 
-/// Instructions for a data packet and its acknowledgement; they do not depend on the load of the machine.
+/// Instructions for a data packet and its acknowledgement; they do not depend on the load of the
+/// machine.
 const INSTRUCTIONS: Bounds = Bounds::at_most(600.0, 2_300.0);
 
-/// The variable with the folder `sim` of a checkout of htsim (github.com/Broadcom/csg-htsim) in which `make libhtsim.a`
-/// has been run.
+/// The variable with the folder `sim` of a checkout of htsim (github.com/Broadcom/csg-htsim) in
+/// which `make libhtsim.a` has been run.
 const HTSIM_FOLDER: &str = "HTSIM";
 
 /// A scenario that every program simulates.
@@ -285,8 +288,8 @@ fn instructions(workload: &Workload) -> anyhow::Result<Measurement> {
     let (long_instructions, long_packets) = count(long)?;
     let each = (long_instructions - short_instructions) / (long_packets - short_packets);
     println!(
-        "\ninstructions: bulk, {short} and {long} s: {:.1} and {:.1} million for {short_packets} and \
-         {long_packets} data packets, of which {:.1} million for start-up",
+        "\ninstructions: bulk, {short} and {long} s: {:.1} and {:.1} million for {short_packets} \
+         and {long_packets} data packets, of which {:.1} million for start-up",
         short_instructions / 1e6,
         long_instructions / 1e6,
         (short_instructions - each * short_packets) / 1e6

@@ -1,5 +1,5 @@
-//! Steps that run in the background at low priority. They use the processor time that other steps leave idle:
-//! real-time tests mostly sleep, and linking uses one core.
+//! Steps that run in the background at low priority. They use the processor time that other steps
+//! leave idle: real-time tests mostly sleep, and linking uses one core.
 
 use std::env;
 use std::fs::{self, File};
@@ -61,8 +61,8 @@ impl Background {
     }
 }
 
-/// A process and all its descendants, which end together when this value is dropped: a step starts cargo, which
-/// starts compilers and tests.
+/// A process and all its descendants, which end together when this value is dropped: a step starts
+/// cargo, which starts compilers and tests.
 struct ProcessGroup {
     leader: Child,
 }

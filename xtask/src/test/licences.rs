@@ -8,8 +8,8 @@ use spdx::{Expression, Licensee, ParseMode};
 
 use crate::process::{self, cargo, installed, output, root};
 
-/// Runs cargo-deny if it is installed. Its installation takes minutes, so otherwise the two checks that need no
-/// network are made here.
+/// Runs cargo-deny if it is installed. Its installation takes minutes, so otherwise the two checks
+/// that need no network are made here.
 pub(crate) fn check() -> anyhow::Result<()> {
     if installed("cargo-deny") {
         return process::run(cargo().args(["deny", "check"]));

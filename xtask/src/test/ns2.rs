@@ -6,8 +6,9 @@ use anyhow::ensure;
 
 use crate::process::{installed, output, program, root};
 
-/// Runs the deterministic cases in ns-2 and compares them with the stored tables. Cargo
-/// tests compare gridhaul with these tables, and with packet traces that ns-2 writes for the test `ns2_replay`.
+/// Runs the deterministic cases in ns-2 and compares them with the stored tables. Cargo tests
+/// compare gridhaul with these tables, and with packet traces that ns-2 writes for the test
+/// `ns2_replay`.
 pub(crate) fn compare() -> anyhow::Result<()> {
     if !installed("ns") {
         println!("skipped: ns-2 is not installed");

@@ -30,7 +30,8 @@ pub(crate) fn test() -> anyhow::Result<()> {
     python(&["-m", "pytest", "--quiet", "-p", "no:cacheprovider"])
 }
 
-/// Creates a virtual environment with the packages of `requirements.txt`, again whenever that file changes.
+/// Creates a virtual environment with the packages of `requirements.txt`, again whenever that file
+/// changes.
 fn provide(folder: &Path) -> anyhow::Result<()> {
     let requirements = root().join(NET).join("requirements.txt");
     let wanted = fs::read_to_string(&requirements)?;

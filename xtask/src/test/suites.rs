@@ -1,6 +1,6 @@
-//! The tests of all crates. Test executables run in five lanes at once: tests on the kernel, and those of relays and
-//! measurements, mostly wait for packets, so that two lanes share the processor time that they leave idle. A lane that
-//! has finished helps these.
+//! The tests of all crates. Test executables run in five lanes at once: tests on the kernel, and
+//! those of relays and measurements, mostly wait for packets, so that two lanes share the processor
+//! time that they leave idle. A lane that has finished helps these.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -22,8 +22,9 @@ const RANDOM_SEED: &str = "PROPTEST_RNG_SEED";
 /// Name of a test executable: package folder and target.
 type Name = (&'static str, &'static str);
 
-/// Test executables in real time, in three lanes of about the same length, five minutes on idle processors. The tests
-/// that measure the kernel are in one lane, so that they do not disturb each other.
+/// Test executables in real time, in three lanes of about the same length, five minutes on idle
+/// processors. The tests that measure the kernel are in one lane, so that they do not disturb each
+/// other.
 const REAL_TIME: [&[Name]; 3] = [
     &[
         ("gridhaul-emu", "kernel"),
@@ -41,14 +42,16 @@ const REAL_TIME: [&[Name]; 3] = [
     ],
 ];
 
-/// Tests that measure how soon a relay stores data: other tests of their executable, which synchronise files all the time, would
-/// delay them. They run one after the other, after the other tests.
+/// Tests that measure how soon a relay stores data: other tests of their executable, which
+/// synchronise files all the time, would delay them. They run one after the other, after the other
+/// tests.
 const ALONE: (Name, &str) = (("gridhaul-relay", "daemon"), "kill::");
 
 /// The executable that takes longest outside the kernel. It starts first.
 const LONGEST: Name = ("gridhaul", "cli");
 
-/// Nice values of the longest executable and of the others: real-time tests have the processor before both.
+/// Nice values of the longest executable and of the others: real-time tests have the processor
+/// before both.
 const NICE: [u32; 2] = [5, 10];
 
 /// A test executable.
@@ -220,7 +223,8 @@ fn suites(messages: &str) -> anyhow::Result<Vec<Suite>> {
 fn with_settings(command: &mut Command) -> &mut Command {
     command.env("INSTA_UPDATE", "no");
     if env::var_os(RANDOM_SEED).is_none() {
-        // With a fixed seed a failure is caused by the change. CONTRIBUTING.md explains how to use other seeds.
+        // With a fixed seed a failure is caused by the change. CONTRIBUTING.md explains how to use
+        // other seeds.
         command.env(RANDOM_SEED, "1");
     }
     if in_ci() {

@@ -56,7 +56,8 @@ const TOOLS: [Tool; 11] = [
         works: &[],
     },
     Tool {
-        // The program in the PATH needs the user of Debian's package; the tests start the one in /usr/lib.
+        // The program in the PATH needs the user of Debian's package; the tests start the one in
+        // /usr/lib.
         program: "rabbitmq-server",
         package: "rabbitmq-server",
         used_for: "measurements of AMQP",
@@ -72,7 +73,8 @@ const TOOLS: [Tool; 11] = [
     PYTHON,
 ];
 
-/// Python with `venv`, which is a separate package in Debian, and with `tomllib` (Python 3.11 or later).
+/// Python with `venv`, which is a separate package in Debian, and with `tomllib` (Python 3.11 or
+/// later).
 pub(super) const PYTHON: Tool = Tool {
     program: "python3",
     package: "python3-venv",
@@ -99,8 +101,8 @@ impl Tool {
     }
 }
 
-/// Installs missing programs if possible. In CI all must be installed afterwards; elsewhere the tests that need a
-/// missing program are skipped with a message.
+/// Installs missing programs if possible. In CI all must be installed afterwards; elsewhere the
+/// tests that need a missing program are skipped with a message.
 pub(crate) fn provide() -> anyhow::Result<()> {
     let (present, missing): (Vec<_>, Vec<_>) = TOOLS.iter().partition(|tool| tool.is_usable());
     for tool in present {
@@ -114,8 +116,8 @@ pub(crate) fn provide() -> anyhow::Result<()> {
     if root_user() && installed("apt-get") {
         println!(
             "installing with apt-get: {packages}\n\
-             The brokers among them are services of this machine; they are not started. The tests start brokers of \
-             their own."
+             The brokers among them are services of this machine; they are not started. The tests \
+             start brokers of their own."
         );
         install(&packages)?;
     }
@@ -142,8 +144,8 @@ fn install(packages: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// While this value exists, packages do not start their services: `invoke-rc.d` obeys the exit code of
-/// `policy-rc.d`, of which 101 forbids the action. An earlier policy is restored afterwards.
+/// While this value exists, packages do not start their services: `invoke-rc.d` obeys the exit code
+/// of `policy-rc.d`, of which 101 forbids the action. An earlier policy is restored afterwards.
 struct NoServices {
     policy: PathBuf,
     saved: PathBuf,

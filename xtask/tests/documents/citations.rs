@@ -47,7 +47,8 @@ impl Table {
     fn fault(&self, rfc: u32, section: &str) -> Option<String> {
         let Some(sections) = self.0.get(&rfc) else {
             return Some(format!(
-                "cites RFC {rfc}, section {section}, but rfc-sections.txt has no RFC {rfc}; add its sections"
+                "cites RFC {rfc}, section {section}, but rfc-sections.txt has no RFC {rfc}; add \
+                 its sections"
             ));
         };
         let known: Vec<_> = sections.iter().map(String::as_str).collect();
@@ -57,7 +58,8 @@ impl Table {
     }
 }
 
-/// The text with comment marks and line ends replaced by single spaces, and the offset at which each line begins.
+/// The text with comment marks and line ends replaced by single spaces, and the offset at which
+/// each line begins.
 fn flowing(text: &str) -> (String, Vec<usize>) {
     let mut flowing = String::new();
     let mut starts = Vec::new();

@@ -39,7 +39,8 @@ pub(crate) fn chores(source: &str) -> BTreeSet<String> {
     words
 }
 
-/// The names by which a command can refer to a path of the repository: file, package, test or example.
+/// The names by which a command can refer to a path of the repository: file, package, test or
+/// example.
 pub(crate) fn targets(path: &str) -> Vec<String> {
     let mut targets = vec![format!("file {path}")];
     let parts: Vec<_> = path.split('/').collect();

@@ -9,8 +9,8 @@ use crate::repository::Repository;
 /// Options of cargo that documents name by themselves.
 const OF_CARGO: [&str; 3] = ["--no-default-features", "--release", "--nocapture"];
 
-/// Libraries whose messages state a condition and its remedy without the command line. The reference pages of
-/// `gridhaul-scenario` describe the command line as well.
+/// Libraries whose messages state a condition and its remedy without the command line. The
+/// reference pages of `gridhaul-scenario` describe the command line as well.
 const LIBRARIES: [&str; 8] = [
     "gridhaul-core",
     "gridhaul-data",
@@ -56,7 +56,8 @@ impl Programs {
         Self { commands, chores, targets }
     }
 
-    /// Options of the command line that the code of libraries names. Their callers may have no command line.
+    /// Options of the command line that the code of libraries names. Their callers may have no
+    /// command line.
     pub(crate) fn options_in_libraries(&self, repository: &Repository) -> Vec<Finding> {
         let is_source = |path: &&str| {
             let folders =

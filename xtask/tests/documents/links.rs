@@ -89,7 +89,8 @@ fn a_link_to_a_missing_file_or_heading_is_reported() {
         found,
         [
             "docs/a.md:2: link to `b.md`, but there is no `docs/b.md`; correct the link",
-            "docs/a.md:3: link to `#nothing`, but `docs/a.md` has no such heading; its anchors are: title",
+            "docs/a.md:3: link to `#nothing`, but `docs/a.md` has no such heading; its anchors \
+             are: title",
         ]
     );
 }

@@ -43,7 +43,8 @@ pub(crate) fn identifiers(repository: &Repository) -> BTreeSet<String> {
     words
 }
 
-/// Code spans of a page about the code, such as `LinkSet` and `Scenario::stages`, that no source contains.
+/// Code spans of a page about the code, such as `LinkSet` and `Scenario::stages`, that no source
+/// contains.
 pub(crate) fn check_identifiers(page: &Page, known: &BTreeSet<String>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for Span { line, text } in page.code_spans() {
@@ -60,7 +61,8 @@ pub(crate) fn check_identifiers(page: &Page, known: &BTreeSet<String>) -> Vec<Fi
     findings
 }
 
-/// Words in backticks with three underscores or more that are neither a function nor known otherwise.
+/// Words in backticks with three underscores or more that are neither a function nor known
+/// otherwise.
 pub(crate) fn check(page: &Page, known: &impl Fn(&str) -> bool) -> Vec<Finding> {
     let metric = |text: &str| UNITS.iter().any(|unit| text.ends_with(unit));
     let long = |text: &str| {
@@ -94,8 +96,8 @@ fn is_of_name(c: char) -> bool {
 fn a_test_that_does_not_exist_is_reported() {
     let page = Page::made_up("a.md", "`a_test_that_exists`, `a_test_that_is_gone`, `short_name`\n");
     let found = check(&page, &|name| name == "a_test_that_exists");
-    let message = "a.md:1: names a test `a_test_that_is_gone`, but no file has `fn a_test_that_is_gone`; \
-                   correct the name";
+    let message = "a.md:1: names a test `a_test_that_is_gone`, but no file has `fn \
+                   a_test_that_is_gone`; correct the name";
     assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), [message]);
 }
 

@@ -81,7 +81,8 @@ impl Page {
         blocks
     }
 
-    /// The text between backticks, outside code blocks. A span may go on in the next line of its paragraph.
+    /// The text between backticks, outside code blocks. A span may go on in the next line of its
+    /// paragraph.
     pub(crate) fn code_spans(&self) -> Vec<Span> {
         let mut spans = Vec::new();
         let mut open: Option<Span> = None;

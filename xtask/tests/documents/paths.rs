@@ -4,7 +4,8 @@ use crate::links::resolve;
 use crate::page::{Finding, Page, Span};
 use crate::repository::Repository;
 
-/// Endings of files that the repository holds. Results such as `report.html` and `windows.parquet` have others.
+/// Endings of files that the repository holds. Results such as `report.html` and `windows.parquet`
+/// have others.
 const ENDINGS: [&str; 13] = [
     ".rs", ".toml", ".csv", ".md", ".c", ".h", ".sh", ".tcl", ".py", ".json", ".svg", ".txt",
     ".yml",
@@ -43,9 +44,10 @@ const ELSEWHERE: [&str; 27] = [
 
 /// Names of files and folders that do not exist.
 ///
-/// A name is relative to the root or to the folder of the page, or it is the end of a real path: `core/src/tcp` is
-/// `crates/gridhaul-core/src/tcp`. Below a heading that names a folder, a bare name such as `audit.rs` must be in
-/// that folder, outside its tests. `*` and `<name>` stand for any name.
+/// A name is relative to the root or to the folder of the page, or it is the end of a real path:
+/// `core/src/tcp` is `crates/gridhaul-core/src/tcp`. Below a heading that names a folder, a bare
+/// name such as `audit.rs` must be in that folder, outside its tests. `*` and `<name>` stand for
+/// any name.
 pub(crate) fn check(repository: &Repository, page: &Page) -> Vec<Finding> {
     let folders = folders_of_sections(repository, page);
     let spans = page.code_spans().into_iter().filter(|span| is_path(repository, &span.text));
@@ -135,7 +137,8 @@ fn placeholders(pattern: &str) -> String {
     rest.fold(first, |pattern, part| format!("{pattern}*{part}"))
 }
 
-/// Whether the last components of a path match the pattern, the first of them also without `gridhaul-`.
+/// Whether the last components of a path match the pattern, the first of them also without
+/// `gridhaul-`.
 fn ends_with(pattern: &str, entry: &str) -> bool {
     let count = pattern.split('/').count();
     let parts: Vec<_> = entry.split('/').collect();
@@ -173,17 +176,18 @@ fn a_file_that_does_not_exist_is_reported() {
         "bench.rs",
     ];
     let repository = Repository::made_up(&[entries.as_slice(), more.as_slice()].concat());
-    let good = "`sim/src/audit` `audit/` `papers/<name>/paper.toml` `report.html` `Mbit/s` `audit/mod.rs`\n";
+    let good = "`sim/src/audit` `audit/` `papers/<name>/paper.toml` `report.html` `Mbit/s` \
+                `audit/mod.rs`\n";
     assert_eq!(check(&repository, &Page::made_up("a.md", good)), []);
     let page = Page::made_up(
         "a.md",
-        "## `gridhaul-sim`\nSee `audit.rs`.\nSee `bench.rs`, `papers/plc`.\n# Rest\n`sim/src/x`\n`bench.rs`\n",
+        "## `gridhaul-sim`\nSee `audit.rs`.\nSee `bench.rs`, `papers/plc`.\n# \
+         Rest\n`sim/src/x`\n`bench.rs`\n",
     );
     let found: Vec<_> = check(&repository, &page).iter().map(ToString::to_string).collect();
     assert_eq!(
         found,
-        [
-            "a.md:2: names `audit.rs`, but `crates/gridhaul-sim` has no such file or folder; correct the name",
-        ]
+        ["a.md:2: names `audit.rs`, but `crates/gridhaul-sim` has no such file or folder; \
+             correct the name",]
     );
 }

@@ -63,7 +63,8 @@ pub(crate) fn check(repository: &Repository, page: &Page, recipe: &Recipe) -> Ve
             && !files.iter().any(|file| repository.read(file).contains(anchor.as_str()))
         {
             find(format!(
-                "the recipe says that `{file}` contains `{anchor}`, but it does not; correct the recipe"
+                "the recipe says that `{file}` contains `{anchor}`, but it does not; correct the \
+                 recipe"
             ));
         }
     }
@@ -76,7 +77,8 @@ pub(crate) fn check(repository: &Repository, page: &Page, recipe: &Recipe) -> Ve
     for test in tests.iter().filter(|test| !test.contains(' ')) {
         if !has_test(repository, test) {
             find(format!(
-                "the recipe names the test `{test}`, but no file has `fn {test}`; correct the recipe"
+                "the recipe names the test `{test}`, but no file has `fn {test}`; correct the \
+                 recipe"
             ));
         }
     }
@@ -122,7 +124,8 @@ pub(crate) fn unlisted(repository: &Repository, page: &Page) -> Vec<Finding> {
 #[test]
 fn a_wrong_recipe_is_reported() {
     let repository = Repository::open();
-    let good = "| 1 | `xtask/tests/documents/<name>.rs` | `HEADER` of a table | `a_wrong_recipe_is_reported` |";
+    let good = "| 1 | `xtask/tests/documents/<name>.rs` | `HEADER` of a table | \
+                `a_wrong_recipe_is_reported` |";
     let bad = "| 2 | `xtask/src/gone.rs` | a line | `no_such_test_anywhere` |";
     let worse = "| 3 | `xtask/src/main.rs` | a line in `no_such_macro!` | compilation |";
     let page = Page::made_up(
@@ -137,6 +140,7 @@ fn a_wrong_recipe_is_reported() {
     let first = &check(&repository, &page, &recipes[1])[0];
     assert_eq!(
         first.to_string(),
-        "a.md:4: the recipe names `xtask/src/gone.rs`, but there is no such file; correct the recipe"
+        "a.md:4: the recipe names `xtask/src/gone.rs`, but there is no such file; correct the \
+         recipe"
     );
 }

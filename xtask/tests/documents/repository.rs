@@ -33,13 +33,15 @@ impl Repository {
         Self { root: PathBuf::new(), entries: entries.iter().map(ToString::to_string).collect() }
     }
 
-    /// Documents whose statements are checked. The changelog is excluded: it names what has been removed.
+    /// Documents whose statements are checked. The changelog is excluded: it names what has been
+    /// removed.
     pub(crate) fn pages(&self) -> Vec<Page> {
         let wanted = |path: &&String| path.ends_with(".md") && *path != "CHANGELOG.md";
         self.entries.iter().filter(wanted).map(|path| self.page(path)).collect()
     }
 
-    /// Documents, sources, scenarios, conformance cases and scripts, but not the examples of these tests.
+    /// Documents, sources, scenarios, conformance cases and scripts, but not the examples of these
+    /// tests.
     pub(crate) fn texts(&self) -> Vec<Page> {
         let endings = [".md", ".rs", ".toml", ".c", ".h", ".py", ".tcl", ".sh"];
         let wanted = |path: &&String| {

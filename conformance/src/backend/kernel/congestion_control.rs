@@ -10,14 +10,14 @@ use gridhaul_scenario::scenario::CongestionControlAlgorithm;
 #[derive(Debug)]
 pub struct RegisteredAlgorithms {
     _loaded: LoadedAlgorithms,
-    /// The lock is released after the algorithms are unregistered: their names are global, and other
-    /// processes wait for them.
+    /// The lock is released after the algorithms are unregistered: their names are global, and
+    /// other processes wait for them.
     _turn: File,
 }
 
 impl RegisteredAlgorithms {
-    /// Registers the algorithms that these stacks need; `None` if they need none. If stacks set different
-    /// parameters of one algorithm, the parameters of the last stack are registered.
+    /// Registers the algorithms that these stacks need; `None` if they need none. If stacks set
+    /// different parameters of one algorithm, the parameters of the last stack are registered.
     ///
     /// # Errors
     /// A missing prerequisite of this machine, or an error of the kernel.
@@ -49,7 +49,8 @@ impl RegisteredAlgorithms {
     }
 }
 
-/// Name of a congestion control algorithm in the kernel or in [`RegisteredAlgorithms`]; `None` if it has none.
+/// Name of a congestion control algorithm in the kernel or in [`RegisteredAlgorithms`]; `None` if
+/// it has none.
 pub(super) fn congestion_control_name(
     congestion_control: CongestionControlAlgorithm,
 ) -> Option<&'static str> {

@@ -187,7 +187,8 @@ impl Host {
         self.clamp_window();
     }
 
-    /// Sets the window clamp again: the kernel overwrites it when it measures the memory use of a segment.
+    /// Sets the window clamp again: the kernel overwrites it when it measures the memory use of a
+    /// segment.
     fn clamp_window(&self) {
         if let Some(socket) = &self.socket {
             // Opening the socket has failed already if the option is not supported.
@@ -216,8 +217,8 @@ impl Host {
         TcpInfo::of(self.socket.as_ref()?).ok()
     }
 
-    /// The state of the socket, with its name in RFC 9293 without hyphens. A connection in TIME-WAIT or
-    /// SYN-RECEIVED has no socket: its state is `Closed` or `Listen` here.
+    /// The state of the socket, with its name in RFC 9293 without hyphens. A connection in
+    /// TIME-WAIT or SYN-RECEIVED has no socket: its state is `Closed` or `Listen` here.
     pub(super) fn state(&self) -> &'static str {
         match self.info() {
             Some(info) => state_name(info.state),
@@ -226,8 +227,9 @@ impl Host {
         }
     }
 
-    /// The state of the connection, including TIME-WAIT and SYN-RECEIVED. Reading it takes some milliseconds:
-    /// the kernel iterates over all connections of the machine to list those of a namespace.
+    /// The state of the connection, including TIME-WAIT and SYN-RECEIVED. Reading it takes some
+    /// milliseconds: the kernel iterates over all connections of the machine to list those of a
+    /// namespace.
     pub(super) fn listed(&mut self) -> &'static str {
         let state = self.state();
         let hidden = [("Closed", "06", "TimeWait"), ("Listen", "03", "SynReceived")];

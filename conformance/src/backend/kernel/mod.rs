@@ -1,9 +1,9 @@
 //! The `kernel` backend: the TCP of the running Linux kernel, in real time.
 //!
-//! Each host of a case is a network namespace with a TUN device. If the peer is a script, its segments are
-//! written to the device at their times; otherwise the links of the case connect the two devices. A
-//! connection that is established at the start is restored with `TCP_REPAIR`, with the sequence numbers and
-//! windows of the case.
+//! Each host of a case is a network namespace with a TUN device. If the peer is a script, its
+//! segments are written to the device at their times; otherwise the links of the case connect the
+//! two devices. A connection that is established at the start is restored with `TCP_REPAIR`, with
+//! the sequence numbers and windows of the case.
 //!
 //! Namespaces and devices belong to file descriptors of this process and disappear when it ends.
 
@@ -48,9 +48,10 @@ impl CaseBackend for KernelBackend {
         case.on_kernel()
     }
 
-    /// The behaviour of the kernel is deterministic. A difference that does not recur is caused by a busy
-    /// machine: [`Observation::late`] shows lateness of this process, but not of the kernel's timers. A run
-    /// in which this process was late says nothing about the kernel, and is repeated more often.
+    /// The behaviour of the kernel is deterministic. A difference that does not recur is caused by
+    /// a busy machine: [`Observation::late`] shows lateness of this process, but not of the
+    /// kernel's timers. A run in which this process was late says nothing about the kernel, and is
+    /// repeated more often.
     fn check(&self, case: &Case) -> Result<(), String> {
         let case = self.adapt_case(case);
         let (mut differed, mut late) = (0, 0);
@@ -66,7 +67,8 @@ impl CaseBackend for KernelBackend {
             }
             if late == LATE_ATTEMPTS {
                 return Err(format!(
-                    "not trustworthy: this machine was too busy; the last of {LATE_ATTEMPTS} late runs was late by {}\n{difference}",
+                    "not trustworthy: this machine was too busy; the last of {LATE_ATTEMPTS} late \
+                     runs was late by {}\n{difference}",
                     observation.late
                 ));
             }
@@ -95,8 +97,8 @@ impl KernelBackend {
         check_tun_in_namespace().map_err(|error| error.to_string())
     }
 
-    /// Registers the congestion control algorithms that the cases need and the Linux kernel does not contain,
-    /// until the result is dropped; `None` if there are none.
+    /// Registers the congestion control algorithms that the cases need and the Linux kernel does
+    /// not contain, until the result is dropped; `None` if there are none.
     ///
     /// # Errors
     /// A missing prerequisite of this machine, or an error of the kernel.

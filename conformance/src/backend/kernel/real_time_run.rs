@@ -1,8 +1,8 @@
 //! A run in real time: reads the packets that a kernel sends, and delivers packets to it.
 //!
-//! Each event has the time at which it was due. A kernel replies to a packet before the write to its device
-//! returns; such a reply has the time of that packet. Only packets that a timer of the kernel sends have
-//! the time of the clock.
+//! Each event has the time at which it was due. A kernel replies to a packet before the write to
+//! its device returns; such a reply has the time of that packet. Only packets that a timer of the
+//! kernel sends have the time of the clock.
 
 use std::collections::VecDeque;
 
@@ -195,7 +195,8 @@ impl RealTimeRun {
         Ok(())
     }
 
-    /// Reads the packets that the kernels have sent, and records their state. Returns whether there were any.
+    /// Reads the packets that the kernels have sent, and records their state. Returns whether there
+    /// were any.
     fn read_devices(&mut self) -> Result<bool, String> {
         let mut any = false;
         let mut buffer = std::mem::take(&mut self.buffer);
@@ -307,8 +308,9 @@ impl RealTimeRun {
         }
     }
 
-    /// Restores an established connection with a slightly smaller window. The first acknowledgement then opens
-    /// the window: it clears the kernel's prediction of a zero window (`__tcp_fast_path_on`).
+    /// Restores an established connection with a slightly smaller window. The first acknowledgement
+    /// then opens the window: it clears the kernel's prediction of a zero window
+    /// (`__tcp_fast_path_on`).
     fn restore_connection(&mut self, index: usize, state: &Established) -> Result<(), String> {
         let ([own, other], [send_window, offered]) = (state.next, state.windows);
         let window_step = 1 << state.scales[0];
@@ -322,8 +324,8 @@ impl RealTimeRun {
         self.deliver(index, &TcpPacket { segment, ..TcpPacket::default() }.write(1 - index, PORTS)?)
     }
 
-    /// Lets a kernel cache metrics of the path with a short connection: it uses the slow-start threshold and
-    /// the RTT of the route only for paths with cached metrics (`tcp_init_metrics`).
+    /// Lets a kernel cache metrics of the path with a short connection: it uses the slow-start
+    /// threshold and the RTT of the route only for paths with cached metrics (`tcp_init_metrics`).
     fn prime_path_metrics(&mut self, index: usize) -> Result<(), String> {
         let isn = [0, 0];
         let state = self.established_state(index, isn);
@@ -378,8 +380,8 @@ impl RealTimeRun {
     }
 }
 
-/// The smallest window scale with which the window fits into its field, and all windows of a script are
-/// representable exactly.
+/// The smallest window scale with which the window fits into its field, and all windows of a script
+/// are representable exactly.
 fn scale(window: u32, script: Option<&[InputEvent]>) -> u8 {
     let windows = script.into_iter().flatten().filter_map(|step| match &step.action {
         Action::Receive(made) => made.window,

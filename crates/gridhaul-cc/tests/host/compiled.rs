@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-/// The output lines of the program `name`.c of this folder, one for each line of `text`. `None` without clang,
-/// which is an error in CI.
+/// The output lines of the program `name`.c of this folder, one for each line of `text`. `None`
+/// without clang, which is an error in CI.
 pub(crate) fn run_program(name: &'static str, text: String) -> Option<Vec<String>> {
     let mut child =
         Command::new(program(name)?).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();

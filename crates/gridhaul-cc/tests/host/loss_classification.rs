@@ -1,4 +1,5 @@
-//! Compares the classification of `bpf/loss_classification.h` with the paper's equations in floating point.
+//! Compares the classification of `bpf/loss_classification.h` with the paper's equations in
+//! floating point.
 
 use crate::compiled::run_program;
 
@@ -23,7 +24,8 @@ fn classify(cases: &[Case]) -> Option<Vec<(String, u32)>> {
     Some(run_program("loss_classification", text)?.iter().map(answer).collect())
 }
 
-/// The paper's settings, delays in milliseconds, a reverse delay of 10 ms, and the receiver's clock ahead.
+/// The paper's settings, delays in milliseconds, a reverse delay of 10 ms, and the receiver's clock
+/// ahead.
 fn case(delays_ms: &[u32], ahead_us: u32) -> Case {
     let pair = |ms: &u32| ((1000 * ms).wrapping_add(ahead_us), 1000 * ms + 10_000);
     Case { settings: (0.5, 1.2, 4), delays: delays_ms.iter().map(pair).collect() }
@@ -87,7 +89,8 @@ fn random_delays_are_classified_as_by_the_equations() {
     assert!(congestion > 1000, "{congestion}");
 }
 
-/// gridhaul-core's MEDX does not estimate the offset: with 3,600 s, no queueing delay would be significant.
+/// gridhaul-core's MEDX does not estimate the offset: with 3,600 s, no queueing delay would be
+/// significant.
 #[test]
 fn the_clock_offset_is_estimated() {
     // One-way delays of 10 ms in each direction; two segments alone, then a growing queue.
@@ -114,7 +117,8 @@ fn asymmetric_delays_shift_the_estimate_by_half_of_their_difference() {
     assert_eq!(classified[0].1, 1_000_000 - 15_000);
 }
 
-/// The classification by equation 1 and both criteria, and the distance to the threshold of criterion I in µs.
+/// The classification by equation 1 and both criteria, and the distance to the threshold of
+/// criterion I in µs.
 fn equations(case: &Case) -> (&'static str, f64) {
     let (alpha, beta, list_length) = case.settings;
     let delays: Vec<_> = case.delays.iter().map(|(delay, _)| f64::from(*delay)).collect();

@@ -1,5 +1,5 @@
-//! `bpf/medx.bpf.c` on a simulated socket. The commands are described in `medx.c`; states are those of
-//! `bpf/window_check.h`.
+//! `bpf/medx.bpf.c` on a simulated socket. The commands are described in `medx.c`; states are those
+//! of `bpf/window_check.h`.
 
 use crate::compiled::run_program;
 
@@ -7,7 +7,8 @@ use crate::compiled::run_program;
 const FALL: &str = "d=40 d=30 d=20 d=10";
 const RISE: &str = "d=10 d=20 d=30 d=40";
 
-/// Window, threshold, losses classified as error, congestion and not classified, timeouts, corrections.
+/// Window, threshold, losses classified as error, congestion and not classified, timeouts,
+/// corrections.
 type Expected = [u32; 7];
 
 fn check(cases: &[(&str, Expected)]) {
@@ -47,7 +48,8 @@ fn a_socket_may_have_settings_of_its_own() {
     ]);
 }
 
-/// The kernel scales the data in flight by the ratio of threshold to window: 20 of 40 segments are wanted.
+/// The kernel scales the data in flight by the ratio of threshold to window: 20 of 40 segments are
+/// wanted.
 #[test]
 fn data_in_flight_beyond_the_window_are_reduced() {
     check(&[

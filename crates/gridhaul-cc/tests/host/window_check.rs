@@ -53,7 +53,8 @@ fn valid_values_are_accepted() {
         (((1, 50, OPEN), 100, (100, 100, OPEN)), ""),
         // MEDX keeps its window at an error, above an old threshold.
         (((80, 20, OPEN), 80, (80, 80, OPEN)), ""),
-        // A recovery computes its window from the data in flight, and so does a reduction; one may follow the other.
+        // A recovery computes its window from the data in flight, and so does a reduction; one may
+        // follow the other.
         (((15, 15, RECOVERY), 15, (300, 15, RECOVERY)), ""),
         (((15, 15, REDUCED), 15, (300, 15, RECOVERY)), ""),
     ]);
@@ -77,7 +78,8 @@ fn invalid_values_are_detected() {
     ]);
 }
 
-/// An acknowledgement doubles a window at most; the margin of ten segments covers a restart after idle.
+/// An acknowledgement doubles a window at most; the margin of ten segments covers a restart after
+/// idle.
 #[test]
 fn the_limit_is_twice_the_previous_window_plus_ten() {
     let open = |value| (value, value, OPEN);

@@ -50,13 +50,15 @@ fn vegas_keeps_a_short_queue_and_reno_fills_it() {
         assert!(sent.bytes > BYTES_MIN, "{sent:?}");
     }
     assert!(reno.queued_packets > 40 && reno.rtt_ms > 40.0, "{reno:?}");
-    // One segment is in transmission and one is about to arrive: the sender's estimate exceeds the queue.
+    // One segment is in transmission and one is about to arrive: the sender's estimate exceeds the
+    // queue.
     assert!((1..=4).contains(&small.queued_packets) && small.rtt_ms < 8.0, "{small:?}");
     assert!((16..=25).contains(&large.queued_packets) && grown.grown >= 10, "{large:?} {grown:?}");
     assert!(counted.opened == 1 && counted.rounds > 50 && counted.unchanged > 20, "{counted:?}");
 }
 
-/// Segments of a unit wait for each other at the bottleneck, and Vegas interprets this delay as a queue.
+/// Segments of a unit wait for each other at the bottleneck, and Vegas interprets this delay as a
+/// queue.
 #[test]
 fn vegas_sends_each_segment_as_its_own_unit_at_a_low_rate() {
     let Some(_permit) = permit() else { return };
@@ -104,8 +106,8 @@ fn medx_keeps_its_window_at_errors() {
     println!("{lost} errors; MEDX {medx:?}, {counted:?}; Reno {reno:?}");
     assert!(medx.rtt_ms > 2.0 * reno.rtt_ms, "MEDX {medx:?}, Reno {reno:?}");
 
-    // MEDX adds an option of 12 bytes to each segment, and the receiver measures delays. Reno does not use
-    // the option: its segments have 1,460 bytes except for the last of a write.
+    // MEDX adds an option of 12 bytes to each segment, and the receiver measures delays. Reno does
+    // not use the option: its segments have 1,460 bytes except for the last of a write.
     assert!(medx.segment <= 1448.0, "{medx:?}");
     let ends = |sent: &network::Sent| {
         sent.ends.each_ref().map(|end| loaded.connection(end.as_fd()).unwrap())
@@ -119,8 +121,8 @@ fn medx_keeps_its_window_at_errors() {
     assert_eq!(medx_counters(&loaded).opened, 1);
 }
 
-/// The receiver opens this connection, and only the option in the SYN-ACK informs it that delays are
-/// to be measured.
+/// The receiver opens this connection, and only the option in the SYN-ACK informs it that delays
+/// are to be measured.
 #[test]
 fn medx_works_over_ipv6_and_after_unloading() {
     let Some(_permit) = permit() else { return };
@@ -142,8 +144,8 @@ fn medx_works_over_ipv6_and_after_unloading() {
     assert_nothing_is_left();
 }
 
-/// With a threshold below any average and two delays in the list, about half of the losses are classified as
-/// congestion, at random. The results of several connections are therefore added up.
+/// With a threshold below any average and two delays in the list, about half of the losses are
+/// classified as congestion, at random. The results of several connections are therefore added up.
 #[test]
 fn medx_reduces_its_window_at_congestion() {
     let Some(_permit) = permit() else { return };
@@ -229,8 +231,8 @@ fn pinned_algorithms_stay_until_they_are_unloaded() {
 /// Reason why a run does not show the behaviour of an algorithm.
 #[derive(Debug, Clone, Copy)]
 struct Disturbance {
-    /// Corrections because the kernel did not call the programs. Some kernels do not call them when a packet is
-    /// processed in an interrupt of process 1 (docs/limitations/kernel.md).
+    /// Corrections because the kernel did not call the programs. Some kernels do not call them when
+    /// a packet is processed in an interrupt of process 1 (docs/limitations/kernel.md).
     corrected: u64,
     /// Lateness of this process: other processes used the processor.
     late: Duration,
@@ -239,9 +241,9 @@ struct Disturbance {
 /// A process of an idle machine is woken much earlier.
 const MAX_LATENESS: Duration = Duration::from_millis(2);
 
-/// Repeats a run until it was not disturbed, twelve times at most. From the fifth run on, this process may be late: the
-/// kernel sends and queues packets by itself. A run is dropped before the next, because only one process can have an
-/// algorithm loaded.
+/// Repeats a run until it was not disturbed, twelve times at most. From the fifth run on, this
+/// process may be late: the kernel sends and queues packets by itself. A run is dropped before the
+/// next, because only one process can have an algorithm loaded.
 fn undisturbed<T>(send: impl Fn() -> (T, Disturbance)) -> T {
     for run in 1..=12 {
         let (sent, disturbance) = send();

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use nix::sched::{CloneFlags, setns};
 
-/// Algorithm names are global to the machine, so these tests run one at a time. `None`: this machine cannot
-/// run them, which is an error in CI.
+/// Algorithm names are global to the machine, so these tests run one at a time. `None`: this
+/// machine cannot run them, which is an error in CI.
 pub(crate) fn permit() -> Option<Permit> {
     let missing = gridhaul_cc::missing_requirements();
     if !missing.is_empty() {
@@ -69,7 +69,8 @@ impl Network {
         run(&format!("ip -n {b} route add default via 10.2.0.2 quickack 1"));
         run(&format!("ip netns exec {r} sysctl -q net.ipv4.ip_forward=1"));
         run(&format!("ip netns exec {a} sysctl -q net.ipv4.tcp_no_metrics_save=1"));
-        // MEDX's option replaces timestamps, as in the simulator: with both, only few SACK blocks fit.
+        // MEDX's option replaces timestamps, as in the simulator: with both, only few SACK blocks
+        // fit.
         run(&format!("ip netns exec {a} sysctl -q net.ipv4.tcp_timestamps=0"));
         run(&format!("tc -n {r} qdisc add dev rb root tbf rate {rate} burst 1600 limit {queue}"));
         network
@@ -82,8 +83,9 @@ impl Network {
         run(&format!("ip -n {r} link set dev hole up"));
         run(&format!("ip -n {r} link set dev bottom up"));
         run(&format!("tc -n {r} qdisc add dev ra clsact"));
-        // Classic BPF: packets longer than 500 bytes whose IP identification, a counter of the connection, is a
-        // multiple of `count`: length > 500? half word at 18 (Ethernet 14 + IP 4), mod count, is 0?
+        // Classic BPF: packets longer than 500 bytes whose IP identification, a counter of the
+        // connection, is a multiple of `count`: length > 500? half word at 18 (Ethernet 14 + IP 4),
+        // mod count, is 0?
         let program = format!(
             "7,128 0 0 0,37 0 4 500,40 0 0 18,148 0 0 {count},21 0 1 0,6 0 0 4294967295,6 0 0 0"
         );
@@ -102,9 +104,9 @@ impl Network {
         run(&format!("tc -n {r} qdisc del dev ra clsact"));
     }
 
-    /// The sender passes several segments as one unit to its device, as hosts do by default: an acknowledgement
-    /// covers two segments and releases two. The number does not depend on the round-trip time
-    /// (`tcp_tso_rtt_log`).
+    /// The sender passes several segments as one unit to its device, as hosts do by default: an
+    /// acknowledgement covers two segments and releases two. The number does not depend on the
+    /// round-trip time (`tcp_tso_rtt_log`).
     pub(crate) fn use_segmentation_offload(&self) {
         let [a, _, b] = self.names();
         run(&format!("ip -n {a} link set dev ab gso_max_segs 65535 gso_max_size 65536"));
@@ -112,8 +114,8 @@ impl Network {
         run(&format!("ip -n {b} route change default via 10.2.0.2 quickack 0"));
     }
 
-    /// Mean number of segments in the units that the sender passed to its device. The router's shaper
-    /// separates the segments.
+    /// Mean number of segments in the units that the sender passed to its device. The router's
+    /// shaper separates the segments.
     pub(crate) fn segments_per_unit(&self) -> f64 {
         let [a, r, _] = self.names();
         let packets = |name: &str, device: &str| {
@@ -205,8 +207,8 @@ impl Network {
         }
     }
 
-    /// The sender listens for a connection over IPv6, and sends `bytes` when one is established. Returns its
-    /// socket and that of the receiver.
+    /// The sender listens for a connection over IPv6, and sends `bytes` when one is established.
+    /// Returns its socket and that of the receiver.
     pub(crate) fn serve(&self, control: &str, bytes: usize) -> [TcpStream; 2] {
         let [a, _, b] = self.names();
         run(&format!("ip netns exec {a} sysctl -q net.ipv4.tcp_congestion_control={control}"));

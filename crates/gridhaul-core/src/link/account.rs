@@ -6,8 +6,9 @@ use gridhaul_scenario::units::{BitRate, Duration, Instant};
 
 use super::{DropReason, LinkDirection, LinkPayload, PacketTransit, TransitOutcome};
 
-/// Counters of a direction since the start of the run. [`LinkSet`](super::LinkSet) updates `offered`,
-/// `refused` and `queue_max` when a packet is offered; the others are updated when a packet departs.
+/// Counters of a direction since the start of the run. [`LinkSet`](super::LinkSet) updates
+/// `offered`, `refused` and `queue_max` when a packet is offered; the others are updated when a
+/// packet departs.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LinkAccount {
     /// Packets offered.
@@ -22,8 +23,9 @@ pub struct LinkAccount {
     pub refused: u64,
     /// Packets lost at random or by list.
     pub dropped_loss: u64,
-    /// Packets lost in outages. This counter and the next two have 32 bits, because there may be millions
-    /// of directions; a loss every microsecond would saturate them after more than an hour.
+    /// Packets lost in outages. This counter and the next two have 32 bits, because there may be
+    /// millions of directions; a loss every microsecond would saturate them after more than an
+    /// hour.
     pub dropped_outage: u32,
     /// Packets lost to attenuation.
     pub dropped_shadowing: u32,
@@ -35,8 +37,8 @@ pub struct LinkAccount {
     pub duplicates: u64,
     /// Sum of the queueing delays of all packets.
     pub waited_ns: u64,
-    /// Bytes transmitted, whether they arrived or not: counted when a packet departs, and completed at both
-    /// ends of the measured time by [`at`](Self::at).
+    /// Bytes transmitted, whether they arrived or not: counted when a packet departs, and completed
+    /// at both ends of the measured time by [`at`](Self::at).
     pub wire_bytes: u64,
     /// Sum of the delays from offer to arrival, without duplicates.
     pub delay_ns: u64,
@@ -56,9 +58,9 @@ impl LinkAccount {
         Self { has_shadowing, has_noise, ..Self::default() }
     }
 
-    /// The counters at `now`, including the bytes transmitted of packets that have not departed yet. Without
-    /// these bytes a packet transmitted before the measured time would be counted within it, and the utilisation
-    /// of a saturated link would exceed 100 %.
+    /// The counters at `now`, including the bytes transmitted of packets that have not departed
+    /// yet. Without these bytes a packet transmitted before the measured time would be counted
+    /// within it, and the utilisation of a saturated link would exceed 100 %.
     #[must_use]
     pub fn at<P: LinkPayload>(&self, now: Instant, link: &LinkDirection<P>) -> Self {
         Self { wire_bytes: self.wire_bytes + link.sent_inside(now), ..*self }
@@ -137,8 +139,8 @@ impl LinkAccount {
         self.has_noise |= now.has_noise;
     }
 
-    /// The metrics of all rows, from the counters of each direction `now` and `earlier`, and the row of
-    /// each direction.
+    /// The metrics of all rows, from the counters of each direction `now` and `earlier`, and the
+    /// row of each direction.
     pub fn rows(
         now: impl Iterator<Item = Self>,
         earlier: &[Self],
@@ -155,8 +157,8 @@ impl LinkAccount {
         rows.map(|((sum, members), rate)| sum.metrics((members, *rate), span)).collect()
     }
 
-    /// The metrics of a row over the measured time, from the summed counters of its `members` directions of
-    /// this rate.
+    /// The metrics of a row over the measured time, from the summed counters of its `members`
+    /// directions of this rate.
     #[must_use]
     pub fn metrics(&self, (members, rate): (u32, BitRate), span: Duration) -> Metrics {
         let secs = span.as_secs_f64();
@@ -165,9 +167,11 @@ impl LinkAccount {
             + self.dropped_loss
             + in_time.into_iter().map(u64::from).sum::<u64>();
         let per_link = span.as_nanos() as f64 * f64::from(members.max(1));
-        // Utilisation counts bytes, because an outage within a packet lengthens the time of its transmission.
+        // Utilisation counts bytes, because an outage within a packet lengthens the time of its
+        // transmission.
         let busy_secs = self.wire_bytes as f64 * 8.0 / rate.as_bits_per_sec().max(1) as f64;
-        // A value above 1 is rounding: to whole bytes in `at`, and to the polling interval of the emulator.
+        // A value above 1 is rounding: to whole bytes in `at`, and to the polling interval of the
+        // emulator.
         let utilisation = (busy_secs / secs / f64::from(members.max(1))).min(1.0);
         let mut metrics = vec![
             (Metric::LinkThroughput, self.arrived_bytes as f64 * 8.0 / secs),

@@ -1,4 +1,5 @@
-//! Burst losses: the channel of Gilbert (1960) and Elliott (1963), with transitions in time or with each packet.
+//! Burst losses: the channel of Gilbert (1960) and Elliott (1963), with transitions in time or with
+//! each packet.
 
 use gridhaul_scenario::scenario::{self, ChannelTransitions};
 use gridhaul_scenario::units::{Duration, Instant};
@@ -12,7 +13,8 @@ pub(super) struct GilbertElliott {
     steps: Steps,
     loss_good: Threshold,
     loss_bad: Threshold,
-    /// State transitions and losses have separate streams: a changed loss does not change the states.
+    /// State transitions and losses have separate streams: a changed loss does not change the
+    /// states.
     transitions: RandomStream,
     losses: RandomStream,
 }
@@ -26,7 +28,8 @@ enum Steps {
     InTime { mean_good: Duration, mean_bad: Duration, until: Instant },
 }
 
-/// Number of cycles of both states after which the states of an idle link are not followed one by one.
+/// Number of cycles of both states after which the states of an idle link are not followed one by
+/// one.
 const CYCLES_MAX: u64 = 5_000;
 
 impl GilbertElliott {
@@ -36,8 +39,8 @@ impl GilbertElliott {
         mut transitions: RandomStream,
         losses: RandomStream,
     ) -> Self {
-        // The first random number decides with the weights of the states: with the probabilities of a chain per
-        // packet, p / (p + r) (Elliott 1963).
+        // The first random number decides with the weights of the states: with the probabilities of
+        // a chain per packet, p / (p + r) (Elliott 1963).
         let draw = transitions.standard_uniform();
         let (bad, steps) = match channel.transitions() {
             ChannelTransitions::PerPacket { good_to_bad, bad_to_good } => {
@@ -49,7 +52,8 @@ impl GilbertElliott {
             }
             ChannelTransitions::InTime { mean_good, mean_bad } => {
                 let bad = draw < channel.bad_share();
-                // The rest of an exponentially distributed time has the same distribution as the whole.
+                // The rest of an exponentially distributed time has the same distribution as the
+                // whole.
                 let rest = transitions.exponential(if bad { mean_bad } else { mean_good });
                 (bad, Steps::InTime { mean_good, mean_bad, until: Instant::ZERO + rest })
             }
@@ -64,8 +68,8 @@ impl GilbertElliott {
         }
     }
 
-    /// Advances the chain to the packet whose transmission ends at `sent`, then decides whether the packet is lost.
-    /// Calls must be in the order of transmissions.
+    /// Advances the chain to the packet whose transmission ends at `sent`, then decides whether the
+    /// packet is lost. Calls must be in the order of transmissions.
     pub(super) fn loses(&mut self, sent: Instant) -> bool {
         match &mut self.steps {
             Steps::PerPacket { good_to_bad, bad_to_good } => {
@@ -124,8 +128,9 @@ mod tests {
             let lost = (0..packets).filter(|_| channel.loses(Instant::ZERO)).count() as f64;
             let share = p / (p + r);
             let loss = (1.0 - share) * good + share * bad;
-            // Burst losses vary more than independent ones: the autocorrelation of the state after k packets
-            // is (1 - p - r)^k, which increases the binomial variance by at most this factor.
+            // Burst losses vary more than independent ones: the autocorrelation of the state after
+            // k packets is (1 - p - r)^k, which increases the binomial variance by at most this
+            // factor.
             let correlation = 1.0 - p - r;
             let variance_factor = ((1.0 + correlation) / (1.0 - correlation)).max(1.0);
             let deviation = (f64::from(packets) * loss * (1.0 - loss) * variance_factor).sqrt();
@@ -229,7 +234,8 @@ mod tests {
 
     #[test]
     fn in_time_bursts_do_not_depend_on_the_packet_rate() {
-        // 200 ms on average, observed every 1 ms and every 10 ms: the same bursts, apart from those between packets.
+        // 200 ms on average, observed every 1 ms and every 10 ms: the same bursts, apart from those
+        // between packets.
         let mut channels = [in_time(2_000, 200, 0.0, 1.0, 8), in_time(2_000, 200, 0.0, 1.0, 8)];
         let often = lost(&mut channels[0], 1_000, 2_000_000);
         let seldom = lost(&mut channels[1], 10_000, 200_000);
@@ -240,14 +246,16 @@ mod tests {
             lost.iter().filter(|lost| **lost).count() as f64 * every_ms / bursts
         };
         let (short, long) = (mean_ms(&often, 1.0), mean_ms(&seldom, 10.0));
-        // About 900 bursts: four standard deviations are 13 %. Packets spaced by 10 ms miss bursts below 10 ms.
+        // About 900 bursts: four standard deviations are 13 %. Packets spaced by 10 ms miss bursts
+        // below 10 ms.
         assert!((short / 200.0 - 1.0).abs() < 0.13, "{short}");
         assert!((long / short - 1.0).abs() < 0.06, "{short} {long}");
     }
 
     #[test]
     fn in_time_an_idle_link_forgets_its_state() {
-        // Hourly packets and bursts of 36 packets in the form per packet; here a burst of 200 ms concerns one at most.
+        // Hourly packets and bursts of 36 packets in the form per packet; here a burst of 200 ms
+        // concerns one at most.
         let mut channel = in_time(1_800, 200, 0.0, 1.0, 5);
         let hour = 3_600_000_000;
         let lost = lost(&mut channel, hour, 10_000);

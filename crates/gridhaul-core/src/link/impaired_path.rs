@@ -1,4 +1,5 @@
-//! Packet transit through a direction that is not plain: with impairments, compression or active queue management.
+//! Packet transit through a direction that is not plain: with impairments, compression or active
+//! queue management.
 
 use gridhaul_scenario::scenario::{Compression, Direction};
 use gridhaul_scenario::units::Instant;
@@ -112,8 +113,8 @@ impl<P: LinkPayload> LinkDirection<P> {
         Ok(())
     }
 
-    /// Dequeues all packets whose transmission starts by `now`. For drop-tail, only removes them from
-    /// the queue length.
+    /// Dequeues all packets whose transmission starts by `now`. For drop-tail, only removes them
+    /// from the queue length.
     pub(super) fn dequeue_due(&mut self, now: Instant) {
         self.queue.advance(now);
         while let Some(stored) = self.impaired.as_mut().and_then(|impaired| impaired.stored_mut())
@@ -124,8 +125,8 @@ impl<P: LinkPayload> LinkDirection<P> {
             let taken = stored.take(started);
             self.emit_dropped(started, DropReason::Aqm);
             if let Some(packet) = taken {
-                // Load-dependent latency is evaluated at dequeue: these times are in order, the arrival times
-                // of FQ-CoDel's packets need not be.
+                // Load-dependent latency is evaluated at dequeue: these times are in order, the
+                // arrival times of FQ-CoDel's packets need not be.
                 self.transmit(started, packet, started);
             }
             let free_at = self.transmitter.free_at();
@@ -192,8 +193,8 @@ impl<P: LinkPayload> LinkDirection<P> {
         }
     }
 
-    /// Inserts a packet in order of `left`, searching from the back: only reordering and AQM drops ever
-    /// insert a packet before others.
+    /// Inserts a packet in order of `left`, searching from the back: only reordering and AQM drops
+    /// ever insert a packet before others.
     fn insert(&mut self, transit: PacketTransit<P>) {
         self.next = self.next.min(transit.left);
         self.inside.insert(transit, |other| other.left > transit.left);

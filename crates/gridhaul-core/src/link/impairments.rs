@@ -30,7 +30,8 @@ pub(super) struct Impairments {
     load_latency: Option<LoadLatency>,
     reorder: Option<Reorder>,
     route_change: Option<RouteChange>,
-    /// Latest arrival time of a packet that was not reordered; later packets do not arrive before it.
+    /// Latest arrival time of a packet that was not reordered; later packets do not arrive before
+    /// it.
     last_in_order: Instant,
 }
 
@@ -124,8 +125,8 @@ impl Impairments {
         ImpairedPacket { left: self.arrival(packet, delay), outcome, duplicated }
     }
 
-    /// Arrival time. Jitter, load latency and route changes keep the order of packets; only reordering changes
-    /// it.
+    /// Arrival time. Jitter, load latency and route changes keep the order of packets; only
+    /// reordering changes it.
     fn arrival(&mut self, packet: Sent, delay: Duration) -> Instant {
         let mut delay = delay;
         if let Some(jitter) = &mut self.jitter {

@@ -10,11 +10,11 @@ use crate::random::RandomStream;
 /// The additional delay of each packet.
 ///
 /// Paper `hybrid`, section 2.2, reports two modes of a terminal that uses only its uplink: "a
-/// stationary, oscillating mode for throughput lower than 10 kbit/s" (at most 2 s, section 2.3)
-/// and "a quasi-linearly, increasing mode involving a latency jump from 2.4 s to 4 s, for
-/// throughput greater than 10 kbit/s". With the downlink in use as well, latency is "around 1 s
-/// (despite many oscillations)" (section 2.1). The model reproduces these end-to-end measurements; the
-/// mechanism within the network is not modelled.
+/// stationary, oscillating mode for throughput lower than 10 kbit/s" (at most 2 s, section 2.3) and
+/// "a quasi-linearly, increasing mode involving a latency jump from 2.4 s to 4 s, for throughput
+/// greater than 10 kbit/s". With the downlink in use as well, latency is "around 1 s (despite many
+/// oscillations)" (section 2.1). The model reproduces these end-to-end measurements; the mechanism
+/// within the network is not modelled.
 #[derive(Debug, Clone)]
 pub(super) struct LoadLatency {
     keys: scenario::LoadLatency,
@@ -108,8 +108,8 @@ impl LoadWindow {
         self.bytes += u64::from(bytes);
     }
 
-    /// Load over the last `memory` as a share of `rate`, without the current packet, so that equally
-    /// spaced packets of exactly that rate do not exceed it.
+    /// Load over the last `memory` as a share of `rate`, without the current packet, so that
+    /// equally spaced packets of exactly that rate do not exceed it.
     fn share_of(&mut self, rate: BitRate, now: Instant) -> f64 {
         while let Some(&(at, bytes)) = self.packets.front()
             && now.since(at) > self.memory

@@ -1,8 +1,8 @@
 //! Causes of losses, and how a loss-classifying congestion control classified them.
 //!
-//! When a sender classifies a loss, it has just detected that its first unacknowledged segment is missing:
-//! the cause of the newest loss of that segment is the ground truth. A lost retransmission counts
-//! separately.
+//! When a sender classifies a loss, it has just detected that its first unacknowledged segment is
+//! missing: the cause of the newest loss of that segment is the ground truth. A lost retransmission
+//! counts separately.
 
 use std::collections::VecDeque;
 
@@ -30,8 +30,8 @@ struct Lost {
     cause: LossCause,
 }
 
-/// Maximum number of remembered losses. A loss that is repaired without classification stays until a
-/// later classification finds its segment acknowledged.
+/// Maximum number of remembered losses. A loss that is repaired without classification stays until
+/// a later classification finds its segment acknowledged.
 const REMEMBERED: usize = 4096;
 
 /// Classifications by true cause (a confusion matrix).
@@ -61,8 +61,8 @@ impl UnclassifiedLosses {
         self.lost.push_back(Lost { seq, len, cause });
     }
 
-    /// The cause of the newest loss of the segment that contains this sequence number. Removes all losses
-    /// of that segment and of earlier ones.
+    /// The cause of the newest loss of the segment that contains this sequence number. Removes all
+    /// losses of that segment and of earlier ones.
     pub fn take(&mut self, seq: u32) -> Option<LossCause> {
         let holds = |lost: &Lost| seq.wrapping_sub(lost.seq) < lost.len;
         let newest = self.lost.iter().rev().find(|lost| holds(lost)).map(|lost| lost.cause);
@@ -134,7 +134,8 @@ mod tests {
         losses.add(0, 100, LossCause::Error);
         losses.add(300, 100, LossCause::Queue);
         losses.add(0, 100, LossCause::Queue);
-        // The first was repaired without classification; of the second, the retransmission is missing.
+        // The first was repaired without classification; of the second, the retransmission is
+        // missing.
         assert_eq!(losses.take(0), Some(LossCause::Queue));
         assert_eq!(losses.take(0), None, "the segment has not been lost again");
         assert_eq!(losses.take(200), None, "a segment that was not lost");

@@ -2,7 +2,8 @@
 //!
 //! A [`LinkDirection`] is one direction of a link. A packet passes these stages in order:
 //!
-//! 0. **Compression** determines the size of the packet on the link (`compression` of the scenario).
+//! 0. **Compression** determines the size of the packet on the link (`compression` of the
+//!    scenario).
 //! 1. **Queue**: drop-tail with a limit in packets or bytes (`queue`), or active queue management
 //!    (`aqm`).
 //! 2. **Transmission** at the rate of the link (`transmitter`). An outage of mode `hold` stops the
@@ -10,18 +11,21 @@
 //! 3. **Loss**: outages of mode `drop`, then attenuation (`shadowing`), noise bursts (`noise`), and
 //!    Bernoulli, Gilbert–Elliott or listed losses (`loss`). The first that applies is the cause.
 //! 4. **Corruption**, then **duplication**: the duplicate of a corrupted packet is corrupted too.
-//! 5. **Propagation**: delay, jitter and load-dependent latency, which keep the order of packets, then
-//!    the extra delay of reordered packets, which does not (`jitter`, `load_latency`, `reorder`).
+//! 5. **Propagation**: delay, jitter and load-dependent latency, which keep the order of packets,
+//!    then the extra delay of reordered packets, which does not (`jitter`, `load_latency`,
+//!    `reorder`).
 //!
 //! With drop-tail, RED and PIE the complete transit is computed on arrival: the time at which the
-//! transmitter will be free is known, so that the start of a transmission is not an event. CoDel and
-//! FQ-CoDel decide on dequeue: they store packets (`aqm::StoredPackets`) until the transmitter is free, the
-//! end of each transmission is a deadline as well, and dropped packets leave as `TransitOutcome::Lost`.
+//! transmitter will be free is known, so that the start of a transmission is not an event. CoDel
+//! and FQ-CoDel decide on dequeue: they store packets (`aqm::StoredPackets`) until the transmitter
+//! is free, the end of each transmission is a deadline as well, and dropped packets leave as
+//! `TransitOutcome::Lost`.
 //!
-//! A plain direction (drop-tail and loss only) is served by `direction`, every other one by `impaired_path`.
+//! A plain direction (drop-tail and loss only) is served by `direction`, every other one by
+//! `impaired_path`.
 //!
-//! A [`LinkSet`] holds the directions of a network with their counters and observers; [`TimedLinks`] adds
-//! the deadlines.
+//! A [`LinkSet`] holds the directions of a network with their counters and observers;
+//! [`TimedLinks`] adds the deadlines.
 
 mod account;
 mod aqm;
@@ -66,11 +70,12 @@ pub use transit::{DropReason, LinkPayload, PacketTransit, TransitOutcome};
 pub struct LinkRandomStreams(RandomStreamName);
 
 impl LinkRandomStreams {
-    /// The random streams of the direction `entity` (`"<link>.forward"` or `"<link>.reverse"`) of the
-    /// group member `member`.
+    /// The random streams of the direction `entity` (`"<link>.forward"` or `"<link>.reverse"`) of
+    /// the group member `member`.
     #[must_use]
     pub fn named(seed: u64, replication: u32, entity: &str, member: u64) -> Self {
-        // The stream name keeps the former spelling: another name would change the results of every seed.
+        // The stream name keeps the former spelling: another name would change the results of every
+        // seed.
         let stream_name = entity.strip_suffix(".reverse").map(|link| format!("{link}.backward"));
         let entity = stream_name.as_deref().unwrap_or(entity);
         Self(RandomStreamName::new(seed, replication, entity, member))

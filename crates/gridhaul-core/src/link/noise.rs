@@ -42,8 +42,8 @@ impl Noise {
         Self { sources: (0..).zip(keys).map(source).collect() }
     }
 
-    /// Whether noise destroys a packet transmitted from `started` to `sent`. Calls must be in the order of
-    /// transmissions.
+    /// Whether noise destroys a packet transmitted from `started` to `sent`. Calls must be in the
+    /// order of transmissions.
     pub(super) fn destroys(&mut self, started: Instant, sent: Instant) -> bool {
         // All sources are evaluated, so that their random numbers do not depend on each other.
         self.sources.iter_mut().fold(false, |lost, source| source.destroys(started, sent) | lost)
@@ -79,8 +79,8 @@ impl Bursts {
         let cycle = length + gap;
         let (begin, end) = match timing {
             NoiseTiming::Random => {
-                // The process is in a burst with this probability, and the residual time of an exponential burst
-                // or gap has the same distribution as the whole.
+                // The process is in a burst with this probability, and the residual time of an
+                // exponential burst or gap has the same distribution as the whole.
                 let share = length.as_nanos() as f64 / cycle.as_nanos() as f64;
                 let is_on = random.standard_uniform() < share;
                 let wait = if is_on { Duration::ZERO } else { random.exponential(gap) };
@@ -157,8 +157,8 @@ mod tests {
 
     #[test]
     fn the_loss_by_random_bursts_matches_the_formula() {
-        // Probability of an overlap: 1 - g / (g + l) exp(-T / g). Packets are so far apart that they are
-        // nearly independent.
+        // Probability of an overlap: 1 - g / (g + l) exp(-T / g). Packets are so far apart that
+        // they are nearly independent.
         for (length, gap, packet) in [(100, 1_000, 1), (100, 1_000, 500), (1_000, 4_000, 3_000)] {
             let mut noise = noise(&[keys(length, gap, 1.0, NoiseTiming::Random)], 3);
             let lost = destroyed(&mut noise, 20_000, packet, 40_000);
@@ -172,9 +172,9 @@ mod tests {
 
     #[test]
     fn the_loss_by_periodic_bursts_matches_the_formula() {
-        // Bursts of 1 ms every 10 ms. A packet of length T overlaps (T + 1 ms) / 10 ms bursts on average,
-        // rounded up or down, and survives each with probability 1/2. Steps of 9.37 ms (mod 10 ms) cover all
-        // phases evenly.
+        // Bursts of 1 ms every 10 ms. A packet of length T overlaps (T + 1 ms) / 10 ms bursts on
+        // average, rounded up or down, and survives each with probability 1/2. Steps of 9.37 ms
+        // (mod 10 ms) cover all phases evenly.
         for (packet, expected) in
             [(2_000, 0.3 * 0.5), (9_000, 0.5), (12_000, 0.7 * 0.5 + 0.3 * 0.75)]
         {
@@ -188,7 +188,8 @@ mod tests {
 
     #[test]
     fn burst_lengths_do_not_depend_on_the_packet_rate() {
-        // Short packets at two rates sample the same noise: bursts of 10 ms, gaps of 40 ms on average.
+        // Short packets at two rates sample the same noise: bursts of 10 ms, gaps of 40 ms on
+        // average.
         let runs = |step: u64| {
             let mut noise = noise(&[keys(10_000, 40_000, 1.0, NoiseTiming::Random)], 9);
             let lost = destroyed(&mut noise, step, 1, 200_000_000 / step);

@@ -34,7 +34,8 @@ impl Outages {
         Self { hold: of(OutageMode::Hold), drop: of(OutageMode::Drop) }
     }
 
-    /// The earliest time from `from` on without a pause; [`Instant::NEVER`] if the outage does not end.
+    /// The earliest time from `from` on without a pause; [`Instant::NEVER`] if the outage does not
+    /// end.
     pub(super) fn release(&self, from: Instant) -> Instant {
         let mut at = from;
         // Outages may overlap: repeat until no outage covers the time.

@@ -1,10 +1,11 @@
-//! Counters of the data packets on a network path, from one end of the connections of a row to the other.
+//! Counters of the data packets on a network path, from one end of the connections of a row to the
+//! other.
 
 use gridhaul_scenario::answer::{Metric, Metrics};
 use gridhaul_scenario::units::Duration;
 
-/// Counters of the data packets of a row since the start of the run. Acknowledgements and other packets
-/// without data are not counted, nor are packets sent by the `to` end.
+/// Counters of the data packets of a row since the start of the run. Acknowledgements and other
+/// packets without data are not counted, nor are packets sent by the `to` end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PathCounters {
     /// Packets sent, including those of proxies.

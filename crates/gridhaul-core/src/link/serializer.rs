@@ -4,25 +4,25 @@ use gridhaul_scenario::units::{BitRate, Duration};
 
 /// Computes transmission times at a fixed rate, in whole nanoseconds.
 ///
-/// A transmission time of 50 µs or more is rounded up to a whole nanosecond. Of a shorter one, the fraction
-/// of a nanosecond is carried over to the next packet, so that a long busy period of a high-rate link
-/// keeps its rate.
+/// A transmission time of 50 µs or more is rounded up to a whole nanosecond. Of a shorter one, the
+/// fraction of a nanosecond is carried over to the next packet, so that a long busy period of a
+/// high-rate link keeps its rate.
 #[derive(Debug, Clone, Copy)]
 pub struct Serializer {
     bits_per_sec: u64,
     /// Numerator of the carried fraction; the denominator is the rate.
     carry: u64,
     /// Size of the previous packet, and its transmission time without the carried fraction: whole
-    /// nanoseconds and the numerator of the rest. Most packets of a link have the same size, so most
-    /// need no division.
+    /// nanoseconds and the numerator of the rest. Most packets of a link have the same size, so
+    /// most need no division.
     last: u32,
     nanos: u64,
     rest: u64,
 }
 
-/// From 50 µs on, rounding up to a nanosecond changes the time by at most 0.002 %. Equal packets must take
-/// equal times: with a carried fraction, a segment that should arrive exactly when a delayed-ACK timer
-/// expires arrived a nanosecond too late, unlike in ns-2.
+/// From 50 µs on, rounding up to a nanosecond changes the time by at most 0.002 %. Equal packets
+/// must take equal times: with a carried fraction, a segment that should arrive exactly when a
+/// delayed-ACK timer expires arrived a nanosecond too late, unlike in ns-2.
 const WHOLE_FROM_NS: u64 = 50_000;
 
 impl Serializer {

@@ -9,10 +9,10 @@ use super::{
 
 /// The directions of the links of a network, indexed from 0.
 ///
-/// [`offer`](Self::offer) passes a packet to a direction, counts it, and notifies the observer of the
-/// direction and the directions paired with it. When the direction is due, the caller takes departing
-/// packets from the entry ([`LinkEntry::front`]). The caller schedules the deadlines: the simulator in its
-/// event queue, others in [`TimedLinks`](super::TimedLinks).
+/// [`offer`](Self::offer) passes a packet to a direction, counts it, and notifies the observer of
+/// the direction and the directions paired with it. When the direction is due, the caller takes
+/// departing packets from the entry ([`LinkEntry::front`]). The caller schedules the deadlines: the
+/// simulator in its event queue, others in [`TimedLinks`](super::TimedLinks).
 #[derive(Debug, Clone)]
 pub struct LinkSet<P, O = ()> {
     entries: Vec<LinkEntry<P, O>>,
@@ -29,8 +29,8 @@ pub struct LinkEntry<P, O = ()> {
     pub observer: O,
     /// Directions whose latency depends on the use of this direction.
     paired: Box<[u32]>,
-    /// Whether offered packets concern the observer or a paired direction: one comparison covers both
-    /// cases.
+    /// Whether offered packets concern the observer or a paired direction: one comparison covers
+    /// both cases.
     is_observed: bool,
 }
 
@@ -38,8 +38,8 @@ pub struct LinkEntry<P, O = ()> {
 ///
 /// All methods have empty default implementations.
 pub trait LinkObserver<P> {
-    /// Whether [`on_offered`](Self::on_offered) or [`on_accepted`](Self::on_accepted) are implemented. The
-    /// value must be constant while the direction is part of a set.
+    /// Whether [`on_offered`](Self::on_offered) or [`on_accepted`](Self::on_accepted) are
+    /// implemented. The value must be constant while the direction is part of a set.
     fn observes_offers(&self) -> bool {
         false
     }
@@ -135,9 +135,9 @@ impl<P: LinkPayload, O: LinkObserver<P>> LinkSet<P, O> {
         self.entries.iter().map(move |entry| entry.account.at(now, &entry.direction))
     }
 
-    /// Offers a packet of `bytes` to a direction; `packet` constructs the packet in place. If the deadline of
-    /// the direction changes, `schedule` is called with the new deadline; a packet queued after others does
-    /// not change it.
+    /// Offers a packet of `bytes` to a direction; `packet` constructs the packet in place. If the
+    /// deadline of the direction changes, `schedule` is called with the new deadline; a packet
+    /// queued after others does not change it.
     ///
     /// # Errors
     /// The queue drops the packet, for the returned reason.
@@ -173,9 +173,9 @@ impl<P: LinkPayload, O: LinkObserver<P>> LinkSet<P, O> {
         Ok(())
     }
 
-    /// The buffer slot of the next packet of a direction that is plain and not observed, with its previous
-    /// content; `None` for other directions. The caller writes the packet and offers it with
-    /// [`offer_slot`](Self::offer_slot). `filler` initialises new memory.
+    /// The buffer slot of the next packet of a direction that is plain and not observed, with its
+    /// previous content; `None` for other directions. The caller writes the packet and offers it
+    /// with [`offer_slot`](Self::offer_slot). `filler` initialises new memory.
     ///
     /// # Panics
     /// If `link` is out of range.
@@ -185,8 +185,8 @@ impl<P: LinkPayload, O: LinkObserver<P>> LinkSet<P, O> {
         entry.is_plain().then(|| entry.direction.next_slot(filler))
     }
 
-    /// As [`offer`](Self::offer), for a packet of `bytes` written to [`packet_slot`](Self::packet_slot).
-    /// `None` if the direction has no such slot.
+    /// As [`offer`](Self::offer), for a packet of `bytes` written to
+    /// [`packet_slot`](Self::packet_slot). `None` if the direction has no such slot.
     ///
     /// # Panics
     /// If `link` is out of range.
@@ -244,8 +244,9 @@ impl<P: LinkPayload, O: LinkObserver<P>> LinkEntry<P, O> {
         !self.is_observed && self.direction.is_plain()
     }
 
-    /// The packet that departs at or before `now`, after notifying the observer and the counters. The packet stays
-    /// in the buffer until `direction.drop_front()`; call this method once for each packet.
+    /// The packet that departs at or before `now`, after notifying the observer and the counters.
+    /// The packet stays in the buffer until `direction.drop_front()`; call this method once for
+    /// each packet.
     #[inline]
     pub fn front(&mut self, now: Instant) -> Option<&PacketTransit<P>> {
         let transit = self.direction.front(now)?;

@@ -5,7 +5,8 @@ use gridhaul_scenario::units::Instant;
 
 use super::LinkRandomStreams;
 
-/// The attenuation of a line: one normal variable, in decibels, for each span and coherence interval.
+/// The attenuation of a line: one normal variable, in decibels, for each span and coherence
+/// interval.
 ///
 /// Intervals are counted from the start of the run, and each has its own random stream: the
 /// attenuation at a time does not depend on the traffic before.

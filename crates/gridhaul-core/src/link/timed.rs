@@ -10,7 +10,8 @@ use super::{DropReason, LinkObserver, LinkPayload, LinkSet, PacketTransit};
 /// A [`LinkSet`] with a queue of the deadlines of its directions.
 ///
 /// Call order: [`offer`](Self::offer) packets, with values of `now` that never decrease; at
-/// [`next_deadline`](Self::next_deadline) take departing packets with [`poll`](Self::poll) until it returns `None`.
+/// [`next_deadline`](Self::next_deadline) take departing packets with [`poll`](Self::poll) until it
+/// returns `None`.
 #[derive(Debug, Clone)]
 pub struct TimedLinks<P, O = ()> {
     /// The directions, their counters and observers.
@@ -20,7 +21,8 @@ pub struct TimedLinks<P, O = ()> {
     current: Option<u32>,
 }
 
-/// Deadlines of directions, the earliest first; at equal times, the direction with the smallest index.
+/// Deadlines of directions, the earliest first; at equal times, the direction with the smallest
+/// index.
 #[derive(Debug, Clone)]
 struct Deadlines {
     heap: BinaryHeap<Reverse<(Instant, u32)>>,
@@ -55,8 +57,8 @@ impl<P: LinkPayload, O: LinkObserver<P>> TimedLinks<P, O> {
     }
 
     /// The next packet that departs at or before `now`, lost packets included, and the index of its
-    /// direction. Directions are ordered by deadline, then by index; a direction is drained before the next
-    /// one is polled.
+    /// direction. Directions are ordered by deadline, then by index; a direction is drained before
+    /// the next one is polled.
     pub fn poll(&mut self, now: Instant) -> Option<(u32, PacketTransit<P>)> {
         loop {
             let link = match self.current {
@@ -76,8 +78,8 @@ impl<P: LinkPayload, O: LinkObserver<P>> TimedLinks<P, O> {
         }
     }
 
-    /// When [`poll`](Self::poll) is to be called next. The call may return `None` if the deadline of a
-    /// direction has moved to a later time.
+    /// When [`poll`](Self::poll) is to be called next. The call may return `None` if the deadline
+    /// of a direction has moved to a later time.
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
         self.deadlines.first()

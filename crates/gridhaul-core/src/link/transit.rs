@@ -6,8 +6,8 @@ use super::LossCause;
 
 /// The packets of a link.
 pub trait LinkPayload: Copy {
-    /// Identifies the flow of the packet in this direction, for queue disciplines with per-flow queues.
-    /// By default all packets belong to one flow.
+    /// Identifies the flow of the packet in this direction, for queue disciplines with per-flow
+    /// queues. By default all packets belong to one flow.
     fn flow(&self) -> u64 {
         0
     }
@@ -36,8 +36,8 @@ pub struct PacketTransit<P> {
 }
 
 impl<P> PacketTransit<P> {
-    /// Bytes of this packet transmitted by `now`; zero for a duplicate or a packet dropped by the queue,
-    /// since neither is transmitted.
+    /// Bytes of this packet transmitted by `now`; zero for a duplicate or a packet dropped by the
+    /// queue, since neither is transmitted.
     pub(super) fn sent_by(&self, now: Instant) -> u64 {
         let dropped = matches!(self.outcome, TransitOutcome::Lost(reason) if reason.is_by_queue());
         if dropped || self.outcome.is_duplicate() || now <= self.started {
@@ -126,8 +126,9 @@ impl TransitOutcome {
             Self::Duplicate | Self::CorruptedDuplicate | Self::CorruptedUndetectedDuplicate
         )
     }
-    /// Why the packet does not reach its receiver; `None` if it does. A packet rejected by the receiver's checksum
-    /// is lost too. The duplicate of a corrupted packet is `None` because its original is counted.
+    /// Why the packet does not reach its receiver; `None` if it does. A packet rejected by the
+    /// receiver's checksum is lost too. The duplicate of a corrupted packet is `None` because its
+    /// original is counted.
     #[inline]
     #[must_use]
     pub const fn loss_cause(self) -> Option<LossCause> {

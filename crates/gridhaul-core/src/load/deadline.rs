@@ -6,8 +6,8 @@ use gridhaul_scenario::units::{Duration, Instant};
 #[derive(Debug, Clone)]
 pub struct DeadlineCounter {
     deadline: Duration,
-    /// Messages ready in this interval are counted: the deadline of later ones may pass after the end of
-    /// the run.
+    /// Messages ready in this interval are counted: the deadline of later ones may pass after the
+    /// end of the run.
     from: Instant,
     until: Instant,
     checked: u64,
@@ -18,7 +18,8 @@ impl DeadlineCounter {
     /// A counter for a run that is measured from `warmup` to `end`.
     #[must_use]
     pub fn new(deadline: Duration, warmup: Instant, end: Instant) -> Self {
-        // If the measured time is shorter than the deadline, the interval is empty and no message is counted.
+        // If the measured time is shorter than the deadline, the interval is empty and no message
+        // is counted.
         let until = Instant::from_nanos(end.as_nanos().saturating_sub(deadline.as_nanos()));
         Self { deadline, from: warmup, until, checked: 0, in_time: 0 }
     }

@@ -9,8 +9,8 @@ use crate::random::{RandomStream, Threshold};
 /// The reports of one member.
 ///
 /// Each event affects the member with probability `share`. An affected member starts to report at a
-/// uniformly distributed time within `spread` of the event: `count` messages, `gap` apart. The random
-/// numbers of a member depend only on its own name.
+/// uniformly distributed time within `spread` of the event: `count` messages, `gap` apart. The
+/// random numbers of a member depend only on its own name.
 #[derive(Debug, Clone)]
 pub struct Burst {
     bytes: u64,
@@ -66,7 +66,8 @@ impl Burst {
         Some(Arrival { at, bytes: self.bytes })
     }
 
-    /// Advances to the next event that affects this member, once all reports of the previous one are sent.
+    /// Advances to the next event that affects this member, once all reports of the previous one
+    /// are sent.
     fn advance_events(&mut self) {
         while self.left == 0 {
             if self.event == Instant::NEVER {

@@ -150,14 +150,15 @@ impl Transfers {
         self.count
     }
 
-    /// Adds goodput, number of finished transfers, and their completion time and rate; nothing without
-    /// transfers.
+    /// Adds goodput, number of finished transfers, and their completion time and rate; nothing
+    /// without transfers.
     pub fn metrics(&self, into: &mut Metrics) {
         if self.count == 0 {
             return;
         }
         let secs = self.in_progress.total().as_secs_f64();
-        // Not the sum of the goodputs of the transfers: for consecutive transfers it would exceed the link rate.
+        // Not the sum of the goodputs of the transfers: for consecutive transfers it would exceed
+        // the link rate.
         into.push((Metric::Goodput, if secs > 0.0 { self.bytes as f64 * 8.0 / secs } else { 0.0 }));
         into.extend(self.goodputs.fairness().map(|fairness| (Metric::Fairness, fairness)));
         let (count, finished) = (self.count as f64, self.finished as f64);
@@ -167,7 +168,8 @@ impl Transfers {
             into.push((Metric::CompletionTime, self.completion / finished));
             let mut completions: Vec<_> = self.times.iter().filter_map(|times| times.1).collect();
             completions.sort_unstable();
-            // The value that 98 % of all transfers, finished or not, do not exceed; unknown among unfinished ones.
+            // The value that 98 % of all transfers, finished or not, do not exceed; unknown among
+            // unfinished ones.
             let rank = (0.98 * count).ceil() as usize;
             let p98 = completions.get(rank.max(1) - 1).map(|time| time.as_secs_f64());
             into.extend(p98.map(|p98| (Metric::CompletionTimeP98, p98)));
@@ -177,8 +179,8 @@ impl Transfers {
         }
     }
 
-    /// Share of the transfers that finished within the deadline, among those that started at least a deadline before
-    /// the end of the run; unfinished transfers are late. `None` without any.
+    /// Share of the transfers that finished within the deadline, among those that started at least
+    /// a deadline before the end of the run; unfinished transfers are late. `None` without any.
     #[must_use]
     pub fn deadline_met(&self, deadline: Duration, end: Instant) -> Option<f64> {
         let due = self.times.iter().filter(|(start, _)| *start + deadline <= end);

@@ -5,7 +5,8 @@ use gridhaul_scenario::units::Duration;
 
 use super::MessageDelays;
 
-/// The handshakes of a row since the start of the run, warm-up included, when most connections open.
+/// The handshakes of a row since the start of the run, warm-up included, when most connections
+/// open.
 #[derive(Debug, Default)]
 pub struct HandshakeTimes {
     times: MessageDelays,
@@ -18,8 +19,8 @@ impl HandshakeTimes {
         self.times.record(took);
     }
 
-    /// A connection was refused or aborted, or had retransmitted its SYN and was still not established at the
-    /// end of the run.
+    /// A connection was refused or aborted, or had retransmitted its SYN and was still not
+    /// established at the end of the run.
     pub fn on_failed(&mut self) {
         self.failed += 1;
     }

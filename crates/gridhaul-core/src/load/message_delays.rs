@@ -40,8 +40,8 @@ impl MessageDelays {
         self.max = self.max.max(delay);
     }
 
-    /// The counts of the delays by value: upper bounds of the histogram's buckets, limited to the maximum
-    /// delay.
+    /// The counts of the delays by value: upper bounds of the histogram's buckets, limited to the
+    /// maximum delay.
     #[must_use]
     pub fn counts(&self) -> DelayCounts {
         let mut counts = DelayCounts::default();
@@ -65,9 +65,10 @@ impl MessageDelays {
         (count > 0).then(|| self.sum_ns as f64 / count as f64 / 1e9)
     }
 
-    /// A quantile in seconds over delivered and undelivered messages: `longer` returns how many undelivered
-    /// messages have waited longer than a time. Messages that have waited less are not counted, as they may
-    /// still be delivered within that time. `None` if the quantile exceeds all delivered messages.
+    /// A quantile in seconds over delivered and undelivered messages: `longer` returns how many
+    /// undelivered messages have waited longer than a time. Messages that have waited less are not
+    /// counted, as they may still be delivered within that time. `None` if the quantile exceeds all
+    /// delivered messages.
     ///
     /// RFC 7679, section 5.1, treats a lost packet as one with infinite delay in the same way.
     #[must_use]
@@ -94,8 +95,8 @@ impl MessageDelays {
         None
     }
 
-    /// Adds number, mean, median, 98th percentile and maximum. `waiting` contains the waiting times of the
-    /// messages undelivered at the end of the run.
+    /// Adds number, mean, median, 98th percentile and maximum. `waiting` contains the waiting times
+    /// of the messages undelivered at the end of the run.
     pub fn metrics(&self, mut waiting: Vec<Duration>, into: &mut Metrics) {
         into.push((Metric::Messages, self.count() as f64));
         let Some(mean) = self.mean() else { return };
@@ -158,8 +159,8 @@ mod tests {
 
     #[test]
     fn an_undelivered_message_counts_above_its_waiting_time_only() {
-        // Of 120 messages the median is the 60th, but 20 have waited for at most 55 ms: above that value,
-        // only the 100 delivered messages count.
+        // Of 120 messages the median is the 60th, but 20 have waited for at most 55 ms: above that
+        // value, only the 100 delivered messages count.
         assert_approx(value(&metrics(&[55; 20]), Metric::DelayMedian), 0.055);
         assert_approx(value(&metrics(&[70; 20]), Metric::DelayMedian), 0.060);
     }

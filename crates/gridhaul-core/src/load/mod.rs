@@ -1,9 +1,9 @@
 //! Traffic loads: the messages that an application passes to its transport, and their times.
 //!
-//! A load defines only sizes and times. [`Demand`] classifies loads for the transport: an endless stream,
-//! a given amount, messages at times independent of the network (open loop), messages as fast as the
-//! transport accepts them, or a request-response dialogue. [`Application`] executes a demand over a
-//! [`Carrier`]: a simulated connection or a socket.
+//! A load defines only sizes and times. [`Demand`] classifies loads for the transport: an endless
+//! stream, a given amount, messages at times independent of the network (open loop), messages as
+//! fast as the transport accepts them, or a request-response dialogue. [`Application`] executes a
+//! demand over a [`Carrier`]: a simulated connection or a socket.
 
 mod application;
 mod deadline;
@@ -56,13 +56,15 @@ pub enum Demand {
     Endless,
     /// This many bytes at once, then the end (`transfer`).
     Limited(u64),
-    /// Messages at times independent of the network (`periodic`, `poisson`, `burst`, `on_off` with a rate).
+    /// Messages at times independent of the network (`periodic`, `poisson`, `burst`, `on_off` with
+    /// a rate).
     Open(Source),
     /// Messages as fast as the transport accepts them, during on periods (`on_off` without a rate).
     Greedy(Greedy),
     /// Messages of a recorded trace, passed on by its reader (`trace`).
     Recorded,
-    /// Requests and responses, each sent after the previous message has arrived (`request_response`).
+    /// Requests and responses, each sent after the previous message has arrived
+    /// (`request_response`).
     Dialogue(RequestResponse),
 }
 
@@ -77,7 +79,8 @@ pub struct Greedy {
     pub refused: bool,
 }
 
-/// An open-loop source of messages. Boxed, because a row of the simulator has the size of the largest.
+/// An open-loop source of messages. Boxed, because a row of the simulator has the size of the
+/// largest.
 #[derive(Debug, Clone)]
 pub enum Source {
     /// A message in every period.

@@ -11,19 +11,19 @@ use crate::random::RandomStream;
 
 /// An on-off source.
 ///
-/// During on periods, payload is generated at `rate`; when `size` bytes are complete, they are sent as
-/// a message. So messages of an on period are `size / rate` apart, and an incomplete message at its end
-/// is continued in the next on period: neither rounded up nor lost, also where most on periods are
-/// shorter than one message. Over long runs the offered load is therefore exactly
-/// `rate × on / (on + off)`. (The simulators differ here: ns-2's `Exponential` rounds each on period
-/// to whole messages, at least one, and so offers more than the formula where on periods are short;
+/// During on periods, payload is generated at `rate`; when `size` bytes are complete, they are sent
+/// as a message. So messages of an on period are `size / rate` apart, and an incomplete message at
+/// its end is continued in the next on period: neither rounded up nor lost, also where most on
+/// periods are shorter than one message. Over long runs the offered load is therefore exactly `rate
+/// × on / (on + off)`. (The simulators differ here: ns-2's `Exponential` rounds each on period to
+/// whole messages, at least one, and so offers more than the formula where on periods are short;
 /// ns-3's `OnOffApplication` keeps the residual bits, as here.)
 ///
-/// The source starts in its stationary state: in an on period with probability `on / (on + off)`, at a
-/// uniformly distributed position, and with a random part of a message complete.
+/// The source starts in its stationary state: in an on period with probability `on / (on + off)`,
+/// at a uniformly distributed position, and with a random part of a message complete.
 ///
-/// The members of a row share the keys, and the time of the next message is computed in advance, so that
-/// the state of a member is two times, the carried fraction and the random stream.
+/// The members of a row share the keys, and the time of the next message is computed in advance, so
+/// that the state of a member is two times, the carried fraction and the random stream.
 #[derive(Debug, Clone)]
 pub struct OnOff {
     keys: Arc<scenario::OnOff>,
@@ -37,8 +37,8 @@ pub struct OnOff {
 }
 
 impl OnOff {
-    /// A source from `start` on, in its stationary state. Without a rate it never has a message; see
-    /// [`Demand::Greedy`](super::Demand::Greedy).
+    /// A source from `start` on, in its stationary state. Without a rate it never has a message;
+    /// see [`Demand::Greedy`](super::Demand::Greedy).
     #[must_use]
     pub fn new(keys: Arc<scenario::OnOff>, start: Instant, mut random: RandomStream) -> Self {
         let (mut carry, mut needed) = (0, Duration::ZERO);

@@ -7,8 +7,8 @@ use crate::random::RandomStream;
 
 /// Alternating on and off periods, independent of the network.
 ///
-/// The process starts in its stationary state: in an on period with probability `on / (on + off)`, at a
-/// uniformly distributed position. With an on length of zero the process is always off.
+/// The process starts in its stationary state: in an on period with probability `on / (on + off)`,
+/// at a uniformly distributed position. With an on length of zero the process is always off.
 #[derive(Debug, Clone)]
 pub struct OnOffPeriods {
     on: Duration,
@@ -73,8 +73,8 @@ impl OnOffPeriods {
         self.random
     }
 
-    /// Residual length at a random time within a period: exponential lengths are memoryless, and for a
-    /// fixed length the residual is uniform.
+    /// Residual length at a random time within a period: exponential lengths are memoryless, and
+    /// for a fixed length the residual is uniform.
     fn residual(&mut self, mean: Duration) -> Duration {
         match self.spread {
             PeriodDistribution::Fixed => self.random.uniform(mean),

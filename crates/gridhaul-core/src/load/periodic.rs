@@ -6,12 +6,13 @@ use gridhaul_scenario::units::{Duration, Instant};
 use super::Arrival;
 use crate::random::RandomStream;
 
-/// Messages with the period `every` and a phase; each message is delayed by a random time up to `jitter`.
+/// Messages with the period `every` and a phase; each message is delayed by a random time up to
+/// `jitter`.
 ///
-/// The phase is zero for synchronised members, which all start at `start`, and uniformly distributed over
-/// one period otherwise. Jitter does not accumulate: message k is due within `jitter` of its own period
-/// start. If `jitter` is longer than `every`, a message that would overtake the previous one is sent
-/// together with it.
+/// The phase is zero for synchronised members, which all start at `start`, and uniformly
+/// distributed over one period otherwise. Jitter does not accumulate: message k is due within
+/// `jitter` of its own period start. If `jitter` is longer than `every`, a message that would
+/// overtake the previous one is sent together with it.
 #[derive(Debug, Clone)]
 pub struct Periodic {
     bytes: u64,

@@ -6,8 +6,8 @@ use gridhaul_scenario::units::{Duration, Instant};
 use super::Arrival;
 use crate::random::RandomStream;
 
-/// A Poisson process: independent, exponentially distributed interarrival times, also before the first
-/// message.
+/// A Poisson process: independent, exponentially distributed interarrival times, also before the
+/// first message.
 #[derive(Debug, Clone)]
 pub struct Poisson {
     bytes: u64,

@@ -47,14 +47,15 @@ impl RequestResponse {
         Arrival { at: self.requested_at, bytes: self.request }
     }
 
-    /// `bytes` of the request have been delivered at `to`. Returns the response once the request is complete.
+    /// `bytes` of the request have been delivered at `to`. Returns the response once the request is
+    /// complete.
     pub fn handle_request_bytes(&mut self, now: Instant, bytes: u64) -> Option<Arrival> {
         let whole = completes(&mut self.request_received, bytes, self.request);
         whole.then(|| Arrival { at: now + self.think, bytes: self.response })
     }
 
-    /// `bytes` of the response have been delivered at `from`. Returns the next request once the response is
-    /// complete.
+    /// `bytes` of the response have been delivered at `from`. Returns the next request once the
+    /// response is complete.
     pub fn handle_response_bytes(&mut self, now: Instant, bytes: u64) -> Option<Arrival> {
         if !completes(&mut self.response_received, bytes, self.response) {
             return None;

@@ -19,13 +19,14 @@ enum Rule {
     WithLoad(Duration),
     /// The load starts at `start`, and the connection opens with its first message.
     WithFirstMessage,
-    /// The load starts at `start`, and the connection opens at a random time within this span, before the
-    /// event.
+    /// The load starts at `start`, and the connection opens at a random time within this span,
+    /// before the event.
     BeforeEvent(Duration),
 }
 
-/// The default span over which the starts of flows without a natural phase are spread: long compared with
-/// a round-trip time, so that handshakes do not collide, and short compared with a run.
+/// The default span over which the starts of flows without a natural phase are spread: long
+/// compared with a round-trip time, so that handshakes do not collide, and short compared with a
+/// run.
 pub const DEFAULT_START_SPREAD: Duration = Duration::from_secs(1);
 
 impl StartSchedule {
@@ -92,8 +93,8 @@ fn default_rule(load: &Load, connections: u64) -> Rule {
 fn with_first_message(begins: Instant, demand: &Demand, random: &mut RandomStream) -> Instant {
     match demand {
         Demand::Open(source) => source.next_time(),
-        // The on-off process is in its stationary state: on periods in progress at `begins` started at
-        // different times before, so the members must not open their connections all at once.
+        // The on-off process is in its stationary state: on periods in progress at `begins` started
+        // at different times before, so the members must not open their connections all at once.
         Demand::Greedy(greedy) if greedy.periods.active() => {
             let rest = greedy.periods.until().since(begins);
             begins + random.uniform(rest.min(DEFAULT_START_SPREAD))
@@ -135,8 +136,8 @@ mod tests {
         (0..MEMBERS).map(member).collect()
     }
 
-    /// Asserts that the connections open uniformly from 0 to `millis`: 200 of 2,000 in each tenth, with a
-    /// standard deviation of 13.4.
+    /// Asserts that the connections open uniformly from 0 to `millis`: 200 of 2,000 in each tenth,
+    /// with a standard deviation of 13.4.
     fn assert_even(openings: impl Iterator<Item = f64>, millis: f64) {
         let mut tenths = [0; 10];
         for opens in openings {
@@ -190,8 +191,8 @@ mod tests {
 
     #[test]
     fn greedy_members_open_with_their_on_periods() {
-        // Half of the members are in an on period at the start and open within a second. The others wait
-        // for their first on period, 10 s on average.
+        // Half of the members are in an on period at the start and open within a second. The others
+        // wait for their first on period, 10 s on average.
         let greedy = "load.on_off = { on = '10 s', off = '10 s', size = '1 B' }";
         let (mut now, mut later) = (0, 0);
         let mut distinct: Vec<u64> = Vec::new();
@@ -205,7 +206,8 @@ mod tests {
         assert!((1_000..1_150).contains(&now) && (850..1_000).contains(&later), "{now} {later}");
         assert!(distinct.len() > 1_990, "{}", distinct.len());
         // With a rate, the first message follows after a part of its generation time.
-        let paced = "load.on_off = { on = '10 s', off = '1 ns', rate = '8 bit/s', size = '4 B', spread = 'fixed' }";
+        let paced = "load.on_off = { on = '10 s', off = '1 ns', rate = '8 bit/s', size = '4 B', \
+                     spread = 'fixed' }";
         assert_even(openings(paced), 4e3);
     }
 

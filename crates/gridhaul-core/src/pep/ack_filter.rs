@@ -62,7 +62,8 @@ impl AckFilter {
                 self.update_latest(segment, latest.sent_at);
             }
             _ => {
-                // A segment that is forwarded at once must not overtake the delayed acknowledgement.
+                // A segment that is forwarded at once must not overtake the delayed
+                // acknowledgement.
                 self.send_delayed(now);
                 let (to, origin) = (self.toward, Origin::Forwarded);
                 self.queue.push_back(Outgoing { to, segment: *segment, origin });

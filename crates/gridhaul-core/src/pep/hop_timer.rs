@@ -22,12 +22,12 @@ const INITIAL_RTO: Duration = Duration::from_secs(1);
 /// coarse host clock suffices to tolerate scheduling jitter of the host.
 const MIN_RTO: Duration = Duration::from_millis(20);
 
-/// RFC 6298, section 2.5, allows a maximum of 60 s or more. One segment per second over a hop that is
-/// down costs little, and the connection resumes soon after the hop is up again.
+/// RFC 6298, section 2.5, allows a maximum of 60 s or more. One segment per second over a hop that
+/// is down costs little, and the connection resumes soon after the hop is up again.
 const MAX_RTO: Duration = Duration::from_secs(1);
 
-/// RFC 8985, section 7.2 (`TLP.max_ack_delay`, 200 ms): the delay of the acknowledgement of a single
-/// outstanding segment.
+/// RFC 8985, section 7.2 (`TLP.max_ack_delay`, 200 ms): the delay of the acknowledgement of a
+/// single outstanding segment.
 const ACK_DELAY: Duration = Duration::from_millis(200);
 
 /// R2 of RFC 1122, section 4.2.3.5, after which the proxy stops retransmitting.

@@ -5,10 +5,10 @@
 //! retransmits it, and releases it when the next hop has acknowledged it
 //! ([`BufferStatus::released`](super::BufferStatus::released)).
 //!
-//! Chunks are slices of the buffers in which they arrived ([`Bytes`]): nothing is copied on arrival,
-//! and a reader gets slices of the same buffers. Short chunks are an exception. They are copied into
-//! a common buffer, because a slice keeps its whole buffer alive, and because a sender of single
-//! bytes would otherwise cost a hundred bytes of memory for each.
+//! Chunks are slices of the buffers in which they arrived ([`Bytes`]): nothing is copied on
+//! arrival, and a reader gets slices of the same buffers. Short chunks are an exception. They are
+//! copied into a common buffer, because a slice keeps its whole buffer alive, and because a sender
+//! of single bytes would otherwise cost a hundred bytes of memory for each.
 
 use std::collections::BTreeMap;
 
@@ -79,7 +79,8 @@ impl Payload {
         self.bytes - before
     }
 
-    /// The `len` bytes from this sequence number on, in slices; `None` unless all of them are stored.
+    /// The `len` bytes from this sequence number on, in slices; `None` unless all of them are
+    /// stored.
     #[must_use]
     pub fn read(&self, seq: u32, len: usize) -> Option<impl Iterator<Item = &[u8]>> {
         let (position, reference) = self.reference?;

@@ -1,10 +1,10 @@
 //! A reflecting proxy: the "reflection and regeneration unit" BR²U of paper `plc`, sections II.D.3
 //! and III, with a congestion window of its own on each hop.
 //!
-//! The proxy stores each segment, sends it over the next hop in order, and acknowledges it, with the
-//! smaller of its own window and the window of the next hop. The acknowledgement of the next hop,
-//! which may be another reflecting proxy, releases the copy; until then, the proxy retransmits lost
-//! segments. [`Spoof`](super::Spoof) forwards at once, without a window of its own.
+//! The proxy stores each segment, sends it over the next hop in order, and acknowledges it, with
+//! the smaller of its own window and the window of the next hop. The acknowledgement of the next
+//! hop, which may be another reflecting proxy, releases the copy; until then, the proxy retransmits
+//! lost segments. [`Spoof`](super::Spoof) forwards at once, without a window of its own.
 //!
 //! Trade-offs are listed in `docs/limitations/reflect.md`.
 

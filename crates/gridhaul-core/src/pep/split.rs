@@ -15,9 +15,9 @@ use crate::tcp::{Connection, Segment, StackParams, State};
 ///
 /// When SYN arrives from the client, the proxy accepts the client's connection and opens the
 /// server's at once. If the server refuses the connection, resets it or does not answer for 100 s
-/// (RFC 1122, section 4.2.3.5), the client's connection is reset, and vice versa. Each direction may
-/// be closed while the other continues. Segments that belong to no connection, as after a restart
-/// of the proxy, are answered by resets.
+/// (RFC 1122, section 4.2.3.5), the client's connection is reset, and vice versa. Each direction
+/// may be closed while the other continues. Segments that belong to no connection, as after a
+/// restart of the proxy, are answered by resets.
 #[derive(Debug, Clone)]
 pub struct Split {
     coupling: Coupling,
@@ -26,8 +26,8 @@ pub struct Split {
 }
 
 impl Split {
-    /// A proxy that waits for SYN. It buffers up to `buffer` bytes of each direction; `isns` are its
-    /// own initial sequence numbers toward the client and the server.
+    /// A proxy that waits for SYN. It buffers up to `buffer` bytes of each direction; `isns` are
+    /// its own initial sequence numbers toward the client and the server.
     #[must_use]
     pub fn new(params: Arc<StackParams>, buffer: Bytes, isns: [u32; 2]) -> Self {
         let params = proxy_params(params, buffer);

@@ -39,7 +39,8 @@ pub struct Ack {
     pub lost_total: u64,
     /// Delivery rate of the acknowledged flight.
     pub rate: Option<RateSample>,
-    /// Earliest time of the next transmission under pacing; in the past if pacing does not delay it.
+    /// Earliest time of the next transmission under pacing; in the past if pacing does not delay
+    /// it.
     pub paced_until: Instant,
     /// Payload of a full segment.
     pub mss: u32,

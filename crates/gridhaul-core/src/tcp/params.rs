@@ -1,4 +1,5 @@
-//! TCP parameters of a stack, which `profile/` resolves from its profile and its keys in the scenario.
+//! TCP parameters of a stack, which `profile/` resolves from its profile and its keys in the
+//! scenario.
 
 use std::sync::Arc;
 
@@ -30,7 +31,8 @@ pub struct StackParams {
     pub handshake: bool,
     /// Delayed-ACK timer; zero: no delay.
     pub delayed_ack: Duration,
-    /// Maximum of the delayed-ACK timer where the receiver adapts it ([`Policy::adaptive_delayed_ack`]).
+    /// Maximum of the delayed-ACK timer where the receiver adapts it
+    /// ([`Policy::adaptive_delayed_ack`]).
     pub delayed_ack_max: Duration,
     /// Number of segments after which a delayed acknowledgement is sent.
     pub ack_every: u32,
@@ -54,8 +56,8 @@ pub struct StackParams {
     pub rto_max: Duration,
     /// Clock granularity of round-trip measurements; zero: exact.
     pub clock_granularity: Duration,
-    /// Phase of the coarse clock: time of the last tick before time zero, where one segment at a time is
-    /// timed; absent: a different phase for each connection.
+    /// Phase of the coarse clock: time of the last tick before time zero, where one segment at a
+    /// time is timed; absent: a different phase for each connection.
     pub clock_phase: Option<Duration>,
     /// Whether `rto_min` bounds the variance term (Linux) instead of the whole RTO (RFC 6298).
     pub rto_floor_on_variance: bool,
@@ -82,7 +84,8 @@ pub struct StackParams {
     pub option_bytes: OptionBytes,
     /// Number of SYN retransmissions after which data still starts with the initial window.
     pub syn_retransmissions_keeping_window: u32,
-    /// Number of SYN retransmissions before the RTO begins to double (Linux, `tcp_syn_linear_timeouts`).
+    /// Number of SYN retransmissions before the RTO begins to double (Linux,
+    /// `tcp_syn_linear_timeouts`).
     pub syn_linear_timeouts: u32,
     /// Parameters of Vegas, shared by all connections of a stack.
     pub vegas: Arc<VegasParams>,
@@ -133,9 +136,9 @@ pub struct MedxParams {
 }
 
 impl StackParams {
-    /// Clock phase of a connection with this initial sequence number, added to times before ticks are
-    /// counted. ns-2 chooses the phase of each agent's clock at random (`boot_time_`); here it is derived
-    /// from the sequence number, which is random for each connection and replication.
+    /// Clock phase of a connection with this initial sequence number, added to times before ticks
+    /// are counted. ns-2 chooses the phase of each agent's clock at random (`boot_time_`); here it
+    /// is derived from the sequence number, which is random for each connection and replication.
     #[inline]
     pub(crate) fn clock_phase(&self, isn: u32) -> Duration {
         if self.time_every_segment {
@@ -148,7 +151,8 @@ impl StackParams {
         })
     }
 
-    /// Window scale of the receive buffer. Packets of ns-2 contain no window, so that its windows have no unit.
+    /// Window scale of the receive buffer. Packets of ns-2 contain no window, so that its windows
+    /// have no unit.
     #[must_use]
     pub const fn window_shift(&self) -> u8 {
         if self.policy.one_way_open { 0 } else { window_shift_of(self.receive_window) }
@@ -161,8 +165,8 @@ impl StackParams {
     }
 }
 
-/// The window scale of a receive buffer: the shift count with which 16 bits express it, 0 to 14 (RFC 7323,
-/// section 2.3), as Linux chooses it (`tcp_select_initial_window`).
+/// The window scale of a receive buffer: the shift count with which 16 bits express it, 0 to 14
+/// (RFC 7323, section 2.3), as Linux chooses it (`tcp_select_initial_window`).
 #[must_use]
 pub const fn window_shift_of(receive_window: u32) -> u8 {
     if receive_window <= 65_535 {

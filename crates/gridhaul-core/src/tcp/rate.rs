@@ -1,5 +1,5 @@
-//! Delivery-rate samples (draft-ietf-ccwg-bbr, section 4.1.1): the rate at which the path delivered the data
-//! that an acknowledgement covers.
+//! Delivery-rate samples (draft-ietf-ccwg-bbr, section 4.1.1): the rate at which the path delivered
+//! the data that an acknowledgement covers.
 
 use std::collections::VecDeque;
 
@@ -29,8 +29,8 @@ pub(super) struct RateAccount {
     pub(super) lost: u64,
     delivered_at: Instant,
     first_sent_at: Instant,
-    /// Data sent until more than this number of bytes is delivered is application-limited (`C.app_limited`);
-    /// 0: not application-limited.
+    /// Data sent until more than this number of bytes is delivered is application-limited
+    /// (`C.app_limited`); 0: not application-limited.
     app_limited_until: u64,
     newest: Option<(Instant, RateStamp)>,
     /// Earliest time of the next transmission under pacing.
@@ -68,8 +68,8 @@ impl RateAccount {
         }
     }
 
-    /// The first segment is acknowledged and leaves the queue. The acknowledgement delivers it, unless it was
-    /// selectively acknowledged before.
+    /// The first segment is acknowledged and leaves the queue. The acknowledgement delivers it,
+    /// unless it was selectively acknowledged before.
     #[inline]
     pub(super) fn on_acknowledged(&mut self, now: Instant, sent: &OutstandingSegment) {
         let stamp = self.stamps.pop_front().unwrap_or_default();
@@ -164,8 +164,8 @@ mod tests {
         sent.iter().map(limited).collect()
     }
 
-    /// draft-ietf-ccwg-bbr, section 4.1.1.4: the mark is cleared when more than the data then outstanding is
-    /// delivered, so the first flight after an idle time still has it.
+    /// draft-ietf-ccwg-bbr, section 4.1.1.4: the mark is cleared when more than the data then
+    /// outstanding is delivered, so the first flight after an idle time still has it.
     #[test]
     fn a_message_after_an_idle_time_is_application_limited() {
         let mut account = RateAccount::default();

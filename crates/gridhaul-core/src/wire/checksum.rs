@@ -4,8 +4,8 @@ use etherparse::checksum::Sum16BitWords;
 
 use super::Addresses;
 
-/// The ones' complement of the ones' complement sum of 16-bit words in network order; an odd last byte is
-/// padded with zero. `start` is added to the sum: that of a pseudo header, or 0.
+/// The ones' complement of the ones' complement sum of 16-bit words in network order; an odd last
+/// byte is padded with zero. `start` is added to the sum: that of a pseudo header, or 0.
 #[must_use]
 #[inline]
 pub fn internet(start: u32, bytes: &[u8]) -> u16 {
@@ -20,8 +20,8 @@ pub fn adjusted(checksum: u16, before: u16, after: u16) -> u16 {
     !folded(u32::from(!checksum) + u32::from(!before) + u32::from(after))
 }
 
-/// The sum of the pseudo header of TCP and UDP (RFC 9293, section 3.1; RFC 8200, section 8.1). `length` is
-/// that of the transport header and its payload.
+/// The sum of the pseudo header of TCP and UDP (RFC 9293, section 3.1; RFC 8200, section 8.1).
+/// `length` is that of the transport header and its payload.
 #[must_use]
 #[inline]
 pub fn pseudo_header(addresses: &Addresses, protocol: u8, length: u32) -> u32 {

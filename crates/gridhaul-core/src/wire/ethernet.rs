@@ -96,8 +96,8 @@ impl<'a> EthernetFrame<'a> {
 }
 
 impl EthernetHeader {
-    /// Appends the header to a buffer, with the low 12 bits of the identifier and the low 3 bits of the priority
-    /// of each tag.
+    /// Appends the header to a buffer, with the low 12 bits of the identifier and the low 3 bits of
+    /// the priority of each tag.
     pub fn write(&self, buffer: &mut Vec<u8>) {
         let tags = self.tags.iter().flatten();
         let following = tags.clone().skip(1).map(VlanTag::ether_type).chain([self.ether_type]);

@@ -139,8 +139,8 @@ pub enum Transport<'a> {
 }
 
 impl<'a> IpPacket<'a> {
-    /// Parses the IP headers. Bytes after the length stated in the header are ignored. Checksums are
-    /// not verified, see [`Self::verify`].
+    /// Parses the IP headers. Bytes after the length stated in the header are ignored. Checksums
+    /// are not verified, see [`Self::verify`].
     ///
     /// # Errors
     /// A truncated packet, a version that is neither 4 nor 6, or an invalid length.
@@ -265,7 +265,8 @@ impl<'a> IpPacket<'a> {
     pub fn payload(&self) -> &'a [u8] {
         &self.bytes[self.header_len..]
     }
-    /// Whether the packet is a fragment: of IPv4 by its offset or by "more fragments", of IPv6 by its header.
+    /// Whether the packet is a fragment: of IPv4 by its offset or by "more fragments", of IPv6 by
+    /// its header.
     #[inline]
     #[must_use]
     pub fn is_fragment(&self) -> bool {

@@ -1,12 +1,14 @@
 //! Packet codec: Ethernet II with VLAN tags, IPv4, IPv6, TCP and UDP.
 //!
-//! Parsing borrows from the packet: [`EthernetFrame`], [`IpPacket`], [`TcpPacket`] and [`UdpPacket`] are
-//! views whose lengths have been checked. Writing appends to a buffer of the caller ([`EthernetHeader::write`],
-//! [`write_tcp`], [`write_udp`]). [`PacketRewriter`] changes fields in place and keeps the checksum correct.
-//! None of them allocates for a packet, apart from the growth of the caller's buffer.
+//! Parsing borrows from the packet: [`EthernetFrame`], [`IpPacket`], [`TcpPacket`] and
+//! [`UdpPacket`] are views whose lengths have been checked. Writing appends to a buffer of the
+//! caller ([`EthernetHeader::write`], [`write_tcp`], [`write_udp`]). [`PacketRewriter`] changes
+//! fields in place and keeps the checksum correct. None of them allocates for a packet, apart from
+//! the growth of the caller's buffer.
 //!
-//! Options of IPv4, and the hop-by-hop and destination options of IPv6, are skipped and not written.
-//! Fragments are refused ([`WireError::Fragment`]), because all but the first have no transport header.
+//! Options of IPv4, and the hop-by-hop and destination options of IPv6, are skipped and not
+//! written. Fragments are refused ([`WireError::Fragment`]), because all but the first have no
+//! transport header.
 
 pub mod checksum;
 mod error;

@@ -72,8 +72,9 @@ impl<'a> TcpOptions<'a> {
         Ok(options)
     }
 
-    /// Writes the options, padded to whole words. Values of four or eight bytes are aligned as recommended by
-    /// RFC 7323, appendix A; the padding for the alignment is omitted if the space does not suffice.
+    /// Writes the options, padded to whole words. Values of four or eight bytes are aligned as
+    /// recommended by RFC 7323, appendix A; the padding for the alignment is omitted if the space
+    /// does not suffice.
     ///
     /// # Errors
     /// [`WireError::OptionsTooLong`].
@@ -126,7 +127,8 @@ impl<'a> TcpOptions<'a> {
 }
 
 impl<'a> UnknownOptions<'a> {
-    /// Options from their bytes: kind, length, value. Kinds with a field in [`TcpOptions`] are skipped.
+    /// Options from their bytes: kind, length, value. Kinds with a field in [`TcpOptions`] are
+    /// skipped.
     ///
     /// # Errors
     /// [`WireError::OptionLength`].
@@ -211,7 +213,8 @@ fn is_known(option: &[u8]) -> bool {
         || is_one_way_delay(option)
 }
 
-/// RFC 6994, section 3: experiments share a kind and are distinguished by an identifier after the length.
+/// RFC 6994, section 3: experiments share a kind and are distinguished by an identifier after the
+/// length.
 fn is_one_way_delay(option: &[u8]) -> bool {
     let [high, low] = OneWayDelay::IDENTIFIER.to_be_bytes();
     option.len() == usize::from(OneWayDelay::LEN)
@@ -279,7 +282,8 @@ mod tests {
 
     #[test]
     fn unknown_options_are_unchanged() {
-        // Another experiment of the same kind as TCP-MEDX, a signature (RFC 2385), and bytes after the end.
+        // Another experiment of the same kind as TCP-MEDX, a signature (RFC 2385), and bytes after
+        // the end.
         let area = [1, 253, 4, 0xab, 0xcd, 2, 4, 1, 2, 19, 3, 9, 0, 77];
         let options = TcpOptions::parse(&area).unwrap();
         assert_eq!(options.mss, Some(0x0102));

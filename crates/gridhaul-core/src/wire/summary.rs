@@ -2,9 +2,9 @@
 
 use super::TCP;
 
-/// Destination, payload and sequence number of a packet, read at fixed offsets and without the checks of
-/// [`super::IpPacket`], which take several times as long. The emulator reads packets of a kernel, whose
-/// length fields are correct.
+/// Destination, payload and sequence number of a packet, read at fixed offsets and without the
+/// checks of [`super::IpPacket`], which take several times as long. The emulator reads packets of a
+/// kernel, whose length fields are correct.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PacketSummary<'a> {
     /// Octets of the destination: 4 or 16.
@@ -16,8 +16,9 @@ pub struct PacketSummary<'a> {
 }
 
 impl<'a> PacketSummary<'a> {
-    /// Reads a packet; `None` if a field is missing or the version is neither 4 nor 6. In a fragment, the
-    /// bytes after the IP header are taken as a transport header, and IPv6 extension headers as another protocol.
+    /// Reads a packet; `None` if a field is missing or the version is neither 4 nor 6. In a
+    /// fragment, the bytes after the IP header are taken as a transport header, and IPv6 extension
+    /// headers as another protocol.
     #[inline]
     #[must_use]
     pub fn read(packet: &'a [u8]) -> Option<Self> {

@@ -4,8 +4,8 @@ use super::options::Area;
 use super::{Layer, TcpOptions, WireError};
 use crate::tcp::{ClockOption, Flags, Segment};
 
-/// A TCP header, without data offset and checksum, which are computed on writing. The reserved bits are
-/// written as zero.
+/// A TCP header, without data offset and checksum, which are computed on writing. The reserved bits
+/// are written as zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TcpHeader<'a> {
     /// Port of the sender.
@@ -30,8 +30,8 @@ impl TcpHeader<'_> {
     /// Bytes of the header without options.
     pub const MIN_LEN: usize = 20;
 
-    /// The header of a segment. The segment's window is written unscaled, so the caller scales it; a larger
-    /// window than the field can hold becomes 65,535.
+    /// The header of a segment. The segment's window is written unscaled, so the caller scales it;
+    /// a larger window than the field can hold becomes 65,535.
     #[must_use]
     pub fn from_segment(segment: &Segment, source_port: u16, destination_port: u16) -> Self {
         let of_clock = |clock| segment.timestamps.filter(|_| segment.clock == clock);
@@ -82,7 +82,8 @@ pub struct TcpPacket<'a> {
 }
 
 impl<'a> TcpPacket<'a> {
-    /// Parses the payload of an IP packet. Options are parsed by [`Self::header`]; the checksum is not verified.
+    /// Parses the payload of an IP packet. Options are parsed by [`Self::header`]; the checksum is
+    /// not verified.
     ///
     /// # Errors
     /// A truncated header, or a data offset below 5.
@@ -145,8 +146,8 @@ impl<'a> TcpPacket<'a> {
         self.payload
     }
 
-    /// The segment, with the unscaled window field. `ip_header` is the length of the IP header in bytes.
-    /// If a header has both clock options, that of TCP-MEDX is used.
+    /// The segment, with the unscaled window field. `ip_header` is the length of the IP header in
+    /// bytes. If a header has both clock options, that of TCP-MEDX is used.
     ///
     /// # Errors
     /// [`WireError::OptionLength`].

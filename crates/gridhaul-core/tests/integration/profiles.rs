@@ -17,9 +17,11 @@ const PROFILES: [(&str, Profile); 3] =
 const HEAD: &str = "\
 # Profiles of TCP stacks
 
-<!-- Made from the code by crates/gridhaul-core/tests/integration/profiles.rs; GRIDHAUL_UPDATE=1 cargo test rewrites it. -->
+<!-- Made from the code by crates/gridhaul-core/tests/integration/profiles.rs; GRIDHAUL_UPDATE=1 \
+cargo test rewrites it. -->
 
-A stack takes every key that it does not set from its `profile`; `linux` is the default. A value in this table may be
+A stack takes every key that it does not set from its `profile`; `linux` is the default. A value \
+in this table may be
 set in the stack explicitly without any effect, except where a note says so.
 
 | key | `rfc` | `linux` | `ns2` |
@@ -27,18 +29,23 @@ set in the stack explicitly without any effect, except where a note says so.
 ";
 
 const TAIL: &str = "
-- **`recovery`** is that of the profile's `congestion_control`; another `congestion_control` has its own default.
+- **`recovery`** is that of the profile's `congestion_control`; another `congestion_control` has \
+its own default.
 - **`header`** follows from the `ip` of the flow: 40 B is IPv4, 60 B IPv6.
-- **`initial_window`** of `rfc` is min(10 · mss, max(2 · mss, 14600 B)) (RFC 6928, section 2): the value is that of the
+- **`initial_window`** of `rfc` is min(10 · mss, max(2 · mss, 14600 B)) (RFC 6928, section 2): the \
+value is that of the
   profile's `mss`.
 - **`fixed_window`** is valid only with `congestion_control = \"fixed\"`.
-- **`delayed_ack`** of `linux` adapts to the interval between data segments, up to the second value; a written value replaces both.
+- **`delayed_ack`** of `linux` adapts to the interval between data segments, up to the second \
+value; a written value replaces both.
 - **`sack`** of `ns2` is that of the `recovery`: true with `sack`.
 - **`medx_*` and `vegas_*`** are used by these congestion control algorithms only.
-- **`handshake`** of `ns2` is the SYN of its one-way agents: it takes a round trip, and the SYN-ACK is not acknowledged.
+- **`handshake`** of `ns2` is the SYN of its one-way agents: it takes a round trip, and the \
+SYN-ACK is not acknowledged.
 ";
 
-/// Values of a profile by key, in the syntax of a scenario; several values where a note explains them.
+/// Values of a profile by key, in the syntax of a scenario; several values where a note explains
+/// them.
 fn values(profile: Profile) -> BTreeMap<&'static str, Vec<String>> {
     let params = resolve(&Stack { profile, ..Stack::default() });
     // Windows that follow the segment size are counted in segments.
@@ -128,8 +135,9 @@ fn the_page_is_up_to_date() {
     golden::check(PAGE, &page());
 }
 
-/// Parses the page in the repository: each value, set in a stack, resolves to the value of the profile. A
-/// wrong value on the page therefore fails even if the code that writes the page is wrong.
+/// Parses the page in the repository: each value, set in a stack, resolves to the value of the
+/// profile. A wrong value on the page therefore fails even if the code that writes the page is
+/// wrong.
 #[test]
 fn values_of_the_page_are_the_defaults_of_the_profile() {
     let path = format!("{}/../../{PAGE}", env!("CARGO_MANIFEST_DIR"));

@@ -1,4 +1,5 @@
-//! Packets of the codec as parsed by `tshark`: all options, flags and addresses, with and without VLAN tags.
+//! Packets of the codec as parsed by `tshark`: all options, flags and addresses, with and without
+//! VLAN tags.
 
 use std::process::Command;
 
@@ -227,7 +228,8 @@ fn lower_headers(six: bool, tags: u32, random: &mut Pcg64Mcg) -> (Vec<u8>, IpHea
     (frame, ip, fields)
 }
 
-/// The kinds of the options in a frame, including padding; each byte after the last option is an end of list.
+/// The kinds of the options in a frame, including padding; each byte after the last option is an
+/// end of list.
 fn kinds(frame: &[u8]) -> String {
     let ethernet = EthernetFrame::parse(frame).expect("a frame");
     let ip = IpPacket::parse(ethernet.payload).expect("a packet");

@@ -9,8 +9,8 @@ use thiserror::Error;
 
 use super::RowError;
 
-/// An error in a trace. The display text has the file, the line or row, the column, what was expected
-/// and the remedy.
+/// An error in a trace. The display text has the file, the line or row, the column, what was
+/// expected and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{file}{details}")]
 pub struct TraceError {
@@ -110,7 +110,8 @@ pub(super) fn missing_column(missing: &str, found: &[String]) -> RowError {
     let shown: Vec<_> = found.iter().take(SHOWN).map(|name| format!("`{}`", shown(name))).collect();
     of_file(
         format!("there is no column `{missing}`; the file has {}{more}", shown.join(", ")),
-        "the first line lists the columns, separated by commas: time_s,bytes or time_s,bytes,member",
+        "the first line lists the columns, separated by commas: time_s,bytes or \
+         time_s,bytes,member",
     )
 }
 

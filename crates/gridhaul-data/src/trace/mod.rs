@@ -1,8 +1,8 @@
 //! Recorded traces: messages read from a CSV or Parquet file, row by row.
 //!
 //! A trace has the columns `time_s` (or one of `time_ms`, `time_us`, `time_ns`) and `bytes`, and
-//! optionally `member`; other columns are ignored. Rows are sorted by time. An empty cell is an error.
-//! Only a few thousand rows of a file are in memory at a time.
+//! optionally `member`; other columns are ignored. Rows are sorted by time. An empty cell is an
+//! error. Only a few thousand rows of a file are in memory at a time.
 
 mod csv;
 mod error;
@@ -180,8 +180,8 @@ impl TraceReader {
         let TraceLimits { members, bytes_max } = self.limits;
         if bytes > bytes_max {
             let message = format!(
-                "{bytes} B exceed the payload of a datagram in one packet ({bytes_max} B); fragments are not \
-                 supported"
+                "{bytes} B exceed the payload of a datagram in one packet ({bytes_max} B); \
+                 fragments are not supported"
             );
             let remedy = "divide the message into several rows, or use transport = \"tcp\"";
             return wrong("bytes", message, remedy);

@@ -19,7 +19,8 @@ pub struct Playback {
 }
 
 impl Playback {
-    /// Opens the trace of a flow for these members; `None` if its load is not a trace, or has no rows.
+    /// Opens the trace of a flow for these members; `None` if its load is not a trace, or has no
+    /// rows.
     ///
     /// # Errors
     /// The file cannot be read, or is not a trace.

@@ -12,8 +12,8 @@ use super::{TraceError, TraceLimits, TraceReader};
 /// Reads a scenario file as [`Scenario::load`] does, then opens its traces as [`check`] does.
 ///
 /// # Errors
-/// Those of [`Scenario::load`]; otherwise all traces that cannot be read, each located at its key in the
-/// scenario file.
+/// Those of [`Scenario::load`]; otherwise all traces that cannot be read, each located at its key
+/// in the scenario file.
 pub fn load_scenario(path: &Path) -> Result<Scenario, ScenarioError> {
     let file = ScenarioFile::load(path)?;
     let diagnostics = diagnostics(&file.scenario);
@@ -32,8 +32,8 @@ pub fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
     Err(ScenarioError { file: String::new(), diagnostics })
 }
 
-/// Opens the trace of a flow and reads its first row; `None` if the load of the flow is not a trace, or if
-/// the scenario has no such flow.
+/// Opens the trace of a flow and reads its first row; `None` if the load of the flow is not a
+/// trace, or if the scenario has no such flow.
 #[must_use]
 pub fn open(scenario: &Scenario, flow: &str) -> Option<Result<TraceReader, TraceError>> {
     let spec = scenario.flow.get(flow)?;

@@ -17,8 +17,8 @@ pub(crate) struct CaptureWriter {
 const SNAPSHOT_LENGTH: usize = 128;
 
 impl CaptureWriter {
-    /// For a direction of this name. Packets are kept in memory, since writing to a disk may delay the
-    /// emulation.
+    /// For a direction of this name. Packets are kept in memory, since writing to a disk may delay
+    /// the emulation.
     pub(crate) fn new(name: &str) -> Self {
         Self { writer: PcapngWriter::new(name, None), packets: 0 }
     }

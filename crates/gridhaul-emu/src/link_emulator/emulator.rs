@@ -1,4 +1,5 @@
-//! The emulator loop: reads packets from devices, offers them to links, and writes the packets that arrive.
+//! The emulator loop: reads packets from devices, offers them to links, and writes the packets that
+//! arrive.
 
 use std::io;
 
@@ -225,7 +226,8 @@ impl<'a> Emulator<'a> {
         }
     }
 
-    /// The direction of a packet that a node sends through this device, with the headers of the packet.
+    /// The direction of a packet that a node sends through this device, with the headers of the
+    /// packet.
     fn direction_of(&self, port: usize, packet: &[u8]) -> Option<(Header, u32)> {
         let hop = self.plan.ports[port].leads?;
         let header = match self.plan.frames() {

@@ -16,15 +16,15 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// Parses a packet; `None` if it belongs to no flow (neighbour discovery of the kernel, an error
-    /// message).
+    /// Parses a packet; `None` if it belongs to no flow (neighbour discovery of the kernel, an
+    /// error message).
     pub(crate) fn read(packet: &[u8]) -> Option<Self> {
         let PacketSummary { destination, payload, seq } = PacketSummary::read(packet)?;
         Some(Self { to: Address::of(destination)?, payload, seq })
     }
 
-    /// Parses an Ethernet frame of the first member of a flow; `None` for the kernel's own frames (IP, ARP), which belong to no
-    /// flow of frames.
+    /// Parses an Ethernet frame of the first member of a flow; `None` for the kernel's own frames
+    /// (IP, ARP), which belong to no flow of frames.
     pub(crate) fn read_frame(frame: &[u8], flow: usize, side: FlowEnd) -> Option<Self> {
         const ARP: EtherType = EtherType(0x0806);
         let EthernetFrame { header, payload } = EthernetFrame::parse(frame).ok()?;
@@ -45,8 +45,8 @@ impl Header {
     }
 }
 
-/// Flips a bit after the IP header, so that the TCP or UDP checksum is wrong. The IP header stays intact,
-/// because the packet would not be delivered otherwise.
+/// Flips a bit after the IP header, so that the TCP or UDP checksum is wrong. The IP header stays
+/// intact, because the packet would not be delivered otherwise.
 pub(crate) fn corrupt(packet: &mut [u8]) {
     let Ok(ip) = IpPacket::parse(packet) else { return };
     // The first byte of the window field in TCP; in a short datagram, the last byte.
@@ -56,8 +56,8 @@ pub(crate) fn corrupt(packet: &mut [u8]) {
     }
 }
 
-/// Flips a bit in the last byte of the data and adjusts the TCP or UDP checksum, so that the receiver
-/// accepts the data. A packet without data stays unchanged.
+/// Flips a bit in the last byte of the data and adjusts the TCP or UDP checksum, so that the
+/// receiver accepts the data. A packet without data stays unchanged.
 pub(crate) fn corrupt_undetected(packet: &mut [u8]) {
     let Ok(mut rewriter) = PacketRewriter::parse(packet) else { return };
     if let [before @ .., last] = rewriter.payload() {
@@ -66,8 +66,8 @@ pub(crate) fn corrupt_undetected(packet: &mut [u8]) {
     }
 }
 
-/// Flips a bit in the last byte of a frame whose frame check sequence is valid nevertheless: it was computed after the error, in
-/// a switch for example.
+/// Flips a bit in the last byte of a frame whose frame check sequence is valid nevertheless: it was
+/// computed after the error, in a switch for example.
 pub(crate) fn corrupt_frame_undetected(frame: &mut [u8]) {
     if let Some(last) = frame.last_mut() {
         *last ^= 0x10;

@@ -12,7 +12,8 @@ pub(crate) struct Recorder {
     interval: Option<Duration>,
     due: Instant,
     last: Instant,
-    /// Index of the first direction of each row, and the bytes that had left it at the previous sample.
+    /// Index of the first direction of each row, and the bytes that had left it at the previous
+    /// sample.
     rows: Vec<(u32, u64)>,
     recording: Recording,
 }

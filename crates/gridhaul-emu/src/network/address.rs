@@ -1,8 +1,8 @@
 //! Addresses that encode the flow, its end, and the member of a group.
 //!
-//! Each flow has two address blocks, one for each end, and each of its members has an address in both.
-//! Routes lead to blocks, so that flows between the same nodes can use different paths, and the
-//! emulator derives the member's link from the address of a packet.
+//! Each flow has two address blocks, one for each end, and each of its members has an address in
+//! both. Routes lead to blocks, so that flows between the same nodes can use different paths, and
+//! the emulator derives the member's link from the address of a packet.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

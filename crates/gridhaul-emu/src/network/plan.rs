@@ -1,4 +1,5 @@
-//! The plan of the network: namespaces, devices, routes, and the paths of the flows over directions.
+//! The plan of the network: namespaces, devices, routes, and the paths of the flows over
+//! directions.
 
 use gridhaul_core::tcp::StackParams;
 use gridhaul_linux::{DeviceAttributes, Htb, IpCommands, Route, RouteMetrics, TCP_RTO_MIN};
@@ -113,8 +114,8 @@ impl NetworkPlan {
         Ok(Self { nodes, ports, flows, relays, directions, arrivals, shapers, frames: None })
     }
 
-    /// Makes all links Ethernet links, which carry the frames of the first member of a flow. Its reverse path exists for
-    /// datagrams as well.
+    /// Makes all links Ethernet links, which carry the frames of the first member of a flow. Its
+    /// reverse path exists for datagrams as well.
     pub(crate) fn carry_frames(&mut self, scenario: &Scenario, flow: usize) {
         let name = scenario.flow.get_index(flow).map(|(name, _)| name.as_str());
         if let Some(layout) = self.flows.get_mut(flow).filter(|layout| layout.paths[1].is_empty()) {
@@ -128,15 +129,17 @@ impl NetworkPlan {
         self.frames
     }
 
-    /// The devices at both ends of a flow: where frames from `from` to `to` enter the first link and leave the last one.
+    /// The devices at both ends of a flow: where frames from `from` to `to` enter the first link
+    /// and leave the last one.
     pub(crate) fn end_devices(&self, flow: &FlowLayout) -> Option<[&str; 2]> {
         let [first, last] = [flow.paths[0].first()?, flow.paths[0].last()?];
         Some([self.port(first, false), self.port(last, true)].map(|port| port.device.as_str()))
     }
 
-    /// Configures routes for other programs with the parameters that a run sets at its sockets, as far as
-    /// routes support them: segment size, minimum timeout, and the congestion control if the scenario sets
-    /// it. `control` returns its name in the kernel. Programs may also reply to datagrams.
+    /// Configures routes for other programs with the parameters that a run sets at its sockets, as
+    /// far as routes support them: segment size, minimum timeout, and the congestion control if the
+    /// scenario sets it. `control` returns its name in the kernel. Programs may also reply to
+    /// datagrams.
     pub(crate) fn configure_routes_for_programs<'c>(
         &mut self,
         scenario: &Scenario,
@@ -166,7 +169,8 @@ impl NetworkPlan {
         let mut commands = IpCommands::default();
         commands.set_up_loopback();
         for (number, port) in self.ports.iter().enumerate().filter(|(_, port)| port.node == node) {
-            // A shaper counts packets: the device must not carry several segments as one packet (GSO).
+            // A shaper counts packets: the device must not carry several segments as one packet
+            // (GSO).
             let is_shaped = self.shapers.iter().any(|(shaped, _)| *shaped == number);
             let attributes = DeviceAttributes {
                 mtu: if self.frames.is_some() { ETHERNET_MTU } else { MTU },
@@ -185,7 +189,8 @@ impl NetworkPlan {
             commands.add_local_prefix(Address::block(number as u16, side, flow.family));
             commands.add_address("lo", first(number, side).ip(flow.family));
         }
-        // Behind the relays, the server has its own addresses, and the head connects from those of the meters.
+        // Behind the relays, the server has its own addresses, and the head connects from those of
+        // the meters.
         for relay in self.relays.iter().filter(|relay| self.flows[relay.flow].server == node) {
             let family = self.flows[relay.flow].family;
             for side in SIDES {
@@ -331,6 +336,6 @@ const MTU: u32 = 65_535;
 /// Payload of an Ethernet frame (IEEE 802.3, section 3.2.7).
 const ETHERNET_MTU: u32 = 1_500;
 
-/// Queue length of a device. The emulator reads at once; the queue covers the time in which its thread is not
-/// scheduled.
+/// Queue length of a device. The emulator reads at once; the queue covers the time in which its
+/// thread is not scheduled.
 const DEVICE_QUEUE: u32 = 10_000;

@@ -1,5 +1,5 @@
-//! Aggregators of a scenario: the connections of their flows end at the aggregator, and further connections lead to the
-//! node of the server.
+//! Aggregators of a scenario: the connections of their flows end at the aggregator, and further
+//! connections lead to the node of the server.
 
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::backend::RunError;
@@ -20,7 +20,8 @@ pub(crate) struct RelayLayout {
     pub node: String,
 }
 
-/// Divides the flows that pass an aggregator into stages, and appends a layout for each second stage.
+/// Divides the flows that pass an aggregator into stages, and appends a layout for each second
+/// stage.
 pub(super) fn add_relays(
     scenario: &Scenario,
     flows: &mut Vec<FlowLayout>,
@@ -74,7 +75,8 @@ fn upstream_layout(
 }
 
 impl FlowLayout {
-    /// Index of the aggregator of a member: of n members, member i is assigned to aggregator ⌊i·k/n⌋ of k.
+    /// Index of the aggregator of a member: of n members, member i is assigned to aggregator
+    /// ⌊i·k/n⌋ of k.
     pub(crate) fn aggregator_of(&self, member: u32) -> u32 {
         let (member, group) = (u64::from(member) % self.group, self.group);
         (member * u64::from(self.aggregators) / group) as u32

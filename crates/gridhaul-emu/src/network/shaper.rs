@@ -1,5 +1,5 @@
-//! Shapers of the scenario as token buckets of the kernel: one class for each share, with a filter on the
-//! destination addresses of its flow.
+//! Shapers of the scenario as token buckets of the kernel: one class for each share, with a filter
+//! on the destination addresses of its flow.
 
 use gridhaul_linux::{Htb, HtbClass};
 use gridhaul_scenario::scenario::{Scenario, Shaper, ShaperShare};

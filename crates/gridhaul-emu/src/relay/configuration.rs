@@ -26,7 +26,8 @@ const BATCH_DELAY: Duration = Duration::from_millis(1);
 /// Sufficient: the connections of a run have neither TLS nor a PROXY header.
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 
-/// The head beside the server of a flow: it restores the connections of the members with their addresses.
+/// The head beside the server of a flow: it restores the connections of the members with their
+/// addresses.
 pub(super) fn head(plan: &NetworkPlan, relay: &RelayLayout, index: usize) -> String {
     let server = address(relay.flow, FlowEnd::To, 0, plan.flows[relay.flow].family);
     let any = any(plan.flows[relay.upstream].family);
@@ -41,7 +42,8 @@ pub(super) fn head(plan: &NetworkPlan, relay: &RelayLayout, index: usize) -> Str
             deliver: Deliver::Tcp(TcpDelivery {
                 server: SocketAddr::new(server, server_port(relay.flow)).to_string(),
                 identity: ServerIdentity::SourceAddress,
-                // The servers of an emulation are not stopped, and connections stay open until its end.
+                // The servers of an emulation are not stopped, and connections stay open until its
+                // end.
                 confirmation: Confirmation::Acknowledgement,
             }),
             rotate: None,

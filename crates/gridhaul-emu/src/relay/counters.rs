@@ -2,8 +2,8 @@
 
 use std::fs;
 
-/// Counters of all connections of a namespace. On the node of an aggregator only the upstream connections send data, so
-/// these counters are theirs.
+/// Counters of all connections of a namespace. On the node of an aggregator only the upstream
+/// connections send data, so these counters are theirs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct TcpCounters {
     pub retransmissions: u64,
@@ -11,7 +11,8 @@ pub(crate) struct TcpCounters {
 }
 
 impl TcpCounters {
-    /// Reads the counters of the namespace of the calling thread. A file that cannot be read counts as zeros.
+    /// Reads the counters of the namespace of the calling thread. A file that cannot be read counts
+    /// as zeros.
     pub(crate) fn read() -> Self {
         let text = |name: &str| {
             fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default()

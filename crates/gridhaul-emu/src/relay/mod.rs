@@ -1,4 +1,5 @@
-//! The aggregators of a run: relay daemons (`gridhaul-relay`) as child processes in the namespaces of their nodes.
+//! The aggregators of a run: relay daemons (`gridhaul-relay`) as child processes in the namespaces
+//! of their nodes.
 
 mod configuration;
 mod counters;
@@ -32,7 +33,8 @@ pub(crate) struct Relays<'a> {
 }
 
 impl<'a> Relays<'a> {
-    /// Starts a collector for each aggregator and a head beside each server, and waits until they accept connections.
+    /// Starts a collector for each aggregator and a head beside each server, and waits until they
+    /// accept connections.
     ///
     /// # Errors
     /// The program is missing, or does not start.
@@ -70,7 +72,8 @@ impl<'a> Relays<'a> {
         Ok(relays)
     }
 
-    /// Counters of the upstream connections of each row of aggregators: those of the namespace of their node.
+    /// Counters of the upstream connections of each row of aggregators: those of the namespace of
+    /// their node.
     pub(crate) fn counters(&self) -> Vec<TcpCounters> {
         let namespace = |relay: &RelayLayout| -> &Namespace {
             &self.testbed.namespaces[self.plan.flows[relay.upstream].ends[0]]
@@ -79,15 +82,16 @@ impl<'a> Relays<'a> {
         relays.map(|relay| namespace(relay).enter(TcpCounters::read).unwrap_or_default()).collect()
     }
 
-    /// A warning if the daemons have waited for a processor: their links then carry other traffic than planned.
+    /// A warning if the daemons have waited for a processor: their links then carry other traffic
+    /// than planned.
     pub(crate) fn disturbance(&self) -> Option<Warning> {
         let waits = self.processes.iter().filter_map(RelayProcess::mean_wait);
         let longest = waits.max().filter(|wait| *wait > WAIT)?;
         Some(Warning {
             about: "relay".to_owned(),
             message: format!(
-                "a relay daemon waited {longest} for a processor on average: this machine was too busy, and the run is \
-                 not trustworthy; use fewer aggregators or a less busy machine"
+                "a relay daemon waited {longest} for a processor on average: this machine was too \
+                 busy, and the run is not trustworthy; use fewer aggregators or a less busy machine"
             ),
         })
     }
@@ -104,8 +108,8 @@ impl<'a> Relays<'a> {
 /// Largest mean wait of a trustworthy run. A message passes two daemons.
 const WAIT: Duration = Duration::from_millis(1);
 
-/// A folder for configurations and logs, in memory if the system has a file system for that: the disk of this machine is
-/// not part of the scenario.
+/// A folder for configurations and logs, in memory if the system has a file system for that: the
+/// disk of this machine is not part of the scenario.
 #[derive(Debug)]
 struct Folder(PathBuf);
 

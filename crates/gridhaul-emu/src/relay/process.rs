@@ -62,8 +62,9 @@ impl RelayProcess {
         name: String,
     ) -> Result<Self, EmulationError> {
         let failed = || EmulationError::call(format!("starting {}", program.display()));
-        // A child process belongs to the namespace of the thread that starts it, and has its priority: other programs must
-        // not delay the daemons. Without the permission, the priority stays.
+        // A child process belongs to the namespace of the thread that starts it, and has its
+        // priority: other programs must not delay the daemons. Without the permission, the priority
+        // stays.
         let spawn = || {
             let _ = rustix::process::setpriority_process(None, HIGHEST_PRIORITY);
             Command::new(program)
@@ -118,8 +119,9 @@ impl RelayProcess {
         }
     }
 
-    /// Mean time for which the thread of the daemon's connections has waited for a processor when it could run
-    /// (`/proc/<pid>/schedstat`: nanoseconds on a processor and waiting, number of turns).
+    /// Mean time for which the thread of the daemon's connections has waited for a processor when
+    /// it could run (`/proc/<pid>/schedstat`: nanoseconds on a processor and waiting, number of
+    /// turns).
     pub(super) fn mean_wait(&self) -> Option<Duration> {
         let text = fs::read_to_string(format!("/proc/{}/schedstat", self.child.id())).ok()?;
         let mut numbers = text.split_whitespace().map(|number| number.parse::<u64>().ok());

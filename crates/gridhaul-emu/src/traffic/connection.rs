@@ -165,7 +165,8 @@ impl Connection {
         self.opened_after.unwrap_or(info.retransmissions)
     }
 
-    /// Records the retransmissions of SYN when the connection is established and has sent no data yet.
+    /// Records the retransmissions of SYN when the connection is established and has sent no data
+    /// yet.
     fn record_handshake(&mut self) {
         if self.opened_after.is_none()
             && let Some(sender) = self.sender()
@@ -176,8 +177,8 @@ impl Connection {
         }
     }
 
-    /// Flushes the written data into the socket of an end. In a burst without a rate, there is a message
-    /// whenever the socket accepts one: when all previous data has been sent.
+    /// Flushes the written data into the socket of an end. In a burst without a rate, there is a
+    /// message whenever the socket accepts one: when all previous data has been sent.
     pub(crate) fn write(&mut self, end: FlowEnd, now: Instant, observer: &mut impl Observer) {
         self.record_handshake();
         while self.streams.flush(end) {
@@ -194,7 +195,8 @@ impl Connection {
         }
     }
 
-    /// Reads the data that has reached an end. Returns whether the deadline of the application has changed.
+    /// Reads the data that has reached an end. Returns whether the deadline of the application has
+    /// changed.
     pub(crate) fn read(
         &mut self,
         end: FlowEnd,

@@ -36,8 +36,9 @@ pub(crate) struct RowTraffic {
     pub in_progress: Option<InProgress>,
     /// Handshakes of the connections; `None` for datagrams.
     pub openings: Option<HandshakeTimes>,
-    /// Ages of the messages that became ready after the warm-up and have not arrived, and the number of messages
-    /// that were never sent: their connection failed to open, or the socket did not accept them.
+    /// Ages of the messages that became ready after the warm-up and have not arrived, and the
+    /// number of messages that were never sent: their connection failed to open, or the socket did
+    /// not accept them.
     pub waiting: Vec<Duration>,
     pub unsent: u64,
     /// Number of connections that the kernel has aborted, and the first error.

@@ -24,8 +24,8 @@ pub(crate) struct SampleMeans {
 }
 
 impl SenderCounts {
-    /// Adds the counters of a connection with `of_syn` retransmissions of SYN: the kernel counts them as
-    /// retransmissions (`tcp_retransmit_skb`), but not as data segments.
+    /// Adds the counters of a connection with `of_syn` retransmissions of SYN: the kernel counts
+    /// them as retransmissions (`tcp_retransmit_skb`), but not as data segments.
     pub(crate) fn add(&mut self, info: &TcpInfo, of_syn: u32) {
         self.segments += u64::from(info.data_segments_sent);
         self.retransmissions += u64::from(info.retransmissions.saturating_sub(of_syn));

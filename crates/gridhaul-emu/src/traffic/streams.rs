@@ -1,5 +1,5 @@
-//! The two sockets of a connection as byte streams: bytes written by the application, accepted by the
-//! sockets, and delivered.
+//! The two sockets of a connection as byte streams: bytes written by the application, accepted by
+//! the sockets, and delivered.
 
 use std::io;
 use std::net::Shutdown;
@@ -16,8 +16,8 @@ use super::connection::Observer;
 pub(super) struct Streams {
     /// The `from` end, and the `to` end once it was accepted.
     pub sockets: [Option<Socket>; 2],
-    /// Bytes of each end that the application has written, that its socket has accepted, and that were
-    /// delivered there.
+    /// Bytes of each end that the application has written, that its socket has accepted, and that
+    /// were delivered there.
     written: [u64; 2],
     accepted: [u64; 2],
     pub delivered: [u64; 2],
@@ -57,8 +57,8 @@ impl Streams {
         true
     }
 
-    /// Offers `bytes` bytes to the socket of an end. Returns the number that it accepts; `None` if the socket
-    /// would block.
+    /// Offers `bytes` bytes to the socket of an end. Returns the number that it accepts; `None` if
+    /// the socket would block.
     fn offer(&mut self, end: FlowEnd, bytes: u64) -> Option<u64> {
         let mut socket = self.sockets[end as usize].as_ref()?;
         let length = usize::try_from(bytes).map_or(ZEROS.len(), |bytes| bytes.min(ZEROS.len()));

@@ -31,8 +31,8 @@ pub(super) fn unsupported_aggregator_keys(scenario: &Scenario) -> Vec<(String, S
         }
         if let Some((_, other)) = users.iter().find(|(known, _)| known == node) {
             let reason = format!(
-                "flow `{other}` passes the same aggregator; the emulator runs one relay daemon per flow, so use a \
-                 node for each, or backend `sim`"
+                "flow `{other}` passes the same aggregator; the emulator runs one relay daemon per \
+                 flow, so use a node for each, or backend `sim`"
             );
             reject(format!("flow.{name}"), &reason);
         }
@@ -45,7 +45,8 @@ pub(super) fn unsupported_aggregator_keys(scenario: &Scenario) -> Vec<(String, S
         let params = StackParams::named(scenario, stages[1].stack.as_ref(), stages[1].ip);
         if params.nagle {
             let stack = stages[1].stack.as_deref().unwrap_or_default();
-            let reason = "the relay daemon sets TCP_NODELAY: set nagle = false in a stack of the aggregator's own";
+            let reason = "the relay daemon sets TCP_NODELAY: set nagle = false in a stack of the \
+                          aggregator's own";
             let key = match stack {
                 "" => format!("node.{node}.aggregator.stack"),
                 stack => format!("stack.{stack}.nagle"),
@@ -61,7 +62,8 @@ pub(super) fn unsupported_aggregator_keys(scenario: &Scenario) -> Vec<(String, S
     for (name, node) in &scenario.node {
         let policy = node.aggregator.as_ref().map(|aggregator| aggregator.when_full);
         if policy == Some(FullBufferPolicy::Drop) {
-            let reason = "the relay daemon drops nothing: set when_full = \"backpressure\", or use backend `sim`";
+            let reason = "the relay daemon drops nothing: set when_full = \"backpressure\", or use \
+                          backend `sim`";
             unsupported.push((format!("node.{name}.aggregator.when_full"), reason.to_owned()));
         }
     }

@@ -65,7 +65,8 @@ pub(crate) fn unsupported_keys(scenario: &Scenario) -> Vec<Unsupported> {
     unsupported
 }
 
-/// The keys that networks for other programs do not support either: these programs are not relay daemons.
+/// The keys that networks for other programs do not support either: these programs are not relay
+/// daemons.
 pub(crate) fn unsupported_standalone_keys(scenario: &Scenario) -> Vec<Unsupported> {
     let with = scenario.node.iter().filter(|(_, node)| node.aggregator.is_some());
     let aggregators = with.map(|(name, _)| Unsupported {
@@ -155,7 +156,7 @@ fn conflicting_stacks(scenario: &Scenario) -> Option<Unsupported> {
                 key: format!("flow.{name}.stack"),
                 reason:
                     "`sack`, `timestamps`, `restart_after_idle` and `dupthresh` are settings of a \
-                         whole kernel: make them the same in all stacks"
+                     whole kernel: make them the same in all stacks"
                         .to_owned(),
             });
         }

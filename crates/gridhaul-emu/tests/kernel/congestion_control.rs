@@ -7,8 +7,8 @@ use crate::{close, mean, run};
 
 #[test]
 fn vegas_keeps_a_few_segments_in_the_queue() {
-    // Slow start ends with some segments in the queue; then Vegas changes its window by one segment per
-    // round-trip time, until between alpha = 2 and beta = 4 segments are queued.
+    // Slow start ends with some segments in the queue; then Vegas changes its window by one segment
+    // per round-trip time, until between alpha = 2 and beta = 4 segments are queued.
     let link = "both = { rate = '4 Mbit/s', delay = '20 ms', queue = '100 packets' }";
     let flows = "[stack.v]\ncongestion_control = 'vegas'\nvegas_alpha = 2\nvegas_beta = 4\n\
                  [flow.up]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 'v'";
@@ -29,7 +29,8 @@ fn vegas_keeps_a_few_segments_in_the_queue() {
 #[test]
 fn classifications_by_medx_are_compared_with_the_loss_cause() {
     // Queue overflows and errors: the kernel reports the missing byte, the link emulator the cause.
-    let link = "forward = { rate = '4 Mbit/s', delay = '10 ms', queue = '20 packets', loss = { bernoulli = '4 %' } }\n\
+    let link = "forward = { rate = '4 Mbit/s', delay = '10 ms', queue = '20 packets', loss = { \
+                bernoulli = '4 %' } }\n\
                 reverse = { rate = '4 Mbit/s', delay = '10 ms' }";
     let flows = "[stack.s]\ncongestion_control = 'medx'\n\
                  [flow.up]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 's'";
@@ -50,7 +51,8 @@ fn classifications_by_medx_are_compared_with_the_loss_cause() {
 
 #[test]
 fn medx_does_not_reduce_its_window_at_errors() {
-    let link = "forward = { rate = '4 Mbit/s', delay = '20 ms', queue = 'unlimited', loss = { bernoulli = '2 %' } }\n\
+    let link = "forward = { rate = '4 Mbit/s', delay = '20 ms', queue = 'unlimited', loss = { \
+                bernoulli = '2 %' } }\n\
                 reverse = { rate = '4 Mbit/s', delay = '20 ms' }";
     let flows = |congestion_control: &str| {
         format!(
@@ -74,7 +76,8 @@ fn medx_does_not_reduce_its_window_at_errors() {
 #[test]
 fn each_connection_has_the_medx_of_its_stack() {
     // Two flows of one run, with a control that never reduces the window and one that always does.
-    let link = "forward = { rate = '4 Mbit/s', delay = '20 ms', queue = 'unlimited', loss = { bernoulli = '2 %' } }\n\
+    let link = "forward = { rate = '4 Mbit/s', delay = '20 ms', queue = 'unlimited', loss = { \
+                bernoulli = '2 %' } }\n\
                 reverse = { rate = '4 Mbit/s', delay = '20 ms' }";
     let flow = |name: &str, classifier: &str| {
         format!(

@@ -32,9 +32,10 @@ fn corrupted_datagrams_are_lost_and_duplicates_are_not_counted_as_messages() {
 #[test]
 fn undetected_corruption_is_accepted() {
     let link = "both = { rate = '2 Mbit/s', delay = '5 ms', corrupt_undetected = '5 %' }";
-    let flows = "[flow.file]\nfrom = 'near'\nto = 'far'\nload = { transfer = { size = '300 kB' } }\n\
-        [flow.state]\nfrom = 'near'\nto = 'far'\ntransport = 'datagram'\n\
-        load = { periodic = { size = '101 B', every = '10 ms' } }";
+    let flows = "[flow.file]\nfrom = 'near'\nto = 'far'\nload = { transfer = { size = '300 kB' } \
+                 }\n\
+                 [flow.state]\nfrom = 'near'\nto = 'far'\ntransport = 'datagram'\n\
+                 load = { periodic = { size = '101 B', every = '10 ms' } }";
     let Some(answer) = run("duration = '3 s'", &pair(link, flows)) else { return };
     assert!(
         mean(&answer, "wire.forward", Metric::Corrupted) > 5.0,

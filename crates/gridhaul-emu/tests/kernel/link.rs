@@ -77,11 +77,13 @@ fn datagrams_use_ipv6() {
 #[test]
 fn meters_have_individual_access_links_and_share_the_trunk() {
     let text = "title = 'meters'\n\
-        [node]\nmeter = { count = 60 }\nrouter = {}\nhead = {}\n\
-        [link.drop]\nfrom = 'meter'\nto = 'router'\nboth = { rate = '100 kbit/s', delay = '2 ms' }\n\
-        [link.trunk]\nfrom = 'router'\nto = 'head'\nboth = { rate = '2 Mbit/s', delay = '20 ms' }\n\
-        [flow.reading]\nfrom = 'meter'\nto = 'head'\ndeadline = '1 s'\n\
-        load = { periodic = { size = '240 B', every = '1 s' } }";
+                [node]\nmeter = { count = 60 }\nrouter = {}\nhead = {}\n\
+                [link.drop]\nfrom = 'meter'\nto = 'router'\nboth = { rate = '100 kbit/s', delay = \
+                '2 ms' }\n\
+                [link.trunk]\nfrom = 'router'\nto = 'head'\nboth = { rate = '2 Mbit/s', delay = \
+                '20 ms' }\n\
+                [flow.reading]\nfrom = 'meter'\nto = 'head'\ndeadline = '1 s'\n\
+                load = { periodic = { size = '240 B', every = '1 s' } }";
     let Some(answer) = run("duration = '4 s'\nwarmup = '1 s'", text) else { return };
     let reading = row(&answer, "reading");
     assert_eq!(reading.count, 60);

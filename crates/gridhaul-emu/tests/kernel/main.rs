@@ -1,5 +1,5 @@
-//! Runs on the kernel of this machine. They require root, or user namespaces, and /dev/net/tun. Otherwise
-//! they report this and pass, but fail with `CI` set.
+//! Runs on the kernel of this machine. They require root, or user namespaces, and /dev/net/tun.
+//! Otherwise they report this and pass, but fail with `CI` set.
 
 mod congestion_control;
 mod corruption;
@@ -32,8 +32,8 @@ fn run_with(text: &str, emu: Emu) -> Option<Answer> {
     let mut tries = 5;
     loop {
         match (emu.run(&scenario, &NoProgress), std::env::var_os("CI")) {
-            // Packets were late, or the kernel has bypassed the congestion control algorithm: the run is not
-            // representative of the emulator on an idle machine.
+            // Packets were late, or the kernel has bypassed the congestion control algorithm: the
+            // run is not representative of the emulator on an idle machine.
             (Ok(answer), _) if tries > 1 && !is_trustworthy(&answer) => {
                 tries -= 1;
                 eprintln!("{:?}: trying again", answer.warnings);

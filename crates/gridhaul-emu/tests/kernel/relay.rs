@@ -13,7 +13,8 @@ fn scenario(aggregator: &str, flow: &str) -> String {
     format!(
         "title = 'test'\n[node]\nmeter = {{ count = 20 }}\nhead = {{}}\n\
          [node.collector]\ncount = 2\naggregator = {{ {aggregator} }}\n\
-         [link.access]\nfrom = 'meter'\nto = 'collector'\nboth = {{ rate = '10 Mbit/s', delay = '10 ms' }}\n\
+         [link.access]\nfrom = 'meter'\nto = 'collector'\nboth = {{ rate = '10 Mbit/s', delay = \
+         '10 ms' }}\n\
          [link.wan]\nfrom = 'collector'\nto = 'head'\nshared = true\n\
          both = {{ rate = '2 Mbit/s', delay = '30 ms' }}\n\
          [stack.upstream]\nnagle = false\n\

@@ -35,12 +35,14 @@ fn a_shaper_enforces_guarantees_and_limits_without_a_queue_downstream() {
 
 #[test]
 fn a_shaper_cuts_a_burst_into_packets() {
-    // A file of 60 kB at once: without a shaper it would queue at the link. It leaves at 500 kbit/s.
+    // A file of 60 kB at once: without a shaper it would queue at the link. It leaves at 500
+    // kbit/s.
     let link = "[link.wire.forward]\nrate = '1 Mbit/s'\ndelay = '5 ms'\n\
         [link.wire.forward.shaper]\nrate = '500 kbit/s'\nburst = '1500 B'\n\
         [link.wire.reverse]\nrate = '1 Mbit/s'";
     let flows = "[stack.s]\ninitial_window = '60 kB'\n\
-        [flow.file]\nfrom = 'near'\nto = 'far'\nload = { transfer = { size = '60 kB' } }\nstack = 's'";
+                 [flow.file]\nfrom = 'near'\nto = 'far'\nload = { transfer = { size = '60 kB' } \
+                 }\nstack = 's'";
     let Some(answer) = run("duration = '2500 ms'", &pair(link, flows)) else { return };
     // 42 segments with 52 B of headers, two of them as a burst.
     let time = mean(&answer, "file", Metric::CompletionTime);

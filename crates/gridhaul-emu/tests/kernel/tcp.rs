@@ -36,8 +36,8 @@ fn a_retransmitted_syn_is_not_a_data_segment() {
 
 #[test]
 fn connections_open_with_their_first_message() {
-    // 40 meters over one line of 64 kbit/s. In a second before the warm-up ends all are open: The transmission
-    // of SYN and of SYN-ACK takes 7.5 ms each, and the propagation 10 ms.
+    // 40 meters over one line of 64 kbit/s. In a second before the warm-up ends all are open: The
+    // transmission of SYN and of SYN-ACK takes 7.5 ms each, and the propagation 10 ms.
     let text = |flow: &str| {
         format!(
             "title = 'meters'\n[node]\nmeter = {{ count = 40 }}\nhead = {{}}\n\

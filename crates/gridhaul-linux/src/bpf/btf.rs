@@ -1,5 +1,5 @@
-//! BPF type format (BTF, `Documentation/bpf/btf.rst` of the kernel): the offsets of the members of a
-//! structure, and the corrections that a linker makes to a compiler's output.
+//! BPF type format (BTF, `Documentation/bpf/btf.rst` of the kernel): the offsets of the members of
+//! a structure, and the corrections that a linker makes to a compiler's output.
 
 use std::collections::BTreeMap;
 
@@ -68,8 +68,8 @@ impl Types {
         self.find(INT, name).map(|(id, _)| id)
     }
 
-    /// The bytes for the kernel: data sections get their size and the offsets of their variables, which the
-    /// compiler leaves to the linker.
+    /// The bytes for the kernel: data sections get their size and the offsets of their variables,
+    /// which the compiler leaves to the linker.
     pub(super) fn linked(
         &self,
         section_size: impl Fn(&str) -> Option<u32>,
@@ -159,7 +159,8 @@ fn len(info: u32) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// `int`, and `struct pair { int a; int b; }`, and a section with two variables in the wrong order.
+    /// `int`, and `struct pair { int a; int b; }`, and a section with two variables in the wrong
+    /// order.
     fn types() -> Types {
         let strings = b"\0int\0pair\0a\0b\0.maps\0one\0two\0";
         let place = |name: &str| {

@@ -40,7 +40,8 @@ pub enum TrafficDirection {
 }
 
 impl<'a> Loader<'a> {
-    /// A loader for an object; `name` appears in errors and as a prefix of the names of programs and maps.
+    /// A loader for an object; `name` appears in errors and as a prefix of the names of programs
+    /// and maps.
     ///
     /// # Errors
     /// The kernel rejects the type information.
@@ -50,8 +51,9 @@ impl<'a> Loader<'a> {
         Ok(Self { name, object, types, maps: BTreeMap::new() })
     }
 
-    /// Makes the map that programs refer to by `symbol`, and registers it in the kernel under `map_name`, of which
-    /// the kernel keeps 15 bytes. Its values are of the object's structure `value_type`, whose size is returned.
+    /// Makes the map that programs refer to by `symbol`, and registers it in the kernel under
+    /// `map_name`, of which the kernel keeps 15 bytes. Its values are of the object's structure
+    /// `value_type`, whose size is returned.
     ///
     /// # Errors
     /// The object has no such structure, or the kernel rejects the map.
@@ -136,8 +138,8 @@ impl<'a> Loader<'a> {
             .map_err(BpfError::call(format!("attaching {program_name} to a control group")))
     }
 
-    /// Attaches the program of a section to a network device as a classifier of traffic control (tcx, Linux 6.6).
-    /// The program decides about each packet: pass, drop or redirect.
+    /// Attaches the program of a section to a network device as a classifier of traffic control
+    /// (tcx, Linux 6.6). The program decides about each packet: pass, drop or redirect.
     ///
     /// # Errors
     /// The object has no such section, or the kernel rejects the program or has no tcx.
@@ -157,12 +159,13 @@ impl<'a> Loader<'a> {
             .map_err(BpfError::call(format!("attaching {program_name} to a network device")))
     }
 
-    /// Registers the programs in the sections `struct_ops/<member>` as an implementation of a structure of
-    /// functions of the kernel, such as `tcp_congestion_ops`. `values` are the bytes of other members.
+    /// Registers the programs in the sections `struct_ops/<member>` as an implementation of a
+    /// structure of functions of the kernel, such as `tcp_congestion_ops`. `values` are the bytes
+    /// of other members.
     ///
     /// # Errors
-    /// A member that the kernel's structure does not have, a program that the kernel rejects, or a name that is
-    /// registered already (`AlreadyExists` in [`BpfError::Call`]).
+    /// A member that the kernel's structure does not have, a program that the kernel rejects, or a
+    /// name that is registered already (`AlreadyExists` in [`BpfError::Call`]).
     pub fn register_struct_ops(
         &self,
         kernel: &Types,

@@ -1,9 +1,10 @@
-//! Loads eBPF programs into the kernel, without libbpf: the compiler's relocations are passed on, and the
-//! kernel itself fills in the offsets of its structures (CO-RE, since Linux 5.17).
+//! Loads eBPF programs into the kernel, without libbpf: the compiler's relocations are passed on,
+//! and the kernel itself fills in the offsets of its structures (CO-RE, since Linux 5.17).
 //!
-//! An [`Object`] is a compiled file. A [`Loader`] makes its maps and attaches its programs: to a control
-//! group (`sockops`), to a network device (traffic control), or as an implementation of a structure of the
-//! kernel (`struct_ops`). An attachment ends with its file descriptor, unless it is [pinned](pin).
+//! An [`Object`] is a compiled file. A [`Loader`] makes its maps and attaches its programs: to a
+//! control group (`sockops`), to a network device (traffic control), or as an implementation of a
+//! structure of the kernel (`struct_ops`). An attachment ends with its file descriptor, unless it
+//! is [pinned](pin).
 
 mod btf;
 mod introspection;

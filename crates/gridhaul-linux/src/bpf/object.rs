@@ -97,8 +97,8 @@ impl Object {
 /// Selects a table of a program.
 type Select = fn(&mut Program) -> &mut Table;
 
-/// Distributes the tables of `.BTF.ext` to the programs. Its header of seven words or more has the offset and
-/// length of the tables of functions, lines and relocations.
+/// Distributes the tables of `.BTF.ext` to the programs. Its header of seven words or more has the
+/// offset and length of the tables of functions, lines and relocations.
 fn annotate(programs: &mut BTreeMap<String, Program>, bytes: &[u8], types: &Types) -> Option<()> {
     let base = read_u32(bytes, 4)? as usize;
     // The compiler counts in bytes, the kernel in instructions, except for relocations.

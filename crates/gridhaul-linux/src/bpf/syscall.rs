@@ -1,8 +1,8 @@
-//! The system call bpf(2), and the commands that load programs; [`introspection`](super::introspection) and
-//! [`pinning`](super::pinning) have the others.
+//! The system call bpf(2), and the commands that load programs;
+//! [`introspection`](super::introspection) and [`pinning`](super::pinning) have the others.
 //!
-//! Structures are those of `<linux/bpf.h>` up to the last field that is used; the kernel takes the rest as
-//! zero.
+//! Structures are those of `<linux/bpf.h>` up to the last field that is used; the kernel takes the
+//! rest as zero.
 #![expect(unsafe_code, reason = "system calls")]
 
 use std::io;
@@ -237,8 +237,8 @@ pub(super) fn types_load(bytes: &[u8]) -> io::Result<OwnedFd> {
     object(BTF_LOAD, &mut Types { bytes, size, ..Types::default() })
 }
 
-/// Attaches a program to `target` (a file descriptor or the number of a device), or registers the structure in
-/// a map; closing the link undoes that, unless it is pinned.
+/// Attaches a program to `target` (a file descriptor or the number of a device), or registers the
+/// structure in a map; closing the link undoes that, unless it is pinned.
 pub(super) fn link(
     what: BorrowedFd<'_>,
     target: Option<u32>,
@@ -259,11 +259,11 @@ pub(super) fn object<T>(command: u32, attributes: &mut T) -> io::Result<OwnedFd>
     Ok(unsafe { OwnedFd::from_raw_fd(file) })
 }
 
-/// Calls a command. Attributes are numbers without padding; addresses among them point to memory that lives
-/// until the call returns, and of which the attributes give the length.
+/// Calls a command. Attributes are numbers without padding; addresses among them point to memory
+/// that lives until the call returns, and of which the attributes give the length.
 pub(super) fn call<T>(command: u32, attributes: &mut T) -> io::Result<i32> {
-    // SAFETY: the kernel reads and writes `size_of::<T>()` bytes, which are plain numbers without gaps;
-    // the addresses in them point to memory that lives until the call returns.
+    // SAFETY: the kernel reads and writes `size_of::<T>()` bytes, which are plain numbers without
+    // gaps; the addresses in them point to memory that lives until the call returns.
     let result = unsafe {
         libc::syscall(libc::SYS_bpf, command, &raw mut *attributes, size_of::<T>() as libc::c_uint)
     };

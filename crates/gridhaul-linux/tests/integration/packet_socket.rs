@@ -23,8 +23,9 @@ fn with_pair(work: impl FnOnce() + Send) {
     namespace.enter(inside).unwrap();
 }
 
-/// Waits for the operational state of devices (RFC 2863). The kernel activates the queueing discipline of a
-/// device after its carrier is detected, on a thread of the kernel, and drops frames until then.
+/// Waits for the operational state of devices (RFC 2863). The kernel activates the queueing
+/// discipline of a device after its carrier is detected, on a thread of the kernel, and drops
+/// frames until then.
 fn wait_until_up(devices: [&str; 2]) {
     let is_up = |device: &&str| {
         let output =
@@ -150,7 +151,8 @@ fn datagrams(capture: &PacketSocket, port: u16, count: usize) -> Vec<(bool, Vec<
     while found.len() < count && begun.elapsed() < LIMIT {
         capture.receive(&mut batch).unwrap();
         let packets = batch.frames().filter(|frame| frame.ether_type == 0x0800);
-        // A header of IPv4 without options has 20 bytes; the destination port of UDP follows two bytes later.
+        // A header of IPv4 without options has 20 bytes; the destination port of UDP follows two
+        // bytes later.
         let datagrams =
             packets.filter(|frame| frame.bytes.get(22..24) == Some(&port.to_be_bytes()));
         found.extend(datagrams.map(|frame| {

@@ -247,7 +247,8 @@ mod tests {
             more in proptest::collection::vec((0_usize..30, 0_usize..30, 1e-6..1e6_f64), 0..60),
         ) {
             let n = ring.len();
-            let mut rates: Vec<_> = ring.iter().enumerate().map(|(i, &r)| (i, (i + 1) % n, r)).collect();
+            let mut rates: Vec<_> = ring.iter().enumerate().map(|(i, &r)| (i, (i + 1) % n,
+                r)).collect();
             rates.extend(more.iter().map(|&(from, to, rate)| (from % n, to % n, rate)));
             let chain = chain(n, &rates);
             let shares = chain.stationary();

@@ -14,8 +14,8 @@ pub struct Resource {
     /// Whether packets are acknowledged on entry, so that their waiting time is not part of the
     /// round-trip time: the buffer of an aggregator.
     pub acknowledges: bool,
-    /// Number of segments that all senders together may have in this queue, if each of them waits until
-    /// its own have left: an aggregator with `when_full = "backpressure"`.
+    /// Number of segments that all senders together may have in this queue, if each of them waits
+    /// until its own have left: an aggregator with `when_full = "backpressure"`.
     pub window_limit: Option<u32>,
 }
 

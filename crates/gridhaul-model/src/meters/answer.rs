@@ -227,8 +227,8 @@ fn warn(answer: &mut Answer, layout: &Layout, solution: &Solution) {
         warn(
             "model".to_owned(),
             format!(
-                "the fixed-point iteration did not converge: residual {residual:.1e}; the results are \
-                    not valid"
+                "the fixed-point iteration did not converge: residual {residual:.1e}; the results \
+                    are not valid"
             ),
         );
     }

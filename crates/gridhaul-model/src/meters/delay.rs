@@ -84,7 +84,8 @@ fn second_hop(
     let DataSource::Aggregator { tcp, .. } = &class.source else { return None };
     let Stream { rtt, conditions, .. } = stream;
     let per_second = stream.sent.rates.offered;
-    // Three segments after the lost one cause a fast retransmit (RFC 5681, section 3.2), if they follow soon enough.
+    // Three segments after the lost one cause a fast retransmit (RFC 5681, section 3.2), if they
+    // follow soon enough.
     let fast = 3.0 / per_second + rtt;
     let repairs = single_segment_timer_wait(tcp.timer, *rtt, fast, conditions.loss)?;
     Some(repairs.in_order(per_second).plus(&transit_time(network, solution, class)))

@@ -2,8 +2,9 @@
 
 use gridhaul_scenario::scenario::Scenario;
 
-const REASON: &str = "this key has no effect on the answer: the equations describe a steady state in which all \
-    connections are open from the start of the run; use backend `sim` to include the start of the connections";
+const REASON: &str = "this key has no effect on the answer: the equations describe a steady state \
+                      in which all connections are open from the start of the run; use backend \
+                      `sim` to include the start of the connections";
 
 /// Warnings about keys that set the start of connections: key and text.
 pub(super) fn ignored_keys(scenario: &Scenario) -> Vec<(String, String)> {

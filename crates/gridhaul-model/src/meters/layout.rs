@@ -182,8 +182,8 @@ impl Layout {
         });
     }
 
-    /// Aggregators with `when_full = "backpressure"` offer each connection an equal share of their buffer,
-    /// at least one message.
+    /// Aggregators with `when_full = "backpressure"` offer each connection an equal share of their
+    /// buffer, at least one message.
     fn limit_windows(&mut self, scenario: &Scenario) {
         for upstream in &self.upstream {
             let policy = scenario.node[&upstream.key.0]

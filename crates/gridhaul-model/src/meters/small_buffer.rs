@@ -1,10 +1,10 @@
 //! Aggregator buffers that are too small for the equations.
 //!
-//! The equations serve the buffer of an aggregator at the mean rate of its upstream connection. A TCP
-//! connection sends a window and then waits for a round trip, or for its timer after a loss. A buffer
-//! below the arrivals of such a pause overflows although the mean rate suffices. In addition, a dropped
-//! segment leaves a gap in the data of its meter, and the aggregator reserves space for the messages of
-//! the gap (`pep/aggregation`), which blocks a small buffer.
+//! The equations serve the buffer of an aggregator at the mean rate of its upstream connection. A
+//! TCP connection sends a window and then waits for a round trip, or for its timer after a loss. A
+//! buffer below the arrivals of such a pause overflows although the mean rate suffices. In
+//! addition, a dropped segment leaves a gap in the data of its meter, and the aggregator reserves
+//! space for the messages of the gap (`pep/aggregation`), which blocks a small buffer.
 
 use gridhaul_scenario::units::counted;
 
@@ -13,8 +13,8 @@ use super::layout::{Layout, Upstream};
 use crate::fixed_point::{DataSource, Solution};
 use crate::model_rules::ModelRules;
 
-/// Largest buffer in messages that a single gap may block: up to there, the loss of the simulation was
-/// 0.7 above and 0.7 below that of the equations (docs/limitations/model-meters.md).
+/// Largest buffer in messages that a single gap may block: up to there, the loss of the simulation
+/// was 0.7 above and 0.7 below that of the equations (docs/limitations/model-meters.md).
 const SMALL_MESSAGES: f64 = 10.0;
 
 /// Arrivals during a pause that the buffer has to hold, relative to their mean.

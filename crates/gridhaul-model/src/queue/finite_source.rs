@@ -1,10 +1,10 @@
-//! A queue whose senders wait for their own messages: an aggregator that closes the receive window of a
-//! meter until its message has left the buffer (`when_full = "backpressure"`).
+//! A queue whose senders wait for their own messages: an aggregator that closes the receive window
+//! of a meter until its message has left the buffer (`when_full = "backpressure"`).
 //!
-//! M sources share one server. A source that has a message in the system offers no other, so that the
-//! arrival rate falls while the queue grows: the machine-repair model M/M/1//M (Kleinrock 1975, section
-//! 3.8), here with at most B messages in the system. With arrival rate λ of a source that waits for
-//! nothing and service rate μ, the number m of such sources has the probabilities
+//! M sources share one server. A source that has a message in the system offers no other, so that
+//! the arrival rate falls while the queue grows: the machine-repair model M/M/1//M (Kleinrock 1975,
+//! section 3.8), here with at most B messages in the system. With arrival rate λ of a source that
+//! waits for nothing and service rate μ, the number m of such sources has the probabilities
 //!
 //! p(m) ∝ aᵐ/m!, a = μ/λ, M − min(B, M) ≤ m ≤ M,
 //!
@@ -34,8 +34,8 @@ const NEGLIGIBLE: f64 = 1e-18;
 
 impl FiniteSource {
     /// A queue with `sources` sources and a capacity of `capacity` messages, the one in service
-    /// included. ρ is the offered load if no source had to wait: M λ/μ. `None` if the load is negative,
-    /// infinite or not a number, or there is no source or no capacity.
+    /// included. ρ is the offered load if no source had to wait: M λ/μ. `None` if the load is
+    /// negative, infinite or not a number, or there is no source or no capacity.
     #[must_use]
     pub fn new(rho: f64, sources: u32, capacity: u32) -> Option<Self> {
         if !(rho >= 0.0 && rho.is_finite()) || sources == 0 || capacity == 0 {
@@ -65,7 +65,8 @@ impl FiniteSource {
         Some(queue)
     }
 
-    /// Mean time that an accepted message waits before its own service, in service times, by Little's law.
+    /// Mean time that an accepted message waits before its own service, in service times, by
+    /// Little's law.
     #[must_use]
     pub fn wait(&self) -> f64 {
         if self.busy > 0.0 { (self.mean_number / self.busy - 1.0).max(0.0) } else { 0.0 }
@@ -84,7 +85,8 @@ impl FiniteSource {
         if accepted > 0.0 { (sum / accepted).ln() } else { 0.0 }
     }
 
-    /// P(W ≤ t) for this wait and t service times: at most t for the services of all messages found.
+    /// P(W ≤ t) for this wait and t service times: at most t for the services of all messages
+    /// found.
     #[must_use]
     pub fn waits_within(&self, t: f64) -> f64 {
         let mut found_at: Vec<(f64, f64)> = Vec::new();
@@ -171,7 +173,8 @@ mod tests {
 
     #[test]
     fn two_sources_by_hand() {
-        // λ = μ, M = 2: weights 1, 2, 2; busy 4/5; L = 6/5; each waits (6/5)/(4/5) − 1 = 1/2 services.
+        // λ = μ, M = 2: weights 1, 2, 2; busy 4/5; L = 6/5; each waits (6/5)/(4/5) − 1 = 1/2
+        // services.
         let queue = FiniteSource::new(2.0, 2, 2).unwrap();
         assert!((queue.busy - 0.8).abs() < 1e-14 && (queue.mean_number - 1.2).abs() < 1e-14);
         assert!((queue.wait() - 0.5).abs() < 1e-14 && queue.blocking == 0.0);
@@ -186,7 +189,8 @@ mod tests {
 
     #[test]
     fn overload_leaves_only_the_sources_that_the_server_supplies() {
-        // 8,000 meters that report every 60 s, 20.8 messages/s: 1,250 pause, 6,750 wait for 6,750/20.8 s.
+        // 8,000 meters that report every 60 s, 20.8 messages/s: 1,250 pause, 6,750 wait for
+        // 6,750/20.8 s.
         let (think, service) = (60.0, 1.0 / 20.8);
         let queue = FiniteSource::new(8000.0 * service / think, 8000, 8000).unwrap();
         assert!((queue.mean_number - (8000.0 - 1248.0)).abs() < 1.0);

@@ -95,7 +95,8 @@ impl Mm1b {
         if busy > 0.0 { (self.mean_number() / busy).max(1.0) } else { 1.0 }
     }
 
-    /// ln E[e^(−sW)] for the time W that an accepted packet waits before its own service, in service times.
+    /// ln E[e^(−sW)] for the time W that an accepted packet waits before its own service, in
+    /// service times.
     ///
     /// A packet finds i others with a probability ∝ ρ^i, i < B, and waits for i exponential
     /// services, each with the transform z = 1/(1 + s): Σ (ρz)^i / Σ ρ^i.

@@ -55,8 +55,8 @@ impl Demand<'_> {
         }
     }
 
-    /// The formula of Padhye et al. loses the rest of a round with each loss. After losses that are independent
-    /// of each other, a stack needs fewer timeouts.
+    /// The formula of Padhye et al. loses the rest of a round with each loss. After losses that are
+    /// independent of each other, a stack needs fewer timeouts.
     fn of_timeouts(&self, repairs_at_once: bool) -> Option<String> {
         let share = waiting_share(&self.connection);
         if share <= 0.0 || matches!(self.limit, Bottleneck::Link(_)) {
@@ -64,9 +64,9 @@ impl Demand<'_> {
         }
         (repairs_at_once || share >= WAITING_MAX).then(|| {
             format!(
-                "the formula assumes that each loss includes the rest of its round, and waits for the \
-                    timer for {:.0} % of the time; if losses are independent, fewer timeouts are \
-                    needed: the flow is faster, by a factor of at most {:.1}; use backend `sim`",
+                "the formula assumes that each loss includes the rest of its round, and waits for \
+                 the timer for {:.0} % of the time; if losses are independent, fewer timeouts are \
+                 needed: the flow is faster, by a factor of at most {:.1}; use backend `sim`",
                 share * 100.0,
                 1.0 / (1.0 - share)
             )
@@ -85,8 +85,8 @@ impl Demand<'_> {
         let ack_loss = self.path.ack_loss();
         if ack_loss > ACK_LOSS_MAX {
             notes.push(format!(
-                "{:.0} % of the acknowledgements are lost, which the formulas neglect: the result is \
-                    an upper bound; use backend `sim`",
+                "{:.0} % of the acknowledgements are lost, which the formulas neglect: the result \
+                    is an upper bound; use backend `sim`",
                 ack_loss * 100.0
             ));
         } else if ack_loss > 0.0 {
@@ -115,8 +115,8 @@ impl Demand<'_> {
         })
     }
 
-    /// Time of one cycle of congestion avoidance, in seconds: from the window after a loss to the window
-    /// at the next one. At least slow start and two round trips.
+    /// Time of one cycle of congestion avoidance, in seconds: from the window after a loss to the
+    /// window at the next one. At least slow start and two round trips.
     fn transient_s(&self) -> f64 {
         let Connection { rtt_s, window, acked_by_each: b, .. } = self.connection;
         let min_s = (2.0 + self.slow_start_rounds()) * self.largest_rtt_s();
@@ -126,8 +126,8 @@ impl Demand<'_> {
             (Bottleneck::Link(_), ThroughputLaw::Sawtooth) => {
                 window.min(link * rtt_s + queue) / 2.0
             }
-            // A slow start beyond twice the queue overflows it; the rest of the window grows by a segment
-            // in each round.
+            // A slow start beyond twice the queue overflows it; the rest of the window grows by a
+            // segment in each round.
             (Bottleneck::Window, ThroughputLaw::Timeouts) if self.connection.loss <= 0.0 => {
                 (window - 2.0 * queue).max(0.0)
             }
@@ -136,7 +136,8 @@ impl Demand<'_> {
         min_s.max(growing * b * rtt_s)
     }
 
-    /// Round trips in which slow start opens the receive window; zero if loss or a link limits the flow.
+    /// Round trips in which slow start opens the receive window; zero if loss or a link limits the
+    /// flow.
     fn slow_start_rounds(&self) -> f64 {
         let Connection { window, acked_by_each: b, .. } = self.connection;
         let initial = f64::from(self.stack.initial_window) / f64::from(self.stack.mss);
@@ -162,9 +163,9 @@ impl Demand<'_> {
         let largest_s = self.largest_rtt_s();
         if largest_s > rto_max.as_secs_f64() {
             notes.push(format!(
-                "the round-trip time of {largest_s:.0} s exceeds the largest retransmission timeout of \
-                    {rto_max}: segments are retransmitted before their acknowledgement arrives, which the \
-                    formula excludes; use backend `sim`"
+                "the round-trip time of {largest_s:.0} s exceeds the largest retransmission \
+                    timeout of {rto_max}: segments are retransmitted before their acknowledgement \
+                    arrives, which the formula excludes; use backend `sim`"
             ));
         }
         let overflows = matches!(self.law, ThroughputLaw::Sawtooth | ThroughputLaw::FullLink);
@@ -175,8 +176,8 @@ impl Demand<'_> {
         let burst = if self.stack.delayed_ack.is_zero() { 2 } else { (*ack_every).max(2) };
         if hop.queue < f64::from(burst) {
             notes.push(format!(
-                "a queue of {} drops bursts of {burst} segments, which the formula excludes: the result \
-                    is an upper bound",
+                "a queue of {} drops bursts of {burst} segments, which the formula excludes: the \
+                    result is an upper bound",
                 counted(hop.queue as u64, "packet")
             ));
         }
@@ -185,10 +186,11 @@ impl Demand<'_> {
             && !self.stack.delayed_ack.is_zero()
         {
             notes.push(
-                "NewReno repairs one segment in each round trip, and its timer may expire before the end of a \
-                    recovery (RFC 6582, section 3.2, Impatient variant): with delayed acknowledgements, a flow \
-                    can stay in a cycle of slow start, overflow and timeout, which the formula excludes, at \
-                    down to half of the result; use backend `sim`"
+                "NewReno repairs one segment in each round trip, and its timer may expire before \
+                    the end of a recovery (RFC 6582, section 3.2, Impatient variant): with delayed \
+                    acknowledgements, a flow can stay in a cycle of slow start, overflow and \
+                    timeout, which the formula excludes, at down to half of the result; use \
+                    backend `sim`"
                     .to_owned(),
             );
         }

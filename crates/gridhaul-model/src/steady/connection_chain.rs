@@ -176,8 +176,8 @@ impl SplitPath<'_, '_> {
             None => format!("flow.{flow}.stack"),
         };
         let reason = format!(
-            "the receive window of {} B is below one segment, and the formulas of chains of proxies \
-                describe full segments only; use at least {} B, or backend `sim`",
+            "the receive window of {} B is below one segment, and the formulas of chains of \
+                proxies describe full segments only; use at least {} B, or backend `sim`",
             params.receive_window, params.mss
         );
         Err(vec![Unsupported { key, reason }])

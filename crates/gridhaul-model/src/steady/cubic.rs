@@ -1,10 +1,10 @@
 //! CUBIC's mean window (RFC 9438, section 5), with timeouts and receive window.
 //!
 //! The response function of the RFC assumes that duplicate acknowledgements detect every loss. At a
-//! loss above some per cent timeouts dominate, which [`cubic_send_rate`] adds by the cycle of Padhye,
-//! Firoiu, Towsley and Kurose (1998, section 2). The window of the Reno-friendly region is that of
-//! their section 2.1 for an increase of α and a decrease to β instead of 1 and 1/2. Fast convergence is
-//! ignored.
+//! loss above some per cent timeouts dominate, which [`cubic_send_rate`] adds by the cycle of
+//! Padhye, Firoiu, Towsley and Kurose (1998, section 2). The window of the Reno-friendly region is
+//! that of their section 2.1 for an increase of α and a decrease to β instead of 1 and 1/2. Fast
+//! convergence is ignored.
 
 use super::Connection;
 use super::timeouts::back_off;
@@ -51,8 +51,8 @@ pub fn cubic_send_rate(connection: &Connection) -> f64 {
     let at_loss = friendly.max(2.0 * cubic / (1.0 + BETA)).min(window);
     // RFC 9438, section 4.3: the window is the larger one of both regions.
     let without_timeouts = friendly_rate(connection, friendly, p).max(cubic.min(window) / rtt_s);
-    // Padhye et al. (1998), section 2.2: segments of a cycle and of its timeouts, and their time, all of
-    // them times (1 - p) to avoid a division by zero at p = 1.
+    // Padhye et al. (1998), section 2.2: segments of a cycle and of its timeouts, and their time,
+    // all of them times (1 - p) to avoid a division by zero at p = 1.
     let segments = delivered * (delivered / p + at_loss);
     let by_timer = timeout_share_of_independent_losses(p, at_loss, limited_transmit);
     let rate =
@@ -65,11 +65,11 @@ fn window_of_cubic_region(rtt_s: f64, p: f64) -> f64 {
     (C * (3.0 + BETA) / (4.0 * (1.0 - BETA))).powf(0.25) * (rtt_s / p).powf(0.75)
 }
 
-/// Mean window at a loss in the Reno-friendly region: `E[W]` of Padhye et al. (1998), section 2.1, for
-/// a window that grows by α = 3 (1 - β) / (1 + β) in each round and falls to β at a loss.
+/// Mean window at a loss in the Reno-friendly region: `E[W]` of Padhye et al. (1998), section 2.1,
+/// for a window that grows by α = 3 (1 - β) / (1 + β) in each round and falls to β at a loss.
 ///
-/// A cycle has (1 - β) W / α = (1 + β) W / 3 rounds and (1 - p) / p + W segments, half a window of them
-/// in the last round: (1 + β)² / 6 W² - (1 - β/2) W = (1 - p) / p.
+/// A cycle has (1 - β) W / α = (1 + β) W / 3 rounds and (1 - p) / p + W segments, half a window of
+/// them in the last round: (1 + β)² / 6 W² - (1 - β/2) W = (1 - p) / p.
 fn friendly_window_at_loss(p: f64) -> f64 {
     let (square, linear) = ((1.0 + BETA) * (1.0 + BETA) / 6.0, 1.0 - BETA / 2.0);
     (linear + (linear * linear + 4.0 * square * (1.0 - p) / p).sqrt()) / (2.0 * square)
@@ -88,9 +88,10 @@ fn friendly_rate(connection: &Connection, at_loss: f64, p: f64) -> f64 {
     (arriving + top) / (rtt_s * rounds)
 }
 
-/// Probability that independent losses in a window of `window` segments cause a timeout, with NewReno,
-/// SACK or RACK: fewer than three segments follow the lost one and arrive (RFC 5681, section 3.2), or
-/// the retransmission is lost. `timeout_share` assumes instead that the rest of the round is lost.
+/// Probability that independent losses in a window of `window` segments cause a timeout, with
+/// NewReno, SACK or RACK: fewer than three segments follow the lost one and arrive (RFC 5681,
+/// section 3.2), or the retransmission is lost. `timeout_share` assumes instead that the rest of
+/// the round is lost.
 fn timeout_share_of_independent_losses(p: f64, window: f64, limited_transmit: f64) -> f64 {
     let n = window - 1.0 + limited_transmit;
     if n <= 2.0 {
@@ -142,21 +143,23 @@ mod tests {
         // β = 0.7: 1.7² / 6 = 0.481667, 1 - 0.35 = 0.65. (1 - p) / p = 9:
         // W = (0.65 + √(0.4225 + 17.34)) / 0.963333 = 5.049714.
         assert!((friendly_window_at_loss(0.1) - 5.049_714).abs() < 1e-6);
-        // 1.7 / 3 · 5.049714 + 1 = 3.861505 rounds of 0.1 s for 14.049714 segments: 36.384040 per second.
+        // 1.7 / 3 · 5.049714 + 1 = 3.861505 rounds of 0.1 s for 14.049714 segments: 36.384040 per
+        // second.
         assert!((friendly_rate(&SLOW, 5.049_714, 0.1) - 36.384_1).abs() < 1e-3);
-        // Three of 6.049714 segments: 10^-6.05 + 6.05 · 0.9 · 10^-5.05 + 15.27 · 0.81 · 10^-4.05 = 0.001153;
-        // 1 - 0.998847 · 0.9 = 0.101038.
+        // Three of 6.049714 segments: 10^-6.05 + 6.05 · 0.9 · 10^-5.05 + 15.27 · 0.81 · 10^-4.05 =
+        // 0.001153; 1 - 0.998847 · 0.9 = 0.101038.
         let share = timeout_share_of_independent_losses(0.1, 5.049_714, 2.0);
         assert!((share - 0.101_04).abs() < 1e-4, "{share}");
-        // f(0.1) = 1.124992. (0.9 · 14.049714 + 0.101038) / (12.644743 / 36.384040 + 0.101038 · 0.337498).
+        // f(0.1) = 1.124992. (0.9 · 14.049714 + 0.101038) / (12.644743 / 36.384040 + 0.101038 ·
+        // 0.337498).
         let rate = cubic_send_rate(&SLOW);
         assert!((rate - 12.745_781 / 0.381_635).abs() < 0.02, "{rate}");
     }
 
     #[test]
     fn limits_of_the_rate_with_timeouts() {
-        // Without loss: the window per round-trip time. With 100 % loss: one segment for each timeout of
-        // 64 times the initial value.
+        // Without loss: the window per round-trip time. With 100 % loss: one segment for each
+        // timeout of 64 times the initial value.
         assert_eq!(cubic_send_rate(&Connection { loss: 0.0, window: 10.0, ..SLOW }), 100.0);
         let total_loss = Connection { loss: 1.0, ..SLOW };
         assert!((cubic_send_rate(&total_loss) - 1.0 / (64.0 * 0.3)).abs() < 1e-12);

@@ -153,8 +153,9 @@ impl Path {
         self.rtt_s() - self.transmission_s(self.segment_bytes - self.ack_bytes)
     }
 
-    /// One-way delay of the last of `segments` segments, with this payload, in seconds. A single segment is shorter on
-    /// every link, the last of several follows full segments at the slowest link.
+    /// One-way delay of the last of `segments` segments, with this payload, in seconds. A single
+    /// segment is shorter on every link, the last of several follows full segments at the slowest
+    /// link.
     pub(super) fn last_segment_s(&self, segments: f64, payload: f64) -> f64 {
         let missing = self.segment_bytes - self.ack_bytes - payload;
         let saved = match segments > 1.0 {

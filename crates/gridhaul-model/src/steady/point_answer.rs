@@ -217,8 +217,8 @@ fn completion(chain: &ConnectionChain<'_>, size: Bytes) -> Option<f64> {
     Some(transfer_time(&demand.connection, &transfer)? + first_ack_s(stack, &transfer) + path_s)
 }
 
-/// Time in seconds that the receiver delays the acknowledgement of the first round, if the round has fewer
-/// segments than an acknowledgement covers (Cardwell et al., section 2.5).
+/// Time in seconds that the receiver delays the acknowledgement of the first round, if the round
+/// has fewer segments than an acknowledgement covers (Cardwell et al., section 2.5).
 fn first_ack_s(stack: &StackParams, transfer: &TransferTime) -> f64 {
     let initial = transfer.initial_window;
     let waits = initial < f64::from(stack.ack_every) && initial < transfer.segments;

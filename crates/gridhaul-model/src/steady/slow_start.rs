@@ -27,7 +27,8 @@ pub struct TransferTime {
 /// The parameters of a handshake, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Handshake {
-    /// Round-trip time of its segments, which have no payload: on a link of low rate much shorter than that of data.
+    /// Round-trip time of its segments, which have no payload: on a link of low rate much shorter
+    /// than that of data.
     pub rtt_s: f64,
     /// Initial timeout.
     pub timeout_s: f64,

@@ -88,8 +88,8 @@ fn rate(connection: &Connection, counted: Counted) -> f64 {
     segments / (sending_s + waiting_s)
 }
 
-/// Share of the time for which the formula waits for timers. Without timeouts, the rate is higher by at
-/// most the factor 1 / (1 - share), because timeouts also send segments.
+/// Share of the time for which the formula waits for timers. Without timeouts, the rate is higher
+/// by at most the factor 1 / (1 - share), because timeouts also send segments.
 #[must_use]
 pub(super) fn waiting_share(connection: &Connection) -> f64 {
     if connection.loss <= 0.0 {
@@ -220,7 +220,8 @@ mod tests {
         }
 
         #[test]
-        fn a_longer_path_or_timeout_never_increases_the_rate(connection in connections(), more in 1.0..10.0_f64) {
+        fn a_longer_path_or_timeout_never_increases_the_rate(connection in connections(),
+            more in 1.0..10.0_f64) {
             let rate = send_rate(&connection);
             let rtt_s = connection.rtt_s * more;
             let timeout_s = connection.timeout_s * more;
@@ -236,7 +237,8 @@ mod tests {
             // formulas for limited and unlimited windows differ by a few per cent at their border.
             let loss = connection.loss * 0.3;
             let timeout_s = connection.timeout_s.max(connection.rtt_s);
-            let connection = Connection { loss, timeout_s, window: connection.window.max(4.0), ..connection };
+            let connection = Connection { loss, timeout_s, window: connection.window.max(4.0),
+                ..connection };
             let worse = Connection { loss: (loss * more).min(0.3), ..connection };
             prop_assert!(delivery_rate(&worse) <= delivery_rate(&connection) * 1.15);
         }

@@ -216,7 +216,8 @@ fn vegas_without_loss_keeps_its_backlog_in_the_queue() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None,
+        ..ProptestConfig::default() })]
     /// For any link, all values are finite and the throughput does not exceed the link rate.
     #[test]
     fn throughput_never_exceeds_the_link_rate(
@@ -231,7 +232,8 @@ proptest! {
         let scenario = scenario(&[
                 ("rate = \"1 Mbit/s\"\ndelay = \"44 ms\"",
                  &format!("rate = \"{rate_kbit} kbit/s\"\ndelay = \"{delay_ms} ms\"")),
-                ("rate = \"1 Mbit/s\"\ndelay = \"43.68 ms\"", "rate = \"10 Gbit/s\"\ndelay = \"0 s\"\nqueue = \"unlimited\""),
+                ("rate = \"1 Mbit/s\"\ndelay = \"43.68 ms\"", "rate = \"10 Gbit/s\"\ndelay = \"0 \
+                    s\"\nqueue = \"unlimited\""),
                 ("100 packets", &format!("{queue} packets")),
                 ("bernoulli = \"1 %\"", &format!("bernoulli = \"{} %\"", loss * 100.0)),
                 ("1000 segments", &format!("{window} segments")),

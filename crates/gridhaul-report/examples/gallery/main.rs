@@ -50,10 +50,12 @@ fn main() -> std::io::Result<()> {
     for (name, answers) in pages {
         let report = Report {
             title: "",
-            description: "A substation sends meter readings, a camera picture and control messages.\n\n\
+            description: "A substation sends meter readings, a camera picture and control \
+                          messages.\n\n\
                           The camera starves the meters when the power line is noisy.",
             answers: &answers,
-            scenario_toml: "title = \"A substation\"\nduration = \"60 s\"\n\n[link.plc]\nforward = { rate = \"3 Mbit/s\" }\n",
+            scenario_toml: "title = \"A substation\"\nduration = \"60 s\"\n\n[link.plc]\nforward = \
+                            { rate = \"3 Mbit/s\" }\n",
             ..Report::default()
         };
         std::fs::write(
@@ -142,8 +144,8 @@ fn window() -> Chart {
 
 fn many() -> Chart {
     let chart = LineChart::new(
-        "Loss at the aggregator over the number of meters, with a long heading that is wrapped \
-            to two lines",
+        "Loss at the aggregator over the number of meters, with a long heading that is wrapped to \
+         two lines",
         Axis::new("meters", "").log(),
         Axis::new("loss", "").including(0.0),
     );

@@ -63,8 +63,8 @@ impl<S> GroupedChart<S> {
         (frame.right - frame.left) / self.groups.len().max(1) as f64
     }
 
-    /// Completes the drawing with the base line and the names of the groups. `marks` names what is in a
-    /// group, for readers who cannot see the chart.
+    /// Completes the drawing with the base line and the names of the groups. `marks` names what is
+    /// in a group, for readers who cannot see the chart.
     pub(super) fn finish(&self, frame: &Frame, mut parts: Vec<Group>, marks: &str) -> Drawing {
         parts.push(frame.base());
         let (labels, mut below) = group_labels(&self.groups, frame);
@@ -126,7 +126,8 @@ fn group_labels(groups: &[String], frame: &Frame) -> (Group, f64) {
     let stride = (15.0 / band).ceil().max(1.0) as usize;
     let shown = || (0..groups.len()).step_by(stride);
     let x = |place: usize| middle(place) + 4.0;
-    // Rotated labels extend to the left, where the first one has only the margin; steeper ones have more room.
+    // Rotated labels extend to the left, where the first one has only the margin; steeper ones have
+    // more room.
     let fits = |slope: &Slope| {
         shown().all(|place| width(&groups[place], FONT) <= slope.longest_label(x(place)))
     };

@@ -11,7 +11,8 @@ use super::style::INK;
 use super::svg_primitives::{coloured, role, text, tooltip};
 use crate::format;
 
-/// One bar for each group; the series are its parts, from the bottom. Unknown and negative values count as zero.
+/// One bar for each group; the series are its parts, from the bottom. Unknown and negative values
+/// count as zero.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct StackedChart(pub BarChart);
 

@@ -263,7 +263,8 @@ fn footer(out: &mut String, report: &Report<'_>) {
         let label = if label.is_empty() { &answer.backend } else { label };
         let _ = writeln!(
             out,
-            "<tr><th scope=\"row\">{}</th><td>gridhaul {}, backend {}, seed {}, scenario SHA-256 <code>{}</code></td></tr>",
+            "<tr><th scope=\"row\">{}</th><td>gridhaul {}, backend {}, seed {}, scenario SHA-256 \
+             <code>{}</code></td></tr>",
             escaped(label),
             escaped(&answer.gridhaul),
             escaped(&answer.backend),

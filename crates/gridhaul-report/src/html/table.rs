@@ -57,7 +57,8 @@ pub fn table_element(table: &TextTable) -> String {
     let mut out = String::new();
     let _ = writeln!(
         out,
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{title} in numbers\">\n<table>\n<thead><tr>",
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{title} in \
+         numbers\">\n<table>\n<thead><tr>",
     );
     for (column, header) in table.headers.iter().enumerate() {
         let class = if column < table.key_columns { "" } else { " class=\"n\"" };

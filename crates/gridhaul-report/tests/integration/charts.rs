@@ -184,7 +184,8 @@ proptest! {
         let mut series = LineSeries::new("series", points);
         series.stroke = [Stroke::Line, Stroke::Step, Stroke::Points, Stroke::Curve][kinds.2];
         series.uncertainty = if kinds.3 { Uncertainty::Bars } else { Uncertainty::Band };
-        let axis = |unit, log| if log { Axis::new("axis", unit).log() } else { Axis::new("axis", unit) };
+        let axis = |unit, log| if log { Axis::new("axis", unit).log() } else { Axis::new("axis",
+            unit) };
         let chart = LineChart::new("chart", axis("s", kinds.0), axis("bit/s", kinds.1))
             .with(series.clone())
             .with(series)
@@ -197,7 +198,8 @@ proptest! {
 
     #[test]
     fn any_numbers_make_well_formed_bars(
-        values in prop::collection::vec((prop::option::of(number()), prop::option::of(number())), 0..30),
+        values in prop::collection::vec((prop::option::of(number()), prop::option::of(number())),
+            0..30),
         groups in 0..30_usize,
         names in ".{0,40}",
         log: bool,
@@ -205,7 +207,8 @@ proptest! {
         let bars: Vec<_> = values.into_iter().map(|(value, ci95)| Bar { value, ci95 }).collect();
         let axis = Axis::new("axis", "B");
         let axis = if log { axis.log() } else { axis };
-        let mut chart = BarChart::new(&names, axis, (0..groups).map(|group| format!("{names} {group}")));
+        let mut chart = BarChart::new(&names, axis, (0..groups).map(|group| format!("{names} \
+                                                                                     {group}")));
         for index in 0..groups % 10 {
             chart = chart.with(BarSeries::new(format!("series {index}"), bars.iter().copied()));
         }

@@ -91,8 +91,8 @@ impl Context<'_> {
         Some(Segment { len, flags: segment.flags.without(Flags::FIN), ..*segment })
     }
 
-    /// An aggregator has complete messages of a flow. Writes them to the upstream connection, of which the
-    /// sending end is returned.
+    /// An aggregator has complete messages of a flow. Writes them to the upstream connection, of
+    /// which the sending end is returned.
     fn on_complete_message(&mut self, now: Instant, flow_index: u32) -> Option<u32> {
         let index = self.aggregators.upstream_after(flow_index)?;
         let (node, slot) = self.aggregators.slot_of(flow_index);
@@ -117,7 +117,8 @@ impl Context<'_> {
         Some(2 * upstream_index)
     }
 
-    /// The next message that the receiving end of a flow has completely, with its end in the flow's stream.
+    /// The next message that the receiving end of a flow has completely, with its end in the flow's
+    /// stream.
     fn next_complete(&mut self, flow_index: u32) -> Option<WaitingMessage> {
         let flow = &mut self.flows[flow_index as usize];
         let delivered = flow.received();
@@ -152,8 +153,8 @@ impl Context<'_> {
         Some(WaitingMessage { end, ready, origin: flow_index })
     }
 
-    /// Returns a message, or chunk of a byte stream, that has completely arrived over an upstream connection
-    /// at its destination.
+    /// Returns a message, or chunk of a byte stream, that has completely arrived over an upstream
+    /// connection at its destination.
     pub(crate) fn poll_delivered(
         &mut self,
         now: Instant,
@@ -181,8 +182,9 @@ impl Context<'_> {
         node.aggregator.handle_acknowledged(now, upstream.slot, upstream.acknowledged);
     }
 
-    /// Frees the buffer space of messages that the upstream connection has sent. Returns an end whose receive
-    /// window this has opened, and which may have to send an acknowledgement; `None` when none is left.
+    /// Frees the buffer space of messages that the upstream connection has sent. Returns an end
+    /// whose receive window this has opened, and which may have to send an acknowledgement; `None`
+    /// when none is left.
     pub(crate) fn poll_departed(&mut self, now: Instant, flow_index: u32) -> Option<u32> {
         let UpstreamProgress { node, slot, sent, .. } = self.upstream(flow_index)?;
         let node = &mut self.aggregators.nodes[node];

@@ -18,7 +18,8 @@ pub(crate) struct FirstStage {
     pub to: String,
     pub forward: Vec<Hop>,
     pub reverse: Vec<Hop>,
-    /// Index of the group of upstream connections that forwards the data, if the flow ends at an aggregator.
+    /// Index of the group of upstream connections that forwards the data, if the flow ends at an
+    /// aggregator.
     pub next: Option<usize>,
 }
 

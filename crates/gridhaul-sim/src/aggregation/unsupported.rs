@@ -25,8 +25,8 @@ fn reason(scenario: &Scenario, name: &str, flow: &Flow, stages: &[Stage]) -> Opt
     if matches!(*flow.load.plain(), Load::RequestResponse(_)) {
         return unsupported(
             format!("flow.{name}.load.request_response"),
-            "an aggregator forwards data in one direction, so responses cannot return to the client; let \
-             the flow end at the aggregator, or remove the key `aggregator`"
+            "an aggregator forwards data in one direction, so responses cannot return to the \
+             client; let the flow end at the aggregator, or remove the key `aggregator`"
                 .to_owned(),
         );
     }
@@ -36,8 +36,8 @@ fn reason(scenario: &Scenario, name: &str, flow: &Flow, stages: &[Stage]) -> Opt
             return unsupported(
                 format!("flow.{name}.to"),
                 format!(
-                    "an aggregator merges data; from `{}` it would have to distribute data to the members \
-                     of `{}`",
+                    "an aggregator merges data; from `{}` it would have to distribute data to the \
+                     members of `{}`",
                     stage.from, stage.to
                 ),
             );
@@ -72,8 +72,8 @@ fn buffer_too_small(scenario: &Scenario, flow: &Flow, aggregator: &Aggregator) -
     let window = u64::from(params.receive_window);
     (backpressure && window < largest).then(|| {
         format!(
-            "with when_full = \"backpressure\" a message of {largest} B must fit into the receive window \
-             of {window} B; increase `receive_window` of the flow's stack"
+            "with when_full = \"backpressure\" a message of {largest} B must fit into the receive \
+             window of {window} B; increase `receive_window` of the flow's stack"
         )
     })
 }

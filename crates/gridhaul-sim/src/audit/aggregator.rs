@@ -1,5 +1,5 @@
-//! Checks that aggregators keep their buffer limit, forward only accepted data, and neither lose, duplicate,
-//! split nor reorder messages.
+//! Checks that aggregators keep their buffer limit, forward only accepted data, and neither lose,
+//! duplicate, split nor reorder messages.
 
 use std::collections::VecDeque;
 
@@ -29,8 +29,8 @@ struct UpstreamAudit {
     sent: u64,
     /// Ends of the complete messages that are not completely sent.
     ends: VecDeque<u64>,
-    /// Number of messages accepted and delivered, and a checksum over sequence number, flow, time and size of
-    /// each, which is equal on both sides if the order is kept.
+    /// Number of messages accepted and delivered, and a checksum over sequence number, flow, time
+    /// and size of each, which is equal on both sides if the order is kept.
     count_in: u64,
     count_out: u64,
     sum_in: u64,
@@ -61,7 +61,8 @@ impl AggregatorAudit {
         }
     }
 
-    /// A message of this size was written to an upstream connection; `message` has its end in the stream.
+    /// A message of this size was written to an upstream connection; `message` has its end in the
+    /// stream.
     pub(crate) fn on_message(&mut self, slot: usize, message: &WaitingMessage, bytes: u64) {
         let connection = &mut self.connections[slot];
         connection.written += bytes;
@@ -112,8 +113,8 @@ impl AggregatorAudit {
         }
     }
 
-    /// Checks an upstream connection at the end of a run: payload acknowledged and received, in bytes, and the
-    /// messages `in_flight`, which must be all that are not delivered.
+    /// Checks an upstream connection at the end of a run: payload acknowledged and received, in
+    /// bytes, and the messages `in_flight`, which must be all that are not delivered.
     pub(crate) fn finish<'p>(
         &mut self,
         slot: usize,

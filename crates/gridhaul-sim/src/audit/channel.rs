@@ -6,8 +6,8 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 use super::LinkRule;
 
-/// Checks the reported causes of losses. During a coherence interval the attenuation is constant, so either all
-/// packets that start in it are lost or none.
+/// Checks the reported causes of losses. During a coherence interval the attenuation is constant,
+/// so either all packets that start in it are lost or none.
 #[derive(Debug)]
 pub(super) struct ChannelCheck {
     has_shadowing: bool,
@@ -37,7 +37,8 @@ impl ChannelCheck {
             TransitOutcome::Lost(DropReason::Noise) if !self.has_noise => {
                 return Err(LinkRule::LossWithoutCause);
             }
-            // An outage takes precedence as the cause, and a packet dropped by the queue was never transmitted.
+            // An outage takes precedence as the cause, and a packet dropped by the queue was never
+            // transmitted.
             TransitOutcome::Lost(DropReason::Outage | DropReason::QueueFull | DropReason::Aqm) => {
                 return Ok(());
             }

@@ -1,5 +1,5 @@
-//! Checks managed queues that drop at dequeue (CoDel, FQ-CoDel): their limit, that each leaving packet was
-//! accepted, and the order of each flow.
+//! Checks managed queues that drop at dequeue (CoDel, FQ-CoDel): their limit, that each leaving
+//! packet was accepted, and the order of each flow.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -12,8 +12,8 @@ use super::LinkRule;
 
 /// Checks the packets of a direction by their times of enqueueing and dequeueing.
 ///
-/// The packets that waited when a packet was enqueued are known once it and all earlier packets have been
-/// dequeued. Until then it is pending, in the order of enqueueing.
+/// The packets that waited when a packet was enqueued are known once it and all earlier packets
+/// have been dequeued. Until then it is pending, in the order of enqueueing.
 #[derive(Debug)]
 pub(super) struct ManagedQueueCheck {
     limit: QueueLimit,
@@ -21,7 +21,8 @@ pub(super) struct ManagedQueueCheck {
     by_flow: bool,
     /// Enqueued packets, from the first that has not been dequeued.
     pending: VecDeque<Entry>,
-    /// Earlier packets that waited when the last checked packet was enqueued: dequeueing time and size.
+    /// Earlier packets that waited when the last checked packet was enqueued: dequeueing time and
+    /// size.
     waiting: BinaryHeap<Reverse<(Instant, u32)>>,
     waiting_bytes: u64,
     /// Enqueueing time of the last transmitted packet of each flow.
@@ -58,8 +59,8 @@ impl ManagedQueueCheck {
         self.pending.push_back(Entry { offered: now, bytes, dequeued: None });
     }
 
-    /// A packet leaves the direction, transmitted or dropped. With `in_order`, transmitted packets leave in the
-    /// order of transmission.
+    /// A packet leaves the direction, transmitted or dropped. With `in_order`, transmitted packets
+    /// leave in the order of transmission.
     pub(super) fn on_transit<P: LinkPayload>(
         &mut self,
         transit: &PacketTransit<P>,

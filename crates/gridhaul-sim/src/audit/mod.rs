@@ -1,9 +1,9 @@
 //! The auditor: checks every run with code that is independent of the simulator.
 //!
-//! The auditor sees the packets that enter and leave a link, with the times that the link reports. Its
-//! rules are conservation (no packet is created or destroyed), capacity (no transmitter exceeds its rate),
-//! causality (no packet arrives before its propagation delay) and queue limits. A violation makes the run
-//! an error.
+//! The auditor sees the packets that enter and leave a link, with the times that the link reports.
+//! Its rules are conservation (no packet is created or destroyed), capacity (no transmitter exceeds
+//! its rate), causality (no packet arrives before its propagation delay) and queue limits. A
+//! violation makes the run an error.
 
 mod aggregator;
 mod channel;
@@ -29,7 +29,8 @@ pub use violation::{AggregatorRule, AuditError, LinkRule, Violation};
 #[derive(Debug)]
 pub(crate) struct LinkAudit {
     delay: u64,
-    /// Whether packets leave in the order in which they were accepted: without reordering and duplication.
+    /// Whether packets leave in the order in which they were accepted: without reordering and
+    /// duplication.
     in_order: bool,
     /// Packets that left the direction, copies included.
     left: u64,
@@ -148,7 +149,8 @@ impl LinkAudit {
         }
     }
 
-    /// Checks conservation at the end of a run: packets that have neither left nor been refused are inside.
+    /// Checks conservation at the end of a run: packets that have neither left nor been refused are
+    /// inside.
     pub(crate) fn finish(&mut self, totals: LinkTotals) -> Result<(), Violation> {
         if let Some(violation) = self.violation.take() {
             return Err(*violation);
@@ -161,8 +163,8 @@ impl LinkAudit {
         Ok(())
     }
 
-    /// Checks a drop by the queue: the packet must not have been transmitted, and a queue that decides on arrival
-    /// must not have accepted it.
+    /// Checks a drop by the queue: the packet must not have been transmitted, and a queue that
+    /// decides on arrival must not have accepted it.
     #[cold]
     fn check_drop<P>(&mut self, now: Instant, transit: &PacketTransit<P>) {
         if self.managed_queue.is_none() {

@@ -6,9 +6,9 @@ use gridhaul_scenario::units::{Instant, QueueLimit};
 
 /// Checks the packets of a direction in the order in which they were offered.
 ///
-/// In a queue for n packets, the transmission of the n-th packet before an accepted one must have started by
-/// the time of the offer. A ring of start times therefore needs one comparison for each packet. Limits in bytes
-/// and limits of very many packets are checked by counting.
+/// In a queue for n packets, the transmission of the n-th packet before an accepted one must have
+/// started by the time of the offer. A ring of start times therefore needs one comparison for each
+/// packet. Limits in bytes and limits of very many packets are checked by counting.
 #[derive(Debug)]
 pub(super) struct QueueCheck {
     /// The limit of the queue.
@@ -35,7 +35,8 @@ impl QueueCheck {
         Self { limit, starts: Vec::new(), next: 0, waiting: WaitingCount::default() }
     }
 
-    /// Whether the queue had space for a packet with these times of offer and start of transmission.
+    /// Whether the queue had space for a packet with these times of offer and start of
+    /// transmission.
     #[inline]
     pub(super) fn is_within_limit(
         &mut self,

@@ -135,7 +135,8 @@ fn a_transmitter_sends_one_packet_at_a_time() {
 
 #[test]
 fn no_queue_exceeds_its_limit() {
-    // The first packet is in transmission, so two wait when the third has been accepted, and three later.
+    // The first packet is in transmission, so two wait when the third has been accepted, and three
+    // later.
     let starts = |n: u64| 3_334 * n;
     let row: Vec<Times> =
         (0..4).map(|n| [0, starts(n), starts(n + 1), starts(n + 1) + 1_000]).collect();
@@ -157,7 +158,8 @@ fn no_queue_exceeds_its_limit() {
 
 #[test]
 fn queue_space_is_freed_when_a_transmission_starts() {
-    // At most one packet waits. The third is offered exactly when the second starts, or just before.
+    // At most one packet waits. The third is offered exactly when the second starts, or just
+    // before.
     let row = |third: u64| {
         [[0, 0, 4_000, 5_000], [0, 4_000, 8_000, 9_000], [third, 8_000, 12_000, 13_000]]
     };
@@ -219,7 +221,8 @@ fn managed(queue: QueueLimit) -> [Direction; 2] {
     aqms.map(|aqm| Direction { aqm: Some(aqm), ..direction(queue) })
 }
 
-/// A packet that is transmitted as [`transit`], or dropped by the queue at the start of its transmission.
+/// A packet that is transmitted as [`transit`], or dropped by the queue at the start of its
+/// transmission.
 fn of(flow: u64, [offered, started, ..]: Times, sent: bool) -> PacketTransit<FlowPacket> {
     let end = if sent { [started + 3_334, started + 4_334] } else { [started, started] };
     let PacketTransit { bytes, offered, started, sent: last, left, .. } =
@@ -231,7 +234,8 @@ fn of(flow: u64, [offered, started, ..]: Times, sent: bool) -> PacketTransit<Flo
 
 #[test]
 fn a_managed_queue_does_not_exceed_its_limit() {
-    // One packet is in transmission and two wait, of which one is dropped at 3,334; then there is space again.
+    // One packet is in transmission and two wait, of which one is dropped at 3,334; then there is
+    // space again.
     let row = |last: u64| {
         [
             of(0, [0, 0, 0, 0], true),

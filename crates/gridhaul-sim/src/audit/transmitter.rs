@@ -4,18 +4,18 @@ use gridhaul_scenario::units::{BitRate, Instant};
 
 use super::LinkRule;
 
-/// Checks that a transmitter sends one packet at a time, that no packet and no sequence of back-to-back packets
-/// is faster than the rate, to the nanosecond.
+/// Checks that a transmitter sends one packet at a time, that no packet and no sequence of
+/// back-to-back packets is faster than the rate, to the nanosecond.
 #[derive(Debug)]
 pub(super) struct TransmitterCheck {
     rate: u64,
     free_at: Instant,
-    /// Transmission time that the packets of the present busy period lack so far, in 1/rate nanoseconds. Times are
-    /// whole nanoseconds, so rounding may add up to one nanosecond and no more. Excess time of earlier packets
-    /// gives no credit: the deficit is never below zero.
+    /// Transmission time that the packets of the present busy period lack so far, in 1/rate
+    /// nanoseconds. Times are whole nanoseconds, so rounding may add up to one nanosecond and no
+    /// more. Excess time of earlier packets gives no credit: the deficit is never below zero.
     deficit: u64,
-    /// Size of the previous packet, and its transmission time: whole nanoseconds, and the remainder in 1/rate
-    /// nanoseconds. Most packets of a link have the same size and need no division.
+    /// Size of the previous packet, and its transmission time: whole nanoseconds, and the remainder
+    /// in 1/rate nanoseconds. Most packets of a link have the same size and need no division.
     bytes: u32,
     whole_nanos: u64,
     remainder: u64,
@@ -36,7 +36,8 @@ impl TransmitterCheck {
         took >= self.whole_nanos
     }
 
-    /// Checks a packet that [`is_long_enough`](Self::is_long_enough) together with the packets before it.
+    /// Checks a packet that [`is_long_enough`](Self::is_long_enough) together with the packets
+    /// before it.
     #[inline]
     pub(super) fn check_sequence(
         &mut self,

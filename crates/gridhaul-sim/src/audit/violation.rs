@@ -34,8 +34,8 @@ pub enum Violation {
     },
     /// Packets were created or destroyed in a direction of a link.
     #[error(
-        "{offered} packets were offered and {copies} duplicated, but {refused} were refused, {left} left and \
-         {inside} are inside"
+        "{offered} packets were offered and {copies} duplicated, but {refused} were refused, \
+         {left} left and {inside} are inside"
     )]
     Packets {
         /// Packets that were offered.
@@ -61,8 +61,8 @@ pub enum Violation {
     },
     /// A proxy contradicts the previous hop on the path; payload in bytes.
     #[error(
-        "{sent} B were sent to a proxy and {acknowledged} B of them are known as acknowledged, but the proxy \
-         has received {received} B and acknowledged {acknowledged_by_proxy} B"
+        "{sent} B were sent to a proxy and {acknowledged} B of them are known as acknowledged, but \
+         the proxy has received {received} B and acknowledged {acknowledged_by_proxy} B"
     )]
     ProxyInput {
         /// Sent to the proxy.
@@ -76,8 +76,8 @@ pub enum Violation {
     },
     /// The receiver contradicts the last proxy on the path; payload in bytes.
     #[error(
-        "the last proxy has received {received} B and had {acknowledged} B acknowledged; {delivered} B were \
-         delivered"
+        "the last proxy has received {received} B and had {acknowledged} B acknowledged; \
+         {delivered} B were delivered"
     )]
     ProxyOutput {
         /// Received by the proxy.
@@ -89,8 +89,8 @@ pub enum Violation {
     },
     /// An aggregator violated a rule of its buffer or of the order of messages.
     #[error(
-        "the aggregator {rule} (accepted {accepted} B, complete messages {complete} B, sent {sent} B, {waiting} \
-         messages waiting)"
+        "the aggregator {rule} (accepted {accepted} B, complete messages {complete} B, sent {sent} \
+         B, {waiting} messages waiting)"
     )]
     Aggregator {
         /// The rule.
@@ -106,8 +106,8 @@ pub enum Violation {
     },
     /// Messages were created, changed or lost upstream of an aggregator.
     #[error(
-        "{messages_in} messages of {bytes_in} B were accepted and {messages_out} delivered, but with those in \
-         flight there are {messages} of {bytes} B, or different messages"
+        "{messages_in} messages of {bytes_in} B were accepted and {messages_out} delivered, but \
+         with those in flight there are {messages} of {bytes} B, or different messages"
     )]
     Messages {
         /// Messages that the aggregator accepted.
@@ -123,8 +123,8 @@ pub enum Violation {
     },
     /// The ends of an upstream connection contradict each other; payload in bytes.
     #[error(
-        "sent {sent} B, received {received} B, acknowledged {acknowledged} B, delivered {delivered} B in \
-         complete messages"
+        "sent {sent} B, received {received} B, acknowledged {acknowledged} B, delivered \
+         {delivered} B in complete messages"
     )]
     Upstream {
         /// Sent by the aggregator.

@@ -42,8 +42,8 @@ pub(super) fn counters(
     counters
 }
 
-/// The recorder of time series, if the scenario has a recording interval. Only the first replication
-/// is recorded.
+/// The recorder of time series, if the scenario has a recording interval. Only the first
+/// replication is recorded.
 pub(super) fn recorder(
     scenario: &Scenario,
     replication: u32,

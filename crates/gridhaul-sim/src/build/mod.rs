@@ -1,4 +1,5 @@
-//! Builds the state of a run from a scenario: links for each member of a group, ends, applications and routes.
+//! Builds the state of a run from a scenario: links for each member of a group, ends, applications
+//! and routes.
 
 mod measurement;
 
@@ -134,8 +135,8 @@ fn events(
     if links.iter().all(Link::is_plain) { events.with_monotonic_links() } else { events }
 }
 
-/// The upstream connections of aggregators, each with the upstream connection that forwards its data and
-/// the time at which it opens.
+/// The upstream connections of aggregators, each with the upstream connection that forwards its
+/// data and the time at which it opens.
 fn upstream(
     scenario: &Scenario,
     layout: &Layout,
@@ -184,8 +185,8 @@ fn deadline_checks(scenario: &Scenario, layout: &Layout) -> Vec<Option<DeadlineC
     flows.chain(upstream).collect()
 }
 
-/// A route: the directions of its hops, the entries of proxies (each with the number of hops before it, in
-/// order), and the end marker.
+/// A route: the directions of its hops, the entries of proxies (each with the number of hops before
+/// it, in order), and the end marker.
 fn route(directions: impl Iterator<Item = u32>, proxies: &[(usize, u32)]) -> Vec<u32> {
     let mut proxies = proxies.iter().peekable();
     let mut route = Vec::new();
@@ -197,8 +198,8 @@ fn route(directions: impl Iterator<Item = u32>, proxies: &[(usize, u32)]) -> Vec
     route
 }
 
-/// The index at which a route begins in the list of routes: `previous`, the index of the previous member's
-/// route, if both are equal; otherwise the route is appended.
+/// The index at which a route begins in the list of routes: `previous`, the index of the previous
+/// member's route, if both are equal; otherwise the route is appended.
 fn share_route(routes: &mut Vec<u32>, previous: u32, route: &[u32]) -> u32 {
     if routes.get(previous as usize..).is_some_and(|known| known.starts_with(route)) {
         return previous;

@@ -5,7 +5,8 @@ use gridhaul_scenario::units::{Duration, Instant};
 use super::RunState;
 use crate::flow::Flow;
 
-/// The messages of a row that were ready in the measurement interval and have not arrived by its end.
+/// The messages of a row that were ready in the measurement interval and have not arrived by its
+/// end.
 #[derive(Debug, Default)]
 pub(crate) struct Undelivered {
     /// Time since each message was ready.

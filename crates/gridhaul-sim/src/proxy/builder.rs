@@ -17,8 +17,8 @@ pub(super) struct ProxyBuilder {
     pub served_side: Side,
     /// Initial sequence numbers of both ends.
     pub isns: [u32; 2],
-    /// Window scale toward each end, where the proxy takes the place of the other end: the scale that the
-    /// other end has offered.
+    /// Window scale toward each end, where the proxy takes the place of the other end: the scale
+    /// that the other end has offered.
     pub window_shifts: [u8; 2],
     /// Stacks of the next hops on both sides, if the connection exists from the start.
     pub established: Option<[Arc<StackParams>; 2]>,
@@ -52,7 +52,8 @@ impl ProxyBuilder {
         let params = Arc::clone(&self.params);
         match self.mode {
             ProxyMode::None => Box::new(PassThrough::default()),
-            // Toward each host the proxy takes the place of the other, so it uses the other's initial sequence number.
+            // Toward each host the proxy takes the place of the other, so it uses the other's
+            // initial sequence number.
             ProxyMode::Split => {
                 let isns = [self.isns[1], self.isns[0]];
                 Box::new(Split::new(params, self.buffer, isns))

@@ -81,8 +81,8 @@ impl Context<'_> {
         self.transmit(now, index, None);
     }
 
-    /// Transmits the segments that a proxy has ready. `sent` is the time at which the segment just accepted was
-    /// sent. Returns whether a data segment was forwarded unchanged.
+    /// Transmits the segments that a proxy has ready. `sent` is the time at which the segment just
+    /// accepted was sent. Returns whether a data segment was forwarded unchanged.
     fn transmit(&mut self, now: Instant, index: u32, sent: Option<Instant>) -> bool {
         let instance = &mut self.proxies.instances[index as usize];
         let (flow, row) = (instance.flow, self.flows[instance.flow as usize].row);
@@ -121,7 +121,8 @@ pub(crate) struct AcceptedSegment {
 }
 
 impl Proxies {
-    /// Offers a packet to the proxy with this ordinal on its path. Returns `None` if the proxy is down.
+    /// Offers a packet to the proxy with this ordinal on its path. Returns `None` if the proxy is
+    /// down.
     #[inline]
     pub(crate) fn accept(
         &mut self,
@@ -164,8 +165,8 @@ impl ProxyInstance {
         self.highest_sent = [None; 2];
     }
 
-    /// Counts a data segment that the proxy sends. Returns whether the proxy originates the segment: it is a
-    /// retransmission, or belongs to a connection of the proxy.
+    /// Counts a data segment that the proxy sends. Returns whether the proxy originates the
+    /// segment: it is a retransmission, or belongs to a connection of the proxy.
     fn record_sent(&mut self, outgoing: &Outgoing) -> bool {
         let Outgoing { to, segment, .. } = outgoing;
         let forwarded = outgoing.is_forwarded();

@@ -1,9 +1,9 @@
 //! Proxies in a run: nodes on the path of a connection that do more than forward packets.
 //!
-//! `wiring.rs` places one proxy instance for each connection and proxy node, `builder.rs` builds its state
-//! machine, `events.rs` handles packets and timers, `results.rs` computes metrics and audits, and
-//! `unsupported.rs` lists what this backend cannot simulate. The state machines are those of
-//! [`gridhaul_core::pep`].
+//! `wiring.rs` places one proxy instance for each connection and proxy node, `builder.rs` builds
+//! its state machine, `events.rs` handles packets and timers, `results.rs` computes metrics and
+//! audits, and `unsupported.rs` lists what this backend cannot simulate. The state machines are
+//! those of [`gridhaul_core::pep`].
 
 mod builder;
 mod events;
@@ -67,9 +67,9 @@ impl ProxyInstance {
         self.builder.mode.acknowledges_data()
     }
 
-    /// Payload received, acknowledged and released for one direction, if the proxy acknowledges data. `sent` is
-    /// the payload sent to the proxy. The proxy counts from the position at which it entered the connection;
-    /// the result counts from the beginning of the stream.
+    /// Payload received, acknowledged and released for one direction, if the proxy acknowledges
+    /// data. `sent` is the payload sent to the proxy. The proxy counts from the position at which
+    /// it entered the connection; the result counts from the beginning of the stream.
     pub(crate) fn progress(&self, from: Side, sent: u64) -> Option<BufferStatus> {
         let held = self.proxy.buffer_status(from);
         // A proxy that only forwards has received nothing.
@@ -78,7 +78,8 @@ impl ProxyInstance {
         }
         let Some(first) = self.proxy.first_sequence_number(from) else { return Some(held) };
         let after_syn = self.builder.isns[from.index()].wrapping_add(1);
-        // Sequence numbers wrap, so of all positions with this number the one closest to `sent` is meant.
+        // Sequence numbers wrap, so of all positions with this number the one closest to `sent` is
+        // meant.
         let received = first.wrapping_add(held.received as u32).wrapping_sub(after_syn);
         let lag = (sent as u32).wrapping_sub(received).cast_signed();
         let entered = sent.saturating_add_signed(-i64::from(lag)).saturating_sub(held.received);

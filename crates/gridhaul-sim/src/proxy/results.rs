@@ -65,9 +65,9 @@ impl Proxies {
         lossy.map(|instance| flows[instance.flow as usize].row)
     }
 
-    /// Audits a flow: each proxy instance has received no more than was sent to it, has acknowledged no more
-    /// than that, and no sender has seen more acknowledged than that. Without proxies the two ends are
-    /// compared.
+    /// Audits a flow: each proxy instance has received no more than was sent to it, has
+    /// acknowledged no more than that, and no sender has seen more acknowledged than that. Without
+    /// proxies the two ends are compared.
     pub(crate) fn audit(&self, index: usize, flow: &Flow) -> Result<(), Violation> {
         let first = self.first.get(index).copied().filter(|&first| first != u32::MAX);
         let Some(first) = first else { return flow.audit() };

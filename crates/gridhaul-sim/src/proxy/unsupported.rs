@@ -17,8 +17,8 @@ pub(crate) fn unsupported(scenario: &Scenario) -> Vec<Unsupported> {
             unsupported.push(Unsupported {
                 key: format!("node.{node}.proxy"),
                 reason: format!(
-                    "flow `{name}` also passes an aggregator; remove the flow from the proxy's `flows`, or \
-                     remove one of the two"
+                    "flow `{name}` also passes an aggregator; remove the flow from the proxy's \
+                     `flows`, or remove one of the two"
                 ),
             });
         }
@@ -27,8 +27,8 @@ pub(crate) fn unsupported(scenario: &Scenario) -> Vec<Unsupported> {
     unsupported
 }
 
-/// Proxies that acknowledge data use no timestamps. With a handshake they remove the option from it; without
-/// a handshake the hosts cannot be prevented from using timestamps.
+/// Proxies that acknowledge data use no timestamps. With a handshake they remove the option from
+/// it; without a handshake the hosts cannot be prevented from using timestamps.
 fn timestamps(scenario: &Scenario, flow: &Flow, points: &[ProxyPosition]) -> Option<Unsupported> {
     let ends = |point: &ProxyPosition| {
         let proxy = scenario.node[point.node].proxy.as_ref();
@@ -38,8 +38,9 @@ fn timestamps(scenario: &Scenario, flow: &Flow, points: &[ProxyPosition]) -> Opt
     let stack = StackParams::named(scenario, Some(name), flow.ip);
     (!stack.handshake && stack.timestamps && points.iter().any(ends)).then(|| Unsupported {
         key: format!("stack.{name}.timestamps"),
-        reason: "without a handshake a proxy on the path cannot disable timestamps; set timestamps = false \
-                 or handshake = true"
-            .to_owned(),
+        reason:
+            "without a handshake a proxy on the path cannot disable timestamps; set timestamps = \
+             false or handshake = true"
+                .to_owned(),
     })
 }

@@ -41,8 +41,8 @@ impl<'s> ProxyWiring<'s> {
         Ok(Self { rows: rows.collect::<Result<_, RunError>>()?, proxies: Proxies::default() })
     }
 
-    /// The proxy entries of the forward (0) or reverse (1) route of a row, each with the number of hops before
-    /// it, in order.
+    /// The proxy entries of the forward (0) or reverse (1) route of a row, each with the number of
+    /// hops before it, in order.
     pub(crate) fn route_entries(&self, row: usize, direction: usize) -> Vec<(usize, u32)> {
         let proxies = self.rows[row].iter().zip(FIRST_PROXY..);
         let mut entries: Vec<_> = proxies
@@ -67,8 +67,8 @@ impl<'s> ProxyWiring<'s> {
         self.proxies.first.resize(flow as usize + 1, u32::MAX);
         self.proxies.first[flow as usize] = self.proxies.instances.len() as u32;
         for (index, path_proxy) in self.rows[row].iter().enumerate() {
-            // The forward route has the hops and proxies upstream of this proxy before it; the reverse
-            // route has those downstream.
+            // The forward route has the hops and proxies upstream of this proxy before it; the
+            // reverse route has those downstream.
             let downstream = self.rows[row].len() - 1 - index;
             let right = route_starts[0] + (path_proxy.point.hops_before[0] + index + 1) as u32;
             let left = route_starts[1] + (path_proxy.point.hops_before[1] + downstream + 1) as u32;
@@ -115,8 +115,8 @@ impl<'s> ProxyWiring<'s> {
         }
     }
 
-    /// Window scales toward both ends of the proxy with this index: those of the nearest ends of connections on
-    /// the other side, which are hosts or splitting proxies.
+    /// Window scales toward both ends of the proxy with this index: those of the nearest ends of
+    /// connections on the other side, which are hosts or splitting proxies.
     fn window_shifts(&self, row: usize, index: usize, hosts: &Stacks) -> [u8; 2] {
         let proxies = &self.rows[row];
         let splits = |path_proxy: &&PathProxy<'_>| path_proxy.proxy.mode == ProxyMode::Split;

@@ -1,4 +1,5 @@
-//! The event loop of a run: handles events of links, connection ends and applications in order of time.
+//! The event loop of a run: handles events of links, connection ends and applications in order of
+//! time.
 
 mod applications;
 mod nodes;
@@ -46,8 +47,9 @@ pub(crate) struct World {
 const EVENTS_PER_SLICE: u64 = 100_000;
 
 impl World {
-    /// Simulates the run in slices of simulated time. After each slice, `continues` gets the completed
-    /// thousandths of the run and decides whether to continue. Returns whether the end was reached.
+    /// Simulates the run in slices of simulated time. After each slice, `continues` gets the
+    /// completed thousandths of the run and decides whether to continue. Returns whether the end
+    /// was reached.
     ///
     /// # Errors
     /// A recorded trace has an invalid row that was not read before the run.
@@ -122,7 +124,8 @@ impl World {
                 && intact
                 && next == END_OF_ROUTE
             {
-                // The end reads the segment in the buffer of the link, which saves a copy for most segments.
+                // The end reads the segment in the buffer of the link, which saves a copy for most
+                // segments.
                 let to = packet.to;
                 if self.aggregators.receives(to, segment) {
                     let (segment, sent) = (*segment, packet.sent);
@@ -252,8 +255,8 @@ impl World {
             connection.write_segment(now, &pending, segment);
             let (len, seq, flags) = (segment.len, segment.seq, segment.flags);
             let bytes = segment.wire_bytes();
-            // An end sends data before a pure acknowledgement, so nothing follows one, unless it acknowledges
-            // only the SYN.
+            // An end sends data before a pure acknowledgement, so nothing follows one, unless it
+            // acknowledges only the SYN.
             let last = len == 0 && flags == Flags::ACK && connection.receiver().next() > 1;
             let data = len > 0 && side == 0;
             if data {
@@ -282,7 +285,8 @@ impl World {
         }
     }
 
-    /// [`transmit_ready_inlined`](Self::transmit_ready_inlined) as a call, for less frequent callers.
+    /// [`transmit_ready_inlined`](Self::transmit_ready_inlined) as a call, for less frequent
+    /// callers.
     #[inline(never)]
     fn transmit_ready(&mut self, now: Instant, end: u32) {
         self.transmit_ready_inlined(now, end);

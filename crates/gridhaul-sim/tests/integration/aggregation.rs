@@ -1,5 +1,5 @@
-//! Aggregators in the simulator: delays computed by hand, full buffers, chains, and the effect of aggregation on
-//! loss.
+//! Aggregators in the simulator: delays computed by hand, full buffers, chains, and the effect of
+//! aggregation on loss.
 
 use gridhaul_scenario::answer::{Metric, Point};
 use gridhaul_scenario::backend::RunError;
@@ -24,8 +24,9 @@ fn assert_close(value: f64, expected: f64) {
     assert!((value - expected).abs() < 1e-9, "{value}, not {expected}");
 }
 
-/// Meters with links of 1 Mbit/s and 10 ms to an aggregator, and a link of 1 Mbit/s and 20 ms from there to the
-/// head. A message of 210 B is a packet of 250 B, which takes 2 ms transmission on either link.
+/// Meters with links of 1 Mbit/s and 10 ms to an aggregator, and a link of 1 Mbit/s and 20 ms from
+/// there to the head. A message of 210 B is a packet of 250 B, which takes 2 ms transmission on
+/// either link.
 fn small(meters: u32, aggregator: &str, upstream: &str, load: &str) -> String {
     format!(
         r#"
@@ -65,15 +66,16 @@ const EVERY_SECOND: &str =
 
 #[test]
 fn delays_of_two_meters_are_exact() {
-    // Both messages reach the aggregator after 2 + 10 ms. The upstream window is one segment: the first message
-    // is sent at once and reaches the head after 2 + 20 ms more; the second waits for the acknowledgement of
-    // 40 B, 2 + 20 + 0.32 + 20 ms, and then takes 22 ms as well.
+    // Both messages reach the aggregator after 2 + 10 ms. The upstream window is one segment: the
+    // first message is sent at once and reaches the head after 2 + 20 ms more; the second waits for
+    // the acknowledgement of 40 B, 2 + 20 + 0.32 + 20 ms, and then takes 22 ms as well.
     let aggregator = r#"stack = "upstream""#;
     let point = run(&small(2, aggregator, r#"receive_window = "1 segments""#, EVERY_SECOND));
     assert_eq!(value(&point, "reading", Metric::Messages), 20.0);
     assert_close(value(&point, "reading", Metric::DelayMax), 0.012 + 0.042_32 + 0.022);
     assert_close(value(&point, "reading", Metric::DelayMean), 0.034 + 0.042_32 / 2.0);
-    // The first stage takes 12 ms and the mean waiting time, the second 22 ms; the sum is the total delay.
+    // The first stage takes 12 ms and the mean waiting time, the second 22 ms; the sum is the total
+    // delay.
     assert_close(value(&point, "reading", Metric::SegmentDelayMean), 0.012 + 0.042_32 / 2.0);
     assert_close(value(&point, "collector>head", Metric::SegmentDelayMean), 0.022);
     assert_close(value(&point, "reading", Metric::SegmentDelayTotal), 0.034 + 0.042_32 / 2.0);
@@ -135,8 +137,9 @@ fn backpressure_drops_nothing_with_space_for_a_message_of_each_meter() {
 
 #[test]
 fn the_window_has_space_for_a_message_larger_than_a_segment() {
-    // A message of 420 B is two segments. Space for one message is a window of both segments: they are sent at once,
-    // and the aggregator forwards the message when the second has arrived, after 2 + 2 + 10 ms.
+    // A message of 420 B is two segments. Space for one message is a window of both segments: they
+    // are sent at once, and the aggregator forwards the message when the second has arrived, after
+    // 2 + 2 + 10 ms.
     let aggregator = r#"buffer = "1 messages", when_full = "backpressure""#;
     let text = small(1, aggregator, "", &EVERY_SECOND.replace("210 B", "420 B"));
     let point = run(&text);
@@ -176,9 +179,10 @@ const CHAIN: &str = r#"
 
 #[test]
 fn a_chain_of_aggregators() {
-    // After 12 ms each street has two messages, which take 2 and 4 ms transmission. The district gets eight messages
-    // after 12 + (2 or 4) + 20 ms, which take up to 8 * 2 ms and 30 ms. The link of the district is idle again when
-    // the second four arrive, so the last message arrives after 34 + 16 + 30 ms.
+    // After 12 ms each street has two messages, which take 2 and 4 ms transmission. The district
+    // gets eight messages after 12 + (2 or 4) + 20 ms, which take up to 8 * 2 ms and 30 ms. The
+    // link of the district is idle again when the second four arrive, so the last message arrives
+    // after 34 + 16 + 30 ms.
     let point = run(CHAIN);
     assert_eq!((count(&point, "street>district"), count(&point, "district>head")), (4, 1));
     assert_eq!(value(&point, "reading", Metric::Messages), 80.0);
@@ -198,7 +202,8 @@ fn groups_and_flows_share_the_upstream_connection() {
     other = { from = "sensor", to = "street", both = { rate = "1 Mbit/s", delay = "10 ms" } }"#,
         );
     let text = format!(
-        "{text}\n    [flow.alarm]\n    from = \"sensor\"\n    to = \"head\"\n    stack = \"meter\"\n    \
+        "{text}\n    [flow.alarm]\n    from = \"sensor\"\n    to = \"head\"\n    stack \
+         = \"meter\"\n    \
          load.poisson = {{ size = \"50 B\", every = \"500 ms\" }}"
     );
     let point = run(&text);
@@ -267,7 +272,8 @@ fn aggregation_reduces_loss() {
     let loss = |point: &Point| value(point, "reading", Metric::SegmentLossTotal);
     let one_hop = run(&paper(0, SIMULTANEOUS));
     assert!(loss(&one_hop) > 0.7, "{}", loss(&one_hop));
-    // Too few aggregators have too little buffer space; too many upstream connections overload the link.
+    // Too few aggregators have too little buffer space; too many upstream connections overload the
+    // link.
     let [few, right, many] = [5, 50, 400].map(|count| run(&paper(count, SIMULTANEOUS)));
     assert!(loss(&right) < 0.1, "{}", loss(&right));
     assert!(loss(&few) > 2.0 * loss(&right) && loss(&many) > 2.0 * loss(&right));
@@ -292,8 +298,8 @@ fn the_answer_does_not_depend_on_the_threads() {
 
 #[test]
 fn a_byte_stream_completes_at_its_destination() {
-    // 100,000 B over a link of 100 kbit/s with 40 B of headers for 210 B take 9.52 s transmission, although the
-    // aggregator has accepted the stream long before.
+    // 100,000 B over a link of 100 kbit/s with 40 B of headers for 210 B take 9.52 s transmission,
+    // although the aggregator has accepted the stream long before.
     let text = small(
         1,
         r#"buffer = "1000 messages", stack = "upstream""#,
@@ -341,8 +347,8 @@ fn captures_have_the_address_of_the_aggregator_on_both_links() {
         found.unwrap_or_else(|| panic!("no {name}")).pcapng.copy_to(&mut bytes).unwrap();
         bytes
     };
-    // Nodes are numbered from 0 in the order of the file: meter 0 sends to member 0 of node 1, which sends to
-    // the single node 2.
+    // Nodes are numbered from 0 in the order of the file: meter 0 sends to member 0 of node 1,
+    // which sends to the single node 2.
     let has =
         |name: &str, addresses: [u8; 8]| capture(name).windows(8).any(|bytes| bytes == addresses);
     assert!(has("access.forward", [10, 0, 0, 0, 10, 1, 0, 0]));

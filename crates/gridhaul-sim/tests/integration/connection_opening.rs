@@ -1,4 +1,5 @@
-//! Opening of connections: start times, handshake metrics, and messages whose connection does not open.
+//! Opening of connections: start times, handshake metrics, and messages whose connection does not
+//! open.
 
 use gridhaul_scenario::answer::{Answer, Metric};
 
@@ -12,8 +13,8 @@ fn metric(answer: &Answer, metric: Metric) -> f64 {
     metric_if_any(answer, 0, metric).unwrap_or_else(|| panic!("no {metric}"))
 }
 
-/// 500 meters over a shared link of 64 kbit/s with a one-way delay of 30 ms and a queue of ten packets. A SYN of
-/// 40 B takes 5 ms.
+/// 500 meters over a shared link of 64 kbit/s with a one-way delay of 30 ms and a queue of ten
+/// packets. A SYN of 40 B takes 5 ms.
 fn district(keys: &str) -> String {
     format!(
         r#"
@@ -45,8 +46,8 @@ const LOADS: [&str; 5] = [
     r#"burst = { size = "200 B", at = "100 s", spread = "60 s" }"#,
 ];
 
-/// A run is simulated in slices of time. A handshake that is in progress at the end of a slice is neither
-/// complete nor failed.
+/// A run is simulated in slices of time. A handshake that is in progress at the end of a slice is
+/// neither complete nor failed.
 #[test]
 fn every_handshake_is_counted_once() {
     let load = r#"load.periodic = { size = "200 B", every = "100 s" }"#;
@@ -214,7 +215,8 @@ fn messages_of_a_connection_that_cannot_open_are_due_lost_and_late() {
 
 #[test]
 fn a_delay_percentile_includes_undelivered_messages() {
-    // The link is down from 10 s on. Of the messages every 100 ms, a hundred arrive and a hundred wait.
+    // The link is down from 10 s on. Of the messages every 100 ms, a hundred arrive and a hundred
+    // wait.
     let load = r#"periodic = { size = "200 B", every = "100 ms", synchronised = true }"#;
     let text = pair(&format!("load.{load}"));
     let text =
@@ -263,8 +265,8 @@ fn upstream_connections_do_not_open_at_the_same_instant() {
     assert!(opened_5_s == 200.0 && took < 0.1, "{opened_5_s} {took}");
     let (by_default, _) = opened("").unwrap();
     assert_eq!(by_default, 200.0);
-    // Of 200 simultaneous SYN eleven are delivered. The others wait for their timers, which the phases of the hosts'
-    // clocks spread.
+    // Of 200 simultaneous SYN eleven are delivered. The others wait for their timers, which the
+    // phases of the hosts' clocks spread.
     let (_, took) = opened("start_spread = \"0 s\"").unwrap();
     assert!(took > 2.0, "{took}");
 }
@@ -286,8 +288,8 @@ fn a_connection_that_never_opens_counts_in_means_over_connections() {
 
 #[test]
 fn the_measurement_interval_limits_the_messages_due() {
-    // A message each second from 0 s on takes 15 ms. The messages at 6 to 19 s are due, the one at 20 s is not;
-    // the one at 5 s arrives in the measurement interval and is not counted.
+    // A message each second from 0 s on takes 15 ms. The messages at 6 to 19 s are due, the one at
+    // 20 s is not; the one at 5 s arrives in the measurement interval and is not counted.
     let load = r#"load.periodic = { size = "200 B", every = "1 s", synchronised = true }"#;
     let text =
         pair(load).replace("duration = \"20 s\"", "duration = \"20 s\"\nwarmup = \"5010 ms\"");

@@ -4,7 +4,8 @@ use gridhaul_scenario::answer::Metric;
 
 use crate::support;
 
-/// 30 members report 1 kB each at the same time, or send as much by a transfer: the same work has the same goodput.
+/// 30 members report 1 kB each at the same time, or send as much by a transfer: the same work has
+/// the same goodput.
 #[test]
 fn a_burst_has_the_goodput_of_equal_transfers() {
     let goodput = |load: &str| {
@@ -55,7 +56,8 @@ fn the_goodput_of_a_dialogue_counts_requests_and_responses() {
 
 #[test]
 fn transfers_have_deadlines_and_percentiles() {
-    let rest = "[flow.f]\nfrom = \"a\"\nto = \"b\"\ncount = 50\nstart_spread = \"50 s\"\ndeadline = \"200 ms\"\n\
+    let rest = "[flow.f]\nfrom = \"a\"\nto = \"b\"\ncount = 50\nstart_spread = \"50 s\"\ndeadline \
+                = \"200 ms\"\n\
                 load.transfer.size = \"20 kB\"\n";
     let link = "rate = \"2 Mbit/s\", delay = \"20 ms\", queue = \"100 packets\"";
     let answer = support::run(&support::two_nodes("duration = \"60 s\"", link, rest));

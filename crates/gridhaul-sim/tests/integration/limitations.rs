@@ -30,8 +30,8 @@ fn only_reordering_beyond_the_wait_of_rack_is_reported() {
 
 #[test]
 fn a_timer_that_expires_close_to_the_end_of_an_outage_is_reported() {
-    // The timer doubles with each expiration, and its precision is an eighth of its duration: some of the
-    // outages end close to one. Without an outage that ends, there is nothing to report.
+    // The timer doubles with each expiration, and its precision is an eighth of its duration: some
+    // of the outages end close to one. Without an outage that ends, there is nothing to report.
     let outage = |length| format!(", outage = [{{ start = '3 s', length = '{length} s' }}]");
     let reported = |length: &f64| {
         let found = warnings(&outage(*length), "receive_window = '10 kB'");
@@ -59,7 +59,8 @@ fn a_receive_window_that_limits_a_flow_is_reported() {
     let link = |rate| format!("rate = '{rate}', delay = '20 ms', queue = '100 packets'");
     let of = |rate, load| {
         let rest = format!(
-            "[stack.s]\nreceive_window = '20 kB'\n[flow.up]\nfrom = 'a'\nto = 'b'\nload{load}\nstack = 's'\n"
+            "[stack.s]\nreceive_window = '20 kB'\n[flow.up]\nfrom = 'a'\nto = \
+             'b'\nload{load}\nstack = 's'\n"
         );
         let answer = support::run(&support::two_nodes("duration = '10 s'", &link(rate), &rest));
         answer.warnings.into_iter().map(|warning| warning.message).collect::<Vec<_>>()

@@ -13,7 +13,8 @@ fn metric(answer: &Answer, metric: Metric) -> f64 {
     flow_metric(answer, metric).unwrap_or_else(|| panic!("no {metric}"))
 }
 
-/// `meters` flows over a link with a one-way delay of 15 ms, measured for 40 s after a warm-up of 4 s.
+/// `meters` flows over a link with a one-way delay of 15 ms, measured for 40 s after a warm-up of 4
+/// s.
 fn pair(meters: u32, stack: &str, load: &str) -> String {
     let rest = format!(
         r#"[stack.meter]
@@ -38,8 +39,8 @@ const GREEDY: &str =
 
 #[test]
 fn a_greedy_burst_fills_the_window_at_every_round_trip() {
-    // A burst of 100 ms with a round-trip time of 30 ms: a full window is written at 0, 30, 60 and 90 ms,
-    // because slow start is over after 4 s. 40 bursts in the measured 40 s.
+    // A burst of 100 ms with a round-trip time of 30 ms: a full window is written at 0, 30, 60 and
+    // 90 ms, because slow start is over after 4 s. 40 bursts in the measured 40 s.
     for window in [1, 2, 5] {
         let stack =
             format!("receive_window = \"{window} segments\"\ninitial_window = \"5 segments\"");
@@ -54,17 +55,18 @@ fn a_greedy_burst_fills_the_window_at_every_round_trip() {
 
 #[test]
 fn messages_longer_than_a_segment_and_small_ones_with_nagle() {
-    // 600 B are three segments. The window of two sends two segments at 0, the third and the first of the next
-    // message at 30 ms, its other two at 60 ms, and two of the last message at 90 ms, whose third follows
-    // after the burst. So a burst has three messages, each of which is sent completely.
+    // 600 B are three segments. The window of two sends two segments at 0, the third and the first
+    // of the next message at 30 ms, its other two at 60 ms, and two of the last message at 90 ms,
+    // whose third follows after the burst. So a burst has three messages, each of which is sent
+    // completely.
     let long = GREEDY.replace("200 B", "600 B");
     let stack = "receive_window = \"2 segments\"\ninitial_window = \"5 segments\"";
     let answer = run(&pair(1, stack, &long)).unwrap();
     assert_eq!(metric(&answer, Metric::SegmentsSent), 40.0 * 9.0);
     assert_eq!(metric(&answer, Metric::Messages), 40.0 * 3.0);
-    // With Nagle's algorithm the first small message is sent alone, and later ones fill segments: at 0 one
-    // segment of 100 B and one of 200 B are sent, and two messages wait for the window. Each of the three later
-    // round trips of a burst takes four more.
+    // With Nagle's algorithm the first small message is sent alone, and later ones fill segments:
+    // at 0 one segment of 100 B and one of 200 B are sent, and two messages wait for the window.
+    // Each of the three later round trips of a burst takes four more.
     let small = GREEDY.replace("200 B", "100 B");
     let answer = run(&pair(1, &format!("{stack}\nnagle = true"), &small)).unwrap();
     assert_eq!(metric(&answer, Metric::Messages), f64::from(40 * (5 + 3 * 4)));
@@ -79,8 +81,8 @@ fn members_are_independent_and_start_in_steady_state() {
     let stack = "receive_window = \"2 segments\"\ninitial_window = \"2 segments\"";
     let answer = run(&pair(2_000, stack, load)).unwrap();
     let messages = metric(&answer, Metric::Messages);
-    // After a pause shorter than a round trip the window is still full: about 3 % of the bursts write
-    // their first messages up to a round trip late.
+    // After a pause shorter than a round trip the window is still full: about 3 % of the bursts
+    // write their first messages up to a round trip late.
     assert!((0.97..1.005).contains(&(messages / 617_300.0)), "{messages}");
 }
 
@@ -128,8 +130,9 @@ fn segment_loss_is_the_loss_at_the_link() {
 
 #[test]
 fn deadlines_are_checked_for_datagrams() {
-    // Ten members send simultaneously every second. Each packet takes 2 ms transmission and 10 ms propagation, so
-    // the first five arrive within 20 ms. The last message that counts is ready 1 s before the end.
+    // Ten members send simultaneously every second. Each packet takes 2 ms transmission and 10 ms
+    // propagation, so the first five arrive within 20 ms. The last message that counts is ready 1 s
+    // before the end.
     let keys = |deadline: &str| {
         format!(
             r#"transport = "datagram"
@@ -155,7 +158,8 @@ fn deadlines_are_checked_for_datagrams() {
 
 #[test]
 fn a_message_that_tcp_never_delivers_misses_its_deadline() {
-    // The link is down from 60 s on. Of the messages ready from 10 s to 105 s, those up to 60 s arrive.
+    // The link is down from 60 s on. Of the messages ready from 10 s to 105 s, those up to 60 s
+    // arrive.
     let keys = r#"deadline = "5 s"
         load.periodic = { size = "100 B", every = "1 s", synchronised = true }"#;
     let text = line(100, keys)
@@ -248,8 +252,8 @@ fn messages(duration: &str, links: &str, flow: &str) -> String {
 
 #[test]
 fn a_duplicated_message_counts_once() {
-    // 100 datagrams or echoes, each duplicated by the first link. The second link loses its first two packets, both
-    // copies of the first message, and one copy of the fourth.
+    // 100 datagrams or echoes, each duplicated by the first link. The second link loses its first
+    // two packets, both copies of the first message, and one copy of the fourth.
     let links = r#"
         [link.one]
         from = "a"
@@ -278,8 +282,8 @@ fn a_duplicated_message_counts_once() {
 
 #[test]
 fn a_saturated_link_is_used_by_at_most_its_whole_time() {
-    // A packet takes 0.6 s transmission and 0.7 s propagation. If counted at arrival, packets of the warm-up would
-    // give a utilisation of 112 % in the 2.7 s measured.
+    // A packet takes 0.6 s transmission and 0.7 s propagation. If counted at arrival, packets of
+    // the warm-up would give a utilisation of 112 % in the 2.7 s measured.
     let scenario = |warmup: &str, load: &str| {
         format!(
             r#"title = "t"

@@ -4,8 +4,8 @@ use gridhaul_scenario::answer::{Answer, Metric};
 
 use crate::support;
 
-/// A bulk flow over 1.2 Mbit/s (10 ms for a packet of 1500 B) and a one-way delay of 20 ms, for 20 s.
-/// The window of 40 segments limits the round-trip time to 400 ms, far below the timeout of 1 s.
+/// A bulk flow over 1.2 Mbit/s (10 ms for a packet of 1500 B) and a one-way delay of 20 ms, for 20
+/// s. The window of 40 segments limits the round-trip time to 400 ms, far below the timeout of 1 s.
 fn run(congestion_control: &str, forward: &str, reverse: &str) -> Answer {
     let stack = format!("congestion_control = \"{congestion_control}\"");
     run_stack(&stack, forward, reverse)
@@ -47,8 +47,8 @@ fn value(answer: &Answer, metric: Metric) -> f64 {
     support::flow_metric(answer, metric).unwrap_or_else(|| panic!("no {metric}"))
 }
 
-/// Numbers of losses by a full queue, of losses by errors, and of missing segments that were not lost, each
-/// classified as congestion and as error.
+/// Numbers of losses by a full queue, of losses by errors, and of missing segments that were not
+/// lost, each classified as congestion and as error.
 fn classified(answer: &Answer) -> [[f64; 2]; 3] {
     use Metric::*;
     [
@@ -67,7 +67,8 @@ fn the_cause_of_a_loss_is_recorded_at_the_link() {
             "queue = \"unlimited\", loss.packets = [40, 80, 200]",
             "",
         ));
-        // Three losses at long intervals, each detected by duplicate acknowledgements: three classifications.
+        // Three losses at long intervals, each detected by duplicate acknowledgements: three
+        // classifications.
         assert_eq!(
             (queue, error[0] + error[1], nothing),
             ([0.0; 2], 3.0, [0.0; 2]),
@@ -156,7 +157,8 @@ fn controls_without_information_have_one_answer() {
 fn congestion_marks_keep_the_queue_below_its_limit() {
     let run = |classifier: &str| {
         let stack = format!(
-            "congestion_control = \"medx\"\nmedx_classifier = \"{classifier}\"\ninitial_ssthresh = \"12 segments\""
+            "congestion_control = \"medx\"\nmedx_classifier = \"{classifier}\"\ninitial_ssthresh \
+             = \"12 segments\""
         );
         run_stack(&stack, "queue = \"20 packets\"", "")
     };

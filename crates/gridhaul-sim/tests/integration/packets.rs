@@ -25,7 +25,8 @@ fn mean(answer: &Answer, row: &str, metric: Metric) -> f64 {
 
 const FILE: &str = "[flow.file]\nfrom = 'a'\nto = 'b'\nload.transfer.size = '14600 B'\n";
 
-/// 14,600 B are ten segments of 1460 B; SYN, pure FIN and acknowledgements are not segments with data.
+/// 14,600 B are ten segments of 1460 B; SYN, pure FIN and acknowledgements are not segments with
+/// data.
 #[test]
 fn segments_sent_are_segments_with_data() {
     for profile in ["rfc", "linux", "ns2"] {
@@ -42,12 +43,13 @@ fn segments_sent_are_segments_with_data() {
         assert_eq!(mean(&answer, "file", Metric::Retransmissions), 0.0, "{profile}");
         assert_eq!(mean(&answer, "file", Metric::RetransmissionRatio), 0.0, "{profile}");
         assert_eq!(mean(&answer, "file", Metric::Timeouts), 1.0, "{profile}");
-        // The first segment with data is lost. It follows the SYN and, except in ns-2, the acknowledgement of the
-        // SYN-ACK.
+        // The first segment with data is lost. It follows the SYN and, except in ns-2, the
+        // acknowledgement of the SYN-ACK.
         let first = if profile == "ns2" { 2 } else { 3 };
         let answer = run(&format!(", loss.packets = [{first}]"), &flow);
-        // In `linux`, the first acknowledgement is that of the second segment, after 2 · 12 + 20 ms. The tail loss probe,
-        // after two round-trip times of the handshake (42 ms), repeats FIN, which carries no data.
+        // In `linux`, the first acknowledgement is that of the second segment, after 2 · 12 + 20
+        // ms. The tail loss probe, after two round-trip times of the handshake (42 ms), repeats
+        // FIN, which carries no data.
         let retransmitted = 1.0;
         let sent = 10.0 + retransmitted;
         assert_eq!(mean(&answer, "file", Metric::Retransmissions), retransmitted, "{profile}");

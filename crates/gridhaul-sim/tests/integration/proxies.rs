@@ -7,7 +7,8 @@ use gridhaul_scenario::scenario::Scenario;
 use gridhaul_sim::Sim;
 use gridhaul_testing::ProxyChain;
 
-/// A file of 2 MB over four hops of 5 Mbit/s and 25 ms (round trip), with three proxies between them.
+/// A file of 2 MB over four hops of 5 Mbit/s and 25 ms (round trip), with three proxies between
+/// them.
 fn chain(mode: &str, loss: [f64; 4], replace: &[(&str, &str)]) -> Scenario {
     let mut text = r#"
 title = "chain"
@@ -62,8 +63,8 @@ fn retransmissions_over_one_hop_are_faster_than_over_four() {
         let time =
             |mode: &str| value(&run(&chain(mode, [1.0; 4], &[handshake])), Metric::CompletionTime);
         let (none, split, reflect) = (time("none"), time("split"), time("reflect"));
-        // Without proxies: p = 4 % over 100 ms, 12,000 / (0.1 s · √(0.08 / 3)) = 0.73 Mbit/s at most; with
-        // 1 % over 25 ms 5.9 Mbit/s, above the rate of the link.
+        // Without proxies: p = 4 % over 100 ms, 12,000 / (0.1 s · √(0.08 / 3)) = 0.73 Mbit/s at
+        // most; with 1 % over 25 ms 5.9 Mbit/s, above the rate of the link.
         assert!(none > 20.0, "{none}");
         assert!(split < none / 3.0 && reflect < none / 3.0, "{handshake:?} {split} {reflect}");
     }
@@ -90,8 +91,8 @@ fn the_offered_load_counts_the_packets_of_the_sender_once() {
         // A window of 60 segments overflows no queue.
         let window = ("1000 segments", "60 segments");
         let answer = run(&chain(mode, [0.0; 4], &[window]));
-        // 2 MB are 1369 full segments of 1500 B and one of 1260 B + 40 B, in 300 s; 12 B of timestamps in each
-        // where the proxy does not remove them.
+        // 2 MB are 1369 full segments of 1500 B and one of 1260 B + 40 B, in 300 s; 12 B of
+        // timestamps in each where the proxy does not remove them.
         let (load, bits) = (value(&answer, Metric::OfferedLoad) * 300.0, 1370.0 * 12.0 * 8.0);
         let by_hand = (1369.0 * 1500.0 + 1300.0) * 8.0;
         assert!((by_hand..=by_hand + bits).contains(&load), "{mode}: {load} {by_hand}");
@@ -149,8 +150,8 @@ fn a_crash_loses_the_bytes_at_risk() {
     }
 }
 
-/// The auditor checks each run. Proxies forward before they acknowledge, so at the end of a run each may have
-/// received more than it has reported to its previous hop.
+/// The auditor checks each run. Proxies forward before they acknowledge, so at the end of a run
+/// each may have received more than it has reported to its previous hop.
 #[test]
 fn counters_of_proxies_agree_at_any_end_of_a_run() {
     let plain = "congestion_control = \"sack\"\nreceive_window = \"1000 segments\"";
@@ -182,10 +183,10 @@ fn counters_of_proxies_agree_at_any_end_of_a_run() {
     }
 }
 
-/// A file of 10,000 segments over four narrowband power lines (130 kbit/s) that lose 15 % each, with
-/// three reflecting proxies and ns-2's queues of 50 packets. Seven seconds of packets wait in a
-/// queue, so that 100 s contain four retransmissions, all of which are lost at some time. An earlier
-/// version of the last proxy then reset the connection silently, with bytes at risk.
+/// A file of 10,000 segments over four narrowband power lines (130 kbit/s) that lose 15 % each,
+/// with three reflecting proxies and ns-2's queues of 50 packets. Seven seconds of packets wait in
+/// a queue, so that 100 s contain four retransmissions, all of which are lost at some time. An
+/// earlier version of the last proxy then reset the connection silently, with bytes at risk.
 #[test]
 fn a_long_timeout_on_a_lossy_line_ends_no_connection() {
     let scenario = chain(
@@ -211,7 +212,8 @@ fn a_long_timeout_on_a_lossy_line_ends_no_connection() {
     assert_eq!(arrived.n, 2, "{arrived:?}");
 }
 
-/// During an outage of an hour the upstream proxy resets both connections, and the answer reports the lost bytes.
+/// During an outage of an hour the upstream proxy resets both connections, and the answer reports
+/// the lost bytes.
 #[test]
 fn a_reset_by_a_proxy_is_reported() {
     for mode in ["split", "reflect"] {
@@ -232,8 +234,8 @@ fn a_reset_by_a_proxy_is_reported() {
     }
 }
 
-/// Random chains: the counters of all proxies must agree with those of their neighbours at the end of every run,
-/// with any losses and resets.
+/// Random chains: the counters of all proxies must agree with those of their neighbours at the end
+/// of every run, with any losses and resets.
 #[test]
 fn random_chains_pass_the_audit() {
     audit_chains(0..60);
@@ -276,7 +278,8 @@ fn random_chain(seed: u64) -> String {
     let same = one_of(&["reflect", "split", "reflect", "mixed"]);
     let mut text = format!(
         "title = \"chain\"\nduration = \"{duration}\"\nseed = {seed}\nreplications = 2\n[stack.s]\n\
-         profile = \"{profile}\"\ncongestion_control = \"{congestion_control}\"\nhandshake = {handshake}\n\
+         profile = \"{profile}\"\ncongestion_control = \"{congestion_control}\"\nhandshake = \
+         {handshake}\n\
          timestamps = false\nreceive_window = \"{window}\"\ndelayed_ack = \"{delayed}\"\n\
          [flow.file]\nfrom = \"n0\"\nto = \"n{}\"\nstack = \"s\"\n{load}\n\
          [node.n0]\n[node.n{}]\n",

@@ -70,7 +70,8 @@ fn a_deterministic_run_does_not_depend_on_the_seed() {
             for link in links {
                 for load in loads {
                     let flow = format!(
-                        "stack = 's'\n{load}\n[stack.s]\nprofile = '{profile}'\ncongestion_control = '{congestion_control}'\n{phase}"
+                        "stack = 's'\n{load}\n[stack.s]\nprofile = '{profile}'\ncongestion_control \
+                         = '{congestion_control}'\n{phase}"
                     );
                     let text = line("duration = '4 s'", link, &flow);
                     let Ok(mut scenario) = Scenario::from_toml(&text, "seed.toml") else {

@@ -21,8 +21,8 @@ pub(crate) fn flow_metric(answer: &Answer, metric: Metric) -> Option<f64> {
     answer.points[0].flows[0].mean(metric)
 }
 
-/// Nodes `a` and `b`, and a link `line` with these keys in both directions. `keys` are keys of the scenario, and
-/// `rest` has stacks and flows.
+/// Nodes `a` and `b`, and a link `line` with these keys in both directions. `keys` are keys of the
+/// scenario, and `rest` has stacks and flows.
 pub(crate) fn two_nodes(keys: &str, link: &str, rest: &str) -> String {
     format!(
         r#"

@@ -181,7 +181,8 @@ fn names(algorithms: &[Algorithm]) -> String {
 }
 
 impl From<Error> for CommandError {
-    /// If the kernel rejects our own programs, the defect is ours; every other error is one of the machine.
+    /// If the kernel rejects our own programs, the defect is ours; every other error is one of the
+    /// machine.
     fn from(error: Error) -> Self {
         match error {
             Error::Refused { .. } | Error::Object(..) => Self::Internal(error.into()),

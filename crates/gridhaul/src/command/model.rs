@@ -43,13 +43,15 @@ fn check(args: &ChainArgs) -> anyhow::Result<()> {
     for (flag, time) in times {
         if time.is_zero() {
             bail!(
-                "{flag} {time}: expected a time greater than zero\n  help: give a time such as '10 ms'"
+                "{flag} {time}: expected a time greater than zero\n  help: give a time such as '10 \
+                 ms'"
             );
         }
     }
     if args.of == ChainNode::Meter && args.window.is_some_and(|window| window > 2) {
         bail!(
-            "--window: the chain of a meter has a maximum window of 1 or 2 segments\n  help: give 1 or 2"
+            "--window: the chain of a meter has a maximum window of 1 or 2 segments\n  help: give \
+             1 or 2"
         );
     }
     Ok(())
@@ -77,7 +79,8 @@ fn meter(args: &ChainArgs) -> Chain {
     }
 }
 
-/// The aggregator of paper `sa-tcp` (its "collector"), with the paper's Vegas parameters a = 1 and b = 3.
+/// The aggregator of paper `sa-tcp` (its "collector"), with the paper's Vegas parameters a = 1 and
+/// b = 3.
 fn aggregator_chain(args: &ChainArgs) -> Chain {
     let control = match args.congestion_control {
         ChainCongestionControl::Reno => Control::Reno { recovers_multiple_losses: false },

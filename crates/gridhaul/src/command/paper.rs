@@ -62,7 +62,8 @@ fn measure(paper: &MeasuredPaper, args: &PaperArgs) -> Result<(), CommandError> 
     let output = &args.output;
     if output.svg {
         return Err(CommandError::Input(anyhow!(
-            "paper {}: unexpected --svg: the charts are in the report\n  help: use --out DIR for the report, --json for data",
+            "paper {}: unexpected --svg: the charts are in the report\n  help: use --out DIR for \
+             the report, --json for data",
             paper.name
         )));
     }

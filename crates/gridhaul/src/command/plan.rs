@@ -16,7 +16,8 @@ use crate::results_folder::{Destination, default_folder, scenario_name};
 use crate::results_kind::{ResultsKind, ResultsOf};
 use crate::terminal::{Terminal, texts};
 
-/// Plans, writes the results folder and prints the result. If no candidate meets the limits, the check has failed.
+/// Plans, writes the results folder and prints the result. If no candidate meets the limits, the
+/// check has failed.
 pub(crate) fn run(args: &PlanArgs) -> Result<(), CommandError> {
     let scenario = load(&args.file, &args.changes.to_changes(), &[], args.output.common.quiet)?;
     gridhaul::plan::check(&scenario, &args.file.display().to_string())?;

@@ -24,8 +24,8 @@ pub(super) fn has_common_point(first: &Answer, others: &[(String, &Answer)]) -> 
     first.points.iter().any(has)
 }
 
-/// Points that only the first or only another answer has, or, in answers without a sweep, rows. One sentence for each
-/// answer with such points or rows.
+/// Points that only the first or only another answer has, or, in answers without a sweep, rows. One
+/// sentence for each answer with such points or rows.
 pub(super) fn missing(first: &(String, &Answer), others: &[(String, &Answer)]) -> Vec<String> {
     let mut sentences = Vec::new();
     for other in others {

@@ -61,10 +61,11 @@ pub struct OtherAnswer {
 }
 
 /// Explanations of results without a test of significance.
-const UNKNOWN: &str = "–: undetermined: a single replication, an unknown value, a censored mean, or too few equal \
-                       replications";
-const DETERMINISTIC: &str = "deterministic: neither answer depends on random numbers; the difference is exact, but there is no \
-                             confidence interval to compare it with";
+const UNKNOWN: &str = "–: undetermined: a single replication, an unknown value, a censored mean, \
+                       or too few equal replications";
+const DETERMINISTIC: &str = "deterministic: neither answer depends on random numbers; the \
+                             difference is exact, but there is no confidence interval to compare \
+                             it with";
 
 /// Headline metrics that are not compared by default: the remaining ones show the same difference.
 const NOT_COMPARED: [Metric; 3] =
@@ -112,8 +113,8 @@ fn rows_of(point: &Point) -> impl Iterator<Item = (Scope, &Row)> {
     flows.chain(point.links.iter().map(|row| (Scope::Link, row)))
 }
 
-/// Whether a row is shown: both values are known and not all are zero, or only one of two answers of the same backend
-/// has a value, such as a completion time.
+/// Whether a row is shown: both values are known and not all are zero, or only one of two answers
+/// of the same backend has a value, such as a completion time.
 fn is_shown(first: &MetricValue, others: &[OtherAnswer]) -> bool {
     let means = others.iter().map(|other| other.value.estimate.mean);
     if means.chain([first.estimate.mean]).flatten().all(|mean| mean == 0.0) {
@@ -123,8 +124,8 @@ fn is_shown(first: &MetricValue, others: &[OtherAnswer]) -> bool {
     others.iter().any(|other| other.same_backend || is_known(first) && is_known(&other.value))
 }
 
-/// Compares every answer with the first, point by point and row by row; each answer has a label. `only` selects metrics;
-/// if it is empty, the headline metrics are compared.
+/// Compares every answer with the first, point by point and row by row; each answer has a label.
+/// `only` selects metrics; if it is empty, the headline metrics are compared.
 ///
 /// # Errors
 /// No answer, or answers without a common point, row and metric.
@@ -212,7 +213,8 @@ impl Comparison {
         tables
     }
 
-    /// Number of metrics that differ significantly or, without a confidence interval, by more than 1 %.
+    /// Number of metrics that differ significantly or, without a confidence interval, by more than
+    /// 1 %.
     #[must_use]
     pub fn differences(&self) -> usize {
         let others = self.rows.iter().flat_map(|row| &row.others);

@@ -2,8 +2,8 @@
 
 use gridhaul_scenario::answer::{Answer, Metric};
 
-/// Likely reasons why the metric of row `name` differs between two answers: first the warnings of the answers about this
-/// row, then differences in the definition of the metric.
+/// Likely reasons why the metric of row `name` differs between two answers: first the warnings of
+/// the answers about this row, then differences in the definition of the metric.
 pub(super) fn likely(metric: Metric, name: &str, answers: [&Answer; 2]) -> Option<String> {
     let [first, other] = answers.map(|answer| answer.backend.as_str());
     if first == other {
@@ -33,8 +33,8 @@ fn by_definition(metric: Metric, backends: [&str; 2]) -> Option<&'static str> {
     }
     match metric {
         Metric::RttMean => Some(
-            "emu samples the kernel's smoothed round-trip time at regular intervals; the others average all \
-             measurements",
+            "emu samples the kernel's smoothed round-trip time at regular intervals; the others \
+             average all measurements",
         ),
         Metric::Retransmissions | Metric::RetransmissionRatio | Metric::Timeouts => Some(
             "the loss recovery of the kernel differs from profile `linux` as described in \

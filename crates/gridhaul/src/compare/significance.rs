@@ -18,19 +18,21 @@ pub struct MetricValue {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Significance {
-    /// Equal, or the difference lies within its 95 % confidence interval; for different backends also within 1 %.
+    /// Equal, or the difference lies within its 95 % confidence interval; for different backends
+    /// also within 1 %.
     Agree,
     /// The difference lies outside that interval.
     Differ,
-    /// Both values are deterministic and not equal: the difference is exact, and a test of significance does not apply.
+    /// Both values are deterministic and not equal: the difference is exact, and a test of
+    /// significance does not apply.
     Deterministic,
     /// No value, a single replication of a random run, a censored mean, or too few replications
     /// without variance.
     Unknown,
 }
 
-/// Relative difference that counts as agreement between different backends, and if one of the two answers has no
-/// confidence interval.
+/// Relative difference that counts as agreement between different backends, and if one of the two
+/// answers has no confidence interval.
 const TOLERANCE: f64 = 0.01;
 
 /// Significance level: probability of a false difference between equal distributions.
@@ -82,8 +84,8 @@ impl Significance {
         }
     }
 
-    /// Whether the result is a disagreement for `--must-agree`. A deterministic difference counts above
-    /// [`TOLERANCE`].
+    /// Whether the result is a disagreement for `--must-agree`. A deterministic difference counts
+    /// above [`TOLERANCE`].
     pub(super) fn is_disagreement(self, difference: Option<f64>) -> bool {
         match self {
             Self::Differ => true,
@@ -106,8 +108,8 @@ impl Significance {
 /// Two means of random replications.
 fn of_means(first: &Estimate, other: &Estimate, distance: f64) -> Significance {
     match first.ci95_of_difference(other) {
-        // Equal values in each answer: the t test needs a variance, the permutation test does not. Two of all
-        // assignments of the values to the answers separate them like this.
+        // Equal values in each answer: the t test needs a variance, the permutation test does not.
+        // Two of all assignments of the values to the answers separate them like this.
         Some(0.0) => without_variance(2.0 / combinations(first.n + other.n, first.n)),
         Some(half_width) if distance <= half_width => Significance::Agree,
         Some(_) => Significance::Differ,
@@ -186,7 +188,8 @@ mod tests {
     #[test]
     fn equal_random_replications_are_compared_by_exact_tests() {
         let equal = |mean, n| random(mean, Some(0.0), n);
-        // Two of C(2n, n) assignments separate the values like this: 1/3 for n = 2, 1/10 for 3, 1/35 for 4.
+        // Two of C(2n, n) assignments separate the values like this: 1/3 for n = 2, 1/10 for 3,
+        // 1/35 for 4.
         for (n, expected) in
             [(2, Significance::Unknown), (3, Significance::Unknown), (4, Significance::Differ)]
         {

@@ -9,8 +9,8 @@ use super::workload::{backlog, transits};
 
 pub(super) const IGNORE_HINT: &str = "--ignore-estimate starts the run anyway";
 
-/// Message for a run that exceeds the free memory; `part` is the index of its largest part, in the order of
-/// [`RunEstimate::check_memory`].
+/// Message for a run that exceeds the free memory; `part` is the index of its largest part, in the
+/// order of [`RunEstimate::check_memory`].
 pub(super) fn memory_error(
     estimate: &RunEstimate<'_>,
     part: usize,
@@ -31,8 +31,8 @@ pub(super) fn memory_error(
         5 => ("record.pcap".to_owned(), "capture fewer links, or fewer points"),
         _ => (
             overloaded(scenario),
-            "the load exceeds the capacity of the route, and the messages wait: lower the load, or raise `rate` of the \
-             slowest link",
+            "the load exceeds the capacity of the route, and the messages wait: lower the load, or \
+             raise `rate` of the slowest link",
         ),
     };
     anyhow!(

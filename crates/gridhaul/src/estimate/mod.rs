@@ -1,5 +1,5 @@
-//! Estimates of memory and run time before a run starts, so that a mistyped count is rejected instead of
-//! exhausting the memory or running for years.
+//! Estimates of memory and run time before a run starts, so that a mistyped count is rejected
+//! instead of exhausting the memory or running for years.
 //!
 //! The estimates are accurate within a factor of ten, which is enough to detect mistyped numbers.
 //! `--ignore-estimate` starts a run that they reject.
@@ -40,11 +40,12 @@ struct RunEstimate<'a> {
 /// Longest run that starts without `--ignore-estimate`.
 const SECONDS_MAX: f64 = 86_400.0;
 
-/// The simulator needs 0.1 µs to 2 µs for the transit of a packet over a link, depending on how many connections
-/// share the processor caches.
+/// The simulator needs 0.1 µs to 2 µs for the transit of a packet over a link, depending on how
+/// many connections share the processor caches.
 const SECONDS_PER_TRANSIT: f64 = 1e-6;
 
-/// Memory of a connection with its messages (`cargo xtask bench meters`: 958 MB for a million meters).
+/// Memory of a connection with its messages (`cargo xtask bench meters`: 958 MB for a million
+/// meters).
 const BYTES_PER_CONNECTION: f64 = 1000.0;
 
 /// Memory of a link direction without its queue.
@@ -56,8 +57,8 @@ const BYTES_PER_ROW: f64 = 400.0;
 /// Memory of a sweep point: its scenario, its rows and its part of the report.
 const BYTES_PER_POINT: f64 = 10_000.0;
 
-/// Memory of a sample of a series that is recorded on real kernels. A simulation stores its recordings in a
-/// file.
+/// Memory of a sample of a series that is recorded on real kernels. A simulation stores its
+/// recordings in a file.
 const BYTES_PER_SAMPLE: f64 = 100.0;
 
 /// Memory of a packet that is captured on real kernels.
@@ -171,7 +172,8 @@ pub(crate) fn concurrent_threads(configured: usize) -> f64 {
     (if configured == 0 { cores() } else { configured }) as f64
 }
 
-/// Free memory in bytes: the smaller value of the machine and of the control group; infinite if neither is known.
+/// Free memory in bytes: the smaller value of the machine and of the control group; infinite if
+/// neither is known.
 fn available() -> f64 {
     let read = |path: &str| fs::read_to_string(path).ok();
     let of_machine = read("/proc/meminfo").and_then(|text| {
@@ -193,7 +195,8 @@ mod tests {
 
     fn scenario(keys: &str) -> Scenario {
         let text = format!(
-            "title = \"t\"\nduration = \"1 h\"\n{keys}\n[node]\na = {{ count = 500_000 }}\nb = {{}}\nc = {{}}\n\
+            "title = \"t\"\nduration = \"1 h\"\n{keys}\n[node]\na = {{ count = 500_000 }}\nb = \
+             {{}}\nc = {{}}\n\
              [link.up]\nfrom = \"a\"\nto = \"b\"\nboth.rate = \"1 Mbit/s\"\n\
              [link.on]\nfrom = \"b\"\nto = \"c\"\nboth.rate = \"1 Mbit/s\"\n\
              [flow.twice]\nfrom = \"b\"\nto = \"c\"\ncount = 2\nload = \"bulk\"\n"
@@ -224,9 +227,11 @@ mod tests {
 
     #[test]
     fn the_backlog_of_a_sender_counts() {
-        let load = "[flow.flood]\nfrom = \"a\"\nto = \"b\"\nload.periodic = { size = \"100 B\", every = \"1 ms\" }\n";
+        let load = "[flow.flood]\nfrom = \"a\"\nto = \"b\"\nload.periodic = { size = \"100 B\", \
+                    every = \"1 ms\" }\n";
         let text = format!(
-            "title = \"t\"\nduration = \"1 h\"\n[node]\na = {{}}\nb = {{}}\n[link.up]\nfrom = \"a\"\nto = \"b\"\n\
+            "title = \"t\"\nduration = \"1 h\"\n[node]\na = {{}}\nb = {{}}\n[link.up]\nfrom \
+             = \"a\"\nto = \"b\"\n\
              both.rate = \"10 kbit/s\"\n{load}"
         );
         // 3.6 million messages.

@@ -5,8 +5,8 @@ use gridhaul_data::pcapng::PcapngWriter;
 use gridhaul_scenario::scenario::{Flow, Hop, Load, Scenario, Transport};
 use gridhaul_scenario::units::QueueLimit;
 
-/// Quantities that determine the run time and memory of a run. They are floating-point numbers, so that products of
-/// counts do not overflow.
+/// Quantities that determine the run time and memory of a run. They are floating-point numbers, so
+/// that products of counts do not overflow.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Workload {
     pub(super) connections: f64,
@@ -19,8 +19,8 @@ pub(super) struct Workload {
     pub(super) samples: f64,
     /// Packets that are written to files.
     pub(super) captured: f64,
-    /// Memory in bytes of messages and datagrams that wait at the end of the run because the load exceeds the
-    /// capacity of the route.
+    /// Memory in bytes of messages and datagrams that wait at the end of the run because the load
+    /// exceeds the capacity of the route.
     pub(super) backlog: f64,
     /// Simulated time.
     pub(super) seconds: f64,
@@ -29,7 +29,8 @@ pub(super) struct Workload {
 /// Bytes of headers of a segment or datagram.
 const HEADERS: f64 = 40.0;
 
-/// Memory of a message that waits at its sender (measured: 10 million messages of 100 B need 350 MB).
+/// Memory of a message that waits at its sender (measured: 10 million messages of 100 B need 350
+/// MB).
 const BYTES_PER_WAITING_MESSAGE: f64 = 40.0;
 
 /// Memory of a datagram in a queue (measured: 10 million datagrams need 2.4 GB).
@@ -92,8 +93,8 @@ impl Workload {
     }
 }
 
-/// Transits of the packets of a flow over links: the packets that the load offers or, for TCP, at most those that
-/// the bottleneck of the route can carry.
+/// Transits of the packets of a flow over links: the packets that the load offers or, for TCP, at
+/// most those that the bottleneck of the route can carry.
 pub(super) fn transits(scenario: &Scenario, name: &str, flow: &Flow) -> f64 {
     let Ok(routes) = scenario.routes(name) else { return 0.0 };
     let connections = scenario.connections(flow) as f64;
@@ -113,8 +114,9 @@ pub(super) fn transits(scenario: &Scenario, name: &str, flow: &Flow) -> f64 {
     packets * (out + routes.reverse.len() as f64)
 }
 
-/// Memory of the messages that a TCP sender keeps until they are sent, or of the datagrams in a queue without limit.
-/// A queue with a limit drops the other datagrams, and greedy loads keep no messages.
+/// Memory of the messages that a TCP sender keeps until they are sent, or of the datagrams in a
+/// queue without limit. A queue with a limit drops the other datagrams, and greedy loads keep no
+/// messages.
 pub(super) fn backlog(scenario: &Scenario, name: &str, flow: &Flow) -> f64 {
     let Ok(routes) = scenario.routes(name) else { return 0.0 };
     let active = scenario.duration.saturating_sub(flow.start).as_secs_f64();

@@ -200,7 +200,8 @@ impl Answers {
     }
 }
 
-/// A measured value decides about a statement, so a replication that the machine disturbed is repeated.
+/// A measured value decides about a statement, so a replication that the machine disturbed is
+/// repeated.
 const EMULATION_REPETITIONS: u32 = 2;
 
 impl Experiment {

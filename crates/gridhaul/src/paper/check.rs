@@ -158,8 +158,8 @@ pub(super) fn uncertainty(measured: &Estimate) -> f64 {
     measured.ci95.unwrap_or(single)
 }
 
-/// gridhaul's value of a cell to which others are compared, in base units. Its interval is unlimited if
-/// the machine was too busy.
+/// gridhaul's value of a cell to which others are compared, in base units. Its interval is
+/// unlimited if the machine was too busy.
 pub(crate) fn reference_value(expected: &Expected, place: Option<&Place<'_>>) -> Estimate {
     let found = found(expected, place);
     let is_disturbed = place.is_some_and(Place::is_disturbed);
@@ -318,7 +318,8 @@ mod tests {
 
     #[test]
     fn a_known_difference_is_recorded_with_its_size() {
-        let line = "c,6,r,q,kbit_per_s,6,,,1,t,,flow:down:goodput_bit_per_s,from 4 to 9,from 10 to 13,headers";
+        let line = "c,6,r,q,kbit_per_s,6,,,1,t,,flow:down:goodput_bit_per_s,from 4 to 9,from 10 to \
+                    13,headers";
         let outcome = |mean| {
             let cell = checked(line, mean, None);
             (cell.ok, row(&cell).pop().unwrap())

@@ -1,4 +1,5 @@
-//! Checks the table "sentence of the paper, claim, verdict" of `papers/README.md` against the papers.
+//! Checks the table "sentence of the paper, claim, verdict" of `papers/README.md` against the
+//! papers.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,10 +14,11 @@ struct Row {
     holds: bool,
 }
 
-/// The rows of each paper: below a heading ``## `name` ``, tables with a column `claim`, which has the names of claims and of
-/// lines of `expected.csv` as code, in which `*` stands for any characters, and no name for a sentence that is not
-/// tested or tested elsewhere. Code with `_` or `/` is the name of a test or of a file. The columns after it are
-/// verdicts: of all backends, or of one each.
+/// The rows of each paper: below a heading ``## `name` ``, tables with a column `claim`, which has
+/// the names of claims and of lines of `expected.csv` as code, in which `*` stands for any
+/// characters, and no name for a sentence that is not tested or tested elsewhere. Code with `_` or
+/// `/` is the name of a test or of a file. The columns after it are verdicts: of all backends, or
+/// of one each.
 fn rows(page: &str) -> BTreeMap<String, Vec<Row>> {
     let mut papers: BTreeMap<String, Vec<Row>> = BTreeMap::new();
     let (mut current, mut column) = (None, None);

@@ -11,8 +11,8 @@ use gridhaul_scenario::scenario::Scenario;
 /// A number in an answer, optionally multiplied by a factor (`*20000`):
 ///
 /// - `flow:download:goodput_bit_per_s`: a metric of a flow or (`link:`) of a direction.
-/// - `series:dvbt.forward:throughput_bit_per_s:max`: a statistic of the samples of a recorded series;
-///   with `after 10 s` of the later samples only.
+/// - `series:dvbt.forward:throughput_bit_per_s:max`: a statistic of the samples of a recorded
+///   series; with `after 10 s` of the later samples only.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ColumnSelect {
     name: String,
@@ -185,9 +185,13 @@ impl Column {
         let info = columns
             .find(|info| info.name == column && info.kind == "double" && column != "time_s")
             .ok_or_else(|| format!("no series has a column of real numbers {column:?}"))?;
-        let statistic = Statistic::ALL.iter().find(|(name, _)| *name == statistic).ok_or_else(|| {
-            format!("{statistic:?} is not a statistic; expected \"min\", \"mean\", \"max\" or \"deviation\"")
-        })?;
+        let statistic =
+            Statistic::ALL.iter().find(|(name, _)| *name == statistic).ok_or_else(|| {
+                format!(
+                    "{statistic:?} is not a statistic; expected \"min\", \"mean\", \"max\" \
+                     or \"deviation\""
+                )
+            })?;
         Ok(Self::Series { column: info.name, unit: info.unit, statistic: statistic.1, after_s })
     }
 }

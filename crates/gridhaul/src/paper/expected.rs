@@ -86,16 +86,17 @@ pub(crate) fn read(text: &str) -> anyhow::Result<Vec<Expected>> {
     reader.deserialize().collect::<Result<_, _>>().context("invalid CSV")
 }
 
-/// Checks that every tolerance contains the paper's value, and that a known difference states its size and its reason: a
-/// tolerance around gridhaul's value instead of the paper's would count a difference as agreement.
+/// Checks that every tolerance contains the paper's value, and that a known difference states its
+/// size and its reason: a tolerance around gridhaul's value instead of the paper's would count a
+/// difference as agreement.
 pub(crate) fn check(cells: &[Expected]) -> anyhow::Result<()> {
     for cell in cells {
         let Expected { cell: name, tolerance, paper, .. } = cell;
         ensure!(
             cell.tolerates_paper(cells) != Some(false),
-            "line {name}: the tolerance \"{tolerance}\" does not contain the paper's value, {}\n  help: choose a \
-             tolerance that contains it; if gridhaul's value lies outside, state its range in column `differs` and \
-             the cause in column `reason`",
+            "line {name}: the tolerance \"{tolerance}\" does not contain the paper's value, \
+             {}\n  help: choose a tolerance that contains it; if gridhaul's value lies outside, \
+             state its range in column `differs` and the cause in column `reason`",
             paper.unwrap_or_default()
         );
         tolerance_width::check(cell, cells)?;
@@ -106,8 +107,8 @@ pub(crate) fn check(cells: &[Expected]) -> anyhow::Result<()> {
                 ensure!(!reason.trim().is_empty(), "line {name}: the reason is empty");
                 ensure!(
                     paper.is_none_or(|paper| !(*low..=*high).contains(&paper)),
-                    "line {name}: the range in `differs` contains the paper's value\n  help: give the range of \
-                     gridhaul's value"
+                    "line {name}: the range in `differs` contains the paper's value\n  help: give \
+                     the range of gridhaul's value"
                 );
             }
             (Some(_), Some(_)) => {
@@ -120,8 +121,8 @@ pub(crate) fn check(cells: &[Expected]) -> anyhow::Result<()> {
 }
 
 impl Expected {
-    /// Whether the paper's value lies within the tolerance; `None` if the paper has no value of this cell or of the cell
-    /// that it is a multiple of.
+    /// Whether the paper's value lies within the tolerance; `None` if the paper has no value of
+    /// this cell or of the cell that it is a multiple of.
     fn tolerates_paper(&self, cells: &[Self]) -> Option<bool> {
         let paper = self.paper?;
         let within = |(low, high): (f64, f64)| (low..=high).contains(&paper);
@@ -204,7 +205,8 @@ impl FromStr for Tolerance {
                 Ok(Self::Of(number(low)?, number(high)?, other.to_owned()))
             }
             _ => Err(format!(
-                "{text:?} is not a tolerance; expected \"paper 1 %\", \"ns2 1 %\", \"ns2 3 % or interval\", \
+                "{text:?} is not a tolerance; expected \"paper 1 %\", \"ns2 1 %\", \"ns2 3 % or \
+                 interval\", \
                  \"from 0 to 2\", \"0.9 to 1.1 of other-cell\""
             )),
         }

@@ -1,8 +1,8 @@
 //! Papers: published experiments, reproduced and checked figure by figure.
 //!
-//! A paper is a folder `papers/<name>/`: `paper.toml` lists the scenarios and figures, `expected.csv` the published
-//! values, those of ns-2 and their tolerances, and `claims.toml` the statements of the text. A new paper needs a new
-//! folder and no code.
+//! A paper is a folder `papers/<name>/`: `paper.toml` lists the scenarios and figures,
+//! `expected.csv` the published values, those of ns-2 and their tolerances, and `claims.toml` the
+//! statements of the text. A new paper needs a new folder and no code.
 
 mod answers;
 mod backend_agreement;
@@ -113,7 +113,8 @@ pub(crate) struct Experiment {
     /// Name of this use of the file. Absent: the file name without ending.
     #[serde(default)]
     pub(crate) name: Option<String>,
-    /// Backends that run the scenario, such as `["model", "sim"]`. Absent: those of the command line.
+    /// Backends that run the scenario, such as `["model", "sim"]`. Absent: those of the command
+    /// line.
     #[serde(default)]
     pub(crate) on: Vec<String>,
     /// Backends of a quick run, if they differ.

@@ -26,8 +26,9 @@ macro_rules! serde_as_text {
 }
 pub(super) use serde_as_text;
 
-/// A number in an answer: a column ([`ColumnSelect`]), or a sum of columns and constants, optionally divided by a term:
-/// `flow:data:segments_sent_count*0.002 + 50 / flow:data:goodput_bit_per_s*7.5`.
+/// A number in an answer: a column ([`ColumnSelect`]), or a sum of columns and constants,
+/// optionally divided by a term: `flow:data:segments_sent_count*0.002 + 50 /
+/// flow:data:goodput_bit_per_s*7.5`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Select {
     sum: Vec<Term>,
@@ -56,8 +57,8 @@ impl Select {
         }
     }
 
-    /// The number in base units. A sum or a quotient has no confidence interval, because the columns of one answer
-    /// are not independent.
+    /// The number in base units. A sum or a quotient has no confidence interval, because the
+    /// columns of one answer are not independent.
     pub(crate) fn find(&self, answer: &Answer, point: usize) -> Estimate {
         if let ([term], None) = (&self.sum[..], &self.divisor) {
             return term.find(answer, point);
@@ -157,7 +158,8 @@ mod tests {
             (Metric::Messages, 8.0),
         ]);
         let find = |text: &str| text.parse::<Select>().unwrap().find(&answer, 0).mean;
-        let text = "flow:data:segments_sent_count*0.5 + flow:data:timeouts_count + 2 / flow:data:messages_count*2";
+        let text = "flow:data:segments_sent_count*0.5 + flow:data:timeouts_count + 2 / \
+                    flow:data:messages_count*2";
         assert_eq!(find(text), Some((50.0 + 4.0 + 2.0) / 16.0));
         assert_eq!(text.parse::<Select>().unwrap().to_string(), text);
         assert_eq!(find("flow:data:timeouts_count*3"), Some(12.0));

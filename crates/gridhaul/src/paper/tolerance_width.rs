@@ -20,8 +20,8 @@ pub(super) fn check(cell: &Expected, cells: &[Expected]) -> anyhow::Result<()> {
     ensure!(
         width.is_none() || reason.is_some(),
         "line {}: the tolerance \"{}\" extends to {:.0} % of the number that it is compared with; \
-         expected at most {WIDTH_MAX} %\n  help: choose a smaller tolerance, or state its reason in \
-         column `tolerance_reason`",
+         expected at most {WIDTH_MAX} %\n  help: choose a smaller tolerance, or state its reason \
+         in column `tolerance_reason`",
         cell.cell,
         cell.tolerance,
         width.unwrap_or_default()

@@ -8,7 +8,8 @@ use super::limits::{Limit, LimitKind};
 /// Largest relative deviation from the simulated value that counts as agreement.
 pub(crate) const AGREEMENT: f64 = 0.1;
 
-/// Ratios (of losses, retransmissions, late messages) below this value are negligible and therefore agree.
+/// Ratios (of losses, retransmissions, late messages) below this value are negligible and therefore
+/// agree.
 const NEGLIGIBLE_RATIO: f64 = 1e-3;
 
 /// One quantity of the analytical model and of the simulation.
@@ -59,8 +60,8 @@ impl Comparison {
 /// Metrics that are compared for every row, independently of the limits.
 const COMPARED: [Metric; 3] = [Metric::Goodput, Metric::OfferedLoad, Metric::RetransmissionRatio];
 
-/// Compares goodput, offered load, retransmissions and the limited quantities of every flow, as far as both have a
-/// value.
+/// Compares goodput, offered load, retransmissions and the limited quantities of every flow, as far
+/// as both have a value.
 pub(crate) fn compare(limits: &[Limit], model: &Point, simulated: &Point) -> Vec<Comparison> {
     let mut comparisons = Vec::new();
     for row in &simulated.flows {
@@ -85,7 +86,8 @@ const fn metric(kind: LimitKind) -> Metric {
 
 fn compared(metric: Metric, equations: &Row, simulated: &Row) -> Option<Comparison> {
     let info = metric.info();
-    // The ratio of late messages is compared: 0.1 % and 2 % late differ more clearly than 99.9 % and 98 % in time.
+    // The ratio of late messages is compared: 0.1 % and 2 % late differ more clearly than 99.9 %
+    // and 98 % in time.
     let late = metric == Metric::DeadlineMet;
     let value = |row: &Row| row.mean(metric).map(|value| if late { 1.0 - value } else { value });
     Some(Comparison {

@@ -50,7 +50,8 @@ fn describe_value(key: &str, value: &str, choices: &[Choice]) -> String {
             .parse::<u64>()
             .map_or_else(|_| format!("{value} {name}s"), |number| counted(number, name));
     }
-    // `buffer 100 messages`; a value such as `vegas` is unambiguous unless another key has the same last part.
+    // `buffer 100 messages`; a value such as `vegas` is unambiguous unless another key has the same
+    // last part.
     let short = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
     let alike = choices.iter().filter(|other| short(&other.key) == short(key)).count();
     let owner = match steps[..] {

@@ -3,9 +3,9 @@
 /// Runs of the choice by default: with 95 % confidence, at least 86 % of all runs meet the limits.
 pub(crate) const RUNS_DEFAULT: usize = 20;
 
-/// Minimum share of all runs that meet the limits, with a confidence of 95 %, if all of `runs` independent runs do:
-/// the lower limit of the one-sided interval of Clopper and Pearson (Biometrika 26, 1934), which for `n` of `n` is
-/// `0.05^(1/n)`.
+/// Minimum share of all runs that meet the limits, with a confidence of 95 %, if all of `runs`
+/// independent runs do: the lower limit of the one-sided interval of Clopper and Pearson
+/// (Biometrika 26, 1934), which for `n` of `n` is `0.05^(1/n)`.
 pub(crate) fn share_shown(runs: usize) -> f64 {
     if runs == 0 { 0.0 } else { 0.05_f64.powf(1.0 / runs as f64) }
 }

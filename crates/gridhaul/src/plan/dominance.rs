@@ -10,9 +10,10 @@ use super::simulation_runs::SimulatedCandidate;
 /// The end of keys of buffers, which change nothing while they are not full.
 const BUFFER: &str = ".aggregator.buffer";
 
-/// Whether the simulated candidates exclude another one. Either a failed one differs only in buffers that were never
-/// full and are not larger in it; or two failed ones with equal results differ from each other and from the other
-/// candidate only in one number, which the other one does not decrease below both.
+/// Whether the simulated candidates exclude another one. Either a failed one differs only in
+/// buffers that were never full and are not larger in it; or two failed ones with equal results
+/// differ from each other and from the other candidate only in one number, which the other one does
+/// not decrease below both.
 pub(crate) fn is_excluded(
     parameters: &ParameterSet,
     simulated: &[SimulatedCandidate],

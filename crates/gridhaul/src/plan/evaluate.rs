@@ -36,13 +36,13 @@ pub(crate) struct Evaluator<'a> {
     choices: &'a Choices,
     limits: &'a [Limit],
     known: BTreeMap<ParameterSet, Evaluation>,
-    /// Simulated candidates, and whether the simulation meets every limit. A simulation takes precedence over
-    /// the model.
+    /// Simulated candidates, and whether the simulation meets every limit. A simulation takes
+    /// precedence over the model.
     simulated: BTreeMap<ParameterSet, bool>,
 }
 
-/// Smallest ratio of goodput to offered load in a steady state. The difference to 1 is rounding: messages are split
-/// into segments of whole bytes.
+/// Smallest ratio of goodput to offered load in a steady state. The difference to 1 is rounding:
+/// messages are split into segments of whole bytes.
 const CARRIED: f64 = 0.95;
 
 impl<'a> Evaluator<'a> {
@@ -197,7 +197,8 @@ mod tests {
     #[test]
     fn each_candidate_is_evaluated_once_and_unsupported_keys_are_errors() {
         let scenario = district(
-            "\"node.collector.count\" = [1, 2]\n\"stack.upstream.congestion_control\" = [\"reno\", \"bbr\"]",
+            "\"node.collector.count\" = [1, 2]\n\"stack.upstream.congestion_control\" = \
+             [\"reno\", \"bbr\"]",
             "\"node.collector.count\" = 900",
         );
         let (plan, choices) = plan_of(&scenario);
@@ -215,8 +216,8 @@ mod tests {
         assert_eq!((evaluator.evaluated(), fake.runs()), (4, 2));
     }
 
-    /// With flow control the meters wait instead of losing segments, so that only this behaviour meets a
-    /// limit on the loss.
+    /// With flow control the meters wait instead of losing segments, so that only this behaviour
+    /// meets a limit on the loss.
     #[test]
     fn the_behaviour_at_a_full_buffer_is_a_choice() {
         let text = r#"

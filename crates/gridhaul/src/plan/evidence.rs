@@ -198,7 +198,8 @@ impl Evidence {
         self.runs.iter().filter_map(|run| run.points.first())
     }
 
-    /// The decision after the last replication: limits violated on average, or those without margin.
+    /// The decision after the last replication: limits violated on average, or those without
+    /// margin.
     fn final_decision(&self, limits: &[Limit], undecided: Vec<usize>) -> Decision {
         let above = |at: &usize| {
             let limit = &limits[*at];

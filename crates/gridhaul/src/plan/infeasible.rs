@@ -1,4 +1,5 @@
-//! Plans without a feasible candidate: the limits that cannot be met, and values that would be sufficient.
+//! Plans without a feasible candidate: the limits that cannot be met, and values that would be
+//! sufficient.
 
 use gridhaul_report::quantity;
 use serde::Serialize;
@@ -181,7 +182,8 @@ mod tests {
     #[test]
     fn a_sufficient_value_is_found_beyond_the_range() {
         let scenario = district(
-            "\"node.collector.count\" = [1, 2]\n\"link.wan.both.rate\" = [\"4 Mbit/s\", \"8 Mbit/s\"]",
+            "\"node.collector.count\" = [1, 2]\n\"link.wan.both.rate\" = [\"4 Mbit/s\", \"8 \
+             Mbit/s\"]",
             "\"node.collector.count\" = 900\n\"link.wan.both.rate\" = 150",
         );
         let (plan, choices) = plan_of(&scenario);

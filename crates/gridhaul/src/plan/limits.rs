@@ -134,8 +134,9 @@ impl Limit {
         Measured { value, ci95, floor }
     }
 
-    /// A lower bound: the delay of a message is at least that of one of its segments. For the 98th percentile the mean
-    /// segment delay is a cautious estimate, which excludes only infeasible candidates.
+    /// A lower bound: the delay of a message is at least that of one of its segments. For the 98th
+    /// percentile the mean segment delay is a cautious estimate, which excludes only infeasible
+    /// candidates.
     fn floor(&self, row: &Row) -> Option<f64> {
         let segment_delay = row.mean(Metric::SegmentDelayTotal)?;
         match self.kind {
@@ -159,8 +160,8 @@ impl Limit {
     }
 }
 
-/// The loss of segments combined with that of messages that were never sent (their connection was not established),
-/// of lost datagrams, and of all messages if none arrived.
+/// The loss of segments combined with that of messages that were never sent (their connection was
+/// not established), of lost datagrams, and of all messages if none arrived.
 fn with_unsent(row: &Row, (segments, ci95): MeanWithInterval) -> MeanWithInterval {
     let due = row.mean(Metric::MessagesDue).is_some_and(|due| due > 0.0);
     if due && row.mean(Metric::Messages) == Some(0.0) {
@@ -174,8 +175,8 @@ fn with_unsent(row: &Row, (segments, ci95): MeanWithInterval) -> MeanWithInterva
     }
 }
 
-/// Whether more than 2 % of the messages are missing, so that the 98th percentile is unknown and the mean over the
-/// others is biased.
+/// Whether more than 2 % of the messages are missing, so that the 98th percentile is unknown and
+/// the mean over the others is biased.
 fn is_mean_censored(row: &Row) -> bool {
     row.mean(Metric::Messages).is_some() && row.mean(Metric::DelayP98).is_none()
 }

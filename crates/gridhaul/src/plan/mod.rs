@@ -1,10 +1,12 @@
-//! Planning: search for the cheapest candidate that meets the limits, by the analytical model and then by simulation.
+//! Planning: search for the cheapest candidate that meets the limits, by the analytical model and
+//! then by simulation.
 //!
-//! `candidate` lists the candidates and their costs, `evaluate` applies the model, `search` finds the cheapest feasible
-//! candidate. `verify` simulates it and continues the search by simulation if model and simulation disagree:
-//! `simulation_runs` runs the replications, `evidence` decides when they are enough, `dominance` names candidates that
-//! need no simulation, `agreement` compares model and
-//! simulation, `neighbours` measures the distance between candidates. `infeasible` explains why no candidate is feasible.
+//! `candidate` lists the candidates and their costs, `evaluate` applies the model, `search` finds
+//! the cheapest feasible candidate. `verify` simulates it and continues the search by simulation if
+//! model and simulation disagree: `simulation_runs` runs the replications, `evidence` decides when
+//! they are enough, `dominance` names candidates that need no simulation, `agreement` compares
+//! model and simulation, `neighbours` measures the distance between candidates. `infeasible`
+//! explains why no candidate is feasible.
 
 mod agreement;
 mod candidate;
@@ -59,7 +61,8 @@ pub struct PlanOutcome {
     /// Number of candidates, and of those that the model evaluated.
     pub(crate) candidates: usize,
     pub(crate) evaluated: usize,
-    /// The cheapest candidate that meets all limits: in its simulation or, without verification, by the model.
+    /// The cheapest candidate that meets all limits: in its simulation or, without verification, by
+    /// the model.
     pub(crate) winner: Option<Winner>,
     /// Basis of the choice.
     pub(crate) basis: Basis,
@@ -67,7 +70,8 @@ pub struct PlanOutcome {
     pub(crate) simulations: Option<Vec<SimulatedCandidate>>,
     /// Whether the model rejects every candidate.
     pub(crate) rejected: bool,
-    /// Cheaper neighbours of the winner that were not simulated, because the maximum number was reached.
+    /// Cheaper neighbours of the winner that were not simulated, because the maximum number was
+    /// reached.
     pub(crate) not_simulated: usize,
     /// Candidates that were not simulated, because a simulated one excludes them.
     pub(crate) excluded: usize,
@@ -141,7 +145,8 @@ impl PlanOutcome {
         document::document(scenario, self)
     }
 
-    /// The answers of the model and, if it was simulated, of the simulator to the choice; empty without a choice.
+    /// The answers of the model and, if it was simulated, of the simulator to the choice; empty
+    /// without a choice.
     ///
     /// # Errors
     /// The model has no answer.
@@ -165,7 +170,8 @@ impl PlanOutcome {
     }
 }
 
-/// Finds the cheapest feasible candidate. `model` evaluates candidates; without a verification, its result is final.
+/// Finds the cheapest feasible candidate. `model` evaluates candidates; without a verification, its
+/// result is final.
 pub(crate) fn cheapest(
     scenario: &Scenario,
     model: &dyn Backend,
@@ -253,7 +259,8 @@ fn evaluated(
     others.into_iter().map(evaluate).collect()
 }
 
-/// Simulates the model's choice or, if the model rejects every candidate, the one closest to the limits.
+/// Simulates the model's choice or, if the model rejects every candidate, the one closest to the
+/// limits.
 fn simulate(
     search: &mut Search<'_>,
     limits: &[Limit],
@@ -276,8 +283,8 @@ fn ensure_answers(reasons: &BTreeMap<String, usize>, candidates: usize) -> Resul
     }
     let reasons: Vec<_> = reasons.keys().map(String::as_str).collect();
     Err(anyhow!(
-        "the analytical model supports none of the {candidates} candidates:\n{}\n  help: change these \
-         keys, or simulate candidates with `gridhaul sweep`",
+        "the analytical model supports none of the {candidates} candidates:\n{}\n  help: change \
+         these keys, or simulate candidates with `gridhaul sweep`",
         reasons.join("\n")
     )
     .into())

@@ -6,8 +6,8 @@ use gridhaul_scenario::scenario::Choice;
 use super::candidate::ParameterSet;
 use super::search::is_numeric;
 
-/// Distance between two parameter sets in steps: the maximum over the keys. Numbers are ordered; any two
-/// non-numeric values are one step apart, as are a set with aggregators and one without.
+/// Distance between two parameter sets in steps: the maximum over the keys. Numbers are ordered;
+/// any two non-numeric values are one step apart, as are a set with aggregators and one without.
 pub(crate) fn steps(one: &ParameterSet, other: &ParameterSet, choices: &[Choice]) -> usize {
     let keys = one.values.iter().zip(&other.values).zip(choices);
     let steps = keys.map(|((one, other), choice)| match (one, other) {

@@ -19,12 +19,13 @@ pub struct PlanRequest {
     pub verify: Option<VerificationDepth>,
     /// Maximum number of candidates to simulate, at least 1.
     pub max_candidates: usize,
-    /// Runs of the choice with different seeds, all of which must meet every limit: with 95 % confidence, 20 of 20 show
-    /// that at least 86 % of runs do, and 59 of 59 at least 95 %.
+    /// Runs of the choice with different seeds, all of which must meet every limit: with 95 %
+    /// confidence, 20 of 20 show that at least 86 % of runs do, and 59 of 59 at least 95 %.
     pub runs: usize,
     /// Threads for the simulations; 0: one per core. The result does not depend on this number.
     pub threads: usize,
-    /// Whether a simulation begins even if it is estimated to need more memory than is free, or more than 24 hours.
+    /// Whether a simulation begins even if it is estimated to need more memory than is free, or
+    /// more than 24 hours.
     pub ignore_estimate: bool,
 }
 
@@ -41,12 +42,13 @@ impl Default for PlanRequest {
     }
 }
 
-/// Finds the cheapest candidate that meets every limit of the scenario's `[plan]`. `label` names the scenario in messages
-/// and progress.
+/// Finds the cheapest candidate that meets every limit of the scenario's `[plan]`. `label` names
+/// the scenario in messages and progress.
 ///
 /// # Errors
-/// A scenario without a plan ([`check`]), one that the analytical model does not support, and errors of the simulations.
-/// A plan without a feasible candidate is not an error: [`PlanOutcome::choice`] is `None`.
+/// A scenario without a plan ([`check`]), one that the analytical model does not support, and
+/// errors of the simulations. A plan without a feasible candidate is not an error:
+/// [`PlanOutcome::choice`] is `None`.
 pub fn plan(
     scenario: &Scenario,
     request: &PlanRequest,
@@ -70,7 +72,8 @@ pub fn plan(
     cheapest(scenario, &Model, verification.as_ref())
 }
 
-/// Checks that the scenario has a plan and no sweep, which planning would ignore; `file` names the scenario in errors.
+/// Checks that the scenario has a plan and no sweep, which planning would ignore; `file` names the
+/// scenario in errors.
 ///
 /// # Errors
 /// There is no `[plan]`, or there is a sweep.
@@ -84,8 +87,8 @@ pub fn check(scenario: &Scenario, file: &str) -> Result<(), Error> {
     }
     if !scenario.sweep.is_empty() {
         return Err(anyhow!(
-            "{file}: sweep: a plan chooses one value of each key and cannot be combined with a sweep\n  \
-             help: move the keys of the sweep to [plan.choose], or remove it"
+            "{file}: sweep: a plan chooses one value of each key and cannot be combined with a \
+             sweep\n  help: move the keys of the sweep to [plan.choose], or remove it"
         )
         .into());
     }

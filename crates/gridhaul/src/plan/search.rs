@@ -71,8 +71,9 @@ impl Search<'_> {
         Ok(best.map(|(_, index)| index))
     }
 
-    /// Alternatives to a winner: the next cheapest, the cheapest with each other value of a non-numeric key, and the
-    /// neighbouring values of each numeric key with all other values equal.
+    /// Alternatives to a winner: the next cheapest, the cheapest with each other value of a
+    /// non-numeric key, and the neighbouring values of each numeric key with all other values
+    /// equal.
     pub(crate) fn others(&mut self, winner: &Candidate) -> Result<Vec<Alternative>, Error> {
         let mut others = Vec::new();
         let own = |candidate: &Candidate| candidate.parameters == winner.parameters;
@@ -299,10 +300,12 @@ mod tests {
                 let count = scenario.node["collector"].count.trailing_zeros() as usize;
                 let rate = scenario.link["wan"].forward().unwrap().rate.as_bits_per_sec();
                 let rate = (rate / 1_000_000).trailing_zeros() as usize;
-                let reno = usize::from(scenario.stack["upstream"].congestion_control == Some(CongestionControlAlgorithm::Reno));
+                let reno = usize::from(scenario.stack["upstream"].congestion_control ==
+                    Some(CongestionControlAlgorithm::Reno));
                 Some(losses[count * 6 + rate * 2 + reno])
             };
-            let cost = format!("\"node.collector.count\" = {count}\n\"link.wan.both.rate\" = {rate}");
+            let cost = format!("\"node.collector.count\" = {count}\n\"link.wan.both.rate\" = \
+                                {rate}");
             searched(CHOOSE, &cost, loss, |search| {
                 let found = search.cheapest(|_| true).unwrap().map(|at| search.candidates[at].cost);
                 // Exhaustive search, with an independent computation of the cost.

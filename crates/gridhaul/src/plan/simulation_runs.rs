@@ -1,4 +1,5 @@
-//! Simulation of candidates: several concurrently, with as many replications as the decision on their limits needs.
+//! Simulation of candidates: several concurrently, with as many replications as the decision on
+//! their limits needs.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -45,12 +46,13 @@ impl SimulatedCandidate {
     }
 }
 
-/// Number of candidates that are simulated concurrently. It is independent of the number of threads, so that
-/// the same candidates are simulated on every machine.
+/// Number of candidates that are simulated concurrently. It is independent of the number of
+/// threads, so that the same candidates are simulated on every machine.
 const BATCH: usize = 4;
 /// Replications of the choice between two checks of its limits.
 const CONFIRMED_AT_ONCE: usize = 8;
-/// Maximum number of replications of a candidate; one that is still undecided then is too close to a limit.
+/// Maximum number of replications of a candidate; one that is still undecided then is too close to
+/// a limit.
 pub(crate) const REPLICATIONS_MAX: usize = 10;
 
 /// When the simulation of a list of candidates stops.
@@ -106,8 +108,8 @@ impl<'a> SimulationRuns<'a> {
         self.verification.max_candidates.saturating_sub(self.simulations.len())
     }
 
-    /// Simulates candidates in the order of the list, up to the maximum number. Returns the first one that meets every
-    /// limit, as an index into [`Self::simulations`].
+    /// Simulates candidates in the order of the list, up to the maximum number. Returns the first
+    /// one that meets every limit, as an index into [`Self::simulations`].
     pub(crate) fn simulate(
         &mut self,
         search: &mut Search<'_>,
@@ -132,8 +134,9 @@ impl<'a> SimulationRuns<'a> {
         Ok(found)
     }
 
-    /// Removes the next candidates to simulate from a list. Candidates that a simulated one excludes are removed as
-    /// well; those that one of the batch may exclude wait for the next batch.
+    /// Removes the next candidates to simulate from a list. Candidates that a simulated one
+    /// excludes are removed as well; those that one of the batch may exclude wait for the next
+    /// batch.
     fn next_batch(&mut self, search: &mut Search<'_>, list: &mut Vec<usize>) -> Vec<usize> {
         let (maximum, mut batch, mut rest) = (BATCH.min(self.remaining()), Vec::new(), Vec::new());
         let candidates = search.candidates;
@@ -156,8 +159,8 @@ impl<'a> SimulationRuns<'a> {
         batch
     }
 
-    /// Adds replications to a candidate that meets every limit until the required number of runs meets them.
-    /// Returns whether all do.
+    /// Adds replications to a candidate that meets every limit until the required number of runs
+    /// meets them. Returns whether all do.
     pub(crate) fn confirm(&mut self, search: &mut Search<'_>, place: usize) -> Result<bool, Error> {
         let checked = &self.simulations[place];
         if checked.evidence.is_deterministic() {
@@ -213,8 +216,9 @@ impl<'a> SimulationRuns<'a> {
             if undecided.is_empty() {
                 break;
             }
-            // Most candidates are far from a limit, and two replications are enough to reject them. Later, the
-            // fewer candidates are undecided, the more replications of each run concurrently.
+            // Most candidates are far from a limit, and two replications are enough to reject them.
+            // Later, the fewer candidates are undecided, the more replications of each run
+            // concurrently.
             let count = match (from, self.verification.depth) {
                 (0, VerificationDepth::Winner) if batch.len() > 1 => 2,
                 (0, _) => REPLICATIONS_MIN,
@@ -229,7 +233,8 @@ impl<'a> SimulationRuns<'a> {
                 }
             }
         }
-        // Candidates after the first one that meets every limit were abandoned and are not reported.
+        // Candidates after the first one that meets every limit were abandoned and are not
+        // reported.
         jobs.retain(|job| job.decision.is_some());
         Ok(jobs)
     }
@@ -334,7 +339,8 @@ impl<'a> SimulationRuns<'a> {
     }
 }
 
-/// The progress of one of several concurrent runs: it does not report itself, but can be interrupted.
+/// The progress of one of several concurrent runs: it does not report itself, but can be
+/// interrupted.
 struct Interruptible<'a>(&'a dyn Progress);
 
 impl Progress for Interruptible<'_> {
@@ -345,8 +351,8 @@ impl Progress for Interruptible<'_> {
     }
 }
 
-/// Candidates of a batch that need more replications. With [`StopRule::FirstFeasible`], only those before the first
-/// one that meets every limit.
+/// Candidates of a batch that need more replications. With [`StopRule::FirstFeasible`], only those
+/// before the first one that meets every limit.
 fn undecided(jobs: &[Job], until: StopRule) -> Vec<usize> {
     let found = jobs.iter().position(|job| job.decision == Some(Decision::Met));
     let end = match until {

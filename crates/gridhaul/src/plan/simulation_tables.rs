@@ -42,8 +42,8 @@ fn comparison_table(outcome: &PlanOutcome, checked: &SimulatedCandidate) -> Text
     let mut table = table(&title, &["quantity", "model", "simulation", "difference", ""], rows, 1);
     if !checked.agrees() {
         table.note = Some(
-            "Model and simulation differ by more than 10 % of the simulated value: the choice is based on \
-             simulation only."
+            "Model and simulation differ by more than 10 % of the simulated value: the choice is \
+             based on simulation only."
                 .to_owned(),
         );
     }
@@ -68,8 +68,8 @@ pub(crate) fn simulated(outcome: &PlanOutcome) -> TextTable {
     let title = format!("Simulated: {}", counted(rows.len(), "candidate"));
     let mut table = table(&title, &["candidate", "cost", "replications", "result"], rows, 1);
     table.note = Some(
-        "Met: in every run; the share of all runs is that of a one-sided 95 % confidence interval. Violated: the \
-         95 % confidence interval of the mean lies above the limit."
+        "Met: in every run; the share of all runs is that of a one-sided 95 % confidence interval. \
+         Violated: the 95 % confidence interval of the mean lies above the limit."
             .to_owned(),
     );
     table

@@ -22,13 +22,13 @@ pub(crate) fn summary(outcome: &PlanOutcome) -> String {
     let description = priced(outcome, &winner.candidate);
     match outcome.basis {
         Basis::Model => format!(
-            "The cheapest configuration that meets every limit is {description}, according to the analytical model; \
-             nothing was simulated."
+            "The cheapest configuration that meets every limit is {description}, according to the \
+             analytical model; nothing was simulated."
         ),
         Basis::Both => {
             format!(
-                "The cheapest configuration that meets every limit is {description}. The simulation confirms this: \
-                 {}, and model and simulation agree within 10 %.",
+                "The cheapest configuration that meets every limit is {description}. The \
+                 simulation confirms this: {}, and model and simulation agree within 10 %.",
                 shown(outcome)
             ) + &validity(winner)
         }
@@ -40,7 +40,8 @@ pub(crate) fn summary(outcome: &PlanOutcome) -> String {
 fn shown(outcome: &PlanOutcome) -> String {
     let Some(checked) = outcome.verified() else { return String::new() };
     if checked.evidence.is_deterministic() {
-        return "it meets every limit, and all runs are equal, because no random number influences them".to_owned();
+        return "it meets every limit, and all runs are equal, because no random number influences \
+                them".to_owned();
     }
     let statement = statement(checked.evidence.replications());
     format!("every limit is met in {statement} meet them")
@@ -53,8 +54,9 @@ fn validity(winner: &Winner) -> String {
     let is_periodic = |flow: &Flow| matches!(&*flow.load.plain(), Load::Periodic(_));
     let mut text = String::new();
     if flows.values().any(|flow| is_group(flow) && is_periodic(flow)) {
-        text += "\n\nPeriodic senders keep the phase at which they start. In some runs the phases of many senders \
-                 cluster for the whole run, so that runs differ more than messages within a run.";
+        text += "\n\nPeriodic senders keep the phase at which they start. In some runs the phases \
+                 of many senders cluster for the whole run, so that runs differ more than messages \
+                 within a run.";
     }
     let spread = flows.iter().filter(|(_, flow)| is_group(flow));
     let spread = spread.filter(|(_, flow)| flow.start_spread != Some(Duration::ZERO));
@@ -62,8 +64,9 @@ fn validity(winner: &Winner) -> String {
         spread.map(|(name, _)| format!("--set 'flow.{name}.start_spread=0 s'")).collect();
     if !keys.is_empty() {
         text += &format!(
-            "\n\nThe senders start at different times here. After a power failure all start at once, and far more \
-             messages may be late or lost: run the scenario of this choice with {}.",
+            "\n\nThe senders start at different times here. After a power failure all start at \
+             once, and far more messages may be late or lost: run the scenario of this choice with \
+             {}.",
             keys.join(" ")
         );
     }
@@ -73,7 +76,8 @@ fn validity(winner: &Winner) -> String {
 /// A choice found by simulation, and why the model's choice was not confirmed.
 fn searched(outcome: &PlanOutcome, description: &str, winner: &Winner) -> String {
     let mut text = format!(
-        "The cheapest configuration found that meets every limit in simulation is {description}: {}.",
+        "The cheapest configuration found that meets every limit in simulation is {description}: \
+         {}.",
         shown(outcome)
     );
     text += &validity(winner);
@@ -83,12 +87,12 @@ fn searched(outcome: &PlanOutcome, description: &str, winner: &Winner) -> String
     let all = outcome.simulations.as_ref().map_or(0, Vec::len);
     text += &format!("\n\nThe search simulated {}. ", counted(all, "candidate"));
     text += &match outcome.not_simulated {
-        0 => "These include every cheaper candidate that the model accepts, and every cheaper one within one \
-              step of each key."
+        0 => "These include every cheaper candidate that the model accepts, and every cheaper one \
+              within one step of each key."
             .to_owned(),
         not_simulated => format!(
-            "{} that the model accepts, or within one step of each key, were not simulated: increase \
-             --max-candidates.",
+            "{} that the model accepts, or within one step of each key, were not simulated: \
+             increase --max-candidates.",
             counted(not_simulated, "cheaper candidate")
         ),
     };
@@ -113,8 +117,8 @@ fn why_not_confirmed(outcome: &PlanOutcome, first: &SimulatedCandidate) -> Strin
     if !differ.is_empty() {
         let list: Vec<_> = differ.iter().map(|comparison| comparison.describe()).collect();
         text += &format!(
-            " Model and simulation differ by more than 10 % for it: {}. The choice is therefore based on \
-             simulation only.",
+            " Model and simulation differ by more than 10 % for it: {}. The choice is therefore \
+             based on simulation only.",
             list.join("; ")
         );
     }
@@ -179,7 +183,8 @@ fn infeasible(outcome: &PlanOutcome) -> String {
         if limit.utilisation(*value) > 1.0 {
             alone += 1;
             text += &format!(
-                "\n\nNo candidate meets the limit of {}: {} is allowed, and the best value is {}, with {}.",
+                "\n\nNo candidate meets the limit of {}: {} is allowed, and the best value is {}, \
+                 with {}.",
                 limit.name(),
                 limit.bound_words(),
                 limit.shown(*value),
@@ -195,8 +200,8 @@ fn infeasible(outcome: &PlanOutcome) -> String {
     }
     for sufficient in &why.sufficient {
         text += &format!(
-            "\n\nAccording to the model, {} = {} would be sufficient (the offered range ends at {}): {} \
-             for {}.",
+            "\n\nAccording to the model, {} = {} would be sufficient (the offered range ends at \
+             {}): {} for {}.",
             sufficient.key,
             sufficient.needed,
             sufficient.offered,
@@ -205,8 +210,8 @@ fn infeasible(outcome: &PlanOutcome) -> String {
         );
     }
     if why.sufficient.is_empty() {
-        text += "\n\nNo value of a single key within a factor of a thousand of the offered range is sufficient: \
-                 relax a limit, or change other keys of the scenario.";
+        text += "\n\nNo value of a single key within a factor of a thousand of the offered range \
+                 is sufficient: relax a limit, or change other keys of the scenario.";
     }
     if let Some(first) = outcome.simulations.iter().flatten().next() {
         text += &format!(

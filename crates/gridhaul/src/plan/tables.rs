@@ -89,8 +89,8 @@ fn limits_table(
     let mut table = table(&title, &headers, rows, 2);
     if unknown {
         table.note = Some(
-            "–: the model does not compute this quantity; it rejects candidates whose mean segment delay \
-             exceeds the limit, and leaves the decision on others to the simulation."
+            "–: the model does not compute this quantity; it rejects candidates whose mean segment \
+             delay exceeds the limit, and leaves the decision on others to the simulation."
                 .to_owned(),
         );
     }
@@ -121,7 +121,8 @@ fn others(outcome: &PlanOutcome) -> TextTable {
     table("Runners-up", &headers, rows.collect(), 2)
 }
 
-/// Result of an alternative: of its simulation or, by the model, for the limit that is closest to its bound.
+/// Result of an alternative: of its simulation or, by the model, for the limit that is closest to
+/// its bound.
 fn alternative_result(
     outcome: &PlanOutcome,
     other: &Alternative,
@@ -169,8 +170,8 @@ fn note(outcome: &PlanOutcome) -> String {
         text += &format!(" {} simulated, in {}.", simulations.len(), counted(runs, "replication"));
         if outcome.excluded > 0 {
             text += &format!(
-                " {} not simulated: a simulated one that fails differs only in a number without influence, such as \
-                 a buffer that was never full.",
+                " {} not simulated: a simulated one that fails differs only in a number without \
+                 influence, such as a buffer that was never full.",
                 outcome.excluded
             );
         }

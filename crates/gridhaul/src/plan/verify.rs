@@ -1,5 +1,5 @@
-//! Verification: the model's choice is simulated; if model and simulation disagree, the cheapest candidate is searched
-//! for by simulation.
+//! Verification: the model's choice is simulated; if model and simulation disagree, the cheapest
+//! candidate is searched for by simulation.
 
 use std::collections::BTreeSet;
 
@@ -58,16 +58,19 @@ pub(crate) struct Verified {
     /// The choice, as an index into `simulations`.
     pub(crate) winner: Option<usize>,
     pub(crate) basis: Basis,
-    /// Cheaper neighbours of the choice that were not simulated, because the maximum number was reached.
+    /// Cheaper neighbours of the choice that were not simulated, because the maximum number was
+    /// reached.
     pub(crate) not_simulated: usize,
     /// Candidates that were not simulated, because a simulated one excludes them.
     pub(crate) excluded: usize,
 }
 
-/// Simulates `start`, and continues the search by simulation unless model and simulation agree about it.
+/// Simulates `start`, and continues the search by simulation unless model and simulation agree
+/// about it.
 ///
-/// `feasible` says whether `start` meets every limit by the model. If no candidate does, `start` is the closest
-/// one, and more expensive candidates are not searched except for those of the shortlist.
+/// `feasible` says whether `start` meets every limit by the model. If no candidate does, `start` is
+/// the closest one, and more expensive candidates are not searched except for those of the
+/// shortlist.
 pub(crate) fn verify(
     search: &mut Search<'_>,
     limits: &[Limit],
@@ -112,7 +115,8 @@ fn find(
             winner = search_more_expensive(search, runs, start)?;
         }
         let not_simulated = search_cheaper(search, runs, &mut winner)?;
-        // A choice that is not confirmed no longer counts as one that meets the limits: the search goes on.
+        // A choice that is not confirmed no longer counts as one that meets the limits: the search
+        // goes on.
         if let Some(place) = winner
             && !runs.confirm(search, place)?
         {
@@ -133,9 +137,9 @@ fn estimate(search: &Search<'_>, runs: &SimulationRuns<'_>, start: usize) -> Res
     let seconds = simulation_seconds(&scenario);
     let concurrent = concurrent_threads(*threads).min(*required as f64);
     on_estimate(&format!(
-        "estimate: a run of the model's choice takes {}, and the {required} runs that confirm it {} on {}. If it \
-         is not confirmed, the search simulates at most {max_candidates} candidates, most of them in two or \
-         three runs",
+        "estimate: a run of the model's choice takes {}, and the {required} runs that confirm it \
+         {} on {}. If it is not confirmed, the search simulates at most {max_candidates} \
+         candidates, most of them in two or three runs",
         rough(seconds),
         rough(seconds * *required as f64 / concurrent),
         counted(concurrent as u64, "thread"),
@@ -157,8 +161,8 @@ fn best_so_far(search: &Search<'_>, simulations: &[SimulatedCandidate]) -> Strin
         );
     };
     format!(
-        "interrupted after the simulation of {simulated}; the cheapest one that meets every limit so far, not \
-         confirmed: {} for {} ({})",
+        "interrupted after the simulation of {simulated}; the cheapest one that meets every limit \
+         so far, not confirmed: {} for {} ({})",
         best.candidate.parameters.describe(search.choices),
         money(best.candidate.cost, search.cost_model.plan()),
         statement(best.evidence.replications()),
@@ -172,8 +176,8 @@ fn cheapest(simulations: &[SimulatedCandidate]) -> Option<usize> {
     kept.min_by(|(_, one), (_, other)| cost(one).total_cmp(&cost(other))).map(|(index, _)| index)
 }
 
-/// Candidates that [`VerificationDepth::Full`] always simulates: the alternatives, and all candidates that differ from
-/// the choice by one step of one key.
+/// Candidates that [`VerificationDepth::Full`] always simulates: the alternatives, and all
+/// candidates that differ from the choice by one step of one key.
 fn shortlist(search: &mut Search<'_>, start: usize) -> Result<Vec<usize>, Error> {
     let candidates = search.candidates;
     let others = search.others(&candidates[start])?;
@@ -187,8 +191,9 @@ fn shortlist(search: &mut Search<'_>, start: usize) -> Result<Vec<usize>, Error>
     Ok((0..candidates.len()).filter(in_shortlist).collect())
 }
 
-/// Searches the candidates that cost at least as much as `start`, in the order of their cost: first those within
-/// one step of every key, then within two, and so on. Returns the first one that meets every limit.
+/// Searches the candidates that cost at least as much as `start`, in the order of their cost: first
+/// those within one step of every key, then within two, and so on. Returns the first one that meets
+/// every limit.
 fn search_more_expensive(
     search: &mut Search<'_>,
     runs: &mut SimulationRuns<'_>,
@@ -212,8 +217,9 @@ fn search_more_expensive(
     Ok(None)
 }
 
-/// Searches cheaper candidates as long as one of them meets every limit: those within one step of every key of the
-/// best one, then those that the model accepts. Returns the number of such candidates that were not simulated.
+/// Searches cheaper candidates as long as one of them meets every limit: those within one step of
+/// every key of the best one, then those that the model accepts. Returns the number of such
+/// candidates that were not simulated.
 fn search_cheaper(
     search: &mut Search<'_>,
     runs: &mut SimulationRuns<'_>,

@@ -45,8 +45,9 @@ impl FromStr for Vary {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         let (key, values) = split_argument(text).ok_or(
-            "expected KEY=VALUES: values with commas between them, such as 'link.uplink.forward.rate=1 Mbit/s,3 Mbit/s', or a \
-             range, such as 'link.uplink.forward.rate=lin:1 Mbit/s:3 Mbit/s:5'",
+            "expected KEY=VALUES: values with commas between them, such as \
+             'link.uplink.forward.rate=1 Mbit/s,3 Mbit/s', or a range, such as \
+             'link.uplink.forward.rate=lin:1 Mbit/s:3 Mbit/s:5'",
         )?;
         let (values, parts) = match values.split_once(':') {
             Some(("lin", ends)) => (range(ends, false)?, ends.split(':').map(str::trim).collect()),

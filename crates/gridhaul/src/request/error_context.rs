@@ -47,7 +47,8 @@ impl Argument {
         }
     }
 
-    /// Makes a diagnostic name the argument and point into it; `rest` is the path below the sweep entry.
+    /// Makes a diagnostic name the argument and point into it; `rest` is the path below the sweep
+    /// entry.
     fn point(&self, diagnostic: &mut Diagnostic, rest: &str) {
         let (value, below) = match rest {
             "" | ".linear" | ".log" => (None, ""),
@@ -74,7 +75,8 @@ fn split_index(path: &str) -> (Option<usize>, &str) {
     entry.map_or((None, path), |(entry, below)| (entry.parse().ok(), below))
 }
 
-/// Replaces the names of sweep entries in an error by the command-line arguments that they come from.
+/// Replaces the names of sweep entries in an error by the command-line arguments that they come
+/// from.
 pub(super) fn with_argument_names(
     mut error: ScenarioError,
     file: &str,

@@ -6,7 +6,8 @@ use gridhaul_scenario::units::counted;
 
 use super::argument::dotted_key;
 
-/// Removes a key from the sweep because an option sets it. Returns a note if the file sweeps the key.
+/// Removes a key from the sweep because an option sets it. Returns a note if the file sweeps the
+/// key.
 ///
 /// # Errors
 /// The file sweeps a table that contains the key: the option would have no effect.
@@ -21,8 +22,8 @@ pub(super) fn replace(
         };
         if let Some(table) = entry.vary.keys().find(above) {
             bail!(
-                "{option}: the file sweeps `{table}`, which contains this key and would override the option\n  \
-                 help: give all of `{table}` instead"
+                "{option}: the file sweeps `{table}`, which contains this key and would override \
+                 the option\n  help: give all of `{table}` instead"
             );
         }
         let Some(swept) = entry.vary.keys().find(|swept| dotted_key(swept) == key).cloned() else {

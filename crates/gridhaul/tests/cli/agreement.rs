@@ -1,15 +1,15 @@
 //! Agreement of model and simulation at every point of every scenario that both accept.
 //!
-//! Goodput, loss, mean and 98th-percentile delay agree within 10 % of the simulated value, or the scenario lists
-//! the deviation with its reason in a comment, and the reason is still needed:
+//! Goodput, loss, mean and 98th-percentile delay agree within 10 % of the simulated value, or the
+//! scenario lists the deviation with its reason in a comment, and the reason is still needed:
 //!
 //! ```toml
 //! # agreement: replications = 10
 //! # deviation: delay_p98_s at `false`: the first message also waits for the handshake
 //! ```
 //!
-//! The first comment sets a key for this test (more replications, a shorter run); the second names the column and the
-//! swept values (none without a sweep).
+//! The first comment sets a key for this test (more replications, a shorter run); the second names
+//! the column and the swept values (none without a sweep).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -78,12 +78,14 @@ fn differ(metric: Metric, model: f64, simulated: f64) -> bool {
     !small && (model - simulated).abs() > 0.1 * simulated.abs()
 }
 
-/// Compares the rows of flows at one point; returns the columns that differ and appends to the table.
+/// Compares the rows of flows at one point; returns the columns that differ and appends to the
+/// table.
 fn compare(point: &str, model: &Point, simulated: &Point, table: &mut String) -> BTreeSet<String> {
     let mut columns = BTreeSet::new();
     for row in &simulated.flows {
         let Some(other) = model.flows.iter().find(|other| other.name == row.name) else { continue };
-        // Upstream connections of aggregators have neither message delays nor the loss of all stages.
+        // Upstream connections of aggregators have neither message delays nor the loss of all
+        // stages.
         let metrics = COMPARED.iter().filter(|_| !row.name.contains('>'));
         for &metric in metrics {
             let value = |row: &Row| row.mean(metric);
@@ -107,7 +109,8 @@ fn values(point: &ScenarioPoint) -> String {
     point.parameters.values().cloned().collect::<Vec<_>>().join(", ")
 }
 
-/// Compares every point of a file that both accept. Returns the number of points, and the errors in the list of deviations.
+/// Compares every point of a file that both accept. Returns the number of points, and the errors in
+/// the list of deviations.
 fn check(file: &str, table: &mut String) -> (usize, Vec<String>) {
     let (scenario, text) = read(file);
     let listed = comments(&text).1;

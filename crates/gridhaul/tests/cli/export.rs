@@ -9,8 +9,8 @@ fn stored_answers_have_the_csv_of_their_run() {
     assert_eq!(run.code, Some(0), "{run:?}");
     let done = desk.run("export results/small-sweep --csv --parquet a.parquet");
     assert_eq!(done.code, Some(0), "{done:?}");
-    // The lines are those of the run, with the name of the folder instead of that of the scenario. Reading JSON
-    // may change the last digit of a number.
+    // The lines are those of the run, with the name of the folder instead of that of the scenario.
+    // Reading JSON may change the last digit of a number.
     let cells =
         |text: &str| -> Vec<String> { text.split([',', '\n']).map(str::to_owned).collect() };
     let (stored, printed) = (cells(&done.out.replace("small-sweep,", "small,")), cells(&run.out));

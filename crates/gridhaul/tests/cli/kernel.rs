@@ -17,13 +17,14 @@ pub(crate) fn runs(file: &Path, line: &str) -> bool {
     file == repository().join(GUIDE) && (line.starts_with("gridhaul cc ") || in_network(line))
 }
 
-/// Whether a command changes the network of the machine; the test runs such commands in a namespace.
+/// Whether a command changes the network of the machine; the test runs such commands in a
+/// namespace.
 fn in_network(line: &str) -> bool {
     ["ip ", "sysctl ", "ss "].iter().any(|start| line.starts_with(start))
 }
 
-/// The names of loaded algorithms are machine-wide, so tests that load one run in sequence. `None`: this
-/// machine cannot run these tests, which is an error in CI.
+/// The names of loaded algorithms are machine-wide, so tests that load one run in sequence. `None`:
+/// this machine cannot run these tests, which is an error in CI.
 fn permit() -> Option<Permit> {
     let missing = gridhaul_cc::missing_requirements();
     let missing: Vec<_> = missing
@@ -191,7 +192,8 @@ fn without_root_the_permissions_are_named() {
         assert!(said.contains(named), "{words:?}: {said}");
     };
     refused(["cc", "load"]);
-    // An unprivileged `unload` cannot read the pinned programs; it must report this instead of finding none.
+    // An unprivileged `unload` cannot read the pinned programs; it must report this instead of
+    // finding none.
     let desk = Desk::new();
     assert_eq!(desk.run("cc load vegas").code, Some(0));
     refused(["cc", "unload"]);

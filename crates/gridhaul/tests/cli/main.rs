@@ -1,4 +1,5 @@
-//! Tests of the command line: each runs the built program in an empty folder and checks exit code, output and files.
+//! Tests of the command line: each runs the built program in an empty folder and checks exit code,
+//! output and files.
 
 mod agreement;
 mod documents;

@@ -30,7 +30,8 @@ fn the_results_of_two_backends_are_compared() {
     assert_eq!(done.code, Some(0), "{done:?}");
     let header = done.out.lines().next().unwrap();
     assert!(header.contains("sim") && header.contains("model") && header.contains("difference"));
-    // Four segments of 1448 B and 52 B of headers per round trip, without random numbers: both backends agree.
+    // Four segments of 1448 B and 52 B of headers per round trip, without random numbers: both
+    // backends agree.
     let goodput = done.out.lines().find(|line| line.contains("goodput")).unwrap();
     assert!(["+0.", "-0.", " 0.0 %"].iter().any(|near| goodput.contains(near)), "{goodput}");
     assert!(done.err.contains("model: flow.f") && done.err.contains("receive window"), "{done:?}");
@@ -119,7 +120,8 @@ fn the_chain_of_an_aggregator_is_printed() {
         assert_eq!(done.code, Some(0), "{done:?}");
         done.out
     };
-    // Almost no queueing: a round takes one second. A single segment arrives with a probability of 90 %, and Reno grows.
+    // Almost no queueing: a round takes one second. A single segment arrives with a probability of
+    // 90 %, and Reno grows.
     let table = chain("--rules paper --load '0 %'");
     assert!(table.contains("| avoidance 1 | avoidance 2 | 0.900000 |"), "{table}");
     assert!(!table.contains("constant window"));

@@ -231,7 +231,8 @@ fn errors_show_the_position_in_an_argument() {
         ("run small.toml --set 'link.wire.both.rate=3 km'", "3 km"),
         ("run small.toml --set link.wire.both.rat=3", "link.wire.both.rat"),
         (
-            "run small.toml --set 'flow.up.load={ periodic = { size = \"240 X\", every = \"1 s\" } }'",
+            "run small.toml --set 'flow.up.load={ periodic = { size = \"240 X\", every = \"1 s\" } \
+             }'",
             "\"240 X\"",
         ),
         ("sweep small.toml --vary 'link.wire.both.delay=1 ms,2 kB,3 ms'", "2 kB"),

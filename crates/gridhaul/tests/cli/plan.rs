@@ -81,9 +81,9 @@ fn the_winner_is_simulated_and_can_be_run() {
     assert_eq!(*loss, limits[0]["sim_runs"][0], "the first replication has the seed of the file");
 }
 
-/// Meters whose retransmission timers expire although no packet is lost: on the saturated low-rate power line, round-trip
-/// times are often longer than 200 ms, the minimum timeout of ns-2. The analytical model does not include these spurious
-/// retransmissions.
+/// Meters whose retransmission timers expire although no packet is lost: on the saturated low-rate
+/// power line, round-trip times are often longer than 200 ms, the minimum timeout of ns-2. The
+/// analytical model does not include these spurious retransmissions.
 const SPURIOUS: &str = r#"
 title = "A slow power line"
 duration = "10 min"
@@ -164,7 +164,8 @@ fn a_synchronised_start_without_established_connections_is_invalid() {
 fn an_infeasible_plan_names_a_sufficient_value() {
     let desk = Desk::new().file("district.toml", DISTRICT);
     let done = desk.run(
-        "plan district.toml --verify none --set 'plan.choose.link.wan.both.rate=[\"1 kbit/s\", \"2 kbit/s\"]'",
+        "plan district.toml --verify none --set 'plan.choose.link.wan.both.rate=[\"1 kbit/s\", \"2 \
+         kbit/s\"]'",
     );
     assert_eq!(done.code, Some(1), "{done:?}");
     for piece in [
@@ -193,7 +194,8 @@ fn scenarios_that_cannot_be_planned_are_rejected() {
         ("plan district.toml --set plan.limit.reading.los='1 %'", &["plan.limit.reading.los"]),
         ("plan district.toml --set plan.cost.node.collector.count=-1", &["plan.cost", "negative"]),
         (
-            "plan district.toml --set stack.upstream.congestion_control=bbr --set stack.meter.congestion_control=bbr",
+            "plan district.toml --set stack.upstream.congestion_control=bbr --set \
+             stack.meter.congestion_control=bbr",
             &["supports none", "bbr", "help:"],
         ),
     ] {

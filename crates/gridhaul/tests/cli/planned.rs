@@ -1,4 +1,5 @@
-//! Recommended configurations of plans meet their limits when they are simulated with other seeds, and on the emulator.
+//! Recommended configurations of plans meet their limits when they are simulated with other seeds,
+//! and on the emulator.
 
 use serde_json::Value;
 
@@ -51,7 +52,8 @@ fn planned(desk: &Desk, name: &str, settings: &str) -> Value {
     plan
 }
 
-/// Plans a scenario and checks the limits of the recommended configuration by simulation with seeds that the plan did not use.
+/// Plans a scenario and checks the limits of the recommended configuration by simulation with seeds
+/// that the plan did not use.
 fn assert_plan_holds(name: &str, settings: &str) {
     let desk = Desk::new();
     let plan = planned(&desk, name, settings);
@@ -81,7 +83,8 @@ fn a_fifth_of_the_district_meets_its_limits_with_other_seeds() {
 }
 
 #[test]
-#[ignore = "50,000 meters: some minutes; `cargo test -p gridhaul --test cli the_whole_district -- --ignored`"]
+#[ignore = "50,000 meters: some minutes; `cargo test -p gridhaul --test cli the_whole_district -- \
+            --ignored`"]
 fn the_whole_district_meets_its_limits_with_other_seeds() {
     assert_plan_holds("district.toml", "");
 }
@@ -103,7 +106,8 @@ fn the_radio_cell_meets_its_limits_on_500_real_connections() {
     }
     let desk = Desk::new();
     let plan = planned(&desk, "cell.toml", "");
-    // An answer that the emulator marks as not trustworthy, because the machine was too busy, does not count.
+    // An answer that the emulator marks as not trustworthy, because the machine was too busy, does
+    // not count.
     for attempt in 1.. {
         let done = desk.run("run planned/scenario.toml --on emu --json -q");
         assert_eq!(done.code, Some(0), "{}", done.err);

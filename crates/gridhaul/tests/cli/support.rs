@@ -65,8 +65,8 @@ impl Desk {
     }
 }
 
-/// Whether a test has all prerequisites. Missing ones fail the test in CI; elsewhere the test reports that it is
-/// skipped.
+/// Whether a test has all prerequisites. Missing ones fail the test in CI; elsewhere the test
+/// reports that it is skipped.
 pub(crate) fn has_all(missing: &[impl std::fmt::Display]) -> bool {
     let missing: Vec<_> = missing.iter().map(ToString::to_string).collect();
     let ci = std::env::var("CI").is_ok_and(|value| value == "true" || value == "1");

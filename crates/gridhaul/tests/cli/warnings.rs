@@ -10,7 +10,8 @@ use crate::support::{Desk, SMALL, has_all, repository};
 
 #[test]
 fn unused_parts_are_named_by_check_and_in_the_answer() {
-    let unused = "[stack.spare]\n[node.alone]\n[node.c.aggregator]\n[node.p.proxy]\nmode = \"split\"\n\
+    let unused = "[stack.spare]\n[node.alone]\n[node.c.aggregator]\n[node.p.proxy]\nmode \
+                  = \"split\"\n\
                   [link.further]\nfrom = \"b\"\nto = \"c\"\nboth = { rate = \"1 Mbit/s\" }\n\
                   [link.last]\nfrom = \"c\"\nto = \"p\"\nboth = { rate = \"1 Mbit/s\" }\n";
     let desk = Desk::new().file("small.toml", SMALL).file("more.toml", SMALL.to_owned() + unused);

@@ -1,9 +1,10 @@
-//! `cargo xtask bench three`: the same bulk flows on the simulator (profile `linux`) and on the kernel
-//! of this machine, over the emulated networks of `bench/three/networks.toml`.
+//! `cargo xtask bench three`: the same bulk flows on the simulator (profile `linux`) and on the
+//! kernel of this machine, over the emulated networks of `bench/three/networks.toml`.
 //!
-//! Each flow runs on the kernel with several seeds: random losses differ, and without loss the timing of the
-//! kernel differs. A metric agrees if its deviation is within the limit or within the 95 % confidence interval of
-//! the difference. Other deviations need an entry with the reason in `bench/three/exceptions.toml`.
+//! Each flow runs on the kernel with several seeds: random losses differ, and without loss the
+//! timing of the kernel differs. A metric agrees if its deviation is within the limit or within the
+//! 95 % confidence interval of the difference. Other deviations need an entry with the reason in
+//! `bench/three/exceptions.toml`.
 
 mod agreement;
 mod measure;
@@ -108,8 +109,8 @@ pub(super) fn run(only: &[String]) -> anyhow::Result<Vec<Measurement>> {
     Ok(vec![Measurement { line, passed: unexplained.is_empty() }])
 }
 
-/// All networks, or those with these names, with all congestion control algorithms. Each run loads Vegas, which is
-/// part of gridhaul, into the kernel.
+/// All networks, or those with these names, with all congestion control algorithms. Each run loads
+/// Vegas, which is part of gridhaul, into the kernel.
 fn cells(only: &[String]) -> anyhow::Result<Vec<Cell>> {
     let networks = root().join("bench/three/networks.toml");
     let networks: Table = fs::read_to_string(networks)?.parse()?;

@@ -30,7 +30,8 @@ impl Codel {
         }
     }
 
-    /// The packet to transmit at `now`; packets dropped before it are added to `dropped` (RFC 8289, section 5.5).
+    /// The packet to transmit at `now`; packets dropped before it are added to `dropped` (RFC 8289,
+    /// section 5.5).
     pub(super) fn take<P: Copy>(
         &mut self,
         now: Instant,
@@ -63,8 +64,8 @@ impl Codel {
         packet
     }
 
-    /// The next packet, and whether it may be dropped: the queueing delay has been above the target for an
-    /// interval, and more than one packet of full size remains (RFC 8289, section 5.6).
+    /// The next packet, and whether it may be dropped: the queueing delay has been above the target
+    /// for an interval, and more than one packet of full size remains (RFC 8289, section 5.6).
     fn dequeue<P: Copy>(
         &mut self,
         now: Instant,
@@ -122,8 +123,8 @@ mod tests {
 
     #[test]
     fn the_drop_rate_increases_while_the_delay_stays_above_the_target() {
-        // All packets arrived at 0. The first dequeue above the target is at 10 ms, so the first drop is
-        // at 110 ms. The next: 110 + 100/√1 = 210, then + 100/√2 = 280.7, + 100/√3 = 338.4.
+        // All packets arrived at 0. The first dequeue above the target is at 10 ms, so the first
+        // drop is at 110 ms. The next: 110 + 100/√1 = 210, then + 100/√2 = 280.7, + 100/√3 = 338.4.
         let mut queue = queue([0; 20]);
         let expected = [
             (10, Some(0), vec![]),
@@ -175,8 +176,8 @@ mod tests {
 
     #[test]
     fn a_recent_dropping_state_is_resumed_at_its_rate() {
-        // Three drops (count 3 from 1), then a short delay, then an interval above the target: the count
-        // resumes with 3 − 1 = 2, so the next drop is 100/√2 = 70.7 ms after the first.
+        // Three drops (count 3 from 1), then a short delay, then an interval above the target: the
+        // count resumes with 3 − 1 = 2, so the next drop is 100/√2 = 70.7 ms after the first.
         let early = [0; 8];
         let late = [296; 12];
         let mut queue = queue(early.into_iter().chain(late));

@@ -55,7 +55,8 @@ impl<P: LinkPayload> FqCodel<P> {
         self.bytes
     }
 
-    /// Section 4.1: enqueues a packet in the queue of its flow, which becomes a new queue if it was in no list.
+    /// Section 4.1: enqueues a packet in the queue of its flow, which becomes a new queue if it was
+    /// in no list.
     pub(super) fn push(&mut self, packet: StoredPacket<P>) {
         let number = self.number_of(packet.payload.flow());
         let keys = self.keys;
@@ -99,8 +100,8 @@ impl<P: LinkPayload> FqCodel<P> {
                 queue.credits -= i64::from(packet.bytes);
                 return Some(packet);
             }
-            // An empty new queue becomes an old one first; otherwise a flow that sends little could always
-            // take precedence and starve the others.
+            // An empty new queue becomes an old one first; otherwise a flow that sends little could
+            // always take precedence and starve the others.
             list.pop_front();
             if is_new {
                 self.old.push_back(number);
@@ -110,8 +111,8 @@ impl<P: LinkPayload> FqCodel<P> {
         }
     }
 
-    /// Section 4.1.2: drops the oldest packet of the queue with the most bytes. The queue stays in its
-    /// list.
+    /// Section 4.1.2: drops the oldest packet of the queue with the most bytes. The queue stays in
+    /// its list.
     pub(super) fn drop_from_longest(&mut self) -> Option<StoredPacket<P>> {
         let longest = self.queues.values_mut().reduce(|longest, queue| {
             if queue.fifo.bytes() > longest.fifo.bytes() { queue } else { longest }
@@ -178,7 +179,8 @@ mod tests {
 
     #[test]
     fn a_new_flow_takes_precedence_only_once() {
-        // A turn is two packets of flow 1, which has sent one of them when a packet of flow 2 arrives.
+        // A turn is two packets of flow 1, which has sent one of them when a packet of flow 2
+        // arrives.
         let mut fq = fq_codel(1_000);
         (0..6).for_each(|number| push(&mut fq, 1, number, 500));
         assert_eq!(take(&mut fq, 1), [(1, 0)]);

@@ -8,10 +8,10 @@ use crate::random::RandomStream;
 
 /// PIE for one queue.
 ///
-/// The queueing delay of a packet is known exactly on arrival, because the rate of the link is known, so
-/// it is not estimated (section 4.3 permits both). The updates of the controller fall on multiples of its
-/// period and are made up for when the next packet arrives: in between, the queueing delay only
-/// decreases with time.
+/// The queueing delay of a packet is known exactly on arrival, because the rate of the link is
+/// known, so it is not estimated (section 4.3 permits both). The updates of the controller fall on
+/// multiples of its period and are made up for when the next packet arrives: in between, the
+/// queueing delay only decreases with time.
 #[derive(Debug, Clone)]
 pub(in crate::link) struct Pie {
     target: f64,
@@ -132,7 +132,8 @@ mod tests {
             (0.055, 0.005, 0.005 + 0.048_75 / 8.0),
             (0.055, 0.000_5, 0.000_5 + 0.048_75 / 32.0),
             (0.055, 0.0, 0.048_75 / 2048.0),
-            // A constant delay at the target changes nothing; below the target the probability decreases.
+            // A constant delay at the target changes nothing; below the target the probability
+            // decreases.
             (0.020, 0.2, 0.2 + 0.125 * 0.005),
             (0.010, 0.2, 0.2 - 0.125 * 0.005 - 1.25 * 0.010),
             (0.000, 0.0, 0.0),

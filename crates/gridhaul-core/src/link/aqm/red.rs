@@ -60,8 +60,9 @@ impl Red {
             return false;
         }
         self.count += 1;
-        // Not in the paper, but in ns-2's RED: nothing is dropped while at most one packet is queued.
-        // Without this rule a queue that is often empty drops 30 % more packets than in ns-2.
+        // Not in the paper, but in ns-2's RED: nothing is dropped while at most one packet is
+        // queued. Without this rule a queue that is often empty drops 30 % more packets than in
+        // ns-2.
         if arrival.queue_packets <= 1 {
             return false;
         }
@@ -204,9 +205,10 @@ mod tests {
 
     #[test]
     fn drops_are_spread_evenly() {
-        // With a constant average of 10 between 5 and 15, p_b = 5 %. The distance between drops is then
-        // uniform (section 7 of the paper): from 1 to 19, since figure 2 gives the first packet after a
-        // drop the count 1 and always drops at count · p_b = 1 − p_b. The mean is 10.
+        // With a constant average of 10 between 5 and 15, p_b = 5 %. The distance between drops is
+        // then uniform (section 7 of the paper): from 1 to 19, since figure 2 gives the first
+        // packet after a drop the count 1 and always drops at count · p_b = 1 − p_b. The mean is
+        // 10.
         let mut red = red(&keys(1.0));
         let (mut since, mut gaps) = (0, Vec::new());
         for _ in 0..20_000 {

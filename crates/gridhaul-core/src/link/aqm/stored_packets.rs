@@ -68,7 +68,8 @@ impl<P: LinkPayload> StoredPackets<P> {
 
     /// Enqueues a packet. The limit does not apply to a packet that need not wait.
     ///
-    /// When the queue is full, CoDel drops the new packet; FQ-CoDel accepts it and drops from its longest queue.
+    /// When the queue is full, CoDel drops the new packet; FQ-CoDel accepts it and drops from its
+    /// longest queue.
     ///
     /// # Errors
     /// The queue is full.
@@ -91,7 +92,8 @@ impl<P: LinkPayload> StoredPackets<P> {
                     self.dropped.extend(queues.drop_from_longest());
                 }
                 if queues.packets() == 0 {
-                    // A packet larger than the limit of the queue evicts all packets, itself included.
+                    // A packet larger than the limit of the queue evicts all packets, itself
+                    // included.
                     self.next_dequeue = Instant::NEVER;
                 }
             }

@@ -62,8 +62,8 @@ fn without_aqm_drops_a_queue_behaves_like_drop_tail() {
 
 #[test]
 fn codel_drops_on_dequeue() {
-    // Ten packets of 100 µs at once; target 150 µs, interval 300 µs. The third packet starts at 200 µs
-    // and is the first above the target; the sixth, dequeued at 500 µs, is dropped.
+    // Ten packets of 100 µs at once; target 150 µs, interval 300 µs. The third packet starts at 200
+    // µs and is the first above the target; the sixth, dequeued at 500 µs, is dropped.
     let mut link = link(&with_aqm(codel(150, 300), QueueLimit::Unlimited));
     (0..10).for_each(|number| link.handle_packet(at(0), 100, number).unwrap());
     assert_eq!((link.inside(), link.queue_packets(at(0))), (10, 9));
@@ -187,12 +187,14 @@ fn transmissions_resume_after_a_hold_outage() {
     };
     let mut link = link(&direction);
     (0..3).for_each(|number| link.handle_packet(at(0), 100, number).unwrap());
-    // The second pauses after 50 of its 100 µs; the third and the packet offered meanwhile follow it.
+    // The second pauses after 50 of its 100 µs; the third and the packet offered meanwhile follow
+    // it.
     link.handle_packet(at(160), 100, 3).unwrap();
     let starts: Vec<_> = rows(&mut link).iter().map(|row| (row.0, row.1)).collect();
     assert_eq!(starts, [(0, 0), (1, 100), (2, 1_200), (3, 1_300)]);
 
-    // The transmitter is free at the very start of the outage, and starts the next packet at its end.
+    // The transmitter is free at the very start of the outage, and starts the next packet at its
+    // end.
     let mut link = super::link(&direction);
     (0..4).for_each(|number| link.handle_packet(at(0), 50, number).unwrap());
     let starts: Vec<_> = rows(&mut link).iter().map(|row| (row.0, row.1)).collect();

@@ -267,7 +267,8 @@ proptest! {
         prop_assert_eq!(link.inside(), 0);
         prop_assert_eq!(offered as usize, checker.accepted + refused);
         prop_assert_eq!(checker.copies, link.copies());
-        let sent = |transit: &&PacketTransit<u32>| !transit.outcome.is_duplicate() && !is_dropped(transit);
+        let sent = |transit: &&PacketTransit<u32>| !transit.outcome.is_duplicate()
+            && !is_dropped(transit);
         let mut originals: Vec<_> = checker.transits.iter().filter(sent).collect();
         let in_turn = matches!(direction.aqm, Some(Aqm::FqCodel(_)));
         if direction.reorder.is_none() {

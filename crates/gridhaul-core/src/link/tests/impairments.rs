@@ -98,7 +98,8 @@ fn reordered_packets_are_overtaken_within_the_extra_delay() {
     assert!(is_share(delayed.len(), 10_000, 0.01));
     for (index, transit) in delayed {
         assert_eq!(transit.left, transit.sent + Duration::from_micros(1_025));
-        // 25 µs with a packet every 10 µs: two packets overtake (fewer at the end, or if delayed themselves).
+        // 25 µs with a packet every 10 µs: two packets overtake (fewer at the end, or if delayed
+        // themselves).
         let overtakers = transits[..index].iter().filter(|other| other.payload > transit.payload);
         assert!((1..=2).contains(&overtakers.count()) || transit.payload > 9_996);
     }
@@ -112,8 +113,9 @@ fn route_changes_alternate_the_delay_and_keep_the_order() {
         (transit.left.since(transit.sent) - changing.delay).as_nanos() / 1_000
     };
     let extras: Vec<_> = stream(&changing, 25).iter().map(extra).collect();
-    // Packet n leaves the transmitter at 10 (n + 1) µs: from packet 9 on the second route is in use, from packet
-    // 19 on the first again. Packets 19 and 20 wait for packet 18, which arrives 215 µs after the start.
+    // Packet n leaves the transmitter at 10 (n + 1) µs: from packet 9 on the second route is in
+    // use, from packet 19 on the first again. Packets 19 and 20 wait for packet 18, which arrives
+    // 215 µs after the start.
     let expected = [vec![0; 9], vec![25; 10], vec![15, 5], vec![0; 4]].concat();
     assert_eq!(extras, expected);
 }

@@ -144,8 +144,8 @@ fn paired_directions_are_notified_of_use() {
     assert!(latency(true) > latency(false), "{:?} {:?}", latency(true), latency(false));
 }
 
-/// Four packets of 100 B at the same time, 100 µs of transmission each: one is transmitted, two wait, and the
-/// queue refuses the last one.
+/// Four packets of 100 B at the same time, 100 µs of transmission each: one is transmitted, two
+/// wait, and the queue refuses the last one.
 #[test]
 fn offers_departures_and_losses_are_counted_for_each_direction() {
     let plain = one_byte_a_microsecond(10, QueueLimit::Packets(2));
@@ -235,7 +235,8 @@ proptest! {
 fn a_compressed_packet_has_its_size_on_the_link_everywhere_on_this_link() {
     let compression =
         Compression { header: Bytes::new(22), payload_ratio: 0.5, overhead: Bytes::new(8) };
-    // 40 B and 1500 B become 22 + 8 and 22 + 730 + 8 B. The second waits in a queue of 760 B; a third is dropped.
+    // 40 B and 1500 B become 22 + 8 and 22 + 730 + 8 B. The second waits in a queue of 760 B; a
+    // third is dropped.
     let direction = Direction {
         compression: Some(compression),
         ..one_byte_a_microsecond(0, QueueLimit::Bytes(Bytes::new(760)))

@@ -34,7 +34,8 @@ fn queue_limits_hold_at_equal_times() {
     let bytes = |bytes| QueueLimit::Bytes(Bytes::new(bytes));
     // Packets of 100 µs each: (limit, times of offer in µs, accepted or not).
     let cases: &[(QueueLimit, &[u64], &[bool])] = &[
-        // Without queue space, only an idle transmitter accepts; it is idle when the last bit is sent.
+        // Without queue space, only an idle transmitter accepts; it is idle when the last bit is
+        // sent.
         (packets(0), &[0, 0, 99, 100], &[true, false, false, true]),
         // One packet may wait, until the instant at which its transmission starts.
         (packets(1), &[0, 0, 0, 99, 100, 100], &[true, true, false, false, true, false]),

@@ -5,12 +5,12 @@ use std::convert::Infallible;
 use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
 
-/// A message that an application writes to its carrier. `C` and `P` have size zero if the carrier has only
-/// one class and counts bytes without payload, as the simulator does.
+/// A message that an application writes to its carrier. `C` and `P` have size zero if the carrier
+/// has only one class and counts bytes without payload, as the simulator does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message<C = (), P = Infallible> {
-    /// Identifies the message among those of one end: the position after its last byte in the stream of
-    /// this end, counted from 0. Unique, since a message has at least one byte.
+    /// Identifies the message among those of one end: the position after its last byte in the
+    /// stream of this end, counted from 0. Unique, since a message has at least one byte.
     pub id: u64,
     /// Class or priority of the application, such as a DSCP.
     pub class: C,
@@ -38,12 +38,14 @@ pub trait Carrier {
     /// Payload of messages.
     type Payload;
 
-    /// Writes a message at an end. Data that the transport does not accept at once wait in the send buffer.
+    /// Writes a message at an end. Data that the transport does not accept at once wait in the send
+    /// buffer.
     fn write(&mut self, end: FlowEnd, message: Message<Self::Class, Self::Payload>);
 
-    /// Writes a message if the transport accepts its first byte at once, as a non-blocking socket does;
-    /// returns whether it was written. `refused` states whether the previous message was refused: a full socket
-    /// becomes writable only at its low-water mark (tcp(7), `TCP_NOTSENT_LOWAT`).
+    /// Writes a message if the transport accepts its first byte at once, as a non-blocking socket
+    /// does; returns whether it was written. `refused` states whether the previous message was
+    /// refused: a full socket becomes writable only at its low-water mark (tcp(7),
+    /// `TCP_NOTSENT_LOWAT`).
     fn try_write(
         &mut self,
         end: FlowEnd,

@@ -1,5 +1,5 @@
-//! Request-response dialogues (`request_response`): derives the next message from the data delivered at
-//! each end.
+//! Request-response dialogues (`request_response`): derives the next message from the data
+//! delivered at each end.
 
 use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
@@ -13,8 +13,8 @@ pub(super) struct Dialogue {
     load: RequestResponse,
     /// The next message, and the end that writes it.
     next: Option<(FlowEnd, Arrival)>,
-    /// Delivered bytes at the `from` and at the `to` end at which the message in flight is complete;
-    /// [`u64::MAX`] at an end without one.
+    /// Delivered bytes at the `from` and at the `to` end at which the message in flight is
+    /// complete; [`u64::MAX`] at an end without one.
     whole: [u64; 2],
 }
 

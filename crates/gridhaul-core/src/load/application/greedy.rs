@@ -16,8 +16,9 @@ pub(super) struct GreedySender {
 }
 
 impl GreedySender {
-    /// An on or off period begins. If the connection is not established at the start of an on period, one
-    /// message is written to the send buffer; the others follow when the connection accepts them.
+    /// An on or off period begins. If the connection is not established at the start of an on
+    /// period, one message is written to the send buffer; the others follow when the connection
+    /// accepts them.
     pub(super) fn handle_timeout<A: Carrier>(
         &mut self,
         now: Instant,

@@ -1,6 +1,6 @@
-//! Messages in flight: passed to connections and not yet delivered. Each application has a linked list, and
-//! all lists share the same columns, because a separate allocation for each meter would cost more memory
-//! than its few messages.
+//! Messages in flight: passed to connections and not yet delivered. Each application has a linked
+//! list, and all lists share the same columns, because a separate allocation for each meter would
+//! cost more memory than its few messages.
 
 use std::num::NonZeroU32;
 
@@ -8,8 +8,8 @@ use gridhaul_scenario::units::Instant;
 
 use super::Delivered;
 
-/// The messages in flight of all applications that share these columns. A slot belongs to the list of
-/// one [`Outbox`] or to the list of free slots.
+/// The messages in flight of all applications that share these columns. A slot belongs to the list
+/// of one [`Outbox`] or to the list of free slots.
 #[derive(Debug, Default)]
 pub struct InFlightMessages {
     /// Stream position after the last byte of each message, counted from 0.
@@ -24,8 +24,8 @@ pub struct InFlightMessages {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Slot(NonZeroU32);
 
-/// The messages in flight of one application, in the order of the stream. All calls must use the same
-/// [`InFlightMessages`].
+/// The messages in flight of one application, in the order of the stream. All calls must use the
+/// same [`InFlightMessages`].
 #[derive(Debug, Default)]
 pub struct Outbox {
     first: Option<Slot>,
@@ -70,7 +70,8 @@ impl Outbox {
         std::iter::successors(self.first, |slot| in_flight.next[slot.index()])
     }
 
-    /// Delivered bytes at which the first message in flight is complete; [`u64::MAX`] without messages.
+    /// Delivered bytes at which the first message in flight is complete; [`u64::MAX`] without
+    /// messages.
     #[inline]
     #[must_use]
     pub fn watch(&self, in_flight: &InFlightMessages) -> u64 {

@@ -1,11 +1,11 @@
 //! Applications: execute the demand of a load over a transport.
 //!
-//! The caller drives an [`Application`]: it calls [`handle_timeout`](Application::handle_timeout) when the
-//! connection is to be opened and at each [`next_deadline`](Application::next_deadline),
+//! The caller drives an [`Application`]: it calls [`handle_timeout`](Application::handle_timeout)
+//! when the connection is to be opened and at each [`next_deadline`](Application::next_deadline),
 //! [`poll_write`](Application::poll_write) while the connection may accept data, and
-//! [`poll_delivered`](Application::poll_delivered) until it returns `None` when data were delivered. Messages
-//! are written to a [`Carrier`], which also records when they became ready. Messages in flight are stored in
-//! [`InFlightMessages`], which applications share.
+//! [`poll_delivered`](Application::poll_delivered) until it returns `None` when data were
+//! delivered. Messages are written to a [`Carrier`], which also records when they became ready.
+//! Messages in flight are stored in [`InFlightMessages`], which applications share.
 
 mod carrier;
 mod dialogue;
@@ -35,7 +35,8 @@ pub struct Application<C = ()> {
     behaviour: Behaviour,
 }
 
-/// The kinds of applications. Most are boxed, because each of a million meters has the size of the largest.
+/// The kinds of applications. Most are boxed, because each of a million meters has the size of the
+/// largest.
 #[derive(Debug)]
 enum Behaviour {
     /// Writes an endless stream.
@@ -78,8 +79,8 @@ impl<C: Copy> Application<C> {
         }
     }
 
-    /// Writes the messages that are ready by now. Call this method once when the connection is to be opened,
-    /// which may be before the load starts, and then at each deadline.
+    /// Writes the messages that are ready by now. Call this method once when the connection is to
+    /// be opened, which may be before the load starts, and then at each deadline.
     pub fn handle_timeout<A: Carrier<Class = C>>(
         &mut self,
         now: Instant,
@@ -113,8 +114,8 @@ impl<C: Copy> Application<C> {
         }
     }
 
-    /// Advances over on and off periods that have ended by now, for a caller that writes before it handles
-    /// an overdue deadline.
+    /// Advances over on and off periods that have ended by now, for a caller that writes before it
+    /// handles an overdue deadline.
     pub fn advance(&mut self, now: Instant) {
         if let Behaviour::Greedy(greedy) = &mut self.behaviour {
             greedy.load.periods.advance(now);
@@ -128,8 +129,8 @@ impl<C: Copy> Application<C> {
         matches!(&self.behaviour, Behaviour::Greedy(greedy) if greedy.load.periods.active())
     }
 
-    /// Writes a message during an on period if the transport accepts one. Returns whether a message was
-    /// written; call this method until it returns false.
+    /// Writes a message during an on period if the transport accepts one. Returns whether a message
+    /// was written; call this method until it returns false.
     #[inline]
     pub fn poll_write<A: Carrier<Class = C>>(
         &mut self,
@@ -143,8 +144,8 @@ impl<C: Copy> Application<C> {
         }
     }
 
-    /// Data were delivered at an end: returns the next completely delivered message, in the order of the
-    /// stream. May change the deadline of a dialogue.
+    /// Data were delivered at an end: returns the next completely delivered message, in the order
+    /// of the stream. May change the deadline of a dialogue.
     #[inline]
     pub fn poll_delivered<A: Carrier<Class = C>>(
         &mut self,
@@ -164,8 +165,8 @@ impl<C: Copy> Application<C> {
         }
     }
 
-    /// Bytes delivered at the `to` end at which [`poll_delivered`](Self::poll_delivered) has to be called;
-    /// [`u64::MAX`] if no message is in flight.
+    /// Bytes delivered at the `to` end at which [`poll_delivered`](Self::poll_delivered) has to be
+    /// called; [`u64::MAX`] if no message is in flight.
     #[inline]
     #[must_use]
     pub fn watch(&self, in_flight: &InFlightMessages) -> u64 {
@@ -249,8 +250,8 @@ impl<C> Application<C> {
         }
     }
 
-    /// Times at which the undelivered messages became ready; for a dialogue, the request without complete
-    /// response.
+    /// Times at which the undelivered messages became ready; for a dialogue, the request without
+    /// complete response.
     pub fn undelivered(&self, in_flight: &InFlightMessages) -> impl Iterator<Item = Instant> {
         let request = match &self.behaviour {
             Behaviour::Dialogue(dialogue) => dialogue.unanswered(),

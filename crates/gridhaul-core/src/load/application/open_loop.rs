@@ -1,5 +1,5 @@
-//! Open-loop messages, at times independent of the network (`periodic`, `poisson`, `burst`, `on_off` with a
-//! rate).
+//! Open-loop messages, at times independent of the network (`periodic`, `poisson`, `burst`,
+//! `on_off` with a rate).
 
 use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;

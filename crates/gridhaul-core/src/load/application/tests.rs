@@ -186,7 +186,8 @@ fn a_recorded_trace_passes_payload_on() {
     assert_eq!(recorded.undelivered(&in_flight).count(), 0);
 }
 
-/// On periods of a second, then off periods of a second; messages of 100 B as fast as the carrier accepts them.
+/// On periods of a second, then off periods of a second; messages of 100 B as fast as the carrier
+/// accepts them.
 fn greedy() -> Application<Class> {
     application(&Load::OnOff(scenario::OnOff {
         size: Bytes::new(100),
@@ -336,8 +337,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// For any behaviour of the carrier: identifiers are unique, messages are delivered once and in the order
-    /// in which they were written, and the ends of a dialogue alternate.
+    /// For any behaviour of the carrier: identifiers are unique, messages are delivered once and in
+    /// the order in which they were written, and the ends of a dialogue alternate.
     #[test]
     fn messages_are_delivered_in_order(load in loads(), steps in steps()) {
         let (mut app, mut carrier) = (application(&load), FakeCarrier::default());
@@ -362,7 +363,8 @@ proptest! {
                         FlowEnd::To => app.watch(&in_flight),
                         FlowEnd::From => app.watch_response().unwrap_or(u64::MAX),
                     };
-                    let new = delivered_messages(&mut app, now, (end, &mut carrier), &mut in_flight);
+                    let new = delivered_messages(&mut app, now, (end, &mut carrier),
+                        &mut in_flight);
                     prop_assert!(new.is_empty() || carrier.delivered(end) >= watch);
                     delivered[other(end) as usize].extend(new);
                 }

@@ -5,7 +5,8 @@ use crate::pep::{BufferStatus, Side, Statistics};
 use crate::tcp::{Connection, State};
 
 impl Coupling {
-    /// Bytes that were acknowledged to their sender and discarded when the connections were aborted.
+    /// Bytes that were acknowledged to their sender and discarded when the connections were
+    /// aborted.
     pub(in crate::pep) const fn lost(&self) -> u64 {
         self.lost
     }

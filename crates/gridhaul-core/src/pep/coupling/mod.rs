@@ -235,7 +235,8 @@ impl Coupling {
         self.lost += self.bytes_at_risk();
         self.aborted = true;
         for side in Side::BOTH {
-            // The peer of a connection whose acknowledgement of FIN is withheld is not in TIME-WAIT.
+            // The peer of a connection whose acknowledgement of FIN is withheld is not in
+            // TIME-WAIT.
             let withholds_ack = self.withholds_fin_ack(side);
             self.connections[side.index()].abort(withholds_ack);
         }

@@ -23,15 +23,15 @@ pub(super) struct CachedSegment {
     pub sent_at: Instant,
     /// The proxy has retransmitted it.
     pub retransmitted: bool,
-    /// The sender has retransmitted it, or has sent it after later segments: the sender has detected
-    /// the loss.
+    /// The sender has retransmitted it, or has sent it after later segments: the sender has
+    /// detected the loss.
     pub retransmitted_by_sender: bool,
     pub sacked: bool,
 }
 
 impl CachedSegment {
-    /// Whether it was sent once, so that its acknowledgement yields a round-trip time sample (Karn's
-    /// algorithm).
+    /// Whether it was sent once, so that its acknowledgement yields a round-trip time sample
+    /// (Karn's algorithm).
     pub(super) const fn was_sent_once(&self) -> bool {
         !self.retransmitted && !self.retransmitted_by_sender
     }
@@ -135,8 +135,8 @@ impl Cache {
         self.entries.get(self.index_after(position)).filter(|entry| entry.start <= position)
     }
 
-    /// Inserts a segment. Cached segments in the same range were retransmitted by the sender; the new
-    /// segment replaces one with the same boundaries.
+    /// Inserts a segment. Cached segments in the same range were retransmitted by the sender; the
+    /// new segment replaces one with the same boundaries.
     pub(super) fn insert(&mut self, entry: CachedSegment) -> Insertion {
         let from = self.index_after(entry.start);
         let to = from + self.entries.range(from..).take_while(|old| old.start < entry.end).count();
@@ -190,7 +190,8 @@ impl Cache {
         }
     }
 
-    /// Marks segments within a selectively acknowledged range; `each` is called for newly marked ones.
+    /// Marks segments within a selectively acknowledged range; `each` is called for newly marked
+    /// ones.
     pub(super) fn sack(&mut self, range: &Range<u64>, mut each: impl FnMut(&CachedSegment)) {
         let from = self.entries.partition_point(|entry| entry.start < range.start);
         for entry in self.entries.range_mut(from..) {

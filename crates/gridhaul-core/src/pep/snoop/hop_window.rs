@@ -3,7 +3,8 @@
 //! A retransmission that waits in a long queue of the hop arrives late, and the burst that the
 //! sender sends for one late acknowledgement delays the next retransmission. Balakrishnan et al.
 //! give retransmissions priority in the queue of the hop. Here this queue belongs to another node,
-//! and is kept short instead: further segments wait in the cache, and retransmissions overtake them.
+//! and is kept short instead: further segments wait in the cache, and retransmissions overtake
+//! them.
 
 use gridhaul_scenario::units::{Duration, Instant};
 
@@ -53,8 +54,8 @@ impl HopWindow {
         }
     }
 
-    /// Adds a round-trip time sample of a segment that was sent at `sent`, when `outstanding` segments
-    /// were in flight. `limited`: segments wait for the window.
+    /// Adds a round-trip time sample of a segment that was sent at `sent`, when `outstanding`
+    /// segments were in flight. `limited`: segments wait for the window.
     pub(super) fn measure(&mut self, sent: Instant, now: Instant, outstanding: u64, limited: bool) {
         let sample = now.since(sent).as_nanos().max(1);
         let old = now.since(self.base_at) >= BASE_AGE;

@@ -3,9 +3,9 @@
 //! retransmission). Only the receiver acknowledges data: the proxy generates no acknowledgements,
 //! and a crash of the proxy loses no data.
 //!
-//! `cache.rs` stores segments, `repair.rs` handles acknowledgements, `hop_timer.rs` of the parent module
-//! is the retransmission timer, and `hop_window.rs` limits the segments in flight on the hop.
-//! docs/limitations/snoop.md lists the trade-offs.
+//! `cache.rs` stores segments, `repair.rs` handles acknowledgements, `hop_timer.rs` of the parent
+//! module is the retransmission timer, and `hop_window.rs` limits the segments in flight on the
+//! hop. docs/limitations/snoop.md lists the trade-offs.
 
 mod cache;
 mod hop_window;
@@ -97,8 +97,8 @@ impl HopState {
 }
 
 impl Snoop {
-    /// For a connection with a lossy hop on the side `toward`. The cache has `buffer` bytes, headers
-    /// included; segments that do not fit are forwarded without a copy.
+    /// For a connection with a lossy hop on the side `toward`. The cache has `buffer` bytes,
+    /// headers included; segments that do not fit are forwarded without a copy.
     #[must_use]
     pub fn new(toward: Side, buffer: Bytes) -> Self {
         Self {
@@ -196,11 +196,12 @@ impl Snoop {
         }
     }
 
-    /// Sends waiting segments while fewer than `limit` are outstanding. `fresh` is the position of the
-    /// segment that has just arrived.
+    /// Sends waiting segments while fewer than `limit` are outstanding. `fresh` is the position of
+    /// the segment that has just arrived.
     fn send_waiting(&mut self, now: Instant, limit: u64, fresh: Option<u64>) {
         loop {
-            // A duplicate acknowledgement reports that a segment has left the hop, but not which one.
+            // A duplicate acknowledgement reports that a segment has left the hop, but not which
+            // one.
             let arrived = if self.sack { 0 } else { self.state.arrived_beyond };
             let outstanding = (self.cache.outstanding() as u64).saturating_sub(arrived);
             if outstanding >= limit {

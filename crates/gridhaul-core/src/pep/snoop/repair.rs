@@ -8,8 +8,8 @@ use super::cache::CachedSegment;
 use crate::pep::{Origin, Outgoing};
 use crate::tcp::{Flags, SackBlocks, Segment};
 
-/// Number of duplicate acknowledgements without SACK that indicate a loss. A single duplicate may be
-/// caused by a spurious retransmission, and would trigger the next spurious one without end.
+/// Number of duplicate acknowledgements without SACK that indicate a loss. A single duplicate may
+/// be caused by a spurious retransmission, and would trigger the next spurious one without end.
 const DUPLICATE_THRESHOLD: u64 = 2;
 
 impl Snoop {
@@ -92,8 +92,8 @@ impl Snoop {
         self.queue.push_back(outgoing);
     }
 
-    /// Start of the segment for which the timer runs: the first that may be missing. Segments after a
-    /// gap that is not cached may have arrived.
+    /// Start of the segment for which the timer runs: the first that may be missing. Segments after
+    /// a gap that is not cached may have arrived.
     pub(super) fn timer_target(&self) -> Option<u64> {
         let una = self.state.una?;
         let missing = |entry: &&CachedSegment| {
@@ -192,8 +192,8 @@ impl Snoop {
         is_spurious
     }
 
-    /// The acknowledgement without SACK blocks above a hole that the proxy repairs. The bytes of the
-    /// option become no-operations (RFC 9293, section 3.1), so that later bytes are not moved.
+    /// The acknowledgement without SACK blocks above a hole that the proxy repairs. The bytes of
+    /// the option become no-operations (RFC 9293, section 3.1), so that later bytes are not moved.
     fn without_own_holes(&mut self, ack: u64, segment: &Segment) -> Segment {
         let edge = self.state.edge;
         let own = self

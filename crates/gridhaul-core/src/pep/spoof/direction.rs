@@ -29,8 +29,8 @@ pub(super) struct Direction {
     /// Window of the next hop, and its right edge.
     pub next_window: u32,
     pub edge: u64,
-    /// Acknowledgement and right edge of the window that were offered to the sender, and the unit of
-    /// the window: 2^`shift` bytes.
+    /// Acknowledgement and right edge of the window that were offered to the sender, and the unit
+    /// of the window: 2^`shift` bytes.
     pub offered: u64,
     pub offered_edge: u64,
     pub shift: u8,

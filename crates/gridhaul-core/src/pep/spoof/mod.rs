@@ -3,10 +3,10 @@
 //! Allman, MILCOM 2001).
 //!
 //! Each segment is forwarded when it arrives, also after a gap, and a copy is stored. Every segment
-//! with data is acknowledged at once, whatever the hosts' delayed acknowledgements. The proxy has no
-//! congestion window: the sender's own window, over its own hop, governs the rate. Losses of the next
-//! hop are repaired from the copies, which the acknowledgement of the next hop releases. Segments
-//! wait in the proxy only while the window of the next hop is closed.
+//! with data is acknowledged at once, whatever the hosts' delayed acknowledgements. The proxy has
+//! no congestion window: the sender's own window, over its own hop, governs the rate. Losses of the
+//! next hop are repaired from the copies, which the acknowledgement of the next hop releases.
+//! Segments wait in the proxy only while the window of the next hop is closed.
 //!
 //! `store.rs` has the copies, `direction.rs` the data of one direction, `repair.rs` handles
 //! acknowledgements of the next hop, and `window.rs` computes what is offered to the sender.

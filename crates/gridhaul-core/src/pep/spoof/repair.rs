@@ -53,7 +53,8 @@ impl Direction {
         let transmission = if first.sent && (first.len == 0 || first.payload_end() <= self.edge) {
             self.retransmit(now, 0)
         } else {
-            // Zero-window probe (RFC 9293, section 3.8.6.1): what fits into the window, at least a byte.
+            // Zero-window probe (RFC 9293, section 3.8.6.1): what fits into the window, at least a
+            // byte.
             let room = self.edge.saturating_sub(first.start).max(1);
             let len = u64::from(first.len).min(room);
             let fin = first.fin && len == u64::from(first.len);
@@ -95,10 +96,10 @@ impl Direction {
         self.timer.stop();
     }
 
-    /// Retransmits what is lost. A hop keeps the order of segments, so a segment is lost if one that
-    /// was sent later has arrived (RFC 8985, section 6.2, without a reordering window). Without
-    /// selective acknowledgements, the third duplicate beyond those that segments sent earlier may
-    /// cause proves the same.
+    /// Retransmits what is lost. A hop keeps the order of segments, so a segment is lost if one
+    /// that was sent later has arrived (RFC 8985, section 6.2, without a reordering window).
+    /// Without selective acknowledgements, the third duplicate beyond those that segments sent
+    /// earlier may cause proves the same.
     fn repair(&mut self, now: Instant, into: &mut Vec<Transmission>) {
         if self.sack {
             let (to, arrived) = (self.sacked_to, self.arrived);

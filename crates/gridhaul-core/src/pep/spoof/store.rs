@@ -12,12 +12,14 @@ pub(super) struct StoredSegment {
     pub len: u32,
     /// FIN follows the payload, and occupies one position.
     pub fin: bool,
-    /// Whether the segment was sent over the hop; otherwise it waits for the window of the next hop.
+    /// Whether the segment was sent over the hop; otherwise it waits for the window of the next
+    /// hop.
     pub sent: bool,
     /// Number of its latest transmission over the hop.
     pub transmission: u64,
     pub sent_at: Instant,
-    /// Duplicate acknowledgements that segments sent before the latest transmission may still cause.
+    /// Duplicate acknowledgements that segments sent before the latest transmission may still
+    /// cause.
     pub earlier_duplicates: u64,
     pub retransmitted: bool,
     pub sacked: bool,
@@ -157,7 +159,8 @@ impl Store {
         ranges
     }
 
-    /// Releases everything before `una`; `each` is called for segments that are released as a whole.
+    /// Releases everything before `una`; `each` is called for segments that are released as a
+    /// whole.
     pub(super) fn acknowledge(&mut self, una: u64, mut each: impl FnMut(&StoredSegment)) {
         while let Some(segment) = self.segments.front()
             && segment.end() <= una

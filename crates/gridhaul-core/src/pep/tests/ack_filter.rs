@@ -177,7 +177,8 @@ proptest! {
         for &(at, _) in &incoming {
             let before = SenderView::of(&incoming, at);
             let after = SenderView::of(&forwarded, at + max_ack_delay);
-            prop_assert!(before.is_covered_by(&after), "at {at:?}: {before:?}\n{after:?}\n{forwarded:?}");
+            prop_assert!(before.is_covered_by(&after), "at {at:?}: \
+                                                        {before:?}\n{after:?}\n{forwarded:?}");
         }
         // Forwarded segments are a subsequence of the incoming ones.
         let mut rest = incoming.iter();
@@ -196,7 +197,8 @@ proptest! {
         handshake: bool,
     ) {
         let applications =
-            [Application::new(sizes[0], Close::AtOnce), Application::new(sizes[1], Close::AfterPeer)];
+            [Application::new(sizes[0], Close::AtOnce), Application::new(sizes[1],
+                Close::AfterPeer)];
         let proxies = towards.iter().map(|&toward| {
             Box::new(AckFilter::new(toward, max_ack_delay)) as Box<dyn Proxy>
         }).collect();
@@ -229,8 +231,8 @@ proptest! {
     }
 }
 
-/// A transfer over a downlink of 2 Mbit/s and an uplink of 4.8 kbit/s, whose queue has space for twenty
-/// acknowledgements, with a one-way delay of 20 ms.
+/// A transfer over a downlink of 2 Mbit/s and an uplink of 4.8 kbit/s, whose queue has space for
+/// twenty acknowledgements, with a one-way delay of 20 ms.
 fn over_a_low_rate_uplink(params: &Arc<StackParams>, proxy: impl Proxy + 'static) -> Outcome {
     let low_rate = BitRate::from_bits_per_sec(4_800);
     let hop = |rate| Hop::new(rate, Duration::from_millis(10));

@@ -19,8 +19,8 @@ pub(super) const DELAY: Duration = Duration::from_millis(10);
 /// More segments than any transfer needs, over all hops.
 const MAX_SENT: u64 = 1_000_000;
 
-/// Two hosts, the proxies between them, and the segments in flight. Node 0 is the client, nodes 1 to
-/// k are the proxies, and node k + 1 is the server.
+/// Two hosts, the proxies between them, and the segments in flight. Node 0 is the client, nodes 1
+/// to k are the proxies, and node k + 1 is the server.
 pub(super) struct Chain {
     pub now: Instant,
     pub hosts: [Host; 2],
@@ -44,8 +44,8 @@ pub(super) struct Chain {
 pub(super) const ISNS: [u32; 2] = [u32::MAX - 100, u32::MAX - 50];
 
 impl Chain {
-    /// A connection that is opened through the given proxies, each of which may buffer `limit` bytes
-    /// of each direction.
+    /// A connection that is opened through the given proxies, each of which may buffer `limit`
+    /// bytes of each direction.
     pub(super) fn opening(
         params: &Arc<StackParams>,
         applications: [Application; 2],

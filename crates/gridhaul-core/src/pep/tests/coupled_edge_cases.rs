@@ -1,5 +1,5 @@
-//! `Split`, `Reflect` and `Spoof` under failures: crashes, resets, changes of the path, hosts that do not read
-//! or do not answer, and malformed segments.
+//! `Split`, `Reflect` and `Spoof` under failures: crashes, resets, changes of the path, hosts that
+//! do not read or do not answer, and malformed segments.
 
 use std::sync::Arc;
 
@@ -22,10 +22,10 @@ fn after(chain: &Chain, seconds: u64) -> Instant {
 proptest! {
     #![proptest_config(quarter_of_cases())]
 
-    /// A crash loses only bytes at risk. Without bytes at risk, the connection continues through the
-    /// new proxy. Otherwise no host with data to send waits for ever. A host without data whose reset
-    /// was lost cannot detect the failure: a reset is not retransmitted, and FIN-WAIT-2 has no timer
-    /// (RFC 9293, section 3.6).
+    /// A crash loses only bytes at risk. Without bytes at risk, the connection continues through
+    /// the new proxy. Otherwise no host with data to send waits for ever. A host without data whose
+    /// reset was lost cannot detect the failure: a reset is not retransmitted, and FIN-WAIT-2 has
+    /// no timer (RFC 9293, section 3.6).
     #[test]
     fn a_crash_loses_only_bytes_at_risk(
         buffers in chains(),
@@ -269,10 +269,10 @@ fn first_data(mode: Mode) -> Duration {
     Duration::from_millis(if mode == Mode::Split { 35 } else { 55 })
 }
 
-/// RFC 1122, section 4.2.3.5: R2 is at least 100 s. With timeouts of 20, 40 and 60 s these are three
-/// retransmissions, and a lossy link may lose three in a row. `Chain` checks after every event that
-/// acknowledged bytes are stored in a proxy until they have arrived. (The timeouts of `Spoof` are those
-/// of a hop.)
+/// RFC 1122, section 4.2.3.5: R2 is at least 100 s. With timeouts of 20, 40 and 60 s these are
+/// three retransmissions, and a lossy link may lose three in a row. `Chain` checks after every
+/// event that acknowledged bytes are stored in a proxy until they have arrived. (The timeouts of
+/// `Spoof` are those of a hop.)
 #[test]
 fn a_few_lost_retransmissions_do_not_end_a_connection() {
     for mode in [Mode::Split, Mode::Reflect] {
@@ -322,8 +322,8 @@ fn a_proxy_with_bytes_at_risk_resets_both_hosts_after_r2() {
     }
 }
 
-/// Windows toward the client are carried in units of 512 bytes: each offered window is a multiple of
-/// 512, and the update of a closed window is sent although less than the free space is offered.
+/// Windows toward the client are carried in units of 512 bytes: each offered window is a multiple
+/// of 512, and the update of a closed window is sent although less than the free space is offered.
 #[test]
 fn offered_windows_are_whole_units_of_the_scale() {
     for mode in MODES {

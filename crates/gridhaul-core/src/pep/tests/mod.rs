@@ -1,13 +1,13 @@
 //! Test harness of all proxies: two hosts, a chain of proxies between them, and hops that drop,
 //! duplicate, delay and truncate segments, with every byte of payload.
 //!
-//! A [`Proxy`](super::Proxy) sees lengths only. [`proxy::ProxyWithPayload`] stores the payload for it,
-//! so that the bytes of each segment that a proxy sends must be in its store. [`chain::Chain`] checks
-//! after every event that
+//! A [`Proxy`](super::Proxy) sees lengths only. [`proxy::ProxyWithPayload`] stores the payload for
+//! it, so that the bytes of each segment that a proxy sends must be in its store. [`chain::Chain`]
+//! checks after every event that
 //!
 //! - the data of a receiver is a prefix of the sent stream, and all of it if FIN has arrived;
-//! - data that is acknowledged to its sender and has not arrived is stored in a proxy, unless it was
-//!   at risk in a proxy that has crashed;
+//! - data that is acknowledged to its sender and has not arrived is stored in a proxy, unless it
+//!   was at risk in a proxy that has crashed;
 //! - no proxy stores more than its limit.
 
 mod ack_filter;
@@ -41,8 +41,8 @@ struct Packet {
     bytes: Bytes,
 }
 
-/// The byte that `from` sends at `offset` of its stream. The sequence has no short period, so that a
-/// byte from a wrong position is detected.
+/// The byte that `from` sends at `offset` of its stream. The sequence has no short period, so that
+/// a byte from a wrong position is detected.
 fn payload(from: Side, offset: u64) -> u8 {
     let mixed = (offset + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 56) as u8 ^ (mixed >> 13) as u8 ^ (from.index() as u8 * 0x5a)

@@ -77,7 +77,8 @@ proptest! {
         handshake: bool,
     ) {
         let applications =
-            [Application::new(sizes[0], Close::AtOnce), Application::new(sizes[1], Close::AfterPeer)];
+            [Application::new(sizes[0], Close::AtOnce), Application::new(sizes[1],
+                Close::AfterPeer)];
         let params = stack(100, 1500);
         let mut chain = if handshake {
             Chain::opening(&params, applications, pass_through_proxies(proxies), 0, impairments)

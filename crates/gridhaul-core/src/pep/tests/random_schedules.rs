@@ -1,4 +1,5 @@
-//! Random schedules through a chain of `reflect` or `spoof` proxies: no data is lost, duplicated or blocked.
+//! Random schedules through a chain of `reflect` or `spoof` proxies: no data is lost, duplicated or
+//! blocked.
 
 use gridhaul_scenario::units::{Duration, Instant};
 
@@ -14,8 +15,8 @@ use crate::random::RandomStream;
 const MSS: u32 = 8;
 /// Number of segments that may be impaired, over all hops.
 const SEGMENTS: u64 = 150;
-/// A transfer must be complete after this time: impairments of 150 segments can delay a segment by 5
-/// timeouts of at most 5 s each, on every hop in turn.
+/// A transfer must be complete after this time: impairments of 150 segments can delay a segment by
+/// 5 timeouts of at most 5 s each, on every hop in turn.
 const TIME: Duration = Duration::from_secs(300);
 
 /// A chain with applications and impairments, all determined by the seed.
@@ -51,7 +52,8 @@ fn lose_nothing(mode: Mode, schedules: std::ops::Range<u64>) {
                 "not complete in time: {}",
                 chain.progress()
             );
-            // The last acknowledgements may need retransmissions: up to twelve in a row may be lost.
+            // The last acknowledgements may need retransmissions: up to twelve in a row may be
+            // lost.
             chain.run(chain.now + Duration::from_secs(60));
             for proxy in &chain.proxies {
                 assert_eq!(proxy.proxy.bytes_at_risk(), 0, "delivered data is still at risk");
@@ -71,15 +73,15 @@ fn random_schedules_lose_nothing() {
     }
 }
 
-/// The schedule, one of a million, in which a proxy classified bytes as lost in a crash although only
-/// their segments were lost three times in a row.
+/// The schedule, one of a million, in which a proxy classified bytes as lost in a crash although
+/// only their segments were lost three times in a row.
 #[test]
 fn three_losses_in_a_row_are_not_a_crash_loss() {
     lose_nothing(Mode::Reflect, 689_385..689_386);
 }
 
-/// `GRIDHAUL_SCHEDULES=1000000 cargo test --release -p gridhaul-core --lib random_schedules -- --ignored
-/// --nocapture` runs this many schedules, from `GRIDHAUL_SCHEDULES_FROM` on, and prints
+/// `GRIDHAUL_SCHEDULES=1000000 cargo test --release -p gridhaul-core --lib random_schedules --
+/// --ignored --nocapture` runs this many schedules, from `GRIDHAUL_SCHEDULES_FROM` on, and prints
 /// the elapsed time.
 #[test]
 #[ignore = "long-running"]

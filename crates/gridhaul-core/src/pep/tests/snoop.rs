@@ -22,8 +22,8 @@ impl Harness {
         Self { snoop: Snoop::new(Side::Server, Bytes::new(10_000)), now: Instant::ZERO }
     }
 
-    /// A connection with four outstanding segments of 100 bytes from sequence number 100 on, and a last
-    /// acknowledgement of 100.
+    /// A connection with four outstanding segments of 100 bytes from sequence number 100 on, and a
+    /// last acknowledgement of 100.
     fn with_four_outstanding() -> Self {
         let mut harness = Self::new();
         harness.ack(100, &[]);
@@ -127,8 +127,8 @@ fn the_second_duplicate_triggers_a_retransmission_and_none_is_forwarded() {
     assert_eq!(harness.ack(100, &[]), NOTHING);
     assert_eq!(harness.ack(100, &[]), ["rtx 100"]);
     assert_eq!(harness.ack(100, &[]), NOTHING);
-    // Three segments had followed: the fourth duplicate is caused by a segment that was sent after the
-    // retransmission.
+    // Three segments had followed: the fourth duplicate is caused by a segment that was sent after
+    // the retransmission.
     harness.data(500);
     assert_eq!(harness.ack(100, &[]), ["rtx 100"]);
     assert_eq!(harness.ack(600, &[]), ["ack 600 []"]);
@@ -279,7 +279,8 @@ proptest! {
         sack: bool,
     ) {
         let applications =
-            [Application::new(sizes[0], Close::AtOnce), Application::new(sizes[1], Close::AfterPeer)];
+            [Application::new(sizes[0], Close::AtOnce), Application::new(sizes[1],
+                Close::AfterPeer)];
         let mut params = (*stack(100, window)).clone();
         params.sack = sack;
         let params = std::sync::Arc::new(params);
@@ -305,7 +306,8 @@ proptest! {
             [Application::new(size, Close::AtOnce), Application::new(0, Close::AfterPeer)];
         let snoop = || Box::new(Snoop::new(Side::Server, Bytes::new(4_000)));
         let mut chain =
-            Chain::opening(&stack(100, 2_000), applications, vec![snoop(), snoop()], 4_000, impairments);
+            Chain::opening(&stack(100, 2_000), applications, vec![snoop(), snoop()], 4_000,
+                impairments);
         chain.run(Instant::ZERO + Duration::from_millis(at));
         if bypassed { chain.bypass(1) } else { chain.crash(1, snoop()) }
         chain.run_to_completion();

@@ -1,4 +1,5 @@
-//! Two hosts, a proxy, and a hop on each side of the proxy with rate and delay, to measure throughput.
+//! Two hosts, a proxy, and a hop on each side of the proxy with rate and delay, to measure
+//! throughput.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

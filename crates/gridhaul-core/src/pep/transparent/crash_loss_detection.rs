@@ -12,8 +12,8 @@ const MIN_TIME: Duration = Duration::from_secs(3);
 ///
 /// A sender retransmits its oldest unacknowledged segment first (RFC 6298, section 5.4). If the
 /// oldest segment that it retransmits begins after the sequence number that the next hop expects,
-/// the bytes between were acknowledged to the sender, and the proxy that acknowledged them no longer
-/// stores them.
+/// the bytes between were acknowledged to the sender, and the proxy that acknowledged them no
+/// longer stores them.
 ///
 /// A delayed duplicate proves nothing: the retransmissions of a segment are counted from the last
 /// arrival of an earlier segment.
@@ -52,8 +52,8 @@ impl CrashLossDetector {
         is_certain.then_some(missing)
     }
 
-    /// Handles a segment after a gap. Returns whether the segment was retransmitted so often that the
-    /// bytes in the gap are lost.
+    /// Handles a segment after a gap. Returns whether the segment was retransmitted so often that
+    /// the bytes in the gap are lost.
     #[cold]
     fn on_segment_after_gap(&mut self, now: Instant, seq: u32) -> bool {
         self.has_segments = true;

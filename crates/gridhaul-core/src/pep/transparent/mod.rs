@@ -24,9 +24,9 @@ pub(super) use self::relay::Relay;
 ///
 /// SYN and SYN-ACK are forwarded without the timestamps option, and with a window that is at most
 /// the buffer of the proxy. The proxy engages with the first segment of the client after the
-/// handshake. When it meets an open connection, after a restart or a change of the path, it forwards
-/// all segments and engages when all forwarded data is acknowledged in both directions; never if
-/// timestamps are in use or FIN was forwarded.
+/// handshake. When it meets an open connection, after a restart or a change of the path, it
+/// forwards all segments and engages when all forwarded data is acknowledged in both directions;
+/// never if timestamps are in use or FIN was forwarded.
 ///
 /// FIN is forwarded after the data, and acknowledged to its sender when the next hop has
 /// acknowledged it: a close has the same end-to-end meaning as without proxies. RST is forwarded at
@@ -34,8 +34,8 @@ pub(super) use self::relay::Relay;
 /// 4.2.3.5), the proxy disengages: it resets both hosts if it has bytes at risk, because no other
 /// node can deliver them; otherwise it forwards all further segments.
 ///
-/// If bytes that another proxy has acknowledged are found to be lost (that proxy has crashed, or the
-/// path no longer contains it), both hosts are reset instead of waiting for ever.
+/// If bytes that another proxy has acknowledged are found to be lost (that proxy has crashed, or
+/// the path no longer contains it), both hosts are reset instead of waiting for ever.
 #[derive(Debug, Clone)]
 pub struct Transparent<R> {
     params: Arc<StackParams>,
@@ -65,8 +65,8 @@ struct Engaged<R> {
 }
 
 impl<R: Relay> Transparent<R> {
-    /// A proxy that buffers up to `buffer` bytes of each direction and sends with the TCP parameters
-    /// `params`, whose MSS must not exceed those of the hosts.
+    /// A proxy that buffers up to `buffer` bytes of each direction and sends with the TCP
+    /// parameters `params`, whose MSS must not exceed those of the hosts.
     #[must_use]
     pub fn new(params: Arc<StackParams>, buffer: Bytes) -> Self {
         Self {
@@ -80,8 +80,8 @@ impl<R: Relay> Transparent<R> {
     }
 
     /// A proxy in a connection that exists from the start, without handshake and timestamps. `isns`
-    /// are the initial sequence numbers of client and server, `next` the parameters of the next hops
-    /// on both sides, which determine their first windows.
+    /// are the initial sequence numbers of client and server, `next` the parameters of the next
+    /// hops on both sides, which determine their first windows.
     #[must_use]
     pub fn engaged(
         params: Arc<StackParams>,

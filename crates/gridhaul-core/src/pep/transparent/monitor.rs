@@ -157,9 +157,9 @@ impl HandshakeMonitor {
     }
 }
 
-/// Removes the timestamps option from SYN, because the proxy cannot reproduce the clocks of the hosts
-/// (RFC 7323, section 3.2: without the option in both SYN, none is sent), and limits the window to
-/// the buffer of the proxy. `header` is the size of a header without options.
+/// Removes the timestamps option from SYN, because the proxy cannot reproduce the clocks of the
+/// hosts (RFC 7323, section 3.2: without the option in both SYN, none is sent), and limits the
+/// window to the buffer of the proxy. `header` is the size of a header without options.
 fn adjust_syn(segment: &mut Segment, header: u8, buffer: u32) {
     if segment.timestamps.take().is_some() {
         // RFC 7323, appendix A: 10 bytes and 2 bytes of padding.

@@ -49,7 +49,8 @@ pub trait Relay: fmt::Debug {
     /// Whether both directions are closed and no answer is owed any more.
     fn is_finished(&self) -> bool;
 
-    /// Payload bytes of both directions that were acknowledged to their sender and not by the next hop.
+    /// Payload bytes of both directions that were acknowledged to their sender and not by the next
+    /// hop.
     fn bytes_at_risk(&self) -> u64;
 
     /// State of the buffer for the payload of a side.

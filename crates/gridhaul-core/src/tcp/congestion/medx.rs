@@ -1,15 +1,15 @@
-//! TCP-MEDX (Xiong, Yim, Leigh and Murata, "Energy-Efficient Method to Improve TCP Performance for MANETs";
-//! paper `medx`): Reno that checks at every loss whether the one-way delays to the receiver indicate
-//! congestion, and keeps its window if they do not.
+//! TCP-MEDX (Xiong, Yim, Leigh and Murata, "Energy-Efficient Method to Improve TCP Performance for
+//! MANETs"; paper `medx`): Reno that checks at every loss whether the one-way delays to the
+//! receiver indicate congestion, and keeps its window if they do not.
 //!
 //! The receiver reports the delay of every data segment ([`OneWayDelay`]). A classifier
 //! (`tcp/loss_classifier/`) decides on the cause of a loss: that of the paper, or
 //! a control. Decisions where the paper is silent:
 //!
 //! - A timeout is also classified. The back-off of the timer is unchanged (RFC 6298, 5.5).
-//! - A loss is not classified without new delays: as long as the list is not full, and when a timeout follows
-//!   without any delay since the last classification (a retransmission was lost, or the path is down). The
-//!   response is then that of RFC 5681.
+//! - A loss is not classified without new delays: as long as the list is not full, and when a
+//!   timeout follows without any delay since the last classification (a retransmission was lost, or
+//!   the path is down). The response is then that of RFC 5681.
 //!
 //! [`OneWayDelay`]: crate::tcp::OneWayDelay
 
@@ -79,7 +79,8 @@ impl CongestionControl for Medx {
         }
     }
 
-    /// Updates: equation 1 with every acknowledgement. Evaluations: the criteria with every classification.
+    /// Updates: equation 1 with every acknowledgement. Evaluations: the criteria with every
+    /// classification.
     fn estimator_counters(&self) -> Option<EstimatorCounters> {
         let LossClassifications { congestion, error } = self.loss_classifications;
         let evaluations = congestion + error;
@@ -183,8 +184,8 @@ mod tests {
 
     #[test]
     fn a_long_queue_that_grows_steadily_is_classified_as_an_error() {
-        // Each segment is delayed by one more service time of 1 ms. The average lags by one step, so P >
-        // 1.2 (P - 1 ms) needs P < 6 ms, for any queue length.
+        // Each segment is delayed by one more service time of 1 ms. The average lags by one step,
+        // so P > 1.2 (P - 1 ms) needs P < 6 ms, for any queue length.
         let from = |first: u32| (first..first + 12).collect::<Vec<_>>();
         assert_eq!(left_after(&from(20)), 20, "20 to 31 ms");
         assert_eq!(left_after(&[1, 2, 3, 4]), 10, "a queue that has just begun to grow");
@@ -221,7 +222,8 @@ mod tests {
     proptest! {
         /// The scale does not matter, and a list that falls anywhere is classified as an error.
         #[test]
-        fn only_ratios_and_order_matter(delays in prop::collection::vec(1_u32..10_000, 4..40), by in 2_u32..50) {
+        fn only_ratios_and_order_matter(delays in prop::collection::vec(1_u32..10_000, 4..40),
+            by in 2_u32..50) {
             let left = left_after(&delays);
             let scaled: Vec<u32> = delays.iter().map(|delay| delay * by).collect();
             prop_assert_eq!(left, left_after(&scaled));

@@ -1,5 +1,5 @@
-//! Tahoe (Jacobson, Congestion Avoidance and Control, 1988, section 3): a loss indicated by duplicate
-//! acknowledgements has the same response as a timeout, slow start from one segment.
+//! Tahoe (Jacobson, Congestion Avoidance and Control, 1988, section 3): a loss indicated by
+//! duplicate acknowledgements has the same response as a timeout, slow start from one segment.
 
 use gridhaul_scenario::scenario::Recovery;
 

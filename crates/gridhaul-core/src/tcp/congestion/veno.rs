@@ -1,6 +1,7 @@
-//! Veno (Fu and Liew, "TCP Veno: TCP Enhancement for Transmission Over Wireless Access Networks", IEEE JSAC
-//! 21(2), 2003): Reno with Vegas' estimate of the backlog: the window grows more slowly while the backlog is
-//! large, and a loss with a small backlog is classified as random. The proactive counterpart of `medx`.
+//! Veno (Fu and Liew, "TCP Veno: TCP Enhancement for Transmission Over Wireless Access Networks",
+//! IEEE JSAC 21(2), 2003): Reno with Vegas' estimate of the backlog: the window grows more slowly
+//! while the backlog is large, and a loss with a small backlog is classified as random. The
+//! proactive counterpart of `medx`.
 
 use gridhaul_scenario::scenario::Recovery;
 use gridhaul_scenario::units::Duration;
@@ -24,7 +25,8 @@ pub struct Veno {
     samples: u32,
     /// The backlog `N` in segments, estimated in the last round trip.
     backlog: f64,
-    /// With a large backlog every second acknowledgement grows the window; whether the current one does.
+    /// With a large backlog every second acknowledgement grows the window; whether the current one
+    /// does.
     grows: bool,
     updates: u32,
     evaluations: u32,
@@ -78,8 +80,8 @@ impl CongestionControl for Veno {
         }
     }
 
-    /// Section III-B: the window decreases by a fifth if the loss is "most likely to have occurred" at
-    /// random.
+    /// Section III-B: the window decreases by a fifth if the loss is "most likely to have occurred"
+    /// at random.
     fn on_loss(&mut self, loss: &Loss) {
         if self.backlog < BETA {
             self.loss_classifications.error += 1;
@@ -104,8 +106,8 @@ impl CongestionControl for Veno {
 }
 
 impl Veno {
-    /// Section III: `N = (cwnd / BaseRTT - cwnd / RTT) * BaseRTT`, with the mean round trip since the last
-    /// evaluation.
+    /// Section III: `N = (cwnd / BaseRTT - cwnd / RTT) * BaseRTT`, with the mean round trip since
+    /// the last evaluation.
     fn evaluate(&mut self) {
         let rtt = self.sum_ns as f64 / f64::from(self.samples);
         let segments = self.window.cwnd_f64() / self.window.mss();

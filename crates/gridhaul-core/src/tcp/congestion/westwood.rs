@@ -1,7 +1,7 @@
-//! Westwood+ (Mascolo, Casetti, Gerla, Sanadidi and Wang, MobiCom 2001; Grieco and Mascolo, "Performance
-//! Evaluation and Comparison of Westwood+, New Reno, and Vegas TCP Congestion Control", ACM CCR 34(2), 2004):
-//! a loss sets the window to the product of the estimated bandwidth and the minimum RTT, whatever the cause
-//! of the loss. The window grows as in Reno.
+//! Westwood+ (Mascolo, Casetti, Gerla, Sanadidi and Wang, MobiCom 2001; Grieco and Mascolo,
+//! "Performance Evaluation and Comparison of Westwood+, New Reno, and Vegas TCP Congestion
+//! Control", ACM CCR 34(2), 2004): a loss sets the window to the product of the estimated bandwidth
+//! and the minimum RTT, whatever the cause of the loss. The window grows as in Reno.
 
 use gridhaul_scenario::scenario::Recovery;
 use gridhaul_scenario::units::{Duration, Instant};
@@ -73,8 +73,8 @@ impl CongestionControl for Westwood {
         self.window.set_cwnd(self.window.mss());
     }
 
-    /// Updates: bytes are counted with every acknowledgement. Evaluations: a bandwidth in every round trip
-    /// and a window at every loss.
+    /// Updates: bytes are counted with every acknowledgement. Evaluations: a bandwidth in every
+    /// round trip and a window at every loss.
     fn estimator_counters(&self) -> Option<EstimatorCounters> {
         Some(EstimatorCounters {
             updates: Some(self.updates),
@@ -89,8 +89,8 @@ impl Westwood {
     /// `b̂_k = α b̂_(k-1) + (1 - α) b_k`.
     fn sample(&mut self, ack: &Ack) {
         let elapsed = ack.now.since(self.round_began);
-        // A round trip is not shorter than the minimum RTT: acknowledgements that arrive together after a gap
-        // was filled do not measure the bandwidth of the path.
+        // A round trip is not shorter than the minimum RTT: acknowledgements that arrive together
+        // after a gap was filled do not measure the bandwidth of the path.
         if self.round_end > 0 && !elapsed.is_zero() && elapsed >= self.rtt_min {
             let sample = self.acked as f64 / elapsed.as_secs_f64();
             self.bandwidth = if self.bandwidth > 0.0 {
@@ -123,8 +123,8 @@ mod tests {
 
     const MSS: u32 = 1000;
 
-    /// A window of forty segments; ten are acknowledged in every round trip of 100 ms, with a minimum RTT of
-    /// 50 ms.
+    /// A window of forty segments; ten are acknowledged in every round trip of 100 ms, with a
+    /// minimum RTT of 50 ms.
     fn westwood(rounds: u64) -> Westwood {
         let stack = samples::stack(CongestionControlAlgorithm::Westwood);
         let mut westwood = Westwood::new(&StackParams {

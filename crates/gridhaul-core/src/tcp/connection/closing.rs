@@ -14,8 +14,8 @@ pub(super) struct ClosingState {
     pub(super) time_wait_until: Instant,
 }
 
-/// Twice the maximum segment lifetime (RFC 9293, 3.4.2: MSL of 2 minutes; here 30 s as in Linux, half of
-/// TCP_TIMEWAIT_LEN).
+/// Twice the maximum segment lifetime (RFC 9293, 3.4.2: MSL of 2 minutes; here 30 s as in Linux,
+/// half of TCP_TIMEWAIT_LEN).
 const TIME_WAIT: Duration = Duration::from_secs(60);
 
 impl Connection {
@@ -83,7 +83,8 @@ mod tests {
     use super::*;
     use crate::tcp::{Flags, StackParams};
 
-    /// Payload of the segments that a connection sends after a write and a close, and whether they carry FIN.
+    /// Payload of the segments that a connection sends after a write and a close, and whether they
+    /// carry FIN.
     fn sent(profile: Profile, bytes: u64) -> Vec<(u32, bool)> {
         let stack = Stack { profile, timestamps: Some(false), ..Stack::default() };
         let params = Arc::new(StackParams::resolve(&stack));
@@ -121,8 +122,8 @@ mod tests {
         assert_eq!((last.len, last.flags.has(Flags::FIN)), (1_460, true));
     }
 
-    /// Documentation/networking/ip-sysctl.rst, `tcp_syn_retries`: the last retransmission after 67 s, the end after
-    /// 131 s. Those of long timers are up to an eighth later.
+    /// Documentation/networking/ip-sysctl.rst, `tcp_syn_retries`: the last retransmission after 67
+    /// s, the end after 131 s. Those of long timers are up to an eighth later.
     #[test]
     fn linux_gives_up_after_ten_retransmissions_of_syn() {
         let params = Arc::new(StackParams::resolve(&Stack::default()));

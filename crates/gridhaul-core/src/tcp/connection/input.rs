@@ -11,8 +11,8 @@ impl Connection {
         let next = self.receiver.next();
         let in_sequence = segment.seq == self.peer_isn.wrapping_add(next as u32);
         if !in_sequence && !self.is_acceptable(segment) {
-            // RFC 9293, 3.10.7.4, first: a segment outside the window is answered with an acknowledgement and
-            // dropped.
+            // RFC 9293, 3.10.7.4, first: a segment outside the window is answered with an
+            // acknowledgement and dropped.
             if !segment.flags.has(Flags::RST) {
                 self.receiver.request_ack();
             }
@@ -36,8 +36,8 @@ impl Connection {
         }
     }
 
-    /// RFC 5961, section 3.2: a reset is accepted only at exactly the expected sequence number; elsewhere in
-    /// the window it triggers a challenge ACK.
+    /// RFC 5961, section 3.2: a reset is accepted only at exactly the expected sequence number;
+    /// elsewhere in the window it triggers a challenge ACK.
     #[cold]
     pub(super) fn on_reset(&mut self, in_sequence: bool) {
         if in_sequence {
@@ -47,8 +47,8 @@ impl Connection {
         }
     }
 
-    /// The acceptability test of RFC 9293, 3.10.7.4, for a segment that does not start at the next expected
-    /// sequence number. Old data is accepted here and answered where data is handled.
+    /// The acceptability test of RFC 9293, 3.10.7.4, for a segment that does not start at the next
+    /// expected sequence number. Old data is accepted here and answered where data is handled.
     #[cold]
     pub(super) fn is_acceptable(&self, segment: &Segment) -> bool {
         let next = self.receiver.next();
@@ -91,9 +91,9 @@ impl Connection {
         }
     }
 
-    /// RFC 9293, 3.10.7.4: trims a segment to the window. Returns the end of the remaining range and its flags,
-    /// without FIN and PSH if the end was cut off; `None` if no part is within the window. A FIN without data
-    /// needs no buffer space.
+    /// RFC 9293, 3.10.7.4: trims a segment to the window. Returns the end of the remaining range
+    /// and its flags, without FIN and PSH if the end was cut off; `None` if no part is within the
+    /// window. A FIN without data needs no buffer space.
     fn trim_to_window(&self, segment: &Segment, start: u64, end: u64) -> Option<(u64, Flags)> {
         let next = self.receiver.next();
         let limit = next + u64::from(self.receiver.window(&self.params));
@@ -106,13 +106,14 @@ impl Connection {
         (start < limit).then(|| (limit, segment.flags.without(cut_off)))
     }
 
-    /// Updates the timestamp or delay of the next acknowledgement with a segment that begins at `start`.
+    /// Updates the timestamp or delay of the next acknowledgement with a segment that begins at
+    /// `start`.
     #[inline]
     fn note_timestamps(&mut self, now: Instant, clock: ClockOption, value: u32, start: u64) {
         match clock {
             ClockOption::Timestamps => {
-                // RFC 7323, section 4.3: echo the latest timestamp of a segment that covers the last
-                // acknowledgement.
+                // RFC 7323, section 4.3: echo the latest timestamp of a segment that covers the
+                // last acknowledgement.
                 let later = value.wrapping_sub(self.echo).cast_signed() >= 0;
                 if later && start <= self.last_ack {
                     self.echo = value;

@@ -1,5 +1,5 @@
-//! Connection establishment, resets for segments without a connection (RFC 9293, 3.10.7.1 to 3.10.7.3), and
-//! option negotiation.
+//! Connection establishment, resets for segments without a connection (RFC 9293, 3.10.7.1 to
+//! 3.10.7.3), and option negotiation.
 
 use gridhaul_scenario::units::Instant;
 
@@ -68,8 +68,8 @@ impl Connection {
     fn handle_in_syn_received(&mut self, now: Instant, segment: &Segment) {
         let flags = segment.flags;
         if flags.has(Flags::RST) {
-            // RFC 9293, 3.10.7.4: after a passive open an endpoint would return to LISTEN; a state machine
-            // serves one connection here, so it closes.
+            // RFC 9293, 3.10.7.4: after a passive open an endpoint would return to LISTEN; a state
+            // machine serves one connection here, so it closes.
             let next = self.receiver.next();
             self.on_reset(segment.seq == self.peer_isn.wrapping_add(next as u32));
             return;
@@ -91,7 +91,8 @@ impl Connection {
             }
         }
         if flags.has(Flags::SYN) {
-            // The SYN-ACK was lost and the peer has retransmitted SYN: the timer retransmits SYN-ACK.
+            // The SYN-ACK was lost and the peer has retransmitted SYN: the timer retransmits
+            // SYN-ACK.
             self.receiver.request_ack();
         }
     }
@@ -142,8 +143,8 @@ impl Connection {
         }
     }
 
-    /// Enables the options that both endpoints offer (RFC 7323, section 2.2; RFC 2018, section 2), with the
-    /// same kind of timestamp option.
+    /// Enables the options that both endpoints offer (RFC 7323, section 2.2; RFC 2018, section 2),
+    /// with the same kind of timestamp option.
     pub(super) fn negotiate_options(&mut self, clock: Option<ClockOption>, sack: bool) {
         self.timestamps &= clock == Some(clock_option(&self.params));
         self.sack &= sack;

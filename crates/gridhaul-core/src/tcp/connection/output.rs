@@ -28,8 +28,8 @@ impl Connection {
         self.poll_range(now).map(PendingSegment::Range)
     }
 
-    /// Constructs the result of [`Self::poll`] in `target`: moving a segment is slower than constructing it
-    /// in its place.
+    /// Constructs the result of [`Self::poll`] in `target`: moving a segment is slower than
+    /// constructing it in its place.
     #[inline(always)]
     pub fn write_segment(&mut self, now: Instant, pending: &PendingSegment, target: &mut Segment) {
         match pending {
@@ -62,8 +62,8 @@ impl Connection {
         !self.timestamps && !self.receiver.has_gap() && self.sending.fin_position().is_none()
     }
 
-    /// Flags of a segment behind SYN and before FIN. The last data written so far is pushed (RFC 9293,
-    /// 3.9.1.2: "MUST set the PSH bit in the last buffered segment").
+    /// Flags of a segment behind SYN and before FIN. The last data written so far is pushed (RFC
+    /// 9293, 3.9.1.2: "MUST set the PSH bit in the last buffered segment").
     #[inline(always)]
     fn note_data(&mut self, now: Instant, range: SendRange) -> Flags {
         if range.len == 0 {
@@ -153,8 +153,8 @@ pub(super) const fn clock_option(params: &StackParams) -> ClockOption {
     if params.one_way_delay { ClockOption::OneWayDelay } else { ClockOption::Timestamps }
 }
 
-/// Bytes of options: 12 for timestamps with their padding (RFC 7323, appendix A), 12 for the delays of MEDX,
-/// 4 + 8n for SACK blocks with their padding.
+/// Bytes of options: 12 for timestamps with their padding (RFC 7323, appendix A), 12 for the delays
+/// of MEDX, 4 + 8n for SACK blocks with their padding.
 #[inline]
 fn options_len(sack: &SackBlocks, timestamps: bool, params: &StackParams) -> usize {
     let blocks = sack.as_slice().len();

@@ -9,9 +9,9 @@ use crate::tcp::params::StackParams;
 use crate::tcp::segment::{Flags, Segment};
 
 impl Connection {
-    /// An endpoint that takes the place of another in an established connection: `isn` is the latter's
-    /// initial sequence number, `peer_isn` the peer's; the peer offers `window` bytes and has agreed on
-    /// selective acknowledgements or not. Without timestamps.
+    /// An endpoint that takes the place of another in an established connection: `isn` is the
+    /// latter's initial sequence number, `peer_isn` the peer's; the peer offers `window` bytes and
+    /// has agreed on selective acknowledgements or not. Without timestamps.
     pub(crate) fn adopted(
         params: Arc<StackParams>,
         isn: u32,
@@ -45,22 +45,22 @@ impl Connection {
         window >> self.receiver.window_shift << self.receiver.window_shift
     }
 
-    /// Requests an immediate acknowledgement: the next poll returns one. For applications that acknowledge
-    /// when data is stored, and for proxies.
+    /// Requests an immediate acknowledgement: the next poll returns one. For applications that
+    /// acknowledge when data is stored, and for proxies.
     pub fn request_ack(&mut self) {
         self.receiver.request_ack();
     }
 
-    /// Aborts the connection: the peer is sent RST, and unsent data is discarded (RFC 9293, 3.10.5). In
-    /// TIME-WAIT the peer has received all data and no RST is sent.
+    /// Aborts the connection: the peer is sent RST, and unsent data is discarded (RFC 9293,
+    /// 3.10.5). In TIME-WAIT the peer has received all data and no RST is sent.
     pub fn reset(&mut self) {
         self.abort(false);
     }
 
-    /// Sets the window scale of outgoing segments to 2^`shift` bytes (RFC 7323, section 2.3): offered windows
-    /// are rounded down to whole units, so that both endpoints agree on the offered window. The maximum is
-    /// 14, and the receive buffer must not exceed 65,535 units. The window of SYN is not scaled, and windows
-    /// of incoming segments are passed in bytes.
+    /// Sets the window scale of outgoing segments to 2^`shift` bytes (RFC 7323, section 2.3):
+    /// offered windows are rounded down to whole units, so that both endpoints agree on the offered
+    /// window. The maximum is 14, and the receive buffer must not exceed 65,535 units. The window
+    /// of SYN is not scaled, and windows of incoming segments are passed in bytes.
     pub fn set_window_shift(&mut self, shift: u8) {
         // RFC 7323, section 2.3: a larger value is treated as 14.
         self.receiver.window_shift = if shift > 14 { 14 } else { shift };
@@ -76,8 +76,8 @@ impl Connection {
         self.peer_isn.wrapping_add(self.receiver.next() as u32)
     }
 
-    /// Whether `ack` acknowledges data that was never sent from here. A window probe is a byte that does not
-    /// count as sent.
+    /// Whether `ack` acknowledges data that was never sent from here. A window probe is a byte that
+    /// does not count as sent.
     #[inline]
     pub(crate) fn is_unsent(&self, ack: u32) -> bool {
         let next = self.isn.wrapping_add(self.sending.next() as u32);
@@ -108,9 +108,9 @@ impl Connection {
         self.sending.fin_acknowledged()
     }
 
-    /// Aborts the connection (RFC 9293, 3.10.5). RST is sent also in LAST-ACK and CLOSING, since it is the
-    /// proxy that aborts, not the endpoint's own application. In TIME-WAIT RST is sent if the peer's close
-    /// was not acknowledged (`owes_close`).
+    /// Aborts the connection (RFC 9293, 3.10.5). RST is sent also in LAST-ACK and CLOSING, since it
+    /// is the proxy that aborts, not the endpoint's own application. In TIME-WAIT RST is sent if
+    /// the peer's close was not acknowledged (`owes_close`).
     pub(crate) fn abort(&mut self, owes_close: bool) {
         match self.state {
             State::Closed => return,
@@ -127,8 +127,8 @@ impl Connection {
         self.enter_closed();
     }
 
-    /// Restarts TIME-WAIT, or starts it where LAST-ACK has just ended, because a message to the peer is still
-    /// due.
+    /// Restarts TIME-WAIT, or starts it where LAST-ACK has just ended, because a message to the
+    /// peer is still due.
     pub(crate) fn restart_time_wait(&mut self, now: Instant) {
         if self.state == State::TimeWait || self.state == State::Closed && self.is_finished() {
             self.state = self.time_wait(now);
@@ -143,8 +143,8 @@ mod tests {
 
     use super::*;
 
-    /// A receive-only endpoint measures the round trip of SYN and SYN-ACK and delays acknowledgements no
-    /// longer than that (Linux), also when it keeps no sender.
+    /// A receive-only endpoint measures the round trip of SYN and SYN-ACK and delays
+    /// acknowledgements no longer than that (Linux), also when it keeps no sender.
     #[test]
     fn an_acknowledgement_is_delayed_no_longer_than_the_round_trip() {
         let stack = Stack { profile: Profile::Linux, quick_ack: Some(0), ..Stack::default() };
@@ -173,8 +173,8 @@ mod tests {
         assert_eq!(waits, [40, 60, 60, 60, 60, 60]);
     }
 
-    /// RFC 9293, 3.10.7.4: SND.WL1 starts with the sequence number of the peer's SYN. If it started with 0,
-    /// half of all sequence numbers would look older, and their windows would be ignored.
+    /// RFC 9293, 3.10.7.4: SND.WL1 starts with the sequence number of the peer's SYN. If it started
+    /// with 0, half of all sequence numbers would look older, and their windows would be ignored.
     #[test]
     fn the_first_window_update_is_accepted_for_all_sequence_numbers() {
         for peer_isn in [0, 7, 1 << 31, u32::MAX - 3, u32::MAX] {

@@ -1,4 +1,5 @@
-//! The sending half of an endpoint: a complete sender, or the reduced state of a receive-only endpoint.
+//! The sending half of an endpoint: a complete sender, or the reduced state of a receive-only
+//! endpoint.
 
 use gridhaul_scenario::units::Instant;
 
@@ -163,8 +164,8 @@ impl SendingHalf {
 }
 
 impl IdleSender {
-    /// No data is outstanding: only the window can change, and only the newest segment updates it (RFC 9293,
-    /// 3.10.7.4).
+    /// No data is outstanding: only the window can change, and only the newest segment updates it
+    /// (RFC 9293, 3.10.7.4).
     #[inline]
     fn handle_ack(&mut self, segment: &Segment, isn: u32) -> bool {
         let Some(ack) = expand(segment.ack, isn, self.next) else { return true };

@@ -1,6 +1,6 @@
-//! Explicit congestion notification (RFC 3168), with which paper `medx`, section 5, compares itself (Chawla
-//! and Nandi 2002, "FECN"): routers mark segments when their queue grows, so that a loss without marks is a
-//! transmission error.
+//! Explicit congestion notification (RFC 3168), with which paper `medx`, section 5, compares itself
+//! (Chawla and Nandi 2002, "FECN"): routers mark segments when their queue grows, so that a loss
+//! without marks is a transmission error.
 
 use gridhaul_scenario::units::Instant;
 
@@ -16,8 +16,8 @@ pub(crate) struct Ecn {
     marked: Option<Instant>,
     /// The receiver has echoed a mark, to which the sender has not responded yet.
     echoed: bool,
-    /// The window was reduced for data before this position: RFC 3168, section 6.1.2, permits one reaction
-    /// per window of data.
+    /// The window was reduced for data before this position: RFC 3168, section 6.1.2, permits one
+    /// reaction per window of data.
     reduced_until: u64,
 }
 
@@ -37,7 +37,8 @@ impl LossClassifier for Ecn {
         }
     }
 
-    /// Of several marked segments in flight the oldest is echoed first; the others belong to the same window.
+    /// Of several marked segments in flight the oldest is echoed first; the others belong to the
+    /// same window.
     fn on_link_report(&mut self, report: &LinkReport) {
         if report.event == LinkEvent::Marked && self.marked.is_none() {
             self.marked = Some(report.sent_at);

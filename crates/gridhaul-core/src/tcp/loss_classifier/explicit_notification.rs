@@ -1,5 +1,5 @@
-//! Explicit wireless loss notification, with which paper `medx`, section 5, compares itself (Shagdar, Shirazi
-//! and Zhang 2003, "EWLN"): the link layer reports the segments that it has lost.
+//! Explicit wireless loss notification, with which paper `medx`, section 5, compares itself
+//! (Shagdar, Shirazi and Zhang 2003, "EWLN"): the link layer reports the segments that it has lost.
 
 use std::collections::VecDeque;
 
@@ -10,8 +10,9 @@ use crate::tcp::params::StackParams;
 
 /// Treats losses as congestion unless a transmission error was reported.
 ///
-/// Every segment that passes the link after a loss carries the report, so that the sender has it with the
-/// first acknowledgement of a segment sent later. If no such segment arrives, the timeout is congestion.
+/// Every segment that passes the link after a loss carries the report, so that the sender has it
+/// with the first acknowledgement of a segment sent later. If no such segment arrives, the timeout
+/// is congestion.
 #[derive(Debug, Clone)]
 pub(crate) struct ExplicitNotification {
     /// Errors that no acknowledgement has reported yet, in order of loss.
@@ -19,7 +20,8 @@ pub(crate) struct ExplicitNotification {
     reported: UnclassifiedLosses,
 }
 
-/// Maximum number of errors that wait for an acknowledgement, for connections on which none arrives.
+/// Maximum number of errors that wait for an acknowledgement, for connections on which none
+/// arrives.
 const PENDING: usize = 4096;
 
 impl LossClassifier for ExplicitNotification {

@@ -1,5 +1,5 @@
-//! The criteria of MEDX on half of the round-trip time, which paper `medx`, section 2, rejects: on an
-//! asymmetric path it is not the one-way delay.
+//! The criteria of MEDX on half of the round-trip time, which paper `medx`, section 2, rejects: on
+//! an asymmetric path it is not the one-way delay.
 
 use super::LossClassifier;
 use super::one_way_delay::Criteria;

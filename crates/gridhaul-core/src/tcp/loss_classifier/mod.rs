@@ -1,9 +1,9 @@
 //! Classification of losses as congestion or as transmission errors. One file for each classifier.
 //!
-//! The congestion control `medx` polls its classifier at every loss, and reduces its window if the answer is
-//! congestion. The classifier of paper `medx` is [`one_way_delay`]; the others are controls that show what a
-//! classification is worth: no information, full information, and the methods that the paper compares itself
-//! with.
+//! The congestion control `medx` polls its classifier at every loss, and reduces its window if the
+//! answer is congestion. The classifier of paper `medx` is [`one_way_delay`]; the others are
+//! controls that show what a classification is worth: no information, full information, and the
+//! methods that the paper compares itself with.
 
 use gridhaul_scenario::scenario::LossClassifier as Kind;
 use gridhaul_scenario::units::Instant;
@@ -14,8 +14,8 @@ use crate::link::LossCause;
 
 /// A classifier of losses.
 pub(crate) trait LossClassifier: Sized {
-    /// Whether a loss is classified only after a new delay report since the last classification. Otherwise an
-    /// end-to-end classifier would keep the window of a failed path.
+    /// Whether a loss is classified only after a new delay report since the last classification.
+    /// Otherwise an end-to-end classifier would keep the window of a failed path.
     const NEEDS_DELAYS: bool = true;
 
     /// The state at the start of a connection.
@@ -25,8 +25,8 @@ pub(crate) trait LossClassifier: Sized {
     #[inline]
     fn on_delay(&mut self, _report: &DelayReport) {}
 
-    /// A link reports an event. The report takes no time; a classifier whose signal travels with packets uses
-    /// it when [`Self::on_delay`] proves that such a packet has been acknowledged.
+    /// A link reports an event. The report takes no time; a classifier whose signal travels with
+    /// packets uses it when [`Self::on_delay`] proves that such a packet has been acknowledged.
     fn on_link_report(&mut self, _report: &LinkReport) {}
 
     /// The cause of a loss; `None` without sufficient information.
@@ -37,8 +37,8 @@ pub(crate) trait LossClassifier: Sized {
         true
     }
 
-    /// Whether a congestion mark requires a reduction of the window now: `una` is the first unacknowledged
-    /// position, `next` the position that is sent next.
+    /// Whether a congestion mark requires a reduction of the window now: `una` is the first
+    /// unacknowledged position, `next` the position that is sent next.
     #[inline]
     fn takes_mark(&mut self, _una: u64, _next: u64) -> bool {
         false
@@ -113,7 +113,8 @@ impl Classifier {
 }
 
 /// Whether the segment of a link report, sent at `reported`, precedes or is the segment that an
-/// acknowledgement answers, sent at `answered`: in microseconds, the resolution of the delay option.
+/// acknowledgement answers, sent at `answered`: in microseconds, the resolution of the delay
+/// option.
 fn is_covered(reported: Instant, answered: Instant) -> bool {
     reported.as_nanos() / 1_000 <= answered.as_nanos() / 1_000
 }

@@ -3,15 +3,18 @@
 //!
 //! Decisions where the paper is silent or contradicts itself:
 //!
-//! - Criterion I compares the *current* delay with `β P̄`; figure 3 has "the weighted sum of propagation
-//!   delay in the list" instead, without weights. This implementation follows the text. In a list that never
-//!   falls no weighted mean exceeds its newest delay, so the text classifies the most losses as congestion.
-//! - `P̄` includes the current delay: the sender saves it and "at the same time" updates the average.
-//! - The average begins with the first delay; the list holds four (`medx_buffer`): the three duplicates that
-//!   indicate a loss, and one delay before them. A loss is not classified before the list is full.
-//! - `α` is the weight of the previous average, as in equation 1. The text wants a *higher* `α` where the
-//!   delay changes fast, so that it "immediately reflects" the newest delay; in equation 1 a higher `α` does
-//!   the opposite. The equation is followed.
+//! - Criterion I compares the *current* delay with `β P̄`; figure 3 has "the weighted sum of
+//!   propagation delay in the list" instead, without weights. This implementation follows the text.
+//!   In a list that never falls no weighted mean exceeds its newest delay, so the text classifies
+//!   the most losses as congestion.
+//! - `P̄` includes the current delay: the sender saves it and "at the same time" updates the
+//!   average.
+//! - The average begins with the first delay; the list holds four (`medx_buffer`): the three
+//!   duplicates that indicate a loss, and one delay before them. A loss is not classified before
+//!   the list is full.
+//! - `α` is the weight of the previous average, as in equation 1. The text wants a *higher* `α`
+//!   where the delay changes fast, so that it "immediately reflects" the newest delay; in equation
+//!   1 a higher `α` does the opposite. The equation is followed.
 
 use std::collections::VecDeque;
 
@@ -126,7 +129,8 @@ mod tests {
 
     #[test]
     fn a_higher_alpha_follows_a_change_of_the_delay_more_slowly() {
-        // Section 2 claims the opposite: the average two delays after a route change from 10 to 50 ms.
+        // Section 2 claims the opposite: the average two delays after a route change from 10 to 50
+        // ms.
         let average = |alpha| {
             let mut criteria = after(&[]);
             criteria.alpha = alpha;

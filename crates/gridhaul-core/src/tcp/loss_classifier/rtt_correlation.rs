@@ -1,8 +1,9 @@
-//! A judge on the correlation of losses with round-trip times, the end-to-end method with which paper `medx`,
-//! section 5, compares itself (Barman and Matta, ICNP 2002: a loss at a large round-trip time is congestion).
+//! A judge on the correlation of losses with round-trip times, the end-to-end method with which
+//! paper `medx`, section 5, compares itself (Barman and Matta, ICNP 2002: a loss at a large
+//! round-trip time is congestion).
 //!
-//! The threshold is the mean of all round-trip times of the connection plus their standard deviation. Mean
-//! and deviation have no parameter, so that none can be fitted.
+//! The threshold is the mean of all round-trip times of the connection plus their standard
+//! deviation. Mean and deviation have no parameter, so that none can be fitted.
 
 use super::LossClassifier;
 use crate::link::LossCause;
@@ -24,8 +25,8 @@ impl LossClassifier for RttCorrelation {
         Self { newest_us: 0.0, samples: 0, mean_us: 0.0, squares: 0.0 }
     }
 
-    /// Welford's recurrence for mean and variance (Knuth, "The Art of Computer Programming", volume 2,
-    /// section 4.2.2).
+    /// Welford's recurrence for mean and variance (Knuth, "The Art of Computer Programming", volume
+    /// 2, section 4.2.2).
     fn on_delay(&mut self, report: &DelayReport) {
         let Some(round_trip) = report.round_trip_us() else { return };
         self.newest_us = f64::from(round_trip);

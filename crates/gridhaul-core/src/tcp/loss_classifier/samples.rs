@@ -24,7 +24,8 @@ pub(super) fn ms(ms: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(ms)
 }
 
-/// An acknowledgement at `now_ms` of a segment sent at `sent_ms`, with half of this time as one-way delay.
+/// An acknowledgement at `now_ms` of a segment sent at `sent_ms`, with half of this time as one-way
+/// delay.
 pub(super) fn answer(sent_ms: u64, now_ms: u64) -> DelayReport {
     let one_way_us = ((now_ms - sent_ms) * 500) as u32;
     DelayReport { now: ms(now_ms), one_way_us, sent_at: Some(ms(sent_ms)) }

@@ -22,8 +22,9 @@ const POLICY: Policy = Policy {
     fin_follows_sent_data: true,
     timer_wheel: true,
     random_timer_phase: true,
-    // tcp_syn_retries, 6, and tcp_syn_linear_timeouts, 4, since Linux 6.5 (`tcp_write_timeout`): the last
-    // retransmission after 67 s, the end after 131 s (Documentation/networking/ip-sysctl.rst).
+    // tcp_syn_retries, 6, and tcp_syn_linear_timeouts, 4, since Linux 6.5 (`tcp_write_timeout`):
+    // the last retransmission after 67 s, the end after 131 s
+    // (Documentation/networking/ip-sysctl.rst).
     syn_retransmissions_max: Some(10),
     timeout_sends_one_segment: true,
     algorithms: AlgorithmRules::Linux,
@@ -64,8 +65,8 @@ pub(super) fn defaults() -> StackParams {
         receive_window: 3 << 20,
         // TCP_DELACK_MIN; TCP_DELACK_MAX is that of the RFCs.
         delayed_ack: Duration::from_millis(40),
-        // TCP_MAX_QUICKACKS, 16, plus one because the window grows with the first segment (tcp_grow_window:
-        // `quick |= 1`).
+        // TCP_MAX_QUICKACKS, 16, plus one because the window grows with the first segment
+        // (tcp_grow_window: `quick |= 1`).
         quick_ack: 17,
         // TCP_RTO_MIN, and TCP_RTO_MAX of 120 s.
         rto_min: Duration::from_millis(200),

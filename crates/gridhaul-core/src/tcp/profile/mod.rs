@@ -1,9 +1,10 @@
-//! Profiles of a stack: `rfc.rs` follows the RFCs, `linux.rs` lists the differences of current Linux, and
-//! `ns2.rs` those of the one-way agents of ns-2.35.
+//! Profiles of a stack: `rfc.rs` follows the RFCs, `linux.rs` lists the differences of current
+//! Linux, and `ns2.rs` those of the one-way agents of ns-2.35.
 //!
-//! Parameters with a key in the scenario are fields of [`StackParams`]. Behaviour without a key is a
-//! [`Policy`](super::rules::Policy); algorithms that Linux implements differently from their specification
-//! have separate tables in `rules/`. The code that implements a policy cites the source again.
+//! Parameters with a key in the scenario are fields of [`StackParams`]. Behaviour without a key is
+//! a [`Policy`](super::rules::Policy); algorithms that Linux implements differently from their
+//! specification have separate tables in `rules/`. The code that implements a policy cites the
+//! source again.
 
 mod linux;
 mod ns2;
@@ -24,8 +25,8 @@ fn defaults(profile: Profile) -> StackParams {
     }
 }
 
-/// Windows of a profile for the segment size of `params`, in bytes: receive window, initial window and
-/// initial ssthresh; an absent ssthresh is the receive window.
+/// Windows of a profile for the segment size of `params`, in bytes: receive window, initial window
+/// and initial ssthresh; an absent ssthresh is the receive window.
 fn windows(profile: Profile, params: &StackParams) -> (u32, u32, Option<u32>) {
     let mss = params.mss;
     match profile {
@@ -35,7 +36,8 @@ fn windows(profile: Profile, params: &StackParams) -> (u32, u32, Option<u32>) {
     }
 }
 
-/// The loss recovery of a congestion control algorithm; modern algorithms use SACK where the stack has it.
+/// The loss recovery of a congestion control algorithm; modern algorithms use SACK where the stack
+/// has it.
 fn loss_recovery(profile: Profile, params: &StackParams) -> Recovery {
     if profile == Profile::Linux && params.sack && linux::has_rack(params.congestion_control) {
         return Recovery::Rack;

@@ -23,8 +23,8 @@ impl StackParams {
         Self::resolve_for_ip(stack, IpVersion::V4)
     }
 
-    /// Resolves all parameters of a stack; the version of IP determines the header size unless the stack sets
-    /// it.
+    /// Resolves all parameters of a stack; the version of IP determines the header size unless the
+    /// stack sets it.
     #[must_use]
     pub fn resolve_for_ip(stack: &Stack, ip: IpVersion) -> Self {
         let mut params = super::defaults(stack.profile);
@@ -91,8 +91,9 @@ impl StackParams {
         self.clock_phase = stack.clock_phase;
     }
 
-    /// Paper `medx`, section 2: the receiver reports the delay of every segment, and "acknowledges every
-    /// incoming packet" without delay. Scenario validation rejects a stack with other settings.
+    /// Paper `medx`, section 2: the receiver reports the delay of every segment, and "acknowledges
+    /// every incoming packet" without delay. Scenario validation rejects a stack with other
+    /// settings.
     fn report_delays(&mut self) {
         self.one_way_delay = true;
         self.timestamps = false;

@@ -94,8 +94,8 @@ pub(super) fn defaults() -> StackParams {
         syn_retransmissions_keeping_window: 0,
         syn_linear_timeouts: 0,
         vegas: Arc::new(VegasParams::of(Profile::Rfc)),
-        // Paper `medx`, section 2: α = 0.5, β = 1.2. The paper does not give the length: three duplicates
-        // that indicate a loss, and one delay before them.
+        // Paper `medx`, section 2: α = 0.5, β = 1.2. The paper does not give the length: three
+        // duplicates that indicate a loss, and one delay before them.
         medx: MedxParams {
             alpha: 0.5,
             beta: 1.2,

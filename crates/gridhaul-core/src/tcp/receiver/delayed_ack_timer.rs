@@ -1,6 +1,6 @@
-//! Delayed-ACK timer of Linux: the delay follows the interval between data segments, so that every second
-//! segment is acknowledged on slow links as well (`tcp_event_data_recv`, `tcp_delack_timer_handler` and
-//! `tcp_send_delayed_ack`).
+//! Delayed-ACK timer of Linux: the delay follows the interval between data segments, so that every
+//! second segment is acknowledged on slow links as well (`tcp_event_data_recv`,
+//! `tcp_delack_timer_handler` and `tcp_send_delayed_ack`).
 
 use gridhaul_scenario::units::{Duration, Instant};
 
@@ -28,8 +28,8 @@ impl DelayedAckTimer {
         self.rtt = u8::try_from(rtt.as_nanos() / TICK.as_nanos()).unwrap_or(u8::MAX).max(1);
     }
 
-    /// In-order data arrives. Returns whether the pause before it was so long that the sender may have
-    /// restarted with a small window, for which acknowledgements must not be delayed.
+    /// In-order data arrives. Returns whether the pause before it was so long that the sender may
+    /// have restarted with a small window, for which acknowledgements must not be delayed.
     pub(super) fn on_data(&mut self, now: Instant) -> bool {
         let timeout = self.timeout();
         let since = self.since_last(now);
@@ -47,8 +47,8 @@ impl DelayedAckTimer {
         since > timeout
     }
 
-    /// The timer has expired before more data arrived or was sent: doubles the delay. If an answer was
-    /// expected, the delay becomes the minimum.
+    /// The timer has expired before more data arrived or was sent: doubles the delay. If an answer
+    /// was expected, the delay becomes the minimum.
     pub(super) fn on_expired(&mut self, is_interactive: bool) {
         self.wait = if is_interactive { ATO_MIN } else { self.wait.saturating_mul(2) };
     }
@@ -65,8 +65,9 @@ impl DelayedAckTimer {
         (TICK * u64::from(self.wait.min(bound).max(ATO_MIN))).min(max)
     }
 
-    /// Timeout estimated from the handshake: the round trip plus twice the round trip or the minimum.
-    /// Unlimited if the round trip is unknown or a second and more, the largest value stored.
+    /// Timeout estimated from the handshake: the round trip plus twice the round trip or the
+    /// minimum. Unlimited if the round trip is unknown or a second and more, the largest value
+    /// stored.
     fn timeout(self) -> u16 {
         match self.rtt {
             0 | u8::MAX => u16::MAX,

@@ -32,7 +32,8 @@ pub struct Receiver {
     ack_now: bool,
     /// FIN and everything before it has arrived.
     finished: bool,
-    /// Window scale of offered windows where segments are encoded; stored here to use a byte of padding.
+    /// Window scale of offered windows where segments are encoded; stored here to use a byte of
+    /// padding.
     pub(super) window_shift: u8,
 }
 
@@ -69,8 +70,8 @@ impl Receiver {
         }
     }
 
-    /// Handles a segment that covers `start..end` of the stream. Of its flags, FIN and PSH count. Returns
-    /// whether data or FIN advanced the cumulative acknowledgement.
+    /// Handles a segment that covers `start..end` of the stream. Of its flags, FIN and PSH count.
+    /// Returns whether data or FIN advanced the cumulative acknowledgement.
     pub fn handle_data(
         &mut self,
         now: Instant,
@@ -81,8 +82,8 @@ impl Receiver {
     ) -> bool {
         let fin = flags.has(Flags::FIN);
         if end <= self.next || self.finished {
-            // RFC 9293, 3.10.7.4: an old segment is acknowledged at once. Data after FIN is ignored: "Ignore
-            // the segment text."
+            // RFC 9293, 3.10.7.4: an old segment is acknowledged at once. Data after FIN is
+            // ignored: "Ignore the segment text."
             self.finished |= fin;
             let last = end == self.next && self.out_of_order.is_none();
             if params.policy.delays_ack_of_last_duplicate && last && !params.delayed_ack.is_zero() {
@@ -131,7 +132,8 @@ impl Receiver {
         self.application = ReadingApplication::ReadsOnDemand { pushed: false };
     }
 
-    /// The application reads `bytes`. Returns whether the window has opened far enough for a window update.
+    /// The application reads `bytes`. Returns whether the window has opened far enough for a window
+    /// update.
     pub fn consume(&mut self, bytes: u64, params: &StackParams) -> bool {
         self.unread = u64::from(self.unread).saturating_sub(bytes) as u32;
         let sends_update = self.edge(params) > self.offered;
@@ -177,8 +179,8 @@ impl Receiver {
         self.edge(params).saturating_sub(self.next) as u32
     }
 
-    /// The last offered window, relative to the next byte expected. SYN carries at most 65,535 bytes, because
-    /// its window is never scaled (RFC 7323, section 2.2).
+    /// The last offered window, relative to the next byte expected. SYN carries at most 65,535
+    /// bytes, because its window is never scaled (RFC 7323, section 2.2).
     #[inline]
     pub(crate) fn offered_by_syn(&self, params: &StackParams) -> u32 {
         let window = self.offered.saturating_sub(self.next) as u32;
@@ -197,9 +199,9 @@ impl Receiver {
         self.out_of_order.is_some()
     }
 
-    /// The last offered window in whole units of the window scale, as the peer decodes it (RFC 7323, section
-    /// 2.3). It is rounded up, so that its right edge does not move to the left (section 2.4), or down where
-    /// the buffer has no space for a whole unit.
+    /// The last offered window in whole units of the window scale, as the peer decodes it (RFC
+    /// 7323, section 2.3). It is rounded up, so that its right edge does not move to the left
+    /// (section 2.4), or down where the buffer has no space for a whole unit.
     #[inline]
     pub(crate) fn offer(&mut self, params: &StackParams) -> u32 {
         let window = self.offered.saturating_sub(self.next) as u32;
@@ -305,8 +307,9 @@ impl Receiver {
         }
     }
 
-    /// Linux acknowledges pushed data when the application has read everything, unless the connection is
-    /// interactive (`__tcp_cleanup_rbuf`). Returns whether the application has read this data already.
+    /// Linux acknowledges pushed data when the application has read everything, unless the
+    /// connection is interactive (`__tcp_cleanup_rbuf`). Returns whether the application has read
+    /// this data already.
     #[inline]
     fn note_push(&mut self, flags: Flags, params: &StackParams) -> bool {
         if !flags.has(Flags::PSH) || !params.policy.acknowledges_when_read {
@@ -321,8 +324,8 @@ impl Receiver {
         }
     }
 
-    /// The last in-order segment was received again. ns-2's `DelAckSink` delays its acknowledgement as for
-    /// new data.
+    /// The last in-order segment was received again. ns-2's `DelAckSink` delays its acknowledgement
+    /// as for new data.
     #[cold]
     fn delay_ack_of_duplicate(&mut self, now: Instant, params: &StackParams) {
         if self.ack_at == Instant::NEVER {
@@ -334,8 +337,8 @@ impl Receiver {
     }
 
     /// Linux after a pause and after an old segment: the peer may be in slow start and wait for
-    /// acknowledgements (`tcp_enter_quickack_mode`). The number is 16, one less than at the start of a
-    /// connection.
+    /// acknowledgements (`tcp_enter_quickack_mode`). The number is 16, one less than at the start
+    /// of a connection.
     fn enter_quick_ack_mode(&mut self, params: &StackParams) {
         self.quick_acks_left =
             self.quick_acks_left.max(initial_quick_acks(params).saturating_sub(1));

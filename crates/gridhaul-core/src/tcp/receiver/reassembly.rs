@@ -7,7 +7,8 @@ use crate::tcp::segment::SackBlocks;
 pub(super) struct ReassemblyQueue {
     /// Disjoint ranges in stream order; never empty.
     pub(super) ranges: Vec<(u64, u64)>,
-    /// A position in each of the most recently changed ranges, most recent first (RFC 2018, section 4).
+    /// A position in each of the most recently changed ranges, most recent first (RFC 2018, section
+    /// 4).
     recent: [u64; SackBlocks::MAX],
     /// Position after FIN, once it is known.
     pub(super) end: Option<u64>,

@@ -1,6 +1,6 @@
-//! Loss recovery of ns-2's `Sack1` agent (`tcp-sack1.cc`), which differs from RFC 6675: it counts the pipe in
-//! packets, treats every hole as lost, and clears SACK information with each acknowledgement of new data
-//! outside recovery.
+//! Loss recovery of ns-2's `Sack1` agent (`tcp-sack1.cc`), which differs from RFC 6675: it counts
+//! the pipe in packets, treats every hole as lost, and clears SACK information with each
+//! acknowledgement of new data outside recovery.
 
 use gridhaul_scenario::units::Instant;
 
@@ -13,8 +13,8 @@ use crate::tcp::params::StackParams;
 pub(crate) struct Ns2Sack1 {
     /// A fast retransmit needs an acknowledgement beyond this position (`recover_`).
     recover: u64,
-    /// Bytes in the pipe during recovery (`pipe_`): negative if more acknowledgements have arrived than
-    /// segments were counted.
+    /// Bytes in the pipe during recovery (`pipe_`): negative if more acknowledgements have arrived
+    /// than segments were counted.
     pipe: i64,
     began: Instant,
     /// Window inflation by limited transmit.
@@ -42,8 +42,9 @@ impl Ns2Sack1 {
         self.recovering = true;
         self.began = context.now;
         self.inflation = 0;
-        // `dupack_action`: the segments of the duplicate acknowledgements have left the pipe, and the
-        // retransmission is not counted. No other segment is sent before the next acknowledgement.
+        // `dupack_action`: the segments of the duplicate acknowledgements have left the pipe, and
+        // the retransmission is not counted. No other segment is sent before the next
+        // acknowledgement.
         let left = i64::from(context.params.dupthresh) * i64::from(context.params.mss);
         self.pipe = (context.next - context.una).cast_signed() - left;
         self.max_burst = MaxBurst::NONE;
@@ -52,9 +53,9 @@ impl Ns2Sack1 {
         context.requests.restart_timer = true;
     }
 
-    /// Every acknowledgement removes one segment from the pipe, and a partial acknowledgement two: the lost
-    /// segment and its retransmission. Segments below the highest sacked position that are not sacked are
-    /// marked lost.
+    /// Every acknowledgement removes one segment from the pipe, and a partial acknowledgement two:
+    /// the lost segment and its retransmission. Segments below the highest sacked position that are
+    /// not sacked are marked lost.
     fn reduce_pipe(&mut self, context: &mut LossRecoveryContext<'_>, segments: i64) {
         self.pipe -= segments * i64::from(context.params.mss);
         self.max_burst = MaxBurst::UNLIMITED;
@@ -78,7 +79,8 @@ impl LossRecovery for Ns2Sack1 {
             self.enter(context);
             return true;
         }
-        // `send_one`: a duplicate acknowledgement releases at most one segment, however much it sacks.
+        // `send_one`: a duplicate acknowledgement releases at most one segment, however much it
+        // sacks.
         let releases = context.params.limited_transmit && context.duplicates < dupthresh;
         self.max_burst = MaxBurst::of(u8::from(releases));
         self.inflation = if releases { context.duplicates * context.params.mss } else { 0 };

@@ -1,6 +1,6 @@
 //! Vegas' retransmission (Brakmo and Peterson 1995, section 3.1) as in ns-2.35: every duplicate
-//! acknowledgement may prove the loss of the first segment by its age, including retransmitted segments, and
-//! so may the first two new acknowledgements after a retransmission.
+//! acknowledgement may prove the loss of the first segment by its age, including retransmitted
+//! segments, and so may the first two new acknowledgements after a retransmission.
 
 use gridhaul_scenario::units::Instant;
 
@@ -16,7 +16,8 @@ pub(crate) struct Vegas {
     /// Consecutive duplicate acknowledgements; a first retransmission counts as the third.
     duplicates: u32,
     inflation: u32,
-    /// Time of the last window reduction, [`Instant::ZERO`] before the first, and the window after it.
+    /// Time of the last window reduction, [`Instant::ZERO`] before the first, and the window after
+    /// it.
     reduced_at: Instant,
     reduced_cwnd: u32,
     /// Number of new acknowledgements that may still prove the loss of the next segment.
@@ -111,8 +112,9 @@ impl LossRecovery for Vegas {
         self.recovering
     }
 
-    /// The next new acknowledgement resets the count of duplicates, also one that a retransmission by the
-    /// second checked acknowledgement has set: otherwise the next loss inflates the window by that count.
+    /// The next new acknowledgement resets the count of duplicates, also one that a retransmission
+    /// by the second checked acknowledgement has set: otherwise the next loss inflates the window
+    /// by that count.
     fn is_watching(&self) -> bool {
         self.acks_to_check > 0 || self.duplicates > 0
     }

@@ -12,7 +12,8 @@ pub(crate) struct DeliveredSegment {
     pub end: u64,
     /// Send time of the segment that was examined last.
     pub last_sent_at: Instant,
-    /// Whether the segment was sent once and a later segment had arrived before: the network has reordered.
+    /// Whether the segment was sent once and a later segment had arrived before: the network has
+    /// reordered.
     pub reordered: bool,
     /// Start of the first of the delivered segments that was sent once; [`u64::MAX`] if none was.
     pub original: u64,

@@ -6,9 +6,9 @@ use super::{OutstandingSegment, RackLosses, RetransmissionQueue};
 use crate::tcp::retransmission_queue::DeliveredSegment;
 
 impl RetransmissionQueue {
-    /// Marks segments as lost by RFC 6675 (`IsLost`): not sacked, with more than `(dupthresh - 1) * mss`
-    /// sacked bytes or `dupthresh` separate sacked ranges above it, and not retransmitted since the recovery
-    /// `began`. Returns the number of bytes marked.
+    /// Marks segments as lost by RFC 6675 (`IsLost`): not sacked, with more than `(dupthresh - 1) *
+    /// mss` sacked bytes or `dupthresh` separate sacked ranges above it, and not retransmitted
+    /// since the recovery `began`. Returns the number of bytes marked.
     pub(crate) fn mark_lost_by_sack(&mut self, dupthresh: u32, mss: u32, began: Instant) -> u64 {
         let needed = u64::from(dupthresh.saturating_sub(1)) * u64::from(mss);
         if self.sacked_bytes == 0 {
@@ -64,8 +64,8 @@ impl RetransmissionQueue {
         u64::from(marked)
     }
 
-    /// Marks as lost each segment that was sent before `newest`, which has been delivered, if at least `wait`
-    /// has passed since its transmission (RFC 8985, section 6.2, step 5).
+    /// Marks as lost each segment that was sent before `newest`, which has been delivered, if at
+    /// least `wait` has passed since its transmission (RFC 8985, section 6.2, step 5).
     pub(crate) fn mark_lost_by_send_time(
         &mut self,
         newest: &DeliveredSegment,
@@ -99,9 +99,9 @@ impl RetransmissionQueue {
         RackLosses { bytes: u64::from(marked), retransmitted, due }
     }
 
-    /// After a timeout: marks the first segment as lost, and segments sent longer than `rtt` ago (RFC 8985,
-    /// section 6.3). If the first segment is sacked, the receiver has discarded data that it had acknowledged
-    /// selectively (RFC 2018, section 8).
+    /// After a timeout: marks the first segment as lost, and segments sent longer than `rtt` ago
+    /// (RFC 8985, section 6.3). If the first segment is sacked, the receiver has discarded data
+    /// that it had acknowledged selectively (RFC 2018, section 8).
     pub(crate) fn mark_timed_out(&mut self, rtt: Duration, now: Instant) {
         if self.front().is_some_and(|front| front.sacked) {
             self.clear_sacks();
@@ -142,9 +142,9 @@ impl RetransmissionQueue {
         }
     }
 
-    /// After a timeout or for go-back-N: marks all segments that are not sacked as lost. With `forget`, SACK
-    /// information is cleared first; it is also cleared if the first segment is sacked, because the receiver
-    /// has then discarded it (RFC 2018, section 8).
+    /// After a timeout or for go-back-N: marks all segments that are not sacked as lost. With
+    /// `forget`, SACK information is cleared first; it is also cleared if the first segment is
+    /// sacked, because the receiver has then discarded it (RFC 2018, section 8).
     pub(crate) fn mark_all_lost(&mut self, forget: bool) {
         if forget || self.front().is_some_and(|front| front.sacked) {
             self.clear_sacks();

@@ -1,5 +1,5 @@
-//! The retransmission queue (RFC 9293, 3.3.1): segments that are sent and not yet acknowledged, with their
-//! SACK and loss state.
+//! The retransmission queue (RFC 9293, 3.3.1): segments that are sent and not yet acknowledged,
+//! with their SACK and loss state.
 
 mod delivered_segment;
 mod loss_marking;
@@ -10,8 +10,8 @@ use gridhaul_scenario::units::Instant;
 
 pub(crate) use delivered_segment::DeliveredSegment;
 
-/// An outstanding segment. The data for delivery-rate samples are in `RateAccount`, for the congestion
-/// controls that need them.
+/// An outstanding segment. The data for delivery-rate samples are in `RateAccount`, for the
+/// congestion controls that need them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OutstandingSegment {
     /// Stream position of its first byte (0 is SYN, data begins at 1).
@@ -89,8 +89,8 @@ pub(crate) struct RetransmissionQueue {
 }
 
 impl RetransmissionQueue {
-    /// Appends a segment that was sent now. A function of its own, in which the segment is written in place:
-    /// moving it takes longer.
+    /// Appends a segment that was sent now. A function of its own, in which the segment is written
+    /// in place: moving it takes longer.
     #[inline(never)]
     pub(crate) fn push_sent(&mut self, start: u64, len: u32, now: Instant) {
         self.push(OutstandingSegment::new(start, len, now));
@@ -110,8 +110,8 @@ impl RetransmissionQueue {
     pub(crate) fn is_empty(&self) -> bool {
         self.ring.is_empty()
     }
-    /// Whether a segment is shorter than `len`. Called only before a small segment is sent, so a search is
-    /// cheaper than a counter in every connection; a short segment is usually the last.
+    /// Whether a segment is shorter than `len`. Called only before a small segment is sent, so a
+    /// search is cheaper than a counter in every connection; a short segment is usually the last.
     pub(crate) fn has_shorter_than(&self, len: u32) -> bool {
         self.ring.iter().rev().any(|sent| sent.len < len)
     }
@@ -171,8 +171,8 @@ impl RetransmissionQueue {
         }
     }
 
-    /// [`acknowledge`](Self::acknowledge) for the common case that `una` covers exactly the first segment
-    /// and no segment is sacked or lost: returns that segment.
+    /// [`acknowledge`](Self::acknowledge) for the common case that `una` covers exactly the first
+    /// segment and no segment is sacked or lost: returns that segment.
     #[inline]
     pub(crate) fn acknowledge_first(&mut self, una: u64) -> Option<OutstandingSegment> {
         let first = *self.ring.front()?;
@@ -183,8 +183,9 @@ impl RetransmissionQueue {
         Some(first)
     }
 
-    /// [`acknowledge`](Self::acknowledge) for the common case that `una` covers exactly the first segment or
-    /// the first two, and no segment is sacked or lost: returns the first and the last of them.
+    /// [`acknowledge`](Self::acknowledge) for the common case that `una` covers exactly the first
+    /// segment or the first two, and no segment is sacked or lost: returns the first and the last
+    /// of them.
     #[inline]
     pub(crate) fn acknowledge_one_or_two(&mut self, una: u64) -> Option<AckedRange> {
         if let Some(first) = self.acknowledge_first(una) {
@@ -199,8 +200,8 @@ impl RetransmissionQueue {
         Some(AckedRange { first, last: second })
     }
 
-    /// Marks a range as selectively acknowledged; calls `each` with every newly sacked segment and its index
-    /// in the queue. Returns the number of bytes newly sacked.
+    /// Marks a range as selectively acknowledged; calls `each` with every newly sacked segment and
+    /// its index in the queue. Returns the number of bytes newly sacked.
     pub(crate) fn sack(
         &mut self,
         left: u64,
@@ -253,8 +254,8 @@ impl RetransmissionQueue {
         self.lost_bytes -= len;
     }
 
-    /// Grows by one entry while the queue is short: in simulations with many connections, most have no more
-    /// than two segments outstanding.
+    /// Grows by one entry while the queue is short: in simulations with many connections, most have
+    /// no more than two segments outstanding.
     #[cold]
     fn reserve_one_more(&mut self) {
         if self.ring.len() == self.ring.capacity() {

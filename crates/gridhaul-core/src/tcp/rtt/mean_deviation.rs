@@ -1,6 +1,7 @@
-//! Round-trip variation as Linux estimates it for the timeout (`tcp_rtt_estimator`): the largest deviation
-//! within a round trip takes effect at once, and the estimate decreases only after a full round trip of
-//! smaller deviations. While a queue fills and empties, the timeout thus stays above the longest round trip.
+//! Round-trip variation as Linux estimates it for the timeout (`tcp_rtt_estimator`): the largest
+//! deviation within a round trip takes effect at once, and the estimate decreases only after a full
+//! round trip of smaller deviations. While a queue fills and empties, the timeout thus stays above
+//! the longest round trip.
 
 /// Four times the mean deviation and the values derived from it, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -14,8 +15,8 @@ pub(super) struct MeanDeviation {
     end: u32,
 }
 
-/// Outstanding range at a measurement: low halves of the first unacknowledged position and of the position
-/// that is sent next.
+/// Outstanding range at a measurement: low halves of the first unacknowledged position and of the
+/// position that is sent next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct OutstandingRange {
     pub una: u32,
@@ -34,8 +35,8 @@ impl MeanDeviation {
     pub(super) fn measure(&mut self, error_us: i64, floor_us: u32, outstanding: OutstandingRange) {
         let size = error_us.unsigned_abs().min(u64::from(u32::MAX / 2)) as i64;
         let more = size - i64::from(self.mdev / 4);
-        // A round trip below the average counts for an eighth: a queue that empties does not lengthen the
-        // timeout.
+        // A round trip below the average counts for an eighth: a queue that empties does not
+        // lengthen the timeout.
         let change = if error_us < 0 && more > 0 { more >> 3 } else { more };
         self.mdev = (i64::from(self.mdev) + change).clamp(0, i64::from(u32::MAX)) as u32;
         if self.mdev > self.mdev_max {
@@ -77,14 +78,14 @@ mod tests {
         // 450 ms above average: increases by 450 - 200 / 4.
         deviation.measure(450_000, FLOOR, outstanding(1, 11));
         assert_eq!((deviation.rttvar, deviation.mdev), (600_000, 600_000));
-        // Nine samples without deviation: the mean deviation decreases by a quarter each time, the timeout
-        // not at all.
+        // Nine samples without deviation: the mean deviation decreases by a quarter each time, the
+        // timeout not at all.
         for una in 2..=10 {
             deviation.measure(0, FLOOR, outstanding(una, 20));
         }
         assert_eq!((deviation.rttvar, deviation.mdev), (600_000, 45_052));
-        // The first round trip ends; its largest deviation was 600 ms. That of the second is the minimum: the
-        // variation decreases by a quarter of the 400 ms between.
+        // The first round trip ends; its largest deviation was 600 ms. That of the second is the
+        // minimum: the variation decreases by a quarter of the 400 ms between.
         deviation.measure(0, FLOOR, outstanding(11, 21));
         assert_eq!((deviation.rttvar, deviation.end), (600_000, 21));
         deviation.measure(0, FLOOR, outstanding(22, 30));

@@ -36,15 +36,16 @@ impl AlgorithmRules {
 /// Differences of CUBIC implementations from RFC 9438.
 #[derive(Debug)]
 pub(crate) struct CubicRules {
-    /// The flow is idle while no data is outstanding (`cubictcp_cwnd_event`, `CA_EVENT_TX_START`), instead of
-    /// while the window is not used (section 5.8).
+    /// The flow is idle while no data is outstanding (`cubictcp_cwnd_event`, `CA_EVENT_TX_START`),
+    /// instead of while the window is not used (section 5.8).
     pub idle_is_nothing_outstanding: bool,
-    /// The part of an acknowledgement in slow start that exceeds ssthresh counts in congestion avoidance
-    /// (`cubictcp_cong_avoid`, `tcp_slow_start`).
+    /// The part of an acknowledgement in slow start that exceeds ssthresh counts in congestion
+    /// avoidance (`cubictcp_cong_avoid`, `tcp_slow_start`).
     pub slow_start_remainder_counts: bool,
     /// W_max is a whole number of segments (`snd_cwnd`).
     pub whole_segment_plateau: bool,
-    /// W_est grows by one segment in a round trip from cwnd_prior on (section 4.3); Linux keeps α_cubic.
+    /// W_est grows by one segment in a round trip from cwnd_prior on (section 4.3); Linux keeps
+    /// α_cubic.
     pub friendly_growth_as_reno: bool,
     /// The window grows by a segment for each `cnt` that are acknowledged (`bictcp_update`,
     /// `tcp_cong_avoid_ai`), with the target one minimum RTT ahead.
@@ -78,19 +79,21 @@ pub(crate) struct BbrRules {
     pub rejects_short_samples: bool,
     /// Windows allow for aggregated acknowledgements (`bbr_update_ack_aggregation`).
     pub compensates_aggregation: bool,
-    /// The data in flight is predicted for the next departure under pacing (`bbr_packets_in_net_at_edt`).
+    /// The data in flight is predicted for the next departure under pacing
+    /// (`bbr_packets_in_net_at_edt`).
     pub predicts_departure: bool,
     /// Windows are an even number of whole segments (`bbr_quantization_budget`).
     pub quantises_window: bool,
     /// Segments are sent in bursts of the send quantum (`bbr_tso_segs_goal`).
     pub sends_bursts: bool,
-    /// The pacing rate as a share of the bandwidth (`bbr_pacing_margin_percent`): slightly below 1, so that
-    /// random variation builds no queue.
+    /// The pacing rate as a share of the bandwidth (`bbr_pacing_margin_percent`): slightly below 1,
+    /// so that random variation builds no queue.
     pub pacing_margin: f64,
 }
 
 impl BbrRules {
-    /// `bbr_pacing_margin_percent`: 1 % below the estimate, so that random variation builds no queue.
+    /// `bbr_pacing_margin_percent`: 1 % below the estimate, so that random variation builds no
+    /// queue.
     pub(crate) const LINUX_PACING_MARGIN: f64 = 0.99;
 
     const RFC: Self = Self {
@@ -119,8 +122,8 @@ impl BbrRules {
 pub(crate) struct VegasRules {
     /// A timeout begins a new round trip (`gh_vegas`).
     pub timeout_begins_round: bool,
-    /// The use of the window is determined by the rule of all algorithms (`tcp_is_cwnd_limited`); in ns-2 the
-    /// window is used if all but two of its segments are outstanding.
+    /// The use of the window is determined by the rule of all algorithms (`tcp_is_cwnd_limited`);
+    /// in ns-2 the window is used if all but two of its segments are outstanding.
     pub shares_use_of_window: bool,
 }
 

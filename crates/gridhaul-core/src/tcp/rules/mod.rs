@@ -1,4 +1,5 @@
-//! Rules of an implementation of TCP that no key of a scenario sets. `profile/` chooses them for each profile.
+//! Rules of an implementation of TCP that no key of a scenario sets. `profile/` chooses them for
+//! each profile.
 
 mod algorithms;
 
@@ -17,8 +18,8 @@ pub enum ByteCounting {
 }
 
 impl ByteCounting {
-    /// Bytes counted in slow start and in congestion avoidance for `acked` bytes acknowledged in order and
-    /// `delivered` bytes including selective acknowledgements.
+    /// Bytes counted in slow start and in congestion avoidance for `acked` bytes acknowledged in
+    /// order and `delivered` bytes including selective acknowledgements.
     #[inline]
     pub(crate) fn credits(self, acked: u32, delivered: u32, mss: u32) -> (u32, u32) {
         match self {
@@ -61,8 +62,8 @@ pub enum IdleRestart {
     OneSegment,
 }
 
-/// Behaviour of an implementation that no key of a scenario sets. The comments describe the value `true` and
-/// name the implementation that has it.
+/// Behaviour of an implementation that no key of a scenario sets. The comments describe the value
+/// `true` and name the implementation that has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
     /// SYN-ACK is not acknowledged, and only SYN is retransmitted (ns-2, one-way agents).
@@ -72,21 +73,23 @@ pub struct Policy {
     /// The third segment of the handshake carries no data (Linux, `tcp_rcv_synsent_state_process`).
     pub bare_handshake_ack: bool,
 
-    /// The delayed-ACK timer adapts to the interval between data segments, and acknowledgements are sent at
-    /// once after a pause or an old segment (Linux, `tcp_event_data_recv`, `tcp_enter_quickack_mode`).
+    /// The delayed-ACK timer adapts to the interval between data segments, and acknowledgements are
+    /// sent at once after a pause or an old segment (Linux, `tcp_event_data_recv`,
+    /// `tcp_enter_quickack_mode`).
     pub adaptive_delayed_ack: bool,
     /// Pushed data is acknowledged when the application has read all data, unless the connection is
     /// interactive: then acknowledgements wait for the answer (Linux, `__tcp_cleanup_rbuf`,
     /// `tcp_event_data_sent`).
     pub acknowledges_when_read: bool,
-    /// A retransmission of the last segment in order is acknowledged with delay (ns-2, `DelAckSink::recv`).
+    /// A retransmission of the last segment in order is acknowledged with delay (ns-2,
+    /// `DelAckSink::recv`).
     pub delays_ack_of_last_duplicate: bool,
 
     /// Nagle's algorithm delays a small segment only for earlier small segments (Linux,
     /// `tcp_minshall_check`).
     pub nagle_by_minshall: bool,
-    /// The application may write until a super-segment of the device is full (Linux, `tcp_sendmsg_locked`,
-    /// `tcp_stream_memory_free`).
+    /// The application may write until a super-segment of the device is full (Linux,
+    /// `tcp_sendmsg_locked`, `tcp_stream_memory_free`).
     pub fills_super_segments: bool,
     /// Pacing spaces bursts instead of segments (Linux, `tcp_update_skb_after_send`).
     pub paces_bursts: bool,
@@ -98,13 +101,13 @@ pub struct Policy {
     /// The congestion window is a whole number of segments (Linux, `snd_cwnd`).
     pub whole_segment_window: bool,
 
-    /// The application closes after the data that the windows permit was sent, so that FIN follows that data alone
-    /// (Linux, `tcp_sendmsg_locked`, `tcp_send_fin`).
+    /// The application closes after the data that the windows permit was sent, so that FIN follows
+    /// that data alone (Linux, `tcp_sendmsg_locked`, `tcp_send_fin`).
     pub fin_follows_sent_data: bool,
     /// Long timers expire with the resolution of the timer wheel (Linux, `kernel/time/timer.c`).
     pub timer_wheel: bool,
-    /// The timer wheels of connections have random phases, as those of hosts that have been running for a random time;
-    /// otherwise that of time zero.
+    /// The timer wheels of connections have random phases, as those of hosts that have been running
+    /// for a random time; otherwise that of time zero.
     pub random_timer_phase: bool,
     /// Number of SYN retransmissions after whose last timeout the connection is aborted, if any.
     pub syn_retransmissions_max: Option<u8>,
@@ -112,10 +115,11 @@ pub struct Policy {
     pub timeout_sends_one_segment: bool,
     /// A timeout clears SACK information (RFC 2018, section 8; ns-2).
     pub timeout_forgets_sacks: bool,
-    /// Tahoe keeps its count of duplicate acknowledgements after a timeout (ns-2, `TcpAgent::timeout`).
+    /// Tahoe keeps its count of duplicate acknowledgements after a timeout (ns-2,
+    /// `TcpAgent::timeout`).
     pub timeout_keeps_duplicates: bool,
-    /// Another timeout of the same segment reduces ssthresh again, against RFC 5681, section 3.1 (ns-2,
-    /// `TcpAgent::slowdown`).
+    /// Another timeout of the same segment reduces ssthresh again, against RFC 5681, section 3.1
+    /// (ns-2, `TcpAgent::slowdown`).
     pub repeated_timeout_reduces: bool,
     /// An idle period starts with the last acknowledgement (ns-2, `TcpAgent::newack`).
     pub idle_since_last_ack: bool,
@@ -133,14 +137,14 @@ pub struct Policy {
     pub first_segment_is_retransmitted_fast: bool,
     /// One fast retransmit for each window, also in Reno (ns-2, `bugFix_`).
     pub one_fast_retransmit_per_window: bool,
-    /// Limited transmit sends one segment for each duplicate, regardless of earlier duplicates (ns-2,
-    /// `send_one`).
+    /// Limited transmit sends one segment for each duplicate, regardless of earlier duplicates
+    /// (ns-2, `send_one`).
     pub limited_transmit_sends_one: bool,
     /// A partial acknowledgement does not stop the round-trip measurement in progress (ns-2,
     /// `NewRenoTcpAgent::partialnewack`).
     pub partial_ack_keeps_timing: bool,
-    /// Maximum number of segments that NewReno sends for each acknowledgement in recovery (ns-2, `send_much
-    /// (0, 0, 2)`).
+    /// Maximum number of segments that NewReno sends for each acknowledgement in recovery (ns-2,
+    /// `send_much (0, 0, 2)`).
     pub new_reno_burst: Option<u8>,
     /// The window keeps its deflation by partial acknowledgements (ns-2, `NewRenoTcpAgent::recv`).
     pub keeps_deflated_window: bool,

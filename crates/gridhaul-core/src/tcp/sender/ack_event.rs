@@ -58,8 +58,9 @@ impl AckEvent {
         }
     }
 
-    /// RFC 8985, section 6.2, step 2: the acknowledgement of a retransmission that was sent after the echoed
-    /// timestamp, or less than the minimum RTT ago, is ignored: it acknowledges the original transmission.
+    /// RFC 8985, section 6.2, step 2: the acknowledgement of a retransmission that was sent after
+    /// the echoed timestamp, or less than the minimum RTT ago, is ignored: it acknowledges the
+    /// original transmission.
     pub(super) fn on_delivered(&mut self, sent: &OutstandingSegment, echo: Option<u32>) {
         let sent_ms = sent.sent_at.as_nanos() / 1_000_000;
         let acks_original = echo.is_some_and(|echo| u64::from(echo) < sent_ms)

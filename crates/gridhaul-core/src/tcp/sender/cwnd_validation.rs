@@ -1,6 +1,6 @@
-//! Congestion window validation as in Linux (`tcp_cwnd_validate`, `tcp_is_cwnd_limited`): a window that the
-//! application does not fill does not grow, and shrinks if that lasts (RFC 2861). Linux counts segments, this
-//! code bytes.
+//! Congestion window validation as in Linux (`tcp_cwnd_validate`, `tcp_is_cwnd_limited`): a window
+//! that the application does not fill does not grow, and shrinks if that lasts (RFC 2861). Linux
+//! counts segments, this code bytes.
 
 use gridhaul_scenario::units::{Duration, Instant};
 
@@ -52,8 +52,8 @@ impl Sender {
         }
     }
 
-    /// RFC 2861, section 3.2: after an RTO in which the window was not used, it is reduced to the mean of the
-    /// window and its used part, but not while more data waits, nor in recovery.
+    /// RFC 2861, section 3.2: after an RTO in which the window was not used, it is reduced to the
+    /// mean of the window and its used part, but not while more data waits, nor in recovery.
     fn validate_cwnd(&mut self, now: Instant, full: bool, params: &StackParams) {
         let outstanding = self.next - self.una;
         let (cwnd, ssthresh) = (self.congestion.cwnd(), self.congestion.ssthresh());
@@ -79,8 +79,8 @@ impl Sender {
         }
     }
 
-    /// RFC 2861, section 3.1: the window halves for each RTO of idle time, down to the initial window
-    /// (`tcp_cwnd_restart`).
+    /// RFC 2861, section 3.1: the window halves for each RTO of idle time, down to the initial
+    /// window (`tcp_cwnd_restart`).
     pub(super) fn decay_window(&mut self, now: Instant, params: &StackParams) {
         let Some(cwnd_validation) = self.optional.cwnd_validation_mut() else { return };
         (cwnd_validation.used_at, cwnd_validation.max_since) = (now, 0);

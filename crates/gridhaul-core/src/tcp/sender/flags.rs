@@ -11,7 +11,8 @@ pub(super) enum Flag {
     CommonPath = 4,
     /// On the common path, the congestion control only grows the window.
     GrowthOnly = 8,
-    /// The application has closed, and data that it had written before can still be sent without FIN.
+    /// The application has closed, and data that it had written before can still be sent without
+    /// FIN.
     Closing = 16,
 }
 

@@ -29,12 +29,12 @@ impl Sender {
         }
     }
 
-    /// ns-2 (`slow_start_restart_`): the retransmission timer that the last acknowledgement started expires
-    /// repeatedly although no data is outstanding. These timeouts are applied here, when the next data is sent.
-    /// Slow start begins with one segment and the previous threshold. Vegas treats each expiration as a
-    /// timeout: it reduces the threshold and backs off, and the segment that is sent now does not restart the
-    /// timer, which therefore often expires before the acknowledgement can arrive (`VegasTcpAgent::timeout,
-    /// output`).
+    /// ns-2 (`slow_start_restart_`): the retransmission timer that the last acknowledgement started
+    /// expires repeatedly although no data is outstanding. These timeouts are applied here, when
+    /// the next data is sent. Slow start begins with one segment and the previous threshold. Vegas
+    /// treats each expiration as a timeout: it reduces the threshold and backs off, and the segment
+    /// that is sent now does not restart the timer, which therefore often expires before the
+    /// acknowledgement can arrive (`VegasTcpAgent::timeout, output`).
     #[cold]
     fn restart_from_one_segment(&mut self, now: Instant, params: &StackParams) {
         self.recovery.on_timeout(self.next);

@@ -1,5 +1,5 @@
-//! State that only some stacks need, allocated together: a simulation has millions of senders, and most need
-//! none of it.
+//! State that only some stacks need, allocated together: a simulation has millions of senders, and
+//! most need none of it.
 
 use super::cwnd_validation::CwndValidation;
 use super::timer_wheel::TimerWheel;

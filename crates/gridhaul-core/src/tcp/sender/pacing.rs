@@ -20,8 +20,8 @@ impl Sender {
         }
     }
 
-    /// After a transmission: the next segment is delayed by the segment's transmission time at the pacing
-    /// rate.
+    /// After a transmission: the next segment is delayed by the segment's transmission time at the
+    /// pacing rate.
     #[inline]
     pub(super) fn pace(&mut self, now: Instant, range: SendRange, params: &StackParams) {
         if self.flags.has(Flag::Paced)
@@ -38,9 +38,9 @@ impl Sender {
         }
     }
 
-    /// Linux passes the segments of a burst to the device together and then waits for the transmission time
-    /// of all of them at the pacing rate. Of unused pacing time, up to half of the next gap is credited. The
-    /// first ten segments of a connection are not delayed.
+    /// Linux passes the segments of a burst to the device together and then waits for the
+    /// transmission time of all of them at the pacing rate. Of unused pacing time, up to half of
+    /// the next gap is credited. The first ten segments of a connection are not delayed.
     fn pace_burst(&mut self, now: Instant, gap: Duration) {
         if self.stats.segments <= UNPACED {
             return;

@@ -9,8 +9,9 @@ use crate::tcp::retransmission_queue::LossMark;
 use crate::tcp::segment::{Segment, expand};
 
 impl Sender {
-    /// ns-2 clears its scoreboard with every acknowledgement of new data outside recovery and ignores the
-    /// SACK blocks in it; after a timeout it uses SACK blocks again from the next acknowledgement on.
+    /// ns-2 clears its scoreboard with every acknowledgement of new data outside recovery and
+    /// ignores the SACK blocks in it; after a timeout it uses SACK blocks again from the next
+    /// acknowledgement on.
     #[cold]
     pub(super) fn process_sack_blocks(
         &mut self,
@@ -25,8 +26,8 @@ impl Sender {
             if ack > self.una || self.sack_ignored {
                 return;
             }
-            // ns-2 goes back to the first unacknowledged segment after a timeout and retransmits sacked
-            // segments as well.
+            // ns-2 goes back to the first unacknowledged segment after a timeout and retransmits
+            // sacked segments as well.
             self.mark_sacked(now, segment, isn, event, LossMark::Keep);
             return;
         }
@@ -45,8 +46,8 @@ impl Sender {
         for &(left, right) in segment.sack.as_slice() {
             let bounds = (expand(left, isn, self.una), expand(right, isn, self.una));
             let (Some(left), Some(right)) = bounds else { continue };
-            // Blocks below the cumulative acknowledgement (RFC 2883) or above the sent data carry no new
-            // information.
+            // Blocks below the cumulative acknowledgement (RFC 2883) or above the sent data carry
+            // no new information.
             if left < right && right > self.una && right <= self.next {
                 let mut rate = self.optional.rate_mut();
                 covered += self.queue.sack(left.max(self.una), right, lost, |index, sent| {

@@ -8,8 +8,9 @@ use crate::tcp::params::StackParams;
 const GSO_MAX_SIZE: u32 = 65_215;
 
 impl Sender {
-    /// The application closes its direction. In Linux the data that the windows permit has left before: FIN joins
-    /// data that waits, and follows alone otherwise (`tcp_sendmsg_locked`, `tcp_send_fin`).
+    /// The application closes its direction. In Linux the data that the windows permit has left
+    /// before: FIN joins data that waits, and follows alone otherwise (`tcp_sendmsg_locked`,
+    /// `tcp_send_fin`).
     pub fn close(&mut self, params: &StackParams) {
         if params.policy.fin_follows_sent_data && !self.closed {
             self.flags.set(Flag::Closing, true);
@@ -23,8 +24,8 @@ impl Sender {
         self.closed || self.flags.has(Flag::Closing)
     }
 
-    /// No more data can be sent now: FIN follows the data that is left, if the application has closed. Returns
-    /// whether it has closed since data was sent.
+    /// No more data can be sent now: FIN follows the data that is left, if the application has
+    /// closed. Returns whether it has closed since data was sent.
     #[inline]
     pub(crate) const fn complete_close(&mut self) -> bool {
         let closing = self.flags.has(Flag::Closing);
@@ -54,17 +55,17 @@ impl Sender {
         unsent == 0 && self.could_transmit(bytes.min(mss), params)
     }
 
-    /// With TCP_NOTSENT_LOWAT of 1, Linux starts a super-segment when no unsent data waits and fills the
-    /// unsent one (`tcp_sendmsg_locked`); a writer that was blocked is notified when no unsent data is left
-    /// (`tcp_stream_memory_free`). A super-segment is as large as a device accepts, within half of the peer's
-    /// largest window (`tcp_xmit_size_goal`). Bytes.
+    /// With TCP_NOTSENT_LOWAT of 1, Linux starts a super-segment when no unsent data waits and
+    /// fills the unsent one (`tcp_sendmsg_locked`); a writer that was blocked is notified when no
+    /// unsent data is left (`tcp_stream_memory_free`). A super-segment is as large as a device
+    /// accepts, within half of the peer's largest window (`tcp_xmit_size_goal`). Bytes.
     fn size_goal(&self, params: &StackParams) -> u64 {
         let maximum = GSO_MAX_SIZE.min(self.peer_window_max / 2);
         u64::from((maximum / params.mss).max(1) * params.mss)
     }
 
-    /// Whether a segment of new data would leave at once: no lost segment awaits retransmission, and the
-    /// windows have free space.
+    /// Whether a segment of new data would leave at once: no lost segment awaits retransmission,
+    /// and the windows have free space.
     fn could_transmit(&self, len: u64, params: &StackParams) -> bool {
         if self.queue.lost_bytes() > 0 {
             return false;

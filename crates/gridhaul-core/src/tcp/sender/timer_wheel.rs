@@ -1,9 +1,10 @@
-//! The timer wheel of Linux (`kernel/time/timer.c`): the longer a timer, the coarser its expiry, which is never
-//! early and at most 8/63 of the duration late.
+//! The timer wheel of Linux (`kernel/time/timer.c`): the longer a timer, the coarser its expiry,
+//! which is never early and at most 8/63 of the duration late.
 //!
-//! A timer of less than 63 ticks expires with the precision of a tick, here exactly; one of less than 63 · 8ⁿ ticks at a
-//! multiple of 8ⁿ ticks. With 250 ticks per second (`CONFIG_HZ` of Debian, Fedora before 2025 and the kernels that
-//! gridhaul was compared with): up to 32 ms late from 252 ms on, 256 ms from 2.016 s on, 2.048 s from 16.128 s on.
+//! A timer of less than 63 ticks expires with the precision of a tick, here exactly; one of less
+//! than 63 · 8ⁿ ticks at a multiple of 8ⁿ ticks. With 250 ticks per second (`CONFIG_HZ` of Debian,
+//! Fedora before 2025 and the kernels that gridhaul was compared with): up to 32 ms late from 252
+//! ms on, 256 ms from 2.016 s on, 2.048 s from 16.128 s on.
 
 use gridhaul_scenario::units::{Duration, Instant};
 
@@ -19,8 +20,8 @@ pub(super) struct TimerWheel {
 
 /// Length of a tick: `CONFIG_HZ=250`.
 const TICK: Duration = Duration::from_millis(4);
-/// First duration of the second level, in ticks (`LVL_SIZE` - 1), and the ratio of levels as a shift
-/// (`LVL_CLK_SHIFT`).
+/// First duration of the second level, in ticks (`LVL_SIZE` - 1), and the ratio of levels as a
+/// shift (`LVL_CLK_SHIFT`).
 const LEVEL_START: u64 = 63;
 const LEVEL_SHIFT: u32 = 3;
 /// The phases cover 17 s, the resolution of the longest timers of TCP.
@@ -73,7 +74,8 @@ mod tests {
 
     #[test]
     fn a_timer_expires_at_a_multiple_of_the_resolution_of_its_level() {
-        // Phase 0: time zero is a multiple of all resolutions. 2.66 s are 665 ticks: the third level.
+        // Phase 0: time zero is a multiple of all resolutions. 2.66 s are 665 ticks: the third
+        // level.
         let expiry = |now, ms| TimerWheel::new(0).expiry(at(now), at(now + ms));
         assert_eq!(expiry(0, 248), at(248));
         assert_eq!(expiry(0, 252), at(256));

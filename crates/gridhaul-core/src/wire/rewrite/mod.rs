@@ -3,8 +3,9 @@
 use super::options::{NO_OPERATION, OPTIONS_MAX, RawOptions};
 use super::{IpPacket, TCP, TcpHeader, Transport, UDP, UdpPacket, WireError, checksum};
 
-/// A TCP segment or UDP datagram whose fields are changed in place, as by a proxy or an address translator.
-/// The checksum is updated with each change: a correct one stays correct, a wrong one stays wrong.
+/// A TCP segment or UDP datagram whose fields are changed in place, as by a proxy or an address
+/// translator. The checksum is updated with each change: a correct one stays correct, a wrong one
+/// stays wrong.
 #[derive(Debug)]
 pub struct PacketRewriter<'a> {
     /// Transport header and payload.
@@ -18,8 +19,8 @@ impl<'a> PacketRewriter<'a> {
     /// Parses a packet that is to be changed.
     ///
     /// # Errors
-    /// Those of [`IpPacket::parse`] and [`IpPacket::transport`], and [`WireError::Protocol`] for a packet that
-    /// is neither TCP nor UDP.
+    /// Those of [`IpPacket::parse`] and [`IpPacket::transport`], and [`WireError::Protocol`] for a
+    /// packet that is neither TCP nor UDP.
     pub fn parse(packet: &'a mut [u8]) -> Result<Self, WireError> {
         let ip = IpPacket::parse(packet)?;
         let (header_len, payload) = match ip.transport()? {
@@ -77,7 +78,8 @@ impl<'a> PacketRewriter<'a> {
     /// Sets the value of an option without changing its length: the bytes after kind and length.
     ///
     /// # Errors
-    /// [`WireError::OptionMissing`], [`WireError::OptionLength`], or [`WireError::Protocol`] for a datagram.
+    /// [`WireError::OptionMissing`], [`WireError::OptionLength`], or [`WireError::Protocol`] for a
+    /// datagram.
     pub fn set_option(&mut self, kind: u8, value: &[u8]) -> Result<(), WireError> {
         let (at, length) = self.find_option(kind)?;
         if length != value.len() + 2 {
@@ -89,7 +91,8 @@ impl<'a> PacketRewriter<'a> {
     /// Replaces an option by padding (kind 1), so that the header keeps its length.
     ///
     /// # Errors
-    /// [`WireError::OptionMissing`], [`WireError::OptionLength`], or [`WireError::Protocol`] for a datagram.
+    /// [`WireError::OptionMissing`], [`WireError::OptionLength`], or [`WireError::Protocol`] for a
+    /// datagram.
     pub fn remove_option(&mut self, kind: u8) -> Result<(), WireError> {
         let (at, length) = self.find_option(kind)?;
         self.replace(at, &[NO_OPERATION; OPTIONS_MAX][..length]);
@@ -120,7 +123,8 @@ impl<'a> PacketRewriter<'a> {
         if self.protocol == TCP { Ok(()) } else { Err(WireError::Protocol(self.protocol)) }
     }
 
-    /// Replaces bytes of header or payload, at a position from the start of the header, and updates the checksum.
+    /// Replaces bytes of header or payload, at a position from the start of the header, and updates
+    /// the checksum.
     fn replace(&mut self, at: usize, new: &[u8]) {
         let checksum_at = if self.protocol == UDP { 6 } else { 16 };
         let stored = self.word(checksum_at);

@@ -16,8 +16,8 @@ fn tcp(header: &TcpHeader<'_>, payload: &[u8]) -> Vec<u8> {
 /// Ports, sequence number, acknowledgement number, window, timestamps.
 type Fields = (u16, u16, u32, u32, u16, (u32, u32));
 
-/// A segment whose timestamps are at an odd position if `odd`. The test builds it itself, because the
-/// codec writes unknown options last.
+/// A segment whose timestamps are at an odd position if `odd`. The test builds it itself, because
+/// the codec writes unknown options last.
 fn received(fields: Fields, odd: bool, data: &[u8]) -> Vec<u8> {
     let (source_port, destination_port, seq, ack, window, (value, echo)) = fields;
     let fixed =
@@ -144,7 +144,8 @@ proptest! {
         }
         if let Ok(mut rewriter) = PacketRewriter::parse(&mut bytes) {
             rewriter.set_source_port(1);
-            let _ = (rewriter.set_window(2), rewriter.set_option(8, &[0; 8]), rewriter.remove_option(5));
+            let _ = (rewriter.set_window(2), rewriter.set_option(8, &[0; 8]),
+                rewriter.remove_option(5));
         }
     }
 }

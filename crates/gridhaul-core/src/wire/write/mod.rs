@@ -9,12 +9,13 @@ use super::{
 pub enum Payload<'a> {
     /// Payload bytes.
     Bytes(&'a [u8]),
-    /// This many zero bytes, included in lengths and checksum but not written, as in a capture that keeps
-    /// headers only. A length field that is too small for them contains 65,535.
+    /// This many zero bytes, included in lengths and checksum but not written, as in a capture that
+    /// keeps headers only. A length field that is too small for them contains 65,535.
     Omitted(u32),
 }
 
-/// Appends a TCP segment in an IP packet. Returns the length of the packet, including an omitted payload.
+/// Appends a TCP segment in an IP packet. Returns the length of the packet, including an omitted
+/// payload.
 ///
 /// # Errors
 /// [`WireError::OptionsTooLong`] or [`WireError::TooLong`]; the buffer is then unchanged.
@@ -35,7 +36,8 @@ pub fn write_tcp(
     Ok(ip.header_len() as u32 + length)
 }
 
-/// Appends a UDP datagram in an IP packet. Returns the length of the packet, including an omitted payload.
+/// Appends a UDP datagram in an IP packet. Returns the length of the packet, including an omitted
+/// payload.
 ///
 /// # Errors
 /// [`WireError::TooLong`]; the buffer is then unchanged.

@@ -199,7 +199,8 @@ proptest! {
             mss, window_scale, sack_permitted, timestamps, one_way_delay, sack, unknown,
         };
         let flags = Flags::from_bits(flags);
-        let tcp = TcpHeader { source_port, destination_port, seq, ack, flags, window, urgent, options };
+        let tcp = TcpHeader { source_port, destination_port, seq, ack, flags, window, urgent,
+            options };
         let mut packet = Vec::new();
         match write_tcp(&mut packet, &ip, &tcp, Payload::Bytes(&data)) {
             Err(WireError::OptionsTooLong(bytes)) => prop_assert!(bytes > 40 && packet.is_empty()),

@@ -1,8 +1,10 @@
-//! The chain: one direction of data over sender, two proxies and receiver, with segments of one byte.
+//! The chain: one direction of data over sender, two proxies and receiver, with segments of one
+//! byte.
 //!
-//! After a crash a proxy forwards all segments until all forwarded data is acknowledged. SYN, FIN, windows
-//! in acknowledgements, selective acknowledgements and time are omitted. Hops drop, duplicate and reorder
-//! segments arbitrarily: a segment may arrive at any time, any number of times, or never.
+//! After a crash a proxy forwards all segments until all forwarded data is acknowledged. SYN, FIN,
+//! windows in acknowledgements, selective acknowledgements and time are omitted. Hops drop,
+//! duplicate and reorder segments arbitrarily: a segment may arrive at any time, any number of
+//! times, or never.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -20,13 +22,15 @@ pub(crate) trait Rules: Copy + Debug + Eq + Hash + Send + Sync + 'static {
     /// Whether the receiver keeps bytes that arrive after a gap.
     const KEEPS_BYTES_AFTER_GAP: bool;
 
-    /// An engaged proxy that stores nothing; bytes before `end` are acknowledged by both neighbours.
+    /// An engaged proxy that stores nothing; bytes before `end` are acknowledged by both
+    /// neighbours.
     fn empty(end: u8) -> Self;
     /// A byte arrives. Returns whether it is forwarded in the same step.
     fn accept(&mut self, byte: u8) -> bool;
     /// The acknowledgement to the previous hop.
     fn acknowledges(&self) -> u8;
-    /// The next hop acknowledges the bytes before `number`; `sent` has a bit for each byte sent to it.
+    /// The next hop acknowledges the bytes before `number`; `sent` has a bit for each byte sent to
+    /// it.
     fn release(&mut self, number: u8, sent: u8);
     /// Stored bytes that may be sent at any time.
     fn sendable(&self) -> Range<u8>;

@@ -1,6 +1,7 @@
 //! Model checking of a chain of two proxies with at most one crash, for each kind of proxy.
 //!
-//! The models do not prove that the code follows the rules; the property tests of `pep` test the code.
+//! The models do not prove that the code follows the rules; the property tests of `pep` test the
+//! code.
 
 mod chain;
 mod reflect;

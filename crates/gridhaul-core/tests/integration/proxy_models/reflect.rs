@@ -1,5 +1,5 @@
-//! The rules of `Reflect`: bytes are accepted in order and within the buffer, acknowledged at once, stored
-//! until the next hop acknowledges them, and sent at any time.
+//! The rules of `Reflect`: bytes are accepted in order and within the buffer, acknowledged at once,
+//! stored until the next hop acknowledges them, and sent at any time.
 
 use std::ops::Range;
 
@@ -7,7 +7,8 @@ use stateright::Property;
 
 use super::chain::{BUFFER, Chain, Rules, State};
 
-/// Bytes before `accepted` are acknowledged to the previous hop, those before `released` by the next.
+/// Bytes before `accepted` are acknowledged to the previous hop, those before `released` by the
+/// next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 struct Reflecting {
     accepted: u8,

@@ -1,6 +1,6 @@
-//! The rules of `Spoof`: a byte within the buffer is stored and forwarded at once, also after a gap; the
-//! acknowledgement covers the bytes without a gap; a byte is stored until the next hop acknowledges it, and
-//! retransmitted at any time.
+//! The rules of `Spoof`: a byte within the buffer is stored and forwarded at once, also after a
+//! gap; the acknowledgement covers the bytes without a gap; a byte is stored until the next hop
+//! acknowledges it, and retransmitted at any time.
 
 use std::ops::Range;
 
@@ -8,7 +8,8 @@ use stateright::Property;
 
 use super::chain::{BUFFER, Chain, Rules, State, contiguous};
 
-/// Bytes before `released` are acknowledged by the next hop; `stored` has a bit for each stored byte.
+/// Bytes before `released` are acknowledged by the next hop; `stored` has a bit for each stored
+/// byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 struct Spoofing {
     released: u8,

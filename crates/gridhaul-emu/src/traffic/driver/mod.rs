@@ -42,7 +42,8 @@ pub(crate) struct Traffic<'a> {
     rows: Vec<RowTraffic>,
     /// Traces that are played to members.
     playbacks: Vec<Playback>,
-    /// Members whose congestion control classifies losses, and the number of classifications read so far.
+    /// Members whose congestion control classifies losses, and the number of classifications read
+    /// so far.
     loss_classifiers: Vec<(usize, u32)>,
     /// Deadlines of members and of traces; traces are numbered from [`PLAYBACK`] on.
     due: BinaryHeap<Reverse<(Instant, u32)>>,

@@ -101,8 +101,8 @@ pub struct Conditions {
     /// The probability that a burst continues after a round trip is a convex function of the
     /// round-trip time, so that varying round-trip times continue more bursts than their mean does.
     pub variation: f64,
-    /// Mean time from the acknowledgement of a segment until the receive window opens again, in seconds;
-    /// 0 for a receiver that always offers its window.
+    /// Mean time from the acknowledgement of a segment until the receive window opens again, in
+    /// seconds; 0 for a receiver that always offers its window.
     pub window_closed: f64,
 }
 

@@ -39,8 +39,8 @@ pub(crate) fn timer_wait(
     TimeDistribution::of(values)
 }
 
-/// As [`timer_wait`], for single segments of a sender without back-off, which retransmits a segment `fast` seconds
-/// after a loss if its timer has not expired by then.
+/// As [`timer_wait`], for single segments of a sender without back-off, which retransmits a segment
+/// `fast` seconds after a loss if its timer has not expired by then.
 pub(crate) fn single_segment_timer_wait(
     timer: Timer,
     rtt: f64,

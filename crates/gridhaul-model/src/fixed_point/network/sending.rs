@@ -106,8 +106,8 @@ impl Network {
         let service = if paper {
             saturated.offered
         } else if inner.resources[region.buffer].window_limit.is_some() {
-            // The chain counts some retransmissions after timeouts as new. A loop of windows and buffer
-            // carries no more than what arrives.
+            // The chain counts some retransmissions after timeouts as new. A loop of windows and
+            // buffer carries no more than what arrives.
             saturated.fresh.min(saturated.arriving)
         } else {
             saturated.fresh
@@ -152,8 +152,8 @@ impl Network {
     }
 
     /// Variation of the round-trip times of a class for an on-off application
-    /// ([`Conditions::variation`]), the time with a closed window included. Waiting times in different
-    /// queues are assumed independent. The paper's chain uses the mean only.
+    /// ([`Conditions::variation`]), the time with a closed window included. Waiting times in
+    /// different queues are assumed independent. The paper's chain uses the mean only.
     fn variation(&self, class: &Class, responses: &[Response], demand: &Demand) -> f64 {
         let relaxation_rate = demand.relaxation_rate();
         if self.rules.are_of_a_paper() || relaxation_rate <= 0.0 {

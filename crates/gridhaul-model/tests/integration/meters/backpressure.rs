@@ -13,8 +13,8 @@ const CLOSED: Case = Case { backpressure: true, ..FIGURE_10 };
 fn flow_control_moves_the_overload_from_losses_to_waiting_times() {
     for (drop, wait) in FIGURE_10.both(50).into_iter().zip(CLOSED.both(50)) {
         assert!(drop.loss(&Model) > 0.8 && wait.loss(&Model) < 0.1);
-        // Little's law for one region: 8,000 meters, of which 60 s times the rate of the readings are
-        // silent; all others wait.
+        // Little's law for one region: 8,000 meters, of which 60 s times the rate of the readings
+        // are silent; all others wait.
         let per_second = wait.metric(&Model, Metric::Goodput) / 1600.0 / 50.0;
         let expected = (8000.0 - 60.1 * per_second) / per_second;
         let delay = wait.metric(&Model, Metric::SegmentDelayTotal);
@@ -24,8 +24,8 @@ fn flow_control_moves_the_overload_from_losses_to_waiting_times() {
     }
 }
 
-/// Section 5 of the paper, which its own equations explain by another rule: less loss than over one hop,
-/// less with Vegas than with Reno up to some hundred aggregators, and more again with many.
+/// Section 5 of the paper, which its own equations explain by another rule: less loss than over one
+/// hop, less with Vegas than with Reno up to some hundred aggregators, and more again with many.
 #[test]
 fn flow_control_gives_the_shape_of_figure_10() {
     let loss = |aggregators| CLOSED.both(aggregators).map(|case| case.loss(&Model));
@@ -80,11 +80,14 @@ fn shared_channel(aggregators: u64, own: bool) -> Scenario {
             .to_owned()
     };
     let text = format!(
-        "title = \"channel\"\nduration = \"300 s\"\n[node]\nmeter = {{ count = 12000 }}\nhead = {{}}\n\
-         [node.region]\ncount = {aggregators}\naggregator = {{ buffer = \"100 messages\", stack = \"upstream\" }}\n\
+        "title = \"channel\"\nduration = \"300 s\"\n[node]\nmeter = {{ count = 12000 }}\nhead = \
+         {{}}\n\
+         [node.region]\ncount = {aggregators}\naggregator = {{ buffer = \"100 messages\", stack \
+         = \"upstream\" }}\n\
          {rest}[link.channel]\nfrom = \"meter\"\n{channel}\n\
          both = {{ rate = \"{rate} bit/s\", delay = \"25 ms\", queue = \"100 packets\" }}\n\
-         [link.wan]\nfrom = \"region\"\nto = \"head\"\nshared = true\nboth = {{ rate = \"10 Mbit/s\", \
+         [link.wan]\nfrom = \"region\"\nto = \"head\"\nshared = true\nboth = {{ rate = \"10 \
+         Mbit/s\", \
          delay = \"25 ms\" }}\n\
          [stack.upstream]\nprofile = \"ns2\"\nmss = \"200 B\"\nreceive_window = \"64 segments\"\n\
          [stack.s]\nprofile = \"ns2\"\nmss = \"200 B\"\nreceive_window = \"2 segments\"\n\

@@ -51,7 +51,8 @@ impl Case {
                 "aggregator",
                 format!(
                     "[node.aggregator]\ncount = {count}\n[node.aggregator.aggregator]\n\
-                     buffer = \"{buffer} messages\"\nstack = \"upstream\"\nwhen_full = \"{when_full}\"\n\
+                     buffer = \"{buffer} messages\"\nstack = \"upstream\"\nwhen_full \
+                     = \"{when_full}\"\n\
                      [link.access]\nfrom = \"meter\"\nto = \"aggregator\"\nshared = true\n\
                      both = {{ rate = \"1 Gbit/s\", delay = \"{delay} us\" }}\n"
                 ),
@@ -62,9 +63,12 @@ impl Case {
              [node]\nmeter = {{ count = {meters} }}\nhead = {{}}\n{aggregator}\
              [link.wan]\nfrom = \"{from}\"\nto = \"head\"\nshared = true\n\
              both = {{ rate = \"{rate}\", delay = \"{delay} us\", queue = \"{queue} packets\" }}\n\
-             [stack.meter]\nprofile = \"ns2\"\ncongestion_control = \"{congestion_control}\"\nmss = \"200 B\"\n\
-             receive_window = \"2 segments\"\nrestart_after_idle = {restart}\nrto_min = \"{rto_min}\"\n\
-             [stack.upstream]\nprofile = \"ns2\"\ncongestion_control = \"{congestion_control}\"\nmss = \"200 B\"\n\
+             [stack.meter]\nprofile = \"ns2\"\ncongestion_control = \"{congestion_control}\"\nmss \
+             = \"200 B\"\n\
+             receive_window = \"2 segments\"\nrestart_after_idle = {restart}\nrto_min \
+             = \"{rto_min}\"\n\
+             [stack.upstream]\nprofile = \"ns2\"\ncongestion_control \
+             = \"{congestion_control}\"\nmss = \"200 B\"\n\
              receive_window = \"64 segments\"\nrto_min = \"{rto_min}\"\n\
              [flow.reading]\nfrom = \"meter\"\nto = \"head\"\nstack = \"meter\"\n\
              load.on_off = {{ on = \"100 ms\", off = \"1 min\", size = \"200 B\" }}\n"

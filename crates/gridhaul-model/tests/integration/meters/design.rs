@@ -38,13 +38,15 @@ pub(crate) fn scenario(number: u64) -> (String, Scenario) {
     let mut random = RandomStream::new(number);
     let regions = if random.share() < 0.3 { 2 } else { 1 };
     let mut text = String::from(
-        "title = \"random\"\nduration = \"300 s\"\n[node.head]\n[node.hub]\n[link.wan]\nfrom = \"hub\"\nto = \
+        "title = \"random\"\nduration = \"300 s\"\n[node.head]\n[node.hub]\n[link.wan]\nfrom \
+         = \"hub\"\nto = \
          \"head\"\n",
     );
     let (rate, queue) = (random.between(64e3, 1e9), random.between(1.0, 1e4));
     let delay = random.between(500.0, 2.5e6);
     text += &format!(
-        "both = {{ rate = \"{rate} bit/s\", delay = \"{delay} us\", queue = \"{queue} packets\" }}\n"
+        "both = {{ rate = \"{rate} bit/s\", delay = \"{delay} us\", queue = \"{queue} packets\" \
+         }}\n"
     );
     for region in 0..regions {
         let meters = random.between(1e3, 1e7);
@@ -53,16 +55,19 @@ pub(crate) fn scenario(number: u64) -> (String, Scenario) {
         text += &format!("[node.meter{region}]\ncount = {meters}\n");
         let from = if aggregators == 0 { "meter" } else { "aggregator" };
         text += &format!(
-            "[link.spur{region}]\nfrom = \"{from}{region}\"\nto = \"hub\"\nboth = {{ rate = \"1 Gbit/s\" }}\n"
+            "[link.spur{region}]\nfrom = \"{from}{region}\"\nto = \"hub\"\nboth = {{ rate = \"1 \
+             Gbit/s\" }}\n"
         );
         if aggregators > 0 {
             let (rate, queue) = (random.between(64e3, 1e9), random.between(1.0, 1e4));
             let buffer = random.between(1.0, 1e4);
             text += &format!(
-                "[node.aggregator{region}]\ncount = {aggregators}\naggregator = {{ buffer = \"{buffer} \
-                 messages\", stack = \"upstream\" }}\n[link.access{region}]\nfrom = \"meter{region}\"\n\
-                 to = \"aggregator{region}\"\nshared = true\nboth = {{ rate = \"{rate} bit/s\", delay = \
-                 \"{delay} us\", queue = \"{queue} packets\" }}\n"
+                "[node.aggregator{region}]\ncount = {aggregators}\naggregator = {{ buffer \
+                 = \"{buffer} \
+                 messages\", stack = \"upstream\" }}\n[link.access{region}]\nfrom \
+                 = \"meter{region}\"\n\
+                 to = \"aggregator{region}\"\nshared = true\nboth = {{ rate = \"{rate} bit/s\", \
+                 delay = \"{delay} us\", queue = \"{queue} packets\" }}\n"
             );
         }
         let size = random.between(1.0, 2000.0);
@@ -87,7 +92,8 @@ pub(crate) fn scenario(number: u64) -> (String, Scenario) {
         let profile = random.one(&["ns2", "rfc", "linux"]);
         let congestion_control = random.one(&["reno", "vegas"]);
         text += &format!(
-            "[stack.{name}]\nprofile = \"{profile}\"\ncongestion_control = \"{congestion_control}\"\nmss = \"200 B\"\n\
+            "[stack.{name}]\nprofile = \"{profile}\"\ncongestion_control \
+             = \"{congestion_control}\"\nmss = \"200 B\"\n\
              receive_window = \"{window} segments\"\n"
         );
     }

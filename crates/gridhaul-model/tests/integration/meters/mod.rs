@@ -157,11 +157,13 @@ fn messages(
 ) -> (Row, DeadlineCheck) {
     let congestion_control = if vegas { "vegas" } else { "reno" };
     let text = format!(
-        "title = \"messages\"\nduration = \"300 s\"\n[node]\nmeter = {{ count = {meters} }}\nhead = {{}}\n\
+        "title = \"messages\"\nduration = \"300 s\"\n[node]\nmeter = {{ count = {meters} }}\nhead \
+         = {{}}\n\
          [link.line]\nfrom = \"meter\"\nto = \"head\"\nshared = true\n\
          reverse = {{ rate = \"1 Gbit/s\", delay = \"25 ms\" }}\n\
          forward = {{ rate = \"1 Mbit/s\", delay = \"25 ms\", {link_keys} }}\n\
-         [stack.meter]\nprofile = \"ns2\"\ncongestion_control = \"{congestion_control}\"\nmss = \"200 B\"\n\
+         [stack.meter]\nprofile = \"ns2\"\ncongestion_control = \"{congestion_control}\"\nmss \
+         = \"200 B\"\n\
          header = \"40 B\"\nreceive_window = \"2 segments\"\nhandshake = false\n\
          [flow.reading]\nfrom = \"meter\"\nto = \"head\"\nstack = \"meter\"\ndeadline = \"5 s\"\n\
          load.{load}\n"

@@ -34,8 +34,8 @@ impl Feature {
     }
 }
 
-/// Prints one line for each feature: availability, use, and how to install it. What users need precedes what only the
-/// developers of gridhaul need.
+/// Prints one line for each feature: availability, use, and how to install it. What users need
+/// precedes what only the developers of gridhaul need.
 pub(crate) fn run() -> Result<(), CommandError> {
     let mut own = table("Features of gridhaul", &of_users());
     own.note = Some(

@@ -8,7 +8,7 @@
 //! atom    = number | "x" | "(" sum ")" | "abs(" sum ")"
 //!         | curve "(" sum ")"                                 the value at a position
 //!         | ("min" | "max") "(" curve [ "," number ".." number ] ")"
-//!         | ("first" | "last") "(" curve ("<" | ...) sum ")"   first or last position where it holds
+//!         | ("first" | "last") "(" curve ("<" | ...) sum ")"   first or last position
 //! curve   = figure "." line [ "@" backend ]   8b.vegas@paper_model; ns_2 for the values of ns-2
 //! ```
 

@@ -1,8 +1,8 @@
 //! Admission by segment, for a caller that has the ends of messages in advance.
 //!
-//! Payload is neither stored nor parsed. The caller passes the ends of messages in the stream of each
-//! connection. The aggregator decides which segments are accepted, and in which order messages are
-//! forwarded.
+//! Payload is neither stored nor parsed. The caller passes the ends of messages in the stream of
+//! each connection. The aggregator decides which segments are accepted, and in which order messages
+//! are forwarded.
 //!
 //! Buffer space is reserved for a **message** when the first segment that holds a part of it
 //! arrives, also for the messages of a gap before that segment. A message with reserved
@@ -28,8 +28,8 @@ use super::upstream::Waiting;
 #[derive(Debug, Clone)]
 pub struct SegmentAggregator {
     forwarding: Forwarding,
-    /// Connections with incomplete messages for which space is reserved: rarely many, since a message
-    /// of one segment is complete as soon as it arrives.
+    /// Connections with incomplete messages for which space is reserved: rarely many, since a
+    /// message of one segment is complete as soon as it arrives.
     incomplete: BTreeMap<u32, IncompleteMessages>,
 }
 
@@ -64,12 +64,12 @@ impl SegmentAggregator {
 
     /// Admits a segment of a connection that covers the positions `segment` of its stream. Returns
     /// the position up to which space is reserved. The caller must discard bytes beyond this
-    /// position, because acknowledged bytes must be stored. If the position is not after the start of
-    /// the segment, the caller must treat the segment as lost.
+    /// position, because acknowledged bytes must be stored. If the position is not after the start
+    /// of the segment, the caller must treat the segment as lost.
     ///
-    /// `next` is the position up to which the stream has arrived in order, and `ends` are the ends of
-    /// the incomplete messages, in order. Nothing is accepted beyond the last of them: space can be
-    /// reserved only for a message whose end is known.
+    /// `next` is the position up to which the stream has arrived in order, and `ends` are the ends
+    /// of the incomplete messages, in order. Nothing is accepted beyond the last of them: space can
+    /// be reserved only for a message whose end is known.
     pub fn admit(
         &mut self,
         now: Instant,
@@ -109,8 +109,8 @@ impl SegmentAggregator {
     }
 
     /// A message of a connection is complete: all bytes up to the position `end` were admitted and
-    /// have arrived in order. The message is appended to the upstream queue. Returns its size, which
-    /// the caller must write to the upstream connection at once.
+    /// have arrived in order. The message is appended to the upstream queue. Returns its size,
+    /// which the caller must write to the upstream connection at once.
     ///
     /// # Panics
     /// When the message was not admitted.
@@ -139,7 +139,8 @@ impl SegmentAggregator {
 
     /// The stream of a connection has arrived in order up to the position `next`, and its receiver
     /// acknowledges these bytes. The caller has passed the messages that are complete to
-    /// [`handle_message`](Self::handle_message); the other bytes count as bytes at risk from now on.
+    /// [`handle_message`](Self::handle_message); the other bytes count as bytes at risk from now
+    /// on.
     pub fn handle_received(
         &mut self,
         now: Instant,
@@ -175,8 +176,8 @@ impl SegmentAggregator {
         &self.forwarding.upstream(upstream).waiting
     }
 
-    /// Bytes at risk: received in order and not yet acknowledged upstream, incomplete messages included
-    /// (RFC 3135, section 4.1.2: fate sharing).
+    /// Bytes at risk: received in order and not yet acknowledged upstream, incomplete messages
+    /// included (RFC 3135, section 4.1.2: fate sharing).
     #[must_use]
     pub fn bytes_at_risk(&self, upstream: usize) -> &TimeAverage {
         &self.forwarding.upstream(upstream).at_risk

@@ -176,8 +176,8 @@ impl Bench {
         assert_eq!(bytes_at_risk, self.aggregator.written(0) - self.acknowledged);
     }
 
-    /// Connections send missing bytes in segments of 100 bytes, and upstream sends everything. Every
-    /// round must make progress.
+    /// Connections send missing bytes in segments of 100 bytes, and upstream sends everything.
+    /// Every round must make progress.
     fn drain(&mut self) {
         loop {
             let before: u64 = self.streams.iter().map(|stream| stream.next).sum();
@@ -268,8 +268,8 @@ fn at(nanos: u64) -> Instant {
 
 #[test]
 fn space_is_reserved_for_a_whole_message() {
-    // The buffer has space for two messages. The first byte of a message reserves all of it, so that
-    // a third message must wait although only two bytes have arrived.
+    // The buffer has space for two messages. The first byte of a message reserves all of it, so
+    // that a third message must wait although only two bytes have arrived.
     let mut aggregator = SegmentAggregator::new(BufferLimit::Messages(2), 1);
     assert_eq!(aggregator.admit(at(0), (0, 0), 0..1, 0, [500]), 1);
     assert_eq!(aggregator.admit(at(0), (1, 0), 0..1, 0, [500]), 1);
@@ -304,8 +304,8 @@ fn data_beyond_a_gap_reserves_the_gap() {
 
 #[test]
 fn a_segment_is_truncated_where_the_space_ends() {
-    // Five messages in one segment, space for two: if it were rejected as a whole, no retransmission
-    // would ever be accepted.
+    // Five messages in one segment, space for two: if it were rejected as a whole, no
+    // retransmission would ever be accepted.
     let mut aggregator = SegmentAggregator::new(BufferLimit::Bytes(Bytes::new(29)), 1);
     assert_eq!(aggregator.admit(at(0), (0, 0), 0..50, 0, [10, 20, 30, 40, 50]), 20);
     assert_eq!(aggregator.occupied(), (2, 20));

@@ -1,10 +1,11 @@
-//! Aggregated acknowledgements: if the path, or a receiver that delays acknowledgements, acknowledges more
-//! data at once than the bandwidth explains, the window is increased by the excess (draft-ietf-ccwg-bbr,
-//! `BBRUpdateACKAggregation`; the constants are those of Linux).
+//! Aggregated acknowledgements: if the path, or a receiver that delays acknowledgements,
+//! acknowledges more data at once than the bandwidth explains, the window is increased by the
+//! excess (draft-ietf-ccwg-bbr, `BBRUpdateACKAggregation`; the constants are those of Linux).
 
 use gridhaul_scenario::units::{Duration, Instant};
 
-/// Linux, `bbr_extra_acked_win_rtts`: the largest excess of the last five to ten round trips is used.
+/// Linux, `bbr_extra_acked_win_rtts`: the largest excess of the last five to ten round trips is
+/// used.
 const ROUNDS: u8 = 5;
 /// Linux, `bbr_extra_acked_max_us`: at most the data delivered at the bandwidth in this time.
 const MAX_EXTRA_TIME: Duration = Duration::from_millis(100);
@@ -12,7 +13,8 @@ const MAX_EXTRA_TIME: Duration = Duration::from_millis(100);
 /// Excess of acknowledged data over the data expected at the bandwidth.
 #[derive(Debug, Clone)]
 pub(super) struct AckAggregation {
-    /// Start of the interval in which acknowledgements exceed the bandwidth, and bytes acknowledged since.
+    /// Start of the interval in which acknowledgements exceed the bandwidth, and bytes acknowledged
+    /// since.
     since: Instant,
     acked: f64,
     /// Round trips in the newer window.
@@ -26,8 +28,8 @@ impl AckAggregation {
         Self { since: Instant::ZERO, acked: 0.0, rounds: 0, max_excess: [0.0; 2] }
     }
 
-    /// Handles an acknowledgement of `delivered` bytes, which may start a round trip; `expected` returns the
-    /// bytes expected at the bandwidth in a time.
+    /// Handles an acknowledgement of `delivered` bytes, which may start a round trip; `expected`
+    /// returns the bytes expected at the bandwidth in a time.
     #[inline]
     pub(super) fn on_ack(
         &mut self,
@@ -73,8 +75,8 @@ mod tests {
     fn a_burst_of_six_increases_the_window_for_ten_rounds() {
         let mut aggregation = AckAggregation::new();
         let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
-        // Six segments at once after six milliseconds without acknowledgements, three times: five more than
-        // expected.
+        // Six segments at once after six milliseconds without acknowledgements, three times: five
+        // more than expected.
         for burst in 1..=3 {
             for _ in 0..6 {
                 aggregation.on_ack(at(6 * burst), 1.0, false, 100.0, expected_bytes);

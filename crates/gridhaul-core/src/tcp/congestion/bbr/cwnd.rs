@@ -4,8 +4,8 @@ use super::startup::HIGH_GAIN;
 use super::{Bbr, State, whole_segments};
 use crate::tcp::event::Ack;
 
-/// Section 4.2.3.3, `BBRMinPipeCwnd`: with four segments, a receiver that acknowledges every second segment
-/// does not stall the sender.
+/// Section 4.2.3.3, `BBRMinPipeCwnd`: with four segments, a receiver that acknowledges every second
+/// segment does not stall the sender.
 const MIN_PIPE_SEGMENTS: f64 = 4.0;
 
 impl Bbr {
@@ -45,8 +45,8 @@ impl Bbr {
         self.window.set_cwnd(cwnd);
     }
 
-    /// Section 4.2.3.3, `BBRUpdateTargetCwnd`; in Linux with an increase for aggregated acknowledgements,
-    /// once the pipe is full.
+    /// Section 4.2.3.3, `BBRUpdateTargetCwnd`; in Linux with an increase for aggregated
+    /// acknowledgements, once the pipe is full.
     pub(super) fn target_cwnd(&self) -> f64 {
         if !self.rules().compensates_aggregation
             || !self.full_pipe.is_full()
@@ -59,8 +59,8 @@ impl Bbr {
         self.quantized(self.bdp_multiple(bandwidth, self.window_gain()) + extra_acked)
     }
 
-    /// Section 4.2.3.2, `BBRInflight`: a multiple of the bandwidth-delay product, plus three send quanta for
-    /// data buffered in hosts and between acknowledgements.
+    /// Section 4.2.3.2, `BBRInflight`: a multiple of the bandwidth-delay product, plus three send
+    /// quanta for data buffered in hosts and between acknowledgements.
     pub(super) fn inflight(&self, gain: f64) -> f64 {
         if self.min_rtt.get().is_none() {
             return self.initial_window;
@@ -78,9 +78,9 @@ impl Bbr {
         gain * bandwidth * self.min_rtt.get().unwrap_or_default().as_secs_f64()
     }
 
-    /// Linux, `bbr_quantization_budget`: whole segments plus three send quanta, an even number so that a
-    /// receiver that acknowledges every second segment leaves no remainder, and two more while pacing probes
-    /// for bandwidth.
+    /// Linux, `bbr_quantization_budget`: whole segments plus three send quanta, an even number so
+    /// that a receiver that acknowledges every second segment leaves no remainder, and two more
+    /// while pacing probes for bandwidth.
     pub(super) fn quantized(&self, bytes: f64) -> f64 {
         let mss = self.window.mss();
         let segments = (bytes / mss).ceil() + 3.0 * self.quantum_segments();
@@ -89,8 +89,8 @@ impl Bbr {
         (even + if probing { 2.0 } else { 0.0 }) * mss
     }
 
-    /// Section 4.2.2, `BBRSetSendQuantum`: one segment below 1.2 Mbit/s, two below 24 Mbit/s, otherwise the
-    /// data of a millisecond, up to 64 kB.
+    /// Section 4.2.2, `BBRSetSendQuantum`: one segment below 1.2 Mbit/s, two below 24 Mbit/s,
+    /// otherwise the data of a millisecond, up to 64 kB.
     pub(super) fn send_quantum(&self) -> f64 {
         let bits_per_sec = self.pacing_rate * 8.0;
         if bits_per_sec < 1.2e6 {
@@ -102,16 +102,16 @@ impl Bbr {
         }
     }
 
-    /// The send quantum of Linux: the whole segments of 1/1024 of a second, at least one or, from 1.2 Mbit/s
-    /// on, two.
+    /// The send quantum of Linux: the whole segments of 1/1024 of a second, at least one or, from
+    /// 1.2 Mbit/s on, two.
     pub(super) fn quantum_segments(&self) -> f64 {
         let minimum = if self.pacing_rate * 8.0 < 1.2e6 { 1.0 } else { 2.0 };
         let bytes = (self.pacing_rate / 1024.0).min(64.0 * 1024.0);
         (bytes / self.window.mss()).floor().clamp(minimum, 127.0)
     }
 
-    /// `BBR.cwnd_gain`. In `ProbeBw` twice the bandwidth-delay product, so that delayed and aggregated
-    /// acknowledgements do not stall the sender (section 4.3.4.2).
+    /// `BBR.cwnd_gain`. In `ProbeBw` twice the bandwidth-delay product, so that delayed and
+    /// aggregated acknowledgements do not stall the sender (section 4.3.4.2).
     pub(super) fn window_gain(&self) -> f64 {
         match &self.state {
             State::Startup | State::Drain => HIGH_GAIN,

@@ -1,18 +1,20 @@
-//! Long-term bandwidth: the rate of a policer (Linux; not in the draft). A token bucket accepts more at first
-//! than in the long term. If losses are frequent in two intervals with the same rate, that rate is used for a
-//! while and not exceeded. A full queue followed by many losses looks the same.
+//! Long-term bandwidth: the rate of a policer (Linux; not in the draft). A token bucket accepts
+//! more at first than in the long term. If losses are frequent in two intervals with the same rate,
+//! that rate is used for a while and not exceeded. A full queue followed by many losses looks the
+//! same.
 
 use gridhaul_scenario::units::Instant;
 
 use crate::tcp::rules::BbrRules;
 
-/// `bbr_lt_intvl_min_rtts`: an interval lasts at least four round trips, and at most four times as many.
+/// `bbr_lt_intvl_min_rtts`: an interval lasts at least four round trips, and at most four times as
+/// many.
 const MIN_ROUNDS: u32 = 4;
 const MAX_ROUNDS: u32 = 4 * MIN_ROUNDS;
 /// `bbr_lt_loss_thresh`: bytes lost for each byte delivered.
 const LOSS_THRESHOLD: f64 = 50.0 / 256.0;
-/// `bbr_lt_bw_ratio` and `bbr_lt_bw_diff`: rates are equal if they differ by at most this share, or by at
-/// most 4 kbit/s.
+/// `bbr_lt_bw_ratio` and `bbr_lt_bw_diff`: rates are equal if they differ by at most this share, or
+/// by at most 4 kbit/s.
 const MAX_RELATIVE_DIFFERENCE: f64 = 1.0 / 8.0;
 const MAX_DIFFERENCE: f64 = 4000.0 / 8.0;
 /// `bbr_lt_bw_max_rtts`: a rate is used for this number of round trips.
@@ -107,8 +109,8 @@ impl LongTermBandwidth {
         }
         let Progress { at, delivered, lost } = event.progress;
         let delivered = (delivered - since.delivered) as f64;
-        // After a timeout all data in flight counts as lost, although Linux may find some of it too recent
-        // later.
+        // After a timeout all data in flight counts as lost, although Linux may find some of it too
+        // recent later.
         let lost = lost.saturating_sub(since.lost) as f64;
         let time = at.since(since.at).as_secs_f64();
         if delivered == 0.0 || lost < LOSS_THRESHOLD * delivered || time < 1e-3 {
@@ -133,7 +135,8 @@ fn is_same(rate: f64, before: f64) -> bool {
 mod tests {
     use super::*;
 
-    /// Round trips of 100 ms with these deliveries and losses; the losses of the first round are detected.
+    /// Round trips of 100 ms with these deliveries and losses; the losses of the first round are
+    /// detected.
     fn after(rounds: impl IntoIterator<Item = (u64, u64)>) -> LongTermBandwidth {
         let mut term = LongTermBandwidth::new();
         let (mut delivered, mut all_lost) = (0, 0);
@@ -156,8 +159,8 @@ mod tests {
 
     #[test]
     fn two_lossy_intervals_at_the_same_rate_indicate_a_policer() {
-        // The round of the first loss counts for the first interval, but its delivered data does not: three
-        // rounds of 10 kB each in 0.3 s, then four in 0.4 s.
+        // The round of the first loss counts for the first interval, but its delivered data does
+        // not: three rounds of 10 kB each in 0.3 s, then four in 0.4 s.
         assert_eq!(after([(10_000, 2_500); 7]).rate(), None);
         assert_eq!(after([(10_000, 2_500); 8]).rate(), Some(100_000.0));
     }
@@ -174,7 +177,8 @@ mod tests {
     #[test]
     fn an_interval_without_loss_is_discarded() {
         let quiet = |rounds| [(10_000, 2_500); 4].into_iter().chain(vec![(10_000, 0); rounds]);
-        // With the next loss the loss ratio over ten rounds is high enough; over more rounds it is not.
+        // With the next loss the loss ratio over ten rounds is high enough; over more rounds it is
+        // not.
         let after_quiet = |rounds| after(quiet(rounds).chain([(10_000, 50_000)])).rate();
         assert_eq!(after_quiet(10), Some(100_000.0));
         assert_eq!(after_quiet(20), None, "more than 16 rounds");

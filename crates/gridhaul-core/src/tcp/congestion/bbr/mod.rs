@@ -1,14 +1,15 @@
-//! BBR version 1 (Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR: Congestion-Based Congestion Control", ACM
-//! Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00, "the draft"): sends at the estimated
-//! bandwidth of the bottleneck and keeps about its bandwidth-delay product in flight. Loss has little
-//! influence.
+//! BBR version 1 (Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR: Congestion-Based Congestion
+//! Control", ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00, "the draft"):
+//! sends at the estimated bandwidth of the bottleneck and keeps about its bandwidth-delay product
+//! in flight. Loss has little influence.
 //!
-//! The draft counts the window in packets; here it is payload bytes. Except in profile `linux`, the send
-//! quantum does not form bursts: segments are sent one by one, and the quantum only adds to the window.
-//! `BbrRules` lists the differences of Linux from the draft.
+//! The draft counts the window in packets; here it is payload bytes. Except in profile `linux`, the
+//! send quantum does not form bursts: segments are sent one by one, and the quantum only adds to
+//! the window. `BbrRules` lists the differences of Linux from the draft.
 //!
-//! The draft chooses the first phase of the gain cycle at random. Here it is derived from the start time of
-//! the cycle: no random numbers are needed, and flows that start at different times still differ.
+//! The draft chooses the first phase of the gain cycle at random. Here it is derived from the start
+//! time of the cycle: no random numbers are needed, and flows that start at different times still
+//! differ.
 
 mod ack_aggregation;
 mod cwnd;
@@ -49,8 +50,8 @@ pub struct Bbr {
     header_overhead: f64,
     state: State,
     round: Round,
-    /// `BtlBw`: largest delivery rate of the last ten rounds, in payload bytes per second. Boxed to keep the
-    /// state small.
+    /// `BtlBw`: largest delivery rate of the last ten rounds, in payload bytes per second. Boxed to
+    /// keep the state small.
     bandwidth: Box<WindowedMax>,
     /// `RTprop`.
     min_rtt: MinRtt,
@@ -148,8 +149,8 @@ impl CongestionControl for Bbr {
         self.long_term_bandwidth = LongTermBandwidth::new();
     }
 
-    /// Section 4.2.3.4: one segment after a timeout, until all outstanding data is acknowledged. In Linux a
-    /// timeout also ends a round and resets the estimate of the full pipe.
+    /// Section 4.2.3.4: one segment after a timeout, until all outstanding data is acknowledged. In
+    /// Linux a timeout also ends a round and resets the estimate of the full pipe.
     fn on_timeout(&mut self, loss: &Loss) {
         self.recovery.enter_after_timeout(self.window.cwnd_f64(), self.probing_rtt(), loss.next);
         self.window.set_cwnd(self.window.mss());
@@ -167,7 +168,8 @@ impl CongestionControl for Bbr {
         }
     }
 
-    /// Section 4.3.4.4: after an idle period only pacing limits the sender; the window is unchanged.
+    /// Section 4.3.4.4: after an idle period only pacing limits the sender; the window is
+    /// unchanged.
     fn on_idle_restart(&mut self, _now: Instant, _initial_window: u32) {}
     fn on_cwnd_unused(&mut self, _cwnd: u32) {}
 
@@ -217,8 +219,8 @@ impl Bbr {
         }
     }
 
-    /// Linux, `bbr_packets_in_net_at_edt`: the data in the network when pacing allows the next burst;
-    /// includes that burst while the rate probes upwards.
+    /// Linux, `bbr_packets_in_net_at_edt`: the data in the network when pacing allows the next
+    /// burst; includes that burst while the rate probes upwards.
     #[inline]
     fn in_flight_at_next_departure(&self, ack: &Ack, in_flight: u64, gain: f64) -> f64 {
         let in_flight = in_flight as f64;
@@ -280,8 +282,8 @@ impl Bbr {
         self.idle_restart = false;
     }
 
-    /// Section 4.2.1, `BBRSetPacingRate`. With the first round trip, the initial window in that time replaces
-    /// the initial guess; otherwise start-up would not be paced (Linux: tcp_bbr.c).
+    /// Section 4.2.1, `BBRSetPacingRate`. With the first round trip, the initial window in that
+    /// time replaces the initial guess; otherwise start-up would not be paced (Linux: tcp_bbr.c).
     #[inline]
     fn set_pacing_rate(&mut self, ack: &Ack) {
         if !self.rtt_seen && !ack.srtt.is_zero() {

@@ -45,8 +45,8 @@ impl Bbr {
         self.long_term_bandwidth.rate().unwrap_or(self.bandwidth.max())
     }
 
-    /// The delivery rate of an acknowledgement. Linux rejects samples over less than the minimum RTT: they
-    /// acknowledge the original of a retransmitted segment.
+    /// The delivery rate of an acknowledgement. Linux rejects samples over less than the minimum
+    /// RTT: they acknowledge the original of a retransmitted segment.
     #[inline]
     pub(super) fn sample(&self, ack: &Ack) -> Option<RateSample> {
         let minimum =

@@ -29,9 +29,9 @@ pub(super) struct CycleConditions {
 }
 
 impl ProbeBw {
-    /// Section 4.3.4.3, `BBREnterProbeBW`: any phase but the draining phase may be the first, as there is no
-    /// queue to drain. The draft chooses it at random; here it is derived from the time, so that runs are
-    /// reproducible.
+    /// Section 4.3.4.3, `BBREnterProbeBW`: any phase but the draining phase may be the first, as
+    /// there is no queue to drain. The draft chooses it at random; here it is derived from the
+    /// time, so that runs are reproducible.
     pub(super) fn enter(now: Instant) -> Self {
         let choice = (mix64(now.as_nanos()) % 7) as usize;
         let phase = if choice == 0 { 0 } else { choice + 1 };
@@ -70,8 +70,8 @@ impl ProbeBw {
     }
 }
 
-/// A hash of 64 bits by odd multiplications and shifts (Steele, Lea and Flood, "Fast splittable pseudorandom
-/// number generators", 2014: the finaliser of SplitMix64).
+/// A hash of 64 bits by odd multiplications and shifts (Steele, Lea and Flood, "Fast splittable
+/// pseudorandom number generators", 2014: the finaliser of SplitMix64).
 const fn mix64(bits: u64) -> u64 {
     let bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

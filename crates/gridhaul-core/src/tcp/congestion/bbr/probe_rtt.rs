@@ -21,8 +21,8 @@ impl ProbeRtt {
         Self { until: None, round_done: false }
     }
 
-    /// `BBRHandleProbeRTT`; `at_min_cwnd`: the data in flight is within the small window. Returns whether the
-    /// probe is over.
+    /// `BBRHandleProbeRTT`; `at_min_cwnd`: the data in flight is within the small window. Returns
+    /// whether the probe is over.
     pub(super) fn on_ack(
         &mut self,
         now: Instant,

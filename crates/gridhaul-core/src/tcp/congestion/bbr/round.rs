@@ -14,7 +14,8 @@ impl Round {
         Self { count: 0, next_delivered: 0, starts: false }
     }
 
-    /// Handles the acknowledgement of a segment that was sent when `prior_delivered` bytes were delivered.
+    /// Handles the acknowledgement of a segment that was sent when `prior_delivered` bytes were
+    /// delivered.
     #[inline]
     pub(super) fn update(&mut self, prior_delivered: u64, delivered: u64) {
         self.starts = prior_delivered >= self.next_delivered;

@@ -6,8 +6,8 @@ pub(super) const HIGH_GAIN: f64 = 2.0 / std::f64::consts::LN_2;
 
 /// Section 4.3.2.2: the bandwidth grows if it is a quarter larger...
 const GROWTH: f64 = 1.25;
-/// ...and the pipe is full after three rounds in which it does not: one round for the receiver's window to
-/// open and one for the sender to use it.
+/// ...and the pipe is full after three rounds in which it does not: one round for the receiver's
+/// window to open and one for the sender to use it.
 const FLAT_ROUNDS: u32 = 3;
 
 /// Detects that the pipe is full, once for a connection.

@@ -17,8 +17,8 @@ impl WindowedMax {
         Self { slots: [(0, 0.0); ROUNDS], round: 0, max: 0.0 }
     }
 
-    /// The maximum; 0 without samples. Old values expire only when a new sample arrives: a pause carries no
-    /// information about the path.
+    /// The maximum; 0 without samples. Old values expire only when a new sample arrives: a pause
+    /// carries no information about the path.
     #[inline]
     pub(super) const fn max(&self) -> f64 {
         self.max

@@ -1,5 +1,5 @@
-//! The cube root by additions, multiplications and divisions only: IEEE 754 defines their rounding, whereas
-//! the library's `cbrt` may differ between platforms.
+//! The cube root by additions, multiplications and divisions only: IEEE 754 defines their rounding,
+//! whereas the library's `cbrt` may differ between platforms.
 
 /// Cube root of a number that is not negative; zero for anything else.
 pub(super) fn cube_root(x: f64) -> f64 {
@@ -8,8 +8,8 @@ pub(super) fn cube_root(x: f64) -> f64 {
     }
     // A third of the exponent (two thirds of its bias added back) is within a few per cent.
     let mut root = f64::from_bits(x.to_bits() / 3 + 2 * (1023 << 52) / 3);
-    // Newton's steps for r^3 = x double the right digits: 5 % become 1e-16 within four; the others cover
-    // subnormal numbers.
+    // Newton's steps for r^3 = x double the right digits: 5 % become 1e-16 within four; the others
+    // cover subnormal numbers.
     for _ in 0..6 {
         root -= (root - x / (root * root)) / 3.0;
     }

@@ -1,10 +1,10 @@
-//! CUBIC (RFC 9438): after a loss the window returns to its previous value along a cubic function of time, so
-//! that growth is independent of the round trip.
+//! CUBIC (RFC 9438): after a loss the window returns to its previous value along a cubic function
+//! of time, so that growth is independent of the round trip.
 //!
-//! The RFC counts windows in segments and time in seconds. Here windows are bytes: `C` appears as `C * SMSS`,
-//! and "segments_acked / cwnd" as acknowledged bytes over the window in bytes, times SMSS. Slow start is
-//! Reno's, or ends by HyStart where the stack has it (section 4.10 recommends its successor HyStart++).
-//! `CubicRules` lists the differences of Linux from the RFC.
+//! The RFC counts windows in segments and time in seconds. Here windows are bytes: `C` appears as
+//! `C * SMSS`, and "segments_acked / cwnd" as acknowledged bytes over the window in bytes, times
+//! SMSS. Slow start is Reno's, or ends by HyStart where the stack has it (section 4.10 recommends
+//! its successor HyStart++). `CubicRules` lists the differences of Linux from the RFC.
 
 mod cube;
 mod hystart;
@@ -41,8 +41,8 @@ pub struct Cubic {
     cwnd_prior: f64,
     /// The current congestion avoidance stage.
     epoch: Option<Epoch>,
-    /// Start of a period limited by the application or the receiver (section 5.8). Linux: time of the last
-    /// transmission.
+    /// Start of a period limited by the application or the receiver (section 5.8). Linux: time of
+    /// the last transmission.
     idle_since: Option<Instant>,
     /// The minimum RTT since the start or the last timeout.
     min_rtt: Option<Duration>,
@@ -84,8 +84,8 @@ impl CongestionControl for Cubic {
 
     fn on_delivered(&mut self, ack: &Ack) {
         let Some(rtt) = ack.rtt else { return };
-        // Shortly after a recovery, round trips still include queueing (Linux); the round trip of SYN is
-        // ignored.
+        // Shortly after a recovery, round trips still include queueing (Linux); the round trip of
+        // SYN is ignored.
         let young = |epoch: Epoch| ack.now.since(epoch.start) < Duration::from_secs(1);
         if ack.una <= 1 || self.epoch.is_some_and(young) {
             return;
@@ -122,8 +122,8 @@ impl CongestionControl for Cubic {
         }
     }
 
-    /// Section 4.6: ssthresh = flight size (or the quantity that the stack reduces) * β, and cwnd = ssthresh,
-    /// both at least two segments.
+    /// Section 4.6: ssthresh = flight size (or the quantity that the stack reduces) * β, and cwnd =
+    /// ssthresh, both at least two segments.
     fn on_loss(&mut self, loss: &Loss) {
         self.on_congestion_event();
         self.window.set_ssthresh(f64::from(loss.window) * BETA);
@@ -182,8 +182,8 @@ impl Cubic {
         if self.rules().whole_segment_plateau {
             cwnd = (cwnd / mss).floor() * mss;
         }
-        // Section 4.7, fast convergence: a flow that did not reach its last plateau leaves bandwidth to
-        // others: W_max = cwnd * (1 + β) / 2.
+        // Section 4.7, fast convergence: a flow that did not reach its last plateau leaves
+        // bandwidth to others: W_max = cwnd * (1 + β) / 2.
         self.w_max = if cwnd < self.w_max { cwnd * f64::midpoint(1.0, BETA) } else { cwnd };
         self.cwnd_prior = cwnd;
         self.epoch = None;
@@ -191,9 +191,9 @@ impl Cubic {
         self.credit = 0.0;
     }
 
-    /// Section 4.10: slow start while cwnd is below ssthresh. An acknowledgement of many segments, as after a
-    /// timeout, takes the window to ssthresh and no further (Linux: `tcp_slow_start`). Returns the unused
-    /// credit.
+    /// Section 4.10: slow start while cwnd is below ssthresh. An acknowledgement of many segments,
+    /// as after a timeout, takes the window to ssthresh and no further (Linux: `tcp_slow_start`).
+    /// Returns the unused credit.
     fn slow_start(&mut self, ack: &Ack) -> f64 {
         let (cwnd, mss) = (self.window.cwnd_f64(), self.window.mss());
         let to_ssthresh = (f64::from(self.window.ssthresh()) - cwnd).max(mss);
@@ -235,9 +235,9 @@ impl Cubic {
 }
 
 impl Cubic {
-    /// Linux, `tcp_cong_avoid_ai`: one segment for each `count` that are acknowledged. Credit accumulated
-    /// while the count was higher is worth one segment at once when the count falls, so that the window
-    /// follows its target without delay.
+    /// Linux, `tcp_cong_avoid_ai`: one segment for each `count` that are acknowledged. Credit
+    /// accumulated while the count was higher is worth one segment at once when the count falls, so
+    /// that the window follows its target without delay.
     fn grow_per_count(&mut self, acked: f64, count: f64) {
         let mut more = 0.0;
         if self.credit >= count {
@@ -262,8 +262,8 @@ impl Epoch {
         Self { start: now, k, w_max, w_est: cwnd }
     }
 
-    /// Linux counts windows in whole segments, which matters for small windows: the number of acknowledged
-    /// segments for which the window of `cwnd` bytes grows by one.
+    /// Linux counts windows in whole segments, which matters for small windows: the number of
+    /// acknowledged segments for which the window of `cwnd` bytes grows by one.
     fn acks_per_segment(&self, at: Duration, cwnd: f64, mss: f64, no_plateau: bool) -> f64 {
         let cwnd = (cwnd / mss).floor();
         let from_plateau = at.as_secs_f64() - self.k;

@@ -34,7 +34,8 @@ impl FineTimer {
         self.timeout = (self.mean + 2.0 * self.deviation) * 17.0 / 16.0;
     }
 
-    /// Initialises the estimate with a round trip that is not a sample. ns-2 adds no sixteenth here.
+    /// Initialises the estimate with a round trip that is not a sample. ns-2 adds no sixteenth
+    /// here.
     pub(super) fn begin(&mut self, rtt: Duration) {
         (self.mean, self.deviation) = first(rtt.as_nanos() as f64);
         self.timeout = self.mean + 2.0 * self.deviation;

@@ -1,16 +1,17 @@
-//! Vegas (Brakmo and Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet", IEEE JSAC
-//! 13(8), 1995): compares the expected rate of the window with the actual rate once in a round trip; the
-//! difference is the backlog in queues.
+//! Vegas (Brakmo and Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet",
+//! IEEE JSAC 13(8), 1995): compares the expected rate of the window with the actual rate once in a
+//! round trip; the difference is the backlog in queues.
 //!
 //! The paper leaves details open. Where it does, this implementation follows ns-2.35, the most used
-//! implementation in published results; each such place says "ns-2". Windows, positions and thresholds of
-//! both count segments; here they are bytes, divided by the segment size where a threshold is compared.
+//! implementation in published results; each such place says "ns-2". Windows, positions and
+//! thresholds of both count segments; here they are bytes, divided by the segment size where a
+//! threshold is compared.
 //!
-//! Requirements: `Ack::rtt` is measured exactly (without clock ticks) for the newest segment of *every*
-//! acknowledgement, if that segment was sent once, and is reported before the loss recovery checks for
-//! expired segments ([`CongestionControl::on_rtt_sample`]); `Ack::in_flight` excludes segments marked lost
-//! and not retransmitted; [`CongestionControl::on_loss`] is called for every segment that is retransmitted
-//! after duplicate acknowledgements.
+//! Requirements: `Ack::rtt` is measured exactly (without clock ticks) for the newest segment of
+//! *every* acknowledgement, if that segment was sent once, and is reported before the loss recovery
+//! checks for expired segments ([`CongestionControl::on_rtt_sample`]); `Ack::in_flight` excludes
+//! segments marked lost and not retransmitted; [`CongestionControl::on_loss`] is called for every
+//! segment that is retransmitted after duplicate acknowledgements.
 
 mod fine_timer;
 mod progress;
@@ -72,9 +73,9 @@ impl CongestionControl for Vegas {
         }
     }
 
-    /// During a recovery of several acknowledgements (NewReno, SACK) the window is not adjusted: each
-    /// acknowledgement restarts the round trip. Reno's recovery ends with its first acknowledgement, as in
-    /// ns-2's Vegas.
+    /// During a recovery of several acknowledgements (NewReno, SACK) the window is not adjusted:
+    /// each acknowledgement restarts the round trip. Reno's recovery ends with its first
+    /// acknowledgement, as in ns-2's Vegas.
     #[inline]
     fn on_delivered(&mut self, ack: &Ack) {
         if ack.in_recovery {
@@ -102,9 +103,9 @@ impl CongestionControl for Vegas {
         }
     }
 
-    /// Section 3.1: the window is reduced "only if the retransmitted segment was previously sent after the
-    /// last decrease". The amount follows ns-2: a quarter, half if the segment was sent more than once, and
-    /// to two segments from three or fewer, all in whole segments.
+    /// Section 3.1: the window is reduced "only if the retransmitted segment was previously sent
+    /// after the last decrease". The amount follows ns-2: a quarter, half if the segment was sent
+    /// more than once, and to two segments from three or fewer, all in whole segments.
     fn on_loss(&mut self, loss: &Loss) {
         let retransmitted = loss.transmits > 1;
         self.timer.back_off(retransmitted);
@@ -126,10 +127,11 @@ impl CongestionControl for Vegas {
         self.leave_slow_start();
     }
 
-    /// Half of the window, in whole segments, becomes the threshold; slow start begins with two segments
-    /// (ns-2: `v_slowstart_`; section 3.3 starts no lower either). In ns-2 the current round trip continues,
-    /// and if the window does not grow in it, all outstanding segments are retransmitted two at a time. Linux
-    /// (`gh_vegas`) starts a new round trip in which the window grows.
+    /// Half of the window, in whole segments, becomes the threshold; slow start begins with two
+    /// segments (ns-2: `v_slowstart_`; section 3.3 starts no lower either). In ns-2 the current
+    /// round trip continues, and if the window does not grow in it, all outstanding segments are
+    /// retransmitted two at a time. Linux (`gh_vegas`) starts a new round trip in which the window
+    /// grows.
     fn on_timeout(&mut self, loss: &Loss) {
         let mss = self.window.mss();
         let segments = loss.window / loss.mss.max(1);
@@ -147,8 +149,8 @@ impl CongestionControl for Vegas {
         self.round.begin(now);
     }
 
-    /// Updates: the round trip of every acknowledgement. Evaluations: the comparison at the end of each round
-    /// trip.
+    /// Updates: the round trip of every acknowledgement. Evaluations: the comparison at the end of
+    /// each round trip.
     fn estimator_counters(&self) -> Option<EstimatorCounters> {
         Some(EstimatorCounters {
             updates: None,
@@ -195,9 +197,9 @@ impl Vegas {
         }
     }
 
-    /// Growth with one acknowledgement while the window is used: in ns-2 up to two segments may be unused
-    /// (its count of outstanding segments includes the segment just acknowledged); Linux has one rule for all
-    /// algorithms.
+    /// Growth with one acknowledgement while the window is used: in ns-2 up to two segments may be
+    /// unused (its count of outstanding segments includes the segment just acknowledged); Linux has
+    /// one rule for all algorithms.
     #[inline]
     fn grow(&mut self, ack: &Ack) {
         let slow_start = self.window.in_slow_start();

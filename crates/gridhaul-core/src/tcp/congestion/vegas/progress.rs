@@ -1,7 +1,8 @@
-//! The progress of a connection with Vegas: number of evaluated rounds, growth of slow start, startup.
+//! The progress of a connection with Vegas: number of evaluated rounds, growth of slow start,
+//! startup.
 
-/// Number of evaluated rounds, whether slow start grows in the current round trip, and the startup as in ns-2,
-/// in four bytes, because a simulation has up to a million connections.
+/// Number of evaluated rounds, whether slow start grows in the current round trip, and the startup
+/// as in ns-2, in four bytes, because a simulation has up to a million connections.
 ///
 /// Bit 0: slow start grows; bits 1 and 2: startup; above: the number of rounds, which wraps.
 #[derive(Debug, Clone, Copy)]
@@ -12,7 +13,8 @@ pub(super) struct Progress(u32);
 pub(super) enum Ns2Startup {
     /// Normal operation.
     Done = 0,
-    /// Slow start begins with one segment, whose round trip is no sample but initialises the estimate.
+    /// Slow start begins with one segment, whose round trip is no sample but initialises the
+    /// estimate.
     FirstAck = 1,
     /// The second acknowledgement sets the window to the initial window (`delay_growth_`).
     SecondAck = 2,

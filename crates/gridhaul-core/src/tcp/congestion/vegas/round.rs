@@ -11,8 +11,8 @@ pub(super) struct Round {
     timing: RoundTiming,
     /// "BaseRTT": the round trip of a segment that meets no queue (section 3.2). Zero: unknown.
     base_rtt: Duration,
-    /// Low half of the position whose acknowledgement ends the round trip; outstanding data is always close
-    /// to it.
+    /// Low half of the position whose acknowledgement ends the round trip; outstanding data is
+    /// always close to it.
     round_end: u32,
     pub(super) progress: Progress,
 }
@@ -86,20 +86,20 @@ impl Round {
         if (ack.una as u32).wrapping_sub(self.round_end).cast_signed() <= 0 {
             return None;
         }
-        // The next position, excluding lost segments that await retransmission: ns-2 sets its next sequence
-        // number back at a timeout.
+        // The next position, excluding lost segments that await retransmission: ns-2 sets its next
+        // sequence number back at a timeout.
         let next = ack.una + ack.in_flight;
         let sent = (next as u32).wrapping_sub(self.round_end);
         let result = self.mean(ack).filter(|mean| !mean.is_zero()).map(|mean| {
-            // ns-2: with a single segment in transit no queue builds up, so a longer round trip indicates a
-            // longer path.
+            // ns-2: with a single segment in transit no queue builds up, so a longer round trip
+            // indicates a longer path.
             if sent <= ack.mss || self.base_rtt.is_zero() {
                 self.base_rtt = mean;
             }
             self.lower_base_rtt(mean);
             RoundResult {
-                // The data just acknowledged belongs to the evaluated window: one segment, or all segments
-                // that a delayed acknowledgement covers where the stack counts so (Linux).
+                // The data just acknowledged belongs to the evaluated window: one segment, or all
+                // segments that a delayed acknowledgement covers where the stack counts so (Linux).
                 out: (ack.in_flight + u64::from(ack.avoidance_credit)) as f64,
                 sent: f64::from(sent),
                 base_share: self.base_rtt.as_nanos() as f64 / mean.as_nanos() as f64,
@@ -120,11 +120,11 @@ impl Round {
 
     /// Mean round trip of the measurements, or the time since the start without any (ns-2).
     ///
-    /// That time may be below the base round trip in two cases. Either the acknowledged segment was sent
-    /// within the round trip: the base was measured over a longer queue, as at the start of a connection
-    /// through a queue that drains, and the time is a new minimum. Or the segment was sent before: the
-    /// acknowledgement is that of an original after a spurious timeout, the time is far below any round trip,
-    /// and ns-2's base is wrong from then on; this time is not used.
+    /// That time may be below the base round trip in two cases. Either the acknowledged segment was
+    /// sent within the round trip: the base was measured over a longer queue, as at the start of a
+    /// connection through a queue that drains, and the time is a new minimum. Or the segment was
+    /// sent before: the acknowledgement is that of an original after a spurious timeout, the time
+    /// is far below any round trip, and ns-2's base is wrong from then on; this time is not used.
     fn mean(&self, ack: &Ack) -> Option<Duration> {
         match self.timing {
             RoundTiming::Unknown | RoundTiming::Due => None,
@@ -148,8 +148,8 @@ impl Round {
 }
 
 impl RoundResult {
-    /// Section 3.2: Diff = Expected - Actual, with Expected = window / BaseRTT and Actual = sent / RTT, times
-    /// BaseRTT: the segments in the queue, rounded (ns-2).
+    /// Section 3.2: Diff = Expected - Actual, with Expected = window / BaseRTT and Actual = sent /
+    /// RTT, times BaseRTT: the segments in the queue, rounded (ns-2).
     pub(super) fn queued_segments(&self, mss: f64) -> f64 {
         ((self.out - self.sent * self.base_share) / mss + 0.5).floor()
     }

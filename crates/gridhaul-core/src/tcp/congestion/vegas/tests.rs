@@ -138,7 +138,8 @@ fn between_alpha_and_beta_the_window_is_constant() {
 fn above_beta_the_window_decreases_by_one_segment_each_round_trip() {
     let mut path = Path::settled(18);
     let windows: Vec<f64> = (0..7).map(|_| path.round(ten_segments)).collect();
-    // At 13 three segments queue, which is β; but the result for 13 still has the round trips of 14.
+    // At 13 three segments queue, which is β; but the result for 13 still has the round trips of
+    // 14.
     assert_eq!(windows, [17.0, 16.0, 15.0, 14.0, 13.0, 12.0, 12.0]);
 }
 
@@ -205,7 +206,8 @@ fn the_fine_timeout_follows_the_round_trip() {
     // Without variation: 100 ms and a sixteenth.
     assert!(!vegas.expired(ms(106), ms(0)));
     assert!(vegas.expired(ms(107), ms(0)));
-    // After a retransmission an eighth more, 119.5 ms; after another one of the same segment twice, 239 ms.
+    // After a retransmission an eighth more, 119.5 ms; after another one of the same segment twice,
+    // 239 ms.
     vegas.on_loss(&loss(107, 0, 10, 1));
     assert!(!vegas.expired(ms(119), ms(0)) && vegas.expired(ms(120), ms(0)));
     vegas.on_loss(&loss(240, 0, 10, 2));
@@ -233,9 +235,9 @@ fn all_segments_of_a_delayed_acknowledgement_count_as_outstanding() {
             .on_ack(&Ack { avoidance_credit: credit, ..later })
             .map(|round| round.queued_segments(1e3))
     };
-    // Ten segments were sent in a round trip without a queue; eight are still outstanding. With the two
-    // acknowledged segments the window is ten: no backlog. If they count as one, the window is smaller than
-    // the data sent.
+    // Ten segments were sent in a round trip without a queue; eight are still outstanding. With the
+    // two acknowledged segments the window is ten: no backlog. If they count as one, the window is
+    // smaller than the data sent.
     assert_eq!((result(2 * MSS), result(MSS)), (Some(0.0), Some(-1.0)));
 }
 
@@ -247,8 +249,8 @@ fn a_backlog_of_gamma_does_not_end_slow_start_and_more_reduces_by_an_eighth() {
     while path.vegas.window.ssthresh() > 2 * MSS {
         window = path.round(ten_segments);
     }
-    // At 16 six segments queue, which is γ; at 32 twenty-two: the window becomes 28, and the result of that
-    // round trip deducts one more.
+    // At 16 six segments queue, which is γ; at 32 twenty-two: the window becomes 28, and the result
+    // of that round trip deducts one more.
     assert!((27.0..=28.0).contains(&window), "{window}");
 }
 
@@ -326,8 +328,8 @@ fn a_round_trip_without_measurement_is_below_the_base_only_if_its_segment_was_se
         let rtt = rtt_ms.map(Duration::from_millis);
         round.on_ack(&ack(ms(1_000 + after_ms), 20_000, 5_000, rtt)).is_some()
     };
-    // An earlier acknowledgement is that of the original after a spurious timeout: of a retransmitted
-    // segment, or of one sent before the round trip.
+    // An earlier acknowledgement is that of the original after a spurious timeout: of a
+    // retransmitted segment, or of one sent before the round trip.
     assert_eq!((result(99, None), result(99, Some(150))), (false, false));
     // The base was measured over a longer queue.
     assert!(result(99, Some(99)) && result(100, None));

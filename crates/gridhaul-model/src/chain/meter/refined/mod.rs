@@ -224,7 +224,7 @@ impl Builder {
                 pair.first_lost,
                 (WAIT_FIRST, d),
                 "first lost: one duplicate acknowledgement is too few for Reno and too early for \
-                    Vegas",
+                 Vegas",
             );
             self.round(from, d, pair.both_lost, (WAIT_BOTH, d), "both lost: wait for the timeout");
             self.second_lost(from, d, pair.second_lost);
@@ -245,8 +245,7 @@ impl Builder {
                 d,
                 q,
                 (WAIT_FIRST, d),
-                "one duplicate acknowledgement is too few for \
-                Reno",
+                "one duplicate acknowledgement is too few for Reno",
             );
         }
     }
@@ -300,8 +299,7 @@ impl Builder {
             d,
             q * more,
             (MIXED, kept),
-            "acknowledged; the window grows \
-            to two segments",
+            "acknowledged; the window grows to two segments",
         );
         self.round(
             RETRANSMIT_BOTH,
@@ -325,8 +323,8 @@ impl Builder {
         self.decide((from, d), probability / self.rtt, self.more_after(waited), kept);
     }
 
-    /// Transitions when the window opens again. The application's state depends on the time since the
-    /// first transmission; a preceding timeout is neglected.
+    /// Transitions when the window opens again. The application's state depends on the time since
+    /// the first transmission; a preceding timeout is neglected.
     fn closed_window(&mut self, d: u32) {
         if self.window_closed > 0.0 {
             let more = self.more_after(self.rtt + self.window_closed);

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// BBR of Linux in the gain cycle, with a bandwidth of 100 segments a second and a round trip of 100 ms: ten
-/// segments.
+/// BBR of Linux in the gain cycle, with a bandwidth of 100 segments a second and a round trip of
+/// 100 ms: ten segments.
 fn linux() -> Bbr {
     let stack = Stack {
         profile: Profile::Linux,
@@ -38,8 +38,8 @@ fn policed_round(bbr: &mut Bbr, round: u64, lost: u64) {
 fn linux_sends_at_the_rate_of_a_policer_without_probing() {
     let mut bbr = linux();
     (1..=9).for_each(|round| policed_round(&mut bbr, round, 2));
-    // Two intervals of four rounds lose 40 %: a rate of fifty segments a second is used, and the pacing rate
-    // is 1 % less.
+    // Two intervals of four rounds lose 40 %: a rate of fifty segments a second is used, and the
+    // pacing rate is 1 % less.
     let policed = 50.0 * f64::from(MSS);
     assert_eq!(bbr.long_term_bandwidth.rate(), Some(policed));
     assert_eq!(bbr.bandwidth.max(), 2.0 * policed);
@@ -65,7 +65,8 @@ fn linux_resets_the_full_pipe_estimate_after_a_timeout_and_a_spurious_recovery()
     };
     // One round of growth and two without: the next round decides.
     assert!(full(|_| {}));
-    // Linux, bbr_set_state (TCP_CA_Loss) and bbr_undo_cwnd: full_bw is 0, so the next round counts as growth.
+    // Linux, bbr_set_state (TCP_CA_Loss) and bbr_undo_cwnd: full_bw is 0, so the next round counts
+    // as growth.
     assert!(!full(|bbr| bbr.on_timeout(&loss(Instant::ZERO, 0, 0))));
     assert!(!full(|bbr| bbr.on_undo(0, 0)));
     // A full pipe remains full.
@@ -89,7 +90,8 @@ fn a_bandwidth_probe_lasts_a_round_trip_and_until_the_pipe_is_filled_or_losses_o
     let next = |phase, conditions: probe_bw::CycleConditions| {
         ProbeBw::at_phase(phase).next(&conditions).gain()
     };
-    // Section 4.3.4.3: up, until the data in flight reaches the target of the gain, or losses occur.
+    // Section 4.3.4.3: up, until the data in flight reaches the target of the gain, or losses
+    // occur.
     assert_eq!(next(0, conditions(101, 1.25, false, 124.0)), 1.25);
     assert_eq!(next(0, conditions(101, 1.25, false, 125.0)), 0.75);
     assert_eq!(next(0, conditions(101, 1.25, true, 0.0)), 0.75);

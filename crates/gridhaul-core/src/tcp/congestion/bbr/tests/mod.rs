@@ -1,4 +1,5 @@
-//! Tests in units that can be checked by hand: a single flow over 3 Mbit/s and 100 ms, with an unlimited buffer.
+//! Tests in units that can be checked by hand: a single flow over 3 Mbit/s and 100 ms, with an
+//! unlimited buffer.
 
 mod linux;
 mod path;
@@ -65,8 +66,9 @@ fn startup_is_followed_by_drain_and_the_gain_cycle() {
     path.run_until(9.0);
     let names: Vec<&str> = path.log.iter().map(|entry| entry.1).collect();
     assert_eq!(names[..2], ["startup", "drain"]);
-    // The pipe of 26 segments is full after two doublings of ten, at 0.3 s; three rounds without growth
-    // follow, each longer than the last by the queue, which grows to two bandwidth-delay products.
+    // The pipe of 26 segments is full after two doublings of ten, at 0.3 s; three rounds without
+    // growth follow, each longer than the last by the queue, which grows to two bandwidth-delay
+    // products.
     let (startup, drain) = (path.log[1].0, path.log[2].0 - path.log[1].0);
     assert!((1.0..1.5).contains(&startup), "start-up lasts {startup} s");
     assert!(drain < 0.5, "drain lasts {drain} s");
@@ -103,8 +105,8 @@ fn the_model_matches_the_path() {
 fn the_queue_is_two_bdp_in_startup_and_half_a_bdp_in_a_probe() {
     let mut path = Path::new();
     path.run_until(2.5);
-    // The window is 2.885 bandwidth-delay products and three quanta of two segments; one product is in
-    // transit.
+    // The window is 2.885 bandwidth-delay products and three quanta of two segments; one product is
+    // in transit.
     assert!((30.0..58.0).contains(&path.longest_queue), "{}", path.longest_queue);
     path.longest_queue = 0.0;
     path.run_until(9.9);
@@ -122,8 +124,8 @@ fn the_round_trip_is_probed_every_ten_seconds() {
         .filter(|pair| pair[0].1 == "probe rtt")
         .map(|pair| (pair[0].0, pair[1].0 - pair[0].0))
         .collect();
-    // The drain phases leave three quanta in the queue, so only the probes see the minimum RTT: each ten
-    // seconds after the last one has ended.
+    // The drain phases leave three quanta in the queue, so only the probes see the minimum RTT:
+    // each ten seconds after the last one has ended.
     assert_eq!(probes.len(), 4, "{probes:?}");
     let mut last_end = 0.0;
     for (begins, lasts) in probes.iter().copied() {
@@ -263,7 +265,8 @@ fn a_small_window_does_not_replace_the_saved_window() {
 
 #[test]
 fn packet_conservation_lasts_one_round() {
-    // Section 4.2.3.4, `BBRModulateCwndForRecovery`: then the window grows again by the delivered data.
+    // Section 4.2.3.4, `BBRModulateCwndForRecovery`: then the window grows again by the delivered
+    // data.
     let mut path = Path::new();
     path.run_until(5.0);
     let in_flight = path.in_flight();
