@@ -20,7 +20,7 @@ impl Counters {
             .map(|line| line.split(' ').collect())
             .collect();
         let value = |name: &str| {
-            let column = lines[0].iter().position(|it| *it == name).unwrap();
+            let column = lines[0].iter().position(|column| *column == name).unwrap();
             lines[1][column].parse().unwrap()
         };
         Self(NAMES.map(value))

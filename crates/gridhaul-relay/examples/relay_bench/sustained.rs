@@ -84,8 +84,13 @@ pub(crate) fn run(seconds: u64) -> Vec<Result> {
     let result =
         |name: &str, value, unit, limit| Result { name: name.to_owned(), value, unit, limit };
     vec![
-        result("sustained-growth-collector", growth(&samples, |it| it.collector), "MB", 1.0),
-        result("sustained-growth-head", growth(&samples, |it| it.head), "MB", 1.0),
+        result(
+            "sustained-growth-collector",
+            growth(&samples, |sample| sample.collector),
+            "MB",
+            1.0,
+        ),
+        result("sustained-growth-head", growth(&samples, |sample| sample.head), "MB", 1.0),
         result("sustained-late", elapsed / (steps * STEP) as f64, "of the planned time", 1.02),
     ]
 }

@@ -1,4 +1,4 @@
-//! Whatever is written reads back equal; whatever is read is within its limits.
+//! Values that are written read back equal; values that are read are within their limits.
 
 use std::net::SocketAddr;
 

@@ -151,7 +151,7 @@ fn a_meter_waits_while_files_are_exhausted() {
     relays.wait_for_report(Role::Collector, "cannot accept a meter: Too many open files");
     meter.write_all(b"line\n").unwrap();
     meter.shutdown(Shutdown::Write).unwrap();
-    let current = before.current.map(|it| it.min(1_000));
+    let current = before.current.map(|limit| limit.min(1_000));
     prlimit(process, Resource::Nofile, Rlimit { current, maximum: Some(1_000) }).unwrap();
     // No further connection wakes the collector.
     assert_eq!(meter.read(&mut [0]).unwrap(), 0);

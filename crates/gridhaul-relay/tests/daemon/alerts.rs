@@ -15,7 +15,7 @@ fn rules() -> Vec<(String, String)> {
     let text = fs::read_to_string(path).unwrap();
     let value = |key: &str| {
         let lines = text.lines().filter_map(|line| line.trim().split_once(": "));
-        lines.filter(|it| it.0.ends_with(key)).map(|it| it.1.to_owned()).collect::<Vec<_>>()
+        lines.filter(|line| line.0.ends_with(key)).map(|line| line.1.to_owned()).collect::<Vec<_>>()
     };
     value("alert").into_iter().zip(value("expr")).collect()
 }
@@ -66,7 +66,8 @@ impl Scrapes {
         if let Some((_, rest)) = term.split_once("rate(") {
             let name = rest.split('[').next().unwrap();
             let before = samples(&self.before, name);
-            let earlier = |labels: &str| before.iter().find(|it| it.0 == labels).map_or(0.0, value);
+            let earlier =
+                |labels: &str| before.iter().find(|sample| sample.0 == labels).map_or(0.0, value);
             let rate = |it: &(String, f64)| (it.1 - earlier(&it.0)) / self.seconds;
             return samples(now, name).iter().map(rate).collect();
         }
@@ -90,7 +91,7 @@ impl Scrapes {
             let values = self.values(one).into_iter().enumerate();
             values
                 .into_iter()
-                .any(|(index, it)| limit(index).is_some_and(|limit| compare(it, limit)))
+                .any(|(index, value)| limit(index).is_some_and(|limit| compare(value, limit)))
         })
     }
 }
@@ -98,7 +99,7 @@ impl Scrapes {
 /// Whether a rule fires. The test does not wait for minutes: an age of 300 s becomes one of 0.3 s.
 pub(crate) fn fires(relays: &Relays, role: Role, rule: &str) -> bool {
     let rules = rules();
-    let (_, expression) = rules.iter().find(|it| it.0 == rule).expect(rule);
+    let (_, expression) = rules.iter().find(|found| found.0 == rule).expect(rule);
     Scrapes::of(relays, role).fires(&expression.replace("> 300", "> 0.3"))
 }
 
@@ -131,7 +132,7 @@ fn no_rule_fires_while_both_relays_work() {
     });
     relays.wait_until_received(5);
     relays.wait_until_delivered();
-    let names: Vec<_> = rules().into_iter().map(|it| it.0).collect();
+    let names: Vec<_> = rules().into_iter().map(|rule| rule.0).collect();
     assert_eq!(names, TESTED, "every rule has a test");
     for role in [Role::Collector, Role::Head] {
         let metrics = relays.metrics(role);
@@ -202,7 +203,7 @@ fn rules_about_connections_fire() {
     for _ in 0..10 {
         drop(TcpStream::connect(relays.meters));
     }
-    let rule = rules().into_iter().find(|it| it.0 == "RelayRefusesConnections").unwrap();
+    let rule = rules().into_iter().find(|rule| rule.0 == "RelayRefusesConnections").unwrap();
     relays.wait_until("connections are refused", |relays| {
         // Ten in at most five seconds.
         let now = Some(relays.metrics(Role::Collector));

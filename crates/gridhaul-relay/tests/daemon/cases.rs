@@ -111,7 +111,7 @@ fn the_log_is_bounded_and_senders_wait() {
     assert!((1_000_000..2_200_000).contains(&size), "{size}");
     relays.start(Role::Head);
     relays.wait_until("the backlog is delivered", |relays| {
-        relays.ask(Role::Collector, "/status").is_some_and(|it| it["backlog_byte"] == 0)
+        relays.ask(Role::Collector, "/status").is_some_and(|status| status["backlog_byte"] == 0)
     });
 }
 
@@ -132,8 +132,8 @@ fn a_second_process_is_refused_and_the_log_is_verified() {
     assert_eq!(verified.status.code(), Some(0));
     let listed = relays.command(&["log", "list", "collector.toml"]).output().unwrap();
     let lines = String::from_utf8(listed.stdout).unwrap();
-    let lines: Vec<Value> = lines.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
-    let events: Vec<_> = lines.iter().map(|it| it["event"].as_str().unwrap()).collect();
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let events: Vec<_> = lines.iter().map(|line| line["event"].as_str().unwrap()).collect();
     assert_eq!((events[0], *events.last().unwrap()), ("open", "eof"));
     assert_eq!(lines.last().unwrap()["offset"], 5_000);
     assert!(lines.iter().enumerate().all(|(number, it)| it["sequence"] == number));

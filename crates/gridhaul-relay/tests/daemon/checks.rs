@@ -101,7 +101,7 @@ fn check_finds_what_run_refuses() {
         let check = done(&relays, "check", role);
         let run = done(&relays, "run", role);
         let [checked, ran] =
-            [&check, &run].map(|it| String::from_utf8_lossy(&it.stderr).into_owned());
+            [&check, &run].map(|output| String::from_utf8_lossy(&output.stderr).into_owned());
         assert_eq!(check.status.code(), Some(2), "{expected}: {checked}");
         assert_eq!(run.status.code(), Some(1), "{expected}: {ran}");
         for text in [&checked, &ran] {

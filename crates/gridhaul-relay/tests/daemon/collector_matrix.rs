@@ -33,7 +33,7 @@ fn pass(tier: &str, case: Case) -> Result<(), String> {
     matrix::run(case, relays.meters, Some(listener))
         .map_err(|error| format!("{tier}: {case}: {error}"))?;
     relays.wait_until("both relays have forgotten the meter", |relays| {
-        relays.ask(Role::Collector, "/status").is_some_and(|it| it["meters_count"] == 0)
+        relays.ask(Role::Collector, "/status").is_some_and(|status| status["meters_count"] == 0)
     });
     relays.wait_until_delivered();
     Ok(())

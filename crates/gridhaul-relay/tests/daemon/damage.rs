@@ -38,9 +38,11 @@ fn store_in_parts(relays: &Relays, number: u32) {
 /// Inverts the byte of the only segment of a log that follows a text.
 fn damage(relays: &Relays, folder: &str, before: &str) {
     let mut files = fs::read_dir(relays.path(folder)).unwrap().map(|entry| entry.unwrap().path());
-    let path = files.find(|path| path.extension().is_some_and(|it| it == "segment")).unwrap();
+    let path = files
+        .find(|path| path.extension().is_some_and(|extension| extension == "segment"))
+        .unwrap();
     let mut bytes = fs::read(&path).unwrap();
-    let at = bytes.windows(before.len()).position(|it| it == before.as_bytes()).unwrap();
+    let at = bytes.windows(before.len()).position(|window| window == before.as_bytes()).unwrap();
     bytes[at + before.len()] ^= 0xff;
     fs::write(&path, bytes).unwrap();
 }

@@ -22,7 +22,7 @@ fn a_split_proxy_of_a_scenario_becomes_a_relay() {
     let arguments = ["--node", "unit1", "--upstream", "server.example:80", "--listen", "[::]:80"];
     let text = derive(&relays, "split.toml", &arguments).unwrap();
     for line in ["[split]", "address = \"[::]:80\"", "upstream = \"server.example:80\""] {
-        assert!(text.lines().any(|it| it == line), "{line}\n{text}");
+        assert!(text.lines().any(|found| found == line), "{line}\n{text}");
     }
     assert!(text.contains("client.receive_buffer = "), "{text}");
     fs::write(relays.path("derived.toml"), &text).unwrap();
@@ -51,7 +51,7 @@ fn the_head_of_an_aggregator_has_each_destination() {
     ] {
         let arguments = ["--node", "collector", "--deliver", destination];
         let text = derive(&relays, &scenario, &arguments).unwrap();
-        assert!(text.lines().any(|it| it == line), "{text}");
+        assert!(text.lines().any(|found| found == line), "{text}");
     }
     for wrong in ["udp:127.0.0.1:1", "mqtt:127.0.0.1", "tcp:"] {
         let arguments = ["--node", "collector", "--deliver", wrong];

@@ -64,7 +64,8 @@ fn the_commands_of_the_guide_work() {
             stop(&mut running);
         }
         // Redirections are left to the shell.
-        let arguments = line.strip_prefix("gridhaul-relay ").filter(|it| !it.contains('>'));
+        let arguments =
+            line.strip_prefix("gridhaul-relay ").filter(|arguments| !arguments.contains('>'));
         let mut command = match arguments {
             Some(arguments) => {
                 let mut command = Command::new(PROGRAM);

@@ -41,8 +41,9 @@ pub(crate) fn read(
         let place = (sequence, number("meter"));
         let before = last.insert((epoch.clone(), number("shard")), place);
         let is_reset = event == "reset";
-        let is_new =
-            before.is_none_or(|it| it.0 < sequence || it.0 == sequence && is_reset && it < place);
+        let is_new = before.is_none_or(|before| {
+            before.0 < sequence || before.0 == sequence && is_reset && before < place
+        });
         assert!(is_new, "delivered twice or in disorder, after {before:?}: {line}");
         let key = (epoch, number("meter"));
         let known = meters.entry(key.clone()).or_default();

@@ -14,8 +14,9 @@ use crate::relays::{Relays, Role};
 /// Segment files of a log, oldest first.
 fn segments(folder: &Path) -> Vec<PathBuf> {
     let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let mut segments: Vec<_> =
-        files.filter(|path| path.extension().is_some_and(|it| it == "segment")).collect();
+    let mut segments: Vec<_> = files
+        .filter(|path| path.extension().is_some_and(|extension| extension == "segment"))
+        .collect();
     segments.sort();
     segments
 }
@@ -116,7 +117,7 @@ fn segments_of_the_head_that_are_missing_are_delivered_as_a_gap() {
         store(&relays, 1_000);
     }
     relays.wait_until("the head has all records", |relays| {
-        relays.ask(Role::Collector, "/status").is_some_and(|it| it["backlog_byte"] == 0)
+        relays.ask(Role::Collector, "/status").is_some_and(|status| status["backlog_byte"] == 0)
     });
     relays.kill(Role::Head);
     let files = segments(&relays.path("head-log"));

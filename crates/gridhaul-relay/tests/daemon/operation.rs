@@ -147,7 +147,7 @@ fn alert_rules_and_dashboard_name_metrics_that_exist() {
         let path = format!("{}/monitoring/{file}", env!("CARGO_MANIFEST_DIR"));
         let text = fs::read_to_string(path).unwrap();
         let names = text.split(|it: char| !it.is_ascii_alphanumeric() && it != '_');
-        let names: Vec<&str> = names.filter(|it| it.starts_with("gridhaul_relay_")).collect();
+        let names: Vec<&str> = names.filter(|name| name.starts_with("gridhaul_relay_")).collect();
         assert!(names.len() > 5, "{file}");
         for name in names {
             let exists = metrics.lines().any(|line| {

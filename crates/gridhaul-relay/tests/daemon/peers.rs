@@ -209,9 +209,9 @@ fn lost_bytes(messages: &Path, acknowledged: &BTreeMap<u64, u64>) -> (u64, u64) 
     let (mut all, mut ended) = (0, 0);
     for (stream, bytes) in acknowledged {
         let delivered = found.get(stream);
-        let lost = bytes.saturating_sub(delivered.map_or(0, |it| it.length));
+        let lost = bytes.saturating_sub(delivered.map_or(0, |stream| stream.length));
         all += lost;
-        ended += if delivered.is_some_and(|it| it.is_ended) { lost } else { 0 };
+        ended += if delivered.is_some_and(|stream| stream.is_ended) { lost } else { 0 };
     }
     (all, ended)
 }

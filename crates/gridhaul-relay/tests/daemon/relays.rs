@@ -200,7 +200,9 @@ impl Relays {
     /// Waits until the collector has received this number of bytes.
     pub(crate) fn wait_until_received(&self, bytes: u64) {
         self.wait_until("the data has arrived", |relays| {
-            relays.ask(Role::Collector, "/status").is_some_and(|it| it["received_byte"] == bytes)
+            relays
+                .ask(Role::Collector, "/status")
+                .is_some_and(|status| status["received_byte"] == bytes)
         });
     }
 
@@ -209,9 +211,9 @@ impl Relays {
     pub(crate) fn wait_until_durable(&self, peer: &str, bytes: u64) {
         self.wait_until("the data of a meter is durable", |relays| {
             let answer = relays.ask(Role::Collector, "/meters");
-            let meters = answer.as_ref().and_then(|it| it["meters"].as_array());
-            let meter = meters.and_then(|it| it.iter().find(|it| it["peer"] == peer));
-            meter.is_some_and(|it| it["durable_byte"].as_u64() == Some(bytes))
+            let meters = answer.as_ref().and_then(|answer| answer["meters"].as_array());
+            let meter = meters.and_then(|meters| meters.iter().find(|meter| meter["peer"] == peer));
+            meter.is_some_and(|meter| meter["durable_byte"].as_u64() == Some(bytes))
         });
     }
 

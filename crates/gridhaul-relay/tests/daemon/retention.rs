@@ -12,8 +12,9 @@ use crate::relays::{Relays, Role, size};
 /// Segment files of a log, oldest first.
 fn segments(relays: &Relays, folder: &str) -> Vec<PathBuf> {
     let files = fs::read_dir(relays.path(folder)).unwrap().map(|entry| entry.unwrap().path());
-    let mut segments: Vec<_> =
-        files.filter(|path| path.extension().is_some_and(|it| it == "segment")).collect();
+    let mut segments: Vec<_> = files
+        .filter(|path| path.extension().is_some_and(|extension| extension == "segment"))
+        .collect();
     segments.sort();
     segments
 }

@@ -145,7 +145,7 @@ fn records_wait_for_a_server_that_is_down() {
         peers.insert(socket.local_addr().unwrap(), text);
     }
     relays.wait_until("the head has everything", |relays| {
-        relays.ask(Role::Collector, "/status").is_some_and(|it| it["backlog_byte"] == 0)
+        relays.ask(Role::Collector, "/status").is_some_and(|status| status["backlog_byte"] == 0)
     });
     let backlog = relays.ask(Role::Head, "/status").unwrap()["backlog_byte"].as_u64().unwrap();
     assert!(backlog > 0, "the server has confirmed nothing");
@@ -154,10 +154,10 @@ fn records_wait_for_a_server_that_is_down() {
     let all = received.lock().unwrap();
     let found: BTreeMap<SocketAddr, String> = all
         .iter()
-        .map(|it| (it.peer.unwrap(), String::from_utf8(it.data.clone()).unwrap()))
+        .map(|received| (received.peer.unwrap(), String::from_utf8(received.data.clone()).unwrap()))
         .collect();
     assert_eq!((all.len(), found), (20, peers), "each stream once");
-    assert!(all.iter().all(|it| it.is_complete));
+    assert!(all.iter().all(|received| received.is_complete));
 }
 
 #[test]
@@ -179,7 +179,9 @@ fn data_that_a_server_has_not_read_is_sent_to_the_next_one() {
     let bytes: usize = lines.iter().map(Vec::len).sum();
     relays.wait_until("the server's TCP has everything", |relays| {
         let status = relays.ask(Role::Head, "/status");
-        status.is_some_and(|it| it["server_unconfirmed_byte"] == bytes && it["backlog_byte"] != 0)
+        status.is_some_and(|status| {
+            status["server_unconfirmed_byte"] == bytes && status["backlog_byte"] != 0
+        })
     });
     // The kernel resets connections with unread data.
     drop((unread, listener));
@@ -188,8 +190,8 @@ fn data_that_a_server_has_not_read_is_sent_to_the_next_one() {
     let all = received.lock().unwrap();
     let found: BTreeSet<Vec<u8>> = all
         .iter()
-        .filter(|it| it.is_complete && it.offset == 0)
-        .map(|it| it.data.clone())
+        .filter(|received| received.is_complete && received.offset == 0)
+        .map(|received| received.data.clone())
         .collect();
     assert_eq!(found, lines);
     let status = relays.ask(Role::Head, "/status").unwrap();
@@ -209,7 +211,7 @@ fn a_reset_of_the_meter_is_a_reset_at_the_server() {
     let socket = socket2::Socket::from(connect(&relays));
     (&socket).write_all(b"partial").unwrap();
     relays.wait_until("the data has arrived", |_| {
-        received.lock().unwrap().first().is_some_and(|it| it.data == b"partial")
+        received.lock().unwrap().first().is_some_and(|received| received.data == b"partial")
     });
     socket.set_linger(Some(Duration::ZERO)).unwrap();
     drop(socket);
@@ -274,8 +276,9 @@ fn a_killed_head_continues_every_stream_without_a_gap() {
     let all = received.lock().unwrap();
     for (peer, expected) in &sent {
         let mut covered = 0;
-        let mut pieces: Vec<&Received> = all.iter().filter(|it| it.peer == Some(*peer)).collect();
-        pieces.sort_by_key(|it| it.offset);
+        let mut pieces: Vec<&Received> =
+            all.iter().filter(|received| received.peer == Some(*peer)).collect();
+        pieces.sort_by_key(|received| received.offset);
         for piece in pieces {
             let (start, end) = (piece.offset as usize, piece.offset as usize + piece.data.len());
             assert!(start <= covered, "a gap from {covered} to {start}");
@@ -287,7 +290,7 @@ fn a_killed_head_continues_every_stream_without_a_gap() {
             covered = covered.max(end);
         }
         assert_eq!(covered, expected.len());
-        assert!(all.iter().any(|it| it.peer == Some(*peer) && it.is_complete));
+        assert!(all.iter().any(|received| received.peer == Some(*peer) && received.is_complete));
     }
 }
 
@@ -309,8 +312,11 @@ fn a_meter_that_connects_and_resets_keeps_nothing_of_the_next_one() {
     }
     relays.wait_until_delivered();
     let all = received.lock().unwrap();
-    let lines: BTreeSet<Vec<u8>> =
-        all.iter().filter(|it| it.is_complete).map(|it| it.data.clone()).collect();
+    let lines: BTreeSet<Vec<u8>> = all
+        .iter()
+        .filter(|received| received.is_complete)
+        .map(|received| received.data.clone())
+        .collect();
     let expected = (0..20).map(|number| format!("reading {number}\n").into_bytes()).collect();
     assert_eq!(lines, expected);
 }
@@ -322,6 +328,6 @@ fn a_head_without_servers_refuses_collectors_that_wait_for_replies() {
     relays.start(Role::Collector);
     relays.wait_until("the head has refused", |relays| {
         let status = relays.ask(Role::Collector, "/status");
-        status.is_some_and(|it| it["upstream_failures_count"].as_u64() > Some(0))
+        status.is_some_and(|status| status["upstream_failures_count"].as_u64() > Some(0))
     });
 }

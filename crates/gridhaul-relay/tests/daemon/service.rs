@@ -83,7 +83,10 @@ fn rights_are_given_up_when_the_addresses_are_open() {
         ("CapPrm:", "0000000000000000"),
     ] {
         let values = of_threads(process, field);
-        assert!(values.len() > 2 && values.iter().all(|it| it == value), "{field} {values:?}");
+        assert!(
+            values.len() > 2 && values.iter().all(|found| found == value),
+            "{field} {values:?}"
+        );
     }
     relays.start(Role::Head);
     relays.wait_until_delivered();

@@ -44,7 +44,7 @@ fn wait_until_saved(relays: &Relays) {
     relays.wait_until("the position is saved", |relays| {
         let saved = fs::read_to_string(relays.path("head-log/delivered")).unwrap_or_default();
         let status = relays.ask(Role::Head, "/status");
-        status.is_some_and(|it| saved.trim().ends_with(&format!(" {}", it["log_end_byte"])))
+        status.is_some_and(|status| saved.trim().ends_with(&format!(" {}", status["log_end_byte"])))
     });
 }
 

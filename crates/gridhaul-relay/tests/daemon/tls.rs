@@ -114,8 +114,8 @@ fn a_meter_with_a_certificate_is_identified() {
     assert_eq!(close(&mut meter).unwrap(), 0, "close_notify confirms that all is stored");
     relays.wait_until_delivered();
     let delivered = ledger::read(&relays.messages(), |_, _, _| {});
-    assert_eq!(delivered.values().map(|it| it.length).collect::<Vec<_>>(), [300_000]);
-    assert!(delivered.values().all(|it| it.is_ended));
+    assert_eq!(delivered.values().map(|stream| stream.length).collect::<Vec<_>>(), [300_000]);
+    assert!(delivered.values().all(|stream| stream.is_ended));
     let lines = fs::read_to_string(relays.messages()).unwrap();
     assert!(lines.contains("meter-7"), "the name of the certificate is part of `open`");
 }
@@ -194,7 +194,8 @@ fn fin_without_close_notify_is_no_end() {
     assert_ne!(meter.read(&mut [0; 1]).ok(), Some(0), "an attacker can insert FIN");
     relays.wait_until_delivered();
     let delivered = ledger::read(&relays.messages(), |_, _, _| {});
-    assert!(delivered.values().all(|it| it.length == 5 && !it.is_ended), "{delivered:?}");
+    let mut streams = delivered.values();
+    assert!(streams.all(|stream| stream.length == 5 && !stream.is_ended), "{delivered:?}");
 }
 
 #[test]
@@ -236,7 +237,7 @@ fn collector_and_head_identify_each_other() {
     assert_eq!(socket.read(&mut [0; 1]).unwrap(), 0, "stored at the head");
     relays.wait_until_delivered();
     let delivered = ledger::read(&relays.messages(), |_, _, _| {});
-    assert_eq!(delivered.values().map(|it| it.length).sum::<u64>(), 320_000);
+    assert_eq!(delivered.values().map(|stream| stream.length).sum::<u64>(), 320_000);
     relays.kill(Role::Collector);
 
     authority.issue("collector", "another");

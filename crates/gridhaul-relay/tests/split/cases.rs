@@ -325,7 +325,7 @@ fn a_reload_changes_the_server_of_later_clients() {
     let mut first = connect(&proxy);
     let (mut to_first, _) = server.accept().unwrap();
     let other = listen();
-    let addresses = [&server, &other].map(|it| it.local_addr().unwrap().to_string());
+    let addresses = [&server, &other].map(|listener| listener.local_addr().unwrap().to_string());
     proxy.reload("[split]", "[split]\nconnectionz = 5");
     proxy.wait_for_report("the present configuration stays in use");
     proxy.reload("connectionz = 5", "connections = 5");

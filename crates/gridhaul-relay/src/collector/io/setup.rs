@@ -68,7 +68,7 @@ impl Loop {
         // those that their state describes.
         let continued = Continued::read(sockets.take_connections());
         let Records { collector, committer, continued, losses } =
-            open_records((config, keys), folder, continued, &waker)?;
+            open_records(config, keys, folder, continued, &waker)?;
         let mut listeners = Vec::new();
         for (name, address) in &keys.listener {
             let socket = sockets.take(&listener_key(name)).expect("all listeners are open");
@@ -189,7 +189,8 @@ struct Records {
 }
 
 fn open_records(
-    (config, keys): (&RelayConfig, &CollectorConfig),
+    config: &RelayConfig,
+    keys: &CollectorConfig,
     folder: &Path,
     continued: Option<Continued>,
     waker: &Arc<Waker>,

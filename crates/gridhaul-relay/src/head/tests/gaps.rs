@@ -51,7 +51,8 @@ proptest! {
         let all = records(&pieces);
         let mut state = HeadState::default();
         let mut ends = BTreeMap::new();
-        for bytes in all.iter().enumerate().filter(|(at, _)| !lost.contains(at)).map(|batch| batch.1) {
+        let kept = all.iter().enumerate().filter(|(at, _)| !lost.contains(at));
+        for (_, bytes) in kept {
             let item = Item::Batch(Batch::read(bytes).unwrap().unwrap());
             state.apply(&item, |observed, _| match observed.record {
                 Record::Eof { meter, .. } => { ends.insert(meter, None); }
@@ -60,13 +61,13 @@ proptest! {
             });
         }
         let meter_of = |at: &usize| {
-        let batch = Batch::read(all.get(*at)?).unwrap().unwrap();
-        batch.records().next()?.unwrap().1.meter()
-    };
+            let batch = Batch::read(all.get(*at)?).unwrap().unwrap();
+            batch.records().next()?.unwrap().1.meter()
+        };
         let incomplete: BTreeSet<u64> = lost.iter().filter_map(meter_of).collect();
         for meter in 0..METERS {
             let is_end_lost = lost.contains(&(all.len() - METERS as usize + meter as usize));
-            let expected = if incomplete.contains(&meter) { Some(ResetCause::Damage) } else { None };
+            let expected = incomplete.contains(&meter).then_some(ResetCause::Damage);
             prop_assert_eq!(ends.get(&meter).copied(), (!is_end_lost).then_some(expected));
         }
     }

@@ -35,6 +35,16 @@ pub(crate) struct TlsClient {
     pub name: ServerName<'static>,
 }
 
+/// How a server proves its identity.
+#[derive(Debug, Clone, Copy)]
+struct ServerAuthentication<'a> {
+    address: &'a str,
+    /// Name in its certificate; `None`: the host of the address.
+    name: Option<&'a str>,
+    /// File with the authorities that sign its certificate.
+    authorities: &'a str,
+}
+
 /// Files of one table of the configuration.
 struct Files<'a> {
     key: &'a str,
@@ -79,8 +89,12 @@ pub(crate) fn upstream(
     let Some(tls) = &collector.tls else { return Ok(None) };
     let files = Files { key: "collector.tls", folder };
     let own = Some((&*tls.certificate, &*tls.key));
-    let server = (&*collector.upstream, tls.server_name.as_deref());
-    files.client(server, &tls.authorities, own).map(Some)
+    let server = ServerAuthentication {
+        address: &collector.upstream,
+        name: tls.server_name.as_deref(),
+        authorities: &tls.authorities,
+    };
+    files.client(server, own).map(Some)
 }
 
 /// TLS of a head with an MQTT broker, if the configuration has it.
@@ -89,8 +103,12 @@ pub(crate) fn broker(head: &HeadConfig, folder: &Path) -> Result<Option<TlsClien
     let Some(tls) = &mqtt.tls else { return Ok(None) };
     let files = Files { key: "head.deliver.mqtt.tls", folder };
     let own = tls.certificate.as_deref().zip(tls.key.as_deref());
-    let server = (&*mqtt.broker, tls.server_name.as_deref());
-    files.client(server, &tls.authorities, own).map(Some)
+    let server = ServerAuthentication {
+        address: &mqtt.broker,
+        name: tls.server_name.as_deref(),
+        authorities: &tls.authorities,
+    };
+    files.client(server, own).map(Some)
 }
 
 /// Checks all files of a configuration. Returns the reasons for which peers will refuse this relay,
@@ -217,14 +235,13 @@ impl Files<'_> {
         Ok(store)
     }
 
-    /// TLS with the server at an address, whose certificate has the host of the address or another
-    /// name. `own` are the certificate and key of this relay.
+    /// TLS with a server. `own` are the certificate and key of this relay.
     fn client(
         &self,
-        (address, name): (&str, Option<&str>),
-        authorities: &str,
+        server: ServerAuthentication<'_>,
         own: Option<(&str, &str)>,
     ) -> Result<TlsClient, TlsError> {
+        let ServerAuthentication { address, name, authorities } = server;
         let host = address.rsplit_once(':').map_or("", |(host, _)| host);
         let name = name.unwrap_or(host.trim_start_matches('[').trim_end_matches(']'));
         let name = ServerName::try_from(name.to_owned()).map_err(|error| {

@@ -48,13 +48,18 @@ pub(super) enum Carry {
     Pipe(Box<Pipe>),
 }
 
+/// Where a session comes from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Origin {
+    /// Row of the listener that has accepted the client.
+    pub listener: u16,
+    /// Local port of the connection to the server; 0 if it is transparent.
+    pub port: u16,
+}
+
 impl Connection {
-    pub(super) fn new(
-        now: Instant,
-        sockets: [Socket; 2],
-        number: u32,
-        (listener, port): (u16, u16),
-    ) -> Self {
+    pub(super) fn new(now: Instant, sockets: [Socket; 2], number: u32, origin: Origin) -> Self {
+        let Origin { listener, port } = origin;
         Self {
             session: Session::new(now),
             sockets,

@@ -8,7 +8,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::Loop;
-use super::connection::Connection;
+use super::connection::{Connection, Origin};
 use super::listeners::Target;
 use super::token::SplitToken;
 use crate::runtime::connector::unreachable::{explain, explain_silence};
@@ -93,8 +93,8 @@ impl Loop {
         let is_transparent = matches!(self.listeners[index].target, Target::Transparent);
         // The address of a transparent connection is that of its client, who may have others.
         let port = if is_transparent { 0 } else { self.own_connections.insert(row, &server) };
-        let ids = (index as u16, port);
-        let connection = Connection::new(now, [client, server], number, ids);
+        let origin = Origin { listener: index as u16, port };
+        let connection = Connection::new(now, [client, server], number, origin);
         if row as usize == self.connections.len() {
             self.connections.push(None);
         }

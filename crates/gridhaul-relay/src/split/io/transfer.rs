@@ -81,7 +81,7 @@ impl Connection {
                 }
                 self.drain(from, shared)?;
             } else if direction.must_send_fin() {
-                // A socket whose peer has gone refuses: the reset is an event of its own.
+                // shutdown(2) fails after a reset, which the event loop reports.
                 let done = self.socket(from.other()).shutdown(Shutdown::Write);
                 done.map_err(|_| failure(from.other()))?;
                 self.session.from_mut(from).handle_fin_sent();

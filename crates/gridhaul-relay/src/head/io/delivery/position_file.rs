@@ -1,4 +1,4 @@
-//! The position up to which a head has delivered its log, in a file beside the log.
+//! The position up to which a head has delivered its log, in a file in the folder of the log.
 //!
 //! The file is replaced about once per second. After a crash, records that were delivered since
 //! then are delivered again.

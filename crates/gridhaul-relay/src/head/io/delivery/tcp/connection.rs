@@ -8,8 +8,9 @@ use gridhaul_linux::{Error, begin_connect, bind_foreign};
 use gridhaul_scenario::relay::ServerIdentity;
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::head::{MeterKey, StreamIdentity};
+use crate::head::{MeterKey, StreamId, StreamIdentity};
 use crate::protocol::ProxyHeader;
+use crate::runtime::poll::{Key, Token};
 use crate::runtime::socket;
 
 /// A connection to the server.
@@ -80,6 +81,18 @@ pub(crate) fn proxy_header(
     };
     header.write(&mut bytes);
     bytes
+}
+
+/// Streams are numbered without reuse: 56 bits suffice for centuries.
+impl Token for StreamId {
+    fn to_key(self) -> Key {
+        let number = self.number();
+        Key { kind: 0, row: number as u32, number: (number >> 32) as u32 }
+    }
+
+    fn from_key(key: Key) -> Option<Self> {
+        Some(Self::new(u64::from(key.number) << 32 | u64::from(key.row)))
+    }
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use crate::head::io::delivery::status::DeliveryStatus;
 use crate::head::{ServerStreams, StreamId, StreamIdentity};
 use crate::runtime::connector::resolver::Resolution;
 use crate::runtime::connector::unreachable::{explain, explain_name};
-use crate::runtime::poll::{Key, Poll, Source, Token, Waker};
+use crate::runtime::poll::{Poll, Source, Waker};
 use crate::runtime::report::LimitedReports;
 use crate::runtime::socket;
 use crate::runtime::{Level, RunError, report};
@@ -385,17 +385,5 @@ impl Worker {
             self.drop_connection(id);
             self.send(ServerEvent::End { meter });
         }
-    }
-}
-
-/// Streams are numbered without reuse: 56 bits suffice for centuries.
-impl Token for StreamId {
-    fn to_key(self) -> Key {
-        let number = self.number();
-        Key { kind: 0, row: number as u32, number: (number >> 32) as u32 }
-    }
-
-    fn from_key(key: Key) -> Option<Self> {
-        Some(Self::new(u64::from(key.number) << 32 | u64::from(key.row)))
     }
 }
