@@ -18,6 +18,7 @@ mod messages;
 mod meter;
 mod recovery;
 mod session;
+mod session_state;
 mod settings;
 mod shard;
 mod stored;

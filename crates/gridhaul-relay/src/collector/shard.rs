@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::backlog::Backlog;
 use super::meter::MeterId;
-use super::session::Session;
+use super::session_state::Session;
 use crate::log::Storage;
 use crate::protocol::{BatchBuilder, Reception, Record};
 

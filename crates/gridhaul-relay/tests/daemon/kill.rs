@@ -147,7 +147,7 @@ impl Judge {
     }
 
     /// Checks the share of all kills.
-    fn check(&self, tier: &str, (kills, wanted): (u64, u64)) {
+    fn check(&self, tier: &str, kills: u64, wanted: u64) {
         let Self { share, .. } = self;
         eprintln!(
             "tier {tier}: durable at the kill, of {} bytes older than 100 ms and the delay of the \
@@ -258,7 +258,7 @@ fn kill_repeatedly(tier: &str) {
         reported.len(),
     );
     assert_eq!(lost, 0);
-    judge.check(tier, (cycle, wanted));
+    judge.check(tier, cycle, wanted);
 }
 
 /// Writes a line that is shown although the test passes: the test harness captures the output of

@@ -22,7 +22,9 @@ fn measuring(page: &str, width: u32) -> String {
     format!(
         "<!DOCTYPE html><html><head><meta name=\"color-scheme\" content=\"light \
          dark\"></head><body>\
-         <iframe id=\"page\" srcdoc=\"{source}\" style=\"border:0;width:{width}px;height:600px\"></iframe><p id=\"found\"></p>\
+         <iframe id=\"page\" srcdoc=\"{source}\" \
+         style=\"border:0;width:{width}px;height:600px\"></iframe>\
+         <p id=\"found\"></p>\
          <script>document.getElementById('page').onload = event => {{\
          const page = event.target.contentDocument;\
          const style = query => getComputedStyle(page.querySelector(query)).color;\

@@ -129,7 +129,8 @@ struct Records(File, u64);
 impl Records {
     fn add(&mut self, meter: u64, event: &str, offset: u64, text: &str) {
         let record = json!({
-            "epoch": "server", "shard": 0, "sequence": self.1, "event": event, "meter": meter, "offset": offset,
+            "epoch": "server", "shard": 0, "sequence": self.1, "event": event,
+            "meter": meter, "offset": offset,
             "text": text,
         });
         self.1 += 1;

@@ -68,6 +68,7 @@ impl Loop {
         let reconnections: u64 = self.upstreams.iter().map(|upstream| upstream.reconnections).sum();
         let tcp: Vec<TcpInfo> = self.upstreams.iter().filter_map(Upstream::tcp_info).collect();
         let round_trip = tcp.iter().map(|tcp_info| tcp_info.srtt).max();
+        let sum = |part: fn(&TcpInfo) -> u32| tcp.iter().map(part).sum::<u32>();
         let (batches, compressed) = collector.upstream_bytes();
         json!({
             "role": "collector",
@@ -95,8 +96,8 @@ impl Loop {
             "upstream_compressed_byte": compressed,
             "upstream_round_trip_s": round_trip.map(Duration::as_secs_f64),
             "upstream_congestion_window_count": tcp.iter().map(|tcp_info| tcp_info.cwnd).min(),
-            "upstream_retransmissions_count": tcp.iter().map(|tcp_info| tcp_info.retransmissions).sum::<u32>(),
-            "upstream_unsent_byte": tcp.iter().map(|tcp_info| tcp_info.not_sent).sum::<u32>(),
+            "upstream_retransmissions_count": sum(|tcp_info| tcp_info.retransmissions),
+            "upstream_unsent_byte": sum(|tcp_info| tcp_info.not_sent),
             "resets_count": resets,
             "clock_synchronised": self.wall_clock.is_synchronised(),
             "log_gaps_count": self.counters.log.gaps,

@@ -105,8 +105,8 @@ impl ServerStreams {
     }
 
     /// The server has closed its direction (FIN). A socket with unread data would have been reset
-    /// instead (RFC 9293, section 3.6.1, and RFC 2525, section 2.17): the server has read everything
-    /// that its TCP has acknowledged. The caller reports the acknowledgements first.
+    /// instead (RFC 9293, section 3.6.1, and RFC 2525, section 2.17): the server has read
+    /// everything that its TCP has acknowledged. The caller reports the acknowledgements first.
     pub fn handle_server_fin(&mut self, now: Instant, id: StreamId) {
         self.update(id, |stream| {
             stream.is_closed_by_server = true;

@@ -177,8 +177,8 @@ impl ServerStreams {
             }
             Record::Eof { .. } => self.end(now, known, StreamEnd::Fin),
             Record::Reset { .. } => self.end(now, known, StreamEnd::Reset),
-            // A restart was passed as the reset of each meter; data after a gap is recognised by its
-            // position.
+            // A restart was passed as the reset of each meter; data after a gap is recognised by
+            // its position.
             Record::Restart { .. } | Record::Gap { .. } => {}
         }
     }

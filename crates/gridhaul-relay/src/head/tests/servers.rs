@@ -333,7 +333,8 @@ proptest! {
         }
         world.settle();
         for choices in 0..60 {
-            delivery.turn(&world, Duration::from_secs(10), 60_u64.saturating_sub(choices * 2), choices);
+            let failures = 60_u64.saturating_sub(choices * 2);
+            delivery.turn(&world, Duration::from_secs(10), failures, choices);
         }
         delivery.check(&world);
     }

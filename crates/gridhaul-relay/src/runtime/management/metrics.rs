@@ -142,7 +142,8 @@ mod tests {
     #[test]
     fn numbers_become_metrics_with_base_units_and_a_meaning() {
         let status = json!({
-            "role": "collector", "meters_count": 3, "received_byte": 7, "upstream_round_trip_s": null,
+            "role": "collector", "meters_count": 3, "received_byte": 7,
+            "upstream_round_trip_s": null,
             "resets_count": { "meter": 1 }, "oldest_record_age_s": 0.5, "delivery_error": "no \
              answer", "upstream_error": null,
             "collector_connections_count": { "a\"\\": 2 },

@@ -230,7 +230,8 @@ mod tests {
     #[test]
     fn the_page_has_words_units_and_groups() {
         let html = page(&json!({
-            "role": "collector", "name": "<script>", "received_byte": 1_234_567, "meters_count": 19_000,
+            "role": "collector", "name": "<script>", "received_byte": 1_234_567,
+            "meters_count": 19_000,
             "oldest_record_age_s": 0.123_456_7, "refused_count": { "allow_list": 999, "loop": 0 },
             "upstream_round_trip_s": null, "upstream_error": null, "delivery_error": null,
         }));

@@ -19,7 +19,10 @@ use crate::runtime::RunError;
 
 /// The file cannot be used.
 #[derive(Debug, Error)]
-#[error("file {} of the sink: {source}{}", path.display(), disk_remedy(source, "head.deliver.file"))]
+#[error(
+    "file {} of the sink: {source}{}", path.display(),
+    disk_remedy(source, "head.deliver.file")
+)]
 pub(super) struct SinkError {
     /// The file.
     pub path: PathBuf,
