@@ -1,16 +1,16 @@
-//! Arbitrary bytes as frames, batches, records, PROXY headers, streams of meters, answers of an MQTT broker, a segment of a record
+//! Arbitrary bytes as frames, batches, records, PROXY headers, streams of meters, packets of an MQTT broker, a segment of a record
 //! log, an entry of a head's log and the state of a head: parsing never panics and always ends, and what is read is within its limits.
 
 #![no_main]
 
 use std::num::NonZeroU32;
 
-use gridhaul_core::pep::aggregation::{ByteOrder, Delimiter, Framing, LengthPrefix, LengthWidth};
-use gridhaul_relay::head::mqtt::AnswerReader;
-use gridhaul_relay::head::{HeadState, items};
-use gridhaul_relay::protocol::framing::{
-    DlmsWrapper, Iec104, LengthField, LengthFieldLayout, MessageFraming,
+use gridhaul_protocols::framing::{
+    ByteOrder, Delimiter, DlmsWrapper, Framing, Iec104, LengthField, LengthFieldLayout,
+    LengthPrefix, LengthWidth, MessageFraming,
 };
+use gridhaul_protocols::mqtt::{PacketReader, Version};
+use gridhaul_relay::head::{HeadState, items};
 use gridhaul_relay::protocol::{
     Batch, FRAME_MAX, Frame, FrameReader, ProxyHeader, batches, decompress,
 };
@@ -28,7 +28,7 @@ fuzz_target!(|bytes: &[u8]| {
         assert_eq!(ProxyHeader::read(&written), Ok(Some((header, written.len()))));
     }
     streams(bytes);
-    answers(bytes);
+    packets(bytes);
     if let Ok(findings) = gridhaul_relay::log::verify_segment(bytes) {
         assert!(findings.start <= findings.end);
     }
@@ -66,16 +66,18 @@ fn frames(bytes: &[u8]) {
     }
 }
 
-fn answers(bytes: &[u8]) {
-    let mut reader = AnswerReader::default();
-    let mut count = 0;
-    for piece in bytes.chunks(3) {
-        reader.push(piece);
-        while let Ok(Some(_)) = reader.next_answer() {
-            count += 1;
+fn packets(bytes: &[u8]) {
+    for version in [Version::V3, Version::V5] {
+        let mut reader = PacketReader::new(version, 1_000);
+        let mut count = 0;
+        for piece in bytes.chunks(3) {
+            reader.handle_input(piece);
+            while let Ok(Some(_)) = reader.poll_packet() {
+                count += 1;
+            }
         }
+        assert!(count <= bytes.len() / 2, "a packet has at least two bytes");
     }
-    assert!(count <= bytes.len() / 2, "an answer has at least two bytes");
 }
 
 fn check(batch: &Batch<'_>) {

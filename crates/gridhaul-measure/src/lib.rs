@@ -7,9 +7,8 @@
 //! * [`systems`]: networks of the laboratory and of the field as scenarios.
 //! * [`log`]: one row for each message, in Parquet files.
 //! * [`header`]: identification of a message.
-//! * [`payload`]: encodings of values; [`overhead`]: bytes of a message by layer, by formula.
 //! * [`reserve`]: the study RESERVE D4.6, beside the formulas; [`traffic`]: packets and bytes of a series of messages, from a capture.
-//! * [`corruption`]: fates of bit errors; [`clock`]: offset, drift and steps between two clocks.
+//! * [`clock`]: offset, drift and steps between two clocks.
 //! * [`verdict`]: limits of applications, and whether a measurement meets them.
 //! * [`agent`]: runs on two machines; the receiver is at an agent, whose clock is compared with that of this machine.
 //! * [`mod@bench`]: a run, from the connection to the summary.
@@ -26,18 +25,15 @@ macro_rules! bench {
 pub mod agent;
 pub mod capture;
 pub mod header;
-pub mod payload;
 pub mod settings;
 
 bench! {
     pub mod bench;
     pub mod broker;
     pub mod clock;
-    pub mod corruption;
     pub mod log;
     pub mod method;
     pub mod network;
-    pub mod overhead;
     pub mod prediction;
     pub mod protocol;
     pub mod reserve;

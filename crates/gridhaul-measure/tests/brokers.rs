@@ -151,7 +151,7 @@ fn a_broker_refuses_a_wrong_password_with_a_reason() {
             let done = with(credentials);
             let error = String::from_utf8(done.stderr).unwrap();
             assert_eq!(done.status.code(), Some(2), "{protocol} {credentials}: {error}");
-            assert!(error.contains("NotAuthorized"), "{protocol} {credentials}: {error}");
+            assert!(error.contains("is not authorised"), "{protocol} {credentials}: {error}");
             assert!(error.contains("credentials") && !error.contains("wrong@"), "{error}");
         }
     }

@@ -32,7 +32,7 @@ fn samples_arrive_with_their_tag_and_number() {
     for frame in received {
         assert_eq!(frame.address.vlan, Some(tag));
         let Pdu::SampledValues(samples) = frame.pdu else { panic!("expected Sampled Values") };
-        let number = counter.unwrap(samples.asdus[0].sample_count).unwrap();
+        let number = counter.extend(samples.asdus[0].sample_count).unwrap();
         assert_eq!(float_values(&samples.asdus[0].samples), Ok(vec![number as f32; 10]));
         numbers.push(number);
     }

@@ -1,21 +1,39 @@
 //! Protocols of power grids: codecs, and the ends of connections as state machines without input or output.
 //!
-//! * [`endpoint`]: one end of a connection, the interface that the protocols over TCP share. [`iec104`], [`dnp3`], [`c37_118`],
-//!   [`zmtp`], [`nanomsg`] and [`xmpp`] implement it.
-//! * [`process_bus`]: Ethernet frames of [`sampled_values`] and [`goose`]; [`iec61850`]: the parts that both have.
+//! | module | contents |
+//! |---|---|
+//! | [`endpoint`] | one end of a connection: the interface that [`iec104`], [`dnp3`], [`c37_118`], [`zmtp`], [`nanomsg`], [`mqtt`] and [`xmpp`] implement |
+//! | [`process_bus`] | Ethernet frames of [`sampled_values`] and [`goose`]; [`iec61850`]: the parts that both have |
+//! | [`modbus`], [`dlms`] | a message in registers; data types of an APDU |
+//! | [`framing`] | ends of messages in a stream of bytes |
+//! | [`payload`] | encodings of a set of values: JSON, Protobuf, raw, XER, DLMS |
+//! | [`overhead`] | bytes of a message by layer, by formula |
+//! | [`corruption`] | effect of bit errors on each encoding |
 //!
 //! Time is an argument. No function opens a socket, starts a thread, or reads a clock.
 
 #![forbid(unsafe_code)]
 
 pub mod c37_118;
+pub mod corruption;
+pub mod dlms;
 pub mod dnp3;
 pub mod endpoint;
+pub mod framing;
 pub mod goose;
 pub mod iec104;
 pub mod iec61850;
+pub mod modbus;
+pub mod mqtt;
 pub mod nanomsg;
+pub mod overhead;
+pub mod payload;
 pub mod process_bus;
 pub mod sampled_values;
 pub mod xmpp;
 pub mod zmtp;
+
+/// The example of the page is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,4 +1,16 @@
 //! Scalability Protocols (nanomsg, nng) over TCP: PUSH and PULL, by the RFC drafts `sp-tcp-mapping-01` and `sp-pipeline-01`.
+//!
+//! ```
+//! use gridhaul_protocols::endpoint::Endpoint;
+//! use gridhaul_protocols::nanomsg::{Pipeline, Role};
+//! use gridhaul_scenario::units::Instant;
+//!
+//! let mut pipeline = Pipeline::new(Role::Push);
+//! pipeline.open(Instant::ZERO);
+//! let mut bytes = Vec::new();
+//! pipeline.poll_output(&mut bytes);
+//! assert_eq!(bytes, [0, b'S', b'P', 0, 0, 0x50, 0, 0]);
+//! ```
 
 use gridhaul_scenario::units::Instant;
 

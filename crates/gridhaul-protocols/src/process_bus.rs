@@ -3,6 +3,33 @@
 //! The codec is strict and bounded: elements in the order of the standard, definite lengths of at most 65,535 bytes,
 //! and no bytes after the last element of a PDU. Encoding has the shortest lengths. The codec performs no I/O; a packet
 //! socket sends and receives the frames.
+//!
+//! ```
+//! use gridhaul_protocols::iec61850::Application;
+//! use gridhaul_protocols::process_bus::{Frame, FrameAddress, Pdu};
+//! use gridhaul_protocols::sampled_values::{Asdu, SampledValues, Synchronisation};
+//!
+//! let asdu = Asdu {
+//!     id: "MU01".into(),
+//!     data_set: None,
+//!     sample_count: 0,
+//!     revision: 1,
+//!     refresh_time: None,
+//!     synchronisation: Synchronisation::Global,
+//!     sample_rate: None,
+//!     samples: vec![0; 64],
+//!     sample_mode: None,
+//! };
+//! let frame = Frame {
+//!     address: FrameAddress { destination: [1, 12, 205, 4, 0, 1], ..FrameAddress::default() },
+//!     application: Application { id: 0x4000, simulated: false },
+//!     pdu: Pdu::SampledValues(SampledValues { asdus: vec![asdu] }),
+//! };
+//! let mut bytes = Vec::new();
+//! frame.encode(&mut bytes)?;
+//! assert_eq!(Frame::decode(&bytes)?, frame);
+//! # Ok::<(), gridhaul_protocols::iec61850::FrameError>(())
+//! ```
 
 use gridhaul_core::wire::{EtherType, EthernetFrame, EthernetHeader, VlanTag};
 

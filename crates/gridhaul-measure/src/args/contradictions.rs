@@ -1,10 +1,8 @@
 //! Arguments that contradict each other. Without these checks, a run would measure something else than was requested, or nothing.
 
 use anyhow::{bail, ensure};
-use gridhaul_measure::protocol::{
-    GOOSE_MESSAGE_MAX, MODBUS_MESSAGE_MAX, SAMPLED_VALUES_MESSAGE_MAX,
-};
-use gridhaul_protocols::{c37_118, dnp3, iec104};
+use gridhaul_measure::protocol::{GOOSE_MESSAGE_MAX, SAMPLED_VALUES_MESSAGE_MAX};
+use gridhaul_protocols::{c37_118, dnp3, iec104, modbus};
 
 use super::{ProtocolArgs, ProtocolName};
 
@@ -49,7 +47,7 @@ impl ProtocolName {
             Self::Iec104 => iec104::MESSAGE_MAX,
             Self::Dnp3 => dnp3::MESSAGE_MAX,
             Self::C37118 => c37_118::MESSAGE_MAX,
-            Self::ModbusTcp => MODBUS_MESSAGE_MAX,
+            Self::ModbusTcp => modbus::MESSAGE_MAX,
             Self::Sv => SAMPLED_VALUES_MESSAGE_MAX,
             Self::Goose => GOOSE_MESSAGE_MAX,
             // The range of --bytes.

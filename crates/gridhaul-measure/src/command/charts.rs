@@ -1,8 +1,8 @@
 //! Charts of a run.
 
 use gridhaul_measure::method::{Distribution, ProfilePoint};
-use gridhaul_measure::overhead::messages;
-use gridhaul_measure::overhead::tls::RECORD_OVERHEAD;
+use gridhaul_measure::reserve::message_sizes;
+use gridhaul_protocols::overhead::tls::RECORD_OVERHEAD;
 use gridhaul_report::chart::{
     Axis, BarSeries, BoxPlot, BoxStatistics, Chart, LineChart, LineSeries, Reference, StackedChart,
     Stroke,
@@ -151,7 +151,7 @@ fn layers(run: &Run) -> Option<StackedChart> {
         "xmpp" => "XMPP",
         _ => return None,
     };
-    let all = messages(run.plan.bytes as u64);
+    let all = message_sizes(run.plan.bytes as u64);
     let (_, bytes) = all.into_iter().find(|(known, _)| known.starts_with(name))?;
     let is_encrypted = run.settings.iter().any(|(key, _)| key == "encryption_overhead");
     let parts = [

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use gridhaul_measure::corruption::{
+use gridhaul_protocols::corruption::{
     Checksum, ENCODINGS, ErrorPattern, Fates, above_checksums, below_checksums, goose_events,
     sampled_values,
 };

@@ -3,8 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::ensure;
-use gridhaul_measure::overhead::messages;
-use gridhaul_measure::reserve::{Comparison, Interval, Tables, comparisons};
+use gridhaul_measure::reserve::{Comparison, Interval, Tables, comparisons, message_sizes};
 use gridhaul_report::TextTable;
 use serde_json::json;
 
@@ -15,7 +14,7 @@ use crate::terminal::{print, text};
 pub(crate) fn run(args: &EfficiencyArgs) -> anyhow::Result<ExitCode> {
     let comparisons = comparisons(&Tables::published());
     if args.json {
-        let messages = messages(args.payload).into_iter();
+        let messages = message_sizes(args.payload).into_iter();
         let messages =
             messages.map(|(protocol, bytes)| json!({ "protocol": protocol, "bytes": bytes }));
         let document = json!({ "table_5": comparisons, "messages": messages.collect::<Vec<_>>() });
@@ -91,7 +90,7 @@ pub(super) fn payloads(comparisons: &[Comparison]) -> TextTable {
 }
 
 fn one_message(payload: u64) -> TextTable {
-    let rows = messages(payload).into_iter().map(|(name, it)| {
+    let rows = message_sizes(payload).into_iter().map(|(name, it)| {
         let layers = [it.ethernet, it.ip, it.transport, it.protocol, it.payload, it.total()];
         std::iter::once(name.to_owned()).chain(layers.map(|bytes| format!("{bytes}"))).collect()
     });

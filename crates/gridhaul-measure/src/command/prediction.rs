@@ -2,10 +2,10 @@
 
 use anyhow::{Context, bail};
 use gridhaul_measure::method::{Distribution, Stage};
-use gridhaul_measure::overhead::amqp_0_9_1::Names;
-use gridhaul_measure::overhead::direct::{nanomsg, synchrophasor, zeromq};
-use gridhaul_measure::overhead::mqtt::Publish;
 use gridhaul_measure::prediction::{Carriage, PathLatencies, Request, SimulatedBroker, predict};
+use gridhaul_protocols::overhead::amqp_0_9_1::Names;
+use gridhaul_protocols::overhead::direct::{nanomsg, synchrophasor, zeromq};
+use gridhaul_protocols::overhead::mqtt::Publish;
 use gridhaul_report::TextTable;
 use gridhaul_report::chart::{Axis, LineChart, LineSeries, Stroke};
 use gridhaul_scenario::units::{Duration, Instant};

@@ -4,8 +4,9 @@ use gridhaul_measure::broker::Broker;
 use gridhaul_measure::network::Sites;
 use gridhaul_measure::protocol::{
     Amqp10, Amqp091, BrokerProtocol, ClientSettings, Direct, DirectKind, Modbus, Mqtt, Null,
-    Pattern, Protocol, QualityOfService, ThroughBroker, Udp, Version,
+    Pattern, Protocol, ThroughBroker, Udp,
 };
+use gridhaul_protocols::mqtt::{QualityOfService, Version};
 
 use gridhaul_measure::settings::{FrameContent, FrameStream, Retransmission, Vlan};
 

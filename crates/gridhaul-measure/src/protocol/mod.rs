@@ -13,7 +13,6 @@ mod frame_ends;
 mod frame_link;
 mod goose;
 mod modbus;
-mod mqtt;
 mod null;
 mod sampled_values;
 mod stream;
@@ -33,13 +32,12 @@ use crate::network::Sites;
 
 pub use crate::settings::{
     Amqp10, Amqp091, BrokerProtocol, ClientSettings, Direct, DirectKind, Modbus, Mqtt, Pattern,
-    QualityOfService, ReconnectPolicy, Version,
+    ReconnectPolicy,
 };
 pub use cross_traffic::{CrossTraffic, CrossTrafficCounts, Direction};
 pub use error::{ProtocolError, Refused};
 pub use frame_link::FrameIdentity;
 pub use goose::{GOOSE_MESSAGE_MAX, GooseControlBlock};
-pub use modbus::MODBUS_MESSAGE_MAX;
 pub use null::Null;
 pub use sampled_values::{
     DataSet, LIGHT_EDITION_MESSAGE, SAMPLED_VALUES_MESSAGE_MAX, SampledValueStream,

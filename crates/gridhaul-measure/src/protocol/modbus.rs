@@ -7,6 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time;
 
 use gridhaul_linux::{Clock, request_realtime_priority};
+use gridhaul_protocols::modbus::{MESSAGE_MAX, message, registers};
 use gridhaul_scenario::units::Instant;
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
@@ -24,12 +25,6 @@ use crate::settings::Modbus;
 
 /// Name of the protocol.
 const NAME: &str = "modbus-tcp";
-
-/// Registers in one request (MODBUS Application Protocol Specification V1.1b3, section 6.12).
-const REGISTERS_MAX: usize = 123;
-
-/// Longest message: the first register is its length, because registers have two bytes.
-pub const MODBUS_MESSAGE_MAX: usize = 2 * (REGISTERS_MAX - 1);
 
 /// Requests that have arrived and not been read.
 const QUEUE: usize = 100_000;
@@ -52,7 +47,7 @@ impl Protocol for Modbus {
     fn connect(&self, sites: &Sites<'_>) -> Result<Connected, ProtocolError> {
         let server = ModbusServer::start(&sites.to, (self.port, self.nodelay), sites.clock)?;
         let client = self.client(&sites.from, server.address, sites.clock)?;
-        let publisher = client.publisher(self.reconnect.queue, MODBUS_MESSAGE_MAX);
+        let publisher = client.publisher(self.reconnect.queue, MESSAGE_MAX);
         let subscriber = ModbusSubscriber { client: Some(client), server };
         Ok(Connected { publisher: Box::new(publisher), subscriber: Box::new(subscriber) })
     }
@@ -80,7 +75,7 @@ impl Modbus {
         clock: Clock,
     ) -> Result<Box<dyn Publisher>, ProtocolError> {
         let client = self.client(&Sites::loopback().from, server, clock)?;
-        Ok(Box::new(client.publisher(self.reconnect.queue, MODBUS_MESSAGE_MAX)))
+        Ok(Box::new(client.publisher(self.reconnect.queue, MESSAGE_MAX)))
     }
 
     fn client(
@@ -117,24 +112,6 @@ impl Library for Client {
         }
         Ok(())
     }
-}
-
-/// A message as registers: its length, then its bytes, of which a last odd one is padded with zero.
-fn registers(message: &[u8]) -> Vec<u16> {
-    let words =
-        message.chunks(2).map(|it| u16::from_be_bytes([it[0], it.get(1).copied().unwrap_or(0)]));
-    std::iter::once(message.len() as u16).chain(words).collect()
-}
-
-/// The message in registers; `None` if its length does not fit.
-fn message(registers: &[u16]) -> Option<Vec<u8>> {
-    let (&length, words) = registers.split_first()?;
-    let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
-    if bytes.len() != usize::from(length).next_multiple_of(2) {
-        return None;
-    }
-    bytes.truncate(usize::from(length));
-    Some(bytes)
 }
 
 /// The server, in a thread of its own.
@@ -262,7 +239,7 @@ mod tests {
     use std::io::{Read, Write};
 
     use super::*;
-    use crate::overhead::direct;
+    use gridhaul_protocols::overhead::direct;
 
     /// A request as the library sends it has the bytes of the formula.
     #[test]
@@ -274,7 +251,7 @@ mod tests {
         let peer = (address, sites.clock);
         let after = crate::protocol::ReconnectPolicy::default().after;
         let client = start(client, &sites.from, peer, after).unwrap();
-        let mut publisher = client.publisher(false, MODBUS_MESSAGE_MAX);
+        let mut publisher = client.publisher(false, MESSAGE_MAX);
         let (mut socket, _) = listener.accept().unwrap();
         for payload in [0, 1, 16, 132, 243, 244] {
             crate::protocol::Publisher::publish(&mut publisher, &vec![7; payload]).unwrap();
@@ -286,18 +263,5 @@ mod tests {
             let answer = [&request[..4], &[0, 6], &request[6..12]].concat();
             socket.write_all(&answer).unwrap();
         }
-    }
-
-    #[test]
-    fn registers_carry_messages_of_every_length() {
-        for length in 0..=MODBUS_MESSAGE_MAX {
-            let bytes: Vec<u8> = (0..length).map(|at| at as u8).collect();
-            let words = registers(&bytes);
-            assert!(words.len() <= REGISTERS_MAX);
-            assert_eq!(message(&words), Some(bytes));
-        }
-        assert_eq!(message(&[]), None);
-        assert_eq!(message(&[4, 0]), None, "a register is missing");
-        assert_eq!(message(&[1, 0, 0]), None, "a register too many");
     }
 }

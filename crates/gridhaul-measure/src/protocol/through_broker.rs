@@ -1,6 +1,8 @@
 //! Protocols through a broker: a publisher and a subscriber, which are one client or two, on one machine or on two.
 
 use gridhaul_linux::Clock;
+use gridhaul_protocols::mqtt::{self, QualityOfService, Version};
+use gridhaul_protocols::overhead::tls::RECORD_OVERHEAD;
 use gridhaul_protocols::xmpp;
 
 use super::client::{ClientSubscriber, Role, start};
@@ -8,12 +10,10 @@ use super::connection::Connector;
 use super::endpoint_client::EndpointClient;
 use super::{
     Connected, Protocol, ProtocolError, Publisher, SendingEnd, Subscriber, amqp_0_9_1, amqp_1_0,
-    mqtt,
 };
 use crate::broker::{BrokerAddress, Credentials};
 use crate::network::{Site, Sites};
-use crate::overhead::tls::RECORD_OVERHEAD;
-use crate::settings::{BrokerProtocol, ClientSettings, QualityOfService, ReconnectPolicy, Version};
+use crate::settings::{BrokerProtocol, ClientSettings, Mqtt, ReconnectPolicy};
 
 /// Longest message that is handed to a broker, in bytes, so that the queues of a client stay bounded.
 const LONGEST: usize = 1 << 20;
@@ -149,9 +149,9 @@ impl ThroughBroker {
         let (peer, after) = ((self.broker.address, clock), settings.reconnect.after);
         let publishes = role.publishes;
         match self.clients.protocol.clone() {
-            BrokerProtocol::Mqtt(it) => {
-                let broker = self.broker.clone();
-                let endpoint = move || mqtt::Client::new(&settings, it, &broker, role);
+            BrokerProtocol::Mqtt(mqtt) => {
+                let settings = self.mqtt_client(mqtt, role);
+                let endpoint = move || mqtt::Client::new(settings.clone());
                 start(EndpointClient { name, connector, publishes, endpoint }, site, peer, after)
             }
             BrokerProtocol::Amqp091(amqp) => {
@@ -165,6 +165,19 @@ impl ThroughBroker {
                 let endpoint = move || xmpp::Client::new(account.clone());
                 start(EndpointClient { name, connector, publishes, endpoint }, site, peer, after)
             }
+        }
+    }
+
+    fn mqtt_client(&self, mqtt: Mqtt, role: Role) -> mqtt::Settings {
+        let login = self.broker.credentials.clone();
+        mqtt::Settings {
+            version: mqtt.version,
+            quality: mqtt.qos,
+            client: format!("{}-{}", self.clients.name, role.name),
+            topic: self.clients.name.clone(),
+            subscribes: role.subscribes,
+            login: login.map(|Credentials { user, password }| (user, password)),
+            keep_alive: self.clients.keep_alive,
         }
     }
 

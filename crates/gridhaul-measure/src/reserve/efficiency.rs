@@ -3,11 +3,11 @@
 //! The report does not state these settings: names are those of the VILLASnode documentation, and they are confirmed by
 //! the sums of the table. See the page of the paper.
 
+use gridhaul_protocols::overhead::{LayerBytes, LowerLayers, amqp_0_9_1, mqtt, sampled_values};
 use serde::Serialize;
 
 use super::payload_size::{Interval, bytes_of_traffic, mean_payload};
 use super::{Column, Encoding, MESSAGES, Protocol, Tables};
-use crate::overhead::{LayerBytes, LowerLayers, amqp_0_9_1, mqtt, sampled_values};
 
 /// Topic `test-topic`, MQTT 3.1.1, QoS 0.
 pub const MQTT_PUBLISH: mqtt::Publish =

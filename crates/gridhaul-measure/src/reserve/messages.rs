@@ -2,9 +2,9 @@
 //! them.
 
 use gridhaul_core::random::RandomStream;
+use gridhaul_protocols::payload::{self, Sample, Schema, Timestamp, Width};
 
 use super::{Encoding, MESSAGES};
-use crate::payload::{self, Sample, Schema, Timestamp, Width};
 
 /// Standard deviation of a step of the walk, the default of VILLASnode's signal generator.
 const STEP: f64 = 0.2;

@@ -2,6 +2,7 @@
 
 mod claims;
 mod efficiency;
+mod message_sizes;
 mod messages;
 mod payload_size;
 
@@ -11,6 +12,7 @@ pub use claims::{RecordedClaim, RecordedVerdict};
 pub use efficiency::{
     AMQP_NAMES, Comparison, LayerRow, MQTT_PUBLISH, SAMPLED_VALUES_NAMES, comparisons,
 };
+pub use message_sizes::message_sizes;
 pub use messages::test_messages;
 pub use payload_size::Interval;
 

@@ -3,8 +3,9 @@
 //! JSON and Protobuf write a number in a varying number of bytes. The report does not state the mean, but both of its
 //! protocols carried the same values, and each column limits the mean to an interval.
 
+use gridhaul_protocols::overhead::LowerLayers;
+
 use super::{Column, Encoding, MESSAGES, Protocol, Tables};
-use crate::overhead::LowerLayers;
 
 /// Values from `low` to `high`.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]

@@ -10,6 +10,6 @@ pub use broker::{BrokerAddress, BrokerProgram, BrokerSettings, BrokerUrl, Creden
 pub use frames::{FrameContent, FrameStream, Retransmission, Vlan};
 pub use protocol::{
     Amqp10, Amqp091, BrokerProtocol, ClientSettings, Direct, DirectKind, Modbus, Mqtt, Pattern,
-    QualityOfService, VILLAS_EXCHANGE, VILLAS_ROUTING_KEY, Version,
+    VILLAS_EXCHANGE, VILLAS_ROUTING_KEY,
 };
 pub use reconnect::ReconnectPolicy;

@@ -1,30 +1,11 @@
 //! Protocols with connections.
 
 use gridhaul_protocols::iec104;
+use gridhaul_protocols::mqtt::{QualityOfService, Version};
 use gridhaul_scenario::units::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{BrokerProgram, ReconnectPolicy};
-
-/// Version of MQTT.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Version {
-    /// MQTT 3.1.1.
-    V3,
-    /// MQTT 5.0.
-    V5,
-}
-
-/// Quality of service.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum QualityOfService {
-    /// At most once.
-    AtMostOnce,
-    /// At least once, with acknowledgements.
-    AtLeastOnce,
-}
 
 /// MQTT with its settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

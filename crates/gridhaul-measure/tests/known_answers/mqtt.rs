@@ -5,9 +5,9 @@ use gridhaul_measure::broker::{Broker, BrokerProgram, BrokerSettings};
 use gridhaul_measure::method::{Message, Summary};
 use gridhaul_measure::network::{Site, Sites, on_network};
 use gridhaul_measure::protocol::{
-    BrokerProtocol, ClientSettings, Mqtt, Protocol, ProtocolError, QualityOfService, ThroughBroker,
-    Version,
+    BrokerProtocol, ClientSettings, Mqtt, Protocol, ProtocolError, ThroughBroker,
 };
+use gridhaul_protocols::mqtt::{QualityOfService, Version};
 
 use gridhaul_scenario::units::{Duration, Instant};
 

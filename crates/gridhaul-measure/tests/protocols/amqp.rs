@@ -7,10 +7,10 @@ use std::{thread, time};
 use gridhaul_measure::bench::{Plan, measure};
 use gridhaul_measure::broker::{Broker, BrokerAddress, BrokerProgram, BrokerSettings, Credentials};
 use gridhaul_measure::network::Sites;
-use gridhaul_measure::overhead::amqp_0_9_1;
 use gridhaul_measure::protocol::{
     Amqp10, Amqp091, BrokerProtocol, ClientSettings, Protocol, ProtocolError, ThroughBroker,
 };
+use gridhaul_protocols::overhead::amqp_0_9_1;
 use gridhaul_scenario::units::Duration;
 use gridhaul_testing::has_program;
 

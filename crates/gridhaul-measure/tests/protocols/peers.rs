@@ -10,14 +10,15 @@ use std::time::Duration;
 
 use gridhaul_measure::broker::{BrokerProgram, BrokerSettings};
 use gridhaul_measure::network::Sites;
-use gridhaul_measure::payload::{Encoding, Sample, Timestamp};
 use gridhaul_measure::protocol::{
     BrokerProtocol, ClientSettings, DataSet, DirectKind, FrameIdentity, GooseControlBlock, Modbus,
-    Mqtt, Pattern, Protocol, QualityOfService, Received, ReconnectPolicy, SampledValueStream,
-    Subscriber, ThroughBroker, Version,
+    Mqtt, Pattern, Protocol, Received, ReconnectPolicy, SampledValueStream, Subscriber,
+    ThroughBroker,
 };
 use gridhaul_protocols::endpoint::Endpoint;
 use gridhaul_protocols::iec104;
+use gridhaul_protocols::mqtt::{QualityOfService, Version};
+use gridhaul_protocols::payload::{Encoding, Sample, Timestamp};
 use gridhaul_scenario::units::Instant;
 use gridhaul_testing::{has, has_program};
 

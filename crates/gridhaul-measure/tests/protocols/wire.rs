@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use gridhaul_measure::broker::{BrokerProgram, BrokerSettings};
 use gridhaul_measure::network::Sites;
-use gridhaul_measure::overhead::{LowerLayers, direct, mqtt, tls};
 use gridhaul_measure::protocol::{
-    BrokerProtocol, ClientSettings, DirectKind, Mqtt, Pattern, ThroughBroker, Version,
+    BrokerProtocol, ClientSettings, DirectKind, Mqtt, Pattern, ThroughBroker,
 };
 use gridhaul_protocols::iec104;
+use gridhaul_protocols::mqtt::Version;
+use gridhaul_protocols::overhead::{LowerLayers, direct, mqtt, tls};
 
 use gridhaul_testing::has_program;
 use rustix::process::{Pid, Signal, kill_process};

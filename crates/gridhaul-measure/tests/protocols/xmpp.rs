@@ -4,11 +4,11 @@ use std::{thread, time};
 
 use gridhaul_measure::broker::{Broker, BrokerAddress, BrokerProgram, BrokerSettings, Credentials};
 use gridhaul_measure::network::Sites;
-use gridhaul_measure::overhead::xmpp::Stanza;
 use gridhaul_measure::protocol::{
     BrokerProtocol, ClientSettings, Protocol, ProtocolError, ThroughBroker,
 };
 use gridhaul_protocols::endpoint::Endpoint;
+use gridhaul_protocols::overhead::xmpp::Stanza;
 use gridhaul_protocols::xmpp::{Client, Settings};
 use gridhaul_scenario::units::{Duration, Instant};
 use gridhaul_testing::has_program;

@@ -3,6 +3,19 @@
 //! The concentrator requests the configuration (CFG-2) and then the transmission. A message is a data frame: phasors of 16-bit
 //! integers carry its bytes, four in each, and one analog value its length. All data frames of a connection have the same
 //! size, which the configuration fixes.
+//!
+//! ```
+//! use gridhaul_protocols::endpoint::Endpoint;
+//! use gridhaul_protocols::c37_118::{Role, Synchrophasor};
+//! use gridhaul_scenario::units::Instant;
+//!
+//! let mut concentrator = Synchrophasor::new(Role::Concentrator);
+//! concentrator.open(Instant::ZERO);
+//! let mut bytes = Vec::new();
+//! concentrator.poll_output(&mut bytes);
+//! // A command frame of 18 bytes.
+//! assert_eq!(bytes[..4], [0xaa, 0x42, 0, 18]);
+//! ```
 
 use gridhaul_scenario::units::Instant;
 
@@ -99,7 +112,7 @@ impl Synchrophasor {
     }
 
     fn handle_command(&mut self, body: &[u8], now: Instant) -> Result<(), EndpointError> {
-        let command = body.first_chunk().map(|it| u16::from_be_bytes(*it));
+        let command = body.first_chunk().map(|bytes| u16::from_be_bytes(*bytes));
         match command {
             Some(TRANSMISSION_OFF) => self.is_ready = false,
             Some(TRANSMISSION_ON) => self.is_ready = true,

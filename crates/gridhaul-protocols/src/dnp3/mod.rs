@@ -4,6 +4,20 @@
 //! for the last one. Neither control, nor time synchronisation, nor static data, nor secure
 //! authentication exist here: an outstation answers requests for them with the indication of a
 //! function that is not supported, as a device does.
+//!
+//! ```
+//! use gridhaul_protocols::endpoint::Endpoint;
+//! use gridhaul_protocols::dnp3::{Role, Station};
+//! use gridhaul_scenario::units::Instant;
+//!
+//! let mut outstation = Station::new(Role::Outstation);
+//! outstation.open(Instant::ZERO);
+//! let mut bytes = Vec::new();
+//! outstation.poll_output(&mut bytes);
+//! // An unsolicited response without events, in a frame of the link layer.
+//! assert_eq!(bytes[..2], [0x05, 0x64]);
+//! assert!(!outstation.is_ready(), "the master has not enabled unsolicited responses");
+//! ```
 
 mod link;
 mod request;

@@ -115,7 +115,7 @@ fn a_master_clears_the_indication_of_a_restart_once() {
             let frame;
             (frame, rest) = rest.split_at(length);
             let fragment = reassembly.read(frame, false).unwrap().fragment;
-            functions.extend(fragment.map(|it| it[1]));
+            functions.extend(fragment.map(|bytes| bytes[1]));
         }
     }
     assert_eq!(functions, [CONFIRM, WRITE, ENABLE_UNSOLICITED, CONFIRM]);

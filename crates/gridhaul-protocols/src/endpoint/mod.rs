@@ -1,6 +1,26 @@
 //! One end of a connection, as a machine without input or output.
 //!
 //! Each machine reads bytes of its peer, in pieces of any length, and writes bytes for it. Time is an argument.
+//!
+//! ```
+//! use gridhaul_protocols::endpoint::Endpoint;
+//! use gridhaul_protocols::nanomsg::{Pipeline, Role};
+//! use gridhaul_scenario::units::Instant;
+//!
+//! let now = Instant::ZERO;
+//! let (mut push, mut pull) = (Pipeline::new(Role::Push), Pipeline::new(Role::Pull));
+//! push.open(now);
+//! pull.open(now);
+//! let mut bytes = Vec::new();
+//! pull.poll_output(&mut bytes);
+//! push.handle_input(&bytes, now)?;
+//! push.publish(b"hello", now).expect("the greeting of the peer has arrived");
+//! bytes.clear();
+//! push.poll_output(&mut bytes);
+//! pull.handle_input(&bytes, now)?;
+//! assert_eq!(pull.poll_message().as_deref(), Some(&b"hello"[..]));
+//! # Ok::<(), gridhaul_protocols::endpoint::EndpointError>(())
+//! ```
 
 mod queues;
 

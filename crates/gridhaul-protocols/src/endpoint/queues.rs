@@ -6,16 +6,16 @@ use std::collections::VecDeque;
 #[derive(Debug, Default)]
 pub struct Queues {
     /// Bytes of the peer that do not form a whole frame yet.
-    pub input: Vec<u8>,
+    pub(crate) input: Vec<u8>,
     /// Bytes for the peer.
-    pub output: Vec<u8>,
+    pub(crate) output: Vec<u8>,
     /// Messages of the peer.
-    pub messages: VecDeque<Vec<u8>>,
+    pub(crate) messages: VecDeque<Vec<u8>>,
 }
 
 impl Queues {
     /// Forgets the bytes of an earlier connection; its messages stay.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.input.clear();
         self.output.clear();
     }

@@ -1,4 +1,16 @@
 //! GOOSE (IEC 61850-8-1): events that are retransmitted until the next event.
+//!
+//! ```
+//! use gridhaul_protocols::goose::{GooseReceiver, Reception};
+//! use gridhaul_scenario::units::Instant;
+//!
+//! let mut receiver = GooseReceiver::default();
+//! // stNum, sqNum, and timeAllowedtoLive in ms.
+//! let event = receiver.handle_message(Instant::ZERO, 1, 0, 2_000);
+//! assert_eq!(event, Reception::Event { events_lost: 0, messages_lost: 0 });
+//! let again = receiver.handle_message(Instant::ZERO, 1, 1, 2_000);
+//! assert_eq!(again, Reception::Retransmission { messages_lost: 0 });
+//! ```
 
 mod data;
 mod publisher;
@@ -64,7 +76,7 @@ impl GoosePdu {
             write_integer(pdu, 0x88, i64::from(self.revision));
             write(pdu, 0x89, &[u8::from(self.needs_commissioning)]);
             write_integer(pdu, 0x8a, self.values.len() as i64);
-            write_nested(pdu, 0xab, |all| self.values.iter().try_for_each(|it| it.write(all)))
+            write_nested(pdu, 0xab, |all| self.values.iter().try_for_each(|value| value.write(all)))
         })
     }
 
@@ -77,7 +89,7 @@ impl GoosePdu {
             control_block: text(pdu.element(0x80, "gocbRef")?, "gocbRef")?,
             time_allowed_to_live_ms: number(&mut pdu, 0x81, "timeAllowedtoLive")?,
             data_set: text(pdu.element(0x82, "datSet")?, "datSet")?,
-            id: pdu.optional(0x83, "goID")?.map(|it| text(it, "goID")).transpose()?,
+            id: pdu.optional(0x83, "goID")?.map(|contents| text(contents, "goID")).transpose()?,
             time: UtcTime::from_bytes(pdu.array(0x84, "t")?),
             state_number: number(&mut pdu, 0x85, "stNum")?,
             sequence_number: number(&mut pdu, 0x86, "sqNum")?,

@@ -3,6 +3,19 @@
 //! A message is a sequence of information objects of type M_ME_TF_1 (short floating point number with time tag), four bytes in
 //! each: first the length, then the bytes. The address of an object is its position, from 1. Both stations follow the
 //! numbering, the window `k`, the acknowledgements `w` and the timers t1 to t3 of the standard.
+//!
+//! ```
+//! use gridhaul_protocols::endpoint::Endpoint;
+//! use gridhaul_protocols::iec104::{Role, Station, Window};
+//! use gridhaul_scenario::units::Instant;
+//!
+//! let mut station = Station::new(Role::Controlling, Window::STANDARD);
+//! station.open(Instant::ZERO);
+//! let mut bytes = Vec::new();
+//! station.poll_output(&mut bytes);
+//! // STARTDT act.
+//! assert_eq!(bytes, [0x68, 4, 0x07, 0, 0, 0]);
+//! ```
 
 use std::collections::VecDeque;
 
@@ -13,6 +26,12 @@ use crate::endpoint::{Endpoint, EndpointError, NotSent, Queues};
 
 /// Name of the protocol in errors.
 const NAME: &str = "iec-104";
+
+/// Start byte of an APDU, and the limits of the length after it: a control field of 4 bytes and at most 249 bytes of an ASDU
+/// (section 5).
+pub(crate) const START: u8 = 0x68;
+pub(crate) const LENGTH_MIN: u8 = 4;
+pub(crate) const LENGTH_MAX: u8 = 253;
 
 /// Longest message.
 pub const MESSAGE_MAX: usize = 8_192;
@@ -110,9 +129,9 @@ pub struct Station {
     owed: u16,
     owed_since: Instant,
     /// Time of the last frame of the peer.
-    heard: Instant,
+    last_received: Instant,
     /// Time of a U frame that awaits its confirmation.
-    asked: Option<Instant>,
+    unconfirmed_since: Option<Instant>,
     /// Bytes of a message whose last objects have not arrived, and its length.
     partial: Option<(usize, Vec<u8>)>,
 }
@@ -132,14 +151,14 @@ impl Station {
             waiting: VecDeque::new(),
             owed: 0,
             owed_since: Instant::ZERO,
-            heard: Instant::ZERO,
-            asked: None,
+            last_received: Instant::ZERO,
+            unconfirmed_since: None,
             partial: None,
         }
     }
 
     fn handle_frame(&mut self, frame: &[u8], now: Instant) -> Result<(), EndpointError> {
-        self.heard = now;
+        self.last_received = now;
         let control = [frame[2], frame[3], frame[4], frame[5]];
         let acknowledged = u16::from_le_bytes([control[2], control[3]]) >> 1;
         match control[0] & 3 {
@@ -172,12 +191,15 @@ impl Station {
     fn handle_unnumbered(&mut self, control: u8) -> Result<(), EndpointError> {
         match (control, self.role) {
             (TESTFR_ACT, _) => self.write_unnumbered(TESTFR_CON),
-            (TESTFR_CON, _) => self.asked = None,
+            (TESTFR_CON, _) => self.unconfirmed_since = None,
             (STARTDT_ACT, Role::Controlled) => {
                 self.is_started = true;
                 self.write_unnumbered(STARTDT_CON);
             }
-            (STARTDT_CON, Role::Controlling) => (self.is_started, self.asked) = (true, None),
+            (STARTDT_CON, Role::Controlling) => {
+                self.is_started = true;
+                self.unconfirmed_since = None;
+            }
             (STOPDT_ACT, Role::Controlled) => {
                 self.is_started = false;
                 self.write_unnumbered(STOPDT_CON);
@@ -244,7 +266,7 @@ impl Station {
             let Some(asdu) = self.waiting.pop_front() else { break };
             let [send, receive] = [self.send << 1, self.receive << 1].map(u16::to_le_bytes);
             let length = asdu.len() as u8 + 4;
-            self.queues.output.extend([0x68, length, send[0], send[1], receive[0], receive[1]]);
+            self.queues.output.extend([START, length, send[0], send[1], receive[0], receive[1]]);
             self.queues.output.extend(asdu);
             self.send = (self.send + 1) % 0x8000;
             self.owed = 0;
@@ -255,12 +277,12 @@ impl Station {
     /// An S frame.
     fn acknowledge(&mut self) {
         let [low, high] = (self.receive << 1).to_le_bytes();
-        self.queues.output.extend([0x68, 4, 1, 0, low, high]);
+        self.queues.output.extend([START, LENGTH_MIN, 1, 0, low, high]);
         self.owed = 0;
     }
 
     fn write_unnumbered(&mut self, control: u8) {
-        self.queues.output.extend([0x68, 4, control, 0, 0, 0]);
+        self.queues.output.extend([START, LENGTH_MIN, control, 0, 0, 0]);
     }
 }
 
@@ -268,21 +290,20 @@ impl Endpoint for Station {
     fn open(&mut self, now: Instant) {
         let mut queues = std::mem::take(&mut self.queues);
         queues.clear();
-        *self = Self { queues, heard: now, ..Self::new(self.role, self.window) };
+        *self = Self { queues, last_received: now, ..Self::new(self.role, self.window) };
         if self.role == Role::Controlling {
             self.write_unnumbered(STARTDT_ACT);
-            self.asked = Some(now);
+            self.unconfirmed_since = Some(now);
         }
     }
 
     fn handle_input(&mut self, bytes: &[u8], now: Instant) -> Result<(), EndpointError> {
         self.queues.input.extend(bytes);
-        // Start byte, and the length of what follows: control field of 4 bytes and an ASDU (section 5).
         let length = |input: &[u8]| match *input {
             [] => Ok(None),
-            [start, ..] if start != 0x68 => Err(invalid(format!("a start byte {start:#04x}"))),
+            [start, ..] if start != START => Err(invalid(format!("a start byte {start:#04x}"))),
             [_] => Ok(None),
-            [_, length @ 4..=253, ..] => Ok(Some(2 + usize::from(length))),
+            [_, length @ LENGTH_MIN..=LENGTH_MAX, ..] => Ok(Some(2 + usize::from(length))),
             [_, length, ..] => Err(invalid(format!("a frame length of {length}"))),
         };
         while let Some(frame) = self.queues.poll_frame(length)? {
@@ -293,16 +314,16 @@ impl Endpoint for Station {
 
     fn handle_time(&mut self, now: Instant) -> Result<(), EndpointError> {
         let overdue = |since: Option<&Instant>| since.is_some_and(|&since| now >= since + T1);
-        if overdue(self.unacknowledged.front()) || overdue(self.asked.as_ref()) {
+        if overdue(self.unacknowledged.front()) || overdue(self.unconfirmed_since.as_ref()) {
             let within_s = T1.as_nanos() / 1_000_000_000;
             return Err(EndpointError::Timeout { protocol: NAME, timer: "t1", within_s });
         }
         if self.owed > 0 && now >= self.owed_since + T2 {
             self.acknowledge();
         }
-        if self.asked.is_none() && now >= self.heard + T3 {
+        if self.unconfirmed_since.is_none() && now >= self.last_received + T3 {
             self.write_unnumbered(TESTFR_ACT);
-            self.asked = Some(now);
+            self.unconfirmed_since = Some(now);
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Sample numbers beyond 16 bits.
 
-/// Unwraps `smpCnt`: a sequence number that increases by one for each sample, without wrapping.
+/// Extends `smpCnt` to 64 bits: a sequence number that increases by one for each sample, without wrapping.
 ///
 /// The counter wraps after 65,536 samples, or each second at a fixed number of samples (9-2LE). A number is assigned to
 /// the period in which it is nearest to the greatest number so far; losses and reordering of less than half a period are
@@ -26,7 +26,7 @@ impl SampleCounter {
     }
 
     /// Sequence number of a received sample. `None` for a number that a counter of this period does not have.
-    pub fn unwrap(&mut self, count: u16) -> Option<u64> {
+    pub fn extend(&mut self, count: u16) -> Option<u64> {
         let count = u64::from(count);
         if count >= self.period {
             return None;
@@ -57,15 +57,15 @@ mod tests {
     fn numbers_increase_over_the_wrap() {
         let mut counter = SampleCounter::new();
         for number in 0..200_000_u64 {
-            assert_eq!(counter.unwrap(number as u16), Some(number));
+            assert_eq!(counter.extend(number as u16), Some(number));
         }
     }
 
     #[test]
     fn reordered_samples_keep_their_numbers() {
         let mut counter = SampleCounter::per_second(4_000);
-        let numbers = [0, 3_998, 3_999, 0, 3_997, 2, 1].map(|count| counter.unwrap(count));
+        let numbers = [0, 3_998, 3_999, 0, 3_997, 2, 1].map(|count| counter.extend(count));
         assert_eq!(numbers, [0, 3_998, 3_999, 4_000, 3_997, 4_002, 4_001].map(Some));
-        assert_eq!(counter.unwrap(4_000), None);
+        assert_eq!(counter.extend(4_000), None);
     }
 }

@@ -1,4 +1,12 @@
 //! Sampled Values (IEC 61850-9-2): one or more sets of samples for each frame.
+//!
+//! ```
+//! use gridhaul_protocols::sampled_values::SampleCounter;
+//!
+//! let mut counter = SampleCounter::new();
+//! let numbers = [65_534, 65_535, 0].map(|count| counter.extend(count));
+//! assert_eq!(numbers, [65_534, 65_535, 65_536].map(Some));
+//! ```
 
 mod counter;
 mod data_set;
@@ -31,7 +39,7 @@ pub struct Asdu {
     pub id: String,
     /// `datSet`: reference of the data set.
     pub data_set: Option<String>,
-    /// `smpCnt`: number of the sample; [`SampleCounter`] unwraps the 16 bits.
+    /// `smpCnt`: number of the sample; [`SampleCounter`] extends the 16 bits.
     pub sample_count: u16,
     /// `confRev`: revision of the configuration.
     pub revision: u32,
@@ -82,7 +90,7 @@ impl SampledValues {
             write_nested(pdu, 0xa2, |asdus| {
                 self.asdus
                     .iter()
-                    .try_for_each(|asdu| write_nested(asdus, 0x30, |it| asdu.write(it)))
+                    .try_for_each(|asdu| write_nested(asdus, 0x30, |out| asdu.write(out)))
             })
         })
     }
@@ -133,7 +141,10 @@ impl Asdu {
         let name = |contents, element| visible_string(contents, LONGEST_NAME, element);
         let parsed = Self {
             id: name(asdu.element(0x80, "svID")?, "svID")?,
-            data_set: asdu.optional(0x81, "datSet")?.map(|it| name(it, "datSet")).transpose()?,
+            data_set: asdu
+                .optional(0x81, "datSet")?
+                .map(|contents| name(contents, "datSet"))
+                .transpose()?,
             sample_count: u16::from_be_bytes(asdu.array(0x82, "smpCnt")?),
             revision: u32::from_be_bytes(asdu.array(0x83, "confRev")?),
             refresh_time: asdu.optional_array(0x84, "refrTm")?.map(UtcTime::from_bytes),

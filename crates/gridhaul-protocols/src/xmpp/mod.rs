@@ -3,6 +3,25 @@
 //!
 //! The machine does not encrypt: with TLS from the first byte (XEP-0368) its bytes pass an encrypted connection, without it
 //! the password passes in clear text. STARTTLS (RFC 6120, section 5) is not implemented.
+//!
+//! ```
+//! use gridhaul_protocols::endpoint::Endpoint;
+//! use gridhaul_protocols::xmpp::{Client, Settings};
+//! use gridhaul_scenario::units::{Duration, Instant};
+//!
+//! let mut client = Client::new(Settings {
+//!     user: "meter".into(),
+//!     domain: "example.org".into(),
+//!     password: "secret".into(),
+//!     resource: "one".into(),
+//!     destination: Some("head@example.org/one".into()),
+//!     keep_alive: Duration::from_secs(60),
+//! });
+//! client.open(Instant::ZERO);
+//! let mut bytes = Vec::new();
+//! client.poll_output(&mut bytes);
+//! assert!(bytes.starts_with(b"<?xml version='1.0'?><stream:stream to='example.org'"));
+//! ```
 
 mod octets;
 mod xml;
@@ -161,14 +180,14 @@ impl Client {
 
     /// Sends the credentials (RFC 6120, section 6.4; RFC 4616).
     fn authenticate(&mut self, features: &Element) -> Result<(), EndpointError> {
-        let requires = |it: &Element| it.child("required").is_some();
+        let requires = |element: &Element| element.child("required").is_some();
         if features.child("starttls").is_some_and(requires) {
             return Err(invalid(
                 "the server requires STARTTLS, which is not available: use xmpps:// and the port for TLS from the first byte",
             ));
         }
-        let mechanisms = features.child("mechanisms").map_or(&[][..], |it| &it.children);
-        let names: Vec<_> = mechanisms.iter().map(|it| it.text.trim()).collect();
+        let mechanisms = features.child("mechanisms").map_or(&[][..], |element| &element.children);
+        let names: Vec<_> = mechanisms.iter().map(|mechanism| mechanism.text.trim()).collect();
         if !names.contains(&"PLAIN") {
             let offered = names.join(", ");
             let reason =
@@ -204,7 +223,10 @@ impl Client {
             let reason = answer.child("error").map_or_else(|| "no reason".into(), condition);
             return Err(invalid(format!("the server refuses the resource: {reason}")));
         }
-        let address = answer.child("bind").and_then(|it| it.child("jid")).map(|it| it.text.trim());
+        let address = answer
+            .child("bind")
+            .and_then(|element| element.child("jid"))
+            .map(|element| element.text.trim());
         let expected = self.settings.address();
         if address != Some(expected.as_str()) {
             let assigned = address.unwrap_or("none");
@@ -297,8 +319,8 @@ fn handle_header(header: &Element) -> Result<(), EndpointError> {
 
 /// The condition of an error, and its text.
 fn condition(error: &Element) -> String {
-    let condition = error.children.iter().find(|it| it.name != "text");
-    let name = condition.map_or("undefined-condition", |it| it.name.as_str());
+    let condition = error.children.iter().find(|child| child.name != "text");
+    let name = condition.map_or("undefined-condition", |child| child.name.as_str());
     match error.child("text") {
         Some(text) if !text.text.trim().is_empty() => format!("{name} ({})", text.text.trim()),
         _ => name.into(),

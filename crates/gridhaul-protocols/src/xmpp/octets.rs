@@ -24,11 +24,12 @@ pub(super) fn write(message: &[u8], output: &mut Vec<u8>) {
 
 /// The message in a stanza; `None` in a stanza of another application.
 pub(super) fn read(stanza: &Element) -> Option<Vec<u8>> {
-    let element = stanza.child(NAME).filter(|it| it.attribute("xmlns") == Some(NAMESPACE))?;
+    let element =
+        stanza.child(NAME).filter(|element| element.attribute("xmlns") == Some(NAMESPACE))?;
     // White space between the digits has no meaning (ITU-T X.680, xmlhstring).
-    let digits = element.text.chars().filter(|it| !it.is_ascii_whitespace());
+    let digits = element.text.chars().filter(|digit| !digit.is_ascii_whitespace());
     let digits: Option<Vec<u8>> =
-        digits.map(|digit| digit.to_digit(16).map(|it| it as u8)).collect();
+        digits.map(|digit| digit.to_digit(16).map(|value| value as u8)).collect();
     let pairs = digits?;
     let (pairs, rest) = pairs.as_chunks::<2>();
     rest.is_empty().then(|| pairs.iter().map(|[high, low]| high << 4 | low).collect())

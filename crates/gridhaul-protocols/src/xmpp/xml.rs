@@ -29,7 +29,7 @@ impl Element {
 
     /// The child of this name.
     pub(super) fn child(&self, name: &str) -> Option<&Self> {
-        self.children.iter().find(|it| it.name == name)
+        self.children.iter().find(|child| child.name == name)
     }
 
     fn of(tag: &BytesStart<'_>) -> Result<Self, String> {
@@ -178,8 +178,8 @@ impl Splitter {
         (self.examined, self.start) = (0, 0);
         match (depth, self.depth) {
             (_, 0) => Ok(Some(Part::End)),
-            (0, _) => header(part).map(|it| Some(Part::Header(it))),
-            _ => element(part).map(|it| Some(Part::Child(it))),
+            (0, _) => header(part).map(|header| Some(Part::Header(header))),
+            _ => element(part).map(|element| Some(Part::Child(element))),
         }
     }
 }
@@ -271,7 +271,7 @@ mod tests {
         assert_eq!(header.name, "s:s");
         assert_eq!((header.attribute("a"), header.attribute("b")), (Some(">\""), Some("/'")));
         assert_eq!((message.attribute("to"), message.text.as_str()), (Some("a&b"), "x<A"));
-        assert!(message.child("j").is_some_and(|it| it.child("k").is_some()));
+        assert!(message.child("j").is_some_and(|child| child.child("k").is_some()));
         assert_eq!((empty.name.as_str(), empty.child("i")), ("e", None));
     }
 
@@ -289,11 +289,14 @@ mod tests {
             ("<s><a b='1' b='2'/>", "duplicate"),
         ] {
             let (_, error) = parts(text, 1);
-            assert!(error.as_ref().is_some_and(|it| it.contains(expected)), "{text}: {error:?}");
+            assert!(
+                error.as_ref().is_some_and(|error| error.contains(expected)),
+                "{text}: {error:?}"
+            );
         }
         let (_, error) = parts(&"<a>".repeat(DEPTH_MAX + 1), 100);
-        assert!(error.is_some_and(|it| it.contains("inside each other")));
+        assert!(error.is_some_and(|error| error.contains("inside each other")));
         let long = format!("<s><a b='{}", "x".repeat(ELEMENT_MAX));
-        assert!(parts(&long, 1 << 16).1.is_some_and(|it| it.contains("longer than")));
+        assert!(parts(&long, 1 << 16).1.is_some_and(|error| error.contains("longer than")));
     }
 }

@@ -1,4 +1,17 @@
 //! ZeroMQ over TCP: ZMTP 3.0 (RFC 23/ZMTP) with the mechanism NULL, as PUSH and PULL or as PUB and SUB.
+//!
+//! ```
+//! use gridhaul_protocols::endpoint::Endpoint;
+//! use gridhaul_protocols::zmtp::{Socket, SocketType};
+//! use gridhaul_scenario::units::Instant;
+//!
+//! let mut socket = Socket::new(SocketType::Push);
+//! socket.open(Instant::ZERO);
+//! let mut bytes = Vec::new();
+//! socket.poll_output(&mut bytes);
+//! // The greeting: signature, version 3.0, mechanism NULL.
+//! assert_eq!((bytes.len(), bytes[0], bytes[10]), (64, 0xff, 3));
+//! ```
 
 use gridhaul_scenario::units::Instant;
 
@@ -177,7 +190,10 @@ fn frame_lengths(input: &[u8]) -> Result<Option<(usize, usize)>, EndpointError> 
     let lengths = if flags & LONG == 0 {
         input.get(1).map(|&length| (2, u64::from(length)))
     } else {
-        input.get(1..9).and_then(|it| it.first_chunk()).map(|it| (9, u64::from_be_bytes(*it)))
+        input
+            .get(1..9)
+            .and_then(|length| length.first_chunk())
+            .map(|length| (9, u64::from_be_bytes(*length)))
     };
     let Some((header, body)) = lengths else { return Ok(None) };
     if body > MESSAGE_MAX as u64 {

@@ -1,12 +1,13 @@
 //! Continuation of a collector by another version of the program, which takes over the connections
 //! of its meters.
 
+use gridhaul_protocols::framing::MessageFraming;
+
 use super::machine::{Collector, CollectorLog};
 use super::meter::{Meter, MeterId};
 use super::recovery::CollectorState;
 use super::settings::{Settings, Tier};
 use crate::log::Storage;
-use crate::protocol::framing::MessageFraming;
 use crate::protocol::{DATA_MAX, DecodeError, Decoder, put_bytes, put_varint};
 
 /// State of a collector all of whose records are stored, without its meters.

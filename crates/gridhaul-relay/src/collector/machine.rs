@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::iter;
 
-use gridhaul_core::pep::aggregation::Framing;
+use gridhaul_protocols::framing::{Framing, FramingError, MessageFraming};
 
 use super::backlog::{Backlog, MemoryBacklog};
 use super::messages::IncompleteMessages;
@@ -12,7 +12,6 @@ use super::recovery::CollectorState;
 use super::settings::{Settings, Tier};
 use super::shard::{Awaiting, AwaitingKind, Shard};
 use crate::log::{DurableRange, Storage};
-use crate::protocol::framing::{MalformedStream, MessageFraming};
 use crate::protocol::{DATA_MAX, Identity, PreviousRecords, Reception, Record, ResetCause};
 
 /// A collector.
@@ -178,7 +177,7 @@ impl<S: Storage + Clone> Collector<S> {
     ///
     /// # Errors
     /// The stream does not follow its framing. The meter is reset, by an event.
-    pub fn handle_data(&mut self, id: MeterId, bytes: &[u8]) -> Result<(), MalformedStream> {
+    pub fn handle_data(&mut self, id: MeterId, bytes: &[u8]) -> Result<(), FramingError> {
         self.count_share(id, bytes.len() as u64);
         let mut rest = bytes;
         while let (false, Some(meter)) = (rest.is_empty(), self.meters.get_mut(id)) {

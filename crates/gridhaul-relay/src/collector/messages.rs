@@ -6,11 +6,12 @@
 
 use std::collections::BTreeMap;
 
+use gridhaul_protocols::framing::MessageFraming;
+
 use super::machine::Collector;
 use super::meter::MeterId;
 use super::shard::AwaitingKind;
 use crate::log::Storage;
-use crate::protocol::framing::MessageFraming;
 use crate::protocol::{DATA_MAX, Record};
 
 /// Incomplete messages of all meters.
@@ -185,14 +186,13 @@ impl<S: Storage + Clone> Collector<S> {
 
 #[cfg(test)]
 mod tests {
-    use gridhaul_core::pep::aggregation::Delimiter;
+    use gridhaul_protocols::framing::{Delimiter, Iec104};
 
     use crate::collector::stored::StoredBefore;
 
     use super::*;
     use crate::collector::{CollectorState, MeterState, Settings, Tier};
     use crate::log::Folder;
-    use crate::protocol::framing::Iec104;
     use crate::protocol::{Decoder, Identity, ResetCause, batches};
 
     #[test]

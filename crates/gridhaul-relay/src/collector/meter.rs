@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::protocol::framing::MessageFraming;
+use gridhaul_protocols::framing::MessageFraming;
 
 /// Identifies a meter's connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,8 +5,7 @@
 //!   records and returns groups to write to the head's log.
 //! * [`Deliveries`] reads the durable part of the log in order, for a sink.
 //! * [`ServerStreams`] are the connections to a TCP server, one for each meter.
-//! * [`Publications`] are the messages for a broker until it has acknowledged them, [`mqtt`] are
-//!   its packets.
+//! * [`Publications`] are the messages for a broker until it has acknowledged them.
 
 mod admission;
 mod broker_messages;
@@ -18,7 +17,6 @@ pub(crate) mod io;
 mod json;
 mod log_item;
 mod machine;
-pub mod mqtt;
 mod positions;
 #[cfg(feature = "daemon")]
 mod servers;

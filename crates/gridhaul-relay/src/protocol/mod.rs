@@ -5,7 +5,6 @@
 //!   shard, with checksum; the same bytes are in the collector's log, on the network, and in the
 //!   head's log.
 //! * [`Frame`]: a message on the connection between collector and head.
-//! * [`framing`]: ends of messages in the stream of a meter.
 //! * [`ProxyHeader`]: the PROXY protocol, version 2.
 
 mod ack_number;
@@ -13,7 +12,7 @@ mod batch;
 mod codec;
 mod compression;
 mod frame;
-pub mod framing;
+mod framing_progress;
 #[cfg(test)]
 mod log_versions;
 mod loss;
@@ -33,6 +32,7 @@ pub use frame::{
     Close, DOWN_ENDED, DOWN_MAX, DOWN_WINDOW, FRAME_MAX, Frame, FrameReader, Hello,
     PROTOCOL_VERSION, Refusal, Welcome, write_batch,
 };
+pub(crate) use framing_progress::{read_progress, write_progress};
 pub(crate) use loss::{LostRecords, RESTART_STEP, lost_before};
 pub use proxy_header::{ProxyHeader, ProxyHeaderError};
 pub use proxy_header_reader::ProxyHeaderReader;

@@ -2,10 +2,8 @@
 
 use std::net::SocketAddr;
 
-use gridhaul_core::pep::aggregation::Framing;
 use proptest::prelude::*;
 
-use super::framing::{DlmsWrapper, Iec104, MessageFraming};
 use super::*;
 use crate::log::Durable;
 
@@ -219,39 +217,6 @@ proptest! {
         for cut in 0..length {
             prop_assert_eq!(ProxyHeader::read(&bytes[..cut]), Ok(None));
         }
-    }
-
-    #[test]
-    fn ends_of_messages_do_not_depend_on_the_pieces(
-        sizes in proptest::collection::vec(4_usize..200, 1..12),
-        pieces in proptest::collection::vec(1_usize..90, 1..9),
-        is_dlms in any::<bool>(),
-    ) {
-        let mut framing = match is_dlms {
-            true => MessageFraming::DlmsWrapper(DlmsWrapper::new(1_000)),
-            false => MessageFraming::Iec104(Iec104::default()),
-        };
-        let (mut stream, mut ends) = (Vec::new(), Vec::new());
-        for size in &sizes {
-            match is_dlms {
-                true => stream.extend_from_slice(&[0, 1, 0, 16, 0, 1, 0, *size as u8]),
-                false => stream.extend_from_slice(&[0x68, *size as u8]),
-            }
-            stream.extend(std::iter::repeat_n(0x42, *size));
-            ends.push(stream.len());
-        }
-        let (mut found, mut at) = (Vec::new(), 0);
-        for piece in pieces.iter().cycle() {
-            let stop = (at + piece).min(stream.len());
-            while at < stop {
-                match framing.next_message_end(&stream[at..stop]).unwrap() {
-                    Framing::End(end) => { at += end; found.push(at); }
-                    Framing::Incomplete => at = stop,
-                }
-            }
-            if at == stream.len() { break; }
-        }
-        prop_assert_eq!(found, ends);
     }
 }
 

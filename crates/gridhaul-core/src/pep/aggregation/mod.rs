@@ -5,8 +5,8 @@
 //! [`SegmentAggregator`] admits segments before their acknowledgement, for a caller that knows the
 //! ends of messages in advance and stores no payload: the simulator. The relay daemon reads bytes
 //! that the kernel has acknowledged already, and its record log is its buffer; it has admission
-//! rules of its own (crate `gridhaul-relay`) and shares the [`Framer`]s, which find the ends of
-//! messages in a stream.
+//! rules of its own (crate `gridhaul-relay`), and finds the ends of messages in a stream with the
+//! framings of crate `gridhaul-protocols`.
 //!
 //! Messages are forwarded in the order in which they became complete, so that the messages of each
 //! connection keep their order. Incomplete messages never wait for each other's buffer space: space
@@ -15,7 +15,6 @@
 mod buffer;
 mod by_segment;
 mod forwarding;
-mod framer;
 #[cfg(test)]
 mod reference_model;
 mod upstream;
@@ -23,8 +22,4 @@ mod window_share;
 
 use super::TimeAverage;
 pub use by_segment::{Departed, SegmentAggregator};
-pub use framer::{
-    ByteOrder, Delimiter, FixedSize, Framer, Framing, FramingError, LengthPrefix, LengthWidth,
-    PrefixProgress, WholeStream,
-};
 pub use window_share::{MessageSizes, window_share};

@@ -2,7 +2,7 @@
 
 use anyhow::{bail, ensure};
 use clap::{Arg, ArgAction, CommandFactory, ValueEnum};
-use gridhaul_measure::payload::Encoding;
+use gridhaul_protocols::payload::Encoding;
 
 use crate::args::{Cli, ProtocolName};
 

@@ -1,7 +1,7 @@
 //! The measurements of a matrix: all combinations of the values.
 
 use anyhow::{Context, ensure};
-use gridhaul_measure::payload::Sample;
+use gridhaul_protocols::payload::Sample;
 use gridhaul_scenario::units::Duration;
 
 use super::axis::{Axis, ENCODING, PROTOCOL, VALUES, encoding, protocol};

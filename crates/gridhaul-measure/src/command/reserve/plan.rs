@@ -1,6 +1,6 @@
 //! The measurements of the latency: systems, protocols, rates, sizes and encodings.
 
-use gridhaul_measure::payload::{Encoding, Sample, Schema};
+use gridhaul_protocols::payload::{Encoding, Sample, Schema};
 use serde::Serialize;
 
 use super::extent::Extent;

@@ -2,13 +2,12 @@
 
 use std::num::NonZeroU32;
 
-use gridhaul_core::pep::aggregation::{ByteOrder, Delimiter, LengthPrefix, LengthWidth};
+use gridhaul_protocols::framing::{
+    ByteOrder, Delimiter, DlmsWrapper, Iec104, LengthField, LengthFieldLayout, LengthPrefix,
+    LengthWidth, MessageFraming,
+};
 use gridhaul_scenario::relay::{FieldOrder, MeterFraming};
 use gridhaul_scenario::units::{Bytes, Duration};
-
-use crate::protocol::framing::{
-    DlmsWrapper, Iec104, LengthField, LengthFieldLayout, MessageFraming,
-};
 
 /// Framing of a listener, and the gap that ends a message.
 pub(super) fn framing_of(framing: &MeterFraming) -> (MessageFraming, Option<Duration>) {

@@ -21,6 +21,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use gridhaul_linux::Clock;
+use gridhaul_protocols::framing::MessageFraming;
 use gridhaul_scenario::RelayConfig;
 use gridhaul_scenario::relay::{CollectorConfig, MeterListener, WhenFull};
 use gridhaul_scenario::units::{Duration, Instant};
@@ -35,7 +36,6 @@ use self::wall_clock::WallClock;
 use super::{Collector, MeterId};
 use crate::log::Folder;
 use crate::protocol::ResetCause;
-use crate::protocol::framing::MessageFraming;
 use crate::runtime::RunError;
 use crate::runtime::committer::Committer;
 use crate::runtime::event_loop;

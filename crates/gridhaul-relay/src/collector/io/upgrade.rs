@@ -4,6 +4,7 @@
 
 use std::net::IpAddr;
 
+use gridhaul_protocols::framing::MessageFraming;
 use rustix::event::epoll::EventFlags;
 use socket2::Socket;
 
@@ -12,9 +13,9 @@ use super::sources::NO_SOURCE;
 use super::token::CollectorToken;
 use super::{Loop, MeterAddress};
 use crate::collector::{Continuation, MeterId, MeterState};
-use crate::protocol::framing::MessageFraming;
 use crate::protocol::{
-    DOWN_WINDOW, DecodeError, Decoder, ResetCause, put_bytes, put_text, put_varint,
+    DOWN_WINDOW, DecodeError, Decoder, ResetCause, put_bytes, put_text, put_varint, read_progress,
+    write_progress,
 };
 use crate::runtime::stream::Stream;
 use crate::runtime::upgrade::{InheritedConnections, UpgradeState};
@@ -130,7 +131,7 @@ impl Loop {
         let listener = &self.listeners[usize::from(socket.listener)];
         let mut output = socket.output.unwrap_or_default();
         let mut progress = Vec::new();
-        framing.write_progress(&mut progress);
+        write_progress(framing, &mut progress);
         let is_continued = !socket.stream.is_encrypted();
         let entry = Entry {
             state,
@@ -179,8 +180,8 @@ impl Loop {
         let listener = listeners.position(|listener| listener.name == entry.listener);
         let row = listener.filter(|row| framing_text(&self.listeners[*row]) == entry.framing);
         let mut progress = Decoder::new(entry.progress, "state of a message");
-        let framing =
-            row.and_then(|row| self.listeners[row].framing.clone().resumed(&mut progress).ok());
+        let framing = row
+            .and_then(|row| read_progress(self.listeners[row].framing.clone(), &mut progress).ok());
         let row = row.filter(|_| framing.is_some());
         // Without its framing, a meter is continued only to record its end.
         let framing = framing.unwrap_or(MessageFraming::Stream);

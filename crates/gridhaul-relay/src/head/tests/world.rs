@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use gridhaul_protocols::framing::MessageFraming;
+
 use super::super::json::json_of;
 use super::super::{Deliveries, Head, HeadSettings, HeadState, METERS_MAX};
 use crate::collector::{
@@ -9,7 +11,6 @@ use crate::collector::{
 };
 use crate::log::tests::disk::ModelDisk;
 use crate::log::{LogWriter, open};
-use crate::protocol::framing::MessageFraming;
 use crate::protocol::{Close, Frame, FrameReader, Identity, Record, ResetCause};
 
 pub(super) const SHARDS: u16 = 2;

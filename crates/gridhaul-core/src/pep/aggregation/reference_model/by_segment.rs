@@ -4,7 +4,7 @@ use gridhaul_scenario::units::{self, BufferLimit, Duration, Instant};
 use proptest::prelude::*;
 
 use super::super::SegmentAggregator;
-use super::{CONNECTIONS, Case, Kind, Model, cases};
+use super::{CONNECTIONS, Case, Model, cases};
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -45,18 +45,19 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(Case { kind, streams, upstream_of }: Case, limit: u64) -> Self {
-        let model = Model::new(kind, &upstream_of);
+    fn new(Case { streams, upstream_of }: Case, limit: u64) -> Self {
+        let sizes = streams.iter().map(|stream| stream.sizes.clone()).collect();
+        let model = Model::new(sizes, &upstream_of);
         let upstreams = model.upstreams();
         Self {
             aggregator: SegmentAggregator::new(
                 BufferLimit::Bytes(units::Bytes::new(limit)),
                 upstreams,
             ),
-            ends: streams.iter().map(|stream| model.ends(stream)).collect(),
+            ends: (0..CONNECTIONS).map(|connection| model.ends(connection)).collect(),
             model,
             limit,
-            streams,
+            streams: streams.into_iter().map(|stream| stream.bytes).collect(),
             next: vec![0; CONNECTIONS],
             reserved: vec![0; CONNECTIONS],
             sent: vec![0; upstreams],
@@ -207,8 +208,6 @@ proptest! {
         limit in prop_oneof![20..400_u64, 400..4_000_u64],
         steps in steps(),
     ) {
-        // Without framing the end of a message is not known in advance.
-        prop_assume!(!matches!(case.kind, Kind::Whole));
         let mut bench = Bench::new(case, limit);
         for step in &steps {
             bench.step(step);

@@ -8,16 +8,16 @@ mod by_segment;
 
 use proptest::prelude::*;
 
-use super::framer::tests::{Kind, kinds, streams};
-use super::{ByteOrder, LengthWidth};
-
 /// Connections of a case.
 const CONNECTIONS: usize = 4;
 
 /// The messages of all connections.
 #[derive(Debug)]
 struct Model {
-    kind: Kind,
+    /// Sizes of the messages of each connection.
+    sizes: Vec<Vec<usize>>,
+    /// Number of complete messages of each connection.
+    complete: Vec<usize>,
     /// The upstream connection of each connection.
     upstream_of: Vec<usize>,
     /// Bytes of each connection that have arrived in order and are not in a complete message.
@@ -29,10 +29,11 @@ struct Model {
 }
 
 impl Model {
-    fn new(kind: Kind, upstream_of: &[usize]) -> Self {
+    fn new(sizes: Vec<Vec<usize>>, upstream_of: &[usize]) -> Self {
         let upstreams = upstream_of.iter().max().map_or(1, |last| last + 1);
         Self {
-            kind,
+            complete: vec![0; sizes.len()],
+            sizes,
             upstream_of: upstream_of.to_vec(),
             incomplete: vec![Vec::new(); upstream_of.len()],
             queues: vec![Vec::new(); upstreams],
@@ -48,12 +49,18 @@ impl Model {
     fn accept(&mut self, connection: usize, bytes: &[u8]) -> Vec<usize> {
         let rest = &mut self.incomplete[connection];
         rest.extend(bytes);
-        let (sizes, _) = self.kind.divide(rest);
-        for &size in &sizes {
+        let mut complete = Vec::new();
+        let sizes = self.sizes[connection].iter().skip(self.complete[connection]);
+        for &size in sizes {
+            if rest.len() < size {
+                break;
+            }
             let message = rest.drain(..size).collect();
             self.queues[self.upstream_of[connection]].push((connection, message));
+            complete.push(size);
         }
-        sizes
+        self.complete[connection] += complete.len();
+        complete
     }
 
     fn incomplete_bytes(&self, connection: usize) -> u64 {
@@ -78,16 +85,13 @@ impl Model {
     }
 
     /// End of each message in the whole stream of a connection.
-    fn ends(&self, stream: &[u8]) -> Vec<u64> {
-        let (sizes, _) = self.kind.divide(stream);
+    fn ends(&self, connection: usize) -> Vec<u64> {
         let mut end = 0;
-        sizes
-            .iter()
-            .map(|&size| {
-                end += size as u64;
-                end
-            })
-            .collect()
+        let add = |size: &usize| {
+            end += *size as u64;
+            end
+        };
+        self.sizes[connection].iter().map(add).collect()
     }
 
     /// All complete messages of a connection.
@@ -98,41 +102,45 @@ impl Model {
     }
 }
 
-/// A framing, the streams of the connections, and the upstream connection of each.
+/// The stream of a connection.
+#[derive(Debug, Clone)]
+struct Stream {
+    bytes: Vec<u8>,
+    /// Sizes of its messages. Bytes after the last one are a message that is incomplete for ever.
+    sizes: Vec<usize>,
+}
+
+/// The streams of the connections, and the upstream connection of each.
 #[derive(Debug, Clone)]
 struct Case {
-    kind: Kind,
-    streams: Vec<Vec<u8>>,
+    streams: Vec<Stream>,
     upstream_of: Vec<usize>,
 }
 
 fn cases() -> impl Strategy<Value = Case> {
-    let short =
-        kinds().prop_filter("small messages", |kind| kind.framer().largest_message() <= 100);
-    let short = (short, prop::collection::vec(streams(400), CONNECTIONS));
-    let fixed = (200..1_500_u32, prop::collection::vec(streams(3_000), CONNECTIONS));
-    let fixed = fixed.prop_map(|(size, streams)| (Kind::Fixed(size), streams));
-    let prefixed = prop::collection::vec(prefixed_stream(), CONNECTIONS).prop_map(|streams| {
-        (Kind::Prefixed(LengthWidth::TwoBytes, ByteOrder::BigEndian, LONGEST), streams)
-    });
-    let streams = prop_oneof![2 => short, 1 => fixed, 1 => prefixed];
+    let short = streams(1..=100, 400);
+    let one_size = (200..1_500_usize).prop_flat_map(|size| streams(size..=size, 3_000));
+    let very_different = streams(2..=1_502, 9_000);
+    let streams = prop_oneof![2 => short, 1 => one_size, 1 => very_different];
     (streams, prop::collection::vec(0..3_usize, CONNECTIONS))
-        .prop_map(|((kind, streams), upstream_of)| Case { kind, streams, upstream_of })
+        .prop_map(|(streams, upstream_of)| Case { streams, upstream_of })
 }
 
-/// Length of the longest message with a length field.
-const LONGEST: u32 = 1_500;
-
-/// Messages of very different lengths with a length field of two bytes; the last one may be truncated.
-fn prefixed_stream() -> impl Strategy<Value = Vec<u8>> {
-    let lengths = prop::collection::vec(prop_oneof![0..20_u16, 0..LONGEST as u16], 0..6);
-    (lengths, 0..40_usize).prop_map(|(lengths, missing)| {
-        let mut stream = Vec::new();
-        for (length, filler) in lengths.into_iter().zip(1..) {
-            stream.extend(length.to_be_bytes());
-            stream.extend(std::iter::repeat_n(filler, length.into()));
-        }
-        stream.truncate(stream.len().saturating_sub(missing));
-        stream
-    })
+/// Streams of at most `longest` bytes with messages of these sizes.
+fn streams(
+    sizes: std::ops::RangeInclusive<usize>,
+    longest: usize,
+) -> impl Strategy<Value = Vec<Stream>> {
+    let small = *sizes.start()..=(*sizes.end()).min(sizes.start() + 20);
+    let sizes = prop::collection::vec(prop_oneof![small, sizes], 0..40);
+    let stream = (sizes, prop::collection::vec(any::<u8>(), 0..longest));
+    let stream = stream.prop_map(|(mut sizes, bytes)| {
+        let mut end = 0;
+        sizes.retain(|size| {
+            end += size;
+            end <= bytes.len()
+        });
+        Stream { bytes, sizes }
+    });
+    prop::collection::vec(stream, CONNECTIONS)
 }

@@ -1,6 +1,6 @@
 //! Statements about latency, losses and congestion: sections 4.1 to 4.3 and 4.5.
 
-use gridhaul_measure::corruption::{Checksum, ErrorPattern, below_checksums};
+use gridhaul_protocols::corruption::{Checksum, ErrorPattern, below_checksums};
 use gridhaul_report::verdict::Verdict;
 
 use super::estimate::{DEVIATION, Estimate, MAX, MEAN, all, both, certain, most};

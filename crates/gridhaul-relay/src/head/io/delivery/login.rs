@@ -3,10 +3,13 @@
 use std::fs;
 use std::path::Path;
 
+use gridhaul_protocols::mqtt::{self, ClientPacket, Version};
 use gridhaul_scenario::relay::MqttDelivery;
 
-use crate::head::mqtt::Connect;
 use crate::runtime::{RunError, credentials};
+
+/// Version of the protocol.
+pub(super) const VERSION: Version = Version::V3;
 
 /// Seconds without any byte from this relay after which the broker may close the connection: probes
 /// are more frequent.
@@ -38,8 +41,9 @@ impl Login {
     }
 
     pub(super) fn write(&self, out: &mut Vec<u8>) {
-        let user = self.user.as_ref().map(|(name, password)| (&**name, &**password));
-        Connect { client: &self.client, keep_alive: KEEP_ALIVE, user }.write(out);
+        let login = self.user.as_ref().map(|(user, password)| mqtt::Login { user, password });
+        let client = &self.client;
+        ClientPacket::Connect { client, keep_alive_s: KEEP_ALIVE, login }.encode(VERSION, out);
     }
 }
 

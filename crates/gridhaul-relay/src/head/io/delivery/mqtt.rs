@@ -7,16 +7,16 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 use std::thread;
 
 use gridhaul_linux::{Clock, Error, EventFlags, begin_connect};
+use gridhaul_protocols::mqtt::{BrokerPacket, ClientPacket, PacketReader};
 use gridhaul_scenario::relay::{MqttDelivery, MqttPayload};
 use gridhaul_scenario::units::{Duration, Instant};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::commands::CommandSender;
 use super::delivery_log::DeliveryLog;
-use super::login::Login;
+use super::login::{Login, VERSION};
 use super::position_file::PositionFile;
 use super::status::DeliveryStatus;
-use crate::head::mqtt::{Answer, AnswerReader, write_disconnect, write_ping, write_publish};
 use crate::head::{Content, Deliveries, Delivery, PartialMessages, Publications};
 use crate::log::{Durable, Folder};
 use crate::runtime::connector::Connector;
@@ -115,7 +115,7 @@ struct Worker {
 /// A connection to the broker.
 struct Link {
     stream: Stream,
-    answers: AnswerReader,
+    packets: PacketReader,
     out: Vec<u8>,
     begun: Instant,
     last_received: Instant,
@@ -238,7 +238,7 @@ impl Worker {
             return Err("the broker does not answer".to_owned());
         }
         link.is_probed = true;
-        write_ping(&mut link.out);
+        ClientPacket::Ping.encode(VERSION, &mut link.out);
         Ok(())
     }
 
@@ -250,9 +250,10 @@ impl Worker {
         let mut out = Vec::new();
         self.login.write(&mut out);
         let (begun, last_received) = (now, now);
-        let (answers, is_accepted, is_probed) = (AnswerReader::default(), false, false);
+        let packets = PacketReader::new(VERSION, PacketReader::PUBLISHER_MAX);
+        let (is_accepted, is_probed) = (false, false);
         self.link =
-            Some(Link { stream, answers, out, begun, last_received, is_accepted, is_probed });
+            Some(Link { stream, packets, out, begun, last_received, is_accepted, is_probed });
         Ok(())
     }
 
@@ -265,7 +266,8 @@ impl Worker {
                 && publications.can_publish(*in_flight)
                 && let Some((packet, topic, payload)) = publications.poll_publish()
             {
-                write_publish(&mut link.out, topic, packet, payload);
+                let publish = ClientPacket::Publish { topic, identifier: Some(packet), payload };
+                publish.encode(VERSION, &mut link.out);
             }
             let length = link.out.len();
             let sent = link.stream.write(&link.out).map_err(|error| error.to_string())?;
@@ -286,12 +288,12 @@ impl Worker {
                 Err(error) => return Err(error.to_string()),
             };
             (link.last_received, link.is_probed) = (now, false);
-            link.answers.push(&self.buffer[..length]);
-            while let Some(answer) =
-                link.answers.next_answer().map_err(|error| error.to_string())?
+            link.packets.handle_input(&self.buffer[..length]);
+            while let Some(packet) =
+                link.packets.poll_packet().map_err(|error| error.to_string())?
             {
-                match answer {
-                    Answer::Connected => {
+                match packet {
+                    BrokerPacket::Accepted { .. } => {
                         link.is_accepted = true;
                         self.progress.set_delivery_error(None);
                         if self.connector.handle_established(now) {
@@ -299,8 +301,15 @@ impl Worker {
                             report(Level::Notice, &format!("broker {target}: connected again"));
                         }
                     }
-                    Answer::Acknowledged(packet) => self.publications.handle_acknowledged(packet),
-                    Answer::Pong => {}
+                    BrokerPacket::Refused(reason) => {
+                        return Err(format!("the broker refuses the connection: {reason}"));
+                    }
+                    BrokerPacket::Acknowledged(packet) => {
+                        self.publications.handle_acknowledged(packet);
+                    }
+                    BrokerPacket::Pong => {}
+                    // The other packets are longer than the reader permits, or of MQTT 5.0.
+                    packet => return Err(format!("an unexpected packet: {packet:?}")),
                 }
             }
         }
@@ -322,7 +331,7 @@ impl Worker {
         self.position_file.save(self.publications.position());
         if let Some(link) = &mut self.link {
             let mut bytes = Vec::new();
-            write_disconnect(&mut bytes);
+            ClientPacket::Disconnect.encode(VERSION, &mut bytes);
             // Without this packet, the broker waits until the kernel closes the connection.
             let _ = link.stream.write(&bytes);
         }
