@@ -8,7 +8,8 @@ use std::net::{IpAddr, SocketAddr};
 use gridhaul_core::tcp::Flags;
 use gridhaul_core::wire::{Addresses, IpHeader, Payload, TcpHeader, write_tcp};
 use gridhaul_measure::capture::{CapturedPacket, MessageScanner, Route, Tap};
-use gridhaul_measure::settings::{DirectKind, Iec104Window};
+use gridhaul_measure::settings::DirectKind;
+use gridhaul_protocols::iec104;
 use gridhaul_scenario::units::Instant;
 use libfuzzer_sys::fuzz_target;
 
@@ -25,7 +26,7 @@ fn taps() -> Vec<Tap> {
     let routes = [
         Route::Direct,
         Route::Broker(SocketAddr::from((BROKER, PORT))),
-        Route::Decoded(DirectKind::Iec104(Iec104Window::STANDARD)),
+        Route::Decoded(DirectKind::Iec104(iec104::Window::STANDARD)),
         Route::Decoded(DirectKind::Dnp3 { poll: None }),
     ];
     routes.map(|route| Tap::new(route, MessageScanner::new(RUN, MESSAGES, 40))).into()

@@ -7,12 +7,13 @@
 
 use gridhaul_measure::agent::framing::write_preface;
 use gridhaul_measure::agent::session::{Action, Session};
-use gridhaul_measure::payload::Encoding;
 use gridhaul_protocols::c37_118::{self, Synchrophasor};
 use gridhaul_protocols::dnp3;
 use gridhaul_protocols::endpoint::Endpoint;
 use gridhaul_protocols::iec104::{self, Station};
+use gridhaul_protocols::mqtt::{self, QualityOfService, Version};
 use gridhaul_protocols::nanomsg::{self, Pipeline};
+use gridhaul_protocols::payload::Encoding;
 use gridhaul_protocols::process_bus::Frame;
 use gridhaul_protocols::xmpp::{Client, Settings};
 use gridhaul_protocols::zmtp::{Socket, SocketType};
@@ -83,6 +84,30 @@ fn xmpp_client(is_bound: bool) -> Client {
     client
 }
 
+/// A client of MQTT, whose peer is a broker, before or after its subscription.
+fn mqtt_client(version: Version, is_subscribed: bool) -> mqtt::Client {
+    let mut client = mqtt::Client::new(mqtt::Settings {
+        version,
+        quality: QualityOfService::AtLeastOnce,
+        client: "fuzz".into(),
+        topic: "topic".into(),
+        subscribes: true,
+        login: None,
+        keep_alive: Duration::from_secs(60),
+    });
+    client.open(Instant::ZERO);
+    if is_subscribed {
+        // CONNACK and SUBACK.
+        let broker: &[u8] = match version {
+            Version::V3 => &[0x20, 2, 0, 0, 0x90, 3, 0xff, 0xff, 1],
+            Version::V5 => &[0x20, 3, 0, 0, 0, 0x90, 4, 0xff, 0xff, 0, 1],
+        };
+        client.handle_input(broker, Instant::ZERO).expect("the answers are valid");
+        assert!(client.is_ready());
+    }
+    client
+}
+
 /// Decodes the input as payload. JSON is read with a rounding error.
 fn check_payload(bytes: &[u8]) {
     for encoding in Encoding::ALL {
@@ -117,6 +142,9 @@ fuzz_target!(|bytes: &[u8]| {
         }
     }
     check(&mut xmpp_client(first & 1 == 0), first, &bytes[1..]);
+    for version in [Version::V3, Version::V5] {
+        check(&mut mqtt_client(version, first & 1 == 0), first, &bytes[1..]);
+    }
     let Ok(frame) = Frame::decode(bytes) else { return };
     let mut written = Vec::new();
     if let Err(error) = frame.encode(&mut written) {

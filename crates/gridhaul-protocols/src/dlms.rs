@@ -1,7 +1,7 @@
 //! DLMS/COSEM (IEC 62056-5-3): data types of an APDU in the encoding A-XDR (IEC 61334-6).
 //!
-//! The encoding DLMS of module `payload` is a Data-Notification of these types, and `DlmsWrapper` of module `framing` finds
-//! the ends of APDUs over TCP.
+//! The encoding DLMS of module `payload` is a Data-Notification of these types, and `DlmsWrapper`
+//! of module `framing` finds the ends of APDUs over TCP.
 //!
 //! ```
 //! use gridhaul_protocols::dlms::{Reader, tag, write_length};

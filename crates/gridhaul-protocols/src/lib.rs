@@ -1,9 +1,13 @@
-//! Protocols of power grids: codecs, and the ends of connections as state machines without input or output.
+//! Protocols of power grids: codecs, and the ends of connections as state machines without input or
+//! output.
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`endpoint`] | one end of a connection: the interface that [`iec104`], [`dnp3`], [`c37_118`], [`zmtp`], [`nanomsg`], [`mqtt`] and [`xmpp`] implement |
-//! | [`process_bus`] | Ethernet frames of [`sampled_values`] and [`goose`]; [`iec61850`]: the parts that both have |
+//! | [`endpoint`] | one end of a connection: the interface of the modules of the next two lines |
+//! | [`iec104`], [`dnp3`], [`c37_118`] | protocols over TCP between two stations |
+//! | [`zmtp`], [`nanomsg`], [`mqtt`], [`xmpp`] | message protocols over TCP |
+//! | [`process_bus`] | Ethernet frames of [`sampled_values`] and [`goose`] |
+//! | [`iec61850`] | parts that Sampled Values and GOOSE have in common |
 //! | [`modbus`], [`dlms`] | a message in registers; data types of an APDU |
 //! | [`framing`] | ends of messages in a stream of bytes |
 //! | [`payload`] | encodings of a set of values: JSON, Protobuf, raw, XER, DLMS |

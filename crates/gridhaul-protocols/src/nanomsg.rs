@@ -1,4 +1,5 @@
-//! Scalability Protocols (nanomsg, nng) over TCP: PUSH and PULL, by the RFC drafts `sp-tcp-mapping-01` and `sp-pipeline-01`.
+//! Scalability Protocols (nanomsg, nng) over TCP: PUSH and PULL, by the RFC drafts
+//! `sp-tcp-mapping-01` and `sp-pipeline-01`.
 //!
 //! ```
 //! use gridhaul_protocols::endpoint::Endpoint;
@@ -67,7 +68,8 @@ impl Pipeline {
     }
 }
 
-/// The bytes that each end sends first: zero, `SP`, version 0, protocol, reserved (`sp-tcp-mapping-01`, section 2).
+/// The bytes that each end sends first: zero, `SP`, version 0, protocol, reserved
+/// (`sp-tcp-mapping-01`, section 2).
 fn greeting(role: Role) -> [u8; 8] {
     let [high, low] = role.number().to_be_bytes();
     [0, b'S', b'P', 0, high, low, 0, 0]

@@ -1,8 +1,8 @@
 //! Frames of the process bus: Sampled Values (IEC 61850-9-2) and GOOSE (IEC 61850-8-1).
 //!
-//! The codec is strict and bounded: elements in the order of the standard, definite lengths of at most 65,535 bytes,
-//! and no bytes after the last element of a PDU. Encoding has the shortest lengths. The codec performs no I/O; a packet
-//! socket sends and receives the frames.
+//! The codec is strict and bounded: elements in the order of the standard, definite lengths of at
+//! most 65,535 bytes, and no bytes after the last element of a PDU. Encoding has the shortest
+//! lengths. The codec performs no I/O; a packet socket sends and receives the frames.
 //!
 //! ```
 //! use gridhaul_protocols::iec61850::Application;
@@ -46,12 +46,13 @@ pub const GOOSE: EtherType = EtherType(0x88b8);
 /// Addresses of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FrameAddress {
-    /// MAC address of the receivers: 01-0C-CD-04-xx-xx for Sampled Values, 01-0C-CD-01-xx-xx for GOOSE
-    /// (IEC 61850-8-1 and 9-2, annex B).
+    /// MAC address of the receivers: 01-0C-CD-04-xx-xx for Sampled Values, 01-0C-CD-01-xx-xx for
+    /// GOOSE (IEC 61850-8-1 and 9-2, annex B).
     pub destination: [u8; 6],
     /// MAC address of the sender.
     pub source: [u8; 6],
-    /// VLAN tag; `None` for a frame without tag, and for a received one whose tag the kernel has removed.
+    /// VLAN tag; `None` for a frame without tag, and for a received one whose tag the kernel has
+    /// removed.
     pub vlan: Option<VlanTag>,
 }
 
@@ -85,7 +86,8 @@ impl Frame {
     /// Appends the frame, without frame check sequence and without the padding of a short frame.
     ///
     /// # Errors
-    /// A value that the standard does not permit, such as a text of more than 129 characters. `out` is unchanged.
+    /// A value that the standard does not permit, such as a text of more than 129 characters. `out`
+    /// is unchanged.
     pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), FrameError> {
         let mut pdu = Vec::new();
         let ether_type = match &self.pdu {
@@ -103,7 +105,8 @@ impl Frame {
     /// Parses a frame with at most one VLAN tag and without frame check sequence.
     ///
     /// # Errors
-    /// The frame belongs to another protocol, is truncated, or contains an element or value that is not permitted.
+    /// The frame belongs to another protocol, is truncated, or contains an element or value that is
+    /// not permitted.
     pub fn decode(bytes: &[u8]) -> Result<Self, FrameError> {
         let EthernetFrame { header, payload } = EthernetFrame::parse(bytes)?;
         if header.ether_type != SAMPLED_VALUES && header.ether_type != GOOSE {

@@ -1,8 +1,9 @@
-//! Synchrophasors by IEEE C37.118.2-2011 over TCP: a measurement unit (PMU) and a concentrator (PDC).
+//! Synchrophasors by IEEE C37.118.2-2011 over TCP: a measurement unit (PMU) and a concentrator
+//! (PDC).
 //!
-//! The concentrator requests the configuration (CFG-2) and then the transmission. A message is a data frame: phasors of 16-bit
-//! integers carry its bytes, four in each, and one analog value its length. All data frames of a connection have the same
-//! size, which the configuration fixes.
+//! The concentrator requests the configuration (CFG-2) and then the transmission. A message is a
+//! data frame: phasors of 16-bit integers carry its bytes, four in each, and one analog value its
+//! length. All data frames of a connection have the same size, which the configuration fixes.
 //!
 //! ```
 //! use gridhaul_protocols::endpoint::Endpoint;
@@ -30,7 +31,8 @@ pub const MESSAGE_MAX: usize = 8_192;
 /// Bytes of a frame before its contents: SYNC, FRAMESIZE, IDCODE, SOC, FRACSEC (table 2).
 const HEADER: usize = 14;
 
-/// Bytes of a data frame besides the phasors: header, STAT, FREQ, DFREQ, one analog value, CHK (table 5).
+/// Bytes of a data frame besides the phasors: header, STAT, FREQ, DFREQ, one analog value, CHK
+/// (table 5).
 pub const DATA_OVERHEAD: usize = HEADER + 2 + 2 + 2 + 2 + 2;
 
 /// Frame types in SYNC (table 2).
@@ -38,7 +40,8 @@ const DATA: u8 = 0x00;
 const CONFIGURATION_2: u8 = 0x30;
 const COMMAND: u8 = 0x40;
 
-/// Version of the standard in the low bits of SYNC: that of 2011. The frames used here are the same in version 1, of 2005.
+/// Version of the standard in the low bits of SYNC: that of 2011. The frames used here are the same
+/// in version 1, of 2005.
 const VERSION: u8 = 2;
 const VERSIONS: std::ops::RangeInclusive<u8> = 1..=VERSION;
 
@@ -168,7 +171,8 @@ fn write_frame(output: &mut Vec<u8>, kind: u8, body: &[u8], now: Instant) {
     output.extend(sum.to_be_bytes());
 }
 
-/// CFG-2 of one unit (table 9): 16-bit integers in rectangular form, one analog value, no digital words.
+/// CFG-2 of one unit (table 9): 16-bit integers in rectangular form, one analog value, no digital
+/// words.
 fn configuration(phasors: usize) -> Vec<u8> {
     let mut body = TIME_BASE.to_be_bytes().to_vec();
     let name = |text: &str| format!("{text:<16}").into_bytes();

@@ -10,8 +10,8 @@ use super::{Fate, Fates, fates};
 pub enum Checksum {
     /// The checksum of UDP and TCP, a sum of 16-bit words (RFC 1071); the IP header is intact.
     Internet,
-    /// The frame check sequence of Ethernet, a CRC-32 (IEEE 802.3, section 3.2.9). It protects a single link: a switch or a router
-    /// that corrupts a frame computes a new one.
+    /// The frame check sequence of Ethernet, a CRC-32 (IEEE 802.3, section 3.2.9). It protects a
+    /// single link: a switch or a router that corrupts a frame computes a new one.
     FrameCheckSequence,
 }
 
@@ -26,7 +26,8 @@ impl Checksum {
     }
 }
 
-/// Fates of a datagram with a payload of this size. `silently_wrong` are those that the checksum does not detect.
+/// Fates of a datagram with a payload of this size. `silently_wrong` are those that the checksum
+/// does not detect.
 #[must_use]
 pub fn below_checksums(
     checksum: Checksum,
@@ -82,8 +83,8 @@ mod tests {
         }
     }
 
-    /// Two errors cancel in a sum of 16-bit words if they are at the same place of their words and one bit was 0, the other 1:
-    /// one in 32 pairs of random bits.
+    /// Two errors cancel in a sum of 16-bit words if they are at the same place of their words and
+    /// one bit was 0, the other 1: one in 32 pairs of random bits.
     #[test]
     fn the_internet_checksum_misses_one_in_32_errors_of_two_bits() {
         let fates = below_checksums(Checksum::Internet, 132, ErrorPattern::TwoBits, 1);

@@ -1,4 +1,5 @@
-//! Errors in frames of Sampled Values and GOOSE, as a subscriber sees them if the frame check sequence does not protect them.
+//! Errors in frames of Sampled Values and GOOSE, as a subscriber sees them if the frame check
+//! sequence does not protect them.
 
 use crate::goose::{Data, GoosePdu};
 use crate::iec61850::{Application, UtcTime};
@@ -49,8 +50,8 @@ pub fn goose_events(values: usize, pattern: ErrorPattern, seed: u64) -> Fates {
 
 const TIME: UtcTime = UtcTime { seconds: 1_534_000_000, fraction: 0x00ab_cdef, quality: 0 };
 
-/// Fates of a frame. A subscriber knows destination, APPID, name, data set and revision of its stream; a frame with others is
-/// not for it, and therefore rejected.
+/// Fates of a frame. A subscriber knows destination, APPID, name, data set and revision of its
+/// stream; a frame with others is not for it, and therefore rejected.
 fn of_frame(application: u16, pdu: Pdu, (pattern, seed): (ErrorPattern, u64)) -> Fates {
     let address = FrameAddress {
         destination: [0x01, 0x0c, 0xcd, 0x04, 0x00, 0x01],

@@ -1,6 +1,8 @@
-//! Effect of bit errors: above the checksums of a network, where a decoder sees them, and below, where the checksums do.
+//! Effect of bit errors: above the checksums of a network, where a decoder sees them, and below,
+//! where the checksums do.
 //!
-//! Errors in memory, in a gateway, or in a network card are above the checksums: only the encoding itself can detect them.
+//! Errors in memory, in a gateway, or in a network card are above the checksums: only the encoding
+//! itself can detect them.
 //!
 //! ```
 //! use gridhaul_protocols::corruption::{ErrorPattern, above_checksums};
@@ -70,7 +72,8 @@ pub const ENCODINGS: [(&str, Encoding); 6] = [
     ("DLMS", Encoding::Dlms),
 ];
 
-/// Fates of one sample in an encoding. The receiver knows how many values it expects, and rejects another number.
+/// Fates of one sample in an encoding. The receiver knows how many values it expects, and rejects
+/// another number.
 #[must_use]
 pub fn above_checksums(
     encoding: Encoding,

@@ -13,7 +13,8 @@ pub enum ErrorPattern {
     EveryBit,
     /// Two bits at random places.
     TwoBits,
-    /// A burst of 16 bits at each place, whose first and last bit are wrong, and the others at random.
+    /// A burst of 16 bits at each place, whose first and last bit are wrong, and the others at
+    /// random.
     Burst,
 }
 
@@ -31,7 +32,8 @@ impl ErrorPattern {
         }
     }
 
-    /// Calls `receive` with the message and each error of the pattern. The same seed gives the same errors.
+    /// Calls `receive` with the message and each error of the pattern. The same seed gives the same
+    /// errors.
     pub(super) fn apply(self, message: &[u8], seed: u64, receive: &mut dyn FnMut(&[u8])) {
         let mut corrupt = message.to_vec();
         let mut random = Random(seed);

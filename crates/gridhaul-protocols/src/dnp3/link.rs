@@ -3,16 +3,19 @@
 use super::invalid;
 use crate::endpoint::EndpointError;
 
-/// Bytes of the header of a link frame: start, length, control, destination, source, CRC (clause 9.2).
+/// Bytes of the header of a link frame: start, length, control, destination, source, CRC (clause
+/// 9.2).
 const HEADER: usize = 10;
 
 /// Bytes of a block, after which a CRC follows (clause 9.2.4).
 const BLOCK: usize = 16;
 
-/// Bytes of the application layer in a frame: 250 of user data without the transport header (clause 8.2).
+/// Bytes of the application layer in a frame: 250 of user data without the transport header (clause
+/// 8.2).
 pub(super) const SEGMENT: usize = 249;
 
-/// Control field: primary station, unconfirmed user data (table 9-1); the bit of the direction is set by a master.
+/// Control field: primary station, unconfirmed user data (table 9-1); the bit of the direction is
+/// set by a master.
 const USER_DATA: u8 = 0x44;
 const FROM_MASTER: u8 = 0x80;
 const PRIMARY: u8 = 0x40;
@@ -35,7 +38,8 @@ const FIR: u8 = 0x40;
 const MASTER: u16 = 1;
 const OUTSTATION: u16 = 10;
 
-/// Writes a fragment of the application layer as frames. `sequence` is the number of the next segment.
+/// Writes a fragment of the application layer as frames. `sequence` is the number of the next
+/// segment.
 pub(super) fn write(output: &mut Vec<u8>, fragment: &[u8], is_master: bool, sequence: &mut u8) {
     let count = fragment.len().div_ceil(SEGMENT);
     for (number, segment) in fragment.chunks(SEGMENT).enumerate() {

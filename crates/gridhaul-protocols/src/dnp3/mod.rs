@@ -1,4 +1,5 @@
-//! DNP3 (IEEE 1815-2012) over TCP: an outstation with events, and a master that receives them unsolicited or polls for them.
+//! DNP3 (IEEE 1815-2012) over TCP: an outstation with events, and a master that receives them
+//! unsolicited or polls for them.
 //!
 //! A message is one event of type octet string (group 111), or several: the first byte of each is 1
 //! for the last one. Neither control, nor time synchronisation, nor static data, nor secure
@@ -47,7 +48,8 @@ const EVENTS_MAX: usize = 100_000;
 /// Time for an answer or a confirmation.
 const ANSWER_WITHIN: Duration = Duration::from_secs(15);
 
-/// Application control (clause 4.2.2.1): first and final fragment, confirmation requested, unsolicited.
+/// Application control (clause 4.2.2.1): first and final fragment, confirmation requested,
+/// unsolicited.
 const FIR_FIN: u8 = 0xc0;
 const CON: u8 = 0x20;
 const UNS: u8 = 0x10;
@@ -70,7 +72,8 @@ const WITHOUT_RESPONSE: [u8; 5] = [6, 8, 10, 12, 33];
 const CLASS_1_EVENTS: u8 = 0x02;
 const DEVICE_RESTART: u8 = 0x80;
 
-/// All objects of class 1 (group 60, variation 2, qualifier 6), and octet string events with a count and an index of one byte.
+/// All objects of class 1 (group 60, variation 2, qualifier 6), and octet string events with a
+/// count and an index of one byte.
 const CLASS_1: [u8; 3] = [60, 2, 0x06];
 const OCTET_STRING_EVENT: u8 = 111;
 const COUNT_AND_INDEX: u8 = 0x17;
@@ -96,9 +99,11 @@ pub struct Station {
     segment: u8,
     /// Number of the next request or unsolicited response, 4 bits.
     sequence: u8,
-    /// Control field of the response that awaits a confirmation, or of the request that awaits a response, and its time.
+    /// Control field of the response that awaits a confirmation, or of the request that awaits a
+    /// response, and its time.
     awaited: Option<(u8, Instant)>,
-    /// Outstation: unsolicited responses are enabled, or a poll has come. Master: the outstation has answered.
+    /// Outstation: unsolicited responses are enabled, or a poll has come. Master: the outstation
+    /// has answered.
     is_ready: bool,
     is_unsolicited: bool,
     /// Events that have not been sent.
@@ -188,7 +193,8 @@ impl Station {
         self.write(&fragment);
     }
 
-    /// Outstation: sends events unsolicited if the master permits it and has confirmed the earlier ones.
+    /// Outstation: sends events unsolicited if the master permits it and has confirmed the earlier
+    /// ones.
     fn send_events(&mut self, now: Instant) {
         if self.is_unsolicited && self.awaited.is_none() && !self.events.is_empty() {
             let control = FIR_FIN | UNS | self.next_sequence();

@@ -1,6 +1,7 @@
 //! One end of a connection, as a machine without input or output.
 //!
-//! Each machine reads bytes of its peer, in pieces of any length, and writes bytes for it. Time is an argument.
+//! Each machine reads bytes of its peer, in pieces of any length, and writes bytes for it. Time is
+//! an argument.
 //!
 //! ```
 //! use gridhaul_protocols::endpoint::Endpoint;

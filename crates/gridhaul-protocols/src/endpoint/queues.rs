@@ -20,9 +20,11 @@ impl Queues {
         self.output.clear();
     }
 
-    /// Takes frames off the input as long as `length` reports a whole one, and passes each to `handle`.
+    /// Takes frames off the input as long as `length` reports a whole one, and passes each to
+    /// `handle`.
     ///
-    /// `length` reads the start of the input and returns the bytes of the frame, or `None` if they are not known yet.
+    /// `length` reads the start of the input and returns the bytes of the frame, or `None` if they
+    /// are not known yet.
     pub(crate) fn poll_frame<E>(
         &mut self,
         length: impl FnOnce(&[u8]) -> Result<Option<usize>, E>,

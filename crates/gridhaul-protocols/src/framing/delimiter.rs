@@ -25,7 +25,8 @@ impl Delimiter {
         self.arrived
     }
 
-    /// Continues within a message of which so many bytes have arrived; `None` if the message would be too long.
+    /// Continues within a message of which so many bytes have arrived; `None` if the message would
+    /// be too long.
     pub(super) const fn resumed(self, arrived: u32) -> Option<Self> {
         if arrived < self.maximum.get() { Some(Self { arrived, ..self }) } else { None }
     }

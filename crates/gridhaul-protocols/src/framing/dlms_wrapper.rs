@@ -1,5 +1,6 @@
-//! The wrapper of DLMS/COSEM over TCP (IEC 62056-4-7, section 5.3.3; registered port 4059): version, source and
-//! destination wPort, length, each of 16 bits in network byte order, then the APDU.
+//! The wrapper of DLMS/COSEM over TCP (IEC 62056-4-7, section 5.3.3; registered port 4059):
+//! version, source and destination wPort, length, each of 16 bits in network byte order, then the
+//! APDU.
 
 use super::partial_header::PartialHeader;
 use super::{Framing, FramingError, HeaderProgress, body};

@@ -1,5 +1,5 @@
-//! APDUs of IEC 60870-5-104 (section 5; APCI in figure 5): start byte 0x68, length of the rest (4 to 253), control
-//! field and ASDU.
+//! APDUs of IEC 60870-5-104 (section 5; APCI in figure 5): start byte 0x68, length of the rest (4
+//! to 253), control field and ASDU.
 
 use crate::iec104::{LENGTH_MAX, LENGTH_MIN, START};
 

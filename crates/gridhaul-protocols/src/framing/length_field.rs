@@ -1,5 +1,5 @@
-//! A length field at an offset in the header of each message. IEEE C37.118.2, Modbus/TCP and TPKT (RFC 1006, section 6), which
-//! carries IEC 61850-8-1, have such a header.
+//! A length field at an offset in the header of each message. IEEE C37.118.2, Modbus/TCP and TPKT
+//! (RFC 1006, section 6), which carries IEC 61850-8-1, have such a header.
 
 use super::{ByteOrder, Framing, FramingError, body};
 
@@ -42,7 +42,8 @@ impl LengthField {
         Self { layout, arrived: 0, number: 0 }
     }
 
-    /// Bytes up to the end of the length field that have arrived, and its value, or the bytes that are missing after it.
+    /// Bytes up to the end of the length field that have arrived, and its value, or the bytes that
+    /// are missing after it.
     pub(super) const fn progress(&self) -> (u16, u32) {
         (self.arrived, self.number)
     }

@@ -2,7 +2,8 @@
 
 use super::{ByteOrder, Framing, FramingError, PrefixProgress};
 
-/// Messages that begin with a length field. Its value counts the bytes after the field, and may be 0.
+/// Messages that begin with a length field. Its value counts the bytes after the field, and may be
+/// 0.
 #[derive(Debug, Clone, Copy)]
 pub struct LengthPrefix {
     width: LengthWidth,

@@ -1,8 +1,9 @@
 //! Framing: ends of messages in a stream of bytes.
 //!
-//! Framing only marks where messages end: a caller can forward all bytes, whether or not a message is complete. It keeps its
-//! position in the current message, so that each byte is passed once and a message may arrive in any number of pieces. This
-//! position is a few bytes, and a value ([`FramingProgress`]) with which another process can continue.
+//! Framing only marks where messages end: a caller can forward all bytes, whether or not a message
+//! is complete. It keeps its position in the current message, so that each byte is passed once and
+//! a message may arrive in any number of pieces. This position is a few bytes, and a value
+//! ([`FramingProgress`]) with which another process can continue.
 //!
 //! ```
 //! use gridhaul_protocols::framing::{Framing, Iec104, MessageFraming};
@@ -37,8 +38,8 @@ pub use progress::{FramingProgress, HeaderProgress, PrefixProgress};
 /// Finds the ends of messages.
 #[derive(Debug, Clone)]
 pub enum MessageFraming {
-    /// No messages: a stream of bytes. The bytes of each call are taken as one message, so that their division depends on how
-    /// they arrive.
+    /// No messages: a stream of bytes. The bytes of each call are taken as one message, so that
+    /// their division depends on how they arrive.
     Stream,
     /// A message ends when no byte has arrived for a time, which the caller measures.
     IdleGap,
@@ -85,12 +86,14 @@ impl ByteOrder {
 impl MessageFraming {
     /// Reads the next bytes of the stream, up to the end of the current message at most.
     ///
-    /// `bytes` begins where the previous call stopped: after the end of a message that was reported as [`Framing::End`], or
-    /// after all bytes of a call that returned [`Framing::Incomplete`]. The result does not depend on how the stream is divided
-    /// into calls, except with [`Self::Stream`].
+    /// `bytes` begins where the previous call stopped: after the end of a message that was reported
+    /// as [`Framing::End`], or after all bytes of a call that returned [`Framing::Incomplete`]. The
+    /// result does not depend on how the stream is divided into calls, except with
+    /// [`Self::Stream`].
     ///
     /// # Errors
-    /// The stream is malformed. No later end of a message can be found: the caller ends the connection.
+    /// The stream is malformed. No later end of a message can be found: the caller ends the
+    /// connection.
     pub fn next_message_end(&mut self, bytes: &[u8]) -> Result<Framing, FramingError> {
         match self {
             Self::Stream if bytes.is_empty() => Ok(Framing::Incomplete),

@@ -24,7 +24,8 @@ impl<const N: usize> PartialHeader<N> {
         (taken, Some(self.bytes[..N].try_into().expect("N bytes")))
     }
 
-    /// The state of a message: within the header, or after it if the number of missing bytes is known.
+    /// The state of a message: within the header, or after it if the number of missing bytes is
+    /// known.
     pub(super) const fn progress(&self, missing: Option<u32>) -> HeaderProgress {
         match missing {
             Some(missing) => HeaderProgress::Body { missing },
@@ -32,7 +33,8 @@ impl<const N: usize> PartialHeader<N> {
         }
     }
 
-    /// Header and missing bytes of a state; `None` if no message with at most `maximum` bytes after its header has this state.
+    /// Header and missing bytes of a state; `None` if no message with at most `maximum` bytes after
+    /// its header has this state.
     pub(super) fn resumed(progress: HeaderProgress, maximum: u32) -> Option<(Self, Option<u32>)> {
         match progress {
             HeaderProgress::Body { missing } if missing <= maximum => {

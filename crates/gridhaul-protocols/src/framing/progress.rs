@@ -11,7 +11,8 @@ pub enum FramingProgress {
     LengthField {
         /// Bytes up to the end of the length field that have arrived.
         arrived: u16,
-        /// Value of the length field so far; after the field, bytes of the message that are missing.
+        /// Value of the length field so far; after the field, bytes of the message that are
+        /// missing.
         number: u32,
     },
     /// State of a message that ends with a byte.

@@ -79,7 +79,8 @@ type Protocol = (&'static str, (u16, u8, u32), &'static [u8]);
 const PROTOCOLS: [Protocol; 5] = [
     // IEEE C37.118.2, figure 3: SYNC, FRAMESIZE (all bytes), IDCODE, SOC, FRACSEC, CMD, CHK.
     ("C37.118", (2, 2, 0), b"\xaa\x41\0\x12\0\x07\x68\x42\0\0\0\0\0\0\0\x02\xce\0"),
-    // Modbus Messaging on TCP/IP, section 3.1.3: transaction, protocol, length of the rest, unit, function, register, count.
+    // Modbus Messaging on TCP/IP, section 3.1.3: transaction, protocol, length of the rest, unit,
+    // function, register, count.
     ("Modbus/TCP", (4, 2, 6), b"\0\x01\0\0\0\x06\x11\x03\0\x6b\0\x03"),
     // RFC 1006, section 6: version, reserved, length of the packet; a connection request of COTP.
     (

@@ -19,7 +19,8 @@ pub enum Data {
     Structure(Vec<Data>),
     /// A Boolean.
     Boolean(bool),
-    /// Bits, such as the quality of a value: the number of unused bits of the last byte (0 to 7), and the bytes.
+    /// Bits, such as the quality of a value: the number of unused bits of the last byte (0 to 7),
+    /// and the bytes.
     BitString(u8, Vec<u8>),
     /// An integer with sign.
     Integer(i64),

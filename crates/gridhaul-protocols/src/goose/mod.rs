@@ -57,7 +57,8 @@ pub struct GoosePdu {
 }
 
 impl GoosePdu {
-    /// Appends the PDU: `goosePdu`, [APPLICATION 1]. Elements with their default value are written, as libiec61850 does.
+    /// Appends the PDU: `goosePdu`, [APPLICATION 1]. Elements with their default value are written,
+    /// as libiec61850 does.
     pub(crate) fn write(&self, out: &mut Vec<u8>) -> Result<(), FrameError> {
         write_nested(out, 0x61, |pdu| {
             let text = |pdu: &mut Vec<u8>, tag, text: &str, element| {

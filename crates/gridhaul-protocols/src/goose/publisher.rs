@@ -4,8 +4,8 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 /// Intervals between the messages of an event.
 ///
-/// The first interval after an event is the shortest; each further one is multiplied until the longest is reached, which
-/// is then kept. The standard leaves the values to the implementation.
+/// The first interval after an event is the shortest; each further one is multiplied until the
+/// longest is reached, which is then kept. The standard leaves the values to the implementation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RetransmissionSchedule {
     /// First interval after an event.
@@ -23,7 +23,8 @@ pub struct GooseMessage {
     pub state_number: u32,
     /// `sqNum`.
     pub sequence_number: u32,
-    /// `timeAllowedtoLive` in ms: twice the time until the next message, so that the loss of one message is tolerated.
+    /// `timeAllowedtoLive` in ms: twice the time until the next message, so that the loss of one
+    /// message is tolerated.
     pub time_allowed_to_live_ms: u32,
 }
 
@@ -60,7 +61,8 @@ impl GoosePublisher {
         self.deadline = now;
     }
 
-    /// The message that is due, if any. A late call sends one message; the next interval starts at `now`.
+    /// The message that is due, if any. A late call sends one message; the next interval starts at
+    /// `now`.
     pub fn poll_send(&mut self, now: Instant) -> Option<GooseMessage> {
         if now < self.deadline {
             return None;

@@ -61,7 +61,8 @@ impl GooseReceiver {
         reception
     }
 
-    /// Whether the lifetime of the last message has passed: the receiver must assume that the sender is lost.
+    /// Whether the lifetime of the last message has passed: the receiver must assume that the
+    /// sender is lost.
     #[must_use]
     pub fn is_expired(&self, now: Instant) -> bool {
         self.deadline.is_some_and(|deadline| now > deadline)

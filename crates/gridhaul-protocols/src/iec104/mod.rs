@@ -1,8 +1,10 @@
-//! IEC 60870-5-104: a controlled station that reports measured values spontaneously, and a controlling station.
+//! IEC 60870-5-104: a controlled station that reports measured values spontaneously, and a
+//! controlling station.
 //!
-//! A message is a sequence of information objects of type M_ME_TF_1 (short floating point number with time tag), four bytes in
-//! each: first the length, then the bytes. The address of an object is its position, from 1. Both stations follow the
-//! numbering, the window `k`, the acknowledgements `w` and the timers t1 to t3 of the standard.
+//! A message is a sequence of information objects of type M_ME_TF_1 (short floating point number
+//! with time tag), four bytes in each: first the length, then the bytes. The address of an object
+//! is its position, from 1. Both stations follow the numbering, the window `k`, the
+//! acknowledgements `w` and the timers t1 to t3 of the standard.
 //!
 //! ```
 //! use gridhaul_protocols::endpoint::Endpoint;
@@ -27,8 +29,8 @@ use crate::endpoint::{Endpoint, EndpointError, NotSent, Queues};
 /// Name of the protocol in errors.
 const NAME: &str = "iec-104";
 
-/// Start byte of an APDU, and the limits of the length after it: a control field of 4 bytes and at most 249 bytes of an ASDU
-/// (section 5).
+/// Start byte of an APDU, and the limits of the length after it: a control field of 4 bytes and at
+/// most 249 bytes of an ASDU (section 5).
 pub(crate) const START: u8 = 0x68;
 pub(crate) const LENGTH_MIN: u8 = 4;
 pub(crate) const LENGTH_MAX: u8 = 253;
@@ -72,7 +74,8 @@ const TESTFR_CON: u8 = 0x83;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Window {
-    /// Largest number of frames without an acknowledgement, after which the controlled station waits.
+    /// Largest number of frames without an acknowledgement, after which the controlled station
+    /// waits.
     pub k: u16,
     /// Number of received frames after which the controlling station acknowledges.
     pub w: u16,
@@ -85,7 +88,8 @@ impl Window {
     /// Largest values: the numbers of frames have 15 bits.
     pub const MAX: u16 = 32_767;
 
-    /// Checks both limits. With `w` above `k`, the controlled station would wait for an acknowledgement that is only due by a timer.
+    /// Checks both limits. With `w` above `k`, the controlled station would wait for an
+    /// acknowledgement that is only due by a timer.
     ///
     /// # Errors
     /// Expected value.
@@ -94,7 +98,8 @@ impl Window {
         let is_possible = (1..=Self::MAX).contains(&k) && (1..=k).contains(&w);
         is_possible.then_some(()).ok_or_else(|| {
             format!(
-                "w is {w} and k is {k}; expected k from 1 to {}, and w from 1 to k (the standard recommends at most two thirds of k)",
+                "w is {w} and k is {k}; expected k from 1 to {}, and w from 1 to k (the standard \
+                 recommends at most two thirds of k)",
                 Self::MAX
             )
         })
@@ -220,7 +225,8 @@ impl Station {
         Ok(())
     }
 
-    /// Appends the objects of an ASDU to the message. ASDUs of other types are not of this measurement.
+    /// Appends the objects of an ASDU to the message. ASDUs of other types are not of this
+    /// measurement.
     fn handle_asdu(&mut self, asdu: &[u8]) -> Result<(), EndpointError> {
         let Some((header, objects)) = asdu.split_first_chunk::<6>() else {
             return Err(invalid("an ASDU without header".into()));
@@ -241,7 +247,8 @@ impl Station {
         Ok(())
     }
 
-    /// Objects of another station, or out of order, are no message: they are dropped, and the message counts as lost.
+    /// Objects of another station, or out of order, are no message: they are dropped, and the
+    /// message counts as lost.
     fn handle_object(&mut self, address: usize, value: [u8; 4]) {
         if address == 1 {
             let length = u32::from_le_bytes(value) as usize;
@@ -379,8 +386,8 @@ fn asdus(message: &[u8], now: Instant) -> Vec<Vec<u8>> {
     values.chunks(OBJECTS_MAX).map(asdu).collect()
 }
 
-/// CP56Time2a (IEC 60870-5-101, section 7.2.6.18), counted from the start of the clock, and therefore marked as invalid: the
-/// clock of a measurement is not that of the day.
+/// CP56Time2a (IEC 60870-5-101, section 7.2.6.18), counted from the start of the clock, and
+/// therefore marked as invalid: the clock of a measurement is not that of the day.
 fn time_tag(now: Instant) -> [u8; 7] {
     let millis = now.since(Instant::ZERO).as_nanos() / 1_000_000;
     let minutes = millis / 60_000;

@@ -49,7 +49,8 @@ impl Application {
             return Err(FrameError::value("Length", "expected 8 to 1500 bytes"));
         }
         let pdu = bytes.get(APPLICATION_HEADER_BYTES..length).ok_or_else(|| truncated(length))?;
-        // The other bits of Reserved 1 and Reserved 2 belong to the security extension (IEC 62351-6).
+        // The other bits of Reserved 1 and Reserved 2 belong to the security extension (IEC
+        // 62351-6).
         let simulated = u16::from_be_bytes([r0, r1]) & SIMULATED != 0;
         Ok((Self { id: u16::from_be_bytes([i0, i1]), simulated }, pdu))
     }

@@ -1,9 +1,10 @@
-//! The subset of the Basic Encoding Rules (ITU-T X.690) that both protocols use: tags of one byte and definite
-//! lengths.
+//! The subset of the Basic Encoding Rules (ITU-T X.690) that both protocols use: tags of one byte
+//! and definite lengths.
 
 use super::FrameError;
 
-/// Reads elements in sequence. An element consists of tag, length and contents (X.690, section 8.1.1).
+/// Reads elements in sequence. An element consists of tag, length and contents (X.690, section
+/// 8.1.1).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BerReader<'a> {
     bytes: &'a [u8],
@@ -66,13 +67,15 @@ impl<'a> BerReader<'a> {
         let [tag, length, rest @ ..] = self.bytes else {
             return Err(FrameError::Truncated { element, expected: 2, found: self.bytes.len() });
         };
-        // X.690, section 8.1.2.4: tag numbers from 31 take more bytes; neither protocol has such tags.
+        // X.690, section 8.1.2.4: tag numbers from 31 take more bytes; neither protocol has such
+        // tags.
         if tag & 0x1f == 0x1f {
             return Err(FrameError::value(element, "tags of more than one byte are not supported"));
         }
         let (length, rest) = match length {
             0x00..=0x7f => (usize::from(*length), rest),
-            // A frame is shorter than 65,536 bytes; longer forms and the indefinite form (0x80) are refused.
+            // A frame is shorter than 65,536 bytes; longer forms and the indefinite form (0x80) are
+            // refused.
             0x81 | 0x82 => long_length(usize::from(length & 0x7f), rest, element)?,
             _ => return Err(FrameError::value(element, "expected a length of at most 3 bytes")),
         };

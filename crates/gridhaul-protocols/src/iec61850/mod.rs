@@ -1,5 +1,5 @@
-//! Parts that Sampled Values and GOOSE have in common: the header after the EtherType, time stamps, the encoding of elements,
-//! and errors.
+//! Parts that Sampled Values and GOOSE have in common: the header after the EtherType, time stamps,
+//! the encoding of elements, and errors.
 
 mod application;
 pub(crate) mod ber;

@@ -7,8 +7,8 @@ pub struct UtcTime {
     pub seconds: u32,
     /// Fraction of a second in units of 2^-24 s (60 ns), 24 bits.
     pub fraction: u32,
-    /// Leap second known (0x80), clock failure (0x40), clock not synchronised (0x20), and the number of significant
-    /// bits of the fraction (0x1f; 0x1f is unspecified).
+    /// Leap second known (0x80), clock failure (0x40), clock not synchronised (0x20), and the
+    /// number of significant bits of the fraction (0x1f; 0x1f is unspecified).
     pub quality: u8,
 }
 
@@ -16,7 +16,8 @@ impl UtcTime {
     /// The clock is not synchronised, and its accuracy is not specified.
     pub const UNSYNCHRONISED: u8 = 0x3f;
 
-    /// Time from nanoseconds since 1970, rounded down to 2^-24 s. Years after 2106 wrap, as in the format.
+    /// Time from nanoseconds since 1970, rounded down to 2^-24 s. Years after 2106 wrap, as in the
+    /// format.
     #[must_use]
     pub const fn from_unix_nanos(nanos: u64, quality: u8) -> Self {
         let (seconds, rest) = (nanos / 1_000_000_000, nanos % 1_000_000_000);

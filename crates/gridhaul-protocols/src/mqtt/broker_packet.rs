@@ -37,7 +37,8 @@ pub enum BrokerPacket {
 }
 
 impl BrokerPacket {
-    /// Whether a broker sends packets with this type and these lengths; the rest of the packet may be missing.
+    /// Whether a broker sends packets with this type and these lengths; the rest of the packet may
+    /// be missing.
     pub(super) const fn is_possible(version: Version, kind: u8, length: usize) -> bool {
         match (version, kind) {
             (_, packet_type::PINGRESP) => length == 0,
@@ -45,7 +46,8 @@ impl BrokerPacket {
             (Version::V5, packet_type::CONNACK | packet_type::PUBACK) => length >= 2,
             (_, packet_type::SUBACK) => length >= 3,
             (Version::V5, packet_type::DISCONNECT) => true,
-            // At least the length of a topic. A subscription with at most QoS 1 receives no messages with QoS 2.
+            // At least the length of a topic. A subscription with at most QoS 1 receives no
+            // messages with QoS 2.
             (_, kind) => {
                 kind & 0xf0 == packet_type::PUBLISH
                     && kind & QUALITY_FLAGS <= AT_LEAST_ONCE
@@ -63,7 +65,8 @@ impl BrokerPacket {
             packet_type::CONNACK => {
                 let _session_present = fields.u8()?;
                 let code = fields.u8()?;
-                // A broker that does not know MQTT 5.0 refuses it without properties (MQTT 5.0, section 3.2.2.2).
+                // A broker that does not know MQTT 5.0 refuses it without properties (MQTT 5.0,
+                // section 3.2.2.2).
                 let has_properties = is_5 && !fields.rest.is_empty();
                 let stated = if has_properties { fields.properties()? } else { None };
                 match code {

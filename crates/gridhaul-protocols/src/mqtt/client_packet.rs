@@ -9,8 +9,8 @@ const USER_AND_PASSWORD: u8 = 0xc0;
 
 /// A packet of a client.
 ///
-/// Names, passwords and topics have at most 65,535 bytes (section 1.5.3); longer ones are cut, so that the packet stays
-/// one.
+/// Names, passwords and topics have at most 65,535 bytes (section 1.5.3); longer ones are cut, so
+/// that the packet stays one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum ClientPacket<'a> {
     /// CONNECT with a clean session, the first packet of a connection.
@@ -35,7 +35,8 @@ pub enum ClientPacket<'a> {
     Publish {
         /// Name of the topic.
         topic: &'a str,
-        /// Packet identifier, not 0, of a message that is sent at least once; `None` for one that is sent at most once.
+        /// Packet identifier, not 0, of a message that is sent at least once; `None` for one that
+        /// is sent at most once.
         identifier: Option<u16>,
         /// The message.
         payload: &'a [u8],

@@ -1,6 +1,7 @@
 //! Fields of packets: texts, binary data, lengths and properties.
 
-/// Appends a text or binary data after its length of 16 bits (section 1.5.3). Bytes after the 65,535th are cut.
+/// Appends a text or binary data after its length of 16 bits (section 1.5.3). Bytes after the
+/// 65,535th are cut.
 pub(super) fn write_field(out: &mut Vec<u8>, field: &[u8]) {
     let field = &field[..field.len().min(usize::from(u16::MAX))];
     out.extend((field.len() as u16).to_be_bytes());
@@ -71,7 +72,8 @@ impl<'a> Fields<'a> {
         Ok(length)
     }
 
-    /// Reads a list of properties (MQTT 5.0, section 2.2.2) and returns the value of Receive Maximum, if it is there.
+    /// Reads a list of properties (MQTT 5.0, section 2.2.2) and returns the value of Receive
+    /// Maximum, if it is there.
     pub(super) fn properties(&mut self) -> Result<Option<u16>, Malformed> {
         const RECEIVE_MAXIMUM: u8 = 0x21;
         let length = self.length()?;
@@ -111,7 +113,8 @@ mod tests {
 
     #[test]
     fn properties_of_every_type_are_skipped() {
-        let list = b"\x1b\x01\x01\x13\0\x05\x21\0\x07\x27\0\0\0\x01\x0b\x81\x01\x26\0\x01a\0\x01b\x1f\0\x01c!";
+        let list = b"\x1b\x01\x01\x13\0\x05\x21\0\x07\x27\0\0\0\x01\x0b\x81\x01\
+            \x26\0\x01a\0\x01b\x1f\0\x01c!";
         let mut fields = Fields { rest: list };
         assert_eq!(fields.properties(), Ok(Some(7)));
         assert_eq!(fields.rest, b"!");

@@ -1,7 +1,8 @@
-//! MQTT 3.1.1 and 5.0 (OASIS standards): the packets that a client sends and receives, and a client as an endpoint.
+//! MQTT 3.1.1 and 5.0 (OASIS standards): the packets that a client sends and receives, and a client
+//! as an endpoint.
 //!
-//! Numbers are in network byte order (MQTT 3.1.1, section 1.5.2). Sections are those of MQTT 3.1.1 unless another version is
-//! stated.
+//! Numbers are in network byte order (MQTT 3.1.1, section 1.5.2). Sections are those of MQTT 3.1.1
+//! unless another version is stated.
 //!
 //! ```
 //! use gridhaul_protocols::mqtt::{BrokerPacket, ClientPacket, PacketReader, Version};

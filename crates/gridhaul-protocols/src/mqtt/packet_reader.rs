@@ -5,7 +5,8 @@ use thiserror::Error;
 use super::fields::{Malformed, read_length};
 use super::{BrokerPacket, Version};
 
-/// Bytes that are not a packet of a broker. No later packet can be found: the connection cannot be used any more.
+/// Bytes that are not a packet of a broker. No later packet can be found: the connection cannot be
+/// used any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum PacketError {
     /// A broker sends no packet that begins so.
@@ -40,8 +41,8 @@ pub struct PacketReader {
 }
 
 impl PacketReader {
-    /// Longest packet that a client receives which only publishes, in bytes after the length: CONNACK and PUBACK of MQTT
-    /// 3.1.1.
+    /// Longest packet that a client receives which only publishes, in bytes after the length:
+    /// CONNACK and PUBACK of MQTT 3.1.1.
     pub const PUBLISHER_MAX: usize = 2;
 
     /// A reader of a new connection, for packets of at most `maximum` bytes after their length.
@@ -55,7 +56,8 @@ impl PacketReader {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The next packet; `None` if it is incomplete. To be called after each input until it returns `None`.
+    /// The next packet; `None` if it is incomplete. To be called after each input until it returns
+    /// `None`.
     ///
     /// # Errors
     /// The bytes are not a packet of a broker.
@@ -108,13 +110,15 @@ mod tests {
         let accepted = |receive_maximum| BrokerPacket::Accepted { receive_maximum };
         let message = |identifier| BrokerPacket::Message { identifier, payload: b"hi".to_vec() };
         let end = [BrokerPacket::Acknowledged(258), BrokerPacket::Pong];
-        let bytes = b"\x20\x02\0\0\x90\x03\0\x01\x01\x30\x05\0\x01thi\x32\x07\0\x01t\0\x07hi\x40\x02\x01\x02\xd0\0";
+        let bytes = b"\x20\x02\0\0\x90\x03\0\x01\x01\x30\x05\0\x01thi\
+            \x32\x07\0\x01t\0\x07hi\x40\x02\x01\x02\xd0\0";
         let begin = [accepted(65_535), BrokerPacket::Subscribed, message(None), message(Some(7))];
         let expected = [&begin[..], &end].concat();
         for piece in 1..=bytes.len() {
             assert_eq!(packets(Version::V3, bytes, piece), Ok(expected.clone()), "{piece}");
         }
-        let bytes = b"\x20\x06\0\0\x03\x21\0\x05\x90\x04\0\x01\0\x01\x30\x06\0\x01t\0hi\x32\x08\0\x01t\0\x07\0hi\x40\x02\x01\x02\xd0\0";
+        let bytes = b"\x20\x06\0\0\x03\x21\0\x05\x90\x04\0\x01\0\x01\x30\x06\0\x01t\0hi\
+            \x32\x08\0\x01t\0\x07\0hi\x40\x02\x01\x02\xd0\0";
         let begin = [accepted(5), BrokerPacket::Subscribed, message(None), message(Some(7))];
         let expected = [&begin[..], &end].concat();
         for piece in 1..=bytes.len() {

@@ -1,6 +1,7 @@
 //! Reasons of a broker, as texts.
 
-/// Reason of CONNACK: the return codes of MQTT 3.1.1 (section 3.2.2.3) and the reason codes of MQTT 5.0 (section 3.2.2.2).
+/// Reason of CONNACK: the return codes of MQTT 3.1.1 (section 3.2.2.3) and the reason codes of MQTT
+/// 5.0 (section 3.2.2.2).
 pub(super) const fn connection_refusal(code: u8) -> &'static str {
     match code {
         1 => "it does not support MQTT 3.1.1",
@@ -15,7 +16,8 @@ pub(super) const fn connection_refusal(code: u8) -> &'static str {
     }
 }
 
-/// Reason of SUBACK (section 3.9.3; MQTT 5.0, section 3.9.3). MQTT 3.1.1 has one code, without a reason.
+/// Reason of SUBACK (section 3.9.3; MQTT 5.0, section 3.9.3). MQTT 3.1.1 has one code, without a
+/// reason.
 pub(super) const fn subscription_refusal(code: u8) -> &'static str {
     match code {
         0x87 => "the client is not authorised",

@@ -11,10 +11,12 @@ pub struct Names {
     pub consumer_tag: u64,
 }
 
-/// Type, channel and size before each frame's contents, and the end octet after them (AMQP 0-9-1, section 4.2.3).
+/// Type, channel and size before each frame's contents, and the end octet after them (AMQP 0-9-1,
+/// section 4.2.3).
 const FRAME: u64 = 1 + 2 + 4 + 1;
 
-/// Content header without properties: class, weight, body size, property flags (AMQP 0-9-1, section 4.2.6.1).
+/// Content header without properties: class, weight, body size, property flags (AMQP 0-9-1, section
+/// 4.2.6.1).
 const CONTENT_HEADER: u64 = 2 + 2 + 8 + 2;
 
 /// Class and method identifier (AMQP 0-9-1, section 4.2.4).
@@ -26,11 +28,13 @@ const fn short_string(text: u64) -> u64 {
 }
 
 impl Names {
-    /// Bytes that a published message has besides its payload: frames of method, content header and one body. A payload
-    /// longer than the negotiated frame size (RabbitMQ: 131,072 bytes) takes more body frames.
+    /// Bytes that a published message has besides its payload: frames of method, content header and
+    /// one body. A payload longer than the negotiated frame size (RabbitMQ: 131,072 bytes) takes
+    /// more body frames.
     #[must_use]
     pub const fn publish_overhead(&self) -> u64 {
-        // Reserved short, exchange, routing key, bits mandatory and immediate (AMQP 0-9-1, section 1.8.3.7 of the reference).
+        // Reserved short, exchange, routing key, bits mandatory and immediate (AMQP 0-9-1, section
+        // 1.8.3.7 of the reference).
         let method = METHOD + 2 + short_string(self.exchange) + short_string(self.routing_key) + 1;
         3 * FRAME + method + CONTENT_HEADER
     }
@@ -38,7 +42,8 @@ impl Names {
     /// Bytes that a delivered message has besides its payload.
     #[must_use]
     pub const fn deliver_overhead(&self) -> u64 {
-        // Consumer tag, delivery tag, bit redelivered, exchange, routing key (section 1.8.3.9 of the reference).
+        // Consumer tag, delivery tag, bit redelivered, exchange, routing key (section 1.8.3.9 of
+        // the reference).
         let names = short_string(self.exchange) + short_string(self.routing_key);
         let method = METHOD + short_string(self.consumer_tag) + 8 + 1 + names;
         3 * FRAME + method + CONTENT_HEADER

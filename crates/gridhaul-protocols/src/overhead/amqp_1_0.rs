@@ -1,7 +1,8 @@
 //! AMQP 1.0 (OASIS, ISO/IEC 19464): a transfer frame with one data section.
 //!
-//! The encoding has optional fields and several widths for a number; implementations differ. The formula is that of the
-//! shortest encoding with the fields below, without sections for header and properties. A broker adds those that it needs.
+//! The encoding has optional fields and several widths for a number; implementations differ. The
+//! formula is that of the shortest encoding with the fields below, without sections for header and
+//! properties. A broker adds those that it needs.
 
 /// Fields of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,13 +21,16 @@ impl Transfer {
     pub const fn overhead(&self, payload: u64) -> u64 {
         // Size, data offset, type and channel (AMQP 1.0, part 2, section 2.3.1).
         let frame = 4 + 1 + 1 + 2;
-        // A described type: 0x00 and the descriptor as smallulong, 2 bytes (part 1, sections 1.2 and 1.6.9).
+        // A described type: 0x00 and the descriptor as smallulong, 2 bytes (part 1, sections 1.2
+        // and 1.6.9).
         let descriptor = 1 + 2;
         // list8: constructor, size, count (part 1, section 1.6.22).
         let list = 3;
-        // Handle, delivery-id, delivery-tag as vbin8, message-format 0 as uint0, settled as boolean (part 2, section 2.7.5).
+        // Handle, delivery-id, delivery-tag as vbin8, message-format 0 as uint0, settled as boolean
+        // (part 2, section 2.7.5).
         let fields = uint(self.handle) + uint(self.delivery) + (2 + self.tag) + 1 + 1;
-        // Section data (part 3, section 3.2.6): vbin8 to 255 bytes, else vbin32 (part 1, section 1.6.19).
+        // Section data (part 3, section 3.2.6): vbin8 to 255 bytes, else vbin32 (part 1, section
+        // 1.6.19).
         let data = descriptor + if payload <= 255 { 2 } else { 5 };
         frame + descriptor + list + fields + data
     }

@@ -1,8 +1,8 @@
 //! Bytes of a message by layer, by formula.
 //!
-//! Each protocol has a function for the bytes that it adds to the payload, derived from its specification.
-//! [`LowerLayers`] adds the headers below. The sum is compared with captures and with Table 5 of RESERVE D4.6
-//! (crate `gridhaul-measure`).
+//! Each protocol has a function for the bytes that it adds to the payload, derived from its
+//! specification. [`LowerLayers`] adds the headers below. The sum is compared with captures and
+//! with Table 5 of RESERVE D4.6 (crate `gridhaul-measure`).
 //!
 //! ```
 //! use gridhaul_protocols::overhead::mqtt::Publish;
@@ -41,8 +41,8 @@ impl LowerLayers {
     /// UDP (RFC 768) over IPv4 (RFC 791, section 3.1).
     pub const UDP_IPV4: Self = Self { ethernet: 14, ip: 20, transport: 8 };
 
-    /// TCP over IPv4: 20 bytes (RFC 9293, section 3.1), and 12 bytes for the timestamps option with two bytes of padding
-    /// (RFC 7323, appendix A).
+    /// TCP over IPv4: 20 bytes (RFC 9293, section 3.1), and 12 bytes for the timestamps option with
+    /// two bytes of padding (RFC 7323, appendix A).
     pub const TCP_IPV4: Self = Self { ethernet: 14, ip: 20, transport: 32 };
 }
 

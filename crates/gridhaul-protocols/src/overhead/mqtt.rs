@@ -12,7 +12,8 @@ pub struct Publish {
 }
 
 impl Publish {
-    /// Bytes that the packet has besides the payload: fixed header, topic name, identifier and properties.
+    /// Bytes that the packet has besides the payload: fixed header, topic name, identifier and
+    /// properties.
     #[must_use]
     pub fn overhead(&self, payload: u64) -> u64 {
         // Topic name: length of 2 bytes and text (MQTT 3.1.1, section 1.5.3).
@@ -22,7 +23,8 @@ impl Publish {
         // An empty property list: its length 0 in one byte (MQTT 5.0, section 2.2.2.1).
         let properties = u64::from(self.version_5);
         let variable = topic + identifier + properties;
-        // Fixed header: packet type and flags in one byte, and the remaining length (MQTT 3.1.1, section 2.2).
+        // Fixed header: packet type and flags in one byte, and the remaining length (MQTT 3.1.1,
+        // section 2.2).
         1 + length_bytes(variable + payload) + variable
     }
 }

@@ -1,4 +1,5 @@
-//! Sampled Values (IEC 61850-9-2): a frame with one ASDU without optional elements except the name of the data set.
+//! Sampled Values (IEC 61850-9-2): a frame with one ASDU without optional elements except the name
+//! of the data set.
 
 use crate::iec61850::APPLICATION_HEADER_BYTES;
 
@@ -15,7 +16,8 @@ impl Names {
     /// Bytes that the frame has after its EtherType besides the samples.
     #[must_use]
     pub fn overhead(&self, samples: u64) -> u64 {
-        // smpCnt (2 bytes), confRev (4) and smpSynch (1), each with tag and length (IEC 61850-9-2, table of the ASDU).
+        // smpCnt (2 bytes), confRev (4) and smpSynch (1), each with tag and length (IEC 61850-9-2,
+        // table of the ASDU).
         let fixed = (2 + 2) + (2 + 4) + (2 + 1);
         let names = element(self.id) + self.data_set.map_or(0, element);
         let asdu = element(names + fixed + element(samples));

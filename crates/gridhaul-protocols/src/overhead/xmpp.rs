@@ -1,4 +1,5 @@
-//! XMPP (RFC 6120): the message stanza of [`crate::xmpp`], with the payload as OCTET STRING in XML Encoding Rules.
+//! XMPP (RFC 6120): the message stanza of [`crate::xmpp`], with the payload as OCTET STRING in XML
+//! Encoding Rules.
 
 /// Names in a stanza, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -7,12 +8,14 @@ pub struct Stanza {
     pub to: u64,
     /// Full address of the sender, which the server adds (RFC 6120, section 8.1.2).
     pub from: u64,
-    /// Language of the sender's stream, which a server adds (RFC 6120, section 8.1.5); prosody: `en`, 2 bytes.
+    /// Language of the sender's stream, which a server adds (RFC 6120, section 8.1.5); prosody:
+    /// `en`, 2 bytes.
     pub language: u64,
 }
 
 impl Stanza {
-    /// Bytes that the stanza of the sender has besides the payload. Two hexadecimal digits stand for a byte.
+    /// Bytes that the stanza of the sender has besides the payload. Two hexadecimal digits stand
+    /// for a byte.
     #[must_use]
     pub const fn publish_overhead(&self, payload: u64) -> u64 {
         const MESSAGE: &str = "<message to=''></message>";

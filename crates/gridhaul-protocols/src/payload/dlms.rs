@@ -1,13 +1,16 @@
-//! DLMS/COSEM Data-Notification APDU (IEC 62056-5-3, tag 15) without a date and time of its own, whose body is this data type:
+//! DLMS/COSEM Data-Notification APDU (IEC 62056-5-3, tag 15) without a date and time of its own,
+//! whose body is this data type:
 //!
 //! ```text
-//! structure { origin, received: null-data or structure { double-long-unsigned, double-long-unsigned },
-//!             sequence: null-data or long64-unsigned, values: array of float64 }
+//! structure {
+//!   origin, received: null-data or structure { double-long-unsigned, double-long-unsigned },
+//!   sequence: null-data or long64-unsigned, values: array of float64
+//! }
 //! ```
 //!
-//! The date-time of DLMS has a resolution of 10 ms; the body contains seconds and nanoseconds, so that no time is rounded. The
-//! long-invoke-id is the lowest 24 bits of the sequence number. This is the APDU alone: the wrapper of IEC 62056-47 (8 B) belongs
-//! to the transport.
+//! The date-time of DLMS has a resolution of 10 ms; the body contains seconds and nanoseconds, so
+//! that no time is rounded. The long-invoke-id is the lowest 24 bits of the sequence number. This
+//! is the APDU alone: the wrapper of IEC 62056-47 (8 B) belongs to the transport.
 
 use super::{Sample, Timestamp};
 use crate::dlms::{DATA_NOTIFICATION, DlmsError, Reader, tag, write_length};

@@ -1,4 +1,5 @@
-//! JSON in the layout of VILLASnode: one object in an array, with the separators and number format of its library jansson.
+//! JSON in the layout of VILLASnode: one object in an array, with the separators and number format
+//! of its library jansson.
 
 use std::fmt::Write;
 
@@ -46,8 +47,9 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Sample, PayloadError> {
     })
 }
 
-/// A number with 17 significant digits, as `printf` writes it with `%.17g`, then with `.0` if it has neither point nor
-/// exponent, and without sign and leading zeros of a positive exponent. JSON has no number for infinity or NaN: `null`.
+/// A number with 17 significant digits, as `printf` writes it with `%.17g`, then with `.0` if it
+/// has neither point nor exponent, and without sign and leading zeros of a positive exponent. JSON
+/// has no number for infinity or NaN: `null`.
 fn number(value: f64) -> String {
     if !value.is_finite() {
         return "null".into();

@@ -3,7 +3,8 @@
 //! ```asn1
 //! Time ::= SEQUENCE { seconds INTEGER (0..4294967295), nanoseconds INTEGER (0..999999999) }
 //! Sample ::= SEQUENCE {
-//!   origin Time OPTIONAL, received Time OPTIONAL, sequence INTEGER OPTIONAL, values SEQUENCE OF REAL
+//!   origin Time OPTIONAL, received Time OPTIONAL,
+//!   sequence INTEGER OPTIONAL, values SEQUENCE OF REAL
 //! }
 //! ```
 
@@ -18,7 +19,8 @@ pub(super) fn encode(sample: &Sample) -> String {
         if let Some(Timestamp { seconds, nanoseconds }) = time {
             let _ = write!(
                 text,
-                "<{name}><seconds>{seconds}</seconds><nanoseconds>{nanoseconds}</nanoseconds></{name}>"
+                "<{name}><seconds>{seconds}</seconds>\
+                 <nanoseconds>{nanoseconds}</nanoseconds></{name}>"
             );
         }
     }
@@ -27,7 +29,8 @@ pub(super) fn encode(sample: &Sample) -> String {
     }
     text.push_str("<values>");
     for value in &sample.values {
-        // The shortest decimal number that is read as the same value. X.693, section 8.3: special values are elements.
+        // The shortest decimal number that is read as the same value. X.693, section 8.3: special
+        // values are elements.
         let _ = match *value {
             f64::INFINITY => write!(text, "<REAL><PLUS-INFINITY/></REAL>"),
             f64::NEG_INFINITY => write!(text, "<REAL><MINUS-INFINITY/></REAL>"),
@@ -73,7 +76,8 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Reads this tag if it is next. White space between elements has no meaning (X.693, section 8.1.4).
+    /// Reads this tag if it is next. White space between elements has no meaning (X.693, section
+    /// 8.1.4).
     fn accept(&mut self, tag: &str) -> bool {
         let rest = self.rest.trim_ascii_start().strip_prefix(tag);
         self.rest = rest.unwrap_or(self.rest);

@@ -1,10 +1,12 @@
 //! Sample numbers beyond 16 bits.
 
-/// Extends `smpCnt` to 64 bits: a sequence number that increases by one for each sample, without wrapping.
+/// Extends `smpCnt` to 64 bits: a sequence number that increases by one for each sample, without
+/// wrapping.
 ///
-/// The counter wraps after 65,536 samples, or each second at a fixed number of samples (9-2LE). A number is assigned to
-/// the period in which it is nearest to the greatest number so far; losses and reordering of less than half a period are
-/// therefore resolved correctly, and longer gaps are shortened by whole periods.
+/// The counter wraps after 65,536 samples, or each second at a fixed number of samples (9-2LE). A
+/// number is assigned to the period in which it is nearest to the greatest number so far; losses
+/// and reordering of less than half a period are therefore resolved correctly, and longer gaps are
+/// shortened by whole periods.
 #[derive(Debug, Clone)]
 pub struct SampleCounter {
     period: u64,
@@ -18,14 +20,15 @@ impl SampleCounter {
         Self { period: 1 << 16, greatest: None }
     }
 
-    /// A counter that wraps at the second, such as that of 9-2LE with 4,000 or 4,800 samples per second. A rate of zero
-    /// counts as one.
+    /// A counter that wraps at the second, such as that of 9-2LE with 4,000 or 4,800 samples per
+    /// second. A rate of zero counts as one.
     #[must_use]
     pub fn per_second(samples: u16) -> Self {
         Self { period: u64::from(samples.max(1)), greatest: None }
     }
 
-    /// Sequence number of a received sample. `None` for a number that a counter of this period does not have.
+    /// Sequence number of a received sample. `None` for a number that a counter of this period does
+    /// not have.
     pub fn extend(&mut self, count: u16) -> Option<u64> {
         let count = u64::from(count);
         if count >= self.period {

@@ -1,10 +1,12 @@
 //! Data sets of samples: 32-bit floats, and the fixed data set of 9-2LE.
 //!
-//! `seqData` contains the values without tags or lengths; sender and receiver must agree on the data set.
+//! `seqData` contains the values without tags or lengths; sender and receiver must agree on the
+//! data set.
 
 use crate::iec61850::FrameError;
 
-/// Channels of the data set of 9-2LE: three phase currents and the neutral, three phase voltages and the neutral.
+/// Channels of the data set of 9-2LE: three phase currents and the neutral, three phase voltages
+/// and the neutral.
 pub const LIGHT_EDITION_CHANNELS: usize = 8;
 
 /// A channel of 9-2LE (UCA implementation guideline to 9-2, data set `PhsMeas1`).

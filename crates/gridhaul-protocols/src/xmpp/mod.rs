@@ -1,8 +1,9 @@
-//! The client of an XMPP server (RFC 6120 and RFC 6121): stream negotiation, SASL PLAIN, resource binding, and messages with a
-//! payload in XML Encoding Rules.
+//! The client of an XMPP server (RFC 6120 and RFC 6121): stream negotiation, SASL PLAIN, resource
+//! binding, and messages with a payload in XML Encoding Rules.
 //!
-//! The machine does not encrypt: with TLS from the first byte (XEP-0368) its bytes pass an encrypted connection, without it
-//! the password passes in clear text. STARTTLS (RFC 6120, section 5) is not implemented.
+//! The machine does not encrypt: with TLS from the first byte (XEP-0368) its bytes pass an
+//! encrypted connection, without it the password passes in clear text. STARTTLS (RFC 6120, section
+//! 5) is not implemented.
 //!
 //! ```
 //! use gridhaul_protocols::endpoint::Endpoint;
@@ -125,7 +126,8 @@ impl Client {
         self.state = State::Opening { authenticated };
         let domain = escape(self.settings.domain.as_str());
         let header = format!(
-            "<?xml version='1.0'?><stream:stream to='{domain}' version='1.0' xmlns='jabber:client' xmlns:stream='{STREAMS}'>"
+            "<?xml version='1.0'?><stream:stream to='{domain}' version='1.0' \
+             xmlns='jabber:client' xmlns:stream='{STREAMS}'>"
         );
         self.write(&header);
     }
@@ -183,7 +185,8 @@ impl Client {
         let requires = |element: &Element| element.child("required").is_some();
         if features.child("starttls").is_some_and(requires) {
             return Err(invalid(
-                "the server requires STARTTLS, which is not available: use xmpps:// and the port for TLS from the first byte",
+                "the server requires STARTTLS, which is not available: use xmpps:// and the \
+                 port for TLS from the first byte",
             ));
         }
         let mechanisms = features.child("mechanisms").map_or(&[][..], |element| &element.children);
@@ -211,7 +214,8 @@ impl Client {
         }
         let resource = escape(self.settings.resource.as_str());
         let request = format!(
-            "<iq type='set' id='{BIND}'><bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'><resource>{resource}</resource></bind></iq>"
+            "<iq type='set' id='{BIND}'><bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'>\
+             <resource>{resource}</resource></bind></iq>"
         );
         self.write(&request);
         self.state = State::Binding;
@@ -231,7 +235,8 @@ impl Client {
         if address != Some(expected.as_str()) {
             let assigned = address.unwrap_or("none");
             return Err(invalid(format!(
-                "the server has assigned the address {assigned} and not {expected}, at which messages are expected"
+                "the server has assigned the address {assigned} and not {expected}, at which \
+                 messages are expected"
             )));
         }
         self.state = State::Bound;
@@ -247,7 +252,8 @@ impl Client {
         let to = request.attribute("from").map(|from| format!(" to='{}'", escape(from)));
         let to = to.unwrap_or_default();
         let answer = format!(
-            "<iq type='error' id='{id}'{to}><error type='cancel'><service-unavailable xmlns='urn:ietf:params:xml:ns:xmpp-stanzas'/></error></iq>"
+            "<iq type='error' id='{id}'{to}><error type='cancel'><service-unavailable \
+             xmlns='urn:ietf:params:xml:ns:xmpp-stanzas'/></error></iq>"
         );
         self.write(&answer);
     }
@@ -310,7 +316,8 @@ fn handle_header(header: &Element) -> Result<(), EndpointError> {
     if !is_stream {
         return Err(invalid(format!("<{}> is not the header of an XMPP stream", header.name)));
     }
-    // Without a version the server is older than XMPP 1.0 and sends no features (RFC 6120, section 4.7.5).
+    // Without a version the server is older than XMPP 1.0 and sends no features (RFC 6120, section
+    // 4.7.5).
     match header.attribute("version") {
         Some(version) if version.starts_with("1.") => Ok(()),
         version => Err(invalid(format!("version {} of XMPP", version.unwrap_or("0.9")))),

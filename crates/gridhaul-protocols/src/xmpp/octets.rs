@@ -1,5 +1,5 @@
-//! A message as an element of a stanza: `Octets ::= OCTET STRING` in XML Encoding Rules (basic XER, ITU-T X.693), two
-//! hexadecimal digits for each byte.
+//! A message as an element of a stanza: `Octets ::= OCTET STRING` in XML Encoding Rules (basic XER,
+//! ITU-T X.693), two hexadecimal digits for each byte.
 //!
 //! The namespace is of XMPP: an extension of a stanza has one of its own (RFC 6120, section 8.4).
 

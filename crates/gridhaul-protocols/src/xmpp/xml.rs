@@ -120,7 +120,8 @@ impl Splitter {
                 self.position = Position::Declaration { after_question_mark: false };
             }
             (Position::TagStart, b'?' | b'!') => {
-                let reason = "comments, processing instructions, declarations and CDATA sections are not supported";
+                let reason = "comments, processing instructions, declarations and CDATA sections \
+                              are not supported";
                 return Err(reason.into());
             }
             (Position::TagStart, byte) => {
@@ -257,7 +258,8 @@ mod tests {
 
     #[test]
     fn a_stream_is_divided_into_its_elements() {
-        let text = "<?xml version='1.0'?>\n<s:s a='>\"' b=\"/'\"> <m to='a&amp;b'>x&lt;<i/>&#65;<j><k/></j></m>\n<e/> </s:s>";
+        let text = "<?xml version='1.0'?>\n<s:s a='>\"' b=\"/'\"> <m to='a&amp;b'>x&lt;<i/>\
+                    &#65;<j><k/></j></m>\n<e/> </s:s>";
         let whole = parts(text, text.len());
         for piece in 1..text.len() {
             assert_eq!(parts(text, piece), whole, "pieces of {piece} B");

@@ -1,4 +1,5 @@
-//! ZeroMQ over TCP: ZMTP 3.0 (RFC 23/ZMTP) with the mechanism NULL, as PUSH and PULL or as PUB and SUB.
+//! ZeroMQ over TCP: ZMTP 3.0 (RFC 23/ZMTP) with the mechanism NULL, as PUSH and PULL or as PUB and
+//! SUB.
 //!
 //! ```
 //! use gridhaul_protocols::endpoint::Endpoint;
@@ -98,7 +99,8 @@ impl Socket {
         }
         match (self.state, self.kind) {
             (State::Greeting | State::Ready, _) => Err(invalid("a message before READY".into())),
-            // A subscription is 1 and a prefix, its end 0 and a prefix; only the empty prefix receives every message.
+            // A subscription is 1 and a prefix, its end 0 and a prefix; only the empty prefix
+            // receives every message.
             (_, SocketType::Pub) => {
                 match body {
                     [1] => self.state = State::Transfer,
@@ -147,7 +149,8 @@ impl Socket {
     }
 }
 
-/// The property `Socket-Type` (RFC 23, section The NULL Security Mechanism); names of properties ignore case.
+/// The property `Socket-Type` (RFC 23, section The NULL Security Mechanism); names of properties
+/// ignore case.
 fn socket_type(mut properties: &[u8]) -> Option<&str> {
     loop {
         let (&length, rest) = properties.split_first()?;

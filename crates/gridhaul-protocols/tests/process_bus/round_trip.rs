@@ -51,7 +51,8 @@ proptest! {
     }
 }
 
-/// A decoded frame is encoded and decoded to the same value. Values are compared as text, since NaN is not equal to itself.
+/// A decoded frame is encoded and decoded to the same value. Values are compared as text, since NaN
+/// is not equal to itself.
 fn is_rejected_or_stable(bytes: &[u8]) -> Result<(), TestCaseError> {
     let Ok(frame) = Frame::decode(bytes) else { return Ok(()) };
     let again = Frame::decode(&encoded(&frame));

@@ -14,15 +14,16 @@ const NAME: &str = "mqtt";
 /// Longest packet, so that memory stays bounded.
 const PACKET_MAX: usize = 1 << 20;
 
-/// Messages without an acknowledgement, for QoS 1: enough for 10,000 messages per second over a round-trip time of one
-/// second, so that the window does not limit the rate.
+/// Messages without an acknowledgement, for QoS 1: enough for 10,000 messages per second over a
+/// round-trip time of one second, so that the window does not limit the rate.
 const IN_FLIGHT: u16 = 10_000;
 
-/// Bytes of a packet besides topic and message: the longest fixed header, lengths, identifier and an empty list of
-/// properties.
+/// Bytes of a packet besides topic and message: the longest fixed header, lengths, identifier and
+/// an empty list of properties.
 const HEADERS_MAX: usize = 16;
 
-/// Packet identifier of the subscription. Messages have others, so that an acknowledgement is unambiguous.
+/// Packet identifier of the subscription. Messages have others, so that an acknowledgement is
+/// unambiguous.
 const SUBSCRIPTION: u16 = u16::MAX;
 
 /// A client, its account and its topic.
@@ -62,8 +63,8 @@ impl fmt::Debug for Settings {
     }
 }
 
-/// The client. Each connection is a session of its own (clean session, section 3.1.2.4): messages that are not acknowledged
-/// when it is lost are not retransmitted.
+/// The client. Each connection is a session of its own (clean session, section 3.1.2.4): messages
+/// that are not acknowledged when it is lost are not retransmitted.
 #[derive(Debug)]
 pub struct Client {
     settings: Settings,
@@ -204,8 +205,9 @@ impl Endpoint for Client {
             let within_s = self.settings.keep_alive.as_secs_f64().ceil() as u64;
             return Err(EndpointError::Timeout { protocol: NAME, timer: "keep alive", within_s });
         }
-        // The broker expects a packet within the interval (section 3.1.2.10). A client that only publishes at most once receives
-        // nothing and would not notice that the broker is gone: it expects a packet within the interval as well.
+        // The broker expects a packet within the interval (section 3.1.2.10). A client that only
+        // publishes at most once receives nothing and would not notice that the broker is gone: it
+        // expects a packet within the interval as well.
         let is_due = now >= self.last_output.min(self.last_input) + self.settings.keep_alive;
         if self.state == State::Ready && self.pinged.is_none() && is_due {
             self.last_output = now;

@@ -106,7 +106,8 @@ fn an_idle_client_pings_and_notices_that_nobody_answers() {
     assert!(error.contains("no answer within 60 s"), "{error}");
 }
 
-/// Nothing arrives at a client that publishes at most once, so that only a ping finds out whether the broker is there.
+/// Nothing arrives at a client that publishes at most once, so that only a ping finds out whether
+/// the broker is there.
 #[test]
 fn a_publishing_client_notices_that_nobody_answers() {
     let mut client = ready(QualityOfService::AtMostOnce);
