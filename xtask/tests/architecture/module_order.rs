@@ -12,7 +12,7 @@ use crate::source::modules;
 const LINES_MAX: usize = 5_000;
 
 /// Large crates whose modules are not listed yet.
-const WITHOUT_ORDER: [&str; 2] = ["gridhaul-measure", "gridhaul-protocols"];
+const WITHOUT_ORDER: [&str; 1] = ["gridhaul-measure"];
 
 /// The blocks of modules of a page by their title, such as `gridhaul-sim`, or `gridhaul-core/tcp`
 /// for a folder of a crate. A module imports only modules of later lines.
