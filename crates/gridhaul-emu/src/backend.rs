@@ -117,7 +117,8 @@ impl Emu {
         let corrected_before = controls.corrected();
         let testbed = Testbed::build(plan)?;
         let mut relays = Relays::start(scenario, plan, &testbed, &controls)?;
-        let traffic = Traffic::new(scenario, plan, (&testbed, &controls), &relays, replication)?;
+        let kernel = (&testbed, &controls);
+        let traffic = Traffic::new(scenario, plan, kernel, &relays, replication, progress)?;
         let interval = scenario.record.interval.filter(|_| replication == 0);
         let emulator = Emulator::new(scenario, plan, &testbed.devices, replication, interval)?;
         let (emulated, traffic) = self.drive(scenario, (emulator, traffic), interval, progress)?;
@@ -139,7 +140,8 @@ impl Emu {
         let flows: Vec<String> = scenario.flow.keys().cloned().collect();
         let mut series = traffic.recording.into_series(&flows, &links)?;
         series.extend(emulated.recording.into_series(&flows, &links)?);
-        Ok(Some(Run { rows, series, captures: emulated.captures, warnings, disturbed }))
+        let (captures, event_logs) = (emulated.captures, traffic.event_logs.into_logs()?);
+        Ok(Some(Run { rows, series, captures, event_logs, warnings, disturbed }))
     }
 
     /// Runs both threads. If one fails or the user interrupts the run, both stop.

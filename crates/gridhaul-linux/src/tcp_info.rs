@@ -11,6 +11,8 @@ use gridhaul_scenario::units::Duration;
 pub struct TcpInfo {
     /// State of the connection: 1 established, 2 SYN sent, and so on (`<net/tcp_states.h>`).
     pub state: u8,
+    /// State of the loss recovery: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss (`tcp_ca_state`).
+    pub loss_recovery: u8,
     /// Retransmission timeout.
     pub rto: Duration,
     /// Smoothed round trip; zero before the first measurement.
@@ -23,6 +25,8 @@ pub struct TcpInfo {
     pub mss: u32,
     /// Segments in flight.
     pub unacked: u32,
+    /// Segments marked lost, and not acknowledged yet.
+    pub lost: u32,
     /// Retransmitted segments.
     pub retransmissions: u32,
     /// Segments with data, retransmissions included.
@@ -80,9 +84,11 @@ impl TcpInfo {
         let micros = |at| Duration::from_micros(u64::from(word(at)));
         Self {
             state: raw[0],
+            loss_recovery: raw[1],
             rto: micros(8),
             mss: word(16),
             unacked: word(24),
+            lost: word(32),
             srtt: micros(68),
             ssthresh: word(76),
             cwnd: word(80),

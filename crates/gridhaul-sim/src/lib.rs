@@ -14,6 +14,7 @@ mod build;
 mod capture;
 mod counters;
 mod duplicates;
+mod event_log;
 mod events;
 mod flow;
 mod handshakes;

@@ -1,5 +1,6 @@
 //! The backend: runs all sweep points and replications on several threads and combines them to one answer.
 
+use std::mem;
 use std::num::NonZero;
 use std::thread;
 
@@ -88,6 +89,7 @@ fn run_once(
     let rows = world.rows(&layout);
     let taps = world.net.links.iter_mut().filter_map(|link| link.observer.tap.take());
     let captures = taps.map(|tap| tap.into_capture()).collect::<Result<_, _>>()?;
+    let event_logs = mem::take(&mut world.event_logs).into_logs()?;
     let mut warnings = rows.warnings(scenario);
     warnings.extend(limitations::warnings(scenario, &rows));
     let reset = world.proxies.rows_reset_with_loss(&world.flows);
@@ -96,7 +98,7 @@ fn run_once(
     warnings.extend(close.map(|row| limitations::outage_end(&layout.flows[row as usize].0)));
     let series = world.recorder.take().map(|recorder| recorder.into_series()).transpose()?;
     let series = series.unwrap_or_default();
-    Ok(Some(Run { rows, series, captures, warnings, disturbed: false }))
+    Ok(Some(Run { rows, series, captures, event_logs, warnings, disturbed: false }))
 }
 
 /// Audits a finished run.

@@ -196,10 +196,20 @@ impl Folder {
             name.insert(0, '_');
         }
         let _leftovers = leftovers();
-        let path = self.partial.join(&name);
-        File::create(&path)
-            .and_then(|mut file| contents(&mut file))
-            .with_context(|| format!("cannot write {}", path.display()))
+        write_file(&self.partial.join(&name), contents)
+    }
+
+    /// Writes a file in the folder of event logs.
+    pub(crate) fn write_event_log(
+        &mut self,
+        name: &str,
+        contents: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> anyhow::Result<()> {
+        let _leftovers = leftovers();
+        let folder = self.partial.join(EVENT_LOGS);
+        fs::create_dir_all(&folder)
+            .with_context(|| format!("cannot write {}", folder.display()))?;
+        write_file(&folder.join(safe(name)), contents)
     }
 
     /// Writes charts, each as a file of its own.
@@ -239,6 +249,18 @@ impl Folder {
     }
 }
 
+/// Folder of the event logs in a results folder.
+const EVENT_LOGS: &str = "events";
+
+fn write_file(
+    path: &Path,
+    contents: impl FnOnce(&mut File) -> io::Result<()>,
+) -> anyhow::Result<()> {
+    File::create(path)
+        .and_then(|mut file| contents(&mut file))
+        .with_context(|| format!("cannot write {}", path.display()))
+}
+
 impl Drop for Folder {
     fn drop(&mut self) {
         // After a commit the folder no longer exists; an error cannot be reported here.
@@ -261,7 +283,15 @@ fn entries(folder: &Path) -> anyhow::Result<Entries> {
     for entry in entries {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        if !entry.file_type()?.is_file() || !known(&name) {
+        let kind = entry.file_type()?;
+        if kind.is_dir() && name == EVENT_LOGS {
+            match event_logs(&entry.path())? {
+                Entries::Results(logs) => names.extend(logs),
+                foreign @ Entries::Foreign(_) => return Ok(foreign),
+            }
+            continue;
+        }
+        if !kind.is_file() || !known(&name) {
             return Ok(Entries::Foreign(name));
         }
         names.push(name);
@@ -271,6 +301,22 @@ fn entries(folder: &Path) -> anyhow::Result<Entries> {
         Some(first) if !ResultsOf::marks(folder) => Entries::Foreign(first.clone()),
         _ => Entries::Results(names),
     })
+}
+
+/// The files in the folder of event logs, with its name.
+fn event_logs(folder: &Path) -> anyhow::Result<Entries> {
+    let mut names = Vec::new();
+    for entry in
+        fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?
+    {
+        let entry = entry?;
+        let name = format!("{EVENT_LOGS}/{}", entry.file_name().to_string_lossy());
+        if !entry.file_type()?.is_file() || !name.ends_with(".jsonl") {
+            return Ok(Entries::Foreign(name));
+        }
+        names.push(name);
+    }
+    Ok(Entries::Results(names))
 }
 
 fn known(name: &str) -> bool {
@@ -329,6 +375,27 @@ mod tests {
         // A file with the name of a result file but other contents is foreign as well.
         fs::write(target.join("answer.json"), r#"{"mine": true}"#).unwrap();
         assert!(write(&target, false, ANSWER).is_err());
+    }
+
+    #[test]
+    fn a_folder_of_event_logs_is_replaced_unless_it_contains_other_files() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("run");
+        let write_log = || {
+            let kind = ResultsKind { event_logs: true, ..ResultsKind::of(ResultsOf::Run, None) };
+            let mut folder = Destination::new(&target, kind, false)?.begin()?;
+            folder.write("answer.json", ANSWER.as_bytes())?;
+            folder.write_event_log("../up.jsonl", |file| file.write_all(b"{}\n"))?;
+            folder.commit()
+        };
+        write_log().unwrap();
+        write_log().unwrap();
+        assert!(target.join("events/_.._up.jsonl").is_file(), "the name stays inside");
+        let error = write(&target, false, ANSWER).unwrap_err().to_string();
+        assert!(error.contains("an event log (events/_.._up.jsonl)"), "{error}");
+        fs::write(target.join("events/notes.txt"), "mine").unwrap();
+        let error = write_log().unwrap_err().to_string();
+        assert!(error.contains("contains events/notes.txt, which gridhaul did not"), "{error}");
     }
 
     #[test]

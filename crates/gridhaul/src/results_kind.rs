@@ -13,6 +13,8 @@ pub(crate) struct ResultsKind {
     /// Whether packets and series are recorded.
     pub(crate) captures: bool,
     pub(crate) series: bool,
+    /// Whether events are logged.
+    pub(crate) event_logs: bool,
     /// Whether there are answers of several backends.
     pub(crate) several_backends: bool,
 }
@@ -89,9 +91,11 @@ impl ResultsKind {
         let several = self.several_backends || found != ResultsOf::Run;
         let captures = first(self.captures, &|name| name.ends_with(".pcapng"));
         let series = first(self.series, &|name| name.ends_with(".parquet"));
+        let logs = first(self.event_logs, &|name| name.ends_with(".jsonl"));
         let backends = first(several, &of_backend);
         (captures.map(|name| format!("captured packets ({name})")))
             .or_else(|| series.map(|name| format!("recorded series ({name})")))
+            .or_else(|| logs.map(|name| format!("an event log ({name})")))
             .or_else(|| backends.map(|name| format!("the answer of another backend ({name})")))
     }
 }
@@ -117,6 +121,9 @@ mod tests {
         let capturing = ResultsKind { captures: true, ..run.clone() };
         assert_eq!(lost(&capturing, &recorded).unwrap(), "recorded series (windows.parquet)");
         assert_eq!(lost(&ResultsKind { series: true, ..capturing }, &recorded), None);
+        let logged = ["answer.json", "events/up.jsonl"];
+        assert_eq!(lost(&run, &logged).unwrap(), "an event log (events/up.jsonl)");
+        assert_eq!(lost(&ResultsKind { event_logs: true, ..run.clone() }, &logged), None);
         let several = ["answer.json", "answer-model.json", "comparison.json"];
         assert_eq!(
             lost(&run, &several).unwrap(),

@@ -9,6 +9,7 @@ pub mod congestion;
 mod connection;
 mod event;
 mod loss_classifier;
+mod observer;
 mod params;
 mod profile;
 mod rate;
@@ -22,6 +23,7 @@ mod sender;
 
 pub use connection::{Connection, PendingSegment, State};
 pub use event::{Ack, DelayReport, LinkEvent, LinkReport, Loss, RateSample};
+pub use observer::ConnectionObserver;
 pub use params::{MedxParams, StackParams, VegasParams, window_shift_of};
 pub use receiver::Receiver;
 pub use rtt::{RttEstimator, RttSample};
@@ -31,13 +33,10 @@ pub use sender::{Sender, SenderStats};
 
 #[cfg(test)]
 mod tests {
-    use std::mem::size_of;
     use std::sync::Arc;
 
     use gridhaul_scenario::scenario::{Profile, Stack};
     use gridhaul_scenario::units::Instant;
-
-    use super::*;
 
     /// A simulation holds one of each for every meter, up to a million: each additional field costs
     /// megabytes.
@@ -53,6 +52,8 @@ mod tests {
             size_of::<retransmission_queue::OutstandingSegment>()
         );
     }
+
+    use super::*;
 
     /// Where SYN is not acknowledged separately, as between ns-2's agents, a receive-only endpoint may wait
     /// for its first data indefinitely.

@@ -3,6 +3,7 @@
 mod connection;
 mod datagrams;
 mod driver;
+mod event_log;
 mod row;
 mod samples;
 mod socket;

@@ -87,6 +87,31 @@ fn traces_are_played_and_packets_captured() {
     assert!(packets(&file) >= 8, "{}", packets(&file));
 }
 
+#[test]
+fn changes_between_samples_of_a_kernel_connection_are_logged() {
+    let text = "title = 'log'\nduration = '3 s'\nrecord.events = ['up']\n[node]\na = {}\nb = {}\n\
+         [link.wire]\nfrom = 'a'\nto = 'b'\n\
+         both = { rate = '2 Mbit/s', delay = '10 ms', queue = '8 packets' }\n\
+         [flow.up]\nfrom = 'a'\nto = 'b'\nload = 'bulk'";
+    let Some(answer) = run_with(text, Emu::default()) else { return };
+    let mut log = Vec::new();
+    answer.event_logs[0].jsonl.copy_to(&mut log).unwrap();
+    let log = String::from_utf8(log).unwrap();
+    let first = log.lines().next().unwrap();
+    assert!(
+        first.contains("\"event\":\"parameters_set\"") && first.contains("\"cubic\""),
+        "{first}"
+    );
+    // Slow start overflows a queue of eight packets.
+    for event in ["congestion_window_updated", "rtt_sampled", "segments_retransmitted"] {
+        assert!(log.contains(event), "{event} is missing in\n{log}");
+    }
+    let causes = log.matches("\"cause\":").count();
+    let sampled =
+        log.matches("\"cause\":\"sample\"").count() + log.matches("\"cause\":\"start\"").count();
+    assert_eq!(causes, sampled, "the kernel tells no causes");
+}
+
 /// Packets in a pcapng file: enhanced packet blocks (6).
 fn packets(mut file: &[u8]) -> usize {
     let word = |file: &[u8], at: usize| {

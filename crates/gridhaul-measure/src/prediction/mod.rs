@@ -196,7 +196,7 @@ impl Request<'_> {
             warmup: Duration::ZERO,
             replications: 1,
             folder: Some(folder.display().to_string()),
-            record: Record { interval: Some(duration), pcap: Vec::new() },
+            record: Record { interval: Some(duration), ..Record::default() },
             stack: match self.carriage {
                 // Datagrams have no stack.
                 Carriage::Datagram { .. } => [].into(),

@@ -32,6 +32,9 @@ pub fn supports(scenario: &Scenario, rules: ModelRules) -> Result<(), Vec<Unsupp
     if !scenario.record.pcap.is_empty() {
         reject("record.pcap", "equations have no packets; use backend `sim`");
     }
+    if !scenario.record.events.is_empty() {
+        reject("record.events", "equations have no connections; use backend `sim`");
+    }
     if !unsupported.is_empty() {
         return Err(unsupported);
     }

@@ -20,6 +20,7 @@ pub(crate) fn answer(backend: &str, points: Vec<Point>) -> Answer {
         series: Vec::new(),
         incomplete: false,
         captures: Vec::new(),
+        event_logs: Vec::new(),
     }
 }
 

@@ -4,6 +4,7 @@ mod capture;
 mod deadline_check;
 mod delay;
 mod estimate;
+mod event_log;
 mod ineffective_keys;
 mod metric;
 mod recorded_bytes;
@@ -27,6 +28,10 @@ pub use capture::Capture;
 pub use deadline_check::DeadlineCheck;
 pub use delay::{DelayCounts, DelayDistribution};
 pub use estimate::Estimate;
+pub use event_log::{
+    Cause, ConnectionEvent, EventInfo, EventLog, EventLogWriter, LossRecoveryState, NAMES,
+    NameInfo, Timer,
+};
 pub use metric::{Metric, MetricInfo, Scope};
 pub use recorded_bytes::{RecordedBytes, RecordedBytesWriter, RecordingFile};
 pub use recording::{Recording, WindowSample};
@@ -67,6 +72,9 @@ pub struct Answer {
     /// Recorded packets, as pcapng files.
     #[serde(skip)]
     pub captures: Vec<Capture>,
+    /// Event logs of connections, as JSON lines.
+    #[serde(skip)]
+    pub event_logs: Vec<EventLog>,
 }
 
 /// The answer for one combination of swept values.
@@ -174,8 +182,8 @@ impl Answer {
         at_index.or_else(|| self.points.iter().find(is_same))
     }
 
-    /// Adds series and captures of the first run of the point that is added next. If there are several
-    /// points, the number of the point is appended to the names.
+    /// Adds series, captures and event logs of the first run of the point that is added next. If
+    /// there are several points, the number of the point is appended to the names.
     fn add_recordings(&mut self, several_points: bool, first: &mut Run) {
         let point = self.points.len();
         let suffix = if several_points { format!("-{point}") } else { String::new() };
@@ -187,6 +195,10 @@ impl Answer {
         self.captures.extend(mem::take(&mut first.captures).into_iter().map(|mut capture| {
             capture.name.push_str(&suffix);
             capture
+        }));
+        self.event_logs.extend(mem::take(&mut first.event_logs).into_iter().map(|mut log| {
+            log.name.push_str(&suffix);
+            log
         }));
     }
 }

@@ -3,8 +3,8 @@
 use indexmap::IndexMap;
 
 use super::{
-    Answer, Capture, DeadlineCheck, DelayCounts, DelayDistribution, Estimate, Metric, Point, Row,
-    Scope, Series, Warning,
+    Answer, Capture, DeadlineCheck, DelayCounts, DelayDistribution, Estimate, EventLog, Metric,
+    Point, Row, Scope, Series, Warning,
 };
 use crate::run_error::RunError;
 use crate::scenario::{Flow, Scenario, ScenarioPoint};
@@ -43,6 +43,8 @@ pub struct Run {
     pub series: Vec<Series>,
     /// Recorded packets, of the first replication as well.
     pub captures: Vec<Capture>,
+    /// Event logs of connections.
+    pub event_logs: Vec<EventLog>,
     /// Warnings about this run.
     pub warnings: Vec<Warning>,
     /// Whether the machine was too busy for a run in real time.
@@ -142,6 +144,7 @@ impl Answer {
             warnings: scenario.warnings(),
             series: Vec::new(),
             captures: Vec::new(),
+            event_logs: Vec::new(),
         }
     }
 }

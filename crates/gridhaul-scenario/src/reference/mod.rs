@@ -4,7 +4,7 @@ mod section;
 #[cfg(test)]
 mod tests;
 
-use crate::answer::{ColumnInfo, Metric, Scope, SeriesInfo};
+use crate::answer::{ColumnInfo, EventInfo, Metric, NAMES, Scope, SeriesInfo};
 use crate::schema;
 use crate::units::{BitRate, Bytes, Distance, Duration, Quantity};
 
@@ -71,8 +71,31 @@ pub fn series_reference() -> String {
     page
 }
 
+/// Reference of the event logs, as Markdown: the events, their fields and the names in them.
+#[must_use]
+pub fn events_reference() -> String {
+    let mut page = String::from(EVENTS_HEAD);
+    table(&mut page, "field", EventInfo::COMMON);
+    for info in EventInfo::ALL {
+        page += &format!("\n## `{}`\n\n{}\n", info.name, info.doc);
+        table(&mut page, "field", info.fields);
+    }
+    page += "\n## Names\n";
+    for names in NAMES {
+        page += &format!("\n### {}\n\n| name | meaning |\n|---|---|\n", names.field);
+        for (name, doc) in names.names {
+            page += &format!("| `{name}` | {doc} |\n");
+        }
+    }
+    page
+}
+
 fn columns(page: &mut String, columns: &[ColumnInfo]) {
-    *page += "\n| column | type | unit | meaning |\n|---|---|---|---|\n";
+    table(page, "column", columns);
+}
+
+fn table(page: &mut String, kind: &str, columns: &[ColumnInfo]) {
+    *page += &format!("\n| {kind} | type | unit | meaning |\n|---|---|---|---|\n");
     for ColumnInfo { name, kind, unit, doc } in columns {
         *page += &format!("| `{name}` | {kind} | {unit} | {doc} |\n");
     }
@@ -114,6 +137,25 @@ The key-value metadata of a file identify the run.
 | `gridhaul.point` | Point of the sweep, counted from 0. |
 | `gridhaul.parameters` | Swept keys and their values at this point, as JSON. |
 | `gridhaul.units` | Units of the columns, as JSON. |
+";
+
+const EVENTS_HEAD: &str = "\
+# Event logs
+
+<!-- Generated from the types in crates/gridhaul-scenario by `GRIDHAUL_UPDATE=1 cargo test`. -->
+
+`record.events` in the scenario, or `--events FLOW`, logs the events of the connection of a flow in
+the simulator and the emulator: a line of JSON for each change, in the order of time. The log of
+flow `up` is `events/up.jsonl` in the results folder. Only the first replication is logged. A sweep
+has one file per point: `up-0.jsonl`; that of a second backend is `up-emu.jsonl`. The events have
+the form of qlog (draft-ietf-quic-qlog-main-schema) and the terms of TCP. Sequence numbers are
+relative, as Wireshark shows them: SYN has 0, data begins at 1. [Debugging a
+connection](../guides/debugging.md) has an example.
+
+The simulator logs every change with its cause. Of a kernel, the log contains the changes between
+two samples of `TCP_INFO`, in order, with the cause `sample`.
+
+## Fields of every line
 ";
 
 const SCENARIO_HEAD: &str = "\

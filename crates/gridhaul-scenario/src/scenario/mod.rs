@@ -125,6 +125,10 @@ pub struct Record {
     /// Names of links whose packets are captured to a pcapng file, for example for Wireshark.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pcap: Vec<String>,
+    /// Names of TCP flows of one connection whose events (changes of state and window, losses,
+    /// timeouts) are logged to a file of JSON lines.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<String>,
 }
 
 /// Rule for the names of nodes, links, stacks and flows.

@@ -22,6 +22,7 @@ use crate::addresses::addresses;
 use crate::aggregation::{GroupMember, Wiring};
 use crate::audit::LinkAudit;
 use crate::capture::Tap;
+use crate::event_log::EventLogs;
 use crate::events::Events;
 use crate::flow::{Ends, Flow};
 use crate::layout::{Layout, members};
@@ -92,12 +93,12 @@ pub(crate) fn build(
     }
     let proxies = proxies.finish(flows.len());
     let recorder = recorder(scenario, replication, layout, (&flows, &starts), progress)?;
-    let start = Instant::ZERO;
-    let (warmup, end) = (start + scenario.warmup, start + scenario.duration);
+    let (warmup, end) = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
     let mut counters = counters(scenario, layout, &flows, warmup..end);
     counters.outage_ends = OutageEnds::new(scenario);
     let events = events(&links, flows.len(), playbacks.len(), proxies.instances.len());
     Ok(World {
+        event_logs: EventLogs::new(scenario, &flows, replication, progress)?,
         net: Network { events, links, detached: Packet::blank(), routes },
         counters,
         warmup: None,

@@ -14,6 +14,7 @@ use gridhaul_scenario::units::Instant;
 
 use crate::aggregation::Aggregators;
 use crate::counters::RunCounters;
+use crate::event_log::EventLogs;
 use crate::events::{Events, Target};
 use crate::flow::{Ends, Flow, Received};
 use crate::layout::Layout;
@@ -41,6 +42,7 @@ pub(crate) struct World {
     /// The counters at the end of the warm-up, once it is over.
     pub warmup: Option<WarmupSnapshot>,
     pub recorder: Option<Recorder>,
+    pub event_logs: EventLogs,
 }
 
 /// Events between two checks whether the run continues: some hundredths of a second.
@@ -238,6 +240,10 @@ impl World {
         {
             self.counters.loss_causes.on_handled(end / 2, ends);
         }
+        let is_logged = self.event_logs.has(end);
+        if is_logged && let Ends::Tcp(ends) = &flow.ends {
+            self.event_logs.on_handled(now, end, &ends[side]);
+        }
         let in_burst = side == 0 && flow.is_in_burst();
         let deadline = loop {
             let written =
@@ -255,6 +261,9 @@ impl World {
             connection.write_segment(now, &pending, segment);
             let (len, seq, flags) = (segment.len, segment.seq, segment.flags);
             let bytes = segment.wire_bytes();
+            if is_logged {
+                self.event_logs.on_polled(now, end, connection, Some(segment));
+            }
             // An end sends data before a pure acknowledgement, so nothing follows one, unless it
             // acknowledges only the SYN.
             let last = len == 0 && flags == Flags::ACK && connection.receiver().next() > 1;
@@ -280,6 +289,9 @@ impl World {
             }
         };
         self.net.events.schedule(Target::End(end), deadline);
+        if is_logged && let Ends::Tcp(ends) = &self.flows[(end / 2) as usize].ends {
+            self.event_logs.on_polled(now, end, &ends[side], None);
+        }
         if self.aggregators.sends_from(end) {
             self.on_upstream_transmitted(now, end / 2);
         }

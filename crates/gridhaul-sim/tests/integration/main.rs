@@ -4,6 +4,7 @@ mod aggregation;
 mod captured_windows;
 mod captures;
 mod connection_opening;
+mod event_log;
 mod goodput;
 mod limitations;
 mod loads;

@@ -41,13 +41,19 @@ pub(crate) struct EmuUpArgs {
 }
 
 /// Options of `run` that do not apply to `emu up`: each is rejected with an alternative.
-fn options_of_run() -> [Arg; 3] {
+fn options_of_run() -> [Arg; 4] {
     let alternatives = [
         (
             "pcap",
             "LINK",
             "capture in a namespace, such as 'ip netns exec gh-a tcpdump -i any -w a.pcap', or use \
              'run --on emu --pcap'",
+        ),
+        (
+            "events",
+            "FLOW",
+            "inspect connections in a namespace, such as 'ip netns exec gh-a ss -ti', or use \
+             'run --on emu --events'",
         ),
         (
             "series",

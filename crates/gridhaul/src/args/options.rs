@@ -36,6 +36,10 @@ pub(crate) struct RecordOptions {
     /// Capture the packets of a link in a pcapng file for Wireshark; repeatable
     #[arg(long, value_name = "LINK")]
     pub(crate) pcap: Vec<String>,
+    /// Log the events of the connection of a flow (state, windows, losses, timeouts) as JSON lines;
+    /// repeatable
+    #[arg(long, value_name = "FLOW")]
+    pub(crate) events: Vec<String>,
 }
 
 impl ChangeOptions {
@@ -53,7 +57,8 @@ impl ChangeOptions {
 impl RecordOptions {
     /// The changes with these recordings.
     pub(crate) fn added_to(&self, changes: gridhaul::Changes) -> gridhaul::Changes {
-        gridhaul::Changes { series: self.series, pcap: self.pcap.clone(), ..changes }
+        let (pcap, events) = (self.pcap.clone(), self.events.clone());
+        gridhaul::Changes { series: self.series, pcap, events, ..changes }
     }
 }
 
@@ -86,7 +91,7 @@ pub(crate) struct CommonOutput {
     /// another kind
     ///
     /// Another kind: results of another command or of a scenario with another title; captures,
-    /// series and answers of further backends, if this run has none.
+    /// event logs, series and answers of further backends, if this run has none.
     #[arg(long)]
     pub(crate) force: bool,
     /// Print JSON instead of a table

@@ -44,6 +44,7 @@ impl Job<'_> {
         let kind = ResultsKind {
             captures: !scenario.record.pcap.is_empty(),
             series: scenario.record.interval.is_some(),
+            event_logs: !scenario.record.events.is_empty(),
             several_backends: engine.on.len() > 1,
             ..ResultsKind::of(ResultsOf::Run, Some(&scenario.title))
         };
@@ -158,7 +159,7 @@ struct Results<'a> {
 
 impl Results<'_> {
     /// Writes the answer of the first backend to `answer.json` and those of further backends to
-    /// `answer-<backend>.json`. Series and captures are named in the same manner.
+    /// `answer-<backend>.json`. Series, captures and event logs are named in the same manner.
     fn write(
         &self,
         destination: Destination,
@@ -193,6 +194,10 @@ impl Results<'_> {
             for capture in &answer.captures {
                 let name = format!("{}{of_backend}.pcapng", capture.name);
                 folder.write_from(&name, |file| capture.pcapng.copy_to(file))?;
+            }
+            for log in &answer.event_logs {
+                let name = format!("{}{of_backend}.jsonl", log.name);
+                folder.write_event_log(&name, |file| log.jsonl.copy_to(file))?;
             }
         }
         Ok(folder.commit()?)

@@ -104,6 +104,7 @@ impl<F: Fn(&Scenario) -> Option<f64>> Backend for FakeBackend<F> {
             warnings: Vec::new(),
             series: Vec::new(),
             captures: Vec::new(),
+            event_logs: Vec::new(),
         })
     }
 }

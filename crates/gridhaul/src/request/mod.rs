@@ -31,6 +31,8 @@ pub struct Changes {
     pub series: Option<Duration>,
     /// Links whose packets are captured, in addition to those of the scenario.
     pub pcap: Vec<String>,
+    /// Flows whose events are logged, in addition to those of the scenario.
+    pub events: Vec<String>,
 }
 
 /// Reads a scenario file (`-`: standard input) and applies changes; `vary` adds axes to its sweep. Returns the scenario,
@@ -94,6 +96,11 @@ pub(crate) fn change(
     for link in &changes.pcap {
         if !scenario.record.pcap.contains(link) {
             scenario.record.pcap.push(link.clone());
+        }
+    }
+    for flow in &changes.events {
+        if !scenario.record.events.contains(flow) {
+            scenario.record.events.push(flow.clone());
         }
     }
     for (index, Vary { key, values, .. }) in vary.iter().enumerate() {

@@ -134,6 +134,11 @@ pub trait CongestionControl: Sized {
         1
     }
 
+    /// Name of the state, where it is not slow start or congestion avoidance by the threshold.
+    fn state(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Counters of estimates about the network; `None` where they are not counted.
     fn estimator_counters(&self) -> Option<EstimatorCounters> {
         None
@@ -267,6 +272,11 @@ impl Controller {
     /// See [`CongestionControl::on_link_report`].
     pub fn on_link_report(&mut self, report: &LinkReport) {
         dispatch!(self, inner => inner.on_link_report(report));
+    }
+    /// See [`CongestionControl::state`].
+    #[must_use]
+    pub fn state(&self) -> Option<&'static str> {
+        dispatch!(self, inner => inner.state())
     }
     /// See [`CongestionControl::estimator_counters`].
     #[must_use]

@@ -50,6 +50,26 @@ pub enum State {
     Closed,
 }
 
+impl State {
+    /// The name, as in RFC 9293.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Listen => "LISTEN",
+            Self::SynSent => "SYN-SENT",
+            Self::SynReceived => "SYN-RECEIVED",
+            Self::Established => "ESTABLISHED",
+            Self::FinWait1 => "FIN-WAIT-1",
+            Self::FinWait2 => "FIN-WAIT-2",
+            Self::CloseWait => "CLOSE-WAIT",
+            Self::Closing => "CLOSING",
+            Self::LastAck => "LAST-ACK",
+            Self::TimeWait => "TIME-WAIT",
+            Self::Closed => "CLOSED",
+        }
+    }
+}
+
 /// One endpoint of a connection.
 #[derive(Debug, Clone)]
 pub struct Connection {
@@ -208,6 +228,11 @@ impl Connection {
     #[must_use]
     pub fn first_unacknowledged(&self) -> u32 {
         self.isn.wrapping_add(self.sending.una() as u32)
+    }
+    /// Stream position of a sequence number near the outstanding data.
+    pub(crate) fn position_of(&self, seq: u32) -> u64 {
+        let una = self.sending.una();
+        expand(seq, self.isn, una).unwrap_or(una)
     }
     /// The receiving half.
     #[inline]

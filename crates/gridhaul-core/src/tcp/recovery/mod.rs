@@ -156,6 +156,12 @@ pub(crate) trait LossRecovery {
     fn is_watching(&self) -> bool {
         false
     }
+
+    /// Whether the data that a timeout has marked lost is being retransmitted, where the recovery
+    /// distinguishes that.
+    fn repairs_timeout(&self) -> Option<bool> {
+        None
+    }
 }
 
 macro_rules! recoveries {
@@ -265,6 +271,9 @@ impl Recovery {
     }
     pub(crate) fn is_watching(&self) -> bool {
         dispatch!(self, inner => inner.is_watching())
+    }
+    pub(crate) fn repairs_timeout(&self) -> Option<bool> {
+        dispatch!(self, inner => inner.repairs_timeout())
     }
 }
 

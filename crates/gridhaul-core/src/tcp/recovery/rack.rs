@@ -315,6 +315,10 @@ impl LossRecovery for Rack {
         self.disorder || self.ca_state != CaState::Open
     }
 
+    fn repairs_timeout(&self) -> Option<bool> {
+        Some(self.ca_state == CaState::Loss)
+    }
+
     fn round_trip(&self) -> Option<Duration> {
         self.state.as_ref().filter(|state| state.newest.is_some()).map(|state| state.rtt)
     }

@@ -249,6 +249,11 @@ impl RetransmissionQueue {
         self.ring.get_mut(index).map(|sent| (index, sent))
     }
 
+    /// Start and end of each segment that is marked lost and not yet retransmitted.
+    pub(crate) fn lost_segments(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.ring.iter().filter(|sent| sent.lost).map(|sent| (sent.start, sent.end()))
+    }
+
     /// A lost segment has been retransmitted.
     pub(crate) fn on_retransmitted(&mut self, len: u32) {
         self.lost_bytes -= len;

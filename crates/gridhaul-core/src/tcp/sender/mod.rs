@@ -17,6 +17,7 @@ mod retransmission_timer;
 mod rtt_measurement;
 mod sack_processing;
 mod send_buffer;
+mod snapshot;
 mod timer_wheel;
 mod transmit;
 
@@ -31,6 +32,7 @@ use super::recovery::{Recovery, RecoveryRules};
 use super::retransmission_queue::RetransmissionQueue;
 use super::rtt::RttEstimator;
 
+pub(super) use self::snapshot::SenderSnapshot;
 use cwnd_validation::CwndValidation;
 use flags::{Flag, Flags};
 use optional_state::OptionalState;

@@ -19,6 +19,7 @@ use socket2::Socket;
 
 use self::member::Member;
 use self::observe::classification_interval;
+use super::event_log::EventLogs;
 use super::row::RowTraffic;
 use crate::error::EmulationError;
 use crate::kernel_congestion_control::KernelCongestionControls;
@@ -45,6 +46,7 @@ pub(crate) struct Traffic<'a> {
     /// Members whose congestion control classifies losses, and the number of classifications read
     /// so far.
     loss_classifiers: Vec<(usize, u32)>,
+    event_logs: EventLogs,
     /// Deadlines of members and of traces; traces are numbered from [`PLAYBACK`] on.
     due: BinaryHeap<Reverse<(Instant, u32)>>,
     poll: Poll,
@@ -60,6 +62,7 @@ pub(crate) struct TrafficOutcome {
     pub relays: Vec<TcpCounters>,
     /// Time series of windows and message delays, if requested.
     pub recording: Recording,
+    pub event_logs: EventLogs,
 }
 
 /// Interval of the samples of windows, and whether they are recorded.
@@ -102,7 +105,7 @@ impl Traffic<'_> {
                 self.read_counters(0);
             }
             if now >= sample_at {
-                self.sample(now, warm, sampling.recorded.then_some(&mut recording));
+                self.sample(now, warm, sampling, &mut recording);
                 sample_at = sample_at.max(now) + sampling.interval;
             }
             if now >= classifications_at {
@@ -134,7 +137,8 @@ impl Traffic<'_> {
         }
         let [before, after] = &self.relay_counters;
         let relays = after.iter().zip(before).map(|(after, before)| after.since(before)).collect();
-        Ok(TrafficOutcome { rows: self.rows, relays, recording })
+        let Self { rows, event_logs, .. } = self;
+        Ok(TrafficOutcome { rows, relays, recording, event_logs })
     }
 
     /// Serves all members and traces that are due.

@@ -3,7 +3,7 @@
 use gridhaul_scenario::answer::Recording;
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::{Member, Traffic};
+use super::{Member, Sampling, Traffic};
 use crate::loss_classification::MemberClassification;
 use crate::traffic::samples::window;
 
@@ -47,16 +47,23 @@ impl Traffic<'_> {
     }
 
     /// Samples windows and round-trip times.
-    pub(super) fn sample(&mut self, at: Instant, warm: bool, mut into: Option<&mut Recording>) {
+    pub(super) fn sample(
+        &mut self,
+        at: Instant,
+        warm: bool,
+        sampling: Sampling,
+        recording: &mut Recording,
+    ) {
         for (index, member) in self.members.iter().enumerate() {
             let Some(info) = member.info() else { continue };
             let row = member.row();
             if warm {
                 self.rows[row].averages.add(&info);
             }
-            if let Some(into) = into.as_deref_mut().filter(|_| self.first[row] == index) {
-                into.on_window(at, row as u32, window(&info));
+            if sampling.recorded && self.first[row] == index {
+                recording.on_window(at, row as u32, window(&info));
             }
+            self.event_logs.on_sample(at, index, &info, sampling.interval);
         }
     }
 }

@@ -8,7 +8,8 @@ use gridhaul_core::load::{Application, Demand, SharedLoad, StartSchedule};
 use gridhaul_core::random::RandomStream;
 use gridhaul_data::trace::Playback;
 use gridhaul_linux::{EventFlags, Poll};
-use gridhaul_scenario::backend::RunError;
+use gridhaul_scenario::answer::EventLogWriter;
+use gridhaul_scenario::backend::{Progress, RunError};
 use gridhaul_scenario::scenario::{Flow, Scenario, Transport};
 use socket2::Socket;
 
@@ -19,6 +20,7 @@ use crate::network::{NetworkPlan, Testbed};
 use crate::relay::Relays;
 use crate::traffic::connection::Connection;
 use crate::traffic::datagrams::Datagrams;
+use crate::traffic::event_log::EventLogs;
 use crate::traffic::row::RowTraffic;
 use crate::traffic::socket;
 
@@ -30,6 +32,7 @@ impl<'a> Traffic<'a> {
         (testbed, controls): (&Testbed, &'a KernelCongestionControls),
         relays: &'a Relays<'a>,
         replication: u32,
+        progress: &dyn Progress,
     ) -> Result<Self, RunError> {
         let mut traffic = Self {
             plan,
@@ -42,6 +45,7 @@ impl<'a> Traffic<'a> {
             rows: Vec::new(),
             playbacks: Vec::new(),
             loss_classifiers: Vec::new(),
+            event_logs: EventLogs::default(),
             due: BinaryHeap::new(),
             poll: Poll::new().map_err(EmulationError::from)?,
             scratch: vec![MaybeUninit::uninit(); 1 << 18],
@@ -53,6 +57,11 @@ impl<'a> Traffic<'a> {
                 RandomStream::named(scenario.seed, replication, name, u64::from(member), purpose)
             };
             traffic.open(number as u16, flow, testbed, &seed)?;
+            if replication == 0 && scenario.record.events.contains(name) {
+                let writer = EventLogWriter::new(name, progress.recording_file()?);
+                let algorithm = plan.flows[number].stacks[0].congestion_control.name();
+                traffic.event_logs.add(traffic.first[number], algorithm, writer);
+            }
             let members = traffic.first[number] as u32..traffic.members.len() as u32;
             if let Some(playback) = Playback::open(scenario, name, members)? {
                 let number = PLAYBACK + traffic.playbacks.len() as u32;

@@ -13,7 +13,7 @@ mod stack;
 
 use super::error::{COLLECTED, Diagnostic};
 use super::route::Network;
-use super::{Aggregator, NAME_RULE, Scenario, suggest};
+use super::{Aggregator, NAME_RULE, Scenario, Transport, suggest};
 use crate::units::{BufferLimit, Bytes};
 
 /// Largest numbers of rows of a recorded series and of flows of a scenario: larger numbers are
@@ -145,6 +145,32 @@ impl Report<'_> {
             if !scenario.link.contains_key(name) {
                 self.unknown(&format!("record.pcap[{index}]"), "link", name, &scenario.link);
             }
+        }
+        for (index, name) in scenario.record.events.iter().enumerate() {
+            self.event_log(&format!("record.events[{index}]"), name);
+        }
+    }
+
+    /// An event log describes one TCP connection.
+    fn event_log(&mut self, key: &str, name: &str) {
+        let scenario = self.scenario;
+        let Some(flow) = scenario.flow.get(name) else {
+            self.unknown(key, "flow", name, &scenario.flow);
+            return;
+        };
+        let connections = scenario.connections(flow);
+        if flow.transport != Transport::Tcp {
+            self.refuse(
+                key,
+                format!("flow {name:?} sends datagrams, which have no connection to log"),
+                "name a flow over TCP, or capture the packets with `record.pcap`",
+            );
+        } else if connections != 1 {
+            self.refuse(
+                key,
+                format!("flow {name:?} is a group of {connections} connections"),
+                "log a flow of one connection: split one off as a flow of its own",
+            );
         }
     }
 

@@ -14,6 +14,18 @@ pub(crate) const MEANING: &[(&str, &str, &str)] = &[
     ("no nodes", "[node.meter]\n\n[node.head]", "[node]"),
     ("sampling interval of zero", "\"60 s\"", "\"60 s\"\nrecord.interval = \"0 s\""),
     ("sampling interval too short", "\"60 s\"", "\"60 s\"\nrecord.interval = \"1 ns\""),
+    ("unknown flow to log", "\"60 s\"", "\"60 s\"\nrecord.events = [\"readings\"]"),
+    (
+        "event log of a group",
+        "load = \"bulk\"",
+        "load = \"bulk\"\ncount = 3\n[record]\nevents = [\"reading\"]",
+    ),
+    (
+        "event log of datagrams",
+        "stack = \"plain\"\nload = \"bulk\"",
+        "transport = \"datagram\"\nload.periodic = { size = \"1 B\", every = \"1 s\" }\n[record]\n\
+         events = [\"reading\"]",
+    ),
     ("unknown link to record", "\"60 s\"", "\"60 s\"\nrecord.pcap = [\"feeder\", \"feder\"]"),
     ("a name with a space", "[node.head]", "[node.head]\n[node.\"the head\"]"),
     ("an empty name", "[node.head]", "[node.head]\n[node.\"\"]"),

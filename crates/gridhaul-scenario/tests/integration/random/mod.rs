@@ -394,6 +394,7 @@ pub(crate) fn scenario() -> impl Strategy<Value = Scenario> {
                 record: Record {
                     interval: recorded.then(|| Duration::from_nanos(nanos)),
                     pcap: if recorded { vec!["line".into()] } else { Vec::new() },
+                    events: Vec::new(),
                 },
                 node: [
                     ("meter".into(), Node { count, ..Node::default() }),

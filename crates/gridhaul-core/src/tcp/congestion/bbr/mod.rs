@@ -85,6 +85,15 @@ impl CongestionControl for Bbr {
     const PACED: bool = true;
     const SAMPLES_RATE: bool = true;
 
+    fn state(&self) -> Option<&'static str> {
+        Some(match self.state {
+            State::Startup => "startup",
+            State::Drain => "drain",
+            State::ProbeBw(_) => "probe_bw",
+            State::ProbeRtt(_) => "probe_rtt",
+        })
+    }
+
     fn new(params: &StackParams) -> Self {
         let initial_window = f64::from(params.initial_window);
         let mss = f64::from(params.mss.max(1));

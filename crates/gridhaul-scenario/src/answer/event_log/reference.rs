@@ -1,0 +1,191 @@
+//! Definitions of the events and their fields, for the reference page.
+
+use super::super::ColumnInfo;
+use super::event::{Cause, LossRecoveryState, Timer};
+
+/// Description of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EventInfo {
+    /// Value of the field `event`.
+    pub name: &'static str,
+    /// Definition.
+    pub doc: &'static str,
+    /// Fields after `time_s`, `end` and `event`, in order.
+    pub fields: &'static [ColumnInfo],
+}
+
+/// Description of the names that a field can have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NameInfo {
+    /// The field.
+    pub field: &'static str,
+    /// Each name with its definition.
+    pub names: &'static [(&'static str, &'static str)],
+}
+
+/// The fields whose values are names of this list.
+pub const NAMES: &[NameInfo] = &[
+    NameInfo { field: "cause", names: Cause::NAMES },
+    NameInfo { field: "loss_recovery_state_updated: old, new", names: LossRecoveryState::NAMES },
+    NameInfo { field: "timer", names: Timer::NAMES },
+    NameInfo { field: "congestion_state_updated: old, new", names: CONGESTION_STATES },
+];
+
+const CONGESTION_STATES: &[(&str, &str)] = &[
+    ("slow_start", "The window is below the threshold (RFC 5681, section 3.1)."),
+    ("congestion_avoidance", "The window has reached the threshold (RFC 5681, section 3.1)."),
+    ("startup", "BBR searches the bandwidth of the path."),
+    ("drain", "BBR empties the queue that `startup` has filled."),
+    ("probe_bw", "BBR sends at the estimated bandwidth and probes for more."),
+    ("probe_rtt", "BBR sends little, to measure the round trip without a queue."),
+];
+
+const fn field(
+    name: &'static str,
+    kind: &'static str,
+    unit: &'static str,
+    doc: &'static str,
+) -> ColumnInfo {
+    ColumnInfo { name, kind, unit, doc }
+}
+
+const CAUSE: ColumnInfo = field("cause", "string", "", "Cause of the change: see below.");
+const FIRST: ColumnInfo =
+    field("first_seq", "integer", "", "Sequence number of the first byte; null in samples.");
+const END: ColumnInfo =
+    field("end_seq", "integer", "", "Sequence number after the last byte; null in samples.");
+const RTO: ColumnInfo =
+    field("rto_s", "number", "s", "Retransmission timeout after the event, back-off included.");
+const EXPECTED: ColumnInfo =
+    field("expected_seq", "integer", "", "Next sequence number that the receiver expects.");
+const WINDOW: ColumnInfo = field("window_byte", "integer", "B", "Window that the peer offers.");
+
+impl EventInfo {
+    /// The fields of every line.
+    pub const COMMON: &[ColumnInfo] = &[
+        field("time_s", "number", "s", "Time since the start of the run, to the nanosecond."),
+        field("end", "string", "", "End of the connection, `from` or `to` as in the scenario."),
+        field("event", "string", "", "Name of the event."),
+    ];
+
+    /// All events, in the order of a step.
+    pub const ALL: &[Self] = &[
+        Self {
+            name: "parameters_set",
+            doc: "First line of an end: the parameters that determine its behaviour.",
+            fields: &[
+                field("schema", "integer", "", "Version of the events; this page describes 1."),
+                field("congestion_control", "string", "", "Congestion control algorithm."),
+                field(
+                    "loss_recovery",
+                    "string",
+                    "",
+                    "Loss recovery; null where the kernel does not report it.",
+                ),
+                field("mss_byte", "integer", "B", "Payload of a full segment."),
+                field(
+                    "sampling_interval_s",
+                    "number",
+                    "s",
+                    "Interval of the samples of a kernel connection, whose changes within an \
+                     interval stay unseen; null in the simulator, which logs every change.",
+                ),
+            ],
+        },
+        Self {
+            name: "connection_state_updated",
+            doc: "The connection has another state (RFC 9293, 3.3.2).",
+            fields: &[
+                field("old", "string", "", "State before, such as `SYN-SENT`."),
+                field("new", "string", "", "State after, such as `ESTABLISHED`."),
+            ],
+        },
+        Self {
+            name: "congestion_state_updated",
+            doc: "The congestion control has another state.",
+            fields: &[
+                field("old", "string", "", "State before: see below."),
+                field("new", "string", "", "State after."),
+                CAUSE,
+            ],
+        },
+        Self {
+            name: "loss_recovery_state_updated",
+            doc: "The loss recovery has another state.",
+            fields: &[
+                field("old", "string", "", "State before: see below."),
+                field("new", "string", "", "State after."),
+                CAUSE,
+            ],
+        },
+        Self {
+            name: "congestion_window_updated",
+            doc: "The congestion window or the slow-start threshold has changed.",
+            fields: &[
+                field("cwnd_byte", "integer", "B", "Congestion window."),
+                field(
+                    "ssthresh_byte",
+                    "integer",
+                    "B",
+                    "Slow-start threshold; null while it is unlimited.",
+                ),
+                field("in_flight_byte", "integer", "B", "Data in the network (RFC 6675: pipe)."),
+                CAUSE,
+            ],
+        },
+        Self {
+            name: "rtt_sampled",
+            doc: "A round trip was measured.",
+            fields: &[
+                field(
+                    "rtt_s",
+                    "number",
+                    "s",
+                    "The measured round trip, the mean if one acknowledgement measures several; \
+                     null in samples, which report the smoothed one only.",
+                ),
+                field("srtt_s", "number", "s", "Smoothed round-trip time (RFC 6298, section 2)."),
+                RTO,
+            ],
+        },
+        Self {
+            name: "segments_lost",
+            doc: "The loss recovery has marked outstanding segments as lost: those of one range, \
+                  or of a sample the number.",
+            fields: &[FIRST, END, field("segments", "integer", "", "Number of segments."), CAUSE],
+        },
+        Self {
+            name: "segments_retransmitted",
+            doc: "A segment is retransmitted; in a sample, the number since the last one.",
+            fields: &[FIRST, END, field("segments", "integer", "", "Number of segments."), CAUSE],
+        },
+        Self {
+            name: "timer_expired",
+            doc: "A timer of the sender has expired.",
+            fields: &[field("timer", "string", "", "The timer: see below."), RTO],
+        },
+        Self {
+            name: "send_window_closed",
+            doc: "The peer offers less than a segment (RFC 9293, 3.8.6).",
+            fields: &[WINDOW],
+        },
+        Self {
+            name: "send_window_opened",
+            doc: "The peer offers a segment or more again.",
+            fields: &[WINDOW],
+        },
+        Self {
+            name: "gap_opened",
+            doc: "Data has arrived beyond a gap, at the receiver.",
+            fields: &[
+                EXPECTED,
+                field("out_of_order_byte", "integer", "B", "Payload received beyond the gap."),
+            ],
+        },
+        Self {
+            name: "gap_filled",
+            doc: "All gaps in the received data are filled.",
+            fields: &[EXPECTED],
+        },
+    ];
+}
