@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod coverage_mark;
 pub mod link;
 pub mod load;
 pub mod pep;

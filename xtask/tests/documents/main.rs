@@ -6,6 +6,7 @@ mod command_line;
 mod commands;
 mod keys;
 mod links;
+mod marks;
 mod mentions;
 mod names;
 mod page;
@@ -105,6 +106,16 @@ fn files_and_tests_named_in_comments_exist() {
     report(comments.iter().flat_map(|page| {
         paths::check(&repository, page).into_iter().chain(names::check(page, &known))
     }));
+}
+
+#[test]
+fn every_coverage_mark_has_one_line_and_one_test() {
+    let repository = Repository::open();
+    let sources: Vec<_> =
+        repository.texts().into_iter().filter(|page| page.path.starts_with("crates/")).collect();
+    let marked = sources.iter().filter(|page| page.text.contains("covers!(")).count();
+    assert!(marked > 5, "only {marked} files with owners of marks: has their form changed?");
+    report(marks::check(&sources));
 }
 
 /// Fails with all findings, one a line.

@@ -1,5 +1,6 @@
 //! The congestion window and its arithmetic (RFC 5681), shared by Reno and related algorithms.
 
+use crate::coverage_mark::mark;
 use crate::tcp::event::{Ack, Loss};
 use crate::tcp::params::StackParams;
 use crate::tcp::rules::{AlgorithmRules, HalvingBasis};
@@ -124,6 +125,7 @@ impl Window {
 
     /// After a timeout: ssthresh to half the window and cwnd to one segment.
     pub fn collapse(&mut self, loss: &Loss) {
+        mark!(repeated_timeout_keeps_threshold if loss.timed_out_before);
         if !loss.timed_out_before {
             self.set_ssthresh(f64::from(loss.window) / 2.0);
         }
@@ -146,7 +148,23 @@ impl Window {
 mod tests {
     use gridhaul_scenario::scenario::{Profile, Stack};
 
+    use super::super::samples;
     use super::*;
+    use crate::coverage_mark::covers;
+
+    /// RFC 5681, section 3.1: "the value of ssthresh is held constant" if the segment has timed out
+    /// before.
+    #[test]
+    fn a_repeated_timeout_keeps_the_threshold() {
+        covers!(repeated_timeout_keeps_threshold);
+        let params = StackParams::resolve(&Stack::default());
+        let mut window = Window::new(&params);
+        let (mss, segments) = (params.mss, |count: u32| count * params.mss);
+        window.collapse(&samples::loss(mss, 20));
+        assert_eq!((window.cwnd(), window.ssthresh()), (mss, segments(10)));
+        window.collapse(&Loss { timed_out_before: true, ..samples::loss(mss, 4) });
+        assert_eq!((window.cwnd(), window.ssthresh()), (mss, segments(10)));
+    }
 
     #[test]
     fn an_unlimited_threshold_is_not_rounded_to_whole_segments() {

@@ -1,6 +1,7 @@
 //! Fast retransmit without fast recovery (Tahoe): all segments from the lost segment on are retransmitted.
 
 use super::{CwndGrowth, LossRecovery, LossRecoveryContext};
+use crate::coverage_mark::mark;
 use crate::tcp::params::StackParams;
 
 /// Go-back-N.
@@ -29,6 +30,7 @@ impl LossRecovery for GoBackN {
         self.recover = context.next;
         let loss = context.loss();
         context.congestion.on_loss(&loss);
+        mark!(go_back_n_fast_retransmit);
         context.queue.mark_all_lost(true);
         context.requests.retransmit_now = true;
         context.requests.restart_timer = true;

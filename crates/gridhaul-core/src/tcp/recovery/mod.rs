@@ -23,6 +23,7 @@ use super::params::StackParams;
 use super::retransmission_queue::{DeliveredSegment, RetransmissionQueue};
 use super::rtt::RttEstimator;
 use super::rules::HalvingBasis;
+use crate::coverage_mark::mark;
 
 pub(crate) use rack::TIMEOUT_MIN;
 pub(crate) use rules::RecoveryRules;
@@ -326,6 +327,7 @@ impl LossRecoveryContext<'_> {
         if !self.params.limited_transmit || self.duplicates >= self.params.dupthresh {
             return 0;
         }
+        mark!(limited_transmit);
         let all = self.duplicates * self.params.mss;
         if self.params.policy.limited_transmit_sends_one {
             // `send_one`: one segment for this duplicate, even where earlier duplicates have released none,
@@ -346,3 +348,6 @@ fn halving_window(params: &StackParams, flight: u64, cwnd: u32, peer_window: u32
         HalvingBasis::Window => cwnd.min(peer_window),
     }
 }
+
+#[cfg(test)]
+mod tests;

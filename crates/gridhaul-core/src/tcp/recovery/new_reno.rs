@@ -3,6 +3,7 @@
 
 use super::max_burst::MaxBurst;
 use super::{CwndGrowth, LossRecovery, LossRecoveryContext};
+use crate::coverage_mark::mark;
 use crate::tcp::params::StackParams;
 
 /// NewReno.
@@ -36,6 +37,7 @@ impl NewReno {
 
     /// Section 3.2, step 3, partial acknowledgements.
     fn on_partial(&mut self, context: &mut LossRecoveryContext<'_>, acked: u64) {
+        mark!(new_reno_partial_acknowledgement);
         context.retransmit_first();
         if context.params.policy.partial_ack_keeps_timing {
             // The timed segment was sent after the loss (`partialnewack` continues to time it).
@@ -74,6 +76,7 @@ impl LossRecovery for NewReno {
         if context.duplicates == context.params.dupthresh
             && context.may_retransmit_fast(self.recover)
         {
+            mark!(new_reno_fast_retransmit);
             // Section 3.2, step 2: recover is the highest sequence number sent.
             let loss = context.loss();
             context.congestion.on_loss(&loss);
@@ -110,6 +113,7 @@ impl LossRecovery for NewReno {
         if context.params.policy.keeps_deflated_window {
             return CwndGrowth::Grow;
         }
+        mark!(new_reno_full_acknowledgement);
         // Section 3.2, step 3, full acknowledgements, option 2: cwnd to ssthresh, its value before partial
         // acknowledgements deflated it.
         context.congestion.inflate(self.deflated);

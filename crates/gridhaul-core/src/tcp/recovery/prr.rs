@@ -1,6 +1,8 @@
 //! Proportional rate reduction (RFC 9937): during recovery the amount sent follows the amount delivered, so
 //! that the window decreases evenly to the threshold within a round trip.
 
+use crate::coverage_mark::mark;
+
 /// Window of the current recovery, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Prr {
@@ -38,6 +40,7 @@ impl Prr {
         self.delivered += u64::from(ack.delivered);
         let ssthresh = u64::from(self.ssthresh);
         let mut quota = if ack.in_flight > ssthresh {
+            mark!(prr_in_proportion);
             // In proportion: sndcnt = ceil (prr_delivered * ssthresh / RecoverFS) - prr_out.
             let share = (self.delivered * ssthresh).div_ceil(u64::from(self.recover_fs.max(1)));
             share.next_multiple_of(u64::from(self.rounding)).saturating_sub(self.prr_out)
@@ -47,6 +50,7 @@ impl Prr {
             let mut bound =
                 self.delivered.saturating_sub(self.prr_out).max(u64::from(ack.delivered));
             if ack.advanced && ack.lost == 0 {
+                mark!(prr_slow_start);
                 bound += u64::from(ack.mss);
             }
             bound.min(ssthresh - ack.in_flight)
@@ -72,6 +76,7 @@ impl Prr {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::coverage_mark::covers;
 
     const MSS: u32 = 1_000;
 
@@ -83,6 +88,7 @@ mod tests {
     /// segments that arrive, one is sent.
     #[test]
     fn every_second_delivery_is_replaced_while_the_window_halves() {
+        covers!(prr_in_proportion);
         let mut prr = Prr::enter(20 * MSS, 10 * MSS, 1);
         let (mut in_flight, mut sent) = (19_000, 0);
         for _ in 0..18 {
@@ -102,6 +108,7 @@ mod tests {
     /// segment, and one more if the cumulative acknowledgement advances.
     #[test]
     fn below_the_threshold_an_advancing_acknowledgement_releases_another_segment() {
+        covers!(prr_slow_start);
         let mut prr = Prr::enter(20 * MSS, 10 * MSS, 1);
         prr.on_ack(&ack(3_000));
         assert_eq!(prr.window(), 4_000);

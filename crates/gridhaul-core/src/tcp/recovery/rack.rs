@@ -10,6 +10,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 use super::prr::{AckProgress, Prr};
 use super::{CwndGrowth, LossRecovery, LossRecoveryContext};
+use crate::coverage_mark::mark;
 use crate::tcp::params::StackParams;
 use crate::tcp::retransmission_queue::DeliveredSegment;
 
@@ -107,6 +108,7 @@ impl Rack {
             Duration::from_nanos(context.rtt.min_rtt().as_nanos() / 4)
                 .min(context.rtt.srtt().unwrap_or_default())
         };
+        mark!(rack_reordering_window if !window.is_zero());
         let found = context.queue.mark_lost_by_send_time(&newest, state.rtt + window, context.now);
         // Linux, tcp_rack_mark_lost: two ticks more, TCP_TIMEOUT_MIN.
         context.requests.reorder_at = found.due.map(|at| at + TIMEOUT_MIN);
@@ -163,6 +165,7 @@ impl Rack {
         if u64::from(echo) >= undo.retransmitted_at.as_nanos() / 1_000_000 {
             return false;
         }
+        mark!(rack_undo_by_timestamp);
         self.restore(context);
         true
     }
@@ -185,10 +188,12 @@ impl Rack {
             return false;
         }
         if context.ack.newest.is_some_and(|newest| newest.original < recover) {
+            mark!(f_rto_spurious_timeout);
             return true;
         }
         state.frto = match state.frto {
             FrtoState::FirstRetransmitted if advanced && context.una < recover => {
+                mark!(f_rto_sends_new_data);
                 self.recover = context.next;
                 FrtoState::SendingNewData
             }

@@ -1,6 +1,7 @@
 //! Fast retransmit and fast recovery (RFC 5681, section 3.2).
 
 use super::{CwndGrowth, LossRecovery, LossRecoveryContext};
+use crate::coverage_mark::mark;
 use crate::tcp::params::StackParams;
 
 /// Reno: recovery ends with the first new acknowledgement.
@@ -38,6 +39,7 @@ impl LossRecovery for Reno {
             if context.duplicates > context.params.dupthresh {
                 // Section 3.2, step 4: each further duplicate means that another segment has left the
                 // network.
+                mark!(reno_inflation);
                 self.inflation += context.params.mss;
             }
             return false;
@@ -57,6 +59,7 @@ impl LossRecovery for Reno {
         self.inflation = 0;
         if self.recovering {
             // Section 3.2, step 6: deflate to ssthresh. The congestion control has already set the window.
+            mark!(reno_deflation);
             self.recovering = false;
             context.congestion.on_recovered(context.now);
         }

@@ -3,6 +3,7 @@
 use gridhaul_scenario::units::Instant;
 
 use super::{CwndGrowth, LossRecovery, LossRecoveryContext};
+use crate::coverage_mark::mark;
 use crate::tcp::params::StackParams;
 
 /// SACK.
@@ -51,7 +52,9 @@ impl LossRecovery for Sack {
         // Section 5.1: after a timeout, no new recovery "until HighACK is greater than or equal to the new
         // value of RecoveryPoint". HighACK is the octet before `una`, RecoveryPoint the one before `recover`.
         // NewReno, which has no information about the segments that have arrived, requires more (RFC 6582, 3.2).
+        mark!(sack_no_recovery_before_recovery_point if many && context.una < self.recover);
         if many && context.una >= self.recover {
+            mark!(sack_recovery_by_sacked_bytes if context.duplicates < dupthresh);
             self.enter(context);
             return true;
         }
@@ -65,6 +68,7 @@ impl LossRecovery for Sack {
         }
         if context.una >= self.recover {
             // Section 5: "once an ACK covers RecoveryPoint, loss recovery ends".
+            mark!(sack_recovery_ends);
             self.recovering = false;
             context.congestion.on_recovered(context.now);
             return CwndGrowth::Hold;

@@ -6,6 +6,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 use self::mean_deviation::{MeanDeviation, OutstandingRange};
 use super::params::StackParams;
+use crate::coverage_mark::mark;
 
 /// Smoothed round-trip time, its variation, and the timeout with its back-off.
 #[derive(Debug, Clone, Copy)]
@@ -128,6 +129,7 @@ impl RttEstimator {
             let spread = variance.max(params.clock_granularity.as_nanos());
             (self.srtt_ns + spread).max(params.rto_min.as_nanos())
         } else if self.syn_retransmitted {
+            mark!(rto_after_lost_syn);
             params.rto_initial.max(RTO_AFTER_SYN_LOSS).as_nanos()
         } else {
             params.rto_initial.as_nanos()
@@ -139,6 +141,7 @@ impl RttEstimator {
 
     /// The timer has fired: doubles the timeout (RFC 6298, 5.5).
     pub fn back_off(&mut self, params: &StackParams) {
+        mark!(rto_back_off);
         self.backoff = (self.backoff + 1).min(16);
         if uses_coarse_clock(params) && self.backoff > 3 {
             let mut ticks = self.variation.ticks();

@@ -4,6 +4,7 @@
 use gridhaul_scenario::units::Instant;
 
 use super::{SendRange, Sender, loss_recovery_context};
+use crate::coverage_mark::mark;
 use crate::tcp::params::StackParams;
 use crate::tcp::recovery::TIMEOUT_MIN;
 
@@ -181,6 +182,7 @@ impl Sender {
             return false;
         }
         let retransmitted = self.tail_loss_probe == TailLossProbe::Retransmission;
+        mark!(tail_loss_probe_repaired_loss if retransmitted && beyond > 0 && !self.in_recovery());
         if !retransmitted || beyond > 0 {
             self.tail_loss_probe = TailLossProbe::None;
         }

@@ -4,6 +4,7 @@ use gridhaul_scenario::units::Instant;
 
 use super::rack_timers::TailLossProbe;
 use super::{Flag, SendRange, Sender};
+use crate::coverage_mark::mark;
 use crate::tcp::params::StackParams;
 
 impl Sender {
@@ -208,6 +209,7 @@ impl Sender {
             && self.queue.lost_bytes() == 0
         {
             // RFC 6675, `NextSeg` rule 3: without new data, retransmit a hole that is not yet marked lost.
+            mark!(sack_fills_unproven_holes);
             let boundary = self.queue.highest_sacked();
             self.queue.mark_lost_until(boundary, self.last_sent);
         }

@@ -37,6 +37,7 @@ use self::round::Round;
 use self::startup::{FullPipe, HIGH_GAIN};
 use self::windowed_filter::WindowedMax;
 use super::{CongestionControl, Window};
+use crate::coverage_mark::mark;
 use crate::tcp::event::{Ack, Loss};
 use crate::tcp::params::StackParams;
 use crate::tcp::rules::BbrRules;
@@ -256,12 +257,14 @@ impl Bbr {
     #[inline]
     fn check_drain(&mut self, ack: &Ack) {
         if matches!(self.state, State::Startup) && self.full_pipe.is_full() {
+            mark!(bbr_drain);
             self.state = State::Drain;
         }
         if matches!(self.state, State::Drain)
             && self.in_flight_at_next_departure(ack, ack.in_flight, drain::GAIN)
                 <= self.inflight(1.0)
         {
+            mark!(bbr_probe_bw);
             self.state = State::ProbeBw(ProbeBw::enter(ack.now));
         }
     }
@@ -270,6 +273,7 @@ impl Bbr {
     fn check_probe_rtt(&mut self, ack: &Ack, min_rtt_expired: bool) {
         if !self.probing_rtt() && min_rtt_expired && !self.idle_restart {
             self.recovery.save(self.window.cwnd_f64(), false);
+            mark!(bbr_probe_rtt);
             self.state = State::ProbeRtt(ProbeRtt::enter());
             self.probe_rtt_limited.0 = ack.delivered_total;
         }
@@ -277,6 +281,7 @@ impl Bbr {
             self.probe_rtt_limited.1 = (ack.delivered_total + ack.in_flight).max(1);
             let at_min_cwnd = ack.in_flight as f64 <= self.min_pipe();
             if probe.on_ack(ack.now, at_min_cwnd, ack.delivered_total, &mut self.round) {
+                mark!(bbr_probe_rtt_ends);
                 self.min_rtt.refresh(ack.now);
                 self.restore_window();
                 self.state = if self.full_pipe.is_full() {

@@ -1,6 +1,8 @@
 //! The window in loss recovery (draft-ietf-ccwg-bbr, section 4.2.3.4): packet conservation for one round; at the end the previous
 //! window is restored.
 
+use crate::coverage_mark::mark;
+
 /// Phase of the recovery, and the window to restore.
 #[derive(Debug, Clone)]
 pub(super) struct Recovery {
@@ -63,6 +65,7 @@ impl Recovery {
     pub(super) fn take_entry(&mut self) -> bool {
         let entered = self.phase == Phase::Entered;
         if entered {
+            mark!(bbr_packet_conservation);
             self.phase = Phase::Conserving;
         }
         entered

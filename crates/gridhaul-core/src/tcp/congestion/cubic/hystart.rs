@@ -4,6 +4,7 @@
 
 use gridhaul_scenario::units::{Duration, Instant};
 
+use crate::coverage_mark::mark;
 use crate::tcp::event::Ack;
 
 /// Linux, `hystart_low_window`: smaller windows are ignored. Segments.
@@ -66,7 +67,9 @@ impl HyStart {
         self.last_ack = ack.now;
         let rate = 2.0 * window / ack.srtt.as_secs_f64().max(1e-6);
         let batches = Duration::from_secs_f64(BURST_BYTES / rate).min(BURST_TIME_MAX);
-        ack.now.since(self.began) * 2 > min_rtt + batches
+        let is_long = ack.now.since(self.began) * 2 > min_rtt + batches;
+        mark!(hystart_long_train if is_long);
+        is_long
     }
 
     /// Paper, section 4.2: the minimum RTT of the round exceeds that of the connection by a threshold.
@@ -78,7 +81,10 @@ impl HyStart {
             return false;
         }
         let eighth = Duration::from_nanos(min_rtt.as_nanos() / 8);
-        round_min_rtt > min_rtt + eighth.clamp(DELAY_THRESHOLD_BOUNDS.0, DELAY_THRESHOLD_BOUNDS.1)
+        let (lower, upper) = DELAY_THRESHOLD_BOUNDS;
+        let has_increased = round_min_rtt > min_rtt + eighth.clamp(lower, upper);
+        mark!(hystart_increased_delay if has_increased);
+        has_increased
     }
 }
 
@@ -86,6 +92,7 @@ impl HyStart {
 mod tests {
     use super::super::super::samples;
     use super::*;
+    use crate::coverage_mark::covers;
 
     const MSS: u32 = 1_000;
     const MIN_RTT: Duration = Duration::from_millis(100);
@@ -107,6 +114,7 @@ mod tests {
     /// acknowledgement.
     #[test]
     fn a_train_as_long_as_the_one_way_delay_ends_slow_start() {
+        covers!(hystart_long_train);
         let gap = Duration::from_millis(1);
         assert_eq!(round(60e3, 60, gap, MIN_RTT), Some(52));
         assert_eq!(round(60e3, 50, gap, MIN_RTT), None, "too short");
@@ -117,6 +125,7 @@ mod tests {
     /// An increase by an eighth of 100 ms, in eight samples and then another one.
     #[test]
     fn an_increased_round_trip_ends_slow_start() {
+        covers!(hystart_increased_delay);
         let gap = Duration::from_millis(3);
         assert_eq!(round(20e3, 20, gap, Duration::from_millis(113)), Some(9));
         assert_eq!(round(20e3, 20, gap, Duration::from_millis(112)), None);

@@ -15,6 +15,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 use self::cube::cube_root;
 use self::hystart::HyStart;
 use super::{CongestionControl, Window};
+use crate::coverage_mark::mark;
 use crate::tcp::event::{Ack, Loss};
 use crate::tcp::params::StackParams;
 use crate::tcp::rules::CubicRules;
@@ -182,6 +183,7 @@ impl Cubic {
         if self.rules().whole_segment_plateau {
             cwnd = (cwnd / mss).floor() * mss;
         }
+        mark!(cubic_fast_convergence if cwnd < self.w_max);
         // Section 4.7, fast convergence: a flow that did not reach its last plateau leaves
         // bandwidth to others: W_max = cwnd * (1 + β) / 2.
         self.w_max = if cwnd < self.w_max { cwnd * f64::midpoint(1.0, BETA) } else { cwnd };
@@ -221,10 +223,12 @@ impl Cubic {
             let segments = epoch.acks_per_segment(elapsed + ahead, cwnd, mss, self.w_max == 0.0);
             self.grow_per_count(acked / mss, segments);
         } else if epoch.window_at(elapsed, mss) < epoch.w_est {
+            mark!(cubic_reno_friendly_region);
             // Section 4.3: in the Reno-friendly region cwnd is W_est. A window that is already
             // larger stays: the region must not shrink it.
             self.window.set_cwnd(epoch.w_est.max(cwnd));
         } else {
+            mark!(cubic_curve_region);
             // Section 4.2: target = W_cubic(t + RTT), within [cwnd, 1.5 cwnd]; sections 4.4, 4.5:
             // cwnd += (target - cwnd) / cwnd for each segment acknowledged.
             let target =

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::super::samples;
 use super::*;
+use crate::coverage_mark::covers;
 use crate::tcp::rules::AlgorithmRules;
 
 const MSS: u32 = 1000;
@@ -63,6 +64,7 @@ fn run(cubic: &mut Cubic, from: Instant, seconds: f64, rtt: Duration) -> f64 {
 
 #[test]
 fn the_curve_after_a_loss_at_100_segments() {
+    covers!(cubic_curve_region);
     // W(t) = 0.4 (t - 4.217)^3 + 100: concave to 100 segments at K, then convex. Each line: time,
     // window, formula. The window deviates by up to 0.3 segments: its target is one round trip
     // ahead, in steps of (target - cwnd) / cwnd.
@@ -104,6 +106,7 @@ fn the_curve_is_the_formula() {
 
 #[test]
 fn with_a_short_round_trip_the_window_grows_like_reno() {
+    covers!(cubic_reno_friendly_region);
     // At 10 ms and 10 segments the Reno-friendly window is above the cubic curve: after the loss of
     // 3 segments it grows by α = 0.529 in each round trip, after 0.05 s to 7 + 5 * 0.529.
     let mut cubic = cubic(10.0);
@@ -120,6 +123,7 @@ fn with_a_short_round_trip_the_window_grows_like_reno() {
 
 #[test]
 fn a_second_loss_below_the_plateau_lowers_the_plateau() {
+    covers!(cubic_fast_convergence);
     let mut cubic = cubic(100.0);
     lose(&mut cubic, Instant::ZERO, Cubic::on_loss);
     assert_eq!(cubic.w_max, 100e3);

@@ -11,6 +11,7 @@ use proptest::prelude::*;
 use self::path::Path;
 use super::super::samples;
 use super::*;
+use crate::coverage_mark::covers;
 use crate::tcp::event::RateSample;
 use crate::tcp::rate::RateAccount;
 use crate::tcp::retransmission_queue::OutstandingSegment;
@@ -62,6 +63,7 @@ fn loss(now: Instant, in_flight: u64, next: u64) -> Loss {
 
 #[test]
 fn startup_is_followed_by_drain_and_the_gain_cycle() {
+    covers!(bbr_drain, bbr_probe_bw);
     let mut path = Path::new();
     path.run_until(9.0);
     let names: Vec<&str> = path.log.iter().map(|entry| entry.1).collect();
@@ -116,6 +118,7 @@ fn the_queue_is_two_bdp_in_startup_and_half_a_bdp_in_a_probe() {
 
 #[test]
 fn the_round_trip_is_probed_every_ten_seconds() {
+    covers!(bbr_probe_rtt, bbr_probe_rtt_ends);
     let mut path = Path::new();
     path.run_until(45.0);
     let probes: Vec<(f64, f64)> = path
@@ -265,6 +268,7 @@ fn a_small_window_does_not_replace_the_saved_window() {
 
 #[test]
 fn packet_conservation_lasts_one_round() {
+    covers!(bbr_packet_conservation);
     // Section 4.2.3.4, `BBRModulateCwndForRecovery`: then the window grows again by the delivered
     // data.
     let mut path = Path::new();
