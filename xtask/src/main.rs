@@ -1,8 +1,9 @@
 //! Development tasks of the repository: `cargo xtask test`, `cargo xtask bench`, `cargo xtask soak`,
-//! `cargo xtask browser`, `cargo xtask docs`.
+//! `cargo xtask browser`, `cargo xtask docs`, `cargo xtask mutants`, `cargo xtask coverage`.
 
 #![forbid(unsafe_code)]
 
+mod analysis;
 mod bench;
 mod browser;
 mod docs;
@@ -33,6 +34,10 @@ enum Task {
     Browser,
     /// Regenerate the generated pages and golden files
     Docs,
+    /// Change the code of a crate in many small ways, and list the changes that no test detects
+    Mutants(analysis::Mutants),
+    /// Print which lines of a crate its tests run
+    Coverage(analysis::Coverage),
 }
 
 fn main() -> ExitCode {
@@ -42,6 +47,8 @@ fn main() -> ExitCode {
         Task::Soak(options) => soak::run(&options),
         Task::Browser => browser::run(),
         Task::Docs => docs::run(),
+        Task::Mutants(options) => analysis::mutants(&options),
+        Task::Coverage(options) => analysis::coverage(&options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
