@@ -6,6 +6,8 @@ use std::error::Error;
 mod congestion_control;
 #[path = "../../../gridhaul-core/examples/connection.rs"]
 mod connection;
+#[path = "../../../gridhaul-core/examples/proxy.rs"]
+mod proxy;
 #[path = "../../examples/run.rs"]
 mod run;
 #[path = "../../examples/sweep.rs"]
@@ -29,4 +31,9 @@ fn two_endpoints_transfer_data_without_a_simulator() -> Result<(), Box<dyn Error
 #[test]
 fn a_congestion_control_of_a_user_is_driven_alone() {
     congestion_control::main();
+}
+
+#[test]
+fn a_proxy_between_two_sockets_repairs_the_losses_of_the_second() -> Result<(), Box<dyn Error>> {
+    proxy::main()
 }
