@@ -222,7 +222,9 @@ impl<P: LinkPayload> LinkDirection<P> {
             self.update_next();
             return;
         }
-        self.next = self.inside.front().map_or(Instant::NEVER, |first| first.left);
+        let next = self.inside.front().map_or(Instant::NEVER, |first| first.left);
+        assert!(next >= self.next, "packets leave in the order of their times");
+        self.next = next;
     }
 
     /// Length of the queue in packets after the last offered packet was enqueued.

@@ -45,6 +45,7 @@ impl DropTail {
             self.bytes -= u64::from(first.bytes);
             self.queued.drop_front();
         }
+        assert!(!self.queued.is_empty() || self.bytes == 0, "bytes are those of the packets");
     }
 
     /// Removes all packets: with an idle transmitter none is queued.

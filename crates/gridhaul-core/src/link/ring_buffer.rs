@@ -76,6 +76,7 @@ impl<T: Copy> RingBuffer<T> {
     /// Appends the item in [`back_slot`](Self::back_slot) to the queue.
     #[inline]
     pub(super) fn accept_back_slot(&mut self) -> Option<&mut T> {
+        assert!(self.len() < self.slots.len(), "the slot was reserved");
         let index = self.slot_index(self.tail);
         self.tail = self.tail.wrapping_add(1);
         self.slots.get_mut(index)

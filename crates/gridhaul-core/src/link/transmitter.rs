@@ -43,6 +43,7 @@ impl Transmitter {
     /// The packet charged last is in transmission until `sent`.
     #[inline]
     pub(super) fn occupy_until(&mut self, sent: Instant) {
+        assert!(sent >= self.free_at, "one packet is sent at a time");
         self.free_at = sent;
     }
 }

@@ -112,6 +112,7 @@ impl Receiver {
         } else if filled {
             self.absorb();
         }
+        assert!(self.next > before, "data in order advances the acknowledgement");
         if self.application != ReadingApplication::ReadsAtOnce {
             let received = u32::try_from(self.next - before).unwrap_or(u32::MAX);
             self.unread = self.unread.saturating_add(received);

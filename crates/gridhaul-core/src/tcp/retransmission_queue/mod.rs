@@ -97,6 +97,8 @@ impl RetransmissionQueue {
     }
     #[inline(always)]
     pub(crate) fn push(&mut self, sent: OutstandingSegment) {
+        let follows = self.ring.back().is_none_or(|last| last.end() == sent.start);
+        assert!(follows, "outstanding segments have no gaps");
         if self.ring.capacity() < 2 {
             self.reserve_one_more();
         }
@@ -169,6 +171,7 @@ impl RetransmissionQueue {
             each(front);
             self.ring.pop_front();
         }
+        assert!(self.has_no_sacked_or_lost(), "no segment is outstanding");
     }
 
     /// [`acknowledge`](Self::acknowledge) for the common case that `una` covers exactly the first
@@ -256,6 +259,7 @@ impl RetransmissionQueue {
 
     /// A lost segment has been retransmitted.
     pub(crate) fn on_retransmitted(&mut self, len: u32) {
+        assert!(len <= self.lost_bytes, "the segment was marked lost");
         self.lost_bytes -= len;
     }
 

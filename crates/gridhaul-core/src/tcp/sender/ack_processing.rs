@@ -80,6 +80,7 @@ impl Sender {
         } else if ack == self.una && self.is_duplicate(segment, old_window, &event, params) {
             self.on_duplicate(event, params);
         }
+        self.check_invariants();
         true
     }
 

@@ -102,6 +102,7 @@ impl Sender {
         params: &StackParams,
     ) {
         let ack = last.end();
+        assert!(ack <= self.next, "only sent data is acknowledged");
         self.update_window(ack, segment);
         let acked = ack - self.una;
         let mut event = AckEvent {
@@ -137,6 +138,7 @@ impl Sender {
         params: &StackParams,
     ) {
         let ack = sent.end();
+        assert!(ack <= self.next, "only sent data is acknowledged");
         self.update_window(ack, segment);
         self.una = ack;
         self.sack_ignored = false;

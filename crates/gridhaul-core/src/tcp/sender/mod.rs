@@ -372,6 +372,19 @@ impl Sender {
         if self.una == 0 { 1 } else { self.una + self.peer_window as u64 }
     }
 
+    /// Conditions that hold after each event.
+    fn check_invariants(&self) {
+        assert!(self.una <= self.next, "only sent data is acknowledged");
+        assert!(self.next <= self.end().max(1), "only written data, SYN and FIN are sent");
+        let outstanding = self.next - self.una;
+        let marked = self.queue.sacked_bytes() + self.queue.lost_bytes();
+        assert!(marked <= outstanding, "sacked and lost segments are outstanding");
+        let first = self.queue.front();
+        assert!(first.is_none_or(|first| first.start == self.una), "the queue begins at SND.UNA");
+        assert!(first.is_some() == (outstanding > 0), "outstanding data is in the queue");
+        assert!(self.congestion.cwnd() > 0, "the loss window is one segment");
+    }
+
     /// Whether a segment could be sent if pacing allowed it.
     fn window_open(&self) -> bool {
         let new = self.next < self.end() && self.next < self.edge();

@@ -69,6 +69,7 @@ impl Sender {
         self.pace_until(now);
         self.set_timer(now, now + self.rtt.rto(params), params);
         self.refresh_window();
+        self.check_invariants();
         if params.policy.timeout_sends_one_segment
             && let Some(first) = self.queue.front()
         {
