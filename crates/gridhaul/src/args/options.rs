@@ -36,8 +36,7 @@ pub(crate) struct RecordOptions {
     /// Capture the packets of a link in a pcapng file for Wireshark; repeatable
     #[arg(long, value_name = "LINK")]
     pub(crate) pcap: Vec<String>,
-    /// Log the events of the connection of a flow (state, windows, losses, timeouts) as JSON lines;
-    /// repeatable
+    /// Log changes of state and window of a flow as JSON lines; repeatable
     #[arg(long, value_name = "FLOW")]
     pub(crate) events: Vec<String>,
 }

@@ -162,7 +162,9 @@ fn run_unit(unit: &Unit, long: bool, first_use: impl Fn(&str) -> bool) -> usize 
         {
             continue;
         }
-        if let Some(arguments) = arguments(call) {
+        if TOOLS.iter().any(|tool| line.split(' ').next() == Some(*tool)) {
+            run += usize::from(run_tool(&desk, line, &place));
+        } else if let Some(arguments) = arguments(call) {
             let Some(arguments) = chosen(arguments, long) else { continue };
             let done = desk.run(&arguments);
             assert_eq!(done.code, Some(0), "{place}\n{}\n{}", done.out, done.err);
@@ -175,6 +177,21 @@ fn run_unit(unit: &Unit, long: bool, first_use: impl Fn(&str) -> bool) -> usize 
         }
     }
     run
+}
+
+/// Programs that read results; the test runs them in the folder of the commands before them.
+const TOOLS: [&str; 2] = ["grep", "tshark"];
+
+/// Runs a line in a shell, if its program is installed. It must print something.
+fn run_tool(desk: &Desk, line: &str, place: &str) -> bool {
+    let program = line.split(' ').next().unwrap_or_default();
+    if !gridhaul_testing::has_program(program) {
+        return false;
+    }
+    let shell = Command::new("sh").args(["-c", line]).current_dir(desk.dir.path()).output();
+    let done = shell.unwrap();
+    assert!(done.status.success() && !done.stdout.is_empty(), "{place}\n{done:?}");
+    true
 }
 
 /// Commands that other tests run, or that only download and build.
@@ -200,6 +217,8 @@ fn known(line: &str) -> bool {
         ["cd" | "git", ..] => true,
         // The guide of the relay is run by crates/gridhaul-relay/tests/daemon/guide.rs.
         ["gridhaul-relay" | "printf", ..] => true,
+        // They take minutes, or need permissions.
+        ["valgrind" | "perf" | "callgrind_annotate" | "heaptrack", ..] => true,
         _ => false,
     }
 }
