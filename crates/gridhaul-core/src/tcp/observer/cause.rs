@@ -14,12 +14,20 @@ pub(super) enum Step {
     Polled,
 }
 
+/// States of the loss recovery before and after a step.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RecoveryStates {
+    pub old: LossRecoveryState,
+    pub new: LossRecoveryState,
+}
+
 /// The cause of the changes of a step; `recovery` is the state of the loss recovery before and
 /// after.
 pub(super) fn of(
     step: Step,
-    (before, after): (&SenderSnapshot, &SenderSnapshot),
-    recovery: (LossRecoveryState, LossRecoveryState),
+    before: &SenderSnapshot,
+    after: &SenderSnapshot,
+    recovery: RecoveryStates,
 ) -> Cause {
     match step {
         Step::Handled(now) => of_handled(now, before, after, recovery),
@@ -31,7 +39,7 @@ fn of_handled(
     now: Instant,
     before: &SenderSnapshot,
     after: &SenderSnapshot,
-    (old, new): (LossRecoveryState, LossRecoveryState),
+    RecoveryStates { old, new }: RecoveryStates,
 ) -> Cause {
     use LossRecoveryState::{Loss, Recovery};
     let advanced = after.una > before.una;

@@ -11,7 +11,7 @@ mod losses;
 use gridhaul_scenario::answer::{Cause, ConnectionEvent, LossRecoveryState, Timer};
 use gridhaul_scenario::units::{Duration, Instant};
 
-use self::cause::Step;
+use self::cause::{RecoveryStates, Step};
 use self::losses::LostSegments;
 use super::connection::{Connection, State};
 use super::segment::{Flags, Segment};
@@ -143,9 +143,9 @@ impl ConnectionObserver {
         if after.stats.timeouts > before.stats.timeouts {
             self.repair_until = after.next;
         }
-        let recovery = (self.recovery, self.recovery_state(after));
-        self.recovery = recovery.1;
-        let cause = cause::of(step, (before, after), recovery);
+        let recovery = RecoveryStates { old: self.recovery, new: self.recovery_state(after) };
+        self.recovery = recovery.new;
+        let cause = cause::of(step, before, after, recovery);
         let rto_s = after.rto.as_secs_f64();
         if let Some(timer) = expired_timer(before, after, cause) {
             emit(ConnectionEvent::TimerExpired { timer, rto_s });
@@ -155,8 +155,8 @@ impl ConnectionObserver {
             let (first_seq, end_seq) = (Some(first), Some(end));
             emit(ConnectionEvent::SegmentsLost { first_seq, end_seq, segments, cause });
         });
-        if recovery.0 != recovery.1 {
-            let (old, new) = recovery;
+        let RecoveryStates { old, new } = recovery;
+        if old != new {
             emit(ConnectionEvent::LossRecoveryStateUpdated { old, new, cause });
         }
         if before.congestion_state != after.congestion_state {
