@@ -8,15 +8,15 @@ use crate::scenario::Recovery;
 macro_rules! names {
     (
         $(#[doc = $about:literal])*
-        $type:ident { $($variant:ident $name:literal $doc:literal,)* }
+        $kind:ident { $($variant:ident $name:literal $doc:literal,)* }
     ) => {
         $(#[doc = $about])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-        pub enum $type {
+        pub enum $kind {
             $(#[doc = $doc] #[serde(rename = $name)] $variant,)*
         }
 
-        impl $type {
+        impl $kind {
             /// Each name with its definition.
             pub const NAMES: &[(&'static str, &'static str)] = &[$(($name, $doc),)*];
         }
