@@ -36,8 +36,8 @@ pub(crate) struct Vocabulary {
 impl Vocabulary {
     pub(crate) fn read(repository: &Repository) -> Self {
         let schema = repository.read("docs/reference/scenario.schema.json");
-        let pages = ["docs/reference/answer.md", "docs/reference/series.md"]
-            .map(|path| repository.page(path));
+        let pages = ["answer", "series", "events"]
+            .map(|name| repository.page(&format!("docs/reference/{name}.md")));
         let relay = repository.read("docs/reference/relay.schema.json");
         let parsed = |text: &str| serde_json::from_str(text).expect("the schema is JSON");
         let mut relay = Self::new(&[], parsed(&relay));
