@@ -4,6 +4,8 @@ mod section;
 #[cfg(test)]
 mod tests;
 
+use serde_json::Value;
+
 use crate::answer::{ColumnInfo, EventInfo, Metric, NAMES, Scope, SeriesInfo};
 use crate::schema;
 use crate::units::{BitRate, Bytes, Distance, Duration, Quantity};
@@ -32,6 +34,31 @@ pub fn relay_reference() -> String {
     unit_row::<Bytes>(&mut page, "size");
     page += "\n`kB` is 1000 B and `KiB` 1024 B.\n";
     page
+}
+
+/// Reference of a file with times, rates and sizes, as Markdown.
+#[derive(Debug, Clone, Copy)]
+pub struct SchemaPage<'a> {
+    /// Heading and introduction.
+    pub head: &'a str,
+    /// JSON Schema of the file.
+    pub schema: &'a Value,
+}
+
+impl SchemaPage<'_> {
+    /// The page: a section for each table or choice, and the units.
+    #[must_use]
+    pub fn to_markdown(&self) -> String {
+        let mut page = self.head.to_owned();
+        section::write_all(&mut page, self.schema, "Top level");
+        page += UNITS_HEAD;
+        unit_row::<Duration>(&mut page, "time");
+        unit_row::<BitRate>(&mut page, "rate");
+        unit_row::<Bytes>(&mut page, "size");
+        page += "| window | `\"50 segments\"` | `segments`, the units of size |\n";
+        page += "\n`kB` is 1000 B and `KiB` 1024 B.\n";
+        page
+    }
 }
 
 /// Reference of the answer, as Markdown: its structure and all columns.

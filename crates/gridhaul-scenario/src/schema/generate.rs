@@ -10,23 +10,27 @@ use crate::scenario::Scenario;
 /// JSON Schema (2020-12) of a scenario file.
 #[must_use]
 pub fn json_schema() -> Value {
-    let mut schema = schema::<Scenario>("gridhaul scenario");
-    without_null(&mut schema);
-    schema
+    of_file::<Scenario>("gridhaul scenario")
 }
 
 /// JSON Schema (2020-12) of the configuration of a relay.
 #[must_use]
 pub fn relay_schema() -> Value {
-    let mut schema = schema::<RelayConfig>("gridhaul relay configuration");
-    without_null(&mut schema);
-    schema
+    of_file::<RelayConfig>("gridhaul relay configuration")
 }
 
 /// JSON Schema (2020-12) of an answer in JSON.
 #[must_use]
 pub fn answer_schema() -> Value {
     schema::<Answer>("gridhaul answer")
+}
+
+/// JSON Schema (2020-12) of a TOML file.
+#[must_use]
+pub fn of_file<T: schemars::JsonSchema>(title: &str) -> Value {
+    let mut schema = schema::<T>(title);
+    without_null(&mut schema);
+    schema
 }
 
 fn schema<T: schemars::JsonSchema>(title: &str) -> Value {

@@ -149,8 +149,12 @@ impl ScenarioFile {
     }
 }
 
-/// Reads a file of another format than a scenario with the same error messages; `check` finds inconsistent values.
-pub(crate) fn read_text<T: DeserializeOwned + Serialize>(
+/// Reads the text of a file of another format than a scenario with the same error messages;
+/// `check` finds inconsistent values.
+///
+/// # Errors
+/// A text that is not TOML, unknown keys, wrong types or units, and the findings of `check`.
+pub fn read_text<T: DeserializeOwned + Serialize>(
     text: &str,
     file: &str,
     check: impl FnOnce(&T) -> Vec<Diagnostic>,
@@ -160,8 +164,11 @@ pub(crate) fn read_text<T: DeserializeOwned + Serialize>(
     if diagnostics.is_empty() { Ok(read) } else { Err(located(file, &document, diagnostics)) }
 }
 
-/// Reads a file as [`read_text`] does.
-pub(crate) fn read_file<T: DeserializeOwned + Serialize>(
+/// Reads a file of at most 4 MB as [`read_text`] does.
+///
+/// # Errors
+/// A file that cannot be read, and the errors of [`read_text`].
+pub fn read_file<T: DeserializeOwned + Serialize>(
     path: &Path,
     check: impl FnOnce(&T) -> Vec<Diagnostic>,
 ) -> Result<T, ScenarioError> {
