@@ -6,6 +6,9 @@ use crate::process::{self, cargo};
 pub(crate) fn run() -> anyhow::Result<()> {
     let reference = ["test", "--quiet", "--package", "gridhaul-scenario"];
     process::run(cargo().args(reference).env("GRIDHAUL_UPDATE", "1"))?;
+    let measurement = ["test", "--quiet", "--package", "gridhaul-measure", "--features", "schema"];
+    let measurement = [&measurement[..], &["--test", "reference"]].concat();
+    process::run(cargo().args(measurement).env("GRIDHAUL_UPDATE", "1"))?;
     let profiles = ["test", "--quiet", "--package", "gridhaul-core", "--test", "profiles"];
     process::run(cargo().args(profiles).env("GRIDHAUL_UPDATE", "1"))?;
     let help = ["test", "--quiet", "--package", "gridhaul", "--test", "cli", "help"];

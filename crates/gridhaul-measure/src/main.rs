@@ -12,6 +12,8 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
 
+use gridhaul_measure::run::message;
+
 use args::{Cli, Command};
 
 fn main() -> ExitCode {
@@ -25,11 +27,14 @@ fn main() -> ExitCode {
         // If this fails, the run reports the missing permission and the remedy.
         let _ = gridhaul_linux::become_root();
     }
-    let done = command.check_options(&matches).and_then(|()| run(&command));
+    let done = command.options(&matches).and_then(|options| match options {
+        Some(options) => command::measure::run_options(&options),
+        None => run(&command),
+    });
     match done {
         Ok(code) => code,
         Err(error) => {
-            terminal::say(format_args!("error: {}", terminal::message(&error)));
+            terminal::say(format_args!("error: {}", message(&error)));
             ExitCode::from(command::INVALID_INPUT)
         }
     }
@@ -40,12 +45,12 @@ fn run(command: &Command) -> anyhow::Result<ExitCode> {
         Command::Agent(args) => command::agent::run(args),
         Command::Corruption(args) => command::corruption::run(args),
         Command::Efficiency(args) => command::efficiency::run(args),
-        Command::Latency(args) => command::latency::run(args),
+        Command::Latency(_) | Command::Outage(_) | Command::Rate(_) | Command::Reliability(_) => {
+            anyhow::bail!("the options mean no measurement")
+        }
         Command::Matrix(args) => command::matrix::run(args),
-        Command::Outage(args) => command::outage::run(args),
-        Command::Rate(args) => command::rate::run(args),
-        Command::Reliability(args) => command::reliability::run(args),
         Command::Reserve(args) => command::reserve::run(args),
+        Command::Run(args) => command::measure::run_file(args),
         Command::Sync(args) => command::sync::run(args),
     }
 }

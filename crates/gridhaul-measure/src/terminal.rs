@@ -48,19 +48,6 @@ pub(crate) fn text(table: &TextTable) -> String {
     std::iter::once(title).chain(lines).chain(note).collect()
 }
 
-/// The message of an error with its causes. A cause that the message before it contains is not repeated.
-pub(crate) fn message(error: &anyhow::Error) -> String {
-    let mut text = String::new();
-    for cause in error.chain().map(ToString::to_string) {
-        if text.is_empty() {
-            text = cause;
-        } else if !text.contains(&cause) {
-            text += &format!(": {cause}");
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use gridhaul_measure::broker::{Broker, BrokerProgram, BrokerSettings};
-use gridhaul_measure::network::Sites;
+use gridhaul_measure::place::Sites;
 use gridhaul_testing::{find_program, has_program};
 use serde_json::Value;
 

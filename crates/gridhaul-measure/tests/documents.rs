@@ -39,8 +39,10 @@ fn every_measurement_in_the_documents_works() {
     let mut count = 0;
     for document in documents {
         let desk = tempfile::tempdir().unwrap();
-        std::os::unix::fs::symlink(repository().join("scenarios"), desk.path().join("scenarios"))
-            .unwrap();
+        for folder in ["scenarios", "measurements"] {
+            std::os::unix::fs::symlink(repository().join(folder), desk.path().join(folder))
+                .unwrap();
+        }
         for arguments in commands(&fs::read_to_string(document).unwrap()) {
             let mut program = Command::new(env!("CARGO_BIN_EXE_gridhaul-measure"));
             let done =

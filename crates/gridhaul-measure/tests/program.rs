@@ -2,6 +2,8 @@
 
 #[path = "program/errors.rs"]
 mod errors;
+#[path = "program/files.rs"]
+mod files;
 #[path = "program/rates.rs"]
 mod rates;
 #[path = "program/stopped.rs"]
@@ -316,6 +318,7 @@ fn help_texts() {
         "outage",
         "rate",
         "reliability",
+        "run",
         "sync",
     ] {
         let done = run(desk.path(), format!("{command} --help").trim());

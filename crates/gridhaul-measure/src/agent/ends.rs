@@ -6,7 +6,7 @@ use gridhaul_linux::Clock;
 
 use super::message::{BrokerChoice, ReceiverProtocol, ReceiverSpec, Started};
 use crate::protocol::{
-    Protocol, ProtocolError, Publisher, ReconnectPolicy, SendingEnd, ThroughBroker, Udp,
+    Protocol, ProtocolError, Publisher, ReconnectPolicy, SendingEnd, Settings, ThroughBroker, Udp,
 };
 
 /// The ends of a run on this machine.
@@ -17,7 +17,7 @@ pub struct Ends {
     /// Name of the protocol.
     pub protocol: &'static str,
     /// Every setting of the protocol that influences the result.
-    pub settings: Vec<(&'static str, String)>,
+    pub settings: Settings,
 }
 
 /// A publisher that is opened before the agent starts its receiver; by default there is none.

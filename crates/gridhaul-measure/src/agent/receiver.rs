@@ -15,7 +15,7 @@ use super::message::{
 use crate::broker::{Broker, BrokerError};
 use crate::clock::InjectedClock;
 use crate::method::{Header, HeaderError};
-use crate::network::Site;
+use crate::place::Site;
 use crate::protocol::{ProtocolError, Received, ReceivingEnd, Subscriber, ThroughBroker, Udp};
 use crate::settings::{BrokerProgram, BrokerSettings, ClientSettings};
 

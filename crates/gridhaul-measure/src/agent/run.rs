@@ -12,7 +12,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 use super::accounting::{Accounting, Converted, Quality};
 use super::controller::{ControlEvent, Controller};
 use super::ends::Ends;
-use crate::bench::{CHECK, Generator, LEAD, Outcome, Plan, QUEUE, RunEvent, receive};
+use crate::run::transfer::{CHECK, Generator, LEAD, Outcome, Plan, QUEUE, RunEvent, receive};
 use crate::clock::{ClockQuality, RemoteClock};
 use crate::log::LogError;
 use crate::method::{Message, Summary};

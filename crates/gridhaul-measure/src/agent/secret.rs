@@ -12,6 +12,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use ring::signature::Ed25519KeyPair;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// Environment variable with the token, where no file is named.
@@ -79,7 +80,11 @@ impl fmt::Debug for Token {
 }
 
 /// SHA-256 of the public key of an agent (`SubjectPublicKeyInfo` in DER, RFC 7250).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// In files: its text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(try_from = "String", into = "String")]
+#[cfg_attr(feature = "schema", schemars(with = "String"))]
 pub struct Fingerprint([u8; FINGERPRINT_BYTES]);
 
 /// The private key of an agent.
@@ -168,6 +173,20 @@ impl fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(FINGERPRINT_PREFIX)?;
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl TryFrom<String> for Fingerprint {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Fingerprint> for String {
+    fn from(fingerprint: Fingerprint) -> Self {
+        fingerprint.to_string()
     }
 }
 

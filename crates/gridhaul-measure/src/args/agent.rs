@@ -9,7 +9,7 @@ use gridhaul_measure::agent::Fingerprint;
 use crate::command::EXIT_CODES;
 
 /// Arguments of `agent`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_long_help = EXIT_CODES)]
 pub(crate) struct AgentArgs {
     /// Address and port of the control channel, such as 192.0.2.7:7420; port 0 for a free one
@@ -35,7 +35,7 @@ pub(crate) struct AgentArgs {
 }
 
 /// The other machine of a run.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Two machines")]
 pub(crate) struct RemoteArgs {
     /// Control channel of a `gridhaul measure agent` on another machine: messages of protocols over UDP or TCP are sent here and received there. The

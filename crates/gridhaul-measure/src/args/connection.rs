@@ -1,13 +1,10 @@
 //! Arguments of brokers and connections.
 
-use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Context, ensure};
 use clap::{Args, ValueEnum};
-use gridhaul_measure::broker::{BrokerAddress, BrokerProgram, BrokerSettings, BrokerUrl};
-use gridhaul_measure::protocol::{BrokerProtocol, ReconnectPolicy};
-use gridhaul_protocols::iec104;
+use gridhaul_measure::broker::BrokerUrl;
+use gridhaul_measure::measurement;
 use gridhaul_scenario::scenario::CongestionControlAlgorithm;
 use gridhaul_scenario::units::{Duration, WindowSize};
 
@@ -132,62 +129,14 @@ pub(crate) struct ConnectionArgs {
     pub(crate) queue: bool,
 }
 
-impl ConnectionArgs {
-    /// Whether the clients turn Nagle's algorithm off.
-    pub(crate) const fn client_nodelay(&self) -> bool {
-        matches!(self.nodelay, Nodelay::Both | Nodelay::Clients)
-    }
-
-    /// Whether the broker turns Nagle's algorithm off.
-    pub(crate) const fn broker_nodelay(&self) -> bool {
-        matches!(self.nodelay, Nodelay::Both | Nodelay::Broker)
-    }
-
-    /// Settings of a broker that this program starts.
-    pub(crate) const fn broker_settings(&self) -> BrokerSettings {
-        BrokerSettings { nodelay: self.broker_nodelay(), tls: self.tls }
-    }
-
-    /// The program of the broker that is started for a protocol.
-    pub(crate) const fn program(&self, protocol: &BrokerProtocol) -> BrokerProgram {
-        match (protocol, self.broker_program) {
-            (BrokerProtocol::Mqtt(_), MqttBroker::Rabbitmq) => BrokerProgram::RabbitMq,
-            _ => protocol.program(),
+impl From<Nodelay> for measurement::Nodelay {
+    fn from(nodelay: Nodelay) -> Self {
+        match nodelay {
+            Nodelay::Both => Self::Both,
+            Nodelay::Clients => Self::Clients,
+            Nodelay::Broker => Self::Broker,
+            Nodelay::None => Self::None,
         }
-    }
-
-    /// The broker that is given.
-    ///
-    /// # Errors
-    /// The scheme and --ca do not fit, or the file cannot be read.
-    pub(crate) fn given_broker(&self) -> anyhow::Result<Option<BrokerAddress>> {
-        let Some(url) = &self.broker else { return Ok(None) };
-        let Some(file) = &self.ca else {
-            ensure!(
-                !url.requests_tls(),
-                "--broker: a scheme with TLS needs the certificate of an authority\n  help: add --ca FILE, such as \
-                 /etc/ssl/certs/ca-certificates.crt for the authorities of this system"
-            );
-            return Ok(Some(url.address("")));
-        };
-        ensure!(
-            url.requests_tls(),
-            "--ca: the scheme of --broker does not request TLS\n  help: use mqtts://, amqps:// or xmpps://"
-        );
-        let authorities = fs::read_to_string(file)
-            .with_context(|| format!("--ca: cannot read {}", file.display()))?;
-        Ok(Some(url.address(&authorities)))
-    }
-
-    /// Limits of IEC 60870-5-104.
-    pub(crate) const fn iec_104_window(&self) -> iec104::Window {
-        iec104::Window { k: self.k, w: self.w }
-    }
-
-    /// Behaviour without a connection.
-    pub(crate) const fn reconnect(&self) -> ReconnectPolicy {
-        let after = if self.no_reconnect { None } else { Some(self.reconnect_after) };
-        ReconnectPolicy { after, queue: self.queue }
     }
 }
 

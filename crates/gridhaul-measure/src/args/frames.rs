@@ -1,6 +1,7 @@
 //! Arguments of Sampled Values and GOOSE.
 
 use clap::{Args, ValueEnum};
+use gridhaul_measure::measurement;
 use gridhaul_scenario::units::Duration;
 
 use super::value_parsers::packet_interval;
@@ -18,13 +19,12 @@ pub(crate) enum DataSetName {
     LightEdition60,
 }
 
-impl DataSetName {
-    /// Samples per second of the data set of 9-2LE: 80 in each cycle.
-    pub(crate) const fn light_edition(self) -> Option<u16> {
-        match self {
-            Self::Raw => None,
-            Self::LightEdition50 => Some(80 * 50),
-            Self::LightEdition60 => Some(80 * 60),
+impl From<DataSetName> for measurement::DataSetName {
+    fn from(name: DataSetName) -> Self {
+        match name {
+            DataSetName::Raw => Self::Raw,
+            DataSetName::LightEdition50 => Self::LightEdition50,
+            DataSetName::LightEdition60 => Self::LightEdition60,
         }
     }
 }

@@ -8,7 +8,7 @@ use super::value_parsers::positive_duration;
 use crate::command::EXIT_CODES;
 
 /// Arguments of `matrix`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_long_help = EXIT_CODES)]
 pub(crate) struct MatrixArgs {
     /// An option of `gridhaul measure latency` and its values, such as `qos=0,1`, or one of `protocol`, `values` (numbers in a

@@ -18,19 +18,8 @@ pub(crate) enum FailingPart {
     Observed,
 }
 
-impl FailingPart {
-    /// Name in documents.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Links => "links",
-            Self::Broker => "broker",
-            Self::Observed => "observed",
-        }
-    }
-}
-
 /// Arguments of an outage.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_long_help = EXIT_CODES)]
 pub(crate) struct OutageArgs {
     /// What fails; by default `links`, and `observed` with --agent

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use gridhaul_measure::protocol::{CrossTraffic, Direction};
+use gridhaul_measure::measurement::{self, EmulatedNetwork, NetworkSource, Place, ScenarioNetwork};
 use gridhaul_scenario::units::BitRate;
 
 use super::value_parsers::bit_rate;
@@ -47,6 +47,21 @@ impl PlaceArgs {
     pub(crate) const fn is_emulated(&self) -> bool {
         self.scenario.is_some() || self.system.is_some()
     }
+
+    /// The network of a command that measures no protocol.
+    pub(crate) fn place(&self) -> Place {
+        let network = match (&self.scenario, &self.system) {
+            (Some(file), _) => {
+                let (file, flow) = (file.clone(), self.flow.clone());
+                NetworkSource::Scenario(ScenarioNetwork { file, flow })
+            }
+            (None, Some(name)) => NetworkSource::System(name.clone()),
+            (None, None) => return Place::ThisMachine,
+        };
+        let reverse = self.reverse;
+        let (congestion_control, receive_window) = (None, None);
+        Place::Emulated(EmulatedNetwork { network, reverse, congestion_control, receive_window })
+    }
 }
 
 /// A background load on the links of an emulated network.
@@ -67,17 +82,11 @@ pub(crate) struct CrossTrafficArgs {
     pub(crate) cross_traffic_bytes: u16,
 }
 
-impl CrossTrafficArgs {
-    /// The loads in both directions.
-    pub(crate) fn loads(&self) -> Vec<CrossTraffic> {
-        let packet = usize::from(self.cross_traffic_bytes);
-        let directions = [
-            (Direction::Forward, self.cross_traffic),
-            (Direction::Reverse, self.cross_traffic_reverse),
-        ];
-        let load = |(direction, rate): (_, Option<BitRate>)| {
-            rate.map(|rate| CrossTraffic { direction, rate, packet })
-        };
-        directions.into_iter().filter_map(load).collect()
+impl From<SubscriberEnd> for measurement::SubscriberEnd {
+    fn from(end: SubscriberEnd) -> Self {
+        match end {
+            SubscriberEnd::From => Self::From,
+            SubscriberEnd::To => Self::To,
+        }
     }
 }

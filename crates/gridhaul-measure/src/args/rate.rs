@@ -8,7 +8,7 @@ use super::{IdleStateArgs, ProtocolArgs, RemoteArgs};
 use crate::command::EXIT_CODES;
 
 /// Arguments of `rate`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_long_help = EXIT_CODES)]
 pub(crate) struct RateArgs {
     /// First rate of the search, in messages per second

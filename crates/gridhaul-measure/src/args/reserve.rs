@@ -1,6 +1,7 @@
 //! Arguments of `reserve`.
 
 use clap::{Args, ValueEnum};
+use gridhaul_measure::experiment::reserve;
 
 use super::ResultArgs;
 use crate::command::EXIT_CODES;
@@ -16,8 +17,18 @@ pub(crate) enum ReservePart {
     Outages,
 }
 
+impl From<ReservePart> for reserve::ReservePart {
+    fn from(part: ReservePart) -> Self {
+        match part {
+            ReservePart::Efficiency => Self::Efficiency,
+            ReservePart::Latency => Self::Latency,
+            ReservePart::Outages => Self::Outages,
+        }
+    }
+}
+
 /// Arguments of `reserve`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_long_help = EXIT_CODES)]
 pub(crate) struct ReserveArgs {
     /// Fewer rates, sizes and messages, and AMQP on one system only: about three minutes

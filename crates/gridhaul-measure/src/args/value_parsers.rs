@@ -1,14 +1,13 @@
 //! Parsers of the values of arguments.
 
-use gridhaul_measure::agent::message::POLL_MIN;
-use gridhaul_measure::method::HEADER_BYTES;
+use gridhaul_measure::measurement::limits;
 use gridhaul_scenario::scenario::CongestionControlAlgorithm;
 use gridhaul_scenario::units::{BitRate, Duration, Probability, UnitError, WindowSize};
-use rustix::thread::{CpuSet, sched_getaffinity};
 
 pub(super) fn rate(text: &str) -> Result<f64, String> {
-    let rate = text.parse().ok().filter(|rate: &f64| (0.01..=1e6).contains(rate));
-    rate.ok_or_else(|| "expected messages per second between 0.01 and 1000000".into())
+    // A text that is no number is outside of every range.
+    let rate = text.parse().unwrap_or(f64::NAN);
+    limits::rate(rate).map(|()| rate)
 }
 
 pub(super) fn share(text: &str) -> Result<f64, String> {
@@ -16,19 +15,13 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
         let share: Result<Probability, UnitError> = text.parse();
         return share.map(Probability::ratio).map_err(|error| error.to_string());
     }
-    let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
-    share.ok_or_else(|| "expected a number between 0 and 1, or a percentage such as \"1 %\"".into())
+    let share = text.parse().unwrap_or(f64::NAN);
+    limits::share(share).map(|()| share)
 }
 
-/// The resolution of a search. Below the smallest one, the next rate could be equal to the last, and the search would
-/// not end.
 pub(super) fn resolution(text: &str) -> Result<f64, String> {
-    const SMALLEST: f64 = 0.001;
-    let found = share(text)?;
-    if found < SMALLEST {
-        return Err(format!("expected a resolution between {SMALLEST} and 1"));
-    }
-    Ok(found)
+    let resolution = share(text)?;
+    limits::resolution(resolution).map(|()| resolution)
 }
 
 pub(super) fn ppm(text: &str) -> Result<f64, String> {
@@ -49,12 +42,9 @@ pub(super) fn signed_nanos(text: &str) -> Result<i64, String> {
 }
 
 pub(super) fn message_bytes(text: &str) -> Result<usize, String> {
-    let bytes = text.parse().ok().filter(|bytes| (HEADER_BYTES..=65_507).contains(bytes));
-    bytes.ok_or_else(|| {
-        format!(
-            "expected bytes between {HEADER_BYTES}, the header, and 65507, the largest datagram"
-        )
-    })
+    // A text that is no number is a message without bytes.
+    let bytes = text.parse().unwrap_or(0);
+    limits::message_bytes(bytes).map(|()| bytes)
 }
 
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
@@ -63,69 +53,52 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
 
 /// A duration that is not zero.
 pub(super) fn positive_duration(text: &str) -> Result<Duration, String> {
-    let found = duration(text)?;
-    if found.is_zero() {
-        return Err("expected a time above 0, such as \"5 s\"".into());
-    }
-    Ok(found)
+    checked_duration(text, limits::positive)
 }
 
-/// An interval that MQTT and AMQP 0-9-1 carry in 16 bits, in seconds. Another value would be rounded on the way to the broker.
+/// An interval in whole seconds.
 pub(super) fn whole_seconds(text: &str) -> Result<Duration, String> {
-    const SECOND: u64 = 1_000_000_000;
-    let found = duration(text)?;
-    let is_whole = found.as_nanos() % SECOND == 0;
-    if !is_whole || !(1..=u64::from(u16::MAX)).contains(&(found.as_nanos() / SECOND)) {
-        return Err("expected whole seconds, from \"1 s\" to \"65535 s\"".into());
-    }
-    Ok(found)
+    checked_duration(text, limits::whole_seconds)
 }
 
-/// An interval between two packets. Without a least value, the sender would send packets without an end.
+/// An interval between two packets.
 pub(super) fn packet_interval(text: &str) -> Result<Duration, String> {
-    const LEAST: Duration = Duration::from_micros(100);
-    let found = duration(text)?;
-    if found < LEAST {
-        return Err(format!("expected an interval of at least {LEAST}"));
-    }
-    Ok(found)
+    checked_duration(text, limits::packet_interval)
 }
 
 /// An interval in which a master of DNP3 polls.
 pub(super) fn poll_interval(text: &str) -> Result<Duration, String> {
-    let found = duration(text)?;
-    if found < POLL_MIN {
-        return Err(format!("expected an interval of at least {POLL_MIN}"));
-    }
-    Ok(found)
+    checked_duration(text, limits::poll_interval)
 }
 
 /// A processor that this program may use.
 pub(super) fn processor(text: &str) -> Result<usize, String> {
-    let usable = sched_getaffinity(None).map_err(|error| error.to_string())?;
-    let is_usable = |number: &usize| *number < CpuSet::MAX_CPU && usable.is_set(*number);
-    text.parse().ok().filter(is_usable).ok_or_else(|| {
-        let numbers = (0..CpuSet::MAX_CPU).filter(is_usable).map(|it| it.to_string());
-        format!("expected a processor of this machine: {}", numbers.collect::<Vec<_>>().join(", "))
-    })
+    // A text that is no number is no processor of any machine.
+    let number = text.parse().unwrap_or(usize::MAX);
+    limits::processor(number).map(|()| number)
 }
 
 pub(super) fn bit_rate(text: &str) -> Result<BitRate, String> {
     let rate: BitRate = text.parse().map_err(|error: UnitError| error.to_string())?;
-    if rate.as_bits_per_sec() == 0 {
-        return Err("expected a rate above 0, such as \"3 Mbit/s\"".into());
-    }
-    Ok(rate)
+    limits::bit_rate(rate).map(|()| rate)
 }
 
 pub(super) fn congestion_control(text: &str) -> Result<CongestionControlAlgorithm, String> {
     let known = CongestionControlAlgorithm::ALL;
-    known.iter().copied().find(|it| it.name() == text).ok_or_else(|| {
-        let names: Vec<_> = known.iter().map(|it| it.name()).collect();
+    known.iter().copied().find(|algorithm| algorithm.name() == text).ok_or_else(|| {
+        let names: Vec<_> = known.iter().map(|algorithm| algorithm.name()).collect();
         format!("expected one of: {}", names.join(", "))
     })
 }
 
 pub(super) fn window(text: &str) -> Result<WindowSize, String> {
     text.parse().map_err(|error: UnitError| error.to_string())
+}
+
+fn checked_duration(
+    text: &str,
+    check: fn(Duration) -> Result<(), String>,
+) -> Result<Duration, String> {
+    let found = duration(text)?;
+    check(found).map(|()| found)
 }

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use super::certificate::RunCertificate;
 use super::process::Process;
 use super::{BrokerAddress, BrokerError, Tls};
-use crate::network::Site;
+use crate::place::Site;
 
 /// The command of a broker, and what its clients need.
 #[derive(Debug)]
@@ -115,7 +115,7 @@ pub(super) fn argument(path: &Path) -> OsString {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::Sites;
+    use crate::place::Sites;
 
     #[test]
     fn a_broker_that_does_not_start_reports_its_log() {

@@ -14,7 +14,7 @@ use std::{io, time};
 
 use tempfile::TempDir;
 
-use crate::network::Site;
+use crate::place::Site;
 use crate::settings::BrokerProtocol;
 use launch::{Encryption, Launch, LogFile};
 use process::Process;

@@ -8,7 +8,7 @@ use std::time;
 use super::BrokerError;
 use super::launch::{Encryption, Launch, argument, client_address, required};
 use super::process::free_ports;
-use crate::network::Site;
+use crate::place::Site;
 
 /// Debian installs the broker in a folder that is not in the `PATH` of users.
 const PROGRAMS: [&str; 4] = [

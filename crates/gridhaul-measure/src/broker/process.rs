@@ -13,7 +13,7 @@ use gridhaul_linux::kill_with_parent_thread;
 use rustix::process::{Pid, Signal, getpriority_process, kill_process, setpriority_process};
 
 use super::BrokerError;
-use crate::network::Site;
+use crate::place::Site;
 
 /// Time for an orderly end.
 const END_WITHIN: time::Duration = time::Duration::from_secs(10);

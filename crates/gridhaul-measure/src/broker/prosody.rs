@@ -8,7 +8,7 @@ use std::time;
 use super::launch::{Encryption, Launch, argument, client_address, required};
 use super::process::free_ports;
 use super::{BrokerError, Credentials};
-use crate::network::Site;
+use crate::place::Site;
 
 const PROGRAMS: [&str; 2] = ["/usr/bin/prosody", "/usr/local/bin/prosody"];
 

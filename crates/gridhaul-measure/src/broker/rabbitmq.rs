@@ -9,7 +9,7 @@ use std::time;
 use super::launch::{Encryption, Launch, LogFile, argument, client_address, required};
 use super::process::{Process, free_ports};
 use super::{BrokerError, Credentials};
-use crate::network::Site;
+use crate::place::Site;
 
 /// The script of Debian's package that starts the broker as the current user.
 const PROGRAM: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";

@@ -10,7 +10,7 @@ use gridhaul_scenario::units::Duration;
 
 use super::scanner::MessageScanner;
 use super::tap::{CapturedPacket, Route, Sighting, Tap, TapCounters};
-use crate::network::Sites;
+use crate::place::Sites;
 use crate::protocol::ProtocolError;
 
 /// Kernel memory for the packets of a namespace that are waiting, some 80,000 small ones.

@@ -5,15 +5,16 @@ use std::process::ExitCode;
 use anyhow::Context;
 use gridhaul_linux::{Clock, PacketSocket};
 use gridhaul_measure::agent::{Agent, AgentClock, AgentKey, Token};
+use gridhaul_measure::run::Observer;
 use gridhaul_scenario::units::Duration;
 
-use super::place::Interrupt;
+use super::observer::TerminalObserver;
 use crate::args::AgentArgs;
 use crate::terminal::{print, say};
 
 /// Serves controllers until the program is interrupted.
 pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<ExitCode> {
-    let interrupt = Interrupt::new()?;
+    let interrupt = TerminalObserver::new(args.quiet)?;
     let token = Token::read(args.token_file.as_deref())?;
     let key = args.key.as_deref().map_or_else(AgentKey::generate, AgentKey::read)?;
     let clock = AgentClock { clock: Clock::starts_in(Duration::ZERO), injected: None };
@@ -27,7 +28,7 @@ pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<ExitCode> {
     let address = agent.address().context("reading the address of the control channel")?;
     // Both values are arguments of the controller.
     print(&format!("--agent {address} --fingerprint {}\n", agent.fingerprint()))?;
-    agent.run(interrupt.flag(), &|line| {
+    agent.run(interrupt.stop(), &|line| {
         if !args.quiet {
             say(format_args!("{line}"));
         }

@@ -1,30 +1,13 @@
 //! The commands.
 
 pub(crate) mod agent;
-mod cells;
-mod charts;
 pub(crate) mod corruption;
-mod disturbance;
 pub(crate) mod efficiency;
-mod idle_states;
-pub(crate) mod latency;
 pub(crate) mod matrix;
-pub(crate) mod outage;
-mod page;
-mod path;
-mod place;
-mod prediction;
-mod protocols;
-pub(crate) mod rate;
-pub(crate) mod reliability;
-mod remote;
-mod remote_report;
-mod repetitions;
-mod report;
+pub(crate) mod measure;
+mod observer;
 pub(crate) mod reserve;
-mod run;
 pub(crate) mod sync;
-mod verdicts;
 
 use std::panic::PanicHookInfo;
 

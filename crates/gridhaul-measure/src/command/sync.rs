@@ -9,17 +9,19 @@ use std::time;
 use anyhow::Context;
 use gridhaul_linux::{Clock, SleepBudget, request_realtime_priority};
 use gridhaul_measure::clock::{Bounds, Exchange, InjectedClock, Synchronisation, segments};
+use gridhaul_measure::measurement::SubscriberEnd;
 use gridhaul_measure::method::sleep_until;
-use gridhaul_measure::network::{Carrier, Site, Sites};
+use gridhaul_measure::place::LocalNetwork;
+use gridhaul_measure::place::{Carrier, Site, Sites};
 use gridhaul_measure::protocol::has_nothing_arrived;
+use gridhaul_measure::run::IdleStates;
 use gridhaul_report::TextTable;
 use gridhaul_report::format::UNKNOWN;
 use gridhaul_scenario::units::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::INTERRUPTED;
-use super::idle_states::IdleStates;
-use super::place::{Interrupt, Place};
+use super::observer::TerminalObserver;
 use crate::args::SyncArgs;
 use crate::terminal::{print, text};
 
@@ -41,9 +43,9 @@ struct Row {
 
 /// Exchanges messages with a clock with known errors, and compares the estimates with them.
 pub(crate) fn run(args: &SyncArgs) -> anyhow::Result<ExitCode> {
-    let interrupt = Interrupt::new()?;
-    let place = Place::new(&args.place)?;
-    let idle_states = IdleStates::new(&args.idle_states);
+    let interrupt = TerminalObserver::new(true)?;
+    let place = LocalNetwork::new(&args.place.place(), SubscriberEnd::From)?;
+    let idle_states = IdleStates::new(args.idle_states.allow_idle_states);
     let exchanges =
         place.enter(Carrier::Packets, |_| Ok(()), |sites, ()| exchange(args, sites, &interrupt))?;
     let found = segments(&exchanges.all);
@@ -62,7 +64,7 @@ pub(crate) fn run(args: &SyncArgs) -> anyhow::Result<ExitCode> {
         table.add_note(&format!("{key} = {value}"));
         print(&text(&table))?;
     }
-    Ok(if interrupt.is_set() { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
+    Ok(if interrupt.is_interrupted() { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
 }
 
 /// All exchanges, and the clock at the remote end.
@@ -76,7 +78,7 @@ struct Exchanges {
 fn exchange(
     args: &SyncArgs,
     sites: &Sites<'_>,
-    interrupt: &Interrupt,
+    interrupt: &TerminalObserver,
 ) -> anyhow::Result<Exchanges> {
     let (near, far) = (open(&sites.from)?, open(&sites.to)?);
     let to = far.local_addr().context("reading an address")?;
@@ -126,7 +128,7 @@ fn request(
     socket: &UdpSocket,
     to: SocketAddr,
     (clock, start): (Clock, Instant),
-    interrupt: &Interrupt,
+    interrupt: &TerminalObserver,
 ) -> anyhow::Result<Vec<Exchange>> {
     request_realtime_priority();
     let mut answers: Vec<Option<Exchange>> = vec![None; args.exchanges as usize];
@@ -134,11 +136,11 @@ fn request(
     for number in 0..args.exchanges {
         let due = start + args.every.mul_f64(f64::from(number));
         // Answers are read until shortly before the next request.
-        while clock.now() + Duration::from_millis(2) < due && !interrupt.is_set() {
+        while clock.now() + Duration::from_millis(2) < due && !interrupt.is_interrupted() {
             read_answer(socket, clock, &mut answers)?;
         }
-        sleep_until(due, clock, &mut budget, || interrupt.is_set());
-        if interrupt.is_set() {
+        sleep_until(due, clock, &mut budget, || interrupt.is_interrupted());
+        if interrupt.is_interrupted() {
             break;
         }
         let mut message = [0; REQUEST];
@@ -147,7 +149,10 @@ fn request(
         socket.send_to(&message, to).with_context(|| format!("sending a datagram to {to}"))?;
     }
     let end = clock.now() + LAST_ANSWER;
-    while clock.now() < end && !interrupt.is_set() && answers.last().is_some_and(Option::is_none) {
+    while clock.now() < end
+        && !interrupt.is_interrupted()
+        && answers.last().is_some_and(Option::is_none)
+    {
         read_answer(socket, clock, &mut answers)?;
     }
     Ok(answers.into_iter().flatten().collect())

@@ -15,6 +15,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 use thiserror::Error;
 
 use crate::method::Message;
+use crate::settings::Settings;
 
 /// Rows of the largest part; this bounds the memory.
 const ROWS_PER_PART: usize = 1 << 17;
@@ -56,7 +57,7 @@ pub enum LogError {
 pub struct MessageLog {
     folder: PathBuf,
     /// Properties of the run, stored in every part.
-    properties: Vec<(String, String)>,
+    properties: Settings,
     parts: u32,
     rows: Vec<Message>,
     /// A part could not be written, which has been reported.
@@ -68,7 +69,7 @@ impl MessageLog {
     ///
     /// # Errors
     /// The folder cannot be created, or contains a log.
-    pub fn create(folder: &Path, properties: Vec<(String, String)>) -> Result<Self, LogError> {
+    pub fn create(folder: &Path, properties: Settings) -> Result<Self, LogError> {
         let io = |source| LogError::Io { path: folder.to_owned(), source };
         fs::create_dir_all(folder).map_err(io)?;
         if fs::read_dir(folder).map_err(io)?.next().is_some() {
@@ -212,7 +213,7 @@ mod tests {
             || temporary.path().join("messages"),
             |folder| Path::new(&folder).join("messages"),
         );
-        let mut log = MessageLog::create(&folder, Vec::new()).unwrap();
+        let mut log = MessageLog::create(&folder, Settings::default()).unwrap();
         let done = account(messages, &mut log);
         let parts = rows(&folder);
         println!(

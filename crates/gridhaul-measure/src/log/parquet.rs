@@ -12,6 +12,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 
+use crate::settings::Settings;
 use crate::method::{CapturePoint, Message, Phase};
 
 /// A column and how it is read from a row.
@@ -60,10 +61,10 @@ const fn nanos(at: Instant) -> i64 {
 pub(super) fn write(
     file: File,
     rows: &[Message],
-    properties: &[(String, String)],
+    properties: &Settings,
 ) -> Result<(), ParquetError> {
     let entry =
-        |(key, value): &(String, String)| KeyValue::new(format!("gridhaul.{key}"), value.clone());
+        |(name, value): (&str, &str)| KeyValue::new(format!("gridhaul.{name}"), value.to_owned());
     let settings = WriterProperties::builder()
         .set_compression(Compression::SNAPPY)
         .set_created_by(format!("gridhaul {}", env!("CARGO_PKG_VERSION")))

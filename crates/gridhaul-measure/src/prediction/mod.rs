@@ -4,6 +4,7 @@
 //! time that the broker took in the measurement. The simulator knows nothing of programs: what it predicts is the share of
 //! network and TCP.
 
+mod compared;
 mod messages;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -18,6 +19,8 @@ use thiserror::Error;
 use crate::method::{CapturePoint, Distribution, Message, Phase, Schedule};
 
 use messages::{delays, write_trace};
+
+pub use compared::Prediction;
 
 /// Most messages of a prediction: the simulator records the delays of a million messages, those of both legs together.
 const MESSAGES_MAX: u64 = 400_000;

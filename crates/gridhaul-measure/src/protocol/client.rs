@@ -14,7 +14,7 @@ use tokio::sync::{Notify, mpsc};
 
 use super::arrival::{Arrival, receive};
 use super::{ProtocolError, Publisher, Received, Refused, Subscriber};
-use crate::network::Site;
+use crate::place::Site;
 
 /// Messages that a client queues.
 const QUEUE: usize = 100_000;

@@ -14,7 +14,7 @@ use super::frame_link::{self, FrameReceiver, FrameSender};
 use super::sampled_values::SOURCE;
 use super::udp::{UdpPublisher, UdpSubscriber, open};
 use super::{ProtocolError, RECEIVE_WAIT, Received, Subscriber};
-use crate::network::{Sites, StopOnDrop};
+use crate::place::{Sites, StopOnDrop};
 
 /// Time without a packet after which none is expected any more.
 const SETTLE: Duration = Duration::from_secs(1);
@@ -89,11 +89,11 @@ impl CrossTrafficCounts {
 }
 
 impl CrossTraffic {
-    /// Runs `work` beside these loads, and returns its result and what became of the packets.
+    /// Runs `work` during these loads, and returns its result and what became of the packets.
     ///
     /// # Errors
     /// A socket cannot be opened, or failed.
-    pub fn beside<T>(
+    pub fn run_during<T>(
         loads: &[Self],
         sites: &Sites<'_>,
         work: impl FnOnce() -> T,

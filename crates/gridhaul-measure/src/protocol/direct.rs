@@ -6,8 +6,8 @@ use gridhaul_linux::Clock;
 
 use super::stream::{Listener, StreamSettings, Streams, connect};
 use super::{Connected, Protocol, ProtocolError, Publisher, ReceivingEnd};
-use crate::network::{Site, Sites};
-use crate::settings::{Direct, DirectKind, Pattern};
+use crate::place::{Site, Sites};
+use crate::settings::{Direct, DirectKind, Pattern, Settings};
 
 impl Protocol for Direct {
     fn name(&self) -> &'static str {
@@ -20,8 +20,9 @@ impl Protocol for Direct {
         }
     }
 
-    fn settings(&self) -> Vec<(&'static str, String)> {
-        let mut settings = vec![("nodelay", self.nodelay.to_string())];
+    fn settings(&self) -> Settings {
+        let mut settings = Settings::default();
+        settings.push("nodelay", self.nodelay.to_string());
         settings.extend(match self.kind {
             DirectKind::Iec104(window) => {
                 vec![
@@ -39,7 +40,7 @@ impl Protocol for Direct {
                 vec![("responses", format!("polled every {} s", interval.as_secs_f64()))]
             }
         });
-        settings.push(("reconnect_after", self.reconnect.after_text()));
+        settings.push("reconnect_after", self.reconnect.after_text());
         settings
     }
 

@@ -10,7 +10,7 @@ use super::{
     DataSet, FrameIdentity, GooseControlBlock, Protocol, ProtocolError, Publisher, ReceivingEnd,
     SampledValueStream,
 };
-use crate::network::Site;
+use crate::place::Site;
 use crate::settings::{FrameContent, FrameStream, Vlan};
 
 /// `APPID`s, each in the range of its protocol (IEC 61850-8-1 and 9-2, annex C).

@@ -9,9 +9,9 @@ use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::units::Instant;
 use rustix::io::Errno;
 
-use super::{ProtocolError, RECEIVE_WAIT, Refused};
+use super::{ProtocolError, RECEIVE_WAIT, Refused, Settings};
 use crate::method::ReceiveTimes;
-use crate::network::{Site, Sites};
+use crate::place::{Site, Sites};
 
 /// Longest frame with a VLAN tag (IEEE 802.1Q), without frame check sequence.
 const FRAME_MAX: usize = 1_518;
@@ -55,11 +55,12 @@ pub(super) struct ReceivedFrame<'a> {
 
 impl FrameIdentity {
     /// The identity as settings of a run.
-    pub(super) fn settings(&self) -> Vec<(&'static str, String)> {
+    pub(super) fn settings(&self) -> Settings {
         let vlan = self
             .vlan
             .map_or_else(|| "none".into(), |tag| format!("{}, priority {}", tag.id, tag.priority));
-        vec![("vlan", vlan), ("application_id", format!("{:#06x}", self.application))]
+        let application = format!("{:#06x}", self.application);
+        [("vlan", vlan), ("application_id", application)].into_iter().collect()
     }
 }
 

@@ -16,9 +16,10 @@ use super::frame_link::{
 };
 use super::sampled_values::{SOURCE, utc_now};
 use super::{
-    Connected, Protocol, ProtocolError, Publisher, RECEIVE_WAIT, Received, Refused, Subscriber,
+    Connected, Protocol, ProtocolError, Publisher, RECEIVE_WAIT, Received, Refused, Settings,
+    Subscriber,
 };
-use crate::network::{Site, Sites};
+use crate::place::{Site, Sites};
 
 /// Bytes of the longest message: a frame has at most 1,500 B after the EtherType, of which header and elements take 112 B with a
 /// control block of 20 letters and the largest numbers.
@@ -40,7 +41,7 @@ impl Protocol for GooseControlBlock {
         "goose"
     }
 
-    fn settings(&self) -> Vec<(&'static str, String)> {
+    fn settings(&self) -> Settings {
         let retransmission = self.retransmission.map_or_else(
             || "none".into(),
             |it| {
@@ -48,9 +49,10 @@ impl Protocol for GooseControlBlock {
                 format!("after {} s, factor {}, at most {} s", seconds[0], it.factor, seconds[1])
             },
         );
-        let own =
-            vec![("control_block", self.reference.clone()), ("retransmission", retransmission)];
-        [self.identity.settings(), own].concat()
+        let mut settings = self.identity.settings();
+        settings.push("control_block", self.reference.clone());
+        settings.push("retransmission", retransmission);
+        settings
     }
 
     fn connect(&self, sites: &Sites<'_>) -> Result<Connected, ProtocolError> {

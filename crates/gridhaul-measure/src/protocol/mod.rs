@@ -15,6 +15,7 @@ mod goose;
 mod modbus;
 mod null;
 mod sampled_values;
+mod selection;
 mod stream;
 mod through_broker;
 mod udp;
@@ -28,11 +29,11 @@ use std::net::SocketAddr;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::method::ReceiveTimes;
-use crate::network::Sites;
+use crate::place::Sites;
 
 pub use crate::settings::{
     Amqp10, Amqp091, BrokerProtocol, ClientSettings, Direct, DirectKind, Modbus, Mqtt, Pattern,
-    ReconnectPolicy,
+    ReconnectPolicy, Settings,
 };
 pub use cross_traffic::{CrossTraffic, CrossTrafficCounts, Direction};
 pub use error::{ProtocolError, Refused};
@@ -41,6 +42,9 @@ pub use goose::{GOOSE_MESSAGE_MAX, GooseControlBlock};
 pub use null::Null;
 pub use sampled_values::{
     DataSet, LIGHT_EDITION_MESSAGE, SAMPLED_VALUES_MESSAGE_MAX, SampledValueStream,
+};
+pub(crate) use selection::{
+    BrokerInUse, Selection, Started, client_name, frames, given_address, settings,
 };
 pub use through_broker::ThroughBroker;
 pub use udp::Udp;
@@ -64,8 +68,8 @@ pub trait Protocol: fmt::Debug {
     fn name(&self) -> &'static str;
 
     /// Every setting that influences the result; a protocol may have none.
-    fn settings(&self) -> Vec<(&'static str, String)> {
-        Vec::new()
+    fn settings(&self) -> Settings {
+        Settings::default()
     }
 
     /// Connects both ends, and returns when messages can pass. Receive times are those of the clock of `sites`.

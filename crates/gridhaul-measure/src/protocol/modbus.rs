@@ -20,8 +20,8 @@ use super::client::{ClientSubscriber, Library, Ports, start};
 use super::{
     Connected, Protocol, ProtocolError, Publisher, RECEIVE_WAIT, Received, ReceivingEnd, Subscriber,
 };
-use crate::network::{Site, Sites};
-use crate::settings::Modbus;
+use crate::place::{Site, Sites};
+use crate::settings::{Modbus, Settings};
 
 /// Name of the protocol.
 const NAME: &str = "modbus-tcp";
@@ -34,12 +34,11 @@ impl Protocol for Modbus {
         NAME
     }
 
-    fn settings(&self) -> Vec<(&'static str, String)> {
-        let mut settings = vec![
-            ("nodelay", self.nodelay.to_string()),
-            ("function", "16 (write multiple registers)".into()),
-            ("outstanding_requests", "1".into()),
-        ];
+    fn settings(&self) -> Settings {
+        let mut settings = Settings::default();
+        settings.push("nodelay", self.nodelay.to_string());
+        settings.push("function", "16 (write multiple registers)");
+        settings.push("outstanding_requests", "1");
         settings.extend(self.reconnect.settings());
         settings
     }
@@ -244,7 +243,7 @@ mod tests {
     /// A request as the library sends it has the bytes of the formula.
     #[test]
     fn the_formula_is_the_length_of_a_request() {
-        let sites = crate::network::Sites::loopback();
+        let sites = crate::place::Sites::loopback();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let client = Client { address, nodelay: true };

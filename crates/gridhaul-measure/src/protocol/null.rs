@@ -8,7 +8,7 @@ use gridhaul_linux::Clock;
 use super::{
     Connected, Protocol, ProtocolError, Publisher, RECEIVE_WAIT, Received, Refused, Subscriber,
 };
-use crate::network::Sites;
+use crate::place::Sites;
 
 /// Messages that can be on their way.
 const QUEUE: usize = 10_000;

@@ -12,9 +12,10 @@ use super::frame_link::{
     self, FrameIdentity, FrameReceiver, FrameSender, ReceiverPlace, receiver_place,
 };
 use super::{
-    Connected, Protocol, ProtocolError, Publisher, RECEIVE_WAIT, Received, Refused, Subscriber,
+    Connected, Protocol, ProtocolError, Publisher, RECEIVE_WAIT, Received, Refused, Settings,
+    Subscriber,
 };
-use crate::network::{Site, Sites};
+use crate::place::{Site, Sites};
 
 /// Bytes of a message in the data set of 9-2LE: those of its values.
 pub const LIGHT_EDITION_MESSAGE: usize = 4 * LIGHT_EDITION_CHANNELS;
@@ -58,14 +59,16 @@ impl Protocol for SampledValueStream {
         }
     }
 
-    fn settings(&self) -> Vec<(&'static str, String)> {
+    fn settings(&self) -> Settings {
         let data_set = match self.data_set {
             DataSet::Raw => "raw".into(),
             DataSet::LightEdition { per_second } => format!("9-2LE, {per_second} samples/s"),
             DataSet::Named(name) => format!("raw, datSet {name}"),
         };
-        [self.identity.settings(), vec![("sv_id", self.id.clone()), ("data_set", data_set)]]
-            .concat()
+        let mut settings = self.identity.settings();
+        settings.push("sv_id", self.id.clone());
+        settings.push("data_set", data_set);
+        settings
     }
 
     fn connect(&self, sites: &Sites<'_>) -> Result<Connected, ProtocolError> {

@@ -12,8 +12,8 @@ use super::{
     Connected, Protocol, ProtocolError, Publisher, SendingEnd, Subscriber, amqp_0_9_1, amqp_1_0,
 };
 use crate::broker::{BrokerAddress, Credentials};
-use crate::network::{Site, Sites};
-use crate::settings::{BrokerProtocol, ClientSettings, Mqtt, ReconnectPolicy};
+use crate::place::{Site, Sites};
+use crate::settings::{BrokerProtocol, ClientSettings, Mqtt, ReconnectPolicy, Settings};
 
 /// Longest message that is handed to a broker, in bytes, so that the queues of a client stay bounded.
 const LONGEST: usize = 1 << 20;
@@ -41,20 +41,20 @@ impl Protocol for ThroughBroker {
         }
     }
 
-    fn settings(&self) -> Vec<(&'static str, String)> {
+    fn settings(&self) -> Settings {
         let clients = &self.clients;
         let connections = if clients.one_connection { "1" } else { "2" };
-        let mut settings = vec![
-            ("broker", self.broker.address.to_string()),
-            ("encryption", if self.broker.tls.is_some() { "TLS 1.3" } else { "none" }.into()),
-            ("nodelay", clients.nodelay.to_string()),
-        ];
+        let encryption = if self.broker.tls.is_some() { "TLS 1.3" } else { "none" };
+        let mut settings = Settings::default();
+        settings.push("broker", self.broker.address.to_string());
+        settings.push("encryption", encryption);
+        settings.push("nodelay", clients.nodelay.to_string());
         if self.broker.tls.is_some() {
             // Each message is written as a record of its own.
-            settings.push(("encryption_overhead", format!("{RECORD_OVERHEAD} B")));
+            settings.push("encryption_overhead", format!("{RECORD_OVERHEAD} B"));
         }
         settings.extend(self.settings_of_protocol());
-        settings.push(("connections", connections.into()));
+        settings.push("connections", connections);
         settings.extend(clients.reconnect.settings());
         settings
     }

@@ -10,11 +10,11 @@ use gridhaul_linux::{
 use socket2::{Domain, Socket, Type};
 
 use super::{
-    Connected, Protocol, ProtocolError, Publisher, RECEIVE_WAIT, Received, Refused, Subscriber,
-    has_nothing_arrived,
+    Connected, Protocol, ProtocolError, Publisher, RECEIVE_WAIT, Received, Refused, Settings,
+    Subscriber, has_nothing_arrived,
 };
 use crate::method::ReceiveTimes;
-use crate::network::{Site, Sites};
+use crate::place::{Site, Sites};
 
 /// Receive buffer, so that a burst does not overflow it while the receiver does not run.
 const RECEIVE_BUFFER: u32 = 8 << 20;
@@ -31,8 +31,8 @@ impl Protocol for Udp {
         "udp"
     }
 
-    fn settings(&self) -> Vec<(&'static str, String)> {
-        vec![("receive_buffer", format!("{RECEIVE_BUFFER} B"))]
+    fn settings(&self) -> Settings {
+        [("receive_buffer", format!("{RECEIVE_BUFFER} B"))].into_iter().collect()
     }
 
     fn connect(&self, sites: &Sites<'_>) -> Result<Connected, ProtocolError> {

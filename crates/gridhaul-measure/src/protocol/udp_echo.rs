@@ -13,7 +13,7 @@ use super::{
     Connected, Protocol, ProtocolError, Publisher, Received, Refused, Subscriber,
     has_nothing_arrived,
 };
-use crate::network::Sites;
+use crate::place::Sites;
 
 /// Datagrams that the `to` end reflects to the end of the subscriber.
 #[derive(Debug, Clone, Copy)]

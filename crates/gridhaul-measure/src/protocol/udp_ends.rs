@@ -12,7 +12,7 @@ use super::{
     has_nothing_arrived,
 };
 use crate::method::Header;
-use crate::network::Site;
+use crate::place::Site;
 
 impl Udp {
     /// The receiving end. With `echo`, it sends each intact message of this run back to its sender: as many bytes as have

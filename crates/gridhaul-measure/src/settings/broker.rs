@@ -74,9 +74,13 @@ pub struct BrokerAddress {
     pub tls: Option<Tls>,
 }
 
-/// A broker as a user names it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A broker as a user names it. In files: the text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(try_from = "String", into = "String")]
+#[cfg_attr(feature = "schema", schemars(with = "String"))]
 pub struct BrokerUrl {
+    text: String,
     /// Scheme as it is written; empty without one.
     scheme: String,
     address: SocketAddr,
@@ -86,12 +90,6 @@ pub struct BrokerUrl {
 }
 
 impl BrokerUrl {
-    /// A broker without TLS.
-    #[must_use]
-    pub const fn plain(address: SocketAddr, credentials: Option<Credentials>) -> Self {
-        Self { scheme: String::new(), address, credentials, tls_name: None }
-    }
-
     /// The scheme, such as `mqtts`; `None` without one.
     #[must_use]
     pub fn scheme(&self) -> Option<&str> {
@@ -149,7 +147,22 @@ impl FromStr for BrokerUrl {
         let (name, _port) = host.rsplit_once(':').ok_or_else(expected)?;
         let name = name.trim_start_matches('[').trim_end_matches(']');
         let tls_name = scheme.ends_with('s').then(|| name.to_owned());
-        Ok(Self { scheme: scheme.to_owned(), address, credentials, tls_name })
+        let (text, scheme) = (text.to_owned(), scheme.to_owned());
+        Ok(Self { text, scheme, address, credentials, tls_name })
+    }
+}
+
+impl TryFrom<String> for BrokerUrl {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<BrokerUrl> for String {
+    fn from(url: BrokerUrl) -> Self {
+        url.text
     }
 }
 

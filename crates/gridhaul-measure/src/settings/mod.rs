@@ -1,10 +1,12 @@
-//! Settings of protocols and brokers, as controllers and agents exchange them: data without input or output.
+//! Settings of protocols and brokers, as controllers and agents exchange them, and the table of settings of a result: data without
+//! input or output.
 
 mod broker;
 mod endpoints;
 mod frames;
 mod protocol;
 mod reconnect;
+mod table;
 
 pub use broker::{BrokerAddress, BrokerProgram, BrokerSettings, BrokerUrl, Credentials, Tls};
 pub use frames::{FrameContent, FrameStream, Retransmission, Vlan};
@@ -13,3 +15,4 @@ pub use protocol::{
     VILLAS_EXCHANGE, VILLAS_ROUTING_KEY,
 };
 pub use reconnect::ReconnectPolicy;
+pub use table::Settings;

@@ -14,7 +14,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::capture::CapturedPacket;
 use crate::method::sleep_until;
-use crate::network::{Sites, StopOnDrop};
+use crate::place::{Sites, StopOnDrop};
 use crate::protocol::{Connected, Protocol, ProtocolError, Publisher, Received, Subscriber};
 
 pub use counter::{Phases, Selection, Traffic};

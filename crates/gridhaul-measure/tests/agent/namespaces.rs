@@ -12,10 +12,10 @@ use gridhaul_measure::agent::{
     Agent, AgentAddress, AgentClock, AgentKey, Controller, ListeningPublisher, RemoteLogs,
     RemoteOutcome, SILENCE, Token, connect_ends, measure_with_agent,
 };
-use gridhaul_measure::bench::Plan;
 use gridhaul_measure::clock::InjectedClock;
 use gridhaul_measure::method::{Schedule, findings};
 use gridhaul_measure::protocol::ReconnectPolicy;
+use gridhaul_measure::run::transfer::Plan;
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_scenario::units::Duration;
 

@@ -54,7 +54,7 @@ fn invalid_arguments_name_what_is_expected() {
         ("outage udp --of links", "interrupt the network yourself"),
         ("outage mqtt --of broker", "interrupt the network yourself"),
         ("outage udp --start 1s", "--start has no effect with --of observed"),
-        ("outage udp --length 20min", "at most 15 min with --agent"),
+        ("outage udp --length 20min", "at most 15 min with an agent"),
         ("latency udp --agent-address 192.0.2.1", "192.0.2.1"),
         ("latency mqtt --broker 127.0.0.1:1", "127.0.0.1:1"),
     ] {

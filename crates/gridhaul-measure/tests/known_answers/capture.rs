@@ -1,12 +1,12 @@
 //! Captures at both ends of links with known delays and losses, and receive times of the kernel.
 
-use gridhaul_measure::bench::{Outcome, Plan};
 use gridhaul_measure::capture::Route;
 use gridhaul_measure::method::{CapturePoint, Message, Phase, Stage, Summary};
-use gridhaul_measure::network::{Carrier, Sites, on_links, on_network};
+use gridhaul_measure::place::{Carrier, Sites, on_links, on_network};
 use gridhaul_measure::protocol::{
     DataSet, Direct, DirectKind, FrameIdentity, Protocol, ReconnectPolicy, SampledValueStream, Udp,
 };
+use gridhaul_measure::run::transfer::{Outcome, Plan};
 use gridhaul_protocols::iec104;
 
 use crate::mqtt::{mosquitto, mqtt};

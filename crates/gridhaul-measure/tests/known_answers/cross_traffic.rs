@@ -1,7 +1,7 @@
 //! Cross traffic on a link of 4 Mbit/s: the wait in its queue, the losses of a full queue, and frames.
 
 use gridhaul_measure::method::Summary;
-use gridhaul_measure::network::{Carrier, Sites, on_links, on_network};
+use gridhaul_measure::place::{Carrier, Sites, on_links, on_network};
 use gridhaul_measure::protocol::{
     CrossTraffic, DataSet, Direction, FrameIdentity, Protocol, SampledValueStream, Udp,
 };
@@ -41,7 +41,7 @@ fn messages_wait_in_the_queue_as_queueing_theory_says() {
         let loads = [load(direction, 32)];
         let measured = |sites: &Sites<'_>| {
             let work = || run(&plan(100.0, messages), &Udp, sites);
-            CrossTraffic::beside(&loads, sites, work).unwrap().0
+            CrossTraffic::run_during(&loads, sites, work).unwrap().0
         };
         let run = || on_network(&link("1000 packets"), "test", measured).unwrap();
         undisturbed(expected, run).0.summary
@@ -62,7 +62,7 @@ fn a_full_queue_loses_messages_and_cross_traffic_alike() {
     let loads = [load(Direction::Forward, 80)];
     let measured = |sites: &Sites<'_>| {
         let work = || run(&plan(100.0, 200), &Udp, sites);
-        CrossTraffic::beside(&loads, sites, work).unwrap()
+        CrossTraffic::run_during(&loads, sites, work).unwrap()
     };
     let mut found = Vec::new();
     // A busy machine sends less than the intended rate, or in clumps, of which more are lost than of single packets.
@@ -96,7 +96,7 @@ fn frames_of_cross_traffic_pass_beside_sampled_values() {
         &SampledValueStream { identity, id: "test".into(), data_set: DataSet::Raw };
     let measured = |sites: &Sites<'_>| {
         let work = || run(&plan(100.0, 100), protocol, sites);
-        CrossTraffic::beside(&loads, sites, work).unwrap()
+        CrossTraffic::run_during(&loads, sites, work).unwrap()
     };
     let ((run, counts), _) =
         on_links(&link("1000 packets"), "test", Carrier::Frames, measured).unwrap();

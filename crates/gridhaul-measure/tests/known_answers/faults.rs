@@ -3,10 +3,10 @@
 use std::sync::atomic::AtomicBool;
 use std::{thread, time};
 
-use gridhaul_measure::bench::measure;
 use gridhaul_measure::method::Message;
-use gridhaul_measure::network::Sites;
+use gridhaul_measure::place::Sites;
 use gridhaul_measure::protocol::{Connected, Null, Protocol, ProtocolError, Received, Subscriber};
+use gridhaul_measure::run::transfer::measure;
 
 use crate::plan;
 

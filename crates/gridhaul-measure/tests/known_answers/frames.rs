@@ -4,13 +4,14 @@ use std::sync::Mutex;
 
 use gridhaul_core::link::LinkAccount;
 use gridhaul_core::wire::VlanTag;
-use gridhaul_measure::bench::{Outcome, Plan};
 use gridhaul_measure::method::{Message, Proportion, Schedule, Summary};
-use gridhaul_measure::network::{Carrier, Sites, on_links};
+use gridhaul_measure::place::{Carrier, Sites, on_links};
 use gridhaul_measure::protocol::{
     Connected, DataSet, FrameIdentity, GooseControlBlock, LIGHT_EDITION_MESSAGE, Protocol,
     ProtocolError, Publisher, Refused, SampledValueStream, Udp,
 };
+use gridhaul_measure::run::transfer::{Outcome, Plan};
+use gridhaul_measure::settings::Settings;
 use gridhaul_protocols::goose::RetransmissionSchedule;
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_scenario::units::Duration;
@@ -114,7 +115,7 @@ impl<P: Protocol> Protocol for Swapping<P> {
     fn name(&self) -> &'static str {
         self.0.name()
     }
-    fn settings(&self) -> Vec<(&'static str, String)> {
+    fn settings(&self) -> Settings {
         self.0.settings()
     }
     fn connect(&self, sites: &Sites<'_>) -> Result<Connected, ProtocolError> {
@@ -207,7 +208,7 @@ fn a_frame_with_another_tag_is_corrupt() {
         }
     }
     let Some(_turn) = turn(&[]) else { return };
-    let plan = gridhaul_measure::bench::Plan {
+    let plan = gridhaul_measure::run::transfer::Plan {
         schedule: Schedule::new(1_000.0, 20),
         horizon: Duration::from_millis(100),
         ..plan(1_000.0, 20)

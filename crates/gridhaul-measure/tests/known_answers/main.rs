@@ -13,11 +13,11 @@ mod udp;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use gridhaul_measure::bench::{Outcome, Plan, measure};
 use gridhaul_measure::log::LogError;
 use gridhaul_measure::method::{Message, Schedule, Summary, findings};
-use gridhaul_measure::network::{Sites, on_network};
+use gridhaul_measure::place::{Sites, on_network};
 use gridhaul_measure::protocol::{Null, Protocol};
+use gridhaul_measure::run::transfer::{Outcome, Plan, measure};
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_scenario::units::Duration;
 use gridhaul_testing::{has, has_program};

@@ -1,12 +1,12 @@
 //! MQTT with the broker behind a link of 20 ms, with and without Nagle's algorithm.
 
-use gridhaul_measure::bench::{Outcome, Plan};
 use gridhaul_measure::broker::{Broker, BrokerProgram, BrokerSettings};
 use gridhaul_measure::method::{Message, Summary};
-use gridhaul_measure::network::{Site, Sites, on_network};
+use gridhaul_measure::place::{Site, Sites, on_network};
 use gridhaul_measure::protocol::{
     BrokerProtocol, ClientSettings, Mqtt, Protocol, ProtocolError, ThroughBroker,
 };
+use gridhaul_measure::run::transfer::{Outcome, Plan};
 use gridhaul_protocols::mqtt::{QualityOfService, Version};
 
 use gridhaul_scenario::units::{Duration, Instant};

@@ -3,8 +3,8 @@
 use std::net::{SocketAddr, UdpSocket};
 use std::time;
 
-use gridhaul_measure::network::{Sites, on_network};
-use gridhaul_measure::systems;
+use gridhaul_measure::place::systems;
+use gridhaul_measure::place::{Sites, on_network};
 
 use crate::turn;
 
@@ -19,7 +19,7 @@ fn datagrams_pass_every_system_in_both_directions() {
 
 /// Sends datagrams until the other end has sent one back.
 fn echo(name: &str, sites: &Sites<'_>) {
-    let open = |site: gridhaul_measure::network::Site<'_>| {
+    let open = |site: gridhaul_measure::place::Site<'_>| {
         let socket = site.enter(|| UdpSocket::bind(SocketAddr::new(site.address, 0)).unwrap());
         let socket = socket.unwrap();
         socket.set_read_timeout(Some(time::Duration::from_secs(3))).unwrap();

@@ -1,7 +1,7 @@
 //! UDP over links with known delay, loss, duplication and reordering.
 
 use gridhaul_measure::method::{Phase, Proportion, Summary};
-use gridhaul_measure::network::{Sites, on_network};
+use gridhaul_measure::place::{Sites, on_network};
 use gridhaul_measure::protocol::{Null, Protocol, Udp};
 
 use crate::{longest_gap_ms, millis, plan, run, scenario, turn, undisturbed};

@@ -47,6 +47,12 @@ fn invalid_arguments_name_what_is_expected() {
         ("outage udp --of observed --class TT1", "--class has no effect with outage"),
         ("latency mqtt --kernel-times", "choose udp, sv or goose"),
         ("latency udp --predict", "--system NAME"),
+        (
+            "latency mqtt --congestion-control reno",
+            "--congestion-control needs an emulated network",
+        ),
+        ("latency udp --congestion-control reno", "it is an option of mqtt, mqtt5, amqp-0-9-1"),
+        ("run missing.toml", "missing.toml"),
         ("latency sv --system ethernet --predict", "choose udp, mqtt"),
         (
             "latency udp --cross-traffic 1Mbit/s --no-floor",
@@ -59,7 +65,7 @@ fn invalid_arguments_name_what_is_expected() {
         ("latency mqtt --broker mqtts://127.0.0.1:1 --no-floor", "add --ca FILE"),
         ("latency mqtt --ca x.pem", "--broker"),
         ("latency mqtt --tls --broker 127.0.0.1:1", "cannot be used with"),
-        ("latency mqtt --busy-poll", "only the receiver of udp"),
+        ("latency mqtt --busy-poll", "it is an option of udp"),
         ("latency sv --data-set 9-2le --bytes 100", "cannot be used with"),
         ("latency udp --pin 4000", "expected a processor of this machine: "),
         ("sync --offset 5", "5"),

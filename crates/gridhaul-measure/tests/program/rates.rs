@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::run;
 
 /// Packets of 228 B with the headers of IP and UDP: 548 messages/s.
-const SCENARIO: &str = r#"
+pub(crate) const SCENARIO: &str = r#"
 title = "one link"
 duration = "60 s"
 [node]

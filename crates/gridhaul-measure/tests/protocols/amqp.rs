@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::{thread, time};
 
-use gridhaul_measure::bench::{Plan, measure};
 use gridhaul_measure::broker::{Broker, BrokerAddress, BrokerProgram, BrokerSettings, Credentials};
-use gridhaul_measure::network::Sites;
+use gridhaul_measure::place::Sites;
 use gridhaul_measure::protocol::{
     Amqp10, Amqp091, BrokerProtocol, ClientSettings, Protocol, ProtocolError, ThroughBroker,
 };
+use gridhaul_measure::run::transfer::{Plan, measure};
 use gridhaul_protocols::overhead::amqp_0_9_1;
 use gridhaul_scenario::units::Duration;
 use gridhaul_testing::has_program;

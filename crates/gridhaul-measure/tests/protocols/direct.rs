@@ -27,8 +27,10 @@ fn every_message_arrives_once_and_in_order() {
     let _turn = turn();
     for bytes in [132, 33] {
         for protocol in protocols(bytes) {
-            let outcome =
-                run(&gridhaul_measure::bench::Plan { bytes, ..plan(2_000.0, 200) }, &*protocol);
+            let outcome = run(
+                &gridhaul_measure::run::transfer::Plan { bytes, ..plan(2_000.0, 200) },
+                &*protocol,
+            );
             assert_complete(&outcome, 200);
         }
     }
@@ -37,7 +39,7 @@ fn every_message_arrives_once_and_in_order() {
 #[test]
 fn a_message_that_is_too_long_is_refused_with_the_limit() {
     let _turn = turn();
-    let long = gridhaul_measure::bench::Plan { bytes: 60_000, ..plan(10_000.0, 1) };
+    let long = gridhaul_measure::run::transfer::Plan { bytes: 60_000, ..plan(10_000.0, 1) };
     for (protocol, limit) in [(0, "8192 B"), (6, "244 B")] {
         let outcome = run(&long, &*protocols(132)[protocol]);
         let counts = outcome.summary.counts;

@@ -12,10 +12,10 @@ mod xmpp;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use gridhaul_measure::bench::{Outcome, Plan, measure};
 use gridhaul_measure::method::Schedule;
-use gridhaul_measure::network::Sites;
+use gridhaul_measure::place::Sites;
 use gridhaul_measure::protocol::Protocol;
+use gridhaul_measure::run::transfer::{Outcome, Plan, measure};
 use gridhaul_scenario::units::Duration;
 
 /// Number of the run in every message.

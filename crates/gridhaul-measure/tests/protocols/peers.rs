@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use gridhaul_measure::broker::{BrokerProgram, BrokerSettings};
-use gridhaul_measure::network::Sites;
+use gridhaul_measure::place::Sites;
 use gridhaul_measure::protocol::{
     BrokerProtocol, ClientSettings, DataSet, DirectKind, FrameIdentity, GooseControlBlock, Modbus,
     Mqtt, Pattern, Protocol, Received, ReconnectPolicy, SampledValueStream, Subscriber,

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use gridhaul_measure::broker::{BrokerProgram, BrokerSettings};
-use gridhaul_measure::network::Sites;
+use gridhaul_measure::place::Sites;
 use gridhaul_measure::protocol::{
     BrokerProtocol, ClientSettings, DirectKind, Mqtt, Pattern, ThroughBroker,
 };

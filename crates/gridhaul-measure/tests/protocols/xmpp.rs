@@ -3,7 +3,7 @@
 use std::{thread, time};
 
 use gridhaul_measure::broker::{Broker, BrokerAddress, BrokerProgram, BrokerSettings, Credentials};
-use gridhaul_measure::network::Sites;
+use gridhaul_measure::place::Sites;
 use gridhaul_measure::protocol::{
     BrokerProtocol, ClientSettings, Protocol, ProtocolError, ThroughBroker,
 };
@@ -285,8 +285,10 @@ fn slixmpp_exchanges_messages(server: &Broker) {
 #[expect(clippy::disallowed_methods, reason = "a fault in the middle of a run in real time")]
 fn a_killed_server_is_a_marked_gap(server: &mut Broker) {
     let protocol = xmpp(server.address());
-    let plan =
-        gridhaul_measure::bench::Plan { horizon: Duration::from_secs(1), ..plan(100.0, 300) };
+    let plan = gridhaul_measure::run::transfer::Plan {
+        horizon: Duration::from_secs(1),
+        ..plan(100.0, 300)
+    };
     let outcome = thread::scope(|scope| {
         scope.spawn(|| {
             thread::sleep(time::Duration::from_millis(2_000));

@@ -9,7 +9,7 @@
 mod generate;
 
 #[cfg(any(test, feature = "schema"))]
-pub use generate::{answer_schema, json_schema, relay_schema};
+pub use generate::{answer_schema, json_schema, of_file, relay_schema};
 
 /// JSON Schema (2020-12) of a scenario file.
 pub const SCENARIO: &str = include_str!("../../../../docs/reference/scenario.schema.json");

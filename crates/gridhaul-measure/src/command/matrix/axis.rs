@@ -2,12 +2,10 @@
 
 use anyhow::{bail, ensure};
 use clap::{Arg, ArgAction, CommandFactory, ValueEnum};
+use gridhaul_measure::experiment::matrix::{Axis, PROTOCOL};
 use gridhaul_protocols::payload::Encoding;
 
 use crate::args::{Cli, ProtocolName};
-
-/// The protocol, which is an argument of `latency` and no option.
-pub(super) const PROTOCOL: &str = "protocol";
 
 /// Number of values in a message.
 pub(super) const VALUES: &str = "values";
@@ -16,7 +14,7 @@ pub(super) const VALUES: &str = "values";
 pub(super) const ENCODING: &str = "encoding";
 
 /// Options of `latency` that do not change a measurement, or that the matrix sets itself.
-const NOT_VARIED: [&str; 12] = [
+const NOT_VARIED: [&str; 13] = [
     "agent",
     "agent-address",
     "class",
@@ -28,21 +26,20 @@ const NOT_VARIED: [&str; 12] = [
     "out",
     "quiet",
     "repetitions",
+    "save",
     "token-file",
 ];
 
 /// An option that is varied.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Axis {
-    /// Name of the option without hyphens at its start.
-    pub(super) option: String,
-    /// Its values in the order of the command line.
-    pub(super) values: Vec<String>,
+pub(super) struct VariedOption {
+    /// Name without hyphens at its start, and the values in the order of the command line.
+    pub(super) axis: Axis,
     /// Whether the option is a flag, whose values are `true` and `false`.
     pub(super) is_flag: bool,
 }
 
-impl Axis {
+impl VariedOption {
     /// Reads `OPTION=VALUE,VALUE,…`.
     ///
     /// # Errors
@@ -67,21 +64,23 @@ impl Axis {
             );
         }
         let is_flag = is_flag(&option)?;
-        let axis = Self { option, values, is_flag };
-        axis.check()?;
-        Ok(axis)
+        let varied = Self { axis: Axis { name: option, values }, is_flag };
+        varied.check()?;
+        Ok(varied)
     }
 
     /// Checks the values that `latency` does not check.
     fn check(&self) -> anyhow::Result<()> {
-        let is_valid = |value: &str| match self.option.as_str() {
+        let is_valid = |value: &str| match self.axis.name.as_str() {
             VALUES => value.parse().is_ok_and(|count: usize| (1..=5_000).contains(&count)),
             ENCODING => encoding(value).is_some(),
             PROTOCOL => protocol(value).is_some(),
             _ => !self.is_flag || matches!(value, "true" | "false"),
         };
-        let Some(wrong) = self.values.iter().find(|value| !is_valid(value)) else { return Ok(()) };
-        let expected = match self.option.as_str() {
+        let Some(wrong) = self.axis.values.iter().find(|value| !is_valid(value)) else {
+            return Ok(());
+        };
+        let expected = match self.axis.name.as_str() {
             VALUES => "a number of values between 1 and 5000".into(),
             ENCODING => Encoding::ALL.map(Encoding::name).join(", "),
             PROTOCOL => ProtocolName::value_variants()
@@ -92,7 +91,7 @@ impl Axis {
                 .join(", "),
             _ => "true, false".into(),
         };
-        bail!("--vary {}: {wrong} is not valid\n  help: expected {expected}", self.option);
+        bail!("--vary {}: {wrong} is not valid\n  help: expected {expected}", self.axis.name);
     }
 }
 
@@ -114,7 +113,7 @@ fn is_flag(option: &str) -> anyhow::Result<bool> {
     let program = Cli::command();
     let latency = program.find_subcommand("latency").map(clap::Command::get_arguments);
     let options: Vec<&Arg> = latency.into_iter().flatten().collect();
-    let names = options.iter().filter_map(|it| it.get_long());
+    let names = options.iter().filter_map(|argument| argument.get_long());
     let varied: Vec<_> = names.filter(|name| !NOT_VARIED.contains(name)).collect();
     if !varied.contains(&option) {
         bail!(
@@ -122,8 +121,8 @@ fn is_flag(option: &str) -> anyhow::Result<bool> {
             varied.join(", ")
         );
     }
-    let found = options.iter().find(|it| it.get_long() == Some(option));
-    Ok(found.is_some_and(|it| matches!(it.get_action(), ArgAction::SetTrue)))
+    let found = options.iter().find(|argument| argument.get_long() == Some(option));
+    Ok(found.is_some_and(|argument| matches!(argument.get_action(), ArgAction::SetTrue)))
 }
 
 #[cfg(test)]
@@ -131,16 +130,16 @@ mod tests {
     use super::*;
 
     fn error(text: &str) -> String {
-        Axis::parse(text).unwrap_err().to_string()
+        VariedOption::parse(text).unwrap_err().to_string()
     }
 
     #[test]
     fn an_axis_has_an_option_and_its_values() {
-        let axis = Axis::parse("receive-window=16 kB,64 kB").unwrap();
-        assert_eq!((axis.option.as_str(), axis.is_flag), ("receive-window", false));
-        assert_eq!(axis.values, ["16kB", "64kB"]);
-        assert!(Axis::parse("persistent=true,false").unwrap().is_flag);
-        assert!(Axis::parse("--qos=1").is_ok());
+        let axis = VariedOption::parse("receive-window=16 kB,64 kB").unwrap();
+        assert_eq!((axis.axis.name.as_str(), axis.is_flag), ("receive-window", false));
+        assert_eq!(axis.axis.values, ["16kB", "64kB"]);
+        assert!(VariedOption::parse("persistent=true,false").unwrap().is_flag);
+        assert!(VariedOption::parse("--qos=1").is_ok());
     }
 
     #[test]

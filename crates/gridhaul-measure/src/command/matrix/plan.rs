@@ -1,50 +1,39 @@
 //! The measurements of a matrix: all combinations of the values.
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
+use clap::{CommandFactory, FromArgMatches};
+use gridhaul_measure::experiment::matrix::{PROTOCOL, Planned};
+use gridhaul_measure::measurement::{Experiment, Measurement};
 use gridhaul_protocols::payload::Sample;
 use gridhaul_scenario::units::Duration;
 
-use super::axis::{Axis, ENCODING, PROTOCOL, VALUES, encoding, protocol};
-use crate::args::{ProtocolName, RunArgs, applies};
-use crate::command::cells::parse_words;
+use super::axis::{ENCODING, VALUES, VariedOption, encoding, protocol};
+use crate::args::{Cli, Command, ProtocolName, applies};
 
 /// Least number of messages, unless it is given.
 const LEAST_MESSAGES: u64 = 200;
-
-/// Time that connections, broker and network need at the start and at the end of a measurement, for the estimate.
-const OVERHEAD_S: f64 = 1.5;
-
-/// A measurement before its start.
-#[derive(Debug, Clone)]
-pub(super) struct Planned {
-    /// The value of each axis; `None` if the protocol does not have the option.
-    pub(super) values: Vec<Option<String>>,
-    /// The command of this measurement alone.
-    pub(super) command: String,
-    /// Its arguments.
-    pub(super) args: RunArgs,
-}
 
 /// Sorts the axes such that measurements with the same broker follow each other.
 ///
 /// # Errors
 /// An option is given twice, or there is no protocol.
-pub(super) fn sorted(mut axes: Vec<Axis>) -> anyhow::Result<Vec<Axis>> {
-    for (index, axis) in axes.iter().enumerate() {
-        let is_first = axes[..index].iter().all(|other| other.option != axis.option);
+pub(super) fn sorted(mut axes: Vec<VariedOption>) -> anyhow::Result<Vec<VariedOption>> {
+    for (index, VariedOption { axis, .. }) in axes.iter().enumerate() {
+        let is_first = axes[..index].iter().all(|other| other.axis.name != axis.name);
         ensure!(
             is_first,
             "--vary {}: the option is given twice\n  help: give all values at once",
-            axis.option
+            axis.name
         );
     }
     ensure!(
-        axes.iter().any(|axis| axis.option == PROTOCOL),
+        axes.iter().any(|option| option.axis.name == PROTOCOL),
         "there is no protocol\n  help: add --vary protocol=udp,mqtt or another list"
     );
     const FIRST: [&str; 5] =
         ["scenario", "system", PROTOCOL, "congestion-control", "receive-window"];
-    axes.sort_by_key(|axis| FIRST.iter().position(|it| *it == axis.option).unwrap_or(FIRST.len()));
+    let place = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
+    axes.sort_by_key(|option| place(&option.axis.name));
     Ok(axes)
 }
 
@@ -53,18 +42,18 @@ pub(super) fn sorted(mut axes: Vec<Axis>) -> anyhow::Result<Vec<Axis>> {
 /// # Errors
 /// The command of a measurement is not valid.
 pub(super) fn plan(
-    axes: &[Axis],
+    axes: &[VariedOption],
     options: &[String],
     time: Duration,
 ) -> anyhow::Result<Vec<Planned>> {
     let mut planned: Vec<Planned> = Vec::new();
-    let combinations: usize = axes.iter().map(|axis| axis.values.len()).product();
+    let combinations: usize = axes.iter().map(|option| option.axis.values.len()).product();
     for number in 0..combinations {
         let mut rest = number;
         let mut values: Vec<_> = axes
             .iter()
             .rev()
-            .map(|axis| {
+            .map(|VariedOption { axis, .. }| {
                 let value = &axis.values[rest % axis.values.len()];
                 rest /= axis.values.len();
                 Some(value.clone())
@@ -72,7 +61,7 @@ pub(super) fn plan(
             .collect();
         values.reverse();
         let words = words(axes, &mut values)?;
-        if planned.iter().any(|it| it.values == values) {
+        if planned.iter().any(|known| known.values == values) {
             continue;
         }
         planned.push(complete(words, options, (values, time))?);
@@ -80,31 +69,22 @@ pub(super) fn plan(
     Ok(planned)
 }
 
-/// Least time of all measurements.
-pub(super) fn estimate(planned: &[Planned]) -> Duration {
-    let seconds = planned.iter().map(|it| {
-        let warm_up = (100.0 / it.args.rate).max(1.0);
-        warm_up + it.args.messages as f64 / it.args.rate + OVERHEAD_S
-    });
-    Duration::from_secs_f64(seconds.sum())
-}
-
 /// The words of a command, without the options of all measurements. Values that have no effect become `None`.
-fn words(axes: &[Axis], values: &mut [Option<String>]) -> anyhow::Result<Vec<String>> {
+fn words(axes: &[VariedOption], values: &mut [Option<String>]) -> anyhow::Result<Vec<String>> {
     let find = |option: &str, values: &[Option<String>]| {
-        let index = axes.iter().position(|axis| axis.option == option)?;
+        let index = axes.iter().position(|known| known.axis.name == option)?;
         values[index].clone()
     };
     let name = find(PROTOCOL, values).unwrap_or_default();
     let protocol = protocol(&name).context("a protocol was checked before")?;
     let mut words = vec!["measure".to_owned(), "latency".to_owned(), name];
-    for (axis, value) in axes.iter().zip(&mut *values) {
-        let is_own = [PROTOCOL, VALUES].contains(&axis.option.as_str());
-        if !is_own && !has_effect(&axis.option, protocol) {
+    for (VariedOption { axis, is_flag }, value) in axes.iter().zip(&mut *values) {
+        let is_own = [PROTOCOL, VALUES].contains(&axis.name.as_str());
+        if !is_own && !has_effect(&axis.name, protocol)? {
             *value = None;
         }
         let Some(value) = value else { continue };
-        match (axis.option.as_str(), axis.is_flag, value.as_str()) {
+        match (axis.name.as_str(), *is_flag, value.as_str()) {
             (PROTOCOL | VALUES | ENCODING, ..) | (_, true, "false") => {}
             (option, true, _) => words.push(format!("--{option}")),
             (option, false, value) => words.extend([format!("--{option}"), value.to_owned()]),
@@ -123,10 +103,10 @@ fn words(axes: &[Axis], values: &mut [Option<String>]) -> anyhow::Result<Vec<Str
 }
 
 /// Whether an option changes measurements of a protocol. Sampled Values have an encoding of their own.
-fn has_effect(option: &str, protocol: ProtocolName) -> bool {
+fn has_effect(option: &str, protocol: ProtocolName) -> anyhow::Result<bool> {
     match option {
-        ENCODING => protocol != ProtocolName::Sv,
-        "subscriber" => protocol.has_broker(),
+        ENCODING => Ok(protocol != ProtocolName::Sv),
+        "subscriber" => Ok(protocol.has_broker()),
         option => applies(&option.replace('-', "_"), protocol),
     }
 }
@@ -138,25 +118,42 @@ fn complete(
     (values, time): (Vec<Option<String>>, Duration),
 ) -> anyhow::Result<Planned> {
     words.extend(options.iter().cloned());
-    let parsed = || {
-        parse_words(words.iter().cloned())
-            .with_context(|| format!("the measurement `gridhaul {}`", words.join(" ")))
-    };
-    let mut args = parsed()?;
+    let mut measurement = measurement(&words)
+        .with_context(|| format!("the measurement `gridhaul {}`", words.join(" ")))?;
     let is_given = |word: &String| word == "--messages" || word.starts_with("--messages=");
-    if !words.iter().any(is_given) {
-        args.messages = LEAST_MESSAGES.max((args.rate * time.as_secs_f64()).ceil() as u64);
-        words.extend(["--messages".to_owned(), args.messages.to_string()]);
+    if let Experiment::Latency(run) = &mut measurement.experiment {
+        if !words.iter().any(is_given) {
+            let needed = (run.schedule.rate * time.as_secs_f64()).ceil() as u64;
+            run.schedule.messages = LEAST_MESSAGES.max(needed);
+            words.extend(["--messages".to_owned(), run.schedule.messages.to_string()]);
+        }
+        run.record.floor = false;
     }
-    Ok(Planned { values, command: format!("gridhaul {}", words.join(" ")), args })
+    Ok(Planned { values, command: format!("gridhaul {}", words.join(" ")), measurement })
+}
+
+/// The measurement of a command `gridhaul measure latency`.
+///
+/// # Errors
+/// The command is not valid, or an option has no effect.
+fn measurement(words: &[String]) -> anyhow::Result<Measurement> {
+    let matches = Cli::command().try_get_matches_from(words)?;
+    let command = Cli::from_arg_matches(&matches)?.command;
+    match command.options(&matches)? {
+        Some(options) if matches!(command, Command::Latency(_)) => Ok(options.measurement),
+        _ => bail!("expected a command `latency`"),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use gridhaul_measure::experiment::matrix::estimate;
+
     use super::*;
 
     fn planned(axes: &[&str], options: &str) -> anyhow::Result<Vec<Planned>> {
-        let axes = axes.iter().map(|axis| Axis::parse(axis)).collect::<anyhow::Result<_>>()?;
+        let axes =
+            axes.iter().map(|axis| VariedOption::parse(axis)).collect::<anyhow::Result<_>>()?;
         let options: Vec<_> = options.split_whitespace().map(str::to_owned).collect();
         plan(&sorted(axes)?, &options, Duration::from_secs(6))
     }

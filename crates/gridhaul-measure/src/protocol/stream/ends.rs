@@ -6,7 +6,7 @@ use gridhaul_linux::Clock;
 use gridhaul_protocols::endpoint::Endpoint;
 
 use super::{End, Source, StreamPublisher, StreamSettings, listen};
-use crate::network::Site;
+use crate::place::Site;
 use crate::protocol::{ProtocolError, Publisher, ReceivingEnd};
 
 /// One of two ends, when the other one is on another machine.

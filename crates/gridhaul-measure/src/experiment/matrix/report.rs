@@ -1,0 +1,137 @@
+//! Table, box plots and report of a matrix.
+
+use gridhaul_report::TextTable;
+use gridhaul_report::chart::{Axis as ChartAxis, Chart};
+use gridhaul_report::format::UNKNOWN;
+
+use super::{Axis, Done, PROTOCOL};
+use crate::experiment::cells::CellResult;
+use crate::report::{Section, box_plot, page};
+
+/// Headings of the numbers of a measurement.
+const NUMBERS: [&str; 9] =
+    ["messages", "missing", "p2 (ms)", "p25", "p50", "p75", "p98", "max", "mean"];
+
+/// A row for each measurement.
+pub(super) fn table(axes: &[Axis], done: &[Done]) -> TextTable {
+    let rows = done.iter().enumerate().map(|(number, it)| {
+        let values = it.values.iter().map(|value| value.clone().unwrap_or_else(|| UNKNOWN.into()));
+        let keys = std::iter::once((number + 1).to_string()).chain(values);
+        keys.chain(numbers(it)).collect()
+    });
+    let headings = axes.iter().map(|axis| axis.name.as_str());
+    TextTable {
+        title: "Latency from the send time".into(),
+        headers: std::iter::once("no.").chain(headings).chain(NUMBERS).map(String::from).collect(),
+        rows: rows.collect(),
+        key_columns: 1 + axes.len(),
+        note: Some(
+            "* the generator was late: the load was not exactly the intended one. – before the numbers: the protocol does not have \
+             the option."
+                .into(),
+        ),
+    }
+}
+
+/// The report.
+pub(super) fn html(axes: &[Axis], done: &[Done], table: &TextTable) -> String {
+    let commands = TextTable {
+        title: "Commands".into(),
+        headers: ["no.", "command", "error"].map(String::from).to_vec(),
+        rows: done
+            .iter()
+            .enumerate()
+            .map(|(number, it)| {
+                vec![
+                    (number + 1).to_string(),
+                    it.command.clone(),
+                    it.error.clone().unwrap_or_default(),
+                ]
+            })
+            .collect(),
+        key_columns: 3,
+        note: None,
+    };
+    let note = "Box: quartiles and mean; whiskers: 2nd and 98th percentile; 99.9th percentile and largest value above.";
+    let sections = [
+        Section::Text(note.into()),
+        Section::Charts("Latency from the send time", charts(axes, done)),
+        Section::Table(table),
+        Section::Table(&commands),
+    ];
+    let meta = format!("gridhaul {}, measure matrix", env!("CARGO_PKG_VERSION"));
+    page("Matrix of measurements", &meta, &sections)
+}
+
+fn numbers(done: &Done) -> Vec<String> {
+    let Some(it) = &done.result else {
+        let reason = if done.error.is_some() { "failed" } else { "no message arrived" };
+        return std::iter::once(reason.into())
+            .chain(vec![String::new(); NUMBERS.len() - 1])
+            .collect();
+    };
+    let mark = if it.invalid.is_empty() { "" } else { " *" };
+    let times = [
+        Some(it.p2_s),
+        Some(it.p25_s),
+        it.p50_s,
+        Some(it.p75_s),
+        Some(it.p98_s),
+        Some(it.max_s),
+        Some(it.mean_s),
+    ];
+    let ms = times.map(|time| time.map_or_else(|| UNKNOWN.into(), |it| format!("{:.3}", it * 1e3)));
+    let counts = [format!("{}{mark}", it.messages), it.missing.to_string()];
+    counts.into_iter().chain(ms).collect()
+}
+
+/// A chart for each combination of all axes with several values but two. Of these two, the protocols (or another axis, with one
+/// protocol) are groups, and the values of the last one boxes within them.
+fn charts(axes: &[Axis], done: &[Done]) -> Vec<Chart> {
+    let varied: Vec<_> = (0..axes.len()).filter(|&index| axes[index].values.len() > 1).collect();
+    let protocols = varied.iter().copied().find(|&index| axes[index].name == PROTOCOL);
+    let last_but_one = varied.len().checked_sub(2).or(varied.len().checked_sub(1));
+    let groups = protocols.or(last_but_one.map(|index| varied[index]));
+    let series = varied.iter().copied().rfind(|&index| Some(index) != groups);
+    let is_outer = |index: &usize| Some(*index) != groups && Some(*index) != series;
+    let outer: Vec<_> = varied.into_iter().filter(is_outer).collect();
+    let name = |it: &Done, axis: Option<usize>| {
+        let Some(index) = axis else { return String::new() };
+        let value = it.values[index].as_deref().unwrap_or(UNKNOWN);
+        format!("{} {value}", axes[index].name)
+    };
+    let title = |it: &Done| {
+        let parts: Vec<_> = outer.iter().map(|&index| name(it, Some(index))).collect();
+        if parts.is_empty() { "Latency".to_owned() } else { parts.join(", ") }
+    };
+    let mut charts = Vec::new();
+    for heading in distinct(done.iter().map(title)) {
+        let cells: Vec<_> = done.iter().filter(|it| title(it) == heading).collect();
+        let group_names = distinct(cells.iter().map(|it| name(it, groups)));
+        let plot = box_plot(heading, ChartAxis::new("latency", "s").log(), group_names.clone());
+        let plot = distinct(cells.iter().map(|it| name(it, series))).into_iter().fold(
+            plot,
+            |plot, part| {
+                let boxes = group_names.iter().map(|group| {
+                    let is_here =
+                        |it: &&&Done| name(it, groups) == *group && name(it, series) == part;
+                    cells.iter().find(is_here)?.result.as_ref().map(CellResult::statistics)
+                });
+                plot.with(part.clone(), boxes.collect::<Vec<_>>())
+            },
+        );
+        charts.push(plot.into());
+    }
+    charts
+}
+
+/// Each value once, in the order of its first occurrence.
+fn distinct(values: impl Iterator<Item = String>) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for value in values {
+        if !found.contains(&value) {
+            found.push(value);
+        }
+    }
+    found
+}

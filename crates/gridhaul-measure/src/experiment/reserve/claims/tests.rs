@@ -1,0 +1,192 @@
+//! Verdicts of synthetic measurements.
+
+use crate::experiment::reserve::paper::Column;
+use crate::traffic::{Phases, Traffic};
+
+use super::super::extent::Extent;
+use super::super::outages::{Client, Fault, OutageCase};
+use super::super::test_8::Measured;
+use super::*;
+use crate::experiment::cells::CellResult;
+use crate::settings::Settings;
+
+/// A measurement with these means in seconds.
+fn cell(key: CellKey, means: &[f64]) -> Cell {
+    let repetition = |&mean_s: &f64| CellResult {
+        messages: 100,
+        missing: 0,
+        mean_s,
+        deviation_s: mean_s,
+        p2_s: mean_s,
+        p25_s: mean_s,
+        p50_s: None,
+        p75_s: mean_s,
+        p98_s: mean_s,
+        p999_s: None,
+        max_s: mean_s,
+        invalid: Vec::new(),
+        settings: Settings::default(),
+    };
+    let repetitions = means.iter().map(repetition).collect();
+    Cell { repetitions, ..Cell::new(key, &Extent::new(true, 6)) }
+}
+
+/// Six repetitions around a mean, 1 % from the lowest to the highest.
+fn around(mean: f64) -> [f64; 6] {
+    [0.995, 0.997, 0.999, 1.001, 1.003, 1.005].map(|share| share * mean)
+}
+
+fn of_cells(cells: &[Cell], name: &str) -> Verdict {
+    of(&Measurements { cells, ..Measurements::default() }, name)
+}
+
+fn of(measurements: &Measurements<'_>, name: &str) -> Verdict {
+    let claims = claims(measurements, &Tables::published(), true);
+    claims.into_iter().find(|it| it.recorded.name == name).unwrap().measured_verdict
+}
+
+#[test]
+fn each_recorded_claim_has_a_comparison_that_is_open_without_measurements() {
+    let of = |is_whole| claims(&Measurements::default(), &Tables::published(), is_whole);
+    for claim in of(false) {
+        assert_ne!(claim.measured, UNKNOWN, "{}", claim.recorded.name);
+        let needs_no_measurement = claim.recorded.name == "corruption-is-detected";
+        let expected = if needs_no_measurement { Verdict::Agrees } else { Verdict::Unknown };
+        assert_eq!(claim.measured_verdict, expected, "{}", claim.recorded.name);
+        assert!(claim.as_recorded, "{}", claim.recorded.name);
+    }
+    // A whole run whose measurements have all failed confirms nothing.
+    assert_eq!(of(true).iter().filter(|claim| claim.as_recorded).count(), 1);
+}
+
+#[test]
+fn means_are_compared_with_their_intervals() {
+    let ethernet = |udp: &[f64], mqtt: &[f64]| {
+        [("udp", udp), ("mqtt", mqtt)]
+            .map(|(protocol, means)| cell(CellKey::uplink("ethernet", protocol, 100), means))
+    };
+    let verdict =
+        |udp: &[f64], mqtt: &[f64]| of_cells(&ethernet(udp, mqtt), "ethernet-udp-below-mqtt");
+    assert_eq!(verdict(&around(1e-4), &around(5e-4)), Verdict::Agrees);
+    assert_eq!(verdict(&around(5e-4), &around(1e-4)), Verdict::Differs);
+    assert_eq!(verdict(&around(4.9e-4), &around(5e-4)), Verdict::Undecided, "the margin");
+    let wide = [1e-4, 2e-4, 3e-4, 4e-4, 5e-4, 6e-4];
+    assert_eq!(verdict(&wide, &around(5e-4)), Verdict::Undecided, "intervals overlap");
+    assert_eq!(verdict(&around(1e-4)[..5], &around(5e-4)), Verdict::Undecided, "too few");
+}
+
+#[test]
+fn a_repetition_with_a_late_generator_is_not_evaluated() {
+    let mut cells = vec![cell(CellKey::uplink("5g-ready", "sv", 100), &around(18e-3))];
+    assert_eq!(of_cells(&cells, "ready-sv-range"), Verdict::Agrees);
+    cells[0].repetitions[2].invalid.push("late".into());
+    assert_eq!(of_cells(&cells, "ready-sv-range"), Verdict::Undecided);
+    let mut late = cells[0].repetitions[2].clone();
+    late.mean_s = 1.0;
+    cells[0].repetitions.push(late);
+    let on_time = cells[0].repetitions[0].clone();
+    cells[0].repetitions.push(on_time);
+    assert_eq!((cells[0].disturbed(), of_cells(&cells, "ready-sv-range")), (2, Verdict::Agrees));
+}
+
+#[test]
+fn a_rate_that_is_missing_leaves_a_claim_open() {
+    let at = |rate| CellKey::uplink("5g-ready", "sv", rate);
+    let mut cells = vec![cell(at(10), &around(18e-3)), cell(at(100), &around(15e-3))];
+    assert_eq!(of_cells(&cells, "ready-sv-decreases"), Verdict::Agrees);
+    cells[1].repetitions.clear();
+    assert_eq!(of_cells(&cells, "ready-sv-decreases"), Verdict::Undecided);
+    assert_eq!(of_cells(&cells, "ready-sv-range"), Verdict::Undecided);
+}
+
+#[test]
+fn udp_is_not_the_fastest_if_one_other_protocol_is_faster_somewhere() {
+    let of = |sv: f64| {
+        [("udp", 1e-3), ("sv", sv), ("mqtt", 2e-3)]
+            .map(|(protocol, mean)| cell(CellKey::uplink("ethernet", protocol, 100), &around(mean)))
+    };
+    assert_eq!(of_cells(&of(1.5e-3), "udp-fastest-on-every-system"), Verdict::Agrees);
+    assert_eq!(of_cells(&of(0.5e-3), "udp-fastest-on-every-system"), Verdict::Differs);
+}
+
+fn outage(fault: Fault, client: Client, [later_with_arrivals, later]: [usize; 2]) -> OutageCell {
+    let case =
+        OutageCase { protocol: "mqtt".into(), mosquitto: false, fault, client, length_s: 10.0 };
+    OutageCell {
+        case,
+        command: String::new(),
+        interval_s: 0.01,
+        unavailable_s: Some(10.0),
+        without_arrival_s: None,
+        first_arrival_after_end_s: (later_with_arrivals > 0).then_some(1.0),
+        later_with_arrivals,
+        later,
+        lost: 0,
+        refused: 0,
+        reconnections: 0,
+        error: None,
+    }
+}
+
+#[test]
+fn a_client_recovers_if_later_messages_arrive() {
+    let verdict = |cells: &[OutageCell], name| {
+        of(&Measurements { outages: cells, ..Measurements::default() }, name)
+    };
+    let lost = outage(Fault::Broker, Client::StaysLost, [0, 50]);
+    let back = outage(Fault::Broker, Client::Reconnects, [49, 50]);
+    let stays = "outage-broker-mqtt-stays-lost";
+    assert_eq!(verdict(&[lost.clone(), back.clone()], stays), Verdict::Agrees);
+    let recovers = outage(Fault::Broker, Client::StaysLost, [49, 50]);
+    assert_eq!(verdict(&[recovers], stays), Verdict::Differs);
+    let over = outage(Fault::Broker, Client::StaysLost, [0, 0]);
+    assert_eq!(verdict(&[over], stays), Verdict::Unknown, "no message was sent later");
+    assert_eq!(verdict(&[lost, back], "outage-any-client-stays-lost"), Verdict::Differs);
+}
+
+#[test]
+fn table_4_contains_the_packets_that_open_and_close_connections() {
+    let traffic = |packets, application| Traffic {
+        packets,
+        ethernet: 14 * packets,
+        ip: 20 * packets,
+        transport: 32 * packets,
+        application,
+        ..Traffic::default()
+    };
+    let columns = Tables::published().column;
+    let series = |messages: u64| -> Vec<Measured> {
+        let of = |column: &Column| {
+            let each = (column.packets / 10_000.0).floor() as u64;
+            let opening = traffic(column.packets as u64 - each * 10_000, 0);
+            let application = (column.bytes.protocol + column.bytes.payload) as u64 * messages;
+            Measured {
+                column: column.name.clone(),
+                broker: "RabbitMQ".into(),
+                messages,
+                delivered: messages,
+                payload_bytes: column.bytes.payload,
+                first_payload_bytes: 0,
+                phases: Phases {
+                    opening,
+                    messages: traffic(each * messages, application),
+                    closing: Traffic::default(),
+                },
+                missed: 0,
+                fault: None,
+            }
+        };
+        columns.iter().map(of).collect()
+    };
+    let verdict =
+        |series: &[Measured], name| of(&Measurements { series, ..Measurements::default() }, name);
+    for messages in [200, 10_000] {
+        let series = series(messages);
+        assert_eq!(verdict(&series, "table-4-packets-mqtt"), Verdict::Agrees, "{messages}");
+        assert_eq!(verdict(&series, "mqtt-twice-the-packets"), Verdict::Differs);
+        assert_eq!(verdict(&series, "tcp-twice-the-bandwidth"), Verdict::Agrees);
+    }
+    let mut lost = series(200);
+    lost[0].delivered -= 1;
+    assert_eq!(verdict(&lost, "table-4-packets-mqtt"), Verdict::Unknown);
+}

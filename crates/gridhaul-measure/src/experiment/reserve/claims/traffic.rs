@@ -1,0 +1,228 @@
+//! Statements about packets and bytes: section 4.4, Tables 4 and 5, and section 4.5. They are
+//! counts, without an interval.
+
+use crate::experiment::reserve::paper::{AMQP_NAMES, Column, Encoding, MQTT_PUBLISH, Protocol, Tables};
+use crate::traffic::{Phases, Traffic};
+
+use super::Finding;
+use super::estimate::certain;
+use crate::experiment::reserve::test_8::Measured;
+
+/// Number of messages from which shares of a message are those of a long series: opening the
+/// connections matters less.
+const LONG: u64 = 10_000;
+
+/// Bytes of a MiB.
+const MIB: f64 = 1_048_576.0;
+
+/// A column of the tables, with its series through the report's broker.
+type Pair<'a> = (&'a Column, &'a Measured);
+
+/// The verdict of a statement; `None` for a name of another part.
+pub(super) fn find(claim: &str, series: &[Measured], tables: &Tables) -> Option<Finding> {
+    let of = |column: &Column| {
+        let own = |it: &&Measured| it.column == column.name && it.broker != "mosquitto";
+        series.iter().find(own).filter(|it| it.is_complete())
+    };
+    let pairs = tables.column.iter().filter_map(|column| Some((column, of(column)?)));
+    let pairs: Vec<Pair<'_>> = pairs.collect();
+    let known = Series { pairs, all: tables.column.len() };
+    let found = table_4(claim, &known).or_else(|| table_5(claim, &known));
+    found.or_else(|| sentences(claim, &known))
+}
+
+/// The series that are complete.
+struct Series<'a> {
+    pairs: Vec<Pair<'a>>,
+    /// Number of columns.
+    all: usize,
+}
+
+/// A quantity in the report and in a series.
+type Compared = fn(&Pair<'_>) -> [f64; 2];
+
+/// Packets of 10,000 messages. The report's number contains the packets that open and close the
+/// connections.
+const PACKETS: Compared = |(column, it)| [column.packets, scaled(it, |it| it.total().packets)];
+
+/// Traffic in MiB.
+const TRAFFIC: Compared =
+    |(column, it)| [column.traffic_mib, scaled(it, |it| it.total().bytes()) / MIB];
+
+/// Bytes of protocol and payload of a message.
+const PROTOCOL: Compared = |(column, it)| {
+    [column.bytes.protocol + column.bytes.payload, it.per_message(it.phases.messages.application)]
+};
+
+/// Bytes of the lower layers of a message.
+const LOWER: Compared = |(column, it)| {
+    let bytes = &column.bytes;
+    let found = it.phases.messages;
+    let found = found.ethernet + found.ip + found.transport;
+    [bytes.ethernet + bytes.ip + bytes.transport, it.per_message(found)]
+};
+
+/// A count of a series as one of 10,000 messages: what passes with the messages is multiplied, what
+/// opens and closes the connections is not.
+fn scaled(it: &Measured, of: impl Fn(&Phases) -> u64) -> f64 {
+    let phases = Phases { messages: Traffic::default(), ..it.phases };
+    let edges = of(&phases) as f64;
+    edges + (of(&it.phases) as f64 - edges) * LONG as f64 / it.messages as f64
+}
+
+fn table_4(claim: &str, series: &Series<'_>) -> Option<Finding> {
+    Some(match claim {
+        "table-4-packets-mqtt" => series.close(of_protocol(Protocol::Mqtt), PACKETS, 0.01),
+        "table-4-packets-amqp" => series.close(of_protocol(Protocol::Amqp), PACKETS, 0.1),
+        "table-4-packets-sv" => series.close(of_protocol(Protocol::SampledValues), PACKETS, 0.0),
+        "table-4-traffic-mqtt-json" => series.close(mqtt(Encoding::Json), TRAFFIC, 0.03),
+        "table-4-traffic-mqtt-protobuf" => series.close(mqtt(Encoding::Protobuf), TRAFFIC, 0.03),
+        "table-4-traffic-amqp" => series.close(of_protocol(Protocol::Amqp), TRAFFIC, 0.1),
+        "table-4-traffic-sv" => series.close(of_protocol(Protocol::SampledValues), TRAFFIC, 0.01),
+        _ => return None,
+    })
+}
+
+fn table_5(claim: &str, series: &Series<'_>) -> Option<Finding> {
+    Some(match claim {
+        "table-5-protocol-json" => series.close(of_encoding(Encoding::Json), PROTOCOL, 0.03),
+        "table-5-protocol-protobuf" => {
+            series.close(of_encoding(Encoding::Protobuf), PROTOCOL, 0.03)
+        }
+        "table-5-besides-the-payload" => series.besides_the_payload(),
+        "table-5-lower-layers-mqtt" => series.close(of_protocol(Protocol::Mqtt), LOWER, 0.01),
+        "table-5-lower-layers-amqp" => series.close(of_protocol(Protocol::Amqp), LOWER, 0.1),
+        _ => return None,
+    })
+}
+
+fn sentences(claim: &str, series: &Series<'_>) -> Option<Finding> {
+    let bytes = |it: &Measured| it.per_message(it.phases.messages.bytes());
+    let packets = |it: &Measured| it.per_message(it.phases.messages.packets);
+    let share = |it: &Measured| {
+        let found = it.phases.messages;
+        found.acknowledgements as f64 / found.packets as f64
+    };
+    let amqp_json =
+        |column: &Column| column.protocol == Protocol::Amqp && column.encoding == Encoding::Json;
+    let mqtt = |column: &Column| column.protocol == Protocol::Mqtt;
+    let amqp = |column: &Column| column.protocol == Protocol::Amqp;
+    let over_tcp = |column: &Column| column.protocol != Protocol::SampledValues;
+    let overhead = |it: &Measured, legs: f64| 1.0 - legs * it.payload_bytes / bytes(it);
+    let sv = |of: &dyn Fn(&Measured) -> f64| {
+        let own = series.pairs.iter().find(|(column, _)| !over_tcp(column));
+        own.map_or(f64::NAN, |(_, it)| of(it))
+    };
+    Some(match claim {
+        "sv-most-lightweight" => {
+            let least = sv(&bytes);
+            series.each(&over_tcp, &bytes, "B", |it| it > least)
+        }
+        "sv-98-bytes" => {
+            let untagged = |it: &Measured| bytes(it) - it.per_message(it.phases.messages.vlan);
+            series.each(&|column| !over_tcp(column), &untagged, "B", |it| it == 98.0)
+        }
+        "amqp-json-almost-a-kilobyte" => {
+            series.each(&amqp_json, &bytes, "B", |it| (it / 993.0 - 1.0).abs() <= 0.1)
+        }
+        "amqp-overhead-70-percent" => {
+            series.each(&amqp_json, &|it| 100.0 * overhead(it, 1.0), "%", is_70_percent)
+        }
+        "amqp-overhead-70-percent-of-both-legs" => {
+            series.each(&amqp_json, &|it| 100.0 * overhead(it, 2.0), "%", is_70_percent)
+        }
+        "packets-two-to-three-times" => {
+            series.each(&over_tcp, &packets, "packets a message", |it| (1.9..=3.5).contains(&it))
+        }
+        "packets-are-acknowledgements" => {
+            series.each(&mqtt, &|it| 100.0 * share(it), "% without payload", |it| it > 25.0)
+        }
+        "tcp-twice-the-bandwidth" => {
+            let least = sv(&bytes);
+            series.each(&over_tcp, &bytes, "B", |it| it > 2.0 * least)
+        }
+        // A packet in a thousand is one of keep-alive or of the end of a connection.
+        "amqp-twice-the-packets" => series.each(&amqp, &packets, "packets a message", is_above_two),
+        "mqtt-twice-the-packets" => series.each(&mqtt, &packets, "packets a message", is_above_two),
+        _ => return None,
+    })
+}
+
+fn of_protocol(protocol: Protocol) -> impl Fn(&Column) -> bool {
+    move |column| column.protocol == protocol
+}
+
+fn of_encoding(encoding: Encoding) -> impl Fn(&Column) -> bool {
+    move |column| column.encoding == encoding
+}
+
+fn mqtt(encoding: Encoding) -> impl Fn(&Column) -> bool {
+    move |column| column.protocol == Protocol::Mqtt && column.encoding == encoding
+}
+
+fn is_70_percent(percent: f64) -> bool {
+    (65.0..=75.0).contains(&percent)
+}
+
+fn is_above_two(packets: f64) -> bool {
+    packets > 2.01
+}
+
+impl Series<'_> {
+    /// A quantity is as in the report within a share, in all of these columns.
+    fn close(&self, selected: impl Fn(&Column) -> bool, compared: Compared, share: f64) -> Finding {
+        let own: Vec<_> = self.pairs.iter().filter(|(column, _)| selected(column)).collect();
+        let text = |pair: &&Pair<'_>| {
+            let [report, measured] = compared(pair);
+            format!("{} {} (report {report})", pair.0.name, rounded(measured))
+        };
+        let is_close = |pair: &&Pair<'_>| {
+            let [report, measured] = compared(pair);
+            (measured - report).abs() <= share * report
+        };
+        self.finding(own.iter().all(is_close), &own.iter().map(text).collect::<Vec<_>>())
+    }
+
+    /// A quantity satisfies a condition in all of these columns.
+    fn each(
+        &self,
+        selected: &dyn Fn(&Column) -> bool,
+        of: &dyn Fn(&Measured) -> f64,
+        unit: &str,
+        holds: impl Fn(f64) -> bool,
+    ) -> Finding {
+        let own: Vec<_> = self.pairs.iter().filter(|(column, _)| selected(column)).collect();
+        let text = |(column, it): &&Pair<'_>| format!("{} {} {unit}", column.name, rounded(of(it)));
+        let all = own.iter().all(|(_, it)| holds(of(it)));
+        self.finding(all, &own.iter().map(text).collect::<Vec<_>>())
+    }
+
+    /// The bytes of both legs besides the payload are those of the formula, to the byte that
+    /// packets of keep-alive take.
+    fn besides_the_payload(&self) -> Finding {
+        let over_tcp = self.pairs.iter().filter(|(it, _)| it.protocol != Protocol::SampledValues);
+        let of = |(column, it): &Pair<'_>| {
+            let bytes = it.per_message(it.phases.messages.application) - 2.0 * it.payload_bytes;
+            let expected = match column.protocol {
+                Protocol::Amqp => AMQP_NAMES.publish_overhead() + AMQP_NAMES.deliver_overhead(),
+                _ => 2 * MQTT_PUBLISH.overhead(it.payload_bytes as u64),
+            };
+            (column.name.clone(), bytes, expected as f64)
+        };
+        let found: Vec<_> = over_tcp.map(of).collect();
+        let holds = found.iter().all(|(_, bytes, expected)| (bytes - expected).abs() <= 1.0);
+        let text = |(name, bytes, _): &(String, f64, f64)| format!("{name} {} B", rounded(*bytes));
+        self.finding(holds, &found.iter().map(text).collect::<Vec<_>>())
+    }
+
+    /// Without all columns nothing is decided.
+    fn finding(&self, holds: bool, texts: &[String]) -> Finding {
+        let is_complete = self.pairs.len() == self.all && !texts.is_empty();
+        let about = if texts.is_empty() { "not measured".into() } else { texts.join(", ") };
+        (certain(is_complete.then_some(holds)), about)
+    }
+}
+
+fn rounded(value: f64) -> String {
+    if value >= 1_000.0 { format!("{value:.0}") } else { format!("{value:.2}") }
+}

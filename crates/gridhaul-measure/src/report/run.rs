@@ -1,0 +1,193 @@
+//! The result of a run as JSON, rows and notes.
+
+use gridhaul_report::format;
+use gridhaul_scenario::units::{Duration, counted, was_or_were};
+use serde_json::{Value, json};
+
+use super::agent::{remote_notes, two_machines};
+use super::path;
+use crate::method::{Distribution, Interruption, Proportion, findings, messages_needed};
+use crate::prediction::Prediction;
+use crate::protocol::CrossTrafficCounts;
+use crate::run::Run;
+
+/// Shares of the quantiles: those of a box plot with whiskers at the 2nd and 98th percentile, and the tail.
+pub(super) const SHARES: [f64; 6] = [0.02, 0.25, 0.5, 0.75, 0.98, 0.999];
+
+/// Headings of a table of latencies, over rows of [`distribution_row`].
+pub(crate) const LATENCY_HEADERS: [&str; 11] =
+    ["ms", "messages", "p2", "p25", "p50", "p75", "p98", "p98 at most", "p99.9", "max", "mean"];
+
+/// Confidence of each bound.
+const CONFIDENCE: f64 = 0.95;
+
+/// The title of a table.
+pub(crate) fn title(run: &Run) -> String {
+    let schedule = run.plan.schedule;
+    format!(
+        "{}, {} messages/s of {} B, {}",
+        run.protocol,
+        format::number(schedule.rate()),
+        run.plan.bytes,
+        run.network
+    )
+}
+
+/// A duration as milliseconds, with three digits after the point.
+pub(crate) fn millis(duration: Option<Duration>) -> String {
+    duration.map_or_else(|| format::UNKNOWN.into(), |it| format!("{:.3}", it.as_secs_f64() * 1e3))
+}
+
+/// A row of quantiles in milliseconds, under the headings of the table of `latency`.
+pub(crate) fn distribution_row(name: &str, distribution: &Distribution) -> Vec<String> {
+    let mut cells = vec![name.to_owned(), distribution.count().to_string()];
+    for share in SHARES {
+        let quantile = distribution.quantile(share);
+        cells.push(millis(quantile.map(|quantile| quantile.value)));
+        if share == 0.98 {
+            cells.push(millis(quantile.and_then(|quantile| quantile.high)));
+        }
+    }
+    cells.extend([millis(distribution.max()), millis(distribution.mean())]);
+    cells
+}
+
+/// Limits of the result.
+pub(super) fn notes(run: &Run) -> Vec<String> {
+    let outcome = &run.outcome;
+    let mut notes: Vec<_> = findings(run.checked()).iter().map(ToString::to_string).collect();
+    notes.extend(remote_notes(run));
+    let measured = outcome.summary.from_send.count();
+    for share in [0.98, 0.999] {
+        let needed = messages_needed(share);
+        if measured < needed {
+            notes.push(format!(
+                "too few messages ({measured}) for an upper bound of the {} percentile: {needed} are needed",
+                if share < 0.99 { "98th" } else { "99.9th" }
+            ));
+        }
+    }
+    notes.extend(run.cross_traffic.iter().map(cross_traffic_note));
+    if let Some(refusal) = &outcome.refusal {
+        let refused = outcome.summary.counts.refused;
+        let messages = counted(refused, "message");
+        notes.push(format!("{messages} {} refused: {refusal}", was_or_were(refused)));
+    }
+    if let Some(fault) = &outcome.fault {
+        notes.push(format!("incomplete: {fault}"));
+    }
+    if outcome.unknown_fate > 0 {
+        notes.push(format!(
+            "{} sent and not counted: after the fault it is unknown whether they arrive",
+            counted(outcome.unknown_fate, "message")
+        ));
+    }
+    if !run.settings.is_empty() {
+        notes.push(run.settings.to_string());
+    }
+    notes
+}
+
+fn cross_traffic_note(counts: &CrossTrafficCounts) -> String {
+    let CrossTrafficCounts { load, sent, delivered, .. } = counts;
+    let lost = Proportion { count: sent.saturating_sub(*delivered), of: *sent };
+    format!(
+        "cross traffic, {}: {:.3} Mbit/s of packets of {} B, of which {:.2} % were lost",
+        load.direction,
+        counts.offered() / 1e6,
+        load.packet,
+        lost.share().unwrap_or(0.0) * 100.0
+    )
+}
+
+fn cross_traffic(counts: &CrossTrafficCounts) -> Value {
+    json!({
+        "direction": counts.load.direction.to_string(),
+        "intended_bit_per_s": counts.load.rate.as_bits_per_sec(),
+        "offered_bit_per_s": counts.offered(),
+        "packet_bytes": counts.load.packet,
+        "sent": counts.sent,
+        "delivered": counts.delivered,
+    })
+}
+
+/// The JSON document of a run.
+pub(super) fn json(command: &str, run: &Run) -> Value {
+    let (outcome, summary) = (&run.outcome, &run.outcome.summary);
+    let counts = summary.counts;
+    let reconnections: Vec<_> = outcome.reconnections.iter().map(|at| at.as_secs_f64()).collect();
+    // An unknown value is null.
+    let is_one_way = run.unsupported().is_none();
+    json!({
+        "gridhaul": env!("CARGO_PKG_VERSION"),
+        "command": command,
+        "protocol": run.protocol,
+        "settings": run.settings.to_json(),
+        "network": run.network,
+        "rate_per_s": run.plan.schedule.rate(),
+        "message_bytes": run.plan.bytes,
+        "cross_traffic": run.cross_traffic.iter().map(cross_traffic).collect::<Vec<_>>(),
+        "horizon_s": run.plan.horizon.as_secs_f64(),
+        "warm_up_messages": run.plan.schedule.warm_up_messages(),
+        "messages": counts.messages,
+        "refused": counts.refused,
+        "lost": counts.lost,
+        "corrupt": counts.corrupt,
+        "duplicates": counts.duplicates,
+        "reordered": counts.reordered,
+        "after_reconnection": counts.after_reconnection,
+        "arrived_after_horizon": outcome.arrivals.after_horizon,
+        "unidentified": outcome.arrivals.unidentified,
+        "foreign": outcome.arrivals.foreign,
+        "loss": proportion(summary.loss()),
+        "latency_from_send": is_one_way.then(|| distribution(&summary.from_send)),
+        "latency_from_schedule": is_one_way.then(|| distribution(&summary.from_schedule)),
+        "lateness": distribution(&summary.lateness),
+        "kernel": summary.kernel.as_deref().map(path::kernel_json),
+        "path": path::json(run),
+        "prediction": run.prediction.as_ref().map(Prediction::json),
+        "floor": run.floor.as_ref().map(distribution),
+        "reconnections_s": reconnections,
+        "interruption": summary.interruption().map(|it| interruption(&it, summary.interval)),
+        "two_machines": run.remote.as_ref().map(two_machines),
+        "invalid": findings(run.checked()).iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "fault": outcome.fault,
+        "unknown_fate": outcome.unknown_fate,
+    })
+}
+
+/// The longest time without an arrival, and the recovery.
+fn interruption(found: &Interruption, interval: Duration) -> Value {
+    json!({
+        "start_s": found.start.as_secs_f64(),
+        "duration_s": found.length().as_secs_f64(),
+        "survival_time_s": found.survival_time(interval).as_secs_f64(),
+        "lost": found.lost,
+        "backlog": found.backlog,
+        "drain_s": found.drain().map(Duration::as_secs_f64),
+    })
+}
+
+pub(super) fn proportion(proportion: Proportion) -> Value {
+    let [low, high] = proportion.bounds(CONFIDENCE);
+    json!({ "count": proportion.count, "of": proportion.of, "share": proportion.share(), "low95": low, "high95": high })
+}
+
+pub(crate) fn distribution(distribution: &Distribution) -> Value {
+    let seconds = |duration: Option<Duration>| duration.map(Duration::as_secs_f64);
+    let quantile = |share| {
+        let quantile = distribution.quantile(share)?;
+        Some(json!({
+            "share": share,
+            "value_s": quantile.value.as_secs_f64(),
+            "low95_s": seconds(quantile.low),
+            "high95_s": seconds(quantile.high),
+        }))
+    };
+    json!({
+        "messages": distribution.count(),
+        "mean_s": seconds(distribution.mean()),
+        "max_s": seconds(distribution.max()),
+        "quantiles": SHARES.into_iter().filter_map(quantile).collect::<Vec<_>>(),
+    })
+}
