@@ -20,7 +20,6 @@ use crate::protocol::client_name;
 use crate::report::{LATENCY_HEADERS, axis_for_range, distribution, distribution_row, millis};
 use crate::run::Run;
 
-
 /// A measured path and its prediction.
 #[derive(Debug)]
 pub struct Prediction {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use gridhaul::scenario::answer::{Answer, Column, ColumnData};
+use gridhaul::scenario::answer::{Answer, ColumnData};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::PredictionError;
@@ -27,23 +27,33 @@ pub(super) fn write_trace(
 }
 
 /// Times at which the messages of a flow were due, and their delays, in the order of arrival.
-pub(super) fn delays(answer: &Answer, flow: &str) -> Vec<(Instant, Duration)> {
+///
+/// # Errors
+/// The recorded series cannot be read.
+pub(super) fn delays(
+    answer: &Answer,
+    flow: &str,
+) -> Result<Vec<(Instant, Duration)>, PredictionError> {
     let Some(series) = answer.series.iter().find(|series| series.name == "delays") else {
-        return Vec::new();
+        return Ok(Vec::new());
     };
-    let column = |name: &str| series.columns.iter().find(|column| column.name == name);
-    let columns = (column("time_s"), column("flow"), column("delay_s"));
+    let column = |name: &str| {
+        let index = series.columns.iter().position(|column| column.name == name);
+        index.map(|index| series.values(index, 0..series.row_count())).transpose()
+    };
+    let read = || Ok((column("time_s")?, column("flow")?, column("delay_s")?));
+    let columns = read().map_err(PredictionError::Series)?;
     let (
-        Some(Column { data: ColumnData::Real(due), .. }),
-        Some(Column { data: ColumnData::Text { words, rows }, .. }),
-        Some(Column { data: ColumnData::Real(delays), .. }),
+        Some(ColumnData::Real(due)),
+        Some(ColumnData::Text { words, rows }),
+        Some(ColumnData::Real(delays)),
     ) = columns
     else {
-        return Vec::new();
+        return Ok(Vec::new());
     };
-    let messages = due.iter().zip(rows).zip(delays);
+    let messages = due.iter().zip(&rows).zip(&delays);
     let of_flow = messages.filter(|((_, row), _)| words[**row as usize] == flow);
-    of_flow
-        .map(|((due, _), delay)| (Instant::from_secs_f64(*due), Duration::from_secs_f64(*delay)))
-        .collect()
+    let times = of_flow
+        .map(|((due, _), delay)| (Instant::from_secs_f64(*due), Duration::from_secs_f64(*delay)));
+    Ok(times.collect())
 }

@@ -97,6 +97,9 @@ pub enum PredictionError {
     /// The simulator rejects the scenario.
     #[error(transparent)]
     Simulator(#[from] gridhaul::Error),
+    /// The delays that the simulator has recorded cannot be read.
+    #[error("the prediction: cannot read the recorded delays: {0}")]
+    Series(std::io::Error),
     /// The messages cannot be written for the simulator.
     #[error("the prediction: cannot write {path}: {source}")]
     Trace {
@@ -264,7 +267,8 @@ impl Request<'_> {
         }
         let messages = due.iter().map(|(_, index)| index + 1).max().unwrap_or(0);
         let mut arrivals = vec![None; messages];
-        for (due, delay) in answers.iter().flat_map(|answer| delays(answer, flow)) {
+        let delays: Result<Vec<_>, _> = answers.iter().map(|answer| delays(answer, flow)).collect();
+        for (due, delay) in delays?.into_iter().flatten() {
             let since_start = Instant::ZERO + due.since(Instant::ZERO + self.start);
             // Messages that were due at the same time arrive in the order of their numbers.
             let index = waiting.get_mut(&since_start.as_nanos()).and_then(VecDeque::pop_front);
