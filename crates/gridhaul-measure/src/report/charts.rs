@@ -11,7 +11,6 @@ use super::path::stages;
 use super::run::title;
 use crate::method::{Distribution, ProfilePoint};
 use crate::experiment::reserve::paper::message_sizes;
-use gridhaul_protocols::overhead::tls::RECORD_OVERHEAD;
 use crate::run::Run;
 
 /// The numbers of a box as RESERVE D4.6 defines them (annex A.2): quartiles, mean, whiskers at the 2nd and 98th percentile, and

@@ -11,7 +11,6 @@ use crate::measurement::{
     Experiment, Measurement, MqttBrokerSource, MqttSettings, Nodelay, Place, ProtocolUnderTest,
     Record, SampledValuesSettings, ScheduleSettings, StartedBroker, SubscriberEnd, UdpSettings,
 };
-use gridhaul_protocols::payload::{Encoding, Sample, Schema};
 
 /// The test systems of the report, which the presets stand for.
 pub(super) const SYSTEMS: [&str; 3] = ["ethernet", "5g-prototype", "5g-ready"];
