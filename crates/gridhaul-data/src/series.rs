@@ -344,7 +344,7 @@ mod tests {
         let mut recording = Recording::new(None);
         for member in [4, 0] {
             let delay = Duration::from_millis(1);
-            recording.on_message(Instant::from_nanos(7), (0, member), delay);
+            recording.on_message(Instant::from_nanos(7), 0, member, delay);
         }
         let names = ["up".to_owned()];
         let series = recording.into_series(&names, &[]).unwrap();
