@@ -12,11 +12,11 @@ use gridhaul_scenario::units::{Duration, Instant};
 use super::accounting::{Accounting, Converted, Quality};
 use super::controller::{ControlEvent, Controller};
 use super::ends::Ends;
-use crate::run::transfer::{CHECK, Generator, LEAD, Outcome, Plan, QUEUE, RunEvent, receive};
 use crate::clock::{ClockQuality, RemoteClock};
 use crate::log::LogError;
 use crate::method::{Message, Summary};
 use crate::protocol::SendingEnd;
+use crate::run::transfer::{CHECK, Generator, LEAD, Outcome, Plan, QUEUE, RunEvent, receive};
 
 /// Time between two exchanges.
 const INTERVAL: Duration = Duration::from_millis(50);

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::broker::{Broker, BrokerProgram};
 use crate::measurement::{Measurement, RequestedBroker};
 use crate::method::findings;
-use crate::place::Sites;
 use crate::place::LocalNetwork;
+use crate::place::Sites;
 use crate::protocol::Started;
 use crate::report::{create, statistics};
 use crate::run::{Observer, Run, RunRequest, at_sites, carrier, message, run_once};
@@ -176,8 +176,7 @@ impl AtBroker<'_> {
         let folder = cell.folder.as_deref();
         folder.map_or(Ok(()), create)?;
         let request = RunRequest::new(cell.measurement, folder)?;
-        let started =
-            Started::at_broker(cell.measurement, self.sites, self.broker, Some(nodelay))?;
+        let started = Started::at_broker(cell.measurement, self.sites, self.broker, Some(nodelay))?;
         let (run, _) = at_sites(&request, self.sites, started, self.network, observer)?;
         Ok(CellResult::new(&run))
     }

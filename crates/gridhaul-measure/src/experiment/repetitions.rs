@@ -71,7 +71,8 @@ pub(crate) struct Quantity {
 
 impl Quantity {
     /// Median latency.
-    pub(crate) const MEDIAN: Self = Self { heading: "p50 (ms)", key: "p50_s", value: |run| latency(run, 0.5) };
+    pub(crate) const MEDIAN: Self =
+        Self { heading: "p50 (ms)", key: "p50_s", value: |run| latency(run, 0.5) };
 
     /// All quantities in the order of the table.
     pub(crate) const ALL: [Self; 6] = [

@@ -12,8 +12,8 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 
-use crate::settings::Settings;
 use crate::method::{CapturePoint, Message, Phase};
+use crate::settings::Settings;
 
 /// A column and how it is read from a row.
 enum Column {

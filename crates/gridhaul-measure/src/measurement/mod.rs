@@ -16,15 +16,15 @@ pub mod reference;
 use gridhaul_scenario::units::Duration;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use connection::RequestedBroker;
 pub use connection::{
     BrokerConnection, BrokerSource, DirectConnection, GivenBroker, MqttBrokerSource, Nodelay,
     Reconnect, StartedBroker,
 };
 pub use experiment::{
-    BrokerOutage, Capture, ConstantRate, CrossTrafficSettings, Disturbance, Experiment,
-    LinkOutage, ObservedOutage, OutageExperiment, RateExperiment, Record, ScheduleSettings,
+    BrokerOutage, Capture, ConstantRate, CrossTrafficSettings, Disturbance, Experiment, LinkOutage,
+    ObservedOutage, OutageExperiment, RateExperiment, Record, ScheduleSettings,
 };
-pub(crate) use connection::RequestedBroker;
 pub use frames::{DataSetName, DoublingIntervals, GooseRetransmission, VlanTag};
 pub use place::{
     AgentPlace, EmulatedNetwork, NetworkSource, Place, ScenarioNetwork, SubscriberEnd,

@@ -166,9 +166,8 @@ impl ProtocolUnderTest {
     /// The broker that the measurement requests; `None` for a protocol without one.
     pub(crate) fn requested_broker(&self) -> Option<RequestedBroker<'_>> {
         let nodelay = self.broker_connection()?.nodelay.at_broker();
-        let started = |program, tls| {
-            Some(RequestedBroker::Started(program, BrokerSettings { nodelay, tls }))
-        };
+        let started =
+            |program, tls| Some(RequestedBroker::Started(program, BrokerSettings { nodelay, tls }));
         let of = |broker: &'_ BrokerSource, program| match broker {
             BrokerSource::Started(broker) => started(program, broker.tls),
             BrokerSource::Given(_) => None,

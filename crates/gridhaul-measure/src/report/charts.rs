@@ -9,8 +9,8 @@ use gridhaul_scenario::units::Duration;
 
 use super::path::stages;
 use super::run::title;
-use crate::method::{Distribution, ProfilePoint};
 use crate::experiment::reserve::paper::message_sizes;
+use crate::method::{Distribution, ProfilePoint};
 use crate::run::Run;
 
 /// The numbers of a box as RESERVE D4.6 defines them (annex A.2): quartiles, mean, whiskers at the 2nd and 98th percentile, and

@@ -55,7 +55,9 @@ impl Report {
             (MeasurementResult::Rate(search), Experiment::Rate(settings)) => {
                 Ok(rate::report(measurement, settings, search))
             }
-            (MeasurementResult::Rate(_), _) => anyhow::bail!("the experiment is no search of a rate"),
+            (MeasurementResult::Rate(_), _) => {
+                anyhow::bail!("the experiment is no search of a rate")
+            }
         }
     }
 
@@ -143,8 +145,7 @@ impl Report {
         let charts = charts.into_iter().map(|(_, chart)| chart).collect();
         let mut sections: Vec<_> = self.tables.iter().map(Section::Table).collect();
         sections.insert(1.min(sections.len()), Section::Charts("Charts", charts));
-        let meta =
-            format!("gridhaul {}, measure {}", env!("CARGO_PKG_VERSION"), experiment.name());
+        let meta = format!("gridhaul {}, measure {}", env!("CARGO_PKG_VERSION"), experiment.name());
         write(&folder.join("report.html"), &page(&title(run), &meta, &sections))
     }
 }

@@ -21,11 +21,7 @@ pub(super) fn recovery(run: &Run, disturbance: &Disturbance) -> Option<Recovery>
 }
 
 /// The outage as JSON.
-pub(super) fn document(
-    run: &Run,
-    disturbance: &Disturbance,
-    recovery: Option<&Recovery>,
-) -> Value {
+pub(super) fn document(run: &Run, disturbance: &Disturbance, recovery: Option<&Recovery>) -> Value {
     let seconds = |duration: Option<Duration>| duration.map(Duration::as_secs_f64);
     let is_observed = disturbance.is_observed();
     let gap =

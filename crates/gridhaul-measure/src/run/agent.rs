@@ -16,12 +16,12 @@ use crate::agent::{
     AgentAddress, Controller, Ends, ListeningPublisher, RemoteLogs, RemoteOutcome, SILENCE, Token,
     connect_ends, measure_with_agent, random_run,
 };
-use crate::run::transfer::Plan;
 use crate::clock::Unsupported;
 use crate::log::MessageLog;
 use crate::measurement::{AgentPlace, Measurement, RequestedBroker};
 use crate::method::{Message, TimeProfile};
 use crate::protocol::{BrokerProtocol, ClientSettings, Selection, given_address};
+use crate::run::transfer::Plan;
 use crate::settings::{ReconnectPolicy, Settings};
 
 /// The rows of a run as they are written.

@@ -9,18 +9,18 @@ use super::observer::Observer;
 use super::outage::BrokerFailure;
 use super::request::{RunRequest, run_number};
 use super::result::{Run, Subject};
-use crate::run::transfer::{Outcome, Plan, measure};
 use crate::capture::Route;
 use crate::log::MessageLog;
 use crate::measurement::{Capture, Disturbance, Measurement, ProtocolUnderTest, SubscriberEnd};
 use crate::method::{Distribution, Message, Schedule, TimeProfile};
-use crate::place::{Carrier, Sites};
 use crate::place::LocalNetwork;
+use crate::place::{Carrier, Sites};
 use crate::prediction::{PathLatencies, Prediction};
 use crate::protocol::{
     BrokerInUse, CrossTraffic, DirectKind, Null, Protocol, Started, Udp, UdpEcho, frames, settings,
 };
 use crate::report::write;
+use crate::run::transfer::{Outcome, Plan, measure};
 use crate::settings::{FrameContent, FrameStream};
 
 /// Rate and number of the messages that measure the floor, in about a second with the warm-up.
@@ -111,8 +111,7 @@ pub(crate) fn at_sites(
         scheduled.store(sent, Ordering::Relaxed);
     };
     let work = || measure(&plan, protocol, sites, &mut push, &observe, observer.stop());
-    let run_with_load =
-        || CrossTraffic::run_during(&request.cross_traffic.loads(), sites, work);
+    let run_with_load = || CrossTraffic::run_during(&request.cross_traffic.loads(), sites, work);
     let (measured, broker_outage) = match (request.disturbance, started.broker.own()) {
         (Some(Disturbance::Broker(outage)), Some(broker)) => {
             let failure = BrokerFailure { outage, plan: &plan, sites, scheduled: &scheduled };

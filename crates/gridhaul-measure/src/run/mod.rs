@@ -23,8 +23,8 @@ pub use error::{Error, message};
 pub use idle_states::IdleStates;
 pub(crate) use local::{at_sites, carrier};
 pub use observer::{Observer, Silent};
-pub(crate) use request::RunRequest;
 pub(crate) use outage::{OBSERVED_INTERVALS, OBSERVED_MIN, Recovery, observed};
+pub(crate) use request::RunRequest;
 pub use result::{Remote, Run};
 
 /// Result of a measurement.
@@ -55,12 +55,11 @@ pub fn run(
         Experiment::Latency(runs) | Experiment::Reliability(runs) if runs.repetitions > 1 => {
             repetitions::measure(measurement, folder, observer).map(MeasurementResult::Repetitions)
         }
-        Experiment::Rate(search) => {
-            rate::measure(measurement, search, observer)
-                .map(|search| MeasurementResult::Rate(Box::new(search)))
+        Experiment::Rate(search) => rate::measure(measurement, search, observer)
+            .map(|search| MeasurementResult::Rate(Box::new(search))),
+        _ => {
+            run_once(measurement, folder, observer).map(|run| MeasurementResult::Run(Box::new(run)))
         }
-        _ => run_once(measurement, folder, observer)
-            .map(|run| MeasurementResult::Run(Box::new(run))),
     };
     Ok(measured?)
 }

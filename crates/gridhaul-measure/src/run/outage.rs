@@ -9,11 +9,11 @@ use gridhaul_scenario::scenario::{Outage, OutageMode, Scenario};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::Run;
-use crate::run::transfer::Plan;
 use crate::broker::Broker;
 use crate::measurement::{BrokerOutage, LinkOutage};
 use crate::method::Interruption;
 use crate::place::{Sites, StopOnDrop};
+use crate::run::transfer::Plan;
 
 /// Time between two checks of the thread that waits for the outage of a broker.
 const CHECK: time::Duration = time::Duration::from_millis(5);

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use anyhow::bail;
 use gridhaul_scenario::units::Duration;
 
-use crate::run::transfer::Plan;
 use crate::log::MessageLog;
 use crate::measurement::{
     CrossTrafficSettings, Disturbance, Experiment, Measurement, Record, ScheduleSettings,
 };
+use crate::run::transfer::Plan;
 use crate::settings::Settings;
 
 /// One run of a measurement.

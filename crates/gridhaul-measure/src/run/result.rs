@@ -2,11 +2,11 @@
 
 use gridhaul_scenario::units::Instant;
 
-use crate::run::transfer::{Outcome, Plan};
 use crate::clock::{ClockQuality, Unsupported};
 use crate::method::{Distribution, Summary, TimeProfile};
 use crate::prediction::Prediction;
 use crate::protocol::CrossTrafficCounts;
+use crate::run::transfer::{Outcome, Plan};
 use crate::settings::Settings;
 
 /// Results of a run with an agent only.

@@ -8,12 +8,12 @@ use gridhaul_emu::Forwarded;
 use gridhaul_report::format;
 
 use crate::agent::{RemoteLogs, SILENCE, random_run};
-use crate::run::transfer::{Plan, measure as transfer};
 use crate::measurement::{AgentPlace, Measurement, Place, RateExperiment};
 use crate::method::{RateRange, RateSearch};
-use crate::place::Sites;
 use crate::place::LocalNetwork;
+use crate::place::Sites;
 use crate::protocol::{Started, settings};
+use crate::run::transfer::{Plan, measure as transfer};
 use crate::run::{AgentConnection, IdleStates, Observer, carrier};
 use crate::settings::Settings;
 use trial::{Sent, TrialLog, TrialRequest, trial};
@@ -44,9 +44,7 @@ pub(crate) fn measure(
     let idle_states = IdleStates::new(measurement.generator.idle_states);
     let mut found = match &measurement.place {
         Place::Agent(place) => with_agent(measurement, search, place, observer)?,
-        Place::ThisMachine | Place::Emulated(_) => {
-            on_this_machine(measurement, search, observer)?
-        }
+        Place::ThisMachine | Place::Emulated(_) => on_this_machine(measurement, search, observer)?,
     };
     found.settings.extend([idle_states.setting()]);
     Ok(found)

@@ -21,9 +21,9 @@ use gridhaul_report::chart::Chart;
 use gridhaul_report::verdict::{comparison_table, count_sentence, count_table, summary_sentence};
 use serde::Serialize;
 
+use crate::experiment::reserve::paper::{Comparison, Tables, comparisons};
 use crate::measurement::Measurement;
 use crate::report::{Section, page, payloads, table_5, write};
-use crate::experiment::reserve::paper::{Comparison, Tables, comparisons};
 use crate::run::Observer;
 use claims::{Claim, Measurements, claims};
 use extent::Extent;
@@ -121,8 +121,7 @@ pub fn measure(
 ) -> anyhow::Result<ReserveResult> {
     let published = Tables::published();
     let formulas = comparisons(&published);
-    let deviating =
-        formulas.iter().filter(|column| column.rows.iter().any(|row| !row.agrees));
+    let deviating = formulas.iter().filter(|column| column.rows.iter().any(|row| !row.agrees));
     let deviating: Vec<_> = deviating.map(|column| column.name.as_str()).collect();
     ensure!(deviating.is_empty(), "the formula deviates from Table 5: {}", deviating.join("; "));
     let repetitions = settings.repetitions.unwrap_or(extent::REPETITIONS);

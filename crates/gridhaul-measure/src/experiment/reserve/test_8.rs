@@ -3,16 +3,18 @@
 
 use std::sync::atomic::Ordering;
 
-use anyhow::Context;
-use gridhaul_core::wire::VlanTag;
 use crate::broker::{Broker, BrokerProgram, BrokerSettings};
+use crate::experiment::reserve::paper::{
+    Column, Encoding, Protocol as Name, Tables, test_messages,
+};
 use crate::place::Sites;
 use crate::protocol::{
     Amqp091, BrokerProtocol, ClientSettings, DataSet, FrameIdentity, Mqtt, Protocol,
     SampledValueStream, ThroughBroker,
 };
-use crate::experiment::reserve::paper::{Column, Encoding, Protocol as Name, Tables, test_messages};
 use crate::traffic::{Phases, Selection, Series, SeriesTraffic, measure_traffic};
+use anyhow::Context;
+use gridhaul_core::wire::VlanTag;
 use serde::{Deserialize, Serialize};
 
 use super::store::Store;

@@ -61,18 +61,16 @@ fn check_run(
         found.range(format!("{key}.cross_traffic.{name}"), limits::bit_rate(rate));
     }
     let [min, max] = limits::CROSS_TRAFFIC_BYTES;
-    found.within(
-        format!("{key}.cross_traffic.packet_bytes"),
-        traffic.packet_bytes,
-        &(min..=max),
-    );
+    found.within(format!("{key}.cross_traffic.packet_bytes"), traffic.packet_bytes, &(min..=max));
     let is_emulated = measurement.place.emulated().is_some();
     if !traffic.loads().is_empty() && !is_emulated {
         let key = format!("{key}.cross_traffic");
         found.add(key, "cross traffic needs an emulated network", ADD_NETWORK);
     }
     let protocol = &measurement.protocol;
-    if record.kernel_times && !matches!(protocol, ProtocolUnderTest::Udp(_)) && !protocol.has_frames()
+    if record.kernel_times
+        && !matches!(protocol, ProtocolUnderTest::Udp(_))
+        && !protocol.has_frames()
     {
         found.add(
             format!("{key}.record.kernel_times"),
@@ -134,7 +132,8 @@ fn check_search(search: &RateExperiment, found: &mut Findings) {
     }
     if !(search.min <= search.first && search.first <= search.max) {
         let RateExperiment { min, first, max, .. } = search;
-        let message = format!("expected lowest ≤ first ≤ highest rate, found {min} ≤ {first} ≤ {max}");
+        let message =
+            format!("expected lowest ≤ first ≤ highest rate, found {min} ≤ {first} ≤ {max}");
         found.add(key("first"), message, "");
     }
     found.range(key("resolution"), limits::resolution(search.resolution));

@@ -1,7 +1,9 @@
 //! Statements about packets and bytes: section 4.4, Tables 4 and 5, and section 4.5. They are
 //! counts, without an interval.
 
-use crate::experiment::reserve::paper::{AMQP_NAMES, Column, Encoding, MQTT_PUBLISH, Protocol, Tables};
+use crate::experiment::reserve::paper::{
+    AMQP_NAMES, Column, Encoding, MQTT_PUBLISH, Protocol, Tables,
+};
 use crate::traffic::{Phases, Traffic};
 
 use super::Finding;
