@@ -1,7 +1,7 @@
 //! Parts that the programs `gridhaul` and `gridhaul-measure` share: messages, exit codes, signals,
 //! the report of a panic and parsers of the values of options.
 //!
-//! Standard output carries data only ([`print`]); messages go to standard error ([`say`]).
+//! Standard output carries data only ([`print()`]); messages go to standard error ([`say`]).
 
 #![forbid(unsafe_code)]
 
