@@ -334,25 +334,26 @@ impl Loop {
     }
 
     /// Waits until all accepted data is durable, so that as little as possible is retransmitted.
+    #[expect(clippy::disallowed_methods, reason = "a stopped collector has no other work")]
     fn wait_until_durable(&mut self) {
-        if let Some(committer) = &self.committer {
-            for _ in 0..STOP_TURNS {
-                if !self.collector.is_writing() {
-                    let Some(group) = self.collector.poll_group() else { break };
-                    committer.write(group);
-                }
-                let mut none = Vec::new();
-                let _ = self.poll.wait(std::time::Duration::from_millis(10), &mut none);
-                if let Ok(Some(end)) = committer.poll() {
-                    self.collector.handle_written(end);
-                }
+        let Some(committer) = &self.committer else { return };
+        let deadline = self.clock.now() + STOP_LIMIT;
+        while self.clock.now() < deadline {
+            if !self.collector.is_writing() {
+                let Some(group) = self.collector.poll_group() else { break };
+                committer.write(group);
+            }
+            // Waiting for events would return at once: those of meters are not handled any more.
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            if let Ok(Some(end)) = committer.poll() {
+                self.collector.handle_written(end);
             }
         }
     }
 }
 
-/// Turns of 10 ms for which a daemon that is stopped waits until its data is durable.
-const STOP_TURNS: usize = 100;
+/// Time for which a collector that is stopped waits until its data is durable.
+const STOP_LIMIT: Duration = Duration::from_secs(5);
 
 /// Number of waiting meters of which the loop checks whether they can be served.
 const READY_CHECKED: usize = 64;
