@@ -99,7 +99,8 @@ fn no_fin_is_confirmed_after_the_folder_of_the_log_was_removed() {
     fs::remove_dir_all(relays.path("collector-log")).unwrap();
     let mut meter = connect(&relays);
     meter.write_all(b"reading\n").unwrap();
-    meter.shutdown(Shutdown::Write).unwrap();
+    // On a busy machine, the connection has been reset before this call.
+    let _ = meter.shutdown(Shutdown::Write);
     assert!(meter.read(&mut [0]).is_err(), "RST, and not FIN");
     relays.wait_for_report(Role::Collector, "was removed or replaced while the relay runs");
     relays.wait_for_end(Role::Collector);
