@@ -1,5 +1,5 @@
-//! Arbitrary bytes as captured packets, and as payload of TCP segments with valid headers in arbitrary order: a tap never panics,
-//! and finds only messages of the run.
+//! Arbitrary bytes as captured packets, and as payload of TCP segments with valid headers in
+//! arbitrary order: a tap never panics, and finds only messages of the run.
 
 #![no_main]
 

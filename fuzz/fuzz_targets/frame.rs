@@ -1,7 +1,8 @@
-//! Arbitrary bytes as a frame of Sampled Values or GOOSE: decoding never panics, and a decoded frame is encoded and decoded
-//! to the same value. The same bytes as input of each protocol over TCP, before and after its handshake: no end panics, and no
-//! message is longer than the input. The same bytes as input of an agent: nothing is started before its token was compared. The
-//! same bytes as payload in each encoding: what is decoded is encoded and decoded to the same sample.
+//! Arbitrary bytes as a frame of Sampled Values or GOOSE: decoding never panics, and a decoded
+//! frame is encoded and decoded to the same value. The same bytes as input of each protocol over
+//! TCP, before and after its handshake: no end panics, and no message is longer than the input. The
+//! same bytes as input of an agent: nothing is started before its token was compared. The same
+//! bytes as payload in each encoding: what is decoded is encoded and decoded to the same sample.
 
 #![no_main]
 
@@ -148,7 +149,8 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(frame) = Frame::decode(bytes) else { return };
     let mut written = Vec::new();
     if let Err(error) = frame.encode(&mut written) {
-        // Elements with their default value may be absent, but are written: the frame may become too long.
+        // Elements with their default value may be absent, but are written: the frame may become
+        // too long.
         assert!(bytes.len() > 1_400, "{error}");
         return;
     }

@@ -1,5 +1,5 @@
-//! Arbitrary bytes as a packet: parsing never panics, a parsed packet is written and parsed again to the same
-//! value, and the checksum of a packet that is rewritten in place stays correct.
+//! Arbitrary bytes as a packet: parsing never panics, a parsed packet is written and parsed again
+//! to the same value, and the checksum of a packet that is rewritten in place stays correct.
 
 #![no_main]
 

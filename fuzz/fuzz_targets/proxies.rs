@@ -1,5 +1,5 @@
-//! Arbitrary segments from both sides, at any time: a proxy never panics, respects its buffer limit,
-//! sends a bounded number of segments, and its deadlines advance.
+//! Arbitrary segments from both sides, at any time: a proxy never panics, respects its buffer
+//! limit, sends a bounded number of segments, and its deadlines advance.
 
 #![no_main]
 
@@ -13,7 +13,8 @@ use libfuzzer_sys::fuzz_target;
 
 /// Maximum payload that a proxy may buffer per direction.
 const BUFFER: u64 = 8_192;
-/// Maximum number of outgoing segments per event: the whole buffer in one-byte segments, plus control segments.
+/// Maximum number of outgoing segments per event: the whole buffer in one-byte segments, plus
+/// control segments.
 const OUTGOING_MAX: usize = BUFFER as usize + 8;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -80,7 +81,8 @@ impl Input<'_> {
         Some(u32::from(u16::from_le_bytes([self.byte()?, self.byte()?])))
     }
 
-    /// A sequence number, often close to 0 on both sides, so that most segments pass the first checks.
+    /// A sequence number, often close to 0 on both sides, so that most segments pass the first
+    /// checks.
     fn number(&mut self, anywhere: bool) -> Option<u32> {
         let low = self.short()?;
         if anywhere { Some(low | self.short()? << 16) } else { Some(low.wrapping_sub(1 << 15)) }

@@ -1,5 +1,6 @@
-//! Arbitrary bytes as frames, batches, records, PROXY headers, streams of meters, packets of an MQTT broker, a segment of a record
-//! log, an entry of a head's log and the state of a head: parsing never panics and always ends, and what is read is within its limits.
+//! Arbitrary bytes as frames, batches, records, PROXY headers, streams of meters, packets of an
+//! MQTT broker, a segment of a record log, an entry of a head's log and the state of a head:
+//! parsing never panics and always ends, and what is read is within its limits.
 
 #![no_main]
 

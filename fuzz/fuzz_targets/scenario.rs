@@ -1,5 +1,5 @@
-//! Arbitrary text: parsing never panics, and a valid scenario is written and parsed again to an equal
-//! scenario, and has points.
+//! Arbitrary text: parsing never panics, and a valid scenario is written and parsed again to an
+//! equal scenario, and has points.
 
 #![no_main]
 

@@ -2,7 +2,8 @@
 
 use crate::process::{self, cargo};
 
-/// Regenerates all pages. Each is the golden file of a test, which writes the file instead of comparing it.
+/// Regenerates all pages. Each is the golden file of a test, which writes the file instead of
+/// comparing it.
 pub(crate) fn run() -> anyhow::Result<()> {
     let reference = ["test", "--quiet", "--package", "gridhaul-scenario"];
     process::run(cargo().args(reference).env("GRIDHAUL_UPDATE", "1"))?;

@@ -1,5 +1,5 @@
-//! Development tasks of the repository: `cargo xtask test`, `cargo xtask bench`, `cargo xtask soak`,
-//! `cargo xtask browser`, `cargo xtask docs`, `cargo xtask mutants`, `cargo xtask coverage`.
+//! Development tasks of the repository: `cargo xtask test`, `cargo xtask bench`, `cargo xtask
+//! soak`, `cargo xtask browser`, `cargo xtask docs`, `cargo xtask mutants`, `cargo xtask coverage`.
 
 #![forbid(unsafe_code)]
 
@@ -26,7 +26,8 @@ struct Cli {
 enum Task {
     /// Run all checks that a change must pass; CI runs the same
     Test(test::Options),
-    /// Run the benchmarks of gridhaul and of comparable programs, and compare the results with the limits
+    /// Run the benchmarks of gridhaul and of comparable programs, and compare the results with the
+    /// limits
     Bench(bench::Options),
     /// Run tests that take long: kills of the relay
     Soak(soak::Options),

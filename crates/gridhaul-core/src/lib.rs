@@ -1,4 +1,5 @@
-//! Links, TCP, proxies and loads as state machines without clock, entropy or I/O, and the packet codec.
+//! Links, TCP, proxies and loads as state machines without clock, entropy or I/O, and the packet
+//! codec.
 
 #![forbid(unsafe_code)]
 

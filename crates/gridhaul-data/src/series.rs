@@ -110,30 +110,11 @@ pub(crate) fn encode_columns(
             return Err(SeriesError::Length { series, column, found, rows });
         }
     }
-    let typed = |column: &Column| SeriesColumn { name: column.name.clone(), kind: kind(column) };
-    let typed: Vec<_> = columns.iter().map(typed).collect();
-    let values = |index: usize, rows: Range<usize>| Ok(part(&columns[index].data, rows));
+    let table = Series::from_columns(name, columns.to_vec());
+    let values = |index: usize, rows: Range<usize>| Ok(table.values(index, rows)?);
     let mut bytes = Vec::new();
-    Table { name, columns: &typed, rows }.write(values, properties, &mut bytes)?;
+    Table { name, columns: &table.columns, rows }.write(values, properties, &mut bytes)?;
     Ok(bytes)
-}
-
-fn kind(column: &Column) -> ColumnKind {
-    match &column.data {
-        ColumnData::Real(_) => ColumnKind::Real,
-        ColumnData::Whole(_) => ColumnKind::Whole,
-        ColumnData::Text { words, .. } => ColumnKind::Text(words.clone()),
-    }
-}
-
-fn part(data: &ColumnData, range: Range<usize>) -> ColumnData {
-    match data {
-        ColumnData::Real(values) => ColumnData::Real(values[range].to_vec()),
-        ColumnData::Whole(values) => ColumnData::Whole(values[range].to_vec()),
-        ColumnData::Text { words, rows } => {
-            ColumnData::Text { words: words.clone(), rows: rows[range].to_vec() }
-        }
-    }
 }
 
 /// Name, columns and number of rows of a table.

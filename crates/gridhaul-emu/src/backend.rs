@@ -22,10 +22,11 @@ use gridhaul_linux::{Clock, check_tun_in_namespace, pin_to_processor, raise_open
 /// Runs scenarios on the kernel of this machine.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Emu {
-    /// Number of concurrent runs; 0 means one. Concurrent runs save time if each needs little CPU time, as
-    /// on links of some Mbit/s; interference between them shows in the lateness.
+    /// Number of concurrent runs; 0 means one. Concurrent runs save time if each needs little CPU
+    /// time, as on links of some Mbit/s; interference between them shows in the lateness.
     pub concurrent_runs: usize,
-    /// Number of times that a replication is repeated if the machine was too busy, until it was not.
+    /// Number of times that a replication is repeated if the machine was too busy, until it was
+    /// not.
     pub repetitions: u32,
     /// Processor to pin the emulator thread to; `None` leaves the choice to the kernel.
     pub pin: Option<usize>,
@@ -82,8 +83,9 @@ fn rows(scenario: &Scenario, plan: &NetworkPlan) -> PointRows {
 }
 
 impl Emu {
-    /// The prerequisite that this machine lacks to run a scenario, if any: permissions, devices, and the
-    /// congestion control of its stacks. Keys that the kernel does not support are not checked.
+    /// The prerequisite that this machine lacks to run a scenario, if any: permissions, devices,
+    /// and the congestion control of its stacks. Keys that the kernel does not support are not
+    /// checked.
     #[must_use]
     pub fn lacking(scenario: &Scenario) -> Option<String> {
         let lacking = check_tun_in_namespace().map_err(EmulationError::from).and_then(|()| {
@@ -93,7 +95,8 @@ impl Emu {
         lacking.err().map(|error| error.to_string())
     }
 
-    /// A run during which the machine was not too busy, or the last repetition; none if it was interrupted.
+    /// A run during which the machine was not too busy, or the last repetition; none if it was
+    /// interrupted.
     fn run_undisturbed(
         &self,
         scenario: &Scenario,

@@ -17,7 +17,8 @@ pub struct SystemTime {
 }
 
 /// Largest difference between two readings of both clocks that is not a step of the system's clock.
-/// It exceeds the time for which a busy machine can interrupt all readings between the two clocks.
+/// The limit exceeds the time for which a busy machine can interrupt all readings between the two
+/// clocks.
 const STEP: time::Duration = time::Duration::from_micros(200);
 
 impl SystemTime {

@@ -5,8 +5,8 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use gridhaul_scenario::units::Duration;
 
-/// The fields of `struct tcp_info` (`<linux/tcp.h>`) that are used. Fields that an older kernel does not
-/// have are zero.
+/// The fields of `struct tcp_info` (`<linux/tcp.h>`) that are used. Fields that an older kernel
+/// does not have are zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TcpInfo {
     /// State of the connection: 1 established, 2 SYN sent, and so on (`<net/tcp_states.h>`).
@@ -76,8 +76,8 @@ impl TcpInfo {
         !matches!(self.state, 0 | 2 | 3 | 7)
     }
 
-    /// Eight bytes of flags, then numbers of 32 bits up to `tcpi_total_retrans` at offset 100; later fields at
-    /// the offsets of the kernel's header.
+    /// Eight bytes of flags, then numbers of 32 bits up to `tcpi_total_retrans` at offset 100;
+    /// later fields at the offsets of the kernel's header.
     fn read(raw: &[u8; SIZE]) -> Self {
         let word = |at: usize| u32::from_ne_bytes([raw[at], raw[at + 1], raw[at + 2], raw[at + 3]]);
         let low_high = |at| u64::from(word(at)) | u64::from(word(at + 4)) << 32;

@@ -1,4 +1,5 @@
-//! The header before the payload, by which the receiver identifies a message and detects corruption.
+//! The header before the payload, by which the receiver identifies a message and detects
+//! corruption.
 
 use thiserror::Error;
 
@@ -32,7 +33,8 @@ pub enum HeaderError {
 }
 
 impl Header {
-    /// Writes the header and its CRC, which covers the whole message, over the first bytes of a message.
+    /// Writes the header and its CRC, which covers the whole message, over the first bytes of a
+    /// message.
     ///
     /// # Panics
     /// The message is shorter than [`HEADER_BYTES`].

@@ -17,7 +17,7 @@ use gridhaul_measure::run::message;
 use args::{Cli, Command};
 
 fn main() -> ExitCode {
-    std::panic::set_hook(Box::new(command::on_panic));
+    std::panic::set_hook(Box::new(gridhaul_cli::report_panic));
     let matches = Cli::command().get_matches();
     let command = match Cli::from_arg_matches(&matches) {
         Ok(cli) => cli.command,
@@ -34,8 +34,8 @@ fn main() -> ExitCode {
     match done {
         Ok(code) => code,
         Err(error) => {
-            terminal::say(format_args!("error: {}", message(&error)));
-            ExitCode::from(command::INVALID_INPUT)
+            gridhaul_cli::say(format_args!("error: {}", message(&error)));
+            ExitCode::from(gridhaul_cli::exit_code::INVALID_INPUT)
         }
     }
 }

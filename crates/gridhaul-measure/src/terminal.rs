@@ -1,24 +1,6 @@
-//! Output for users: tables on standard output, progress and messages on standard error.
+//! Tables as text.
 
-use std::fmt;
-use std::io::{self, ErrorKind, Write};
-
-use anyhow::Context;
 use gridhaul_report::TextTable;
-
-/// Prints data on standard output. A closed pipe (`| head`) is not an error.
-pub(crate) fn print(text: &str) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        result => result.context("cannot write to standard output"),
-    }
-}
-
-/// Prints a message on standard error. Errors are ignored: there is no other channel to report them.
-pub(crate) fn say(line: fmt::Arguments<'_>) {
-    let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
-}
 
 /// The text of a table: keys left, numbers right, a rule below the headings.
 pub(crate) fn text(table: &TextTable) -> String {

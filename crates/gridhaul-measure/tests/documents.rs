@@ -1,5 +1,5 @@
-//! The commands `gridhaul measure ...` in the documents. They are run here and not with the other commands, because the main
-//! program is built without this one.
+//! The commands `gridhaul measure ...` in the documents. They are run here and not with the other
+//! commands, because the main program is built without this one.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -107,8 +107,8 @@ fn goose(state_number: u32, sequence_number: u32) -> Frame {
     }
 }
 
-/// Sends frames from one namespace to another, and returns the received ones. The kernel removes the tag of a frame, and
-/// reports it to sockets of all protocols only.
+/// Sends frames from one namespace to another, and returns the received ones. The kernel removes
+/// the tag of a frame, and reports it to sockets of all protocols only.
 fn transfer(ether_type: u16, frames: impl Iterator<Item = Frame>) -> Vec<Frame> {
     let encoded = |frame: Frame| {
         let mut bytes = Vec::new();

@@ -1,5 +1,5 @@
-//! Schema and reference page of measurement files. `cargo xtask docs` runs this test with the feature
-//! `schema`.
+//! Schema and reference page of measurement files. `cargo xtask docs` runs this test with the
+//! feature `schema`.
 
 use gridhaul_measure::measurement::reference;
 use gridhaul_testing::golden;

@@ -45,8 +45,9 @@ fn the_page_of_the_paper_has_the_printed_numbers() {
     }
 }
 
-/// The reduced measurements: test 8 with fewer messages, outages, and one repetition of the latencies. The counts and the behaviour of
-/// clients do not depend on the machine; one repetition has no interval and decides nothing about a latency.
+/// The reduced measurements: test 8 with fewer messages, outages, and one repetition of the
+/// latencies. The counts and the behaviour of clients do not depend on the machine; one repetition
+/// has no interval and decides nothing about a latency.
 #[test]
 fn the_reduced_measurements_decide_what_does_not_depend_on_the_machine() {
     if !has_program("mosquitto") || !has_program("rabbitmq-server") || !has_file("/dev/net/tun") {
@@ -59,7 +60,8 @@ fn the_reduced_measurements_decide_what_does_not_depend_on_the_machine() {
         program.arg(folder).args(arguments);
         program.current_dir(desk.path()).output().expect("the program starts")
     };
-    // The parts mostly wait for messages: they are measured at the same time, in folders of their own.
+    // The parts mostly wait for messages: they are measured at the same time, in folders of their
+    // own.
     thread::scope(|scope| {
         for part in PARTS {
             scope.spawn(move || run(part, &["--part", part]));
@@ -109,7 +111,8 @@ fn the_reduced_measurements_decide_what_does_not_depend_on_the_machine() {
     assert_eq!(again["series"], document["series"]);
 }
 
-/// Joins the measurements of all parts in one folder. The program measures nothing that this folder has.
+/// Joins the measurements of all parts in one folder. The program measures nothing that this folder
+/// has.
 fn join_measurements(desk: &Path, folder: &str) {
     let mut lines = Vec::new();
     for part in PARTS {

@@ -1,5 +1,5 @@
-//! Scenarios, answers and their units: the interface between gridhaul's front ends and its backends.
-//! Every backend reads a scenario and returns an answer.
+//! Scenarios, answers and their units: the interface between gridhaul's front ends and its
+//! backends. Every backend reads a scenario and returns an answer.
 
 #![forbid(unsafe_code)]
 

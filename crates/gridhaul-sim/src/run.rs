@@ -1,4 +1,5 @@
-//! The backend: runs all sweep points and replications on several threads and combines them to one answer.
+//! The backend: runs all sweep points and replications on several threads and combines them to one
+//! answer.
 
 use std::mem;
 use std::num::NonZero;
@@ -19,8 +20,8 @@ use crate::world::World;
 /// The packet simulator.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Sim {
-    /// Threads for replications and sweep points; 0: one for each core. The answer does not depend on the
-    /// number.
+    /// Threads for replications and sweep points; 0: one for each core. The answer does not depend
+    /// on the number.
     pub threads: usize,
 }
 

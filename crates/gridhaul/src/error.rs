@@ -1,7 +1,5 @@
 //! Errors of the library.
 
-use std::panic::PanicHookInfo;
-
 use gridhaul_scenario::backend::{RunError, Unsupported};
 use gridhaul_scenario::scenario::ScenarioError;
 use thiserror::Error as ThisError;
@@ -57,14 +55,4 @@ impl From<RunError> for Error {
             RunError::Interrupted => Self::Interrupted(error.to_string()),
         }
     }
-}
-
-/// The message of a program about a panic, which is a defect: one line without a backtrace.
-#[must_use]
-pub fn panic_message(info: &PanicHookInfo<'_>) -> String {
-    let place = info.location().map_or_else(String::new, |place| format!(" at {place}"));
-    let text = info.payload().downcast_ref::<&str>().copied();
-    let owned = info.payload().downcast_ref::<String>().map(String::as_str);
-    let message = text.or(owned).unwrap_or("no message");
-    format!("internal error, please report it as a bug: {message}{place}")
 }

@@ -59,7 +59,7 @@ pub use compare::{Comparison, compare, read_answer};
 pub use csv_table::{columns, csv};
 pub use emulation::NotBuilt as EmulatorNotBuilt;
 pub use engine::{BackendName, Engine};
-pub use error::{Error, UnsupportedKeys, panic_message};
+pub use error::{Error, UnsupportedKeys};
 pub use estimate::ensure_memory;
 pub use observer::Observer;
 pub use paper::paper;

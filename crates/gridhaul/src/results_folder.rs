@@ -31,8 +31,8 @@ pub(crate) struct Folder {
     names: BTreeSet<String>,
 }
 
-/// Name of a scenario for labels and folders: that of its file without extension. Every results folder contains a
-/// `scenario.toml`, which has the name of the folder.
+/// Name of a scenario for labels and folders: that of its file without extension. Every results
+/// folder contains a `scenario.toml`, which has the name of the folder.
 pub(crate) fn scenario_name(file: &Path) -> String {
     if Scenario::is_standard_input(file) {
         return "stdin".to_owned();
@@ -46,7 +46,8 @@ pub(crate) fn scenario_name(file: &Path) -> String {
     name.unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// The results folder of a scenario without `--out`. A scenario in a results folder does not replace this folder.
+/// The results folder of a scenario without `--out`. A scenario in a results folder does not
+/// replace this folder.
 pub(crate) fn default_folder(file: &Path, suffix: &str) -> PathBuf {
     let folder = Path::new("results").join(scenario_name(file) + suffix);
     let own = file.parent().and_then(|own| fs::canonicalize(own).ok());
@@ -57,8 +58,9 @@ pub(crate) fn default_folder(file: &Path, suffix: &str) -> PathBuf {
 }
 
 impl Destination {
-    /// Checks and locks `target` before the run, so that a run does not fail when it writes its results.
-    /// Without `force`, neither files that gridhaul did not write nor results of another kind are replaced.
+    /// Checks and locks `target` before the run, so that a run does not fail when it writes its
+    /// results. Without `force`, neither files that gridhaul did not write nor results of another
+    /// kind are replaced.
     pub(crate) fn new(target: &Path, kind: ResultsKind, force: bool) -> anyhow::Result<Self> {
         let target = match fs::canonicalize(target) {
             Ok(found) => found,
@@ -84,7 +86,8 @@ impl Destination {
         Ok(Folder { destination: self, partial, names: BTreeSet::new() })
     }
 
-    /// Locks the destination until it is dropped. Its parent folder is created now, since it contains the lock.
+    /// Locks the destination until it is dropped. Its parent folder is created now, since it
+    /// contains the lock.
     fn lock(&mut self) -> anyhow::Result<()> {
         catch_signals();
         let mut leftovers = leftovers();
@@ -180,7 +183,8 @@ impl Drop for Destination {
 }
 
 impl Folder {
-    /// Writes a file. Characters that are unsafe in file names are replaced, since names come from scenarios.
+    /// Writes a file. Characters that are unsafe in file names are replaced, since names come from
+    /// scenarios.
     pub(crate) fn write(&mut self, name: &str, bytes: &[u8]) -> anyhow::Result<()> {
         self.write_from(name, |file| file.write_all(bytes))
     }

@@ -30,8 +30,8 @@ pub(crate) enum ResultsOf {
 }
 
 impl ResultsOf {
-    /// In the order in which a folder is examined: a run with several backends has a comparison as well, and a
-    /// paper has answers.
+    /// In the order in which a folder is examined: a run with several backends has a comparison as
+    /// well, and a paper has answers.
     const ALL: [Self; 4] = [Self::Plan, Self::Paper, Self::Run, Self::Compare];
 
     /// The file that every results folder of the command contains: JSON with the key `gridhaul`.
@@ -70,8 +70,8 @@ impl ResultsKind {
         Self { command, title: title.map(str::to_owned), ..Self::default() }
     }
 
-    /// Results in a folder with these files that would be lost, because the new results contain nothing of their
-    /// kind.
+    /// Results in a folder with these files that would be lost, because the new results contain
+    /// nothing of their kind.
     pub(crate) fn lost(&self, folder: &Path, names: &[String]) -> Option<String> {
         let has = |name: &str| names.iter().any(|other| other == name);
         let found = ResultsOf::ALL.into_iter().find(|own| has(own.file()))?;

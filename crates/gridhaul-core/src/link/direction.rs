@@ -13,8 +13,8 @@ use super::{DropReason, LinkPayload, LinkRandomStreams, PacketTransit, TransitOu
 
 /// One direction of a link: queue, transmitter, impairments and propagation.
 ///
-/// Call order: offer packets with [`handle_packet`](Self::handle_packet), with values of `now` that never
-/// decrease. At [`next_deadline`](Self::next_deadline), take departing packets with
+/// Call order: offer packets with [`handle_packet`](Self::handle_packet), with values of `now` that
+/// never decrease. At [`next_deadline`](Self::next_deadline), take departing packets with
 /// [`poll_output`](Self::poll_output) until it returns `None`, or read each one in place with
 /// [`front`](Self::front) and remove it with [`drop_front`](Self::drop_front).
 #[derive(Debug, Clone)]
@@ -67,7 +67,8 @@ impl<P: LinkPayload> LinkDirection<P> {
         self.impaired.as_ref().map_or(bytes, |impaired| impaired.link_bytes(bytes))
     }
 
-    /// Offers a packet of `bytes`, headers included. [`PacketTransit::bytes`] is its size on the link.
+    /// Offers a packet of `bytes`, headers included. [`PacketTransit::bytes`] is its size on the
+    /// link.
     ///
     /// # Errors
     /// The reason for the drop: the queue is full, or active queue management drops the packet.
@@ -81,8 +82,8 @@ impl<P: LinkPayload> LinkDirection<P> {
         self.handle_packet_with(now, bytes, || payload)
     }
 
-    /// As [`handle_packet`](Self::handle_packet), with a payload that is constructed in place: moving the
-    /// payload takes longer than most other steps of this function.
+    /// As [`handle_packet`](Self::handle_packet), with a payload that is constructed in place:
+    /// moving the payload takes longer than most other steps of this function.
     ///
     /// # Errors
     /// As [`handle_packet`](Self::handle_packet).
@@ -100,7 +101,8 @@ impl<P: LinkPayload> LinkDirection<P> {
         else {
             return Err(DropReason::QueueFull);
         };
-        // Written field by field: the compiler would build a complete `PacketTransit` first and then copy it.
+        // Written field by field: the compiler would build a complete `PacketTransit` first and
+        // then copy it.
         let slot = self.inside.push_back_slot(|| PacketTransit {
             payload: payload(),
             bytes,
@@ -124,8 +126,9 @@ impl<P: LinkPayload> LinkDirection<P> {
         self.impaired.is_none()
     }
 
-    /// The buffer slot of the next packet of a plain direction, with its previous content. The caller writes
-    /// the packet and offers it with [`accept_slot`](Self::accept_slot). `filler` initialises new memory.
+    /// The buffer slot of the next packet of a plain direction, with its previous content. The
+    /// caller writes the packet and offers it with [`accept_slot`](Self::accept_slot). `filler`
+    /// initialises new memory.
     #[inline]
     pub fn next_slot(&mut self, filler: impl FnOnce() -> P) -> &mut P {
         let slot = self.inside.back_slot(|| PacketTransit {
@@ -181,17 +184,17 @@ impl<P: LinkPayload> LinkDirection<P> {
         Some(TransitTimes { started, sent, left, outcome })
     }
 
-    /// When [`poll_output`](Self::poll_output) is to be called next; [`Instant::NEVER`] while no packet is
-    /// inside that can ever depart. The call then returns a packet, except with CoDel and FQ-CoDel, where
-    /// the end of a transmission is a deadline as well.
+    /// When [`poll_output`](Self::poll_output) is to be called next; [`Instant::NEVER`] while no
+    /// packet is inside that can ever depart. The call then returns a packet, except with CoDel and
+    /// FQ-CoDel, where the end of a transmission is a deadline as well.
     #[inline]
     #[must_use]
     pub const fn next_deadline(&self) -> Instant {
         self.next
     }
 
-    /// The next packet that departs at or before `now`, lost packets included, in order of departure; at
-    /// equal times in the order in which the packets were offered.
+    /// The next packet that departs at or before `now`, lost packets included, in order of
+    /// departure; at equal times in the order in which the packets were offered.
     #[inline]
     pub fn poll_output(&mut self, now: Instant) -> Option<PacketTransit<P>> {
         let first = self.front(now).copied();
@@ -255,8 +258,8 @@ impl<P: LinkPayload> LinkDirection<P> {
         self.stored().map_or(self.queue.bytes(), StoredPackets::bytes)
     }
 
-    /// Number of packets that [`poll_output`](Self::poll_output) has yet to return: queued, in transmission
-    /// or in propagation, lost packets and duplicates included.
+    /// Number of packets that [`poll_output`](Self::poll_output) has yet to return: queued, in
+    /// transmission or in propagation, lost packets and duplicates included.
     ///
     /// Invariant: accepted packets + [`copies`](Self::copies) = returned packets + inside.
     #[must_use]
@@ -264,9 +267,9 @@ impl<P: LinkPayload> LinkDirection<P> {
         self.inside.len() + self.stored().map_or(0, |stored| stored.packets() as usize)
     }
 
-    /// Bytes transmitted by `now` of the packets that have not departed yet: all bytes of a packet in
-    /// propagation, and a share proportional to time of the packet in transmission (an outage within
-    /// that transmission is spread evenly over it).
+    /// Bytes transmitted by `now` of the packets that have not departed yet: all bytes of a packet
+    /// in propagation, and a share proportional to time of the packet in transmission (an outage
+    /// within that transmission is spread evenly over it).
     #[must_use]
     pub fn sent_inside(&self, now: Instant) -> u64 {
         self.inside.iter().map(|transit| transit.sent_by(now)).sum()

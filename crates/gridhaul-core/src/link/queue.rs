@@ -1,8 +1,8 @@
 //! The drop-tail queue of a transmitter.
 //!
 //! With drop-tail, the outcome of a packet and the start of its transmission are known on arrival.
-//! The queue therefore stores no packets, only the transmission start of each queued packet, until that
-//! time.
+//! The queue therefore stores no packets, only the transmission start of each queued packet, until
+//! that time.
 
 use gridhaul_scenario::units::{Instant, QueueLimit};
 
@@ -62,7 +62,8 @@ impl DropTail {
     }
 
     /// Enqueues a packet until its transmission starts; false if the queue is full. The packet in
-    /// transmission does not count, as in ns-2: with a limit of 50 packets, the link holds at most 51.
+    /// transmission does not count, as in ns-2: with a limit of 50 packets, the link holds at most
+    /// 51.
     #[inline]
     pub(super) fn enqueue(&mut self, starts: Instant, bytes: u32) -> bool {
         let total = self.bytes + u64::from(bytes);

@@ -1,7 +1,8 @@
 //! A ring buffer whose capacity is a power of two.
 
-/// A first-in, first-out queue. The index of an item is masked, which is cheaper than the comparison
-/// and branch of a general wrap-around, and items are read in place instead of being moved out.
+/// A first-in, first-out queue. The index of an item is masked, which is cheaper than the
+/// comparison and branch of a general wrap-around, and items are read in place instead of being
+/// moved out.
 #[derive(Debug, Clone)]
 pub(super) struct RingBuffer<T> {
     /// The capacity is a power of two, or zero; slots outside `head..tail` are unused.
@@ -51,7 +52,8 @@ impl<T: Copy> RingBuffer<T> {
         *self.push_back_slot(|| item) = item;
     }
 
-    /// Appends an item that the caller writes to the returned slot; `filler` initialises new memory.
+    /// Appends an item that the caller writes to the returned slot; `filler` initialises new
+    /// memory.
     #[inline]
     pub(super) fn push_back_slot(&mut self, filler: impl FnOnce() -> T) -> &mut T {
         if self.len() == self.slots.len() {
@@ -62,8 +64,9 @@ impl<T: Copy> RingBuffer<T> {
         &mut self.slots[index]
     }
 
-    /// The slot of the next item, with its previous content. [`accept_back_slot`](Self::accept_back_slot) appends
-    /// it to the queue. `filler` initialises new memory.
+    /// The slot of the next item, with its previous content.
+    /// [`accept_back_slot`](Self::accept_back_slot) appends it to the queue. `filler` initialises
+    /// new memory.
     #[inline]
     pub(super) fn back_slot(&mut self, filler: impl FnOnce() -> T) -> &mut T {
         if self.len() == self.slots.len() {

@@ -17,8 +17,8 @@ impl Transmitter {
         Self { serializer: Serializer::new(rate), free_at: Instant::ZERO }
     }
 
-    /// Whether the transmitter is idle at `now`. It is idle at the very instant at which a transmission
-    /// ends.
+    /// Whether the transmitter is idle at `now`. It is idle at the very instant at which a
+    /// transmission ends.
     #[inline]
     pub(super) fn is_free(&self, now: Instant) -> bool {
         self.free_at <= now
@@ -30,8 +30,8 @@ impl Transmitter {
         self.free_at
     }
 
-    /// Transmission time of `bytes` from `started` on. The fraction of a nanosecond left over from the
-    /// previous packet is added, unless the transmitter has been idle since.
+    /// Transmission time of `bytes` from `started` on. The fraction of a nanosecond left over from
+    /// the previous packet is added, unless the transmitter has been idle since.
     #[inline]
     pub(super) fn charge(&mut self, started: Instant, bytes: u32) -> Duration {
         if started > self.free_at {

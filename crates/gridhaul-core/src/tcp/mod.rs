@@ -1,9 +1,9 @@
 //! TCP as state machines without a clock, sockets or a source of randomness.
 //!
 //! A [`Connection`] is one endpoint. The caller passes `now` and received segments
-//! ([`Connection::handle_segment`]); the connection returns segments to send ([`Connection::poll_transmit`])
-//! and its next timer deadline ([`Connection::next_deadline`]). Call order: after every `handle_*`, poll
-//! until `None`.
+//! ([`Connection::handle_segment`]); the connection returns segments to send
+//! ([`Connection::poll_transmit`]) and its next timer deadline ([`Connection::next_deadline`]).
+//! Call order: after every `handle_*`, poll until `None`.
 
 pub mod congestion;
 mod connection;
@@ -50,8 +50,8 @@ mod tests {
 
     use super::*;
 
-    /// Where SYN is not acknowledged separately, as between ns-2's agents, a receive-only endpoint may wait
-    /// for its first data indefinitely.
+    /// Where SYN is not acknowledged separately, as between ns-2's agents, a receive-only endpoint
+    /// may wait for its first data indefinitely.
     #[test]
     fn a_receive_only_endpoint_keeps_no_sender() {
         for profile in [Profile::Ns2, Profile::Rfc] {

@@ -67,7 +67,8 @@ fn traces_are_played_and_packets_captured() {
     for flow in ["tcp", "udp"] {
         assert_eq!(mean(&answer, flow, Metric::Messages), 4.0, "{flow}");
     }
-    // The first message of the first member by TCP is in transit from 0.1 s on: 3 segments, about 25 ms.
+    // The first message of the first member by TCP is in transit from 0.1 s on: 3 segments, about
+    // 25 ms.
     let delays = answer.series.iter().find(|series| series.name == "delays").expect("delays");
     let (Ok(ColumnData::Real(at)), Ok(ColumnData::Real(delay))) =
         (delays.values(0, 0..delays.row_count()), delays.values(2, 0..delays.row_count()))

@@ -1,7 +1,8 @@
 //! Accounting of the messages of a run on two machines, without input or output.
 //!
-//! A message is closed when the agent has reported everything that arrived within its horizon; its time of arrival is converted
-//! when enough later exchanges are known. Therefore the memory is bounded by the rate times the horizon and some seconds.
+//! A message is closed when the agent has reported everything that arrived within its horizon; its
+//! time of arrival is converted when enough later exchanges are known. Therefore the memory is
+//! bounded by the rate times the horizon and some seconds.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -57,7 +58,8 @@ struct Arrival {
     remote: i64,
 }
 
-/// A closed message with its time of arrival on the local clock. If the time is unknown, the message has copies and no time.
+/// A closed message with its time of arrival on the local clock. If the time is unknown, the
+/// message has copies and no time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Converted {
     /// Arrival not earlier than this.
@@ -69,7 +71,8 @@ pub struct Converted {
 }
 
 impl Accounting {
-    /// A run whose schedule starts at `start` on the local clock, after these exchanges. `is_returned` if the other end sends messages back.
+    /// A run whose schedule starts at `start` on the local clock, after these exchanges.
+    /// `is_returned` if the other end sends messages back.
     #[must_use]
     pub fn new(
         (schedule, horizon): (Schedule, Duration),

@@ -47,7 +47,8 @@ fn at(nanos: i64) -> Instant {
     Instant::from_nanos(nanos as u64)
 }
 
-/// Exchanges every 50 ms from time zero; messages from `START`. The agent is gone after `gone`, in nanoseconds.
+/// Exchanges every 50 ms from time zero; messages from `START`. The agent is gone after `gone`, in
+/// nanoseconds.
 fn run(clock: &InjectedClock, path: Path, messages: u64, gone: i64) -> Result {
     run_with(Duration::from_secs(1), clock, path, messages, gone)
 }
@@ -134,7 +135,8 @@ fn latencies_are_those_of_the_path_whatever_the_clock_shows() {
 
 #[test]
 fn an_asymmetric_path_is_bounded_and_not_reported_as_one_way() {
-    // Exchanges take the path of the messages: the estimate is wrong by half of the asymmetry, 10 ms.
+    // Exchanges take the path of the messages: the estimate is wrong by half of the asymmetry, 10
+    // ms.
     let path = Path { message: 25, exchange: [25, 5], ..PATH };
     let result = run(&CLOCK, path, 500, i64::MAX);
     let [low, middle, high] = [
@@ -171,7 +173,8 @@ fn lost_and_late_messages_are_counted_once() {
     assert_eq!(result.summary(|it| &it.estimate).counts.lost, 100);
     let lost = result.returned.iter().filter(|it| it.received.is_none()).count();
     assert_eq!(lost as u64 * 10, result.accounting.schedule.total());
-    // All messages arrive 10 ms after their horizon, most of them before it is known that the horizon has passed.
+    // All messages arrive 10 ms after their horizon, most of them before it is known that the
+    // horizon has passed.
     let late = run(&CLOCK, Path { message: 1_010, ..PATH }, 100, i64::MAX);
     let counts = late.summary(|it| &it.estimate).counts;
     assert_eq!((counts.lost, counts.messages), (100, 100));

@@ -1,5 +1,5 @@
-//! The control channel: TLS 1.3 (RFC 8446) with the raw public key of the agent (RFC 7250), which the controller knows by its
-//! fingerprint. There are no names, authorities and dates.
+//! The control channel: TLS 1.3 (RFC 8446) with the raw public key of the agent (RFC 7250), which
+//! the controller knows by its fingerprint. There are no names, authorities and dates.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};

@@ -154,7 +154,8 @@ impl Controller {
         }
     }
 
-    /// Ends the session, and waits until the agent has ended its receiver and is free for others, at most about 10 s.
+    /// Ends the session, and waits until the agent has ended its receiver and is free for others,
+    /// at most about 10 s.
     pub fn end(mut self) {
         let _ = self.send(&Request::End);
         let wait = time::Duration::from_millis(100);
@@ -163,8 +164,9 @@ impl Controller {
         self.channel.close();
     }
 
-    /// Exchanges times and receives reports until `stop` becomes `true` or the agent is gone. `interval` is the time between two exchanges;
-    /// the first `quick` of them follow each other faster.
+    /// Exchanges times and receives reports until `stop` becomes `true` or the agent is gone.
+    /// `interval` is the time between two exchanges; the first `quick` of them follow each other
+    /// faster.
     pub fn run(
         &mut self,
         clock: Clock,
@@ -227,7 +229,8 @@ impl Controller {
                 Reply::Answer { number, received: remote_received, sent: remote_sent } => {
                     let sent = exchanges.answer(number).ok_or("answers are not in order")?;
                     let (sent, received) = (sent.as_nanos() as i64, received.as_nanos() as i64);
-                    // A clock that steps back between both has an exchange of its own on either side.
+                    // A clock that steps back between both has an exchange of its own on either
+                    // side.
                     let remote_sent = remote_sent.max(remote_received);
                     let exchange = Exchange { sent, remote_received, remote_sent, received };
                     ControlEvent::Exchange(exchange)

@@ -25,9 +25,10 @@ pub struct Ends {
 pub struct ListeningPublisher(Option<Box<dyn Publisher>>);
 
 impl ListeningPublisher {
-    /// Opens the publisher of a protocol whose subscriber connects, and adds its address to the request; or one that sends frames
-    /// through `device` of this machine. `agent` is an address of the agent on the network under test. Publishers of other protocols
-    /// are opened by [`connect_ends`].
+    /// Opens the publisher of a protocol whose subscriber connects, and adds its address to the
+    /// request; or one that sends frames through `device` of this machine. `agent` is an address of
+    /// the agent on the network under test. Publishers of other protocols are opened by
+    /// [`connect_ends`].
     ///
     /// # Errors
     /// There is no route to the agent, or the socket cannot be opened.
@@ -51,8 +52,9 @@ impl ListeningPublisher {
     }
 }
 
-/// Connects the ends of this machine to a receiver that an agent has started. `is_returned` if messages are to come back, where the
-/// protocol permits; `reconnect` is the behaviour of this machine without a connection.
+/// Connects the ends of this machine to a receiver that an agent has started. `is_returned` if
+/// messages are to come back, where the protocol permits; `reconnect` is the behaviour of this
+/// machine without a connection.
 ///
 /// # Errors
 /// A socket cannot be opened, or the other end refuses a client or does not connect.

@@ -1,4 +1,5 @@
-//! Frames of the control channel: a preface with the version, then JSON documents, each after its length.
+//! Frames of the control channel: a preface with the version, then JSON documents, each after its
+//! length.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -47,7 +48,8 @@ pub enum FrameError {
     Invalid(String),
 }
 
-/// Reads frames from pieces of any length. Memory is limited by the longest frame and the longest piece.
+/// Reads frames from pieces of any length. Memory is limited by the longest frame and the longest
+/// piece.
 #[derive(Debug)]
 pub struct FrameReader {
     buffer: Vec<u8>,
@@ -118,7 +120,8 @@ pub fn write_preface(output: &mut Vec<u8>) {
 /// Writes a message as a frame.
 ///
 /// # Panics
-/// The message cannot be represented as JSON, or is longer than [`FRAME_MAX`]: a defect of the caller.
+/// The message cannot be represented as JSON, or is longer than [`FRAME_MAX`]: a defect of the
+/// caller.
 pub fn write_message(message: &impl Serialize, output: &mut Vec<u8>) {
     let body = serde_json::to_vec(message).expect("messages have only strings as keys");
     assert!(body.len() <= FRAME_MAX, "a message of {} B", body.len());

@@ -13,7 +13,8 @@ use crate::settings::{
 /// Bytes of the longest token, name, user name or password.
 const TEXT_MAX: usize = 256;
 
-/// Most arrivals in a report, so that its frame is shorter than the limit: two numbers of at most 20 digits each.
+/// Most arrivals in a report, so that its frame is shorter than the limit: two numbers of at most
+/// 20 digits each.
 const ARRIVALS_MAX: usize = 1_000;
 
 /// Bytes of the longest certificates, so that they fit into a frame.
@@ -89,12 +90,13 @@ pub enum Reply {
 pub struct ReceiverSpec {
     /// Number of the run, by which its messages are recognised.
     pub run: u32,
-    /// Address of the agent on the network under test; `None` for the address of the control channel.
+    /// Address of the agent on the network under test; `None` for the address of the control
+    /// channel.
     pub address: Option<IpAddr>,
     /// Protocol.
     pub protocol: ReceiverProtocol,
-    /// Time without a message after which the other end of the control channel is gone. The agent waits longer if this is short, because
-    /// the controller is silent while it connects its ends.
+    /// Time without a message after which the other end of the control channel is gone. The agent
+    /// waits longer if this is short, because the controller is silent while it connects its ends.
     pub silence: Duration,
 }
 
@@ -161,7 +163,8 @@ pub struct StartedBroker {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Report {
-    /// Everything that was read before the request of this exchange arrived is in this report or an earlier one.
+    /// Everything that was read before the request of this exchange arrived is in this report or an
+    /// earlier one.
     pub number: u64,
     /// Whether further reports follow for the same exchange.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

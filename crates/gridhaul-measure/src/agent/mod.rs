@@ -1,7 +1,8 @@
 //! Runs on two machines: the sender is here, the receiver at an agent.
 //!
 //! * [`framing`], [`message`], [`session`]: the control channel, without input or output.
-//! * `secret`, `channel`: token, key and TLS; `serve`, `receiver`: the agent; `controller`, `ends`, `run`: this end.
+//! * `secret`, `channel`: token, key and TLS; `serve`, `receiver`: the agent; `controller`, `ends`,
+//!   `run`: this end.
 //! * `accounting`: messages and clock of a run, without input or output.
 
 pub mod framing;

@@ -77,9 +77,9 @@ impl AgentClock {
 }
 
 impl Receiver {
-    /// Starts the receiver that a controller requests, at the address `local` unless another is requested, or at the interface
-    /// `device` for frames. The receiver of an earlier run
-    /// ends; a broker that is requested again keeps running.
+    /// Starts the receiver that a controller requests, at the address `local` unless another is
+    /// requested, or at the interface `device` for frames. The receiver of an earlier run ends; a
+    /// broker that is requested again keeps running.
     ///
     /// # Errors
     /// The socket, the broker or its client cannot be started.
@@ -152,7 +152,8 @@ impl Drop for Receiver {
     }
 }
 
-/// The thread. A full queue means that the controller has not asked for a long time; the run has failed then.
+/// The thread. A full queue means that the controller has not asked for a long time; the run has
+/// failed then.
 fn receive(
     mut subscriber: Box<dyn Subscriber>,
     run: u32,

@@ -1,5 +1,5 @@
-//! A run on two machines: one thread sends on schedule, one receives what comes back, one exchanges times with the agent, and the
-//! calling thread accounts for the messages.
+//! A run on two machines: one thread sends on schedule, one receives what comes back, one exchanges
+//! times with the agent, and the calling thread accounts for the messages.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -43,8 +43,8 @@ pub struct RemoteLogs<'a> {
 pub struct RemoteOutcome {
     /// Counts of the messages to the agent, and latencies from the estimated times of arrival.
     pub outcome: Outcome,
-    /// The same messages: latencies from the schedule to the latest and from the send time to the earliest times of arrival that the
-    /// exchanges permit.
+    /// The same messages: latencies from the schedule to the latest and from the send time to the
+    /// earliest times of arrival that the exchanges permit.
     pub bounds: Summary,
     /// Messages that came back; `None` if the other end does not send them back.
     pub round_trip: Option<Summary>,
@@ -52,9 +52,9 @@ pub struct RemoteOutcome {
     pub clock: Option<ClockQuality>,
 }
 
-/// Sends the messages of a plan to a receiver at an agent. `observe` is called with the number of messages that the schedule has
-/// reached. The run ends early when `stop` becomes `true`, or when the agent is gone: rows until then are written, and the
-/// outcome has a fault.
+/// Sends the messages of a plan to a receiver at an agent. `observe` is called with the number of
+/// messages that the schedule has reached. The run ends early when `stop` becomes `true`, or when
+/// the agent is gone: rows until then are written, and the outcome has a fault.
 pub fn measure_with_agent(
     plan: &Plan,
     (controller, ends): (&mut Controller, Ends),
@@ -219,7 +219,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Adds a message to the summaries and the log. When the log fails, the run ends; the summaries stay complete.
+    /// Adds a message to the summaries and the log. When the log fails, the run ends; the summaries
+    /// stay complete.
     fn add(&mut self, message: &Converted) {
         self.estimate.add(&message.estimate);
         self.earliest.add(&message.earliest);

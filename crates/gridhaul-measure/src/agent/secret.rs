@@ -92,7 +92,8 @@ pub struct Fingerprint([u8; FINGERPRINT_BYTES]);
 pub struct AgentKey(pub(super) PrivateKeyDer<'static>);
 
 impl Token {
-    /// The token of a file, or of the environment variable [`TOKEN_VARIABLE`]. Spaces and line breaks around it are removed.
+    /// The token of a file, or of the environment variable [`TOKEN_VARIABLE`]. Spaces and line
+    /// breaks around it are removed.
     ///
     /// # Errors
     /// There is no token, it is too short or too long, or other users can read the file.
@@ -117,7 +118,8 @@ impl Token {
         Ok(Self(text.to_owned()))
     }
 
-    /// Whether a token that was presented is this one, in a time that does not depend on where they differ.
+    /// Whether a token that was presented is this one, in a time that does not depend on where they
+    /// differ.
     pub(super) fn is_equal(&self, presented: &str) -> bool {
         // Codes under a random key: only their verification has to take constant time.
         let Ok(key) = hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new()) else {

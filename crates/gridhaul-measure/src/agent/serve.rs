@@ -109,7 +109,8 @@ impl Agent {
     pub fn run(&self, stop: &AtomicBool, log: &(dyn Fn(&str) + Sync)) {
         thread::scope(|scope| {
             while !stop.load(Ordering::Relaxed) {
-                // Without a connection, or after an error of one that has gone, the next one is awaited.
+                // Without a connection, or after an error of one that has gone, the next one is
+                // awaited.
                 let Ok((socket, peer)) = self.listener.accept() else { continue };
                 let open = self.connections.fetch_add(1, Ordering::Relaxed);
                 if open >= CONNECTIONS {
@@ -209,7 +210,8 @@ impl Agent {
             }
         }
         send(&mut channel, &mut session, &mut output)?;
-        // The controller takes the end of the channel as the end of its run: the agent is free then.
+        // The controller takes the end of the channel as the end of its run: the agent is free
+        // then.
         drop((receiver, slot));
         channel.close();
         log("disconnected");

@@ -16,16 +16,18 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(crate) listen: SocketAddr,
 
-    /// File with the token that controllers must present, 16 to 256 B, readable only for its owner; without this option, the environment
-    /// variable GRIDHAUL_AGENT_TOKEN
+    /// File with the token that controllers must present, 16 to 256 B, readable only for its owner;
+    /// without this option, the environment variable GRIDHAUL_AGENT_TOKEN
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
 
-    /// PEM file with the private key, such as `openssl genpkey -algorithm ed25519` writes; without this option, a new key at each start
+    /// PEM file with the private key, such as `openssl genpkey -algorithm ed25519` writes; without
+    /// this option, a new key at each start
     #[arg(long, value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
 
-    /// Interface at which the frames of `sv` and `goose` arrive, such as eth1; without it, they are refused. Needs root or CAP_NET_RAW
+    /// Interface at which the frames of `sv` and `goose` arrive, such as eth1; without it, they are
+    /// refused. Needs root or CAP_NET_RAW
     #[arg(long, value_name = "DEVICE")]
     pub(crate) interface: Option<String>,
 
@@ -38,8 +40,8 @@ pub(crate) struct AgentArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Two machines")]
 pub(crate) struct RemoteArgs {
-    /// Control channel of a `gridhaul measure agent` on another machine: messages of protocols over UDP or TCP are sent here and received there. The
-    /// clocks are compared over this address
+    /// Control channel of a `gridhaul measure agent` on another machine: messages of protocols over
+    /// UDP or TCP are sent here and received there. The clocks are compared over this address
     #[arg(long, value_name = "ADDRESS", value_parser = address, requires = "fingerprint")]
     pub(crate) agent: Option<SocketAddr>,
 
@@ -47,7 +49,8 @@ pub(crate) struct RemoteArgs {
     #[arg(long, value_name = "TEXT", requires = "agent")]
     pub(crate) fingerprint: Option<Fingerprint>,
 
-    /// File with the token of the agent; without this option, the environment variable GRIDHAUL_AGENT_TOKEN
+    /// File with the token of the agent; without this option, the environment variable
+    /// GRIDHAUL_AGENT_TOKEN
     #[arg(long, value_name = "FILE", requires = "agent")]
     pub(crate) token_file: Option<PathBuf>,
 
@@ -55,7 +58,8 @@ pub(crate) struct RemoteArgs {
     #[arg(long, value_name = "ADDRESS", requires = "agent")]
     pub(crate) agent_address: Option<IpAddr>,
 
-    /// Interface of this machine through which `sv` and `goose` send frames to the agent, which has an --interface of its own
+    /// Interface of this machine through which `sv` and `goose` send frames to the agent, which has
+    /// an --interface of its own
     #[arg(long, value_name = "DEVICE", requires = "agent")]
     pub(crate) interface: Option<String>,
 }

@@ -39,12 +39,13 @@ pub(crate) enum MqttBroker {
 #[command(next_help_heading = "Brokers and connections")]
 pub(crate) struct ConnectionArgs {
     /// Running broker, such as 127.0.0.1:1883, amqp://user:password@127.0.0.1:5672 or
-    /// xmpp://user@example.org:password@127.0.0.1:5222; without it, the protocol's broker is started. mqtts://, amqps:// and xmpps://
-    /// (TLS from the first byte) need --ca
+    /// xmpp://user@example.org:password@127.0.0.1:5222; without it, the protocol's broker is
+    /// started. mqtts://, amqps:// and xmpps:// (TLS from the first byte) need --ca
     #[arg(long, value_name = "URL", value_parser = broker, conflicts_with = "tls")]
     pub(crate) broker: Option<BrokerUrl>,
 
-    /// PEM file with the certificate of the authority that has signed that of the broker, or with that of the broker itself
+    /// PEM file with the certificate of the authority that has signed that of the broker, or with
+    /// that of the broker itself
     #[arg(long, value_name = "FILE", requires = "broker")]
     pub(crate) ca: Option<PathBuf>,
 
@@ -52,21 +53,23 @@ pub(crate) struct ConnectionArgs {
     #[arg(long, value_enum, default_value = "mosquitto", conflicts_with = "broker")]
     pub(crate) broker_program: MqttBroker,
 
-    /// Encrypt the connections to the broker that is started, with a certificate that is made for this run
+    /// Encrypt the connections to the broker that is started, with a certificate that is made for
+    /// this run
     #[arg(long)]
     pub(crate) tls: bool,
 
-    /// Where TCP_NODELAY is set, which turns Nagle's algorithm off. Without a broker, both ends are clients
+    /// Where TCP_NODELAY is set, which turns Nagle's algorithm off. Without a broker, both ends are
+    /// clients
     #[arg(long, value_enum, default_value = "both")]
     pub(crate) nodelay: Nodelay,
 
-    /// Congestion control of the TCP connections at both ends of an emulated network, such as "cubic", "reno" or "bbr"; without it,
-    /// that of the scenario
+    /// Congestion control of the TCP connections at both ends of an emulated network, such as
+    /// "cubic", "reno" or "bbr"; without it, that of the scenario
     #[arg(long, value_name = "NAME", value_parser = congestion_control)]
     pub(crate) congestion_control: Option<CongestionControlAlgorithm>,
 
-    /// Largest receive window at both ends of an emulated network, such as "64 kB": it limits the receive buffers; without it, that
-    /// of the scenario
+    /// Largest receive window at both ends of an emulated network, such as "64 kB": it limits the
+    /// receive buffers; without it, that of the scenario
     #[arg(long, value_name = "SIZE", value_parser = window)]
     pub(crate) receive_window: Option<WindowSize>,
 
@@ -82,8 +85,8 @@ pub(crate) struct ConnectionArgs {
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=1))]
     pub(crate) qos: u8,
 
-    /// AMQP: messages that the broker sends ahead of their acknowledgements (0-9-1: 0 for none) or of link credit (1.0: 0 for
-    /// 1000)
+    /// AMQP: messages that the broker sends ahead of their acknowledgements (0-9-1: 0 for none) or
+    /// of link credit (1.0: 0 for 1000)
     #[arg(long, default_value_t = 0)]
     pub(crate) prefetch: u16,
 
@@ -91,7 +94,8 @@ pub(crate) struct ConnectionArgs {
     #[arg(long)]
     pub(crate) persistent: bool,
 
-    /// AMQP 1.0: wait for an outcome of each message at the broker, instead of sending messages settled
+    /// AMQP 1.0: wait for an outcome of each message at the broker, instead of sending messages
+    /// settled
     #[arg(long)]
     pub(crate) unsettled: bool,
 
@@ -99,20 +103,23 @@ pub(crate) struct ConnectionArgs {
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) node: Option<String>,
 
-    /// DNP3: interval in which the master polls for events, at least 20 ms; without it, they are reported unsolicited
+    /// DNP3: interval in which the master polls for events, at least 20 ms; without it, they are
+    /// reported unsolicited
     #[arg(long, value_name = "INTERVAL", value_parser = poll_interval)]
     pub(crate) poll: Option<Duration>,
 
-    /// IEC 60870-5-104: largest number of frames without an acknowledgement, after which the controlled station waits
+    /// IEC 60870-5-104: largest number of frames without an acknowledgement, after which the
+    /// controlled station waits
     #[arg(long, default_value_t = 12)]
     pub(crate) k: u16,
 
-    /// IEC 60870-5-104: number of received frames after which the controlling station acknowledges, at most k
+    /// IEC 60870-5-104: number of received frames after which the controlling station acknowledges,
+    /// at most k
     #[arg(long, default_value_t = 8)]
     pub(crate) w: u16,
 
-    /// Interval of keep-alive packets (MQTT), heartbeats (AMQP 0-9-1) or white space (XMPP), or the idle timeout (AMQP 1.0), in whole
-    /// seconds
+    /// Interval of keep-alive packets (MQTT), heartbeats (AMQP 0-9-1) or white space (XMPP), or the
+    /// idle timeout (AMQP 1.0), in whole seconds
     #[arg(long, default_value = "60 s", value_parser = whole_seconds)]
     pub(crate) keep_alive: Duration,
 

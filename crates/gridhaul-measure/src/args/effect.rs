@@ -12,7 +12,8 @@ use super::{Cli, Command, FailingPart, ProtocolArgs, ProtocolName, RemoteArgs};
 /// A network for which a system is named, so that options of emulated networks are read.
 const ANY_SYSTEM: &str = "ethernet";
 
-/// Whether an option of `latency`, by its identifier, has an effect with a protocol over an emulated network.
+/// Whether an option of `latency`, by its identifier, has an effect with a protocol over an
+/// emulated network.
 pub(crate) fn applies(option: &str, protocol: ProtocolName) -> anyhow::Result<bool> {
     let words = ["measure", "latency", &protocol.name()].map(str::to_owned);
     let matches = Cli::command().try_get_matches_from(words)?;

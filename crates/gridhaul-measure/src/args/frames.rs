@@ -45,7 +45,8 @@ pub(crate) struct FrameArgs {
     #[arg(long, default_value_t = 4, requires = "vlan", value_parser = clap::value_parser!(u8).range(0..=7))]
     pub(crate) vlan_priority: u8,
 
-    /// Time from an event of GOOSE to its first retransmission; each further interval is twice as long
+    /// Time from an event of GOOSE to its first retransmission; each further interval is twice as
+    /// long
     #[arg(long, default_value = "4 ms", value_parser = packet_interval)]
     pub(crate) retransmit_after: Duration,
 

@@ -11,13 +11,15 @@ use crate::command::EXIT_CODES;
 #[derive(Debug, Clone, Args)]
 #[command(after_long_help = EXIT_CODES)]
 pub(crate) struct MatrixArgs {
-    /// An option of `gridhaul measure latency` and its values, such as `qos=0,1`, or one of `protocol`, `values` (numbers in a
-    /// message) and `encoding` (json, protobuf, protobuf-float32, protobuf-received, float32, float64, xer or dlms). All combinations are
+    /// An option of `gridhaul measure latency` and its values, such as `qos=0,1`, or one of
+    /// `protocol`, `values` (numbers in a message) and `encoding` (json, protobuf,
+    /// protobuf-float32, protobuf-received, float32, float64, xer or dlms). All combinations are
     /// measured; an option that a protocol does not have is left out
     #[arg(long, value_name = "OPTION=VALUE,…", required = true)]
     pub(crate) vary: Vec<String>,
 
-    /// Length of each measurement after its warm-up, unless the number of messages is given; at least 200 messages
+    /// Length of each measurement after its warm-up, unless the number of messages is given; at
+    /// least 200 messages
     #[arg(long, default_value = "6 s", value_parser = positive_duration)]
     pub(crate) time: Duration,
 

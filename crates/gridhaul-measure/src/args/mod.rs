@@ -51,22 +51,25 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Receive the messages of runs on two machines, and send them back
     Agent(AgentArgs),
-    /// Print what becomes of bit errors above and below checksums: rejected, without effect, or silently wrong
+    /// Print what becomes of bit errors above and below checksums: rejected, without effect, or
+    /// silently wrong
     Corruption(CorruptionArgs),
-    /// Print the bytes of a message by layer: Table 5 of RESERVE D4.6 beside formulas, and other protocols
+    /// Print the bytes of a message by layer: Table 5 of RESERVE D4.6 beside formulas, and other
+    /// protocols
     Efficiency(EfficiencyArgs),
     /// Measure the latency of messages at a constant rate
     Latency(PathArgs),
     /// Measure the latency of all combinations of protocols, networks and settings
     Matrix(MatrixArgs),
-    /// Measure the recovery from an outage: of all links of a scenario, of the broker, or of a network that the user interrupts
+    /// Measure the recovery from an outage: of all links of a scenario, of the broker, or of a
+    /// network that the user interrupts
     Outage(OutageArgs),
     /// Search the highest rate that a protocol sustains, and verify it
     Rate(RateArgs),
     /// Count lost, duplicated, reordered and corrupt messages at a constant rate
     Reliability(PathArgs),
-    /// Measure the tables and figures of RESERVE D4.6 on emulated systems, and check its statements; an hour and a half. With --out, an
-    /// interrupted command continues
+    /// Measure the tables and figures of RESERVE D4.6 on emulated systems, and check its
+    /// statements; an hour and a half. With --out, an interrupted command continues
     Reserve(ReserveArgs),
     /// Run the measurement of a file
     Run(RunFileArgs),
@@ -94,7 +97,8 @@ impl Command {
 #[derive(Debug, Clone, Args)]
 #[command(after_long_help = EXIT_CODES)]
 pub(crate) struct RunFileArgs {
-    /// TOML file of the measurement, as --save of the other commands writes it; `-` for standard input
+    /// TOML file of the measurement, as --save of the other commands writes it; `-` for standard
+    /// input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
@@ -205,8 +209,8 @@ pub(crate) struct ProtocolArgs {
     #[arg(long, short)]
     pub(crate) quiet: bool,
 
-    /// Write the measurement that the options mean into a TOML file for `gridhaul measure run`, and do not run it. A password in the
-    /// URL of a broker is a part of it
+    /// Write the measurement that the options mean into a TOML file for `gridhaul measure run`, and
+    /// do not run it. A password in the URL of a broker is a part of it
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
 
@@ -234,7 +238,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "MESSAGES", value_parser = clap::value_parser!(u64).range(0..=MESSAGES_MAX))]
     pub(crate) warm_up: Option<u64>,
 
-    /// Folder for the log of the messages (Parquet), the summary (JSON), the chart and the log of the broker
+    /// Folder for the log of the messages (Parquet), the summary (JSON), the chart and the log of
+    /// the broker
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 
@@ -246,15 +251,18 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) class: Option<String>,
 
-    /// Measure the network alone as well, with datagrams of the same size and rate: standards limit its share
+    /// Measure the network alone as well, with datagrams of the same size and rate: standards limit
+    /// its share
     #[arg(long)]
     pub(crate) network_share: bool,
 
-    /// Capture packets at both ends of the network: the time of each leg and of the broker, and the place of losses; needs root
+    /// Capture packets at both ends of the network: the time of each leg and of the broker, and the
+    /// place of losses; needs root
     #[arg(long)]
     pub(crate) capture: bool,
 
-    /// Simulate the same messages over the same emulated network, beside the measurement; includes --capture
+    /// Simulate the same messages over the same emulated network, beside the measurement; includes
+    /// --capture
     #[arg(long)]
     pub(crate) predict: bool,
 
@@ -262,7 +270,8 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) kernel_times: bool,
 
-    /// Let the receiver of udp poll its socket instead of sleeping, so that it takes a whole processor and need not be woken up
+    /// Let the receiver of udp poll its socket instead of sleeping, so that it takes a whole
+    /// processor and need not be woken up
     #[arg(long)]
     pub(crate) busy_poll: bool,
 
@@ -293,7 +302,8 @@ pub(crate) struct IdleStateArgs {
 #[derive(Debug, Clone, Args)]
 #[command(after_long_help = EXIT_CODES)]
 pub(crate) struct PathArgs {
-    /// Number of runs, each with connections, a broker and a network of its own; the spread between them is reported
+    /// Number of runs, each with connections, a broker and a network of its own; the spread between
+    /// them is reported
     #[arg(
         long,
         value_name = "NUMBER",
@@ -336,7 +346,8 @@ pub(crate) struct CorruptionArgs {
 /// Where the results of several measurements go.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ResultArgs {
-    /// Folder for the report (HTML), the data (JSON) and, with `matrix`, the log of the messages of each measurement
+    /// Folder for the report (HTML), the data (JSON) and, with `matrix`, the log of the messages of
+    /// each measurement
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 

@@ -26,12 +26,13 @@ pub(crate) struct OutageArgs {
     #[arg(long = "of", value_enum, value_name = "PART")]
     pub(crate) part: Option<FailingPart>,
 
-    /// Length of the outage; with `observed`, the longest that is expected. Messages that arrive later than --horizon and twice this
-    /// length are lost
+    /// Length of the outage; with `observed`, the longest that is expected. Messages that arrive
+    /// later than --horizon and twice this length are lost
     #[arg(long, default_value = "10 s", value_parser = duration)]
     pub(crate) length: Duration,
 
-    /// Start of the outage, after the start of the network, or after the warm-up of the messages for --of broker
+    /// Start of the outage, after the start of the network, or after the warm-up of the messages
+    /// for --of broker
     #[arg(long, default_value = "5 s", value_parser = duration)]
     pub(crate) start: Duration,
 

@@ -24,16 +24,18 @@ pub(crate) struct PlaceArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "system")]
     pub(crate) scenario: Option<PathBuf>,
 
-    /// Emulated network by name: ethernet, 5g-ready, 5g-prototype, private-lte, gprs, plc-narrowband or plc-broadband
+    /// Emulated network by name: ethernet, 5g-ready, 5g-prototype, private-lte, gprs,
+    /// plc-narrowband or plc-broadband
     #[arg(long, value_name = "NAME")]
     pub(crate) system: Option<String>,
 
-    /// Flow of the scenario between whose ends the messages pass; the first one by default. A broker is at its `to` end,
-    /// publisher and subscriber are at its `from` end
+    /// Flow of the scenario between whose ends the messages pass; the first one by default. A
+    /// broker is at its `to` end, publisher and subscriber are at its `from` end
     #[arg(long, value_name = "NAME", requires = "scenario")]
     pub(crate) flow: Option<String>,
 
-    /// Send the messages from the `to` end of the flow to its `from` end: the downlink of the systems
+    /// Send the messages from the `to` end of the flow to its `from` end: the downlink of the
+    /// systems
     #[arg(long)]
     pub(crate) reverse: bool,
 
@@ -68,8 +70,8 @@ impl PlaceArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Cross traffic")]
 pub(crate) struct CrossTrafficArgs {
-    /// Mean rate of packets of other applications from the `from` end to the `to` end, such as "8 Mbit/s". They are a Poisson
-    /// process
+    /// Mean rate of packets of other applications from the `from` end to the `to` end, such as "8
+    /// Mbit/s". They are a Poisson process
     #[arg(long, value_name = "RATE", value_parser = bit_rate)]
     pub(crate) cross_traffic: Option<BitRate>,
 

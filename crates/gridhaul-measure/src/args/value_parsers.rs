@@ -1,5 +1,6 @@
 //! Parsers of the values of arguments.
 
+pub(super) use gridhaul_cli::value::duration;
 use gridhaul_measure::measurement::limits;
 use gridhaul_scenario::scenario::CongestionControlAlgorithm;
 use gridhaul_scenario::units::{BitRate, Duration, Probability, UnitError, WindowSize};
@@ -45,10 +46,6 @@ pub(super) fn message_bytes(text: &str) -> Result<usize, String> {
     // A text that is no number is a message without bytes.
     let bytes = text.parse().unwrap_or(0);
     limits::message_bytes(bytes).map(|()| bytes)
-}
-
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    text.parse().map_err(|error: UnitError| error.to_string())
 }
 
 /// A duration that is not zero.

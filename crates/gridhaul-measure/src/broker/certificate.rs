@@ -4,8 +4,8 @@ use rcgen::{CertificateParams, KeyPair};
 
 use super::BrokerError;
 
-/// A certificate that is signed with its own key, and the key, as PEM. Clients that trust this certificate alone notice any
-/// other one.
+/// A certificate that is signed with its own key, and the key, as PEM. Clients that trust this
+/// certificate alone notice any other one.
 pub(super) struct RunCertificate {
     pub(super) certificate: String,
     pub(super) key: String,

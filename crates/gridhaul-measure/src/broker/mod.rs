@@ -1,6 +1,7 @@
 //! Brokers, started as child processes where a measurement needs them.
 //!
-//! A broker ends with this program, also if the program is killed ([`gridhaul_linux::kill_with_parent_thread`]).
+//! A broker ends with this program, also if the program is killed
+//! ([`gridhaul_linux::kill_with_parent_thread`]).
 
 mod certificate;
 mod error;
@@ -24,7 +25,8 @@ pub use crate::settings::{
 };
 pub use error::BrokerError;
 
-/// A running broker, which stops when this value is dropped. Its settings, data and log are in a folder of its own.
+/// A running broker, which stops when this value is dropped. Its settings, data and log are in a
+/// folder of its own.
 #[derive(Debug)]
 pub struct Broker {
     /// Fields are dropped in this order: the programs that the broker needs end after it.
@@ -94,8 +96,8 @@ impl Broker {
         self.process.nice()
     }
 
-    /// Time for which the threads of the broker were ready and waited for a processor so far; `None` if the kernel does not count
-    /// it.
+    /// Time for which the threads of the broker were ready and waited for a processor so far;
+    /// `None` if the kernel does not count it.
     #[must_use]
     pub fn waited(&self) -> Option<time::Duration> {
         self.process.waited()

@@ -24,7 +24,8 @@ const NAME: &str = "mosquitto";
 /// Time for the start of the broker.
 const START_WITHIN: time::Duration = time::Duration::from_secs(10);
 
-/// Writes the settings, with `set_tcp_nodelay` as requested. The broker neither stores messages on disk nor limits its queues.
+/// Writes the settings, with `set_tcp_nodelay` as requested. The broker neither stores messages on
+/// disk nor limits its queues.
 pub(super) fn launch(
     site: &Site<'_>,
     folder: &Path,
@@ -52,7 +53,8 @@ fn configuration(address: SocketAddr, nodelay: bool, encryption: Option<&Encrypt
     let tls = encryption.map_or_else(String::new, |it| {
         format!("certfile {}\nkeyfile {}\n", it.certificate.display(), it.key.display())
     });
-    // Started by root, the broker would change its user, and then outlive this program if that is killed.
+    // Started by root, the broker would change its user, and then outlive this program if that is
+    // killed.
     format!(
         "user root\nlistener {port} {ip}\n{tls}allow_anonymous true\npersistence false\nset_tcp_nodelay {nodelay}\n\
          max_queued_messages 0\nmax_inflight_messages 0\nlog_dest stderr\n"

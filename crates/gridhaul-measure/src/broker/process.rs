@@ -18,15 +18,17 @@ use crate::place::Site;
 /// Time for an orderly end.
 const END_WITHIN: time::Duration = time::Duration::from_secs(10);
 
-/// Highest priority of ordinary threads (sched(7)). Other programs of this machine then delay the process hardly, as they do
-/// the threads of a measurement, which have real-time priority.
+/// Highest priority of ordinary threads (sched(7)). Other programs of this machine then delay the
+/// process hardly, as they do the threads of a measurement, which have real-time priority.
 const NICE: i32 = -20;
 
-/// A process at an end of the network, which is stopped when this value is dropped, and killed if this program is killed.
+/// A process at an end of the network, which is stopped when this value is dropped, and killed if
+/// this program is killed.
 #[derive(Debug)]
 pub(super) struct Process {
     child: Child,
-    /// The thread that started the process waits until this end is dropped: the kernel kills the process with the thread.
+    /// The thread that started the process waits until this end is dropped: the kernel kills the
+    /// process with the thread.
     release: Option<SyncSender<()>>,
     keeper: Option<JoinHandle<()>>,
 }
@@ -42,7 +44,8 @@ impl Process {
         command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
         let (release, released) = sync_channel::<()>(0);
         let (started, child) = sync_channel(1);
-        // The thread belongs to the namespace in which it is started, and the process to that of the thread.
+        // The thread belongs to the namespace in which it is started, and the process to that of
+        // the thread.
         let keeper = site.enter(move || {
             thread::spawn(move || {
                 let _ = started.send(kill_with_parent_thread(&mut command).spawn());
@@ -50,7 +53,8 @@ impl Process {
             })
         })?;
         let child = child.recv().map_err(io::Error::other)??;
-        // Without the permission, the process keeps the priority of this one. Its threads inherit the priority.
+        // Without the permission, the process keeps the priority of this one. Its threads inherit
+        // the priority.
         let _ = setpriority_process(Some(Pid::from_child(&child)), NICE);
         Ok(Self { child, release: Some(release), keeper: Some(keeper) })
     }
@@ -60,8 +64,9 @@ impl Process {
         getpriority_process(Some(Pid::from_child(&self.child))).ok()
     }
 
-    /// Time for which the threads of the process were ready and waited for a processor so far (second field of
-    /// `/proc/PID/task/TID/schedstat`, sched-stats.rst); `None` if the kernel does not count it.
+    /// Time for which the threads of the process were ready and waited for a processor so far
+    /// (second field of `/proc/PID/task/TID/schedstat`, sched-stats.rst); `None` if the kernel does
+    /// not count it.
     pub(super) fn waited(&self) -> Option<time::Duration> {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", self.id())).ok()?;
         let waited = tasks.map(|task| {
@@ -83,7 +88,8 @@ impl Process {
         self.child.wait().map(drop)
     }
 
-    /// Waits until the process accepts connections; `false` if it ends before, or does not within this time.
+    /// Waits until the process accepts connections; `false` if it ends before, or does not within
+    /// this time.
     #[expect(clippy::disallowed_methods, reason = "a process is waited for in real time")]
     pub(super) fn accepts_connections(
         &mut self,

@@ -24,8 +24,8 @@ const DOMAIN: &str = "localhost";
 /// Time for the start of the server.
 const START_WITHIN: time::Duration = time::Duration::from_secs(30);
 
-/// Writes the settings and the one account. The server stores no messages; without encryption it accepts passwords in clear
-/// text.
+/// Writes the settings and the one account. The server stores no messages; without encryption it
+/// accepts passwords in clear text.
 pub(super) fn launch(
     site: &Site<'_>,
     folder: &Path,

@@ -38,8 +38,9 @@ struct Ports {
     port_mapper: u16,
 }
 
-/// Writes the settings, and starts the port mapper. Data, log and cookie are in a folder of the broker's own, and its node has a
-/// name of its own: other brokers of this machine do not notice it.
+/// Writes the settings, and starts the port mapper. Data, log and cookie are in a folder of the
+/// broker's own, and its node has a name of its own: other brokers of this machine do not notice
+/// it.
 pub(super) fn launch(
     site: &Site<'_>,
     folder: &Path,
@@ -53,7 +54,8 @@ pub(super) fn launch(
     fs::write(folder.join("rabbitmq.conf"), configuration(ports, nodelay, encryption))?;
     // The plugin of AMQP 1.0 serves the same port.
     fs::write(folder.join("enabled_plugins"), "[rabbitmq_amqp1_0,rabbitmq_mqtt].\n")?;
-    // The user of a new node, whom it admits from the loopback device; the configuration admits it from elsewhere.
+    // The user of a new node, whom it admits from the loopback device; the configuration admits it
+    // from elsewhere.
     let credentials = Credentials { user: "guest".into(), password: "guest".into() };
     let launch = Launch {
         name: NAME,
@@ -87,7 +89,8 @@ pub(super) fn launch(
 fn environment(folder: &Path, ports: Ports) -> Vec<(&'static str, OsString)> {
     let path = |name: &str| argument(&folder.join(name));
     vec![
-        // The script then becomes the broker, so that the broker is the process that is stopped or killed.
+        // The script then becomes the broker, so that the broker is the process that is stopped or
+        // killed.
         ("RUNNING_UNDER_SYSTEMD", "true".into()),
         ("RABBITMQ_NODENAME", format!("gridhaul@{}", ports.amqp.ip()).into()),
         ("RABBITMQ_USE_LONGNAME", "true".into()),

@@ -5,8 +5,9 @@ use gridhaul_scenario::units::Instant;
 
 use crate::settings::DirectKind;
 
-/// A receiver of the protocol that reads the bytes of one direction, and whose answers nobody sees. Bytes of the other direction
-/// are not of the sender: they are errors, after which nothing is found.
+/// A receiver of the protocol that reads the bytes of one direction, and whose answers nobody sees.
+/// Bytes of the other direction are not of the sender: they are errors, after which nothing is
+/// found.
 #[derive(Debug)]
 pub(super) struct Decoder {
     kind: DirectKind,
@@ -75,7 +76,8 @@ mod tests {
 
     #[test]
     fn messages_in_several_frames_are_found_however_the_stream_is_divided() {
-        // Several ASDUs (at most 16 objects of four bytes each), and several fragments or objects (254 B).
+        // Several ASDUs (at most 16 objects of four bytes each), and several fragments or objects
+        // (254 B).
         let messages: Vec<_> = [16, 132, 700].map(|length| vec![0x55; length]).into();
         for kind in [DirectKind::Iec104(iec104::Window::STANDARD), DirectKind::Dnp3 { poll: None }]
         {

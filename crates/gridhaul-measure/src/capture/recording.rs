@@ -22,8 +22,8 @@ const BATCH: usize = 32;
 /// Longest packet: the largest IP packet, which the loopback device carries in one piece.
 const PACKET_MAX: usize = 65_600;
 
-/// Time between two readings. The kernel records the times of the packets, so that the thread need not run for each one, which
-/// would delay what is measured.
+/// Time between two readings. The kernel records the times of the packets, so that the thread need
+/// not run for each one, which would delay what is measured.
 const INTERVAL: time::Duration = time::Duration::from_millis(10);
 
 /// Captures in all namespaces of a measurement.
@@ -44,7 +44,8 @@ pub struct CaptureReport {
     pub unusable_packets: u64,
     /// Counters of the taps.
     pub counters: TapCounters,
-    /// Largest step of the system's clock during the run; the times of the captures around it are invalid.
+    /// Largest step of the system's clock during the run; the times of the captures around it are
+    /// invalid.
     pub clock_step: Duration,
     /// Why the captures ended early.
     pub fault: Option<String>,
@@ -74,7 +75,8 @@ impl Recording {
         })
     }
 
-    /// Reads packets until `is_over`, and those that are waiting then. Calls `found` for each message.
+    /// Reads packets until `is_over`, and those that are waiting then. Calls `found` for each
+    /// message.
     #[expect(clippy::disallowed_methods, reason = "reads packets in real time")]
     pub fn run(mut self, is_over: &AtomicBool, mut found: impl FnMut(Sighting)) -> CaptureReport {
         loop {

@@ -7,11 +7,12 @@ use super::decoder::Decoder;
 use crate::header::{HEADER_BYTES, Header};
 use crate::settings::DirectKind;
 
-/// Bytes of a header up to the end of the sequence number, by which the start of a message is recognised.
+/// Bytes of a header up to the end of the sequence number, by which the start of a message is
+/// recognised.
 const IDENTIFIER: usize = 12;
 
-/// Finds messages in the bytes of one direction of a connection. What a protocol puts between messages is skipped; the bytes of a
-/// protocol that divides or encodes messages are decoded first.
+/// Finds messages in the bytes of one direction of a connection. What a protocol puts between
+/// messages is skipped; the bytes of a protocol that divides or encodes messages are decoded first.
 #[derive(Debug, Clone)]
 pub struct MessageScanner {
     run: u32,
@@ -31,13 +32,15 @@ impl MessageScanner {
         Self { run, total, bytes: bytes.max(HEADER_BYTES), pending: Vec::new(), decoder: None }
     }
 
-    /// The same scanner for the connections of a protocol that divides or encodes messages, from their first byte on.
+    /// The same scanner for the connections of a protocol that divides or encodes messages, from
+    /// their first byte on.
     #[must_use]
     pub fn decoding(self, kind: DirectKind) -> Self {
         Self { decoder: Some(Decoder::new(kind)), ..self }
     }
 
-    /// The next bytes of the stream, complete since `at`. Calls `found` for each message that they complete.
+    /// The next bytes of the stream, complete since `at`. Calls `found` for each message that they
+    /// complete.
     pub fn handle_bytes(
         &mut self,
         bytes: &[u8],
@@ -73,7 +76,8 @@ impl MessageScanner {
         self.scan(bytes, found);
     }
 
-    /// Calls `found` for each complete message, and returns the position from which on a message may be incomplete.
+    /// Calls `found` for each complete message, and returns the position from which on a message
+    /// may be incomplete.
     fn scan(&self, bytes: &[u8], found: &mut impl FnMut(u64)) -> usize {
         let run = self.run.to_be_bytes();
         let mut at = 0;

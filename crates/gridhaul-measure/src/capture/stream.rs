@@ -10,7 +10,8 @@ const STORED_MAX: usize = 8 << 20;
 /// One direction of a TCP connection, reassembled from its segments (RFC 9293, section 3.4).
 #[derive(Debug, Clone, Default)]
 pub struct StreamDirection {
-    /// Position of the next byte; the low 32 bits are its sequence number. `None` before the first segment.
+    /// Position of the next byte; the low 32 bits are its sequence number. `None` before the first
+    /// segment.
     next: Option<u64>,
     /// Segments after a gap, by their position.
     later: BTreeMap<u64, Vec<u8>>,
@@ -29,7 +30,8 @@ pub enum StreamPart<'a> {
 }
 
 impl StreamDirection {
-    /// A segment passes the capture. Calls `emit` for each part of the stream that is complete with it.
+    /// A segment passes the capture. Calls `emit` for each part of the stream that is complete with
+    /// it.
     pub fn handle_segment(
         &mut self,
         (seq, flags): (u32, Flags),
@@ -62,7 +64,8 @@ impl StreamDirection {
         }
     }
 
-    /// The receiver has acknowledged all bytes before `ack`: those that are missing have passed without being captured.
+    /// The receiver has acknowledged all bytes before `ack`: those that are missing have passed
+    /// without being captured.
     pub fn handle_acknowledgement(&mut self, ack: u32, emit: &mut impl FnMut(StreamPart<'_>)) {
         while let Some(next) = self.next {
             let distance = ack.wrapping_sub(next as u32).cast_signed();
@@ -91,7 +94,8 @@ impl StreamDirection {
         self.missed
     }
 
-    /// A connection begins, or its SYN is retransmitted. A new connection with the same ports replaces the old one.
+    /// A connection begins, or its SYN is retransmitted. A new connection with the same ports
+    /// replaces the old one.
     fn handle_beginning(&mut self, first: u32, emit: &mut impl FnMut(StreamPart<'_>)) {
         match self.next {
             Some(next) if next as u32 == first => return,

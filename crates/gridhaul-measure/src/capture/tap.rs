@@ -53,14 +53,15 @@ pub struct Sighting {
 /// Counters of a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TapCounters {
-    /// TCP segments that were sent from here with bytes that had been sent before, in directions that carry messages.
+    /// TCP segments that were sent from here with bytes that had been sent before, in directions
+    /// that carry messages.
     pub retransmissions: u64,
     /// Bytes of TCP streams that passed without being captured.
     pub missed_bytes: u64,
 }
 
-/// The packets of one namespace, in which messages are found. Over the loopback device a namespace both sends and receives a
-/// packet.
+/// The packets of one namespace, in which messages are found. Over the loopback device a namespace
+/// both sends and receives a packet.
 #[derive(Debug)]
 pub struct Tap {
     route: Route,
@@ -100,7 +101,8 @@ impl Tap {
         Self { route, scanner, streams: BTreeMap::new() }
     }
 
-    /// A packet passes. Calls `found` for each message that is complete with it. Packets that cannot be parsed carry no message.
+    /// A packet passes. Calls `found` for each message that is complete with it. Packets that
+    /// cannot be parsed carry no message.
     pub fn handle_packet(&mut self, packet: &CapturedPacket<'_>, found: &mut impl FnMut(Sighting)) {
         if !matches!(packet.ether_type, IPV4 | IPV6) {
             // A frame of Sampled Values or GOOSE, which carries a message as a whole.

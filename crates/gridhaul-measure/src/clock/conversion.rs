@@ -1,7 +1,8 @@
 //! Conversion of times on a remote clock, with bounds that hold for any asymmetry of the path.
 //!
-//! The offset is estimated anew for each part of a run, from the exchanges some seconds before and after it: a clock whose rate
-//! is corrected by NTP or PTP is linear for seconds, not for hours. Bounds need nothing but positive delays.
+//! The offset is estimated anew for each part of a run, from the exchanges some seconds before and
+//! after it: a clock whose rate is corrected by NTP or PTP is linear for seconds, not for hours.
+//! Bounds need nothing but positive delays.
 
 use std::ops::Range;
 
@@ -69,14 +70,15 @@ impl RemoteClock {
         &self.exchanges
     }
 
-    /// Whether later exchanges will not change the conversion of times before the exchange `number`.
+    /// Whether later exchanges will not change the conversion of times before the exchange
+    /// `number`.
     #[must_use]
     pub fn is_settled(&self, number: usize) -> bool {
         self.exchanges.len() >= (number / BLOCK + 1) * BLOCK + WINDOW
     }
 
-    /// Converts a time on the remote clock between the remote ends of the exchange before `number` and of this one. `None` next to a
-    /// step of the remote clock, and without enough exchanges.
+    /// Converts a time on the remote clock between the remote ends of the exchange before `number`
+    /// and of this one. `None` next to a step of the remote clock, and without enough exchanges.
     pub fn convert(&mut self, number: usize, remote: i64) -> Option<LocalTime> {
         let wanted = number / BLOCK;
         if self.block.as_ref().is_none_or(|block| block.number != wanted) {
@@ -87,7 +89,8 @@ impl RemoteClock {
             pieces.iter().find(|it| it.exchanges.start < number && number < it.exchanges.end)?;
         let [(from, first), (to, last)] = piece.ends;
         let share = ((remote - from) as f64 / (to - from).max(1) as f64).clamp(0.0, 1.0);
-        // The upper bound is a convex function of the time and the lower bound a concave one: the chord is outside of both.
+        // The upper bound is a convex function of the time and the lower bound a concave one: the
+        // chord is outside of both.
         let at = |of: fn(&Offsets) -> f64| of(&first) + (of(&last) - of(&first)) * share;
         Some(LocalTime {
             earliest: remote - at(|it| it.greatest).ceil() as i64,
@@ -137,8 +140,8 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    /// Exchanges every 50 ms over a path with these delays, each with a variation of up to `variation`; between two of them
-    /// the true time of an event.
+    /// Exchanges every 50 ms over a path with these delays, each with a variation of up to
+    /// `variation`; between two of them the true time of an event.
     fn exchanges(
         clock: &InjectedClock,
         count: i64,

@@ -28,8 +28,8 @@ impl InjectedClock {
         self.offset + (self.drift * time as f64).round() as i64 + step
     }
 
-    /// An exchange with this clock, whose request is sent at a true time. Request and answer take these delays, and the
-    /// answer is sent `processing` after the arrival of the request.
+    /// An exchange with this clock, whose request is sent at a true time. Request and answer take
+    /// these delays, and the answer is sent `processing` after the arrival of the request.
     #[cfg(test)]
     pub(super) fn exchange(
         &self,

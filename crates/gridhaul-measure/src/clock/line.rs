@@ -1,8 +1,9 @@
 //! The offset as a linear function of time, within constraints from both sides.
 //!
-//! Each exchange limits the line from above and from below. All lines within the limits are a convex set (linear programming as
-//! in Moon, Skelly, Towsley: Estimation and removal of clock skew, INFOCOM 1999, with both directions). It is searched by the
-//! drift: for a given drift, the limits of the offset are a minimum and a maximum over the exchanges, which are concave and
+//! Each exchange limits the line from above and from below. All lines within the limits are a
+//! convex set (linear programming as in Moon, Skelly, Towsley: Estimation and removal of clock
+//! skew, INFOCOM 1999, with both directions). It is searched by the drift: for a given drift, the
+//! limits of the offset are a minimum and a maximum over the exchanges, which are concave and
 //! convex functions of the drift.
 
 use super::Exchange;
@@ -28,7 +29,8 @@ pub struct Bounds {
 /// The lines that are consistent with some exchanges.
 #[derive(Debug, Clone)]
 pub struct ClockLine {
-    /// Times on the remote clock, since `origin`, with the greatest and the least offset, in nanoseconds.
+    /// Times on the remote clock, since `origin`, with the greatest and the least offset, in
+    /// nanoseconds.
     greatest: Vec<(f64, f64)>,
     least: Vec<(f64, f64)>,
     origin: i64,
@@ -87,7 +89,8 @@ impl ClockLine {
         Some(line)
     }
 
-    /// Distance between the limits at the drift where they are farthest apart; negative if no line is consistent.
+    /// Distance between the limits at the drift where they are farthest apart; negative if no line
+    /// is consistent.
     #[must_use]
     pub const fn greatest_width(&self) -> f64 {
         self.best.1
@@ -100,8 +103,8 @@ impl ClockLine {
         self.is_drift_known.then_some(self.best.0)
     }
 
-    /// Offset in the middle of the consistent lines at a time on the remote clock, in nanoseconds: the estimate for a path
-    /// whose least delays in both directions are equal.
+    /// Offset in the middle of the consistent lines at a time on the remote clock, in nanoseconds:
+    /// the estimate for a path whose least delays in both directions are equal.
     #[must_use]
     pub fn offset(&self, remote: i64) -> f64 {
         let at = (remote - self.origin) as f64;
@@ -129,7 +132,8 @@ impl ClockLine {
         })
     }
 
-    /// All offsets of consistent lines at a time on the remote clock, in nanoseconds; `None` if no line is consistent.
+    /// All offsets of consistent lines at a time on the remote clock, in nanoseconds; `None` if no
+    /// line is consistent.
     #[must_use]
     pub fn offset_bounds(&self, remote: i64) -> Option<Bounds> {
         let Bounds { least, greatest } = self.consistent_drifts()?;
@@ -170,7 +174,8 @@ fn maximum(mut low: f64, mut high: f64, function: impl Fn(f64) -> f64) -> f64 {
     f64::midpoint(low, high)
 }
 
-/// The last value between `inside` and `outside` for which a condition holds that holds at `inside`.
+/// The last value between `inside` and `outside` for which a condition holds that holds at
+/// `inside`.
 fn last_consistent(inside: f64, outside: f64, holds: impl Fn(f64) -> bool) -> f64 {
     if holds(outside) {
         return outside;

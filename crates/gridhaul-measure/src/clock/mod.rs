@@ -1,7 +1,8 @@
 //! Offset and drift between two clocks, from the times of exchanged messages.
 //!
-//! [`segments`] needs no assumption about the delays but that they are positive: its bounds hold for any asymmetry of the path.
-//! The middle of the bounds is the estimate for a symmetric path. The machine has no clock; times are arguments.
+//! [`segments`] needs no assumption about the delays but that they are positive: its bounds hold
+//! for any asymmetry of the path. The middle of the bounds is the estimate for a symmetric path.
+//! The machine has no clock; times are arguments.
 
 mod conversion;
 mod injected;
@@ -29,19 +30,22 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// Delay of request and answer together, without the time at the remote end (RFC 5905, section 8).
+    /// Delay of request and answer together, without the time at the remote end (RFC 5905, section
+    /// 8).
     #[must_use]
     pub const fn round_trip(&self) -> i64 {
         (self.received - self.sent) - (self.remote_sent - self.remote_received)
     }
 
-    /// Greatest offset of the remote clock, when it read `remote_received`: the request has not arrived before it was sent.
+    /// Greatest offset of the remote clock, when it read `remote_received`: the request has not
+    /// arrived before it was sent.
     #[must_use]
     pub const fn greatest_offset(&self) -> i64 {
         self.remote_received - self.sent
     }
 
-    /// Least offset of the remote clock, when it read `remote_sent`: the answer has not arrived before it was sent.
+    /// Least offset of the remote clock, when it read `remote_sent`: the answer has not arrived
+    /// before it was sent.
     #[must_use]
     pub const fn least_offset(&self) -> i64 {
         self.remote_sent - self.received

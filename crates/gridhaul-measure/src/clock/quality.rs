@@ -6,7 +6,8 @@ use gridhaul_scenario::units::{Duration, counted};
 
 use super::{Bounds, Exchange, Synchronisation, segments};
 
-/// Largest clock error, as a share of the median latency. Lateness of the generator is limited to the same share.
+/// Largest clock error, as a share of the median latency. Lateness of the generator is limited to
+/// the same share.
 const TOLERATED: f64 = 0.1;
 
 /// Exchanges of the estimate of a whole run; of more, those with the least delay are used.
@@ -19,14 +20,16 @@ pub struct ClockQuality {
     pub exchanges: usize,
     /// Least round-trip time of an exchange.
     pub least_round_trip: Duration,
-    /// Largest error of a time stamp after conversion, for any asymmetry of the path; `None` if no time stamp was converted.
+    /// Largest error of a time stamp after conversion, for any asymmetry of the path; `None` if no
+    /// time stamp was converted.
     pub error: Option<Duration>,
     /// Excess rate of the remote clock over the longest time without a step; `None` if the
     /// exchanges do not determine it.
     pub drift: Option<f64>,
     /// Bounds of the drift, infinite where the exchanges do not limit it.
     pub drift_bounds: Option<Bounds>,
-    /// Steps of the clock, or changes of its rate: local time in nanoseconds and size in nanoseconds.
+    /// Steps of the clock, or changes of its rate: local time in nanoseconds and size in
+    /// nanoseconds.
     pub steps: Vec<(i64, f64)>,
     /// Least step that the exchanges show.
     pub detectable_step: Duration,
@@ -46,14 +49,16 @@ pub enum Unsupported {
         /// Median of the one-way latency, which is not reported.
         median: Duration,
     },
-    /// Messages arrived before they were sent: the clocks behave in a way that the estimate does not cover.
+    /// Messages arrived before they were sent: the clocks behave in a way that the estimate does
+    /// not cover.
     Impossible(u64),
     /// No message arrived at a known time.
     NoTimes,
 }
 
 impl ClockQuality {
-    /// The quality of the exchanges of a run. `error`, `unknown` and `impossible` are those of its messages. `None` of no exchanges.
+    /// The quality of the exchanges of a run. `error`, `unknown` and `impossible` are those of its
+    /// messages. `None` of no exchanges.
     #[must_use]
     pub fn new(
         exchanges: &[Exchange],
@@ -82,8 +87,8 @@ impl ClockQuality {
         })
     }
 
-    /// Whether the clock error supports one-way latencies with this median: it is at most a tenth of the median, and no message
-    /// arrived before it was sent.
+    /// Whether the clock error supports one-way latencies with this median: it is at most a tenth
+    /// of the median, and no message arrived before it was sent.
     ///
     /// # Errors
     /// The reason why not.

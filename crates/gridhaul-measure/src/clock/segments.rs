@@ -19,17 +19,20 @@ pub struct Segment {
 pub struct Synchronisation {
     /// Segments in order of time; a step is between two of them.
     pub segments: Vec<Segment>,
-    /// Least step that the exchanges show, in nanoseconds: smaller ones are hidden by the variation of the delays.
+    /// Least step that the exchanges show, in nanoseconds: smaller ones are hidden by the variation
+    /// of the delays.
     pub detectable_step: f64,
     /// Least round-trip time in nanoseconds.
     pub least_round_trip: i64,
 }
 
-/// Divides exchanges, in the order of time, at the steps of the remote clock. `None` of no exchanges.
+/// Divides exchanges, in the order of time, at the steps of the remote clock. `None` of no
+/// exchanges.
 ///
-/// Exchanges without a step leave a line as much space as the least round-trip time, apart from their variation. A step takes
-/// its size from this space, because the line cannot follow it. A step is therefore reported when the space is smaller than the
-/// least round-trip time by twice the variation, the difference between the median and the least round-trip time.
+/// Exchanges without a step leave a line as much space as the least round-trip time, apart from
+/// their variation. A step takes its size from this space, because the line cannot follow it. A
+/// step is therefore reported when the space is smaller than the least round-trip time by twice the
+/// variation, the difference between the median and the least round-trip time.
 #[must_use]
 pub fn segments(exchanges: &[Exchange]) -> Option<Synchronisation> {
     let mut round_trips: Vec<_> = exchanges.iter().map(Exchange::round_trip).collect();
@@ -42,7 +45,8 @@ pub fn segments(exchanges: &[Exchange]) -> Option<Synchronisation> {
     let mut found = Vec::new();
     let mut start = 0;
     while start < exchanges.len() {
-        // More exchanges never leave more space, so that the longest linear part is found by halving.
+        // More exchanges never leave more space, so that the longest linear part is found by
+        // halving.
         let (mut linear, mut broken) = (start + 1, exchanges.len() + 1);
         while broken - linear > 1 {
             let middle = usize::midpoint(linear, broken);
@@ -68,7 +72,8 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    /// Exchanges every 50 ms over a path with these delays, each with an exponential variation of this mean.
+    /// Exchanges every 50 ms over a path with these delays, each with an exponential variation of
+    /// this mean.
     fn exchanges(
         clock: &InjectedClock,
         count: i64,

@@ -10,7 +10,7 @@ use gridhaul_scenario::units::Duration;
 
 use super::observer::TerminalObserver;
 use crate::args::AgentArgs;
-use crate::terminal::{print, say};
+use gridhaul_cli::{print, say};
 
 /// Serves controllers until the program is interrupted.
 pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<ExitCode> {

@@ -10,7 +10,8 @@ use gridhaul_report::TextTable;
 use serde_json::{Value, json};
 
 use crate::args::CorruptionArgs;
-use crate::terminal::{print, text};
+use crate::terminal::text;
+use gridhaul_cli::print;
 
 /// The fates of a message with one kind of errors.
 struct Row {

@@ -8,7 +8,8 @@ use gridhaul_measure::report::{one_message, payloads, table_5};
 use serde_json::json;
 
 use crate::args::EfficiencyArgs;
-use crate::terminal::{print, text};
+use crate::terminal::text;
+use gridhaul_cli::print;
 
 /// Prints Table 5 of RESERVE D4.6 beside its formulas, and one message in each protocol.
 pub(crate) fn run(args: &EfficiencyArgs) -> anyhow::Result<ExitCode> {

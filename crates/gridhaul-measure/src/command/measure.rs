@@ -9,9 +9,10 @@ use gridhaul_measure::report::{Report, create};
 use gridhaul_measure::run::{self, MeasurementResult};
 
 use super::observer::TerminalObserver;
-use super::{CHECK, INTERRUPTED};
 use crate::args::{Options, OutputArgs, RunFileArgs};
-use crate::terminal::{print, say, text};
+use crate::terminal::text;
+use gridhaul_cli::exit_code::{CHECK_FAILED, INTERRUPTED};
+use gridhaul_cli::{print, say};
 
 /// Runs the measurement of a file.
 pub(crate) fn run_file(args: &RunFileArgs) -> anyhow::Result<ExitCode> {
@@ -68,8 +69,8 @@ fn run(measurement: &Measurement, output: &OutputArgs) -> anyhow::Result<ExitCod
     }
     Ok(match fault {
         _ if is_interrupted => ExitCode::from(INTERRUPTED),
-        Some(_) => ExitCode::from(CHECK),
-        None if report.is_class_not_met => ExitCode::from(CHECK),
+        Some(_) => ExitCode::from(CHECK_FAILED),
+        None if report.is_class_not_met => ExitCode::from(CHECK_FAILED),
         None => ExitCode::SUCCESS,
     })
 }

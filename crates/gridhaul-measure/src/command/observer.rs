@@ -5,11 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time;
 
-use anyhow::Context;
+use gridhaul_cli::say;
+use gridhaul_cli::signal::on_signal;
 use gridhaul_measure::run::Observer;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-
-use crate::terminal::say;
 
 /// Shows the progress on standard error, and ends measurements when the user interrupts.
 #[derive(Debug)]
@@ -29,8 +28,7 @@ impl TerminalObserver {
     pub(super) fn new(is_quiet: bool) -> anyhow::Result<Self> {
         let interrupted = Arc::new(AtomicBool::new(false));
         let set = Arc::clone(&interrupted);
-        ctrlc::set_handler(move || set.store(true, Ordering::Relaxed))
-            .context("installing the handler of Ctrl-C")?;
+        on_signal(move || set.store(true, Ordering::Relaxed))?;
         Ok(Self { interrupted, is_quiet, has_bar: !is_quiet, bar: RefCell::new(None) })
     }
 

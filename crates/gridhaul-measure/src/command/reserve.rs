@@ -6,9 +6,10 @@ use gridhaul_measure::experiment::reserve::{self, ReserveSettings};
 use gridhaul_measure::report::create;
 
 use super::observer::TerminalObserver;
-use super::{CHECK, INTERRUPTED};
 use crate::args::ReserveArgs;
-use crate::terminal::{print, say, text};
+use crate::terminal::text;
+use gridhaul_cli::exit_code::{CHECK_FAILED, INTERRUPTED};
+use gridhaul_cli::{print, say};
 
 /// Measures, and compares with the report. The exit code is 1 if a verdict is not the recorded one,
 /// or a measurement has failed.
@@ -36,7 +37,7 @@ pub(crate) fn run(args: &ReserveArgs) -> anyhow::Result<ExitCode> {
     say(format_args!("{}", found.summary));
     Ok(match () {
         () if observer.is_interrupted() => ExitCode::from(INTERRUPTED),
-        () if found.has_deviation => ExitCode::from(CHECK),
+        () if found.has_deviation => ExitCode::from(CHECK_FAILED),
         () => ExitCode::SUCCESS,
     })
 }

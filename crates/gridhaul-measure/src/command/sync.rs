@@ -1,4 +1,5 @@
-//! `gridhaul measure sync`: offset, drift and a step of an injected clock, and whether exchanges over a network show them.
+//! `gridhaul measure sync`: offset, drift and a step of an injected clock, and whether exchanges
+//! over a network show them.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::process::ExitCode;
@@ -20,10 +21,11 @@ use gridhaul_report::format::UNKNOWN;
 use gridhaul_scenario::units::{Duration, Instant};
 use serde_json::{Value, json};
 
-use super::INTERRUPTED;
 use super::observer::TerminalObserver;
 use crate::args::SyncArgs;
-use crate::terminal::{print, text};
+use crate::terminal::text;
+use gridhaul_cli::exit_code::INTERRUPTED;
+use gridhaul_cli::print;
 
 /// Bytes of a request: number and local time; an answer adds two remote times.
 const REQUEST: usize = 16;
@@ -74,7 +76,8 @@ struct Exchanges {
     clock: InjectedClock,
 }
 
-/// Exchanges messages on schedule, between the local clock at the `from` end and the injected one at the `to` end.
+/// Exchanges messages on schedule, between the local clock at the `from` end and the injected one
+/// at the `to` end.
 fn exchange(
     args: &SyncArgs,
     sites: &Sites<'_>,
@@ -229,7 +232,8 @@ fn rows(exchanges: &Exchanges, found: &Synchronisation) -> Vec<Row> {
     rows
 }
 
-/// Whether the exchanges show as many steps as were injected; `None` if the step is smaller than what they can show.
+/// Whether the exchanges show as many steps as were injected; `None` if the step is smaller than
+/// what they can show.
 fn is_detected(exchanges: &Exchanges, found: &Synchronisation) -> Option<bool> {
     let Some((_, size)) = exchanges.clock.step else { return Some(found.segments.len() == 1) };
     let visible = size.unsigned_abs() as f64 > found.detectable_step;

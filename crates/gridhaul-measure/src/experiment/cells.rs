@@ -82,9 +82,11 @@ impl CellResult {
     }
 }
 
-/// Measures each cell, in this order, until the user interrupts. `finish` receives the number of the cell and its outcome.
+/// Measures each cell, in this order, until the user interrupts. `finish` receives the number of
+/// the cell and its outcome.
 ///
-/// RabbitMQ starts slowly: successive measurements with the same network and the same settings of the broker share one.
+/// RabbitMQ starts slowly: successive measurements with the same network and the same settings of
+/// the broker share one.
 pub(crate) fn measure_each(
     cells: &[Cell<'_>],
     observer: &dyn Observer,
@@ -134,7 +136,8 @@ fn has_same_place(a: &Measurement, b: &Measurement) -> bool {
     key(a) == key(b)
 }
 
-/// Measures cells with the same network and one broker. If network or broker fail, so do the cells that are left.
+/// Measures cells with the same network and one broker. If network or broker fail, so do the cells
+/// that are left.
 fn measure_at_one_broker(
     cells: &[Cell<'_>],
     observer: &dyn Observer,

@@ -1,8 +1,8 @@
 //! The log of a run: a folder of Parquet files with one row for each message.
 //!
-//! A Parquet file is readable only when its footer is written. Therefore a log consists of parts, each a complete file, so
-//! that a fault loses at most the rows of the part in memory. Readers of Parquet data sets (pandas, DuckDB, Polars) read the
-//! folder as one table.
+//! A Parquet file is readable only when its footer is written. Therefore a log consists of parts,
+//! each a complete file, so that a fault loses at most the rows of the part in memory. Readers of
+//! Parquet data sets (pandas, DuckDB, Polars) read the folder as one table.
 
 mod parquet;
 
@@ -84,8 +84,8 @@ impl MessageLog {
         })
     }
 
-    /// Appends a row, and writes the part if it is complete. After an error, the log keeps the rows of the part that could not be
-    /// written and no further ones: each would encode the part again.
+    /// Appends a row, and writes the part if it is complete. After an error, the log keeps the rows
+    /// of the part that could not be written and no further ones: each would encode the part again.
     ///
     /// # Errors
     /// The part cannot be written. Earlier parts are complete.
@@ -189,7 +189,8 @@ mod tests {
         Ok(summary)
     }
 
-    /// Runs [`messages_of_a_long_run`] in a process of its own, whose memory is that of the log, after commands of a shell.
+    /// Runs [`messages_of_a_long_run`] in a process of its own, whose memory is that of the log,
+    /// after commands of a shell.
     fn in_own_process(messages: u64, folder: &Path, before: &str) -> Output {
         let program = std::env::current_exe().unwrap();
         let test = "log::tests::messages_of_a_long_run";
@@ -202,8 +203,9 @@ mod tests {
         shell.env(MESSAGES, messages.to_string()).env(FOLDER, folder).output().unwrap()
     }
 
-    /// Not a test on its own: other tests of this process would add to the memory. With 10,000,000 messages:
-    /// `GRIDHAUL_MESSAGES=10000000 cargo test --workspace --lib messages_of_a_long_run -- --ignored --nocapture`
+    /// Not a test on its own: other tests of this process would add to the memory. With 10,000,000
+    /// messages: `GRIDHAUL_MESSAGES=10000000 cargo test --workspace --lib messages_of_a_long_run --
+    /// --ignored --nocapture`
     #[test]
     #[ignore = "a process of its own, which other tests start"]
     fn messages_of_a_long_run() {

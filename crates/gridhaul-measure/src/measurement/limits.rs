@@ -6,7 +6,8 @@ use rustix::thread::{CpuSet, sched_getaffinity};
 use crate::agent::message::POLL_MIN;
 use crate::method::HEADER_BYTES;
 
-/// Largest number of messages of a run: with fewer than 2^40, sums of their numbers do not overflow.
+/// Largest number of messages of a run: with fewer than 2^40, sums of their numbers do not
+/// overflow.
 pub const MESSAGES_MAX: u64 = 1_000_000_000_000;
 
 /// Largest number of runs of an experiment.

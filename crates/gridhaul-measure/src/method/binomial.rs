@@ -3,8 +3,8 @@
 /// Probabilities relative to the mode below which terms are omitted.
 const NEGLIGIBLE: f64 = 1e-18;
 
-/// Distribution of the number of successes in `n` independent trials, from the first to the last number whose probability is
-/// not negligible.
+/// Distribution of the number of successes in `n` independent trials, from the first to the last
+/// number whose probability is not negligible.
 #[derive(Debug)]
 pub(super) struct Binomial {
     first: u64,
@@ -13,12 +13,14 @@ pub(super) struct Binomial {
 }
 
 impl Binomial {
-    /// `n` trials with probability `p`. Takes time and memory proportional to the standard deviation.
+    /// `n` trials with probability `p`. Takes time and memory proportional to the standard
+    /// deviation.
     pub(super) fn new(n: u64, p: f64) -> Self {
         if p <= 0.0 || p >= 1.0 {
             return Self { first: if p <= 0.0 { 0 } else { n }, at_most: vec![1.0] };
         }
-        // Terms relative to that of the mode avoid factorials: P(k + 1) / P(k) = (n - k) / (k + 1) * p / (1 - p).
+        // Terms relative to that of the mode avoid factorials: P(k + 1) / P(k) = (n - k) / (k + 1)
+        // * p / (1 - p).
         let mode = (((n + 1) as f64 * p) as u64).min(n);
         let odds = p / (1.0 - p);
         let mut below = Vec::new();

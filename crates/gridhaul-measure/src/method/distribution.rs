@@ -16,8 +16,8 @@ pub struct Distribution {
     sum: f64,
 }
 
-/// A quantile and its confidence bounds. They are order statistics: no distribution is assumed, only that messages are
-/// independent.
+/// A quantile and its confidence bounds. They are order statistics: no distribution is assumed,
+/// only that messages are independent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quantile {
     /// The share of messages that are not slower.
@@ -26,22 +26,25 @@ pub struct Quantile {
     pub value: Duration,
     /// Lower bound with 95 % confidence; `None` if there are too few messages.
     pub low: Option<Duration>,
-    /// Upper bound with 95 % confidence; `None` if there are too few messages ([`messages_needed`]).
+    /// Upper bound with 95 % confidence; `None` if there are too few messages
+    /// ([`messages_needed`]).
     pub high: Option<Duration>,
 }
 
-/// Number of messages from which the largest is an upper bound of this quantile with 95 % confidence:
-/// `1 - share^n ≥ 0.95`.
+/// Number of messages from which the largest is an upper bound of this quantile with 95 %
+/// confidence: `1 - share^n ≥ 0.95`.
 #[must_use]
 pub fn messages_needed(share: f64) -> u64 {
     ((1.0 - CONFIDENCE).ln() / share.ln()).ceil() as u64
 }
 
-/// Ranks, from 1, of the order statistics that bound a quantile of `count` values with 95 % confidence each. A lower rank of 0
-/// and an upper rank above `count` mean that there are too few values.
+/// Ranks, from 1, of the order statistics that bound a quantile of `count` values with 95 %
+/// confidence each. A lower rank of 0 and an upper rank above `count` mean that there are too few
+/// values.
 fn ranks_of_bounds(count: u64, share: f64) -> [u64; 2] {
     let below = Binomial::new(count, share);
-    // The value of rank u is above the quantile unless u or more values are below: P(B ≤ u - 1) ≥ 0.95.
+    // The value of rank u is above the quantile unless u or more values are below: P(B ≤ u - 1) ≥
+    // 0.95.
     let upper = below.smallest_with(CONFIDENCE) + 1;
     // The value of rank l is below the quantile if l or more values are below: P(B ≤ l - 1) ≤ 0.05.
     let first = below.smallest_with(1.0 - CONFIDENCE);
@@ -90,8 +93,8 @@ impl Distribution {
 
     /// A quantile with its bounds; `None` of no durations.
     ///
-    /// The ranks of the bounds follow from the binomial distribution of the number of messages below the quantile
-    /// (David & Nagaraja, Order Statistics, 3rd ed., section 7.1).
+    /// The ranks of the bounds follow from the binomial distribution of the number of messages
+    /// below the quantile (David & Nagaraja, Order Statistics, 3rd ed., section 7.1).
     #[must_use]
     pub fn quantile(&self, share: f64) -> Option<Quantile> {
         let count = self.count();
@@ -107,8 +110,9 @@ impl Distribution {
         })
     }
 
-    /// Lower and upper bound of a quantile of all messages, with 95 % confidence each, when `missing` further messages took
-    /// longer than `least` and longer than all of these. `None` if no bound is known.
+    /// Lower and upper bound of a quantile of all messages, with 95 % confidence each, when
+    /// `missing` further messages took longer than `least` and longer than all of these. `None` if
+    /// no bound is known.
     #[must_use]
     pub fn bounds_with_missing(
         &self,
@@ -182,7 +186,8 @@ mod tests {
 
     #[test]
     fn the_bounds_of_a_median_are_those_of_the_tables() {
-        // n = 10: P(B ≤ 1) = 0.0107 and P(B ≤ 2) = 0.0547, so ranks 2 and 9 bound the median with 95 % each.
+        // n = 10: P(B ≤ 1) = 0.0107 and P(B ≤ 2) = 0.0547, so ranks 2 and 9 bound the median with
+        // 95 % each.
         let median = of((1..=10).map(|value| value * 100)).quantile(0.5).unwrap();
         assert_eq!(rounded(median.low), Some(200));
         assert_eq!(rounded(median.high), Some(900));
@@ -224,7 +229,8 @@ mod tests {
         }
     }
 
-    /// The bounds contain the true quantile as often as promised: 200 samples of a uniform distribution.
+    /// The bounds contain the true quantile as often as promised: 200 samples of a uniform
+    /// distribution.
     #[test]
     fn the_upper_bound_holds_in_95_percent_of_the_samples() {
         let mut state = 1_u64;

@@ -8,8 +8,9 @@ use super::message::Message;
 /// Share of the earlier messages whose latency a message does not exceed after the backlog.
 const USUAL: f64 = 0.98;
 
-/// Factor and time by which a latency may exceed that of the earlier messages without being part of a backlog: the growth that a trial of
-/// `rate` tolerates. Without it, scheduling of a few microseconds would be a backlog of UDP, which has none.
+/// Factor and time by which a latency may exceed that of the earlier messages without being part of
+/// a backlog: the growth that a trial of `rate` tolerates. Without it, scheduling of a few
+/// microseconds would be a backlog of UDP, which has none.
 const TOLERATED: (f64, Duration) = (1.1, Duration::from_millis(1));
 
 /// A time without an arrival, and the messages around it.
@@ -23,7 +24,8 @@ pub struct Interruption {
     pub backlog: u64,
     /// Messages of this time that were accepted and are lost.
     pub lost: u64,
-    /// Latency that 98 % of the earlier messages did not exceed, and the tolerance; `None` without earlier messages.
+    /// Latency that 98 % of the earlier messages did not exceed, and the tolerance; `None` without
+    /// earlier messages.
     usual: Option<Duration>,
     /// Arrival of the first message after the backlog.
     recovered: Option<Instant>,
@@ -45,15 +47,16 @@ impl Interruption {
         self.end.since(self.start)
     }
 
-    /// The shortest survival time (3GPP TS 22.104, defined in TS 22.261, clause 3.1) of an application that expects a message in each
-    /// `interval` and continues over this time: messages are missing from one interval after the last arrival on.
+    /// The shortest survival time (3GPP TS 22.104, defined in TS 22.261, clause 3.1) of an
+    /// application that expects a message in each `interval` and continues over this time: messages
+    /// are missing from one interval after the last arrival on.
     #[must_use]
     pub fn survival_time(&self, interval: Duration) -> Duration {
         self.length().saturating_sub(interval)
     }
 
-    /// Time from the first arrival until the backlog has drained, so that a message is as fast as 98 % of those before; `None` if none
-    /// was.
+    /// Time from the first arrival until the backlog has drained, so that a message is as fast as
+    /// 98 % of those before; `None` if none was.
     #[must_use]
     pub fn drain(&self) -> Option<Duration> {
         self.recovered.map(|at| at.since(self.end))
@@ -79,7 +82,8 @@ impl Interruption {
 }
 
 impl Interruptions {
-    /// Adds a message, in the order of sequence numbers; `earlier` are the latencies of those before.
+    /// Adds a message, in the order of sequence numbers; `earlier` are the latencies of those
+    /// before.
     pub(super) fn add(&mut self, message: &Message, earlier: &Distribution) {
         let is_lost = message.sent.is_some() && message.copies == 0;
         let Some(at) = message.received else {
@@ -152,7 +156,8 @@ mod tests {
 
     #[test]
     fn a_message_in_transit_that_is_a_little_slower_is_no_backlog() {
-        // Messages take 50 ms, and 52 ms after the outage: five are in transit when the first of them arrives.
+        // Messages take 50 ms, and 52 ms after the outage: five are in transit when the first of
+        // them arrives.
         let found = longest((0..300).map(|it| {
             let latency = if it < 100 { 50 } else { 52 };
             (!(100..150).contains(&it)).then_some(it * 10 + latency)
@@ -163,7 +168,8 @@ mod tests {
 
     #[test]
     fn the_backlog_of_an_outage_drains_in_order() {
-        // From 1 s on nothing arrives until 2 s, then two messages in 5 ms: 100 messages wait, and 100 more are sent meanwhile.
+        // From 1 s on nothing arrives until 2 s, then two messages in 5 ms: 100 messages wait, and
+        // 100 more are sent meanwhile.
         let found = longest((0..500_u64).map(|it| {
             let usual = it * 10 + 5;
             Some(if it < 100 { usual } else { usual.max(2_000 + (it - 100) * 5) })

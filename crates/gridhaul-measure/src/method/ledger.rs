@@ -16,7 +16,8 @@ pub const REPORTED_WITHIN: Duration = Duration::from_millis(200);
 
 /// Messages that may still arrive, and counts of arrivals that belong to none of them.
 ///
-/// A message is closed when its horizon has passed; therefore the memory is bounded by the rate times the horizon.
+/// A message is closed when its horizon has passed; therefore the memory is bounded by the rate
+/// times the horizon.
 #[derive(Debug)]
 pub struct Ledger {
     schedule: Schedule,
@@ -55,7 +56,8 @@ struct Open {
 }
 
 impl Ledger {
-    /// A ledger for a schedule. A message that has not arrived within `horizon` after its intended time is lost.
+    /// A ledger for a schedule. A message that has not arrived within `horizon` after its intended
+    /// time is lost.
     #[must_use]
     pub fn new(schedule: Schedule, horizon: Duration) -> Self {
         Self {
@@ -320,7 +322,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the order of events: one row for each message, and no arrival is forgotten or counted twice.
+        /// Whatever the order of events: one row for each message, and no arrival is forgotten or
+        /// counted twice.
         #[test]
         fn every_message_has_one_row_and_every_arrival_is_counted(
             events in prop::collection::vec((0_u64..60, 0_u8..4, 0_u64..3_000), 0..300),

@@ -23,10 +23,11 @@ pub struct Message {
     pub sequence: u64,
     /// Time at which the schedule intended to send the message.
     pub intended: Instant,
-    /// Time directly before the message was handed to the protocol; `None` if the protocol refused it.
+    /// Time directly before the message was handed to the protocol; `None` if the protocol refused
+    /// it.
     pub sent: Option<Instant>,
-    /// Time directly after the first intact copy was read; `None` if none arrived within the horizon, or at a time that is unknown
-    /// next to a step of the other machine's clock.
+    /// Time directly after the first intact copy was read; `None` if none arrived within the
+    /// horizon, or at a time that is unknown next to a step of the other machine's clock.
     pub received: Option<Instant>,
     /// Number of intact copies that arrived.
     pub copies: u32,
@@ -58,7 +59,8 @@ impl From<Instant> for ReceiveTimes {
 }
 
 impl Message {
-    /// Latency from the intended time: what a receiver experiences that expects the message on schedule.
+    /// Latency from the intended time: what a receiver experiences that expects the message on
+    /// schedule.
     #[must_use]
     pub fn latency_from_schedule(&self) -> Option<Duration> {
         self.received.map(|at| at.since(self.intended))

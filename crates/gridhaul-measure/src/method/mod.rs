@@ -1,9 +1,9 @@
 //! The method of measurement, without input or output.
 //!
-//! Messages follow a fixed schedule, whatever happens to earlier ones (open loop). Each message has an intended, an actual
-//! and a receive time on one monotonic clock, and an identifier, by which [`Ledger`] distinguishes loss, duplication, reordering and
-//! corruption. [`Summary`] reports order statistics with confidence bounds, and whether the lateness of the generator
-//! could explain them.
+//! Messages follow a fixed schedule, whatever happens to earlier ones (open loop). Each message has
+//! an intended, an actual and a receive time on one monotonic clock, and an identifier, by which
+//! [`Ledger`] distinguishes loss, duplication, reordering and corruption. [`Summary`] reports order
+//! statistics with confidence bounds, and whether the lateness of the generator could explain them.
 
 mod binomial;
 mod distribution;

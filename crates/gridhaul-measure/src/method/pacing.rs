@@ -3,7 +3,8 @@
 use gridhaul_linux::{Clock, SleepBudget};
 use gridhaul_scenario::units::Instant;
 
-/// Sleeps until `at`, precisely to some microseconds while the thread is not always busy, or until `stop` returns `true`.
+/// Sleeps until `at`, precisely to some microseconds while the thread is not always busy, or until
+/// `stop` returns `true`.
 #[expect(clippy::disallowed_methods, reason = "a measurement runs in real time")]
 pub fn sleep_until(at: Instant, clock: Clock, budget: &mut SleepBudget, stop: impl Fn() -> bool) {
     while !stop() {

@@ -6,7 +6,8 @@ use super::distribution::Distribution;
 use super::message::{Message, Phase};
 use crate::capture::CapturePoint;
 
-/// Largest error of the conversion between the clock of the captures and that of the run, with a margin.
+/// Largest error of the conversion between the clock of the captures and that of the run, with a
+/// margin.
 const CLOCK_ERROR: Duration = Duration::from_micros(100);
 
 /// Times at which captures saw a message for the first time, complete up to its last byte.
@@ -36,7 +37,8 @@ pub struct PathSummary {
     stages: [Distribution; Stage::ALL.len()],
     /// Messages that captures saw, after the warm-up at the start.
     pub captured: u64,
-    /// Lost messages by the last place at which a capture saw them; the first entry counts those that were never seen.
+    /// Lost messages by the last place at which a capture saw them; the first entry counts those
+    /// that were never seen.
     lost_after: [u64; 5],
     /// Messages whose times contradict each other: a packet was captured before its cause.
     pub contradictory: u64,
@@ -49,7 +51,8 @@ impl CaptureTimes {
         self.0[point as usize]
     }
 
-    /// The message was seen at a place. Only the first time counts: later copies are retransmissions.
+    /// The message was seen at a place. Only the first time counts: later copies are
+    /// retransmissions.
     pub fn record(&mut self, point: CapturePoint, at: Instant) {
         self.0[point as usize].get_or_insert(at);
     }

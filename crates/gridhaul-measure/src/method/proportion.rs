@@ -18,8 +18,9 @@ impl Proportion {
         (self.of > 0).then(|| self.count as f64 / self.of as f64)
     }
 
-    /// Lower and upper bound of the probability (Clopper & Pearson 1934, Biometrika 26, 404), each of which holds with the
-    /// given confidence. They assume independent messages; losses in bursts widen the true interval.
+    /// Lower and upper bound of the probability (Clopper & Pearson 1934, Biometrika 26, 404), each
+    /// of which holds with the given confidence. They assume independent messages; losses in bursts
+    /// widen the true interval.
     #[must_use]
     pub fn bounds(&self, confidence: f64) -> [f64; 2] {
         let Self { count, of } = *self;

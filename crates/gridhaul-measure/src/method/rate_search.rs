@@ -193,7 +193,8 @@ mod tests {
     const RANGE: RateRange =
         RateRange { start: 100.0, least: 1.0, most: 1e6, resolution: 0.05, confirmations: 2 };
 
-    /// Searches, with trials that `trial` decides by their rate and number. Returns the result and the number of trials.
+    /// Searches, with trials that `trial` decides by their rate and number. Returns the result and
+    /// the number of trials.
     fn search_with(trial: impl Fn(f64, u32) -> TrialResult) -> (RateSearch, u32) {
         let mut search = RateSearch::new(RANGE);
         let mut trials = 0;

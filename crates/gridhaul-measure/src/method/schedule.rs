@@ -2,13 +2,15 @@
 
 use gridhaul_scenario::units::{Duration, Instant};
 
-/// Shortest warm-up: as long as connections need to settle after their start (slow start, first delayed ACKs).
+/// Shortest warm-up: as long as connections need to settle after their start (slow start, first
+/// delayed ACKs).
 const WARM_UP: Duration = Duration::from_secs(1);
 
 /// Fewest messages of a warm-up, for low rates.
 const WARM_UP_MESSAGES: u64 = 100;
 
-/// An open-loop schedule: message `i` is intended at `i / rate`, whether or not earlier messages were late or lost.
+/// An open-loop schedule: message `i` is intended at `i / rate`, whether or not earlier messages
+/// were late or lost.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Schedule {
     rate: f64,
@@ -54,22 +56,23 @@ impl Schedule {
         Duration::from_secs_f64(1.0 / self.rate)
     }
 
-    /// Time at which a message is to be sent. Computed from the start of the run, so that rounding errors do not add up.
+    /// Time at which a message is to be sent. Computed from the start of the run, so that rounding
+    /// errors do not add up.
     #[must_use]
     pub fn intended(&self, sequence: u64) -> Instant {
         Instant::from_secs_f64(sequence as f64 / self.rate)
     }
 
-    /// Messages at the start of the run that are not measured: those that were given, or those of the first second or the
-    /// first 100, whichever are more.
+    /// Messages at the start of the run that are not measured: those that were given, or those of
+    /// the first second or the first 100, whichever are more.
     #[must_use]
     pub fn warm_up_messages(&self) -> u64 {
         let default = || ((WARM_UP.as_secs_f64() * self.rate).ceil() as u64).max(WARM_UP_MESSAGES);
         self.warm_up.unwrap_or_else(default)
     }
 
-    /// Time of the warm-up: that of the messages that were given, or one second or 100 messages, whichever is longer. It also
-    /// follows every reconnection.
+    /// Time of the warm-up: that of the messages that were given, or one second or 100 messages,
+    /// whichever is longer. It also follows every reconnection.
     #[must_use]
     pub fn warm_up(&self) -> Duration {
         let messages = |messages: u64| Duration::from_secs_f64(messages as f64 / self.rate);

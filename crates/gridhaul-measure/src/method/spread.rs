@@ -16,7 +16,8 @@ pub struct Spread {
     pub least: f64,
     /// Largest value.
     pub largest: f64,
-    /// Interval that contains the median of all possible runs with a confidence of 95 %; `None` with fewer than six runs.
+    /// Interval that contains the median of all possible runs with a confidence of 95 %; `None`
+    /// with fewer than six runs.
     pub interval: Option<[f64; 2]>,
 }
 
@@ -33,8 +34,9 @@ impl Spread {
     }
 }
 
-/// The closest order statistics from both ends between which the median lies (David and Nagaraja, Order Statistics, section
-/// 7.1): it is below the k-th value if at most k - 1 values are below it, as heads of a coin.
+/// The closest order statistics from both ends between which the median lies (David and Nagaraja,
+/// Order Statistics, section 7.1): it is below the k-th value if at most k - 1 values are below it,
+/// as heads of a coin.
 fn interval(sorted: &[f64]) -> Option<[f64; 2]> {
     let coin = Binomial::new(sorted.len() as u64, 0.5);
     let excluded = |&outer: &usize| coin.at_most(outer as u64) <= 0.5 * (1.0 - CONFIDENCE);
@@ -56,8 +58,9 @@ mod tests {
         assert_eq!(Spread::of([]), None);
     }
 
-    /// With n runs, the least and the largest value contain the median with the probability 1 - 2 / 2^n: 0.9375 with five, and
-    /// 0.96875 with six. With nine runs the second values do: 1 - 2 (1 + 9) / 2^9 = 0.961.
+    /// With n runs, the least and the largest value contain the median with the probability 1 - 2 /
+    /// 2^n: 0.9375 with five, and 0.96875 with six. With nine runs the second values do: 1 - 2 (1 +
+    /// 9) / 2^9 = 0.961.
     #[test]
     fn the_interval_has_the_confidence() {
         let of = |runs: u32| Spread::of((1..=runs).map(f64::from)).unwrap().interval;

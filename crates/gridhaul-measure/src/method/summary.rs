@@ -14,7 +14,8 @@ use super::schedule::Schedule;
 pub struct Counts {
     /// Messages of the schedule.
     pub messages: u64,
-    /// Messages that the protocol refused, such as without a connection. They are not lost by the network.
+    /// Messages that the protocol refused, such as without a connection. They are not lost by the
+    /// network.
     pub refused: u64,
     /// Accepted messages of which no copy arrived within the horizon.
     pub lost: u64,
@@ -53,7 +54,8 @@ pub struct Summary {
 pub struct KernelSummary {
     /// Latency from the actual send time to the time at which the kernel received the message.
     pub from_send: Distribution,
-    /// From the time at which the kernel received the message to the time directly after it was read.
+    /// From the time at which the kernel received the message to the time directly after it was
+    /// read.
     pub to_program: Distribution,
 }
 
@@ -126,7 +128,8 @@ impl Summary {
         refused + lost + corrupt
     }
 
-    /// The longest time without an arrival, in the order of sequence numbers; `None` with fewer than two arrivals.
+    /// The longest time without an arrival, in the order of sequence numbers; `None` with fewer
+    /// than two arrivals.
     #[must_use]
     pub const fn interruption(&self) -> Option<Interruption> {
         self.interruptions.longest()

@@ -6,7 +6,8 @@ use gridhaul_scenario::units::Duration;
 
 use super::summary::Summary;
 
-/// Largest 98th percentile of the lateness, as a share of the median latency or of the interval between messages.
+/// Largest 98th percentile of the lateness, as a share of the median latency or of the interval
+/// between messages.
 const TOLERATED: f64 = 0.1;
 
 /// Lateness that invalidates no latency, however small its median: a sixth of the smallest limit of

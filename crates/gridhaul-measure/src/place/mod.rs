@@ -66,7 +66,8 @@ impl LocalNetwork {
         Ok(Self { name, flow: Some(flow), subscriber })
     }
 
-    /// Outages of all links, in seconds since the start of a schedule, which is a time on the clock of the network.
+    /// Outages of all links, in seconds since the start of a schedule, which is a time on the clock
+    /// of the network.
     pub(crate) fn outages(&self, start: Instant) -> Vec<[f64; 2]> {
         let links = self.flow.iter().flat_map(|flow| flow.scenario.link.values());
         let directions = links.flat_map(|link| [link.forward(), link.reverse()]).flatten();
@@ -80,8 +81,8 @@ impl LocalNetwork {
         found
     }
 
-    /// Runs `work` between both ends of the network, while its links forward what `carrier` states. `prepare` is called before they
-    /// do, and starts what the ends need.
+    /// Runs `work` between both ends of the network, while its links forward what `carrier` states.
+    /// `prepare` is called before they do, and starts what the ends need.
     ///
     /// # Errors
     /// The network cannot be made on this machine, or `prepare` or `work` failed.

@@ -16,7 +16,8 @@ use gridhaul_scenario::units::Duration;
 pub struct Site<'a> {
     /// Address of this end.
     pub address: IpAddr,
-    /// Device through which this end sends and receives Ethernet frames; `None` on an emulated network of IP packets.
+    /// Device through which this end sends and receives Ethernet frames; `None` on an emulated
+    /// network of IP packets.
     pub device: Option<&'a str>,
     /// The emulated network and the node in it; `None` on the network of this machine.
     node: Option<(&'a StandaloneNetwork, &'a str)>,
@@ -29,7 +30,8 @@ pub struct Sites<'a> {
     pub from: Site<'a>,
     /// The end of the subscriber without a broker, or of the broker.
     pub to: Site<'a>,
-    /// The end of the subscriber with a broker: the `from` end, unless [`Sites::subscribing_at_broker`] was called.
+    /// The end of the subscriber with a broker: the `from` end, unless
+    /// [`Sites::subscribing_at_broker`] was called.
     pub subscriber: Site<'a>,
     /// Clock of the network: the outages of a scenario follow it.
     pub clock: Clock,
@@ -37,7 +39,8 @@ pub struct Sites<'a> {
     pub kernel_times: bool,
     /// Whether receivers of datagrams poll their sockets instead of sleeping.
     pub busy_poll: bool,
-    /// Congestion control that routes of the emulated network set at the `from` end and at the `to` end.
+    /// Congestion control that routes of the emulated network set at the `from` end and at the `to`
+    /// end.
     pub congestion_controls: [Option<&'a str>; 2],
 }
 
@@ -78,7 +81,8 @@ impl Sites<'_> {
         Self { subscriber: self.to, ..self }
     }
 
-    /// The same ends, whose sockets record the receive times of the kernel where the protocol permits.
+    /// The same ends, whose sockets record the receive times of the kernel where the protocol
+    /// permits.
     #[must_use]
     pub const fn with_kernel_times(self) -> Self {
         Self { kernel_times: true, ..self }
@@ -92,7 +96,8 @@ impl Sites<'_> {
 }
 
 impl<'a> Sites<'a> {
-    /// Settings of the kernel's TCP at both ends, with the names of `ip-sysctl.rst` for the buffers.
+    /// Settings of the kernel's TCP at both ends, with the names of `ip-sysctl.rst` for the
+    /// buffers.
     ///
     /// # Errors
     /// The namespace of a node cannot be entered.
@@ -189,8 +194,8 @@ pub fn on_network<T>(
     on_links(scenario, flow, Carrier::Packets, work).map(|(done, _)| done)
 }
 
-/// Runs `work` between the ends of a flow, and returns its result and what the links counted: the losses, duplicates and errors
-/// that they made.
+/// Runs `work` between the ends of a flow, and returns its result and what the links counted: the
+/// losses, duplicates and errors that they made.
 ///
 /// # Errors
 /// As [`on_network`].
@@ -203,8 +208,9 @@ pub fn on_links<T>(
     on_prepared_links(scenario, flow, carrier, |_| (), |sites, ()| work(sites))
 }
 
-/// As [`on_links`], and calls `prepare` before the links forward and their clock starts: programs that start slowly do not delay
-/// the messages until after the outages of the scenario. They may use the addresses of their own end only.
+/// As [`on_links`], and calls `prepare` before the links forward and their clock starts: programs
+/// that start slowly do not delay the messages until after the outages of the scenario. They may
+/// use the addresses of their own end only.
 ///
 /// # Errors
 /// As [`on_network`].

@@ -1,9 +1,11 @@
-//! Networks of the laboratory and of the field as scenarios: the test systems of RESERVE D4.6, and others of power grids. Each
-//! file gives the source of every value, or states that the value is an assumption.
+//! Networks of the laboratory and of the field as scenarios: the test systems of RESERVE D4.6, and
+//! others of power grids. Each file gives the source of every value, or states that the value is an
+//! assumption.
 
 use gridhaul_scenario::scenario::{Scenario, ScenarioError};
 
-/// Names and scenario files. The flow `test` passes from the field to the centre over the link `access`.
+/// Names and scenario files. The flow `test` passes from the field to the centre over the link
+/// `access`.
 const SYSTEMS: [(&str, &str); 7] = [
     ("ethernet", include_str!("../../../../scenarios/systems/ethernet.toml")),
     ("5g-ready", include_str!("../../../../scenarios/systems/5g-ready.toml")),

@@ -29,8 +29,9 @@ pub struct Prediction {
 }
 
 impl Prediction {
-    /// Simulates the messages of a run. The simulated broker takes the median of the time that the broker took. With
-    /// Nagle's algorithm this time contains waits for acknowledgements, which the simulator adds: then its 2nd percentile.
+    /// Simulates the messages of a run. The simulated broker takes the median of the time that the
+    /// broker took. With Nagle's algorithm this time contains waits for acknowledgements, which the
+    /// simulator adds: then its 2nd percentile.
     ///
     /// # Errors
     /// The simulator does not support a key of the scenario.

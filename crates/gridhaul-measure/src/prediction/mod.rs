@@ -1,8 +1,8 @@
 //! Prediction of a measurement: the same messages over the same network in the packet simulator.
 //!
-//! The messages of the schedule go to the broker over TCP, and from there to the subscriber over another connection, after the
-//! time that the broker took in the measurement. The simulator knows nothing of programs: what it predicts is the share of
-//! network and TCP.
+//! The messages of the schedule go to the broker over TCP, and from there to the subscriber over
+//! another connection, after the time that the broker took in the measurement. The simulator knows
+//! nothing of programs: what it predicts is the share of network and TCP.
 
 mod compared;
 mod messages;
@@ -22,7 +22,8 @@ use messages::{delays, write_trace};
 
 pub use compared::Prediction;
 
-/// Most messages of a prediction: the simulator records the delays of a million messages, those of both legs together.
+/// Most messages of a prediction: the simulator records the delays of a million messages, those of
+/// both legs together.
 const MESSAGES_MAX: u64 = 400_000;
 
 /// Names of the flows in the simulated scenario.
@@ -78,10 +79,12 @@ pub struct SimulatedBroker {
     pub is_at_subscriber: bool,
 }
 
-/// Latencies along the path, from captures or from the simulator, without the client of the subscriber.
+/// Latencies along the path, from captures or from the simulator, without the client of the
+/// subscriber.
 #[derive(Debug, Clone, Default)]
 pub struct PathLatencies {
-    /// From the hand-over to the protocol to the arrival at the broker; without a broker at the subscriber.
+    /// From the hand-over to the protocol to the arrival at the broker; without a broker at the
+    /// subscriber.
     pub to_broker: Distribution,
     /// From the arrival at the broker to the arrival at the subscriber.
     pub from_broker: Distribution,
@@ -113,7 +116,8 @@ pub enum PredictionError {
 /// Simulates the messages.
 ///
 /// # Errors
-/// The simulator does not support a key of the scenario, or files cannot be written in the folder for temporary files.
+/// The simulator does not support a key of the scenario, or files cannot be written in the folder
+/// for temporary files.
 pub fn predict(request: &Request<'_>) -> Result<PathLatencies, PredictionError> {
     let failed = |source| PredictionError::Trace { path: "a temporary folder".into(), source };
     let folder = tempfile::tempdir().map_err(failed)?;
@@ -132,7 +136,8 @@ pub fn predict(request: &Request<'_>) -> Result<PathLatencies, PredictionError> 
         let whole = |index: usize| arrivals[index].map(|at| at + broker.service);
         return Ok(latencies(request, |index| (arrivals[index], whole(index))));
     }
-    // The messages of the second leg load the links of the first one, at least with acknowledgements: both are simulated.
+    // The messages of the second leg load the links of the first one, at least with
+    // acknowledgements: both are simulated.
     let mut forwarded: Vec<_> = arrivals
         .iter()
         .enumerate()
@@ -166,7 +171,8 @@ impl PathLatencies {
     }
 }
 
-/// The latencies of the messages after the warm-up, by the times of their arrivals at broker and subscriber.
+/// The latencies of the messages after the warm-up, by the times of their arrivals at broker and
+/// subscriber.
 fn latencies(
     request: &Request<'_>,
     arrivals: impl Fn(usize) -> (Option<Instant>, Option<Instant>),
@@ -252,8 +258,8 @@ impl Request<'_> {
         }
     }
 
-    /// Runs the simulator. Returns the time of the arrival of each message of a flow since the start of the schedule, by
-    /// its index; `due` are the times and indices of the messages.
+    /// Runs the simulator. Returns the time of the arrival of each message of a flow since the
+    /// start of the schedule, by its index; `due` are the times and indices of the messages.
     fn simulate(
         &self,
         scenario: &Scenario,

@@ -28,10 +28,12 @@ use crate::settings::{Amqp091, ClientSettings, VILLAS_EXCHANGE, VILLAS_ROUTING_K
 /// Name of the protocol.
 pub(super) const NAME: &str = "amqp-0-9-1";
 
-/// `delivery-mode` of a message that the broker stores (AMQP 0-9-1, section 1.8.2 of the reference).
+/// `delivery-mode` of a message that the broker stores (AMQP 0-9-1, section 1.8.2 of the
+/// reference).
 const PERSISTENT: u8 = 2;
 
-/// The exchange that passes messages to each queue that is bound to their routing key (AMQP 0-9-1, section 3.1.3.3).
+/// The exchange that passes messages to each queue that is bound to their routing key (AMQP 0-9-1,
+/// section 3.1.3.3).
 const TOPIC: &str = "amq.topic";
 
 /// One connection.
@@ -99,7 +101,8 @@ impl Client {
         }
     }
 
-    /// Exchange and routing key of the messages. The default exchange passes a message to the queue that its routing key names.
+    /// Exchange and routing key of the messages. The default exchange passes a message to the queue
+    /// that its routing key names.
     fn route(&self) -> (&str, &str) {
         match self.amqp {
             Amqp091 { villas_names: true, .. } => (VILLAS_EXCHANGE, VILLAS_ROUTING_KEY),

@@ -1,4 +1,5 @@
-//! AMQP 1.0 with fe2o3-amqp: a client that sends to a node of the broker, receives from it, or both.
+//! AMQP 1.0 with fe2o3-amqp: a client that sends to a node of the broker, receives from it, or
+//! both.
 
 use fe2o3_amqp::connection::ConnectionHandle;
 use fe2o3_amqp::link::receiver::CreditMode;
@@ -23,8 +24,8 @@ pub(super) struct Client {
     pub(super) role: Role,
 }
 
-/// Address of the node at the broker. The default is a node of the exchange `amq.topic` of RabbitMQ, with a queue of each
-/// receiver's own that ends with the receiver.
+/// Address of the node at the broker. The default is a node of the exchange `amq.topic` of
+/// RabbitMQ, with a queue of each receiver's own that ends with the receiver.
 pub(super) fn node(settings: &ClientSettings, amqp: &Amqp10) -> String {
     amqp.node.clone().unwrap_or_else(|| format!("/topic/{}", settings.name))
 }

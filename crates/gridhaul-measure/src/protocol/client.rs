@@ -1,4 +1,5 @@
-//! A client with an asynchronous library: a thread that connects, hands over messages, and connects again after a failure.
+//! A client with an asynchronous library: a thread that connects, hands over messages, and connects
+//! again after a failure.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -49,8 +50,8 @@ pub(super) trait Library: Send + 'static {
     /// Name of the protocol in errors.
     fn name(&self) -> &'static str;
 
-    /// Connects, reports [`Ports::established`], and hands messages over in both directions until [`Ports::next`] returns
-    /// `None`; then it closes the connection.
+    /// Connects, reports [`Ports::established`], and hands messages over in both directions until
+    /// [`Ports::next`] returns `None`; then it closes the connection.
     fn session(&self, ports: &mut Ports) -> impl Future<Output = Result<(), String>>;
 }
 
@@ -162,7 +163,8 @@ pub(super) fn start<L: Library>(
     let report = Report { arrivals, status: Arc::clone(&status), ready: Some(ready), clock };
     let ports = Ports { messages: receiver, report };
     let after = reconnect_after.map(|after| time::Duration::from_nanos(after.as_nanos()));
-    // The thread, and those that the library starts, belong to the namespace in which it is started.
+    // The thread, and those that the library starts, belong to the namespace in which it is
+    // started.
     let thread = site.enter(move || thread::spawn(move || run(&library, ports, after)))?;
     let session = Session { messages: Some(messages), status, thread: Some(thread) };
     let session = Arc::new(session);
@@ -236,7 +238,8 @@ impl ClientSubscriber {
         })
     }
 
-    /// From now on also reports the reconnections of `publisher`, a client with a connection of its own.
+    /// From now on also reports the reconnections of `publisher`, a client with a connection of its
+    /// own.
     pub(super) fn report_also(&mut self, publisher: Self) {
         self.of_publisher = Some(publisher.queue);
     }

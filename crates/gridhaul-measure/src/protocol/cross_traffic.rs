@@ -19,7 +19,8 @@ use crate::place::{Sites, StopOnDrop};
 /// Time without a packet after which none is expected any more.
 const SETTLE: Duration = Duration::from_secs(1);
 
-/// Headers of a datagram: UDP (RFC 768), and IPv4 (RFC 791, section 3.1) or IPv6 (RFC 8200, section 3).
+/// Headers of a datagram: UDP (RFC 768), and IPv4 (RFC 791, section 3.1) or IPv6 (RFC 8200, section
+/// 3).
 const UDP_IPV4: usize = 8 + 20;
 const UDP_IPV6: usize = 8 + 40;
 
@@ -53,7 +54,8 @@ impl fmt::Display for Direction {
     }
 }
 
-/// A background load between both ends: datagrams, or Ethernet frames on a network of Ethernet links.
+/// A background load between both ends: datagrams, or Ethernet frames on a network of Ethernet
+/// links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CrossTraffic {
     /// Direction on the path of the messages.
@@ -78,7 +80,8 @@ pub struct CrossTrafficCounts {
 }
 
 impl CrossTrafficCounts {
-    /// Mean rate that was sent, in bit/s. A machine that is too slow sends less than the intended rate.
+    /// Mean rate that was sent, in bit/s. A machine that is too slow sends less than the intended
+    /// rate.
     #[must_use]
     pub fn offered(&self) -> f64 {
         if self.time.is_zero() {

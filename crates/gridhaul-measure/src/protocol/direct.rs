@@ -59,7 +59,8 @@ impl Direct {
         )
     }
 
-    /// The end that receives, alone, at this address. It connects to `publisher`, or listens if there is none.
+    /// The end that receives, alone, at this address. It connects to `publisher`, or listens if
+    /// there is none.
     ///
     /// # Errors
     /// The socket cannot be opened, or the publisher does not answer.
@@ -74,8 +75,8 @@ impl Direct {
         streams.receiver(endpoint, publisher)
     }
 
-    /// The end that sends, alone. It connects to `subscriber`, or listens at `address` if there is none; the result has the
-    /// address at which it listens.
+    /// The end that sends, alone. It connects to `subscriber`, or listens at `address` if there is
+    /// none; the result has the address at which it listens.
     ///
     /// # Errors
     /// The socket cannot be opened, or the subscriber does not answer.

@@ -55,7 +55,8 @@ impl<E: Endpoint, F: Fn() -> E + Send + 'static> Library for EndpointClient<F> {
             let accepts = is_ready && line.blocked.is_none() && line.output.len() < OUTPUT_MAX;
             let has_output = !line.output.is_empty();
             tokio::select! {
-                // Each message is written before the next one is taken, so that it is a segment of its own where the window permits.
+                // Each message is written before the next one is taken, so that it is a segment of
+                // its own where the window permits.
                 biased;
                 _ = tick.tick() => line.endpoint.handle_time(report.now()).map_err(text)?,
                 sent = send(&mut writer, &mut line.output), if has_output => sent.map_err(text)?,
@@ -111,7 +112,8 @@ impl<E: Endpoint> Line<E> {
     }
 }
 
-/// Hands all output to the socket. What is accepted is removed at once, so that the call may be abandoned.
+/// Hands all output to the socket. What is accepted is removed at once, so that the call may be
+/// abandoned.
 async fn send(writer: &mut (impl AsyncWrite + Unpin), output: &mut Vec<u8>) -> io::Result<()> {
     poll_fn(|context| poll_send(Pin::new(&mut *writer), output, context)).await
 }

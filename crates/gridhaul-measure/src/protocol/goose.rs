@@ -21,8 +21,8 @@ use super::{
 };
 use crate::place::{Site, Sites};
 
-/// Bytes of the longest message: a frame has at most 1,500 B after the EtherType, of which header and elements take 112 B with a
-/// control block of 20 letters and the largest numbers.
+/// Bytes of the longest message: a frame has at most 1,500 B after the EtherType, of which header
+/// and elements take 112 B with a control block of 20 letters and the largest numbers.
 pub const GOOSE_MESSAGE_MAX: usize = 1_388;
 
 /// GOOSE with a data set of one octet string.
@@ -143,7 +143,8 @@ impl Shared {
                 event = waited.unwrap_or_else(PoisonError::into_inner).0;
                 continue;
             }
-            // A frame that the device does not accept counts as lost; the next retransmission follows.
+            // A frame that the device does not accept counts as lost; the next retransmission
+            // follows.
             let _ = self.send(&mut event, now);
         }
     }
@@ -233,7 +234,8 @@ pub(super) struct GooseEventSubscriber {
 }
 
 impl GooseEventSubscriber {
-    /// Whether a frame is a message: the first message of an event, each copy of it, and the retransmission that replaces it.
+    /// Whether a frame is a message: the first message of an event, each copy of it, and the
+    /// retransmission that replaces it.
     fn is_message(&mut self, pdu: &GoosePdu, at: Instant) -> bool {
         let (state, sequence) = (pdu.state_number, pdu.sequence_number);
         let reception = self.state.handle_message(at, state, sequence, pdu.time_allowed_to_live_ms);

@@ -72,7 +72,8 @@ pub trait Protocol: fmt::Debug {
         Settings::default()
     }
 
-    /// Connects both ends, and returns when messages can pass. Receive times are those of the clock of `sites`.
+    /// Connects both ends, and returns when messages can pass. Receive times are those of the clock
+    /// of `sites`.
     ///
     /// # Errors
     /// An end cannot be connected; the error names the address.
@@ -106,7 +107,8 @@ pub struct ReceivingEnd {
     pub address: SocketAddr,
 }
 
-/// The end that sends messages. It must not block: a message that the protocol cannot accept now is refused.
+/// The end that sends messages. It must not block: a message that the protocol cannot accept now is
+/// refused.
 pub trait Publisher: Send + fmt::Debug {
     /// Hands a message to the protocol.
     ///
@@ -131,7 +133,8 @@ pub trait Subscriber: Send + fmt::Debug {
     /// The connection failed, and the protocol does not reconnect.
     fn receive(&mut self, message: &mut Vec<u8>) -> Result<Received, ProtocolError>;
 
-    /// Whether this end polls its socket instead of sleeping. The kernel stops real-time threads that never sleep.
+    /// Whether this end polls its socket instead of sleeping. The kernel stops real-time threads
+    /// that never sleep.
     fn is_polling(&self) -> bool {
         false
     }

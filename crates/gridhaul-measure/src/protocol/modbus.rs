@@ -88,7 +88,8 @@ impl Modbus {
     }
 }
 
-/// The client, which has one outstanding request, as the protocol's implementation guide recommends for small devices.
+/// The client, which has one outstanding request, as the protocol's implementation guide recommends
+/// for small devices.
 struct Client {
     address: SocketAddr,
     nodelay: bool,
@@ -196,7 +197,8 @@ impl Service for Registers {
         let Some(message) = message(&registers) else {
             return ready(Err(ExceptionCode::IllegalDataValue));
         };
-        // A full queue or the end of the measurement: the client learns that the request was not executed.
+        // A full queue or the end of the measurement: the client learns that the request was not
+        // executed.
         let queued = self.messages.try_send((at, message));
         ready(match queued {
             Ok(()) => Ok(Response::WriteMultipleRegisters(address, registers.len() as u16)),

@@ -1,4 +1,5 @@
-//! The null protocol: messages pass between two threads of this program. Its latency is the floor of every result.
+//! The null protocol: messages pass between two threads of this program. Its latency is the floor
+//! of every result.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::time;

@@ -1,4 +1,5 @@
-//! Sampled Values (IEC 61850-9-2): each message is the `seqData` of a frame with one set of samples.
+//! Sampled Values (IEC 61850-9-2): each message is the `seqData` of a frame with one set of
+//! samples.
 
 use gridhaul_protocols::iec61850::{Application, FrameError, UtcTime};
 use gridhaul_protocols::process_bus::{Frame, FrameAddress, Pdu, SAMPLED_VALUES, ether_type};
@@ -20,8 +21,8 @@ use crate::place::{Site, Sites};
 /// Bytes of a message in the data set of 9-2LE: those of its values.
 pub const LIGHT_EDITION_MESSAGE: usize = 4 * LIGHT_EDITION_CHANNELS;
 
-/// Bytes of the longest message: a frame has at most 1,500 B after the EtherType, of which header and elements take 60 B with an
-/// `svID` of eight letters.
+/// Bytes of the longest message: a frame has at most 1,500 B after the EtherType, of which header
+/// and elements take 60 B with an `svID` of eight letters.
 pub const SAMPLED_VALUES_MESSAGE_MAX: usize = 1_440;
 
 /// Kind of the samples of a frame.
@@ -30,13 +31,14 @@ pub enum DataSet {
     /// The bytes of the message, such as the raw floats that VILLASnode sends.
     #[default]
     Raw,
-    /// The fixed data set of 9-2LE: the values of eight channels, each with its quality, which is good. The message is the
-    /// values. The sample counter restarts after each second.
+    /// The fixed data set of 9-2LE: the values of eight channels, each with its quality, which is
+    /// good. The message is the values. The sample counter restarts after each second.
     LightEdition {
         /// Samples per second: 80 in each cycle.
         per_second: u16,
     },
-    /// The bytes of the message, with this name of the data set and without a time, as VILLASnode sent them in 2018.
+    /// The bytes of the message, with this name of the data set and without a time, as VILLASnode
+    /// sent them in 2018.
     Named(&'static str),
 }
 
@@ -128,8 +130,8 @@ impl DataSet {
         Ok(samples)
     }
 
-    /// Appends the message in samples. Samples of another data set are no message: nothing is appended, and the message counts as
-    /// corrupt.
+    /// Appends the message in samples. Samples of another data set are no message: nothing is
+    /// appended, and the message counts as corrupt.
     fn append_message(self, samples: &[u8], message: &mut Vec<u8>) {
         match self {
             Self::Raw | Self::Named(_) => message.extend_from_slice(samples),
@@ -216,7 +218,8 @@ impl Subscriber for SampledValueSubscriber {
                     }
                     return Ok(Received::Message(received.times));
                 }
-                // A frame that cannot be parsed, or has another tag, is a corrupt message: its check sum is wrong.
+                // A frame that cannot be parsed, or has another tag, is a corrupt message: its
+                // check sum is wrong.
                 Ok(_)
                 | Err(FrameError::Truncated { .. } | FrameError::Tag { .. })
                 | Err(FrameError::Trailing { .. } | FrameError::Value { .. }) => {

@@ -18,7 +18,8 @@ use crate::measurement::{
 use crate::place::Sites;
 use crate::settings::{FrameContent, FrameStream, Settings};
 
-/// Link credit of AMQP 1.0 by default: enough for 1,000 messages/s over a round-trip time of one second.
+/// Link credit of AMQP 1.0 by default: enough for 1,000 messages/s over a round-trip time of one
+/// second.
 const CREDIT: u32 = 1_000;
 
 /// A protocol, before a broker is known.

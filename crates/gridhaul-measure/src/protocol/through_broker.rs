@@ -1,4 +1,5 @@
-//! Protocols through a broker: a publisher and a subscriber, which are one client or two, on one machine or on two.
+//! Protocols through a broker: a publisher and a subscriber, which are one client or two, on one
+//! machine or on two.
 
 use gridhaul_linux::Clock;
 use gridhaul_protocols::mqtt::{self, QualityOfService, Version};
@@ -15,7 +16,8 @@ use crate::broker::{BrokerAddress, Credentials};
 use crate::place::{Site, Sites};
 use crate::settings::{BrokerProtocol, ClientSettings, Mqtt, ReconnectPolicy, Settings};
 
-/// Longest message that is handed to a broker, in bytes, so that the queues of a client stay bounded.
+/// Longest message that is handed to a broker, in bytes, so that the queues of a client stay
+/// bounded.
 const LONGEST: usize = 1 << 20;
 
 /// Domain of a user of XMPP without one.
@@ -85,8 +87,8 @@ impl ThroughBroker {
         Ok(Box::new(self.start(&Sites::loopback().from, clock, Role::SUBSCRIBER)?))
     }
 
-    /// The publisher alone, on a machine that is not that of the subscriber, and a subscriber beside it if messages are to come
-    /// back and the protocol passes them to all subscribers.
+    /// The publisher alone, on a machine that is not that of the subscriber, and a subscriber
+    /// beside it if messages are to come back and the protocol passes them to all subscribers.
     ///
     /// # Errors
     /// The broker does not answer, or refuses a client.

@@ -50,7 +50,8 @@ pub(super) fn open(site: &Site<'_>) -> Result<UdpSocket, ProtocolError> {
     let address = SocketAddr::new(site.address, 0);
     let socket = site.enter(|| {
         let socket = Socket::new(Domain::for_address(address), Type::DGRAM, None)?;
-        // Where the limit of the system applies, the buffer stays smaller, and losses in it are counted as losses.
+        // Where the limit of the system applies, the buffer stays smaller, and losses in it are
+        // counted as losses.
         let _ = set_receive_buffer(&socket, RECEIVE_BUFFER);
         socket.bind(&address.into())?;
         Ok(UdpSocket::from(socket))

@@ -1,4 +1,5 @@
-//! The network alone, as messages through a broker pass it: datagrams to the other end, which sends them back.
+//! The network alone, as messages through a broker pass it: datagrams to the other end, which sends
+//! them back.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};

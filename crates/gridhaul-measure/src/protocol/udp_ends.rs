@@ -15,8 +15,8 @@ use crate::method::Header;
 use crate::place::Site;
 
 impl Udp {
-    /// The receiving end. With `echo`, it sends each intact message of this run back to its sender: as many bytes as have
-    /// arrived, so that forged addresses gain nothing.
+    /// The receiving end. With `echo`, it sends each intact message of this run back to its sender:
+    /// as many bytes as have arrived, so that forged addresses gain nothing.
     ///
     /// # Errors
     /// The socket cannot be opened at this address.
@@ -36,7 +36,8 @@ impl Udp {
         Ok(ReceivingEnd { subscriber, address: local })
     }
 
-    /// The sending end, to a receiver on another machine, and the end that receives what is sent back, if anything is.
+    /// The sending end, to a receiver on another machine, and the end that receives what is sent
+    /// back, if anything is.
     ///
     /// # Errors
     /// The socket cannot be opened, or there is no route to the receiver.
@@ -116,7 +117,8 @@ impl Subscriber for Returns {
     }
 }
 
-/// An error after which a socket of UDP still receives: nothing has arrived, or an ICMP message reports a closed port.
+/// An error after which a socket of UDP still receives: nothing has arrived, or an ICMP message
+/// reports a closed port.
 fn nothing(error: io::Error) -> Result<Received, ProtocolError> {
     match error.kind() {
         _ if has_nothing_arrived(&error) => Ok(Received::Nothing),

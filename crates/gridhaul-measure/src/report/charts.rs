@@ -13,8 +13,8 @@ use crate::experiment::reserve::paper::message_sizes;
 use crate::method::{Distribution, ProfilePoint};
 use crate::run::Run;
 
-/// The numbers of a box as RESERVE D4.6 defines them (annex A.2): quartiles, mean, whiskers at the 2nd and 98th percentile, and
-/// the tail. `None` without messages.
+/// The numbers of a box as RESERVE D4.6 defines them (annex A.2): quartiles, mean, whiskers at the
+/// 2nd and 98th percentile, and the tail. `None` without messages.
 pub(crate) fn statistics(distribution: &Distribution) -> Option<BoxStatistics> {
     let at = |share| distribution.quantile(share).map(|it| it.value.as_secs_f64());
     // With fewer messages the 99.9th percentile is the largest value.
@@ -67,8 +67,8 @@ fn cumulative(run: &Run) -> LineChart {
     chart
 }
 
-/// Box plots of the latency. The lateness of the generator and the floor are often smaller by a factor of 1,000, and would leave
-/// no space for the boxes on a common axis; the table has both.
+/// Box plots of the latency. The lateness of the generator and the floor are often smaller by a
+/// factor of 1,000, and would leave no space for the boxes on a common axis; the table has both.
 fn boxes(run: &Run) -> BoxPlot {
     let mut groups = run.distributions();
     groups.retain(|(name, _)| *name != "generator lateness");
@@ -90,7 +90,8 @@ pub(crate) fn box_plot<G: Into<String>>(
     BoxPlot { group_label, ..BoxPlot::new(title, axis, groups) }
 }
 
-/// A logarithmic axis for values that span at least a decade. Within a decade it would have labels at its ends only.
+/// A logarithmic axis for values that span at least a decade. Within a decade it would have labels
+/// at its ends only.
 pub(crate) fn axis_for_range(axis: Axis, values: impl IntoIterator<Item = f64>) -> Axis {
     let (low, high) = values
         .into_iter()

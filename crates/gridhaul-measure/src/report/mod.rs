@@ -110,8 +110,8 @@ impl Report {
         Ok(serde_json::to_string_pretty(&self.document)? + "\n")
     }
 
-    /// Writes the files of a result into a folder: of one run its summary, charts and page, of several
-    /// the document of all. A search of a rate has no files.
+    /// Writes the files of a result into a folder: of one run its summary, charts and page, of
+    /// several the document of all. A search of a rate has no files.
     ///
     /// # Errors
     /// A file cannot be written.
@@ -171,7 +171,8 @@ pub(crate) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     moved.with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Creates the folder of the results before a run, so that a run whose results cannot be kept does not start.
+/// Creates the folder of the results before a run, so that a run whose results cannot be kept does
+/// not start.
 ///
 /// # Errors
 /// The folder cannot be created.

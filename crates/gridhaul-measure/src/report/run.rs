@@ -11,7 +11,8 @@ use crate::prediction::Prediction;
 use crate::protocol::CrossTrafficCounts;
 use crate::run::Run;
 
-/// Shares of the quantiles: those of a box plot with whiskers at the 2nd and 98th percentile, and the tail.
+/// Shares of the quantiles: those of a box plot with whiskers at the 2nd and 98th percentile, and
+/// the tail.
 pub(super) const SHARES: [f64; 6] = [0.02, 0.25, 0.5, 0.75, 0.98, 0.999];
 
 /// Headings of a table of latencies, over rows of [`distribution_row`].

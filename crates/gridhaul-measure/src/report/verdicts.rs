@@ -11,7 +11,8 @@ use crate::method::Summary;
 use crate::run::Run;
 use crate::verdict::{ApplicationClass, Evidence, Path, Reason, Verdict, judge};
 
-/// Quantiles of the latency that are compared with a limit: the upper whisker of the box plots, and the tail.
+/// Quantiles of the latency that are compared with a limit: the upper whisker of the box plots, and
+/// the tail.
 const SHARES: [f64; 2] = [0.98, 0.999];
 
 /// One class, quantile and part of the path.
@@ -152,7 +153,8 @@ impl Verdicts {
     }
 }
 
-/// How many runs pass and fail, for each class, part of the path and quantile. All runs were judged for the same classes.
+/// How many runs pass and fail, for each class, part of the path and quantile. All runs were judged
+/// for the same classes.
 struct Tally<'a> {
     judgement: &'a Judgement,
     pass: usize,

@@ -60,8 +60,8 @@ impl<'a> AgentConnection<'a> {
         Ok(Self { measurement, place, is_returned, controller, clock, spec })
     }
 
-    /// Starts the receiver of the run of this number, and connects the ends of this machine. Returns every setting that influences the
-    /// result as well.
+    /// Starts the receiver of the run of this number, and connects the ends of this machine.
+    /// Returns every setting that influences the result as well.
     ///
     /// # Errors
     /// The agent cannot start the receiver, or an end cannot be connected.
@@ -119,7 +119,8 @@ pub(super) fn execute(
 ) -> anyhow::Result<Run> {
     let measurement = request.measurement;
     let plan = Plan { run: random_run()?, ..request.plan() };
-    // The control channel may be interrupted too, and its TCP waits at most as long again after an outage.
+    // The control channel may be interrupted too, and its TCP waits at most as long again after an
+    // outage.
     let outage = request.disturbance.map_or(Duration::ZERO, |disturbance| disturbance.length());
     let is_returned = place.echo && request.disturbance.is_none();
     let silence = SILENCE + outage * 3;

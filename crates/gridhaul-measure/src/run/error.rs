@@ -45,7 +45,8 @@ impl Measurement {
     }
 }
 
-/// The message of an error with its causes. A cause that the message before it contains is not repeated.
+/// The message of an error with its causes. A cause that the message before it contains is not
+/// repeated.
 #[must_use]
 pub fn message(error: &anyhow::Error) -> String {
     let mut text = String::new();

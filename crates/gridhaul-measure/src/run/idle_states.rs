@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use gridhaul_linux::CpuLatencyLimit;
 
-/// Keeps processors awake until it is dropped, if that is wanted and permitted: a thread on a processor in a deep idle state wakes
-/// up late.
+/// Keeps processors awake until it is dropped, if that is wanted and permitted: a thread on a
+/// processor in a deep idle state wakes up late.
 #[derive(Debug)]
 pub struct IdleStates {
     /// `None` if processors may enter all idle states.

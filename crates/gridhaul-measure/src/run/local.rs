@@ -74,7 +74,8 @@ pub(crate) const fn carrier(protocol: &ProtocolUnderTest) -> Carrier {
     if protocol.has_frames() { Carrier::Frames } else { Carrier::Packets }
 }
 
-/// Measures a protocol between these ends of a network. The broker, if it is that of the run, fails if that is requested.
+/// Measures a protocol between these ends of a network. The broker, if it is that of the run, fails
+/// if that is requested.
 ///
 /// # Errors
 /// As [`execute`].

@@ -43,8 +43,8 @@ pub enum MeasurementResult {
 /// measurement early: the messages until then are counted.
 ///
 /// # Errors
-/// Invalid values, a missing feature of the machine, or a protocol that cannot connect. Later faults
-/// of a run are in its result.
+/// Invalid values, a missing feature of the machine, or a protocol that cannot connect. Later
+/// faults of a run are in its result.
 pub fn run(
     measurement: &Measurement,
     folder: Option<&Path>,

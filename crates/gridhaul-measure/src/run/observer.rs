@@ -2,8 +2,8 @@
 
 use std::sync::atomic::AtomicBool;
 
-/// Receives the progress of a measurement, for example to draw a progress bar. All methods are called
-/// on the thread of the caller.
+/// Receives the progress of a measurement, for example to draw a progress bar. All methods are
+/// called on the thread of the caller.
 pub trait Observer {
     /// Ends the measurement early when it becomes `true`.
     fn stop(&self) -> &AtomicBool;

@@ -18,8 +18,8 @@ use crate::run::transfer::Plan;
 /// Time between two checks of the thread that waits for the outage of a broker.
 const CHECK: time::Duration = time::Duration::from_millis(5);
 
-/// Times without an arrival from this number of message intervals on may be an outage that the user caused; shorter ones also follow
-/// from losses and jitter.
+/// Times without an arrival from this number of message intervals on may be an outage that the user
+/// caused; shorter ones also follow from losses and jitter.
 pub(crate) const OBSERVED_INTERVALS: f64 = 10.0;
 
 /// Shorter times without an arrival also follow from the load of a machine.
@@ -42,8 +42,8 @@ pub(crate) struct Recovery {
 }
 
 impl Recovery {
-    /// The recovery from an outage between these times on the clock of the network; `None` if the longest time without an arrival
-    /// is not that of the outage.
+    /// The recovery from an outage between these times on the clock of the network; `None` if the
+    /// longest time without an arrival is not that of the outage.
     pub(crate) fn new(run: &Run, [begin, end]: [Instant; 2]) -> Option<Self> {
         let outcome = &run.outcome;
         let found = outcome.summary.interruption()?;
@@ -83,8 +83,8 @@ pub(super) struct BrokerFailure<'a> {
 }
 
 impl BrokerFailure<'_> {
-    /// Runs `work` during an outage of the broker. Returns the time at which the broker was killed, and the one at which it accepted
-    /// connections again; `None` if `work` was over before.
+    /// Runs `work` during an outage of the broker. Returns the time at which the broker was killed,
+    /// and the one at which it accepted connections again; `None` if `work` was over before.
     pub(super) fn run_during<T>(
         &self,
         broker: &mut Broker,
@@ -105,7 +105,8 @@ impl BrokerFailure<'_> {
         })
     }
 
-    /// Kills the broker after the messages of the time before the outage, and starts it again after the length of the outage.
+    /// Kills the broker after the messages of the time before the outage, and starts it again after
+    /// the length of the outage.
     #[expect(clippy::disallowed_methods, reason = "a fault in the middle of a run in real time")]
     fn fail(
         &self,

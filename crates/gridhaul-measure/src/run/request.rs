@@ -58,8 +58,9 @@ impl<'a> RunRequest<'a> {
         }
     }
 
-    /// Time after which a message is lost. A message may wait for the end of an outage, and then for a retransmission whose timeout has
-    /// doubled during the outage (RFC 6298, rule 5.5) and so lasts no longer than the outage did.
+    /// Time after which a message is lost. A message may wait for the end of an outage, and then
+    /// for a retransmission whose timeout has doubled during the outage (RFC 6298, rule 5.5) and so
+    /// lasts no longer than the outage did.
     fn horizon(&self) -> Duration {
         let outage = self.disturbance.map_or(Duration::ZERO, Disturbance::length);
         self.measurement.message.horizon + outage * 2
@@ -82,8 +83,9 @@ impl<'a> RunRequest<'a> {
     }
 }
 
-/// A number that differs between the runs of this program, so that late messages of one do not count in the next, and from
-/// those of other programs: a process identifier has at most 22 bits (`proc(5)`, `pid_max`).
+/// A number that differs between the runs of this program, so that late messages of one do not
+/// count in the next, and from those of other programs: a process identifier has at most 22 bits
+/// (`proc(5)`, `pid_max`).
 pub(super) fn run_number() -> u32 {
     static RUNS: AtomicU32 = AtomicU32::new(0);
     std::process::id() | RUNS.fetch_add(1, Ordering::Relaxed) << 22

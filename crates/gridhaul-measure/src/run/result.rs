@@ -12,7 +12,8 @@ use crate::settings::Settings;
 /// Results of a run with an agent only.
 #[derive(Debug)]
 pub struct Remote {
-    /// Latencies from the send time to the earliest, and from the schedule to the latest times of arrival.
+    /// Latencies from the send time to the earliest, and from the schedule to the latest times of
+    /// arrival.
     pub bounds: Summary,
     /// Messages that came back.
     pub round_trip: Option<Summary>,
@@ -55,7 +56,8 @@ pub struct Run {
     pub profile: TimeProfile,
     /// Outages of the links between the ends, in seconds since the start of the schedule.
     pub outages: Vec<[f64; 2]>,
-    /// Times on the clock of the network at which the broker was killed, and accepted connections again.
+    /// Times on the clock of the network at which the broker was killed, and accepted connections
+    /// again.
     pub broker_outage: Option<[Instant; 2]>,
     /// Whether the user ended the run.
     pub interrupted: bool,
@@ -64,7 +66,8 @@ pub struct Run {
 }
 
 impl Run {
-    /// A run of a protocol with its settings over a network, without the results that only some runs have.
+    /// A run of a protocol with its settings over a network, without the results that only some
+    /// runs have.
     pub(super) fn new(
         subject: Subject,
         plan: Plan,
@@ -115,7 +118,8 @@ impl Run {
         rows
     }
 
-    /// The messages for verdicts: with the clock of another machine, those with the bounds of their latencies.
+    /// The messages for verdicts: with the clock of another machine, those with the bounds of their
+    /// latencies.
     pub fn judged(&self) -> &Summary {
         self.remote.as_ref().map_or(&self.outcome.summary, |remote| &remote.bounds)
     }

@@ -1,4 +1,5 @@
-//! A run: one thread sends on schedule, one receives, and the calling thread accounts for the messages.
+//! A run: one thread sends on schedule, one receives, and the calling thread accounts for the
+//! messages.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -17,7 +18,8 @@ use crate::method::{
 use crate::place::Sites;
 use crate::protocol::{Protocol, ProtocolError, Publisher, Received, Subscriber};
 
-/// Events between the threads of a run. A full queue delays the generator, whose lateness is in the result.
+/// Events between the threads of a run. A full queue delays the generator, whose lateness is in the
+/// result.
 pub(crate) const QUEUE: usize = 1 << 16;
 
 /// Time between the connection and the first message.
@@ -80,11 +82,13 @@ pub struct Outcome {
     pub capture: Option<CaptureReport>,
 }
 
-/// Connects a protocol, sends the messages of a plan, and passes each message to `log` when it is closed. `observe` is called
-/// with the number of messages that the schedule has reached. The run ends early when `stop` becomes `true`.
+/// Connects a protocol, sends the messages of a plan, and passes each message to `log` when it is
+/// closed. `observe` is called with the number of messages that the schedule has reached. The run
+/// ends early when `stop` becomes `true`.
 ///
 /// # Errors
-/// The protocol cannot connect, or packets cannot be captured. Later errors are in [`Outcome::fault`].
+/// The protocol cannot connect, or packets cannot be captured. Later errors are in
+/// [`Outcome::fault`].
 pub fn measure(
     plan: &Plan,
     protocol: &dyn Protocol,
@@ -195,8 +199,8 @@ impl Generator<'_> {
     }
 }
 
-/// Bytes of a message. Their values do not matter to any protocol here; they are not constant, so that no layer below can
-/// compress them.
+/// Bytes of a message. Their values do not matter to any protocol here; they are not constant, so
+/// that no layer below can compress them.
 fn payload(bytes: usize) -> Vec<u8> {
     (0..bytes as u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect()
 }
@@ -348,7 +352,8 @@ impl Accounting<'_> {
         }
     }
 
-    /// Adds a closed message to the summary and the log. When the log fails, the run ends; the summary stays complete.
+    /// Adds a closed message to the summary and the log. When the log fails, the run ends; the
+    /// summary stays complete.
     fn close(&mut self, message: &Message) {
         self.summary.add(message);
         if let Err(error) = (self.log)(message) {

@@ -120,8 +120,8 @@ impl BrokerUrl {
     }
 }
 
-/// Reads `HOST:PORT`, `USER:PASSWORD@HOST:PORT`, and both after a scheme such as `amqp://`. A scheme that ends with `s`, such as
-/// `mqtts://`, requests TLS. A name of a host is resolved.
+/// Reads `HOST:PORT`, `USER:PASSWORD@HOST:PORT`, and both after a scheme such as `amqp://`. A
+/// scheme that ends with `s`, such as `mqtts://`, requests TLS. A name of a host is resolved.
 impl FromStr for BrokerUrl {
     type Err = String;
 

@@ -1,5 +1,5 @@
-//! Settings of protocols and brokers, as controllers and agents exchange them, and the table of settings of a result: data without
-//! input or output.
+//! Settings of protocols and brokers, as controllers and agents exchange them, and the table of
+//! settings of a result: data without input or output.
 
 mod broker;
 mod endpoints;

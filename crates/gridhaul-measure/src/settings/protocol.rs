@@ -28,15 +28,16 @@ impl Default for Mqtt {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Amqp091 {
-    /// Messages that the broker sends ahead of their acknowledgements; 0 for delivery without acknowledgements.
+    /// Messages that the broker sends ahead of their acknowledgements; 0 for delivery without
+    /// acknowledgements.
     pub prefetch: u16,
     /// Whether the broker stores queue and messages on disk.
     pub persistent: bool,
-    /// Whether each subscriber has a queue of its own at the exchange `amq.topic`, so that several receive every message;
-    /// otherwise the default exchange passes messages to one queue.
+    /// Whether each subscriber has a queue of its own at the exchange `amq.topic`, so that several
+    /// receive every message; otherwise the default exchange passes messages to one queue.
     pub fan_out: bool,
-    /// Whether exchange and routing key have the names of VILLASnode's documentation, as [`VILLAS_EXCHANGE`] and
-    /// [`VILLAS_ROUTING_KEY`].
+    /// Whether exchange and routing key have the names of VILLASnode's documentation, as
+    /// [`VILLAS_EXCHANGE`] and [`VILLAS_ROUTING_KEY`].
     #[serde(default)]
     pub villas_names: bool,
 }
@@ -63,11 +64,14 @@ impl Amqp091 {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Amqp10 {
-    /// Link credit of the subscriber: messages that the broker may send before the subscriber grants more.
+    /// Link credit of the subscriber: messages that the broker may send before the subscriber
+    /// grants more.
     pub credit: u32,
-    /// Whether messages are sent settled, without an outcome from the broker; otherwise each is acknowledged.
+    /// Whether messages are sent settled, without an outcome from the broker; otherwise each is
+    /// acknowledged.
     pub settled: bool,
-    /// Address of the node at the broker; `None` for `/topic/` and the name of the clients, an address of RabbitMQ.
+    /// Address of the node at the broker; `None` for `/topic/` and the name of the clients, an
+    /// address of RabbitMQ.
     pub node: Option<String>,
 }
 
@@ -103,8 +107,8 @@ impl BrokerProtocol {
         }
     }
 
-    /// Whether every subscriber receives every message. A message of XMPP has one address, and a queue passes each message to
-    /// one of its consumers.
+    /// Whether every subscriber receives every message. A message of XMPP has one address, and a
+    /// queue passes each message to one of its consumers.
     #[must_use]
     pub const fn reaches_all_subscribers(&self) -> bool {
         match self {
@@ -127,7 +131,8 @@ pub struct ClientSettings {
     pub nodelay: bool,
     /// Whether publisher and subscriber share one connection.
     pub one_connection: bool,
-    /// Interval of keep-alive packets, heartbeats or white space, or time without a frame after which the connection is lost.
+    /// Interval of keep-alive packets, heartbeats or white space, or time without a frame after
+    /// which the connection is lost.
     pub keep_alive: Duration,
     /// Behaviour without a connection.
     pub reconnect: ReconnectPolicy,
@@ -168,7 +173,8 @@ pub enum DirectKind {
     ZeroMq(Pattern),
     /// Scalability Protocols of nanomsg, PUSH and PULL: the receiver listens at the `to` end.
     Nanomsg,
-    /// Synchrophasors, in data frames for messages of this length: the measurement unit listens at the `from` end.
+    /// Synchrophasors, in data frames for messages of this length: the measurement unit listens at
+    /// the `from` end.
     Synchrophasor(usize),
     /// DNP3: the outstation listens at the `from` end.
     Dnp3 {

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReconnectPolicy {
-    /// Time between a failure and the next attempt; `None` for a client that does not connect again.
+    /// Time between a failure and the next attempt; `None` for a client that does not connect
+    /// again.
     pub after: Option<Duration>,
     /// Whether messages are queued meanwhile, or refused.
     pub queue: bool,

@@ -11,9 +11,10 @@ const CONFIDENCE: f64 = 0.95;
 impl Evidence {
     /// The evidence of a run for a quantile of the latency and a limit.
     ///
-    /// A message without an intact copy within `horizon` counts as later than all others, whether it was lost, corrupt or
-    /// refused by the protocol. Upper bounds are those of the latency from the schedule, and lower bounds those of the
-    /// latency from the send time, so that lateness of the generator neither passes nor fails an application.
+    /// A message without an intact copy within `horizon` counts as later than all others, whether
+    /// it was lost, corrupt or refused by the protocol. Upper bounds are those of the latency from
+    /// the schedule, and lower bounds those of the latency from the send time, so that lateness of
+    /// the generator neither passes nor fails an application.
     #[must_use]
     pub fn of_run(summary: &Summary, horizon: Duration, share: f64, limit: Duration) -> Self {
         let missing = summary.missing();
@@ -48,7 +49,8 @@ mod tests {
     use crate::method::{Message, Phase, Schedule};
     use crate::verdict::{ApplicationClass, Path, Reason, Verdict, judge};
 
-    /// 1,000 messages at 100/s with these latency and lateness, of which every `lost_every`-th is lost.
+    /// 1,000 messages at 100/s with these latency and lateness, of which every `lost_every`-th is
+    /// lost.
     fn run(latency_ms: u64, lateness_ms: u64, lost_every: u64) -> Summary {
         let mut summary = Summary::new(&Schedule::new(100.0, 1_000));
         for sequence in 0..1_000 {

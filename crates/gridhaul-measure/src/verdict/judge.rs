@@ -22,10 +22,11 @@ pub struct Evidence {
     pub messages: u64,
     /// Messages that are needed for an upper bound of the quantile.
     pub messages_needed: u64,
-    /// Confidence interval of the chosen quantile of the latency, by order statistics. Lost messages count as later than
-    /// all others.
+    /// Confidence interval of the chosen quantile of the latency, by order statistics. Lost
+    /// messages count as later than all others.
     pub latency: Bounds<Duration>,
-    /// Confidence interval of the share of messages that are lost, incorrect or later than the limit.
+    /// Confidence interval of the share of messages that are lost, incorrect or later than the
+    /// limit.
     pub unsuccessful: Bounds<f64>,
 }
 
@@ -63,8 +64,8 @@ pub enum Reason {
     Incomplete,
 }
 
-/// Judges a measurement against the limits of an application. `None` if the standard states no limit for this part of the
-/// path.
+/// Judges a measurement against the limits of an application. `None` if the standard states no
+/// limit for this part of the path.
 #[must_use]
 pub fn judge(class: &ApplicationClass, path: Path, evidence: &Evidence) -> Option<Verdict> {
     let limit = class.limit(path)?;

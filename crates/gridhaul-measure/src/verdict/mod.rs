@@ -1,7 +1,8 @@
 //! Judgement of a measurement: which applications' limits are met.
 //!
-//! Limits are data with their standard, edition and source. A limit is met if the upper confidence bound of the chosen
-//! quantile does not exceed it; it is exceeded if the lower bound does. In between, more messages are needed.
+//! Limits are data with their standard, edition and source. A limit is met if the upper confidence
+//! bound of the chosen quantile does not exceed it; it is exceeded if the lower bound does. In
+//! between, more messages are needed.
 
 mod evidence;
 mod judge;
@@ -25,10 +26,11 @@ pub struct ApplicationClass {
     pub application: String,
     /// Longest time from application to application, in ms.
     limit_ms: u64,
-    /// Share of the limit that the network may take; `None` if the standard states none. IEC 61850-10, section 7.2.1,
-    /// leaves 40 % of the limit to each end.
+    /// Share of the limit that the network may take; `None` if the standard states none. IEC
+    /// 61850-10, section 7.2.1, leaves 40 % of the limit to each end.
     pub network_share: Option<f64>,
-    /// Greatest share of messages that are lost, incorrect or late; `None` if the standard states none.
+    /// Greatest share of messages that are lost, incorrect or late; `None` if the standard states
+    /// none.
     pub unsuccessful: Option<f64>,
     /// Where the limit was read.
     pub source: String,

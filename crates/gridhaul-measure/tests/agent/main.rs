@@ -1,4 +1,5 @@
-//! Runs on two machines: the program as users run it, on the loopback device, and between two network namespaces.
+//! Runs on two machines: the program as users run it, on the loopback device, and between two
+//! network namespaces.
 
 mod namespaces;
 mod refusals;

@@ -1,5 +1,5 @@
-//! An agent in another network namespace, with a clock that has known errors. The clocks are compared over a link of their own, so that
-//! one-way latencies of an asymmetric path are known.
+//! An agent in another network namespace, with a clock that has known errors. The clocks are
+//! compared over a link of their own, so that one-way latencies of an asymmetric path are known.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -135,7 +135,8 @@ fn over_the_asymmetric_path_itself_only_bounds_are_known() {
     assert_eq!((outcome.fault, outcome.summary.counts.lost), (None, 0));
     let supported = outcome.summary.from_send.quantile(0.5).map(|it| it.value);
     assert!(clock.unwrap().supports_one_way(supported).is_err());
-    // Whatever the load of the machine: no message is faster than the link, and the bounds contain the truth.
+    // Whatever the load of the machine: no message is faster than the link, and the bounds contain
+    // the truth.
     let [low, high] = [&bounds.from_send, &bounds.from_schedule].map(median);
     let returned = median(&round_trip.unwrap().from_send);
     assert!(low < high && high >= 30.0 && returned >= 40.0, "{low} {high} {returned}");

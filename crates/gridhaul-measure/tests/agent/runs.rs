@@ -37,7 +37,8 @@ fn messages_pass_to_the_agent_and_back() {
         ["latency_from_send_at_least", "latency_from_schedule_at_most", "round_trip"]
             .map(|key| quantile(&both[key]));
     assert!(low <= high && low <= both_ways, "{low} {high} {both_ways}");
-    // Whether one-way latencies are reported depends on the machine; the answer says so in either case.
+    // Whether one-way latencies are reported depends on the machine; the answer says so in either
+    // case.
     assert_eq!(both["one_way"].as_bool().unwrap(), !summary["latency_from_send"].is_null());
     assert_eq!(both["reason"].is_null(), both["one_way"].as_bool().unwrap());
     for log in ["messages", "round_trips"] {
@@ -149,7 +150,8 @@ fn frames_pass_to_the_interface_of_the_agent() {
     assert!(summary["two_machines"]["clock"]["exchanges"].as_u64().unwrap() > 10, "{summary}");
 }
 
-/// Both ends of a cable in a network namespace of their own. The interface of the agent is switched off for a while.
+/// Both ends of a cable in a network namespace of their own. The interface of the agent is switched
+/// off for a while.
 const SWITCHED_OFF: &str = r#"
 set -e
 ip link set lo up

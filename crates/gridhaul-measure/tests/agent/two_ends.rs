@@ -1,4 +1,5 @@
-//! `rate` and `outage` as users run them, with agent and controller in network namespaces of their own.
+//! `rate` and `outage` as users run them, with agent and controller in network namespaces of their
+//! own.
 
 use std::net::IpAddr;
 use std::process::Output;
@@ -13,8 +14,8 @@ use serde_json::Value;
 use crate::namespaces::{SCENARIO, network};
 use crate::{Agent, error, turn};
 
-/// The answer of a controller at `here` to an agent at `there`. The control channel uses `control`, a flow of the scenario, and the
-/// messages the flow `test`.
+/// The answer of a controller at `here` to an agent at `there`. The control channel uses `control`,
+/// a flow of the scenario, and the messages the flow `test`.
 fn measure(network: &StandaloneNetwork, control: &str, arguments: &str) -> Value {
     let to = |flow: &str| -> IpAddr { network.ends(flow).unwrap()[1].1 };
     let stop = AtomicBool::new(false);

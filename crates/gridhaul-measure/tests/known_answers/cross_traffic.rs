@@ -1,4 +1,5 @@
-//! Cross traffic on a link of 4 Mbit/s: the wait in its queue, the losses of a full queue, and frames.
+//! Cross traffic on a link of 4 Mbit/s: the wait in its queue, the losses of a full queue, and
+//! frames.
 
 use gridhaul_measure::method::Summary;
 use gridhaul_measure::place::{Carrier, Sites, on_links, on_network};
@@ -32,8 +33,9 @@ fn mean(summary: &Summary) -> f64 {
     summary.from_send.mean().map_or(f64::NAN, millis)
 }
 
-/// A queue with Poisson arrivals and a constant service time S: the mean wait is ρ S / (2 (1 - ρ)) (Kleinrock, Queueing Systems,
-/// volume 1, section 5.7). With a load of 3.2 of 4 Mbit/s it is 4.8 ms; the messages add 3 % to the load.
+/// A queue with Poisson arrivals and a constant service time S: the mean wait is ρ S / (2 (1 - ρ))
+/// (Kleinrock, Queueing Systems, volume 1, section 5.7). With a load of 3.2 of 4 Mbit/s it is 4.8
+/// ms; the messages add 3 % to the load.
 #[test]
 fn messages_wait_in_the_queue_as_queueing_theory_says() {
     let Some(_turn) = turn(&[]) else { return };
@@ -65,7 +67,8 @@ fn a_full_queue_loses_messages_and_cross_traffic_alike() {
         CrossTraffic::run_during(&loads, sites, work).unwrap()
     };
     let mut found = Vec::new();
-    // A busy machine sends less than the intended rate, or in clumps, of which more are lost than of single packets.
+    // A busy machine sends less than the intended rate, or in clumps, of which more are lost than
+    // of single packets.
     for _ in 0..ATTEMPTS {
         let ((run, counts), links) =
             on_links(&link("20 packets"), "test", Carrier::Packets, measured).unwrap();

@@ -1,4 +1,5 @@
-//! Sampled Values and GOOSE over emulated Ethernet links, and UDP over IP links: what the links do to messages is counted exactly.
+//! Sampled Values and GOOSE over emulated Ethernet links, and UDP over IP links: what the links do
+//! to messages is counted exactly.
 
 use std::sync::Mutex;
 
@@ -177,7 +178,8 @@ fn a_retransmission_replaces_a_lost_event() {
     let protocol = goose(Some(schedule));
     let (outcome, _, _) = measured(&scenario, &protocol, (200.0, 400));
     let summary = outcome.summary;
-    // Event and retransmission are both lost; the next event follows before a second retransmission.
+    // Event and retransmission are both lost; the next event follows before a second
+    // retransmission.
     let [low, high] = summary.loss().bounds(0.9999);
     assert!(low <= 0.09 && high >= 0.09, "{:?}", summary.counts);
     let late = summary.from_send.count_above(Duration::from_micros(2_900));

@@ -1,6 +1,8 @@
-//! Measurements whose results are known in advance: links with a fixed delay or loss, and Nagle's algorithm.
+//! Measurements whose results are known in advance: links with a fixed delay or loss, and Nagle's
+//! algorithm.
 //!
-//! They run in real time. A run whose generator was late is repeated, because a busy machine explains its result.
+//! They run in real time. A run whose generator was late is repeated, because a busy machine
+//! explains its result.
 
 mod capture;
 mod cross_traffic;
@@ -83,8 +85,9 @@ fn a_full_disk_ends_the_run_with_a_marked_result() {
     assert!(!stop.load(Ordering::Relaxed), "the user did not stop it");
 }
 
-/// Repeats a run until the generator was on time and the result is `expected`. Other programs on this machine delay links and
-/// broker too, and only add to the latency; a defect shows in every attempt.
+/// Repeats a run until the generator was on time and the result is `expected`. Other programs on
+/// this machine delay links and broker too, and only add to the latency; a defect shows in every
+/// attempt.
 fn undisturbed(
     expected: impl Fn(&Summary) -> bool,
     mut run: impl FnMut() -> (Outcome, Vec<Message>),
@@ -99,8 +102,8 @@ fn undisturbed(
     last
 }
 
-/// The turn of a test, if this machine permits emulated networks and has these programs. Tests that ran at the same time would
-/// delay each other.
+/// The turn of a test, if this machine permits emulated networks and has these programs. Tests that
+/// ran at the same time would delay each other.
 fn turn(programs: &[&str]) -> Option<MutexGuard<'static, ()>> {
     static TURN: Mutex<()> = Mutex::new(());
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);

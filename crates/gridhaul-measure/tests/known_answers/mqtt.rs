@@ -106,8 +106,9 @@ fn a_broker_that_is_killed_and_restarted_is_a_marked_gap_and_no_error() {
     assert!(longest_gap_ms(&outcome.summary) >= 450.0);
 }
 
-/// A broker that is slow for less than the keep-alive interval delays messages, and the latency says so. One that does not answer
-/// for longer has failed: the clients connect again, and messages are refused meanwhile.
+/// A broker that is slow for less than the keep-alive interval delays messages, and the latency
+/// says so. One that does not answer for longer has failed: the clients connect again, and messages
+/// are refused meanwhile.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "faults in the middle of a run in real time")]
 fn a_slow_broker_is_a_latency_and_a_silent_one_a_lost_connection() {
@@ -136,7 +137,8 @@ fn a_slow_broker_is_a_latency_and_a_silent_one_a_lost_connection() {
         });
         run(&plan(100.0, 450), &protocol, &sites)
     });
-    // Sent before the second fault: nothing is lost, and the last message of the first fault waited for nearly all of it.
+    // Sent before the second fault: nothing is lost, and the last message of the first fault waited
+    // for nearly all of it.
     let first: Vec<_> = rows.iter().filter(|it| it.sequence < 200).collect();
     assert!(first.iter().all(|it| it.received.is_some()), "{:?}", outcome.summary.counts);
     let latency = |it: &&Message| it.received.zip(it.sent).map(|(to, from)| millis(to.since(from)));
@@ -159,7 +161,8 @@ fn an_outage_that_fills_the_send_buffer_loses_no_message() {
     let scenario = scenario(outage, outage);
     let measured = |sites: &Sites<'_>| {
         let broker = mosquitto(&sites.to, true);
-        // The backlog of 1.4 MB exceeds the send buffer; the retransmission timeout may double until it exceeds the outage.
+        // The backlog of 1.4 MB exceeds the send buffer; the retransmission timeout may double
+        // until it exceeds the outage.
         let plan = Plan { bytes: 2_000, horizon: Duration::from_secs(20), ..plan(100.0, 900) };
         run(&plan, &mqtt(&broker, true), sites)
     };

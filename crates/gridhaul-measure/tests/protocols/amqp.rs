@@ -1,4 +1,5 @@
-//! AMQP 0-9-1 and 1.0 through RabbitMQ. One broker serves all checks: its start takes most of the time.
+//! AMQP 0-9-1 and 1.0 through RabbitMQ. One broker serves all checks: its start takes most of the
+//! time.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -108,7 +109,8 @@ fn the_bytes_are_those_of_the_formula(broker: &Broker, folder: &Path) {
     );
     let segments = recorder.segments();
     dissect(folder, (5672, "amqp"), &segments, &[]);
-    // The publisher sends nothing between its messages: segments of its connection are those of whole messages.
+    // The publisher sends nothing between its messages: segments of its connection are those of
+    // whole messages.
     let names =
         amqp_0_9_1::Names { exchange: 0, routing_key: QUEUE.len() as u64, consumer_tag: 31 };
     let with = |from_client, length: u64| {

@@ -1,4 +1,5 @@
-//! The machines of protocols without a broker: input in pieces of any length, invalid input, windows and timers.
+//! The machines of protocols without a broker: input in pieces of any length, invalid input,
+//! windows and timers.
 
 use gridhaul_measure::protocol::{DirectKind, Pattern};
 use gridhaul_protocols::endpoint::{Endpoint, EndpointError, NotSent};

@@ -1,5 +1,5 @@
-//! Other implementations at the other end, in Python: pika, qpid-proton, paho, pymodbus, pyzmq, pynng, c104, slixmpp,
-//! pyiec61850, nfm-dnp3, synchrophasor, gurux-dlms.
+//! Other implementations at the other end, in Python: pika, qpid-proton, paho, pymodbus, pyzmq,
+//! pynng, c104, slixmpp, pyiec61850, nfm-dnp3, synchrophasor, gurux-dlms.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -193,7 +193,8 @@ fn a_controlling_station_of_lib60870_reads_the_values() {
     assert_eq!(values[0].to_bits(), 12, "{lines:?}");
 }
 
-/// Publishes a message to a peer that has connected and requests data; the lines that the peer prints.
+/// Publishes a message to a peer that has connected and requests data; the lines that the peer
+/// prints.
 fn publish_to(role: &str, kind: DirectKind, message: &[u8]) -> Option<Vec<String>> {
     let python = python()?;
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -234,7 +235,8 @@ fn a_concentrator_of_synchrophasor_receives_a_data_frame() {
     assert_eq!(lines, [format!("gridhaul {} 16", hex(&message))]);
 }
 
-/// Publishes frames on the loopback device until a subscriber of libiec61850 has received six; the lines that it prints.
+/// Publishes frames on the loopback device until a subscriber of libiec61850 has received six; the
+/// lines that it prints.
 #[expect(clippy::disallowed_methods, reason = "a subscriber is awaited in real time")]
 fn subscribe(protocol: &dyn Protocol, message: &[u8], role: &str, name: &str) -> Vec<String> {
     let python = python().unwrap();

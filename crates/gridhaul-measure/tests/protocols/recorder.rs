@@ -66,8 +66,8 @@ fn relay(mut from: TcpStream, mut to: TcpStream, record: impl Fn(&[u8])) {
     let _ = to.shutdown(Shutdown::Write);
 }
 
-/// Asserts that tshark dissects all segments as `protocol` at `port` without a warning, and returns these fields of each packet that
-/// has them.
+/// Asserts that tshark dissects all segments as `protocol` at `port` without a warning, and returns
+/// these fields of each packet that has them.
 pub(crate) fn dissect(
     folder: &Path,
     (port, protocol): (u16, &str),

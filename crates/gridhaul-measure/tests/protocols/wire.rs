@@ -1,4 +1,5 @@
-//! Bytes of messages: the formulas against the recorded bytes, which tshark dissects without a warning.
+//! Bytes of messages: the formulas against the recorded bytes, which tshark dissects without a
+//! warning.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -123,7 +124,8 @@ fn mqtt_of_both_versions_is_dissected_and_has_the_bytes_of_the_formula() {
     }
 }
 
-/// Captures packets of a TCP port on the loopback device while `work` runs, and returns these fields of each packet.
+/// Captures packets of a TCP port on the loopback device while `work` runs, and returns these
+/// fields of each packet.
 #[expect(clippy::disallowed_methods, reason = "tshark captures in real time")]
 fn capture(port: u16, fields: &[&str], work: impl FnOnce()) -> Vec<Vec<u64>> {
     let mut tshark = Command::new("tshark");
@@ -148,7 +150,8 @@ fn capture(port: u16, fields: &[&str], work: impl FnOnce()) -> Vec<Vec<u64>> {
     rows.iter().map(|row| row.split('\t').map(|it| it.parse().unwrap()).collect()).collect()
 }
 
-/// The layers of captured packets: the messages and headers of MQTT, and the headers below for each packet.
+/// The layers of captured packets: the messages and headers of MQTT, and the headers below for each
+/// packet.
 #[test]
 fn captured_packets_have_the_layers_of_the_formula() {
     let _turn = turn();

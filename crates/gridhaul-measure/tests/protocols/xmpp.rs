@@ -255,7 +255,8 @@ fn the_bytes_are_those_of_the_formula(server: &Broker) {
     address.address = recorder.address;
     assert_complete(&run(&plan(500.0, 50), &xmpp(address)), 50);
     let mut segments = recorder.segments();
-    // tshark reports the tag that ends a stream as an error of XML, because the segment does not contain its start.
+    // tshark reports the tag that ends a stream as an error of XML, because the segment does not
+    // contain its start.
     segments.retain(|it| it.bytes != b"</stream:stream>");
     let folder = tempfile::tempdir().unwrap();
     dissect(folder.path(), (5222, "xmpp"), &segments, &[]);

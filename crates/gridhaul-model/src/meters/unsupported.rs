@@ -152,8 +152,8 @@ impl UnsupportedKeys {
             );
         }
         let Some(second) = stages.get(1) else { return };
-        // Regions of one group of aggregators may share a link, since they are equal: each has the same
-        // share of its load.
+        // Regions of one group of aggregators may share a link, since they are equal: each has the
+        // same share of its load.
         let of_another_group = |hop: &Hop| {
             second.forward.contains(hop)
                 || scenario.flow.keys().filter(|other| *other != name).any(|other| {

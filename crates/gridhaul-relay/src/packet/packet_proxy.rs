@@ -12,8 +12,8 @@ use super::Error;
 
 /// A proxy with a store for its payload, which receives and sends IP packets.
 ///
-/// It serves the first connection that the client opens, with any proxy that preserves the sequence
-/// numbers of both hosts: all but [`Split`](gridhaul_core::pep::Split).
+/// The proxy serves the first connection that the client opens, with any proxy that preserves the
+/// sequence numbers of both hosts: all but [`Split`](gridhaul_core::pep::Split).
 ///
 /// Call order: after [`Self::handle_packet`] and [`Self::handle_timeout`], [`Self::poll_transmit`]
 /// until `None`, and [`Self::write_packet`] for each segment before the next is polled.

@@ -51,20 +51,41 @@ pub(super) fn decimate(
     out
 }
 
+/// Points of a column of pixels.
 struct Column {
     index: f64,
+    extremes: Extremes,
+}
+
+impl Column {
+    fn new(index: f64, point: (f64, f64)) -> Self {
+        Self { index, extremes: Extremes::new(point) }
+    }
+
+    fn add(&mut self, point: (f64, f64)) {
+        self.extremes.add(point);
+    }
+
+    fn write(&self, out: &mut Vec<Pixel>) {
+        out.extend(self.extremes.points().map(Some));
+    }
+}
+
+/// The points that determine the look of a narrow part of a line, each with its number.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Extremes {
     first: (usize, (f64, f64)),
     low: (usize, (f64, f64)),
     high: (usize, (f64, f64)),
     last: (usize, (f64, f64)),
 }
 
-impl Column {
-    fn new(index: f64, point: (f64, f64)) -> Self {
-        Self { index, first: (0, point), low: (0, point), high: (0, point), last: (0, point) }
+impl Extremes {
+    pub(crate) const fn new(point: (f64, f64)) -> Self {
+        Self { first: (0, point), low: (0, point), high: (0, point), last: (0, point) }
     }
 
-    fn add(&mut self, point: (f64, f64)) {
+    pub(crate) fn add(&mut self, point: (f64, f64)) {
         self.last = (self.last.0 + 1, point);
         if point.1 < self.low.1.1 {
             self.low = self.last;
@@ -74,16 +95,14 @@ impl Column {
         }
     }
 
-    fn write(&self, out: &mut Vec<Pixel>) {
+    /// At most four points, in the order in which they were added.
+    pub(crate) fn points(&self) -> impl Iterator<Item = (f64, f64)> {
         let mut kept = [self.first, self.low, self.high, self.last];
-        kept.sort_by_key(|(order, _)| *order);
+        kept.sort_by_key(|(number, _)| *number);
         let mut before = None;
-        for (order, point) in kept {
-            if before != Some(order) {
-                out.push(Some(point));
-            }
-            before = Some(order);
-        }
+        kept.into_iter().filter_map(move |(number, point)| {
+            (before.replace(number) != Some(number)).then_some(point)
+        })
     }
 }
 

@@ -31,7 +31,7 @@ mod axis;
 mod axis_layout;
 mod bar;
 mod box_plot;
-mod decimate;
+pub(crate) mod decimate;
 mod drawing;
 mod frame;
 mod grouped;

@@ -9,6 +9,7 @@ use gridhaul_scenario::answer::{ColumnData, ColumnKind, Series, SeriesColumn};
 use indexmap::IndexSet;
 
 use super::{NamedChart, capital, slug};
+use crate::chart::decimate::Extremes;
 use crate::chart::{Axis, Chart, DataPoint, LineChart, LineSeries};
 use crate::format::column;
 use crate::parameter_label::PointLabels;
@@ -240,15 +241,7 @@ fn bucket(series: &Series) -> io::Result<Option<f64>> {
 struct ThinnedPoints {
     bucket: Option<f64>,
     points: Vec<DataPoint>,
-    buckets: BTreeMap<u64, Bucket>,
-}
-
-/// Points of a line in a bucket of time.
-struct Bucket {
-    first: DataPoint,
-    min: DataPoint,
-    max: DataPoint,
-    last: DataPoint,
+    buckets: BTreeMap<u64, Extremes>,
 }
 
 impl ThinnedPoints {
@@ -261,40 +254,20 @@ impl ThinnedPoints {
         let Some(bucket) = self.bucket.filter(|_| point.y.is_finite()) else {
             return self.points.push(point);
         };
-        let bucket = self.buckets.entry((point.x / bucket) as u64);
-        bucket.and_modify(|bucket| bucket.add(point)).or_insert(Bucket {
-            first: point,
-            min: point,
-            max: point,
-            last: point,
-        });
+        let (number, point) = ((point.x / bucket) as u64, (point.x, point.y));
+        let bucket = self.buckets.entry(number);
+        bucket.and_modify(|bucket| bucket.add(point)).or_insert(Extremes::new(point));
     }
 
-    /// The points in the order of time.
+    /// The points in the order of time: messages are recorded in the order of arrival, with the
+    /// time of their submission.
     fn finish(self) -> Vec<DataPoint> {
         let mut points = self.points;
-        let kept = |bucket: Bucket| [bucket.first, bucket.min, bucket.max, bucket.last];
-        points.extend(self.buckets.into_values().flat_map(kept));
+        for bucket in self.buckets.values() {
+            points.extend(bucket.points().map(|(x, y)| DataPoint { x, y, ci95: None }));
+        }
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
         points
-    }
-}
-
-impl Bucket {
-    fn add(&mut self, point: DataPoint) {
-        // Messages are recorded in the order of arrival, with the time of their submission.
-        if point.x < self.first.x {
-            self.first = point;
-        }
-        if point.y < self.min.y {
-            self.min = point;
-        }
-        if point.y > self.max.y {
-            self.max = point;
-        }
-        if point.x >= self.last.x {
-            self.last = point;
-        }
     }
 }
 

@@ -17,8 +17,8 @@ pub struct DelayDistribution {
     pub messages: u64,
     /// Shares of the messages, increasing from 0 to 1.
     pub share: Vec<f64>,
-    /// For each share, the delay that this share of the messages does not exceed (the quantile), with
-    /// three significant digits; for share 0 the smallest delay, for share 1 the largest.
+    /// For each share, the delay that this share of the messages does not exceed (the quantile),
+    /// with three significant digits; for share 0 the smallest delay, for share 1 the largest.
     pub delay_s: Vec<f64>,
 }
 
@@ -78,8 +78,8 @@ mod tests {
 
     #[test]
     fn replications_are_pooled_message_by_message() {
-        // 900 messages of 10 ms in one run and 100 of 2 s in another: pooled, the 90th percentile is
-        // 10 ms and the 91st is 2 s, independent of the percentiles of the single runs.
+        // 900 messages of 10 ms in one run and 100 of 2 s in another: pooled, the 90th percentile
+        // is 10 ms and the 91st is 2 s, independent of the percentiles of the single runs.
         let mut pooled = DelayCounts::default();
         for (delay, messages) in [(10, 900), (2_000, 100)] {
             let mut run = DelayCounts::default();

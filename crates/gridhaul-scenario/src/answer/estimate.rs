@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A metric over the replications of a point. The metric is computed for each replication; `mean` is
-/// the mean of these values, also for ratios, percentiles and maxima.
+/// A metric over the replications of a point. The metric is computed for each replication; `mean`
+/// is the mean of these values, also for ratios, percentiles and maxima.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Estimate {
@@ -12,11 +12,11 @@ pub struct Estimate {
     /// Half width of the 95 % confidence interval of the mean (Student's t with n − 1 degrees of
     /// freedom); null with fewer than two replications and if the point is deterministic.
     pub ci95: Option<f64>,
-    /// Number of replications in which the quantity exists, over which the mean is taken; at most the
-    /// `replications` of the answer.
+    /// Number of replications in which the quantity exists, over which the mean is taken; at most
+    /// the `replications` of the answer.
     pub n: u32,
-    /// True if the mean is censored: it excludes what was not finished at the end of a run, such as the
-    /// completion times of unfinished transfers. Absent otherwise.
+    /// True if the mean is censored: it excludes what was not finished at the end of a run, such as
+    /// the completion times of unfinished transfers. Absent otherwise.
     #[serde(default, skip_serializing_if = "is_false")]
     pub censored: bool,
 }
@@ -43,9 +43,9 @@ impl Estimate {
         Self { mean: Some(value), ci95: None, n, censored: false }
     }
 
-    /// Half width of the 95 % confidence interval of the difference of two independent means, by the
-    /// method of Welch (1947) with degrees of freedom after Satterthwaite (1946), rounded down. `None`
-    /// where one of the two has no interval.
+    /// Half width of the 95 % confidence interval of the difference of two independent means, by
+    /// the method of Welch (1947) with degrees of freedom after Satterthwaite (1946), rounded down.
+    /// `None` where one of the two has no interval.
     #[must_use]
     pub fn ci95_of_difference(&self, other: &Self) -> Option<f64> {
         let (own, of_other) = (self.squared_error()?, other.squared_error()?);

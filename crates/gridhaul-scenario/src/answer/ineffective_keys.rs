@@ -4,8 +4,8 @@ use super::Warning;
 use crate::scenario::Scenario;
 
 impl Scenario {
-    /// Warnings about parts of the scenario that no flow uses and about keys without effect. The scenario
-    /// is valid, but its author probably intended something else.
+    /// Warnings about parts of the scenario that no flow uses and about keys without effect. The
+    /// scenario is valid, but its author probably intended something else.
     #[must_use]
     pub fn warnings(&self) -> Vec<Warning> {
         let keys = self.ineffective_proxy_keys().map(|(about, mode)| Warning {

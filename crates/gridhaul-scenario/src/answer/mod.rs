@@ -83,20 +83,20 @@ pub struct Answer {
 pub struct Point {
     /// Swept keys and their values, as text.
     pub parameters: IndexMap<String, String>,
-    /// Whether no random number influences the results of this point: all its replications are equal
-    /// to the last bit, and there is no confidence interval. Always true for the analytical model, never
-    /// for the emulator.
+    /// Whether no random number influences the results of this point: all its replications are
+    /// equal to the last bit, and there is no confidence interval. Always true for the analytical
+    /// model, never for the emulator.
     #[serde(default)]
     pub deterministic: bool,
-    /// Number of replications of an emulation during which the machine was too busy. Their results, and
-    /// so those of this point, are not trustworthy; a warning has the cause.
+    /// Number of replications of an emulation during which the machine was too busy. Their results,
+    /// and so those of this point, are not trustworthy; a warning has the cause.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub disturbed: u32,
     /// Swept keys and the labels of their values, for sweep entries with `label`.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub labels: IndexMap<String, String>,
-    /// One row per flow of the scenario; equal flows share a row. Then one row per group of upstream
-    /// connections of an aggregator, named `<aggregator>><end>`.
+    /// One row per flow of the scenario; equal flows share a row. Then one row per group of
+    /// upstream connections of an aggregator, named `<aggregator>><end>`.
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "rows_schema::flow_rows"))]
     pub flows: Vec<Row>,
     /// One row per direction of each link, named `<link>.forward` or `<link>.reverse`.
@@ -105,8 +105,8 @@ pub struct Point {
     /// One deadline check per flow with a deadline.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deadline_checks: Vec<DeadlineCheck>,
-    /// Delay distribution per flow with messages, by the name of the flow; null if no message arrived,
-    /// and in answers of the analytical model.
+    /// Delay distribution per flow with messages, by the name of the flow; null if no message
+    /// arrived, and in answers of the analytical model.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub delays: IndexMap<String, Option<DelayDistribution>>,
 }

@@ -6,8 +6,8 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A file without a name that the recordings of a command share, so that a sweep of a thousand points
-/// needs one open file. Each recording has blocks of its own in it.
+/// A file without a name that the recordings of a command share, so that a sweep of a thousand
+/// points needs one open file. Each recording has blocks of its own in it.
 #[derive(Debug)]
 pub struct RecordingFile {
     file: File,
@@ -31,8 +31,8 @@ enum Storage {
     },
 }
 
-/// Appends recorded data. The first error is reported by [`RecordedBytesWriter::finish`], so that the
-/// recording of a packet cannot fail.
+/// Appends recorded data. The first error is reported by [`RecordedBytesWriter::finish`], so that
+/// the recording of a packet cannot fail.
 #[derive(Debug)]
 pub struct RecordedBytesWriter {
     file: Option<Arc<RecordingFile>>,

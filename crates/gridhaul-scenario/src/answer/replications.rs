@@ -84,14 +84,15 @@ pub struct PointRows {
 }
 
 impl Answer {
-    /// The answer of a backend from the runs that have ended, in any order; `rows` returns the rows of the
-    /// point at an index.
+    /// The answer of a backend from the runs that have ended, in any order; `rows` returns the rows
+    /// of the point at an index.
     ///
-    /// Of an interrupted point, the replications before the first unfinished one count, so that the answer
-    /// is that of fewer replications.
+    /// Of an interrupted point, the replications before the first unfinished one count, so that the
+    /// answer is that of fewer replications.
     ///
     /// # Errors
-    /// The failure of the first run that failed; no run was finished; the rows cannot be determined.
+    /// The failure of the first run that failed; no run was finished; the rows cannot be
+    /// determined.
     pub fn of_replications(
         scenario: &Scenario,
         backend: &str,

@@ -8,7 +8,8 @@ use super::RecordedBytes;
 /// A table over time. Its rows can exceed the memory: they are read column by column, in parts.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Series {
-    /// Name of the file: the name of the table ([`SeriesInfo`]) and, in a sweep, the number of the point.
+    /// Name of the file: the name of the table ([`SeriesInfo`]) and, in a sweep, the number of the
+    /// point.
     pub name: String,
     /// Index of the point of the answer ([`Answer::points`](super::Answer::points)).
     pub point: usize,
@@ -16,7 +17,8 @@ pub struct Series {
     pub columns: Vec<SeriesColumn>,
     /// Whether each row has the member of its group of flows or links; else all are of member 0.
     pub(super) has_members: bool,
-    /// The rows, each with a word of eight bytes, little-endian, for each column and for the member.
+    /// The rows, each with a word of eight bytes, little-endian, for each column and for the
+    /// member.
     pub(super) rows: RecordedBytes,
 }
 

@@ -40,8 +40,8 @@ pub trait Progress: Sync {
         false
     }
 
-    /// The file of recorded data, which may exceed the memory. Without a file, recordings are kept in
-    /// memory.
+    /// The file of recorded data, which may exceed the memory. Without a file, recordings are kept
+    /// in memory.
     ///
     /// # Errors
     /// The file cannot be created.

@@ -7,8 +7,8 @@ use super::Progress;
 use crate::answer::{FinishedRun, Run};
 use crate::run_error::RunError;
 
-/// The runs of a scenario, which threads take in order: point by point, and the replications of a point
-/// one after another, so that an interruption leaves complete points.
+/// The runs of a scenario, which threads take in order: point by point, and the replications of a
+/// point one after another, so that an interruption leaves complete points.
 pub struct RunQueue<'a> {
     count: usize,
     replications: usize,
@@ -75,7 +75,8 @@ impl<'a> RunQueue<'a> {
 }
 
 impl QueuedRun<'_> {
-    /// Reports that so many thousandths of the run are completed. Returns whether the run is to continue.
+    /// Reports that so many thousandths of the run are completed. Returns whether the run is to
+    /// continue.
     pub fn report(&self, thousandths: u64) -> bool {
         let RunQueue { count, done, progress, .. } = self.queue;
         let more = thousandths - self.reported.replace(thousandths);

@@ -1,4 +1,5 @@
-//! The reference pages: Markdown generated from the types, their doc comments and the list of metrics.
+//! The reference pages: Markdown generated from the types, their doc comments and the list of
+//! metrics.
 
 mod section;
 #[cfg(test)]

@@ -281,8 +281,8 @@ fn prefix_error(text: &str) -> Option<&'static str> {
     }
 }
 
-/// Address and length of an IP prefix; an address alone is a prefix of its full length. A prefix of IPv4 addresses that are mapped
-/// to IPv6 (RFC 4291, section 2.5.5.2) is one of IPv4 addresses.
+/// Address and length of an IP prefix; an address alone is a prefix of its full length. A prefix of
+/// IPv4 addresses that are mapped to IPv6 (RFC 4291, section 2.5.5.2) is one of IPv4 addresses.
 pub(super) fn parse_prefix(text: &str) -> Option<(IpAddr, u8)> {
     let (address, length) = match text.split_once('/') {
         Some((address, length)) => (address, Some(length.parse().ok()?)),

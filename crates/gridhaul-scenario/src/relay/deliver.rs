@@ -12,8 +12,9 @@ use crate::units::Bytes;
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Deliver {
-    /// A file with one JSON object per line and record, each exactly once. If the file is renamed, or removed, another one is
-    /// begun, at the latest after SIGHUP. A relative path begins at the folder of the configuration file.
+    /// A file with one JSON object per line and record, each exactly once. If the file is renamed,
+    /// or removed, another one is begun, at the latest after SIGHUP. A relative path begins at the
+    /// folder of the configuration file.
     File(String),
     /// A TCP server, with one connection per meter.
     Tcp(TcpDelivery),
@@ -41,13 +42,15 @@ pub struct TcpDelivery {
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Confirmation {
-    /// When the meter has ended its stream, the head has sent FIN, and the server has closed the connection without a reset;
-    /// with `replies`, also when the meter has received an answer to it. Until then, the data stays in the log, and is resent
-    /// after a failure of the connection. Data of a connection that stays open is kept for a minute after the server's TCP has
+    /// When the meter has ended its stream, the head has sent FIN, and the server has closed the
+    /// connection without a reset; with `replies`, also when the meter has received an answer to
+    /// it. Until then, the data stays in the log, and is resent after a failure of the connection.
+    /// Data of a connection that stays open is kept for a minute after the server's TCP has
     /// acknowledged it, and in at most half of `log.limit`.
     #[default]
     Close,
-    /// When the server's TCP has acknowledged it. A server that is stopped loses what it has not read.
+    /// When the server's TCP has acknowledged it. A server that is stopped loses what it has not
+    /// read.
     Acknowledgement,
 }
 
@@ -56,31 +59,35 @@ pub enum Confirmation {
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ServerIdentity {
-    /// Each connection begins with a header of the PROXY protocol, version 2: addresses of the meter's connection, its
-    /// identity (type 0x05: epoch and number), and the position of the first byte in the meter's stream (type 0xE0, 8 bytes).
+    /// Each connection begins with a header of the PROXY protocol, version 2: addresses of the
+    /// meter's connection, its identity (type 0x05: epoch and number), and the position of the
+    /// first byte in the meter's stream (type 0xE0, 8 bytes).
     #[default]
     ProxyV2,
-    /// Connections come from the address of the meter. The head needs the capability `CAP_NET_ADMIN` (`IP_TRANSPARENT`),
-    /// and packets of the server to meters must be routed to the head.
+    /// Connections come from the address of the meter. The head needs the capability
+    /// `CAP_NET_ADMIN` (`IP_TRANSPARENT`), and packets of the server to meters must be routed to
+    /// the head.
     SourceAddress,
     /// Not at all: the connections carry only the data of the meters.
     None,
 }
 
-/// Delivery to an MQTT broker. A record is delivered when the broker has acknowledged its message (PUBACK).
+/// Delivery to an MQTT broker. A record is delivered when the broker has acknowledged its message
+/// (PUBACK).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MqttDelivery {
-    /// Address of the broker, such as `"127.0.0.1:1883"`. A broker on another machine needs `tls`, or `insecure = true` and a
-    /// protected path.
+    /// Address of the broker, such as `"127.0.0.1:1883"`. A broker on another machine needs `tls`,
+    /// or `insecure = true` and a protected path.
     pub broker: String,
     /// TLS with the broker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<BrokerTls>,
-    /// Topic of the messages. `{collector}`, `{listener}`, `{meter}`, `{certificate}` and `{peer}` are replaced by the names of
-    /// collector and listener, the number of the meter's connection with the epoch of the collector, the name in the meter's
-    /// certificate, and its IP address. A value that is not known is replaced by `unknown`.
+    /// Topic of the messages. `{collector}`, `{listener}`, `{meter}`, `{certificate}` and `{peer}`
+    /// are replaced by the names of collector and listener, the number of the meter's connection
+    /// with the epoch of the collector, the name in the meter's certificate, and its IP address. A
+    /// value that is not known is replaced by `unknown`.
     #[serde(default = "meters_topic")]
     pub topic: String,
     /// Content of the messages.
@@ -89,7 +96,8 @@ pub struct MqttDelivery {
     /// Name of the relay at the broker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_name: Option<String>,
-    /// File with the password, with `user_name`. A relative path begins at the folder of the configuration file.
+    /// File with the password, with `user_name`. A relative path begins at the folder of the
+    /// configuration file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password_file: Option<String>,
     /// Largest number of messages that the broker has not acknowledged. They are kept in memory.
@@ -102,8 +110,8 @@ pub struct MqttDelivery {
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum MqttPayload {
-    /// A record as a JSON object, as in the file of `deliver.file`. Collector, epoch, shard and sequence number identify
-    /// duplicates.
+    /// A record as a JSON object, as in the file of `deliver.file`. Collector, epoch, shard and
+    /// sequence number identify duplicates.
     #[default]
     Json,
     /// The bytes of a meter. Other records are not published.
@@ -124,15 +132,16 @@ const fn one_hundred() -> u16 {
     100
 }
 
-/// Rotation of a file: at a size, the file is renamed to `<name>.1`, the older `<name>.1` to `<name>.2` and so on, and a new
-/// file is begun.
+/// Rotation of a file: at a size, the file is renamed to `<name>.1`, the older `<name>.1` to
+/// `<name>.2` and so on, and a new file is begun.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FileRotation {
     /// Size at which the file is renamed. The last records may exceed it by some megabytes.
     pub size: Bytes,
-    /// Number of older files that are kept. Those with higher numbers are removed, whether or not somebody has read them.
+    /// Number of older files that are kept. Those with higher numbers are removed, whether or not
+    /// somebody has read them.
     pub keep: u16,
 }
 

@@ -19,7 +19,8 @@ pub enum MeterFraming {
     Iec104,
     /// A length field before each message.
     LengthPrefix(LengthPrefixFraming),
-    /// A length field at an offset in the header of each message, as in IEEE C37.118.2, Modbus/TCP and TPKT (IEC 61850-8-1).
+    /// A length field at an offset in the header of each message, as in IEEE C37.118.2, Modbus/TCP
+    /// and TPKT (IEC 61850-8-1).
     LengthField(LengthFieldFraming),
     /// A byte after each message.
     Delimiter(DelimiterFraming),
@@ -42,8 +43,8 @@ pub struct LengthPrefixFraming {
     pub maximum: Bytes,
 }
 
-/// A length field at an offset in the header of each message. A message has as many bytes as the value of the field and `adds`
-/// together.
+/// A length field at an offset in the header of each message. A message has as many bytes as the
+/// value of the field and `adds` together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -55,7 +56,8 @@ pub struct LengthFieldFraming {
     /// Order of the bytes of the field.
     #[serde(default)]
     pub order: FieldOrder,
-    /// Bytes of a message that the value of the field does not count, such as 6 in Modbus/TCP, whose field counts the bytes after it.
+    /// Bytes of a message that the value of the field does not count, such as 6 in Modbus/TCP,
+    /// whose field counts the bytes after it.
     #[serde(default)]
     pub adds: u32,
     /// Largest message with its header. A longer one ends the connection.

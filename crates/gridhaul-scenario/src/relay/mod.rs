@@ -147,7 +147,7 @@ pub struct CollectorConfig {
     /// of open files permits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meters: Option<u32>,
-    /// What happens to new connections when less than a tenth of the space for records is free.
+    /// Treatment of new connections when less than a tenth of the space for records is free.
     #[serde(default)]
     pub when_full: WhenFull,
     /// Largest number of connections of one IP address. Absent: no limit.
@@ -164,7 +164,7 @@ pub struct CollectorConfig {
     pub listener: IndexMap<String, MeterListener>,
 }
 
-/// What happens to new connections when the space for records is full. Connected meters wait in any
+/// Treatment of new connections when the space for records is full. Connected meters wait in any
 /// case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]

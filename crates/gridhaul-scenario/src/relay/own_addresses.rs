@@ -14,8 +14,8 @@ struct Listening {
     upstream: Option<String>,
 }
 
-/// Addresses that are used twice, and connections that would return to the relay. `is_local` states whether the machine has an
-/// address.
+/// Addresses that are used twice, and connections that would return to the relay. `is_local` states
+/// whether the machine has an address.
 pub(super) fn check(config: &RelayConfig, is_local: &dyn Fn(IpAddr) -> bool) -> Vec<Diagnostic> {
     let listening = listening(config);
     let mut found = Vec::new();
@@ -91,7 +91,8 @@ fn targets(config: &RelayConfig) -> Vec<(&'static str, String)> {
     found
 }
 
-/// The server of a listener from which connections come back to this listener, perhaps through other listeners.
+/// The server of a listener from which connections come back to this listener, perhaps through
+/// other listeners.
 fn returns_to(
     own: &Listening,
     listening: &[Listening],

@@ -7,7 +7,8 @@ use super::check::{address, has_port};
 use crate::scenario::{Diagnostic, NAME_RULE, Scenario};
 use crate::units::{Bytes, Duration};
 
-/// A split proxy: each connection of a client is forwarded over a connection of its own to a server.
+/// A split proxy: each connection of a client is forwarded over a connection of its own to a
+/// server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -19,16 +20,16 @@ pub struct SplitConfig {
     /// Connections between the proxy and servers.
     #[serde(default)]
     pub server: SplitLeg,
-    /// Largest number of clients that are connected at the same time. Absent: as many as the limit of open files permits; a
-    /// client uses two files.
+    /// Largest number of clients that are connected at the same time. Absent: as many as the limit
+    /// of open files permits; a client uses two files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections: Option<u32>,
-    /// Memory for data that was read and that the other leg has not accepted. At the limit, data is left in the receive buffers of
-    /// the kernel until the other leg accepts it.
+    /// Memory for data that was read and that the other leg has not accepted. At the limit, data is
+    /// left in the receive buffers of the kernel until the other leg accepts it.
     #[serde(default = "sixteen_megabytes")]
     pub memory: Bytes,
-    /// Number of pipes for bulk data, which is moved in the kernel (splice(2)). A direction uses one pipe, which has two
-    /// files. 0: bulk data is copied.
+    /// Number of pipes for bulk data, which is moved in the kernel (splice(2)). A direction uses
+    /// one pipe, which has two files. 0: bulk data is copied.
     #[serde(default = "sixty_four")]
     pub pipes: u32,
     /// Size of a pipe. The kernel rounds to a power of two, and limits it (`fs.pipe-max-size`).
@@ -57,11 +58,12 @@ pub struct SplitListener {
     /// Address of the server, such as `"server.example:4059"`. Absent with `transparent = true`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upstream: Option<String>,
-    /// Accept connections to any address that a TPROXY rule redirects here, and connect to this address from the address of the
-    /// client. The relay needs the capability `CAP_NET_ADMIN`.
+    /// Accept connections to any address that a TPROXY rule redirects here, and connect to this
+    /// address from the address of the client. The relay needs the capability `CAP_NET_ADMIN`.
     #[serde(default)]
     pub transparent: bool,
-    /// Listen only while the server accepts connections: otherwise clients are refused instead of accepted and reset.
+    /// Listen only while the server accepts connections: otherwise clients are refused instead of
+    /// accepted and reset.
     #[serde(default)]
     pub connect_first: bool,
 }
@@ -74,12 +76,12 @@ pub struct SplitLeg {
     /// Congestion control, by its name in the kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion_control: Option<String>,
-    /// Longest delay of an acknowledgement. `"0 s"` requests immediate acknowledgements after each read (`TCP_QUICKACK`);
-    /// other values need Linux 6.15.
+    /// Longest delay of an acknowledgement. `"0 s"` requests immediate acknowledgements after each
+    /// read (`TCP_QUICKACK`); other values need Linux 6.15.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delayed_ack: Option<Duration>,
-    /// Longest time for which sent data stays unacknowledged, or the peer's window closed; then the connection fails
-    /// (`TCP_USER_TIMEOUT`, RFC 5482).
+    /// Longest time for which sent data stays unacknowledged, or the peer's window closed; then the
+    /// connection fails (`TCP_USER_TIMEOUT`, RFC 5482).
     #[serde(default = "three_minutes")]
     pub user_timeout: Duration,
     /// Interval of probes on an idle connection. `"0 s"`: no probes.
@@ -91,13 +93,15 @@ pub struct SplitLeg {
     /// Send buffer. Linux doubles the value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_buffer: Option<Bytes>,
-    /// Receive buffer: bytes that the kernel acknowledges although the relay has not read them. Linux doubles the value.
+    /// Receive buffer: bytes that the kernel acknowledges although the relay has not read them.
+    /// Linux doubles the value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive_buffer: Option<Bytes>,
     /// Unsent bytes in the send buffer above which no data is added (`TCP_NOTSENT_LOWAT`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_sent_limit: Option<Bytes>,
-    /// Nagle's algorithm (RFC 9293, section 3.7.4): delays small segments while data is unacknowledged.
+    /// Nagle's algorithm (RFC 9293, section 3.7.4): delays small segments while data is
+    /// unacknowledged.
     #[serde(default)]
     pub nagle: bool,
 }

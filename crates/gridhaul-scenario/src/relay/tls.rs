@@ -1,5 +1,6 @@
-//! Keys of TLS in a relay configuration. All files are PEM; relative paths begin at the folder of the configuration file, and those
-//! with `$CREDENTIALS_DIRECTORY/` at the folder of systemd's `LoadCredential=`.
+//! Keys of TLS in a relay configuration. All files are PEM; relative paths begin at the folder of
+//! the configuration file, and those with `$CREDENTIALS_DIRECTORY/` at the folder of systemd's
+//! `LoadCredential=`.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +13,8 @@ pub struct MeterTls {
     pub certificate: String,
     /// Private key of the certificate.
     pub key: String,
-    /// Certificates of the authorities that sign client certificates. Absent: meters send no certificate.
+    /// Certificates of the authorities that sign client certificates. Absent: meters send no
+    /// certificate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_authorities: Option<String>,
     /// Whether a meter without a certificate is accepted, with `client_authorities`.
@@ -31,8 +33,8 @@ pub struct ManagementTls {
     pub certificate: String,
     /// Private key of the certificate.
     pub key: String,
-    /// Certificates of the authorities that sign the certificates of clients. Each client with such a certificate may read
-    /// everything.
+    /// Certificates of the authorities that sign the certificates of clients. Each client with such
+    /// a certificate may read everything.
     pub client_authorities: String,
 }
 
@@ -41,7 +43,8 @@ pub struct ManagementTls {
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct UpstreamTls {
-    /// Certificate of this collector. Its common name, or one of its DNS names, must be the `name` of the collector.
+    /// Certificate of this collector. Its common name, or one of its DNS names, must be the `name`
+    /// of the collector.
     pub certificate: String,
     /// Private key of the certificate.
     pub key: String,
@@ -61,8 +64,8 @@ pub struct HeadTls {
     pub certificate: String,
     /// Private key of the certificate.
     pub key: String,
-    /// Certificates of the authorities that sign the certificates of collectors. A collector is accepted only under a
-    /// name in its certificate.
+    /// Certificates of the authorities that sign the certificates of collectors. A collector is
+    /// accepted only under a name in its certificate.
     pub authorities: String,
 }
 
@@ -73,7 +76,8 @@ pub struct HeadTls {
 pub struct BrokerTls {
     /// Certificates of the authorities that sign the certificate of the broker.
     pub authorities: String,
-    /// Certificate of this head, followed by intermediate certificates. Absent: the head sends no certificate.
+    /// Certificate of this head, followed by intermediate certificates. Absent: the head sends no
+    /// certificate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<String>,
     /// Private key of the certificate.

@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 use super::{Load, Periodic};
 use crate::units::{Bytes, Duration};
 
-/// Traffic of a smart-grid application, after paper `plc`, Table I: a periodic load with a period and
-/// a deadline from the table.
+/// Traffic of a smart-grid application, after paper `plc`, Table I: a periodic load with a period
+/// and a deadline from the table.
 ///
 /// The table prints the deadlines of `real_time_metering` and `wide_area_measurement` in seconds.
-/// With a message every 12 to 100 ms, such a deadline is hundreds of periods long; milliseconds were
-/// probably meant. The printed deadlines are checked unless the flow has its own `deadline`.
+/// With a message every 12 to 100 ms, such a deadline is hundreds of periods long; milliseconds
+/// were probably meant. The printed deadlines are checked unless the flow has its own `deadline`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -23,7 +23,8 @@ pub struct Application {
     /// Size of a message. Absent: default of the profile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Bytes>,
-    /// Whether all members of a group send at the same times. Otherwise each has its own random phase.
+    /// Whether all members of a group send at the same times. Otherwise each has its own random
+    /// phase.
     #[serde(default)]
     pub synchronised: bool,
 }
@@ -33,8 +34,8 @@ pub struct Application {
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ApplicationProfile {
-    /// Meter readings, events and alarms (AMR): 200 B every 300 s to 3600 s; default 15 min, a usual
-    /// metering interval. No deadline.
+    /// Meter readings, events and alarms (AMR): 200 B every 300 s to 3600 s; default 15 min, a
+    /// usual metering interval. No deadline.
     MeterReading,
     /// Real-time metering: a message every 12 ms to 20 ms; default 20 ms. The table gives no size;
     /// 200 B, the size of a meter reading, is assumed. Deadline 15 s.
@@ -42,8 +43,8 @@ pub enum ApplicationProfile {
     /// Real-time prices: a message every 900 s to 3600 s; default 900 s. The table gives no size;
     /// 200 B is assumed. Delay-tolerant: no deadline.
     Pricing,
-    /// Synchrophasors: a message every 40 ms to 100 ms; default 40 ms (25 frames per second). The table
-    /// gives no size; 100 B, a frame with a few phasors, is assumed. Deadline 20 s.
+    /// Synchrophasors: a message every 40 ms to 100 ms; default 40 ms (25 frames per second). The
+    /// table gives no size; 100 B, a frame with a few phasors, is assumed. Deadline 20 s.
     WideAreaMeasurement,
 }
 

@@ -16,7 +16,8 @@ pub enum Aqm {
     Red(Red),
     /// Controlled delay: drops when the queuing delay stays above a target for an interval.
     Codel(Codel),
-    /// Proportional integral controller enhanced: drops at random to keep the queuing delay at a target.
+    /// Proportional integral controller enhanced: drops at random to keep the queuing delay at a
+    /// target.
     Pie(Pie),
     /// One CoDel queue per flow, served by deficit round robin; sparse flows have priority.
     FqCodel(FqCodel),
@@ -57,7 +58,8 @@ pub struct Red {
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Codel {
-    /// Acceptable standing queuing delay. On a low-rate link at least the serialisation delay of a full-sized packet.
+    /// Acceptable standing queuing delay. On a low-rate link at least the serialisation delay of a
+    /// full-sized packet.
     #[serde(default = "codel_target")]
     pub target: Duration,
     /// Time for which the delay may exceed the target; about the largest usual round-trip time.
@@ -65,8 +67,8 @@ pub struct Codel {
     pub interval: Duration,
 }
 
-/// PIE (RFC 8033): arriving packets are dropped at random; a controller adjusts the drop probability
-/// so that the queuing delay approaches `target`.
+/// PIE (RFC 8033): arriving packets are dropped at random; a controller adjusts the drop
+/// probability so that the queuing delay approaches `target`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -88,9 +90,9 @@ pub struct Pie {
     pub beta: f64,
 }
 
-/// FQ-CoDel (RFC 8290): packets are classified by flow into queues, which are served by deficit round
-/// robin; a queue that had been empty has priority. Each queue runs CoDel. When the total length
-/// reaches the limit, the oldest packet of the longest queue is dropped.
+/// FQ-CoDel (RFC 8290): packets are classified by flow into queues, which are served by deficit
+/// round robin; a queue that had been empty has priority. Each queue runs CoDel. When the total
+/// length reaches the limit, the oldest packet of the longest queue is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -104,7 +106,8 @@ pub struct FqCodel {
     /// Bytes that a queue may send per round.
     #[serde(default = "fq_quantum")]
     pub quantum: Bytes,
-    /// Number of queues. Flows are assigned to them by a random hash, so that several may share one.
+    /// Number of queues. Flows are assigned to them by a random hash, so that several may share
+    /// one.
     #[serde(default = "fq_flows")]
     pub flows: u32,
 }

@@ -4,15 +4,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Bytes;
 
-/// Compression and encapsulation of the packets of a direction, such as header compression (RFC 1144,
-/// RFC 5795), the compression of a VPN (paper `hybrid`, section 4), or the headers of a tunnel (RFC
-/// 4303). Queue, transmission, load-dependent latency and the metrics of the link count the size on the
-/// link; the far end restores the original packet. The size does not depend on the content of a packet,
-/// and neither compression nor encryption takes time.
+/// Compression and encapsulation of the packets of a direction, such as header compression (RFC
+/// 1144, RFC 5795), the compression of a VPN (paper `hybrid`, section 4), or the headers of a
+/// tunnel (RFC 4303). Queue, transmission, load-dependent latency and the metrics of the link count
+/// the size on the link; the far end restores the original packet. The size does not depend on the
+/// content of a packet, and neither compression nor encryption takes time.
 ///
-/// Size on the link: `header` for the first 40 B of a packet (IPv4 and TCP without options; IPv6, UDP and
-/// ICMP headers and options beyond or within these bytes are not distinguished), `payload_ratio` times the
-/// other bytes, rounded up, and `overhead`. A packet that is shorter than `header` keeps its size.
+/// Size on the link: `header` for the first 40 B of a packet (IPv4 and TCP without options; IPv6,
+/// UDP and ICMP headers and options beyond or within these bytes are not distinguished),
+/// `payload_ratio` times the other bytes, rounded up, and `overhead`. A packet that is shorter than
+/// `header` keeps its size.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -29,7 +30,8 @@ pub struct Compression {
     pub overhead: Bytes,
 }
 
-/// Size of an IPv4 header and a TCP header without options (RFC 791, section 3.1; RFC 9293, section 3.1).
+/// Size of an IPv4 header and a TCP header without options (RFC 791, section 3.1; RFC 9293, section
+/// 3.1).
 pub const COMPRESSIBLE_HEADER: Bytes = Bytes::new(40);
 
 const fn uncompressed_header() -> Bytes {

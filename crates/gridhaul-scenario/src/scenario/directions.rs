@@ -3,8 +3,8 @@
 use super::{Diagnostic, Direction, Hop, Scenario};
 use crate::units::BitRate;
 
-/// Numbers for the directions of all links. Equal directions, those of the members of a group, share
-/// a row of the answer.
+/// Numbers for the directions of all links. Equal directions, those of the members of a group,
+/// share a row of the answer.
 #[derive(Debug, Clone)]
 pub struct Directions {
     /// Name and number of equal directions of each row.

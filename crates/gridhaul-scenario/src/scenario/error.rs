@@ -45,8 +45,8 @@ pub struct SourceLocation {
 /// Number of diagnostics that are displayed; the number of the others follows.
 const SHOWN: usize = 10;
 
-/// Largest number of diagnostics that are collected. A file with more diagnostics contains one error many times, and locating
-/// each of them would take long.
+/// Largest number of diagnostics that are collected. A file with more diagnostics contains one
+/// error many times, and locating each of them would take long.
 pub(super) const COLLECTED: usize = 100;
 
 /// Largest number of characters of a line that are displayed.
@@ -70,7 +70,8 @@ impl Diagnostic {
 }
 
 impl SourceLocation {
-    /// Location of the bytes `span` of `text`. A span of several lines ends at the end of its first line.
+    /// Location of the bytes `span` of `text`. A span of several lines ends at the end of its first
+    /// line.
     #[must_use]
     pub fn of(text: &str, span: Range<usize>) -> Self {
         let start = floor(text, span.start);

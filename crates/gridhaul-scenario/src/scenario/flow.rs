@@ -21,8 +21,8 @@ pub struct Flow {
     /// Transport protocol.
     #[serde(default)]
     pub transport: Transport,
-    /// IP version, which determines the size of the headers: 40 B or 60 B with TCP, 28 B or 48 B of a
-    /// datagram. The upstream connection of an aggregator uses the version of the aggregator.
+    /// IP version, which determines the size of the headers: 40 B or 60 B with TCP, 28 B or 48 B of
+    /// a datagram. The upstream connection of an aggregator uses the version of the aggregator.
     #[serde(default, skip_serializing_if = "IpVersion::is_default")]
     pub ip: IpVersion,
     /// Name of the TCP stack at both ends. Absent: profile `linux` with CUBIC.
@@ -33,30 +33,34 @@ pub struct Flow {
     pub to_stack: Option<String>,
     /// Traffic of the application.
     pub load: Load,
-    /// Largest permitted delay of a message, or completion time of a transfer. The answer contains a deadline check: met
-    /// if at least 98 % of the messages arrive, or of the transfers finish, in time. Absent: the deadline of the application profile, if any.
+    /// Largest permitted delay of a message, or completion time of a transfer. The answer contains
+    /// a deadline check: met if at least 98 % of the messages arrive, or of the transfers finish,
+    /// in time. Absent: the deadline of the application profile, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Duration>,
     /// Start time of the flow.
     #[serde(default)]
     pub start: Duration,
-    /// Each of several equal flows opens its connection and starts its load at `start` plus a random
-    /// time, uniformly distributed between 0 s and this value; `"0 s"`: all at the same time.
+    /// Each of several equal flows opens its connection and starts its load at `start` plus a
+    /// random time, uniformly distributed between 0 s and this value; `"0 s"`: all at the same
+    /// time.
     ///
     /// Absent: connections open like those of independent devices. `periodic`, `poisson`, `on_off`,
-    /// `application`: the load runs from `start` on, and each connection opens when its first message is
-    /// ready (for `on_off` without `rate`: when the first burst begins; the connection of a burst that is in
-    /// progress at `start` opens within the first second). `trace`: with the first row. `burst`: at a random
-    /// time between `start` and the event, or with the first report if `at` is 0 s. `bulk`, `transfer`,
-    /// `request_response`: each of several equal flows starts at a random time within 1 s
-    /// (`request_response`: within the sum of `think` and `pause`, unless both are 0 s); a single flow starts
-    /// at `start`. The delay of the first message includes the handshake.
+    /// `application`: the load runs from `start` on, and each connection opens when its first
+    /// message is ready (for `on_off` without `rate`: when the first burst begins; the connection
+    /// of a burst that is in progress at `start` opens within the first second). `trace`: with the
+    /// first row. `burst`: at a random time between `start` and the event, or with the first report
+    /// if `at` is 0 s. `bulk`, `transfer`, `request_response`: each of several equal flows starts
+    /// at a random time within 1 s (`request_response`: within the sum of `think` and `pause`,
+    /// unless both are 0 s); a single flow starts at `start`. The delay of the first message
+    /// includes the handshake.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_spread: Option<Duration>,
     /// Links of the path from `from` to `to`, in order. Absent: the path with the fewest links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub route: Option<Vec<String>>,
-    /// Links of the reverse path from `to` to `from`, in order. Absent: the path with the fewest links.
+    /// Links of the reverse path from `to` to `from`, in order. Absent: the path with the fewest
+    /// links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reverse_route: Option<Vec<String>>,
 }
@@ -81,10 +85,11 @@ pub enum Transport {
     /// A TCP connection.
     #[default]
     Tcp,
-    /// One packet per message, without retransmissions (UDP). A message has at most 1,472 B, with IPv6 1,452 B:
-    /// larger ones would be fragments, of which gridhaul has no model.
+    /// One packet per message, without retransmissions (UDP). A message has at most 1,472 B, with
+    /// IPv6 1,452 B: larger ones would be fragments, of which gridhaul has no model.
     Datagram,
-    /// As `datagram`, and the receiver returns each packet (ping); the delay is the round-trip time.
+    /// As `datagram`, and the receiver returns each packet (ping); the delay is the round-trip
+    /// time.
     Echo,
 }
 

@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Duration, Probability};
 
-/// The Gilbert–Elliott model: a two-state Markov chain, either in time, with `mean_good` and `mean_bad`, or with one
-/// step per packet, with `good_to_bad` and `bad_to_good`. In time, bursts do not depend on the traffic, and an idle
-/// link changes its state; the state at the end of its transmission determines whether a packet is lost.
+/// The Gilbert–Elliott model: a two-state Markov chain, either in time, with `mean_good` and
+/// `mean_bad`, or with one step per packet, with `good_to_bad` and `bad_to_good`. In time, bursts
+/// do not depend on the traffic, and an idle link changes its state; the state at the end of its
+/// transmission determines whether a packet is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -63,7 +64,8 @@ impl GilbertElliott {
         }
     }
 
-    /// Stationary probability of the bad state (Elliott 1963); a chain without transitions stays good.
+    /// Stationary probability of the bad state (Elliott 1963); a chain without transitions stays
+    /// good.
     #[must_use]
     pub fn bad_share(&self) -> f64 {
         let (to_bad, to_good) = match self.transitions() {

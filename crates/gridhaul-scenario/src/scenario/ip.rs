@@ -52,8 +52,9 @@ impl IpVersion {
         Bytes::new(self.header().get() + 8)
     }
 
-    /// Largest payload of a datagram in one packet of 1,500 B, the MTU of Ethernet (RFC 894): 1,472 B with IPv4,
-    /// 1,452 B with IPv6. A larger datagram consists of fragments, whose losses add up (RFC 791, section 3.2).
+    /// Largest payload of a datagram in one packet of 1,500 B, the MTU of Ethernet (RFC 894): 1,472
+    /// B with IPv4, 1,452 B with IPv6. A larger datagram consists of fragments, whose losses add up
+    /// (RFC 791, section 3.2).
     #[must_use]
     pub const fn datagram_payload_max(self) -> Bytes {
         Bytes::new(MTU - self.datagram_headers().get())

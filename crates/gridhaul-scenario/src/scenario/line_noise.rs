@@ -20,13 +20,13 @@ pub struct Shadowing {
     pub margin: Decibel,
     /// Standard deviation of the level.
     pub deviation: Decibel,
-    /// Coherence time, for which the level stays constant. Absent: the whole run, as on a line whose
-    /// loads do not change; then either all packets arrive or none (the level is random in each
-    /// replication and for each member of a group).
+    /// Coherence time, for which the level stays constant. Absent: the whole run, as on a line
+    /// whose loads do not change; then either all packets arrive or none (the level is random in
+    /// each replication and for each member of a group).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coherence: Option<Duration>,
-    /// Number of spans in series, separated by regenerators. Each span has an independent level, and a
-    /// packet is lost if the level of one span is too low.
+    /// Number of spans in series, separated by regenerators. Each span has an independent level,
+    /// and a packet is lost if the level of one span is too low.
     #[serde(default = "one")]
     pub spans: u32,
 }
@@ -36,8 +36,8 @@ pub struct Shadowing {
 ///
 /// Random bursts are a two-state Markov chain in continuous time: the smallest of the partitioned
 /// chains of Zimmermann and Dostert 2002 ("Analysis and modeling of impulsive noise in broad-band
-/// powerline communications", IEEE Transactions on Electromagnetic Compatibility 44), with one state
-/// for impulses and one for the time between them.
+/// powerline communications", IEEE Transactions on Electromagnetic Compatibility 44), with one
+/// state for impulses and one for the time between them.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -73,7 +73,8 @@ impl Shadowing {
 }
 
 impl Noise {
-    /// Smallest mean time between the starts of two bursts: each burst is an event of the simulation.
+    /// Smallest mean time between the starts of two bursts: each burst is an event of the
+    /// simulation.
     pub const CYCLE_MIN: Duration = Duration::from_micros(10);
 }
 

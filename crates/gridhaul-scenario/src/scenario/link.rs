@@ -43,8 +43,8 @@ pub struct Link {
 pub struct Direction<Rate = BitRate, Delay = Duration> {
     /// Transmission rate. Required, except with `power_line`.
     pub rate: Rate,
-    /// Propagation delay, from the end of a packet's transmission to its arrival. Absent: 0 s, or the
-    /// delay of the `power_line`.
+    /// Propagation delay, from the end of a packet's transmission to its arrival. Absent: 0 s, or
+    /// the delay of the `power_line`.
     pub delay: Delay,
     /// Queue limit; a packet that arrives at a full queue is dropped (drop-tail).
     #[serde(default = "default_queue")]
@@ -102,8 +102,8 @@ pub struct Direction<Rate = BitRate, Delay = Duration> {
 pub enum Loss {
     /// Each packet is lost with this probability, independently of all others.
     Bernoulli(Probability),
-    /// Bursty loss: a good and a bad state, each with its own loss probability. The state changes with time
-    /// (`mean_good` and `mean_bad`), as on a radio link, or with each packet.
+    /// Bursty loss: a good and a bad state, each with its own loss probability. The state changes
+    /// with time (`mean_good` and `mean_bad`), as on a radio link, or with each packet.
     GilbertElliott(GilbertElliott),
     /// Exactly these packets are lost, counted from 1 in the order of their transmission.
     Packets(Vec<u64>),
@@ -178,15 +178,15 @@ pub enum OutageMode {
 }
 
 /// Load-dependent latency of a GPRS-like uplink, which depends on its own load and on whether the
-/// downlink of the same terminal is in use (paper `hybrid`, section 2, figures 2 and 3). The latency
-/// is added to `delay`: the defaults contain the total latency that the paper measured, so use a
-/// `delay` of `"0 s"` with them.
+/// downlink of the same terminal is in use (paper `hybrid`, section 2, figures 2 and 3). The
+/// latency is added to `delay`: the defaults contain the total latency that the paper measured, so
+/// use a `delay` of `"0 s"` with them.
 ///
 /// Unidirectional use: with a load up to `critical`, the latency rises with the load from `idle` to
 /// `stationary`. Above `critical` the latency rises within `drift_time` to `drift_max`, jumps to
 /// `jump` and stays there until the load falls below `critical`. Bidirectional use (the paired
-/// direction is in use): the latency stays around `paired` for every load; above `rate`, queuing adds
-/// to it.
+/// direction is in use): the latency stays around `paired` for every load; above `rate`, queuing
+/// adds to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -218,7 +218,8 @@ pub struct LoadLatency {
     /// Period of the oscillation; the phase is random.
     #[serde(default = "ll_period")]
     pub period: Duration,
-    /// Averaging time of the load, and time after its last packet for which the paired direction counts as in use.
+    /// Averaging time of the load, and time after its last packet for which the paired direction
+    /// counts as in use.
     #[serde(default = "ll_memory")]
     pub memory: Duration,
     /// The paired direction, whose use makes this one bidirectional: `"<link>.forward"` or
@@ -341,8 +342,8 @@ impl DirectionTable {
 }
 
 /// A link between two nodes. Use `both` for a symmetric link, or `forward` and `reverse` for an
-/// asymmetric one; a link with only one of these two is one-way. Use `power_line` for a power line as
-/// in paper `plc`; it has both directions.
+/// asymmetric one; a link with only one of these two is one-way. Use `power_line` for a power line
+/// as in paper `plc`; it has both directions.
 #[derive(Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -352,8 +353,8 @@ struct LinkTable {
     from: String,
     /// Node to which `forward` leads.
     to: String,
-    /// Whether the members of a group share one link (a radio cell, a power line) instead of having one
-    /// each. Between two groups: one link per member of the smaller group.
+    /// Whether the members of a group share one link (a radio cell, a power line) instead of having
+    /// one each. Between two groups: one link per member of the smaller group.
     #[serde(default)]
     shared: bool,
     /// Class and length of a power line, instead of rate and delay.

@@ -92,8 +92,8 @@ pub struct Poisson {
     pub size: Bytes,
     /// Mean time between two messages.
     pub every: Duration,
-    /// Whether all members of a group open their connections at the start of the flow. Their messages
-    /// are independent in any case.
+    /// Whether all members of a group open their connections at the start of the flow. Their
+    /// messages are independent in any case.
     #[serde(default)]
     pub synchronised: bool,
 }
@@ -108,10 +108,11 @@ pub struct OnOff {
     /// Mean length of an idle time.
     pub off: Duration,
     /// Payload rate during a burst. Absent: as fast as the transport permits; a message is ready
-    /// whenever the connection could send it at once (like the meters of paper `sa-tcp`, section 4.4), or
-    /// could combine it with others into a full segment (`nagle`). A burst that begins before the
-    /// connection is open has one message ready, which waits for the connection. A `linux` stack also
-    /// accepts a few segments beyond the window, like the send buffer of a socket.
+    /// whenever the connection could send it at once (like the meters of paper `sa-tcp`, section
+    /// 4.4), or could combine it with others into a full segment (`nagle`). A burst that begins
+    /// before the connection is open has one message ready, which waits for the connection. A
+    /// `linux` stack also accepts a few segments beyond the window, like the send buffer of a
+    /// socket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<BitRate>,
     /// Size of a message.
@@ -182,15 +183,15 @@ pub struct Burst {
 }
 
 /// Recorded messages, read row by row during the run, so that the file may be larger than memory.
-/// The columns are `time_s` (or one of `time_ms`, `time_us`, `time_ns`; from the start of the flow),
-/// `bytes`, and optionally `member`, the number of the sending member, from 0. Without `member`,
-/// every member sends every row. Other columns are ignored. Rows are sorted by time.
+/// The columns are `time_s` (or one of `time_ms`, `time_us`, `time_ns`; from the start of the
+/// flow), `bytes`, and optionally `member`, the number of the sending member, from 0. Without
+/// `member`, every member sends every row. Other columns are ignored. Rows are sorted by time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Trace {
-    /// A CSV file whose first line names the columns, or a Parquet file. A relative path is relative to
-    /// the folder of the scenario file, also in a sweep or on the command line.
+    /// A CSV file whose first line names the columns, or a Parquet file. A relative path is
+    /// relative to the folder of the scenario file, also in a sweep or on the command line.
     pub file: String,
 }
 

@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 macro_rules! for_each_loss_classifier {
     ($callback:ident) => {
         $callback! {
-            /// The criteria of paper `medx` on one-way delays: congestion if the newest delay exceeds
-            /// `medx_beta` times the average, and no delay in the list is below the one before it.
+            /// The criteria of paper `medx` on one-way delays: congestion if the newest delay
+            /// exceeds `medx_beta` times the average, and no delay in the list is below the one
+            /// before it.
             OneWayDelay, one_way_delay;
             /// The same criteria on half of the round-trip time of each acknowledged segment.
             HalfRtt, half_rtt;
@@ -19,16 +20,17 @@ macro_rules! for_each_loss_classifier {
             AlwaysCongestion, always_congestion;
             /// The true cause, which only the simulator can provide.
             Oracle, oracle;
-            /// Congestion if the newest round-trip time exceeds the mean of all those of the connection by
-            /// more than their standard deviation.
+            /// Congestion if the newest round-trip time exceeds the mean of all those of the
+            /// connection by more than their standard deviation.
             RttCorrelation, rtt_correlation;
-            /// Explicit wireless loss notification: a loss is congestion unless the link that lost the
-            /// segment has reported a transmission error. Segments sent after the loss carry the report to
-            /// the receiver, and their acknowledgements carry it to the sender. Simulator only.
+            /// Explicit wireless loss notification: a loss is congestion unless the link that lost
+            /// the segment has reported a transmission error. Segments sent after the loss carry
+            /// the report to the receiver, and their acknowledgements carry it to the sender.
+            /// Simulator only.
             ExplicitNotification, explicit_notification;
-            /// Explicit congestion notification: a queue that is more than half full marks the segments that
-            /// arrive. A mark halves the window once per round trip; a loss without a mark in the last round
-            /// trip is a transmission error. Simulator only.
+            /// Explicit congestion notification: a queue that is more than half full marks the
+            /// segments that arrive. A mark halves the window once per round trip; a loss without a
+            /// mark in the last round trip is a transmission error. Simulator only.
             Ecn, ecn;
         }
     };

@@ -83,9 +83,9 @@ pub struct Scenario {
     /// Warm-up: time at the start of the run that is excluded from the measurement.
     #[serde(default)]
     pub warmup: Duration,
-    /// Number of replications: independent runs with different random numbers. With two or more, means
-    /// have a 95 % confidence interval, unless the scenario is deterministic: then all replications are
-    /// equal.
+    /// Number of replications: independent runs with different random numbers. With two or more,
+    /// means have a 95 % confidence interval, unless the scenario is deterministic: then all
+    /// replications are equal.
     #[serde(default = "one_replication")]
     pub replications: u32,
     /// Folder to which paths of traces are relative. Absent: folder of the scenario file. Merged

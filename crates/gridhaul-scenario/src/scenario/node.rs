@@ -10,17 +10,18 @@ use crate::units::{BufferLimit, Duration};
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Node {
-    /// Number of equal nodes in the group. A link or flow between a group and a single node exists once
-    /// per member. Between two groups, the members of the larger one are assigned evenly to those of
-    /// the smaller: of n members, member i to member ⌊i·k/n⌋ of k.
+    /// Number of equal nodes in the group. A link or flow between a group and a single node exists
+    /// once per member. Between two groups, the members of the larger one are assigned evenly to
+    /// those of the smaller: of n members, member i to member ⌊i·k/n⌋ of k.
     #[serde(default = "one_node")]
     pub count: u32,
-    /// Makes the node an aggregator: it terminates the TCP connections of the flows that pass it and
-    /// forwards their messages over one upstream connection (a collector in paper `sa-tcp`, section
-    /// 3.2).
+    /// Makes the node an aggregator: it terminates the TCP connections of the flows that pass it
+    /// and forwards their messages over one upstream connection (a collector in paper `sa-tcp`,
+    /// section 3.2).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aggregator: Option<Aggregator>,
-    /// Makes the node a proxy for individual TCP connections: `split`, `reflect`, `spoof`, `snoop`, `ack`.
+    /// Makes the node a proxy for individual TCP connections: `split`, `reflect`, `spoof`, `snoop`,
+    /// `ack`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proxy: Option<Proxy>,
 }
@@ -43,8 +44,8 @@ pub struct Aggregator {
     #[serde(default)]
     pub when_full: FullBufferPolicy,
     /// The upstream connections of several equal aggregators open at random times, uniformly
-    /// distributed between the start of the run and this value, or with the first data if that arrives
-    /// earlier; `"0 s"`: all at the start of the run. Absent: 1 s.
+    /// distributed between the start of the run and this value, or with the first data if that
+    /// arrives earlier; `"0 s"`: all at the start of the run. Absent: 1 s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_spread: Option<Duration>,
 }

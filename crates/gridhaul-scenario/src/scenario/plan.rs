@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::Values;
 use crate::units::{Duration, Probability};
 
-/// Specification for `gridhaul plan`, which searches for the cheapest candidate that meets every limit.
+/// Specification for `gridhaul plan`, which searches for the cheapest candidate that meets every
+/// limit.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -15,13 +16,13 @@ pub struct PlanSpecification {
     /// Currency of the costs, such as `"EUR"`; for display only.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub currency: String,
-    /// Whether to consider candidates without aggregators as well: every `aggregator` is removed, and
-    /// keys that concern only aggregators (those of their nodes and of stacks that no flow uses) are
-    /// neither chosen nor paid for.
+    /// Whether to consider candidates without aggregators as well: every `aggregator` is removed,
+    /// and keys that concern only aggregators (those of their nodes and of stacks that no flow
+    /// uses) are neither chosen nor paid for.
     #[serde(default)]
     pub without_aggregators: bool,
-    /// Keys to choose, such as `"node.concentrator.count"`, and their possible values, as in a sweep.
-    /// Every combination is a candidate.
+    /// Keys to choose, such as `"node.concentrator.count"`, and their possible values, as in a
+    /// sweep. Every combination is a candidate.
     #[serde(default)]
     pub choose: IndexMap<String, Values>,
     /// Cost of one unit of a chosen key: of one node, 1 Mbit/s, 1 kB, 1 s, one message, packet or
@@ -47,8 +48,8 @@ pub struct PlanLimit {
     /// Largest permitted 98th percentile of message delay (`delay_p98_s`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_p98: Option<Duration>,
-    /// Whether the deadline of the flow, or of its application profile, must be met: at least 98 % of
-    /// the messages arrive in time.
+    /// Whether the deadline of the flow, or of its application profile, must be met: at least 98 %
+    /// of the messages arrive in time.
     #[serde(default)]
     pub deadline: bool,
 }

@@ -10,9 +10,9 @@ use crate::units::{BitRate, Decibel, Distance, Duration, Probability};
 /// and, on request, `shadowing` and `noise`; keys of a direction itself take precedence. The merged
 /// scenario shows the result.
 ///
-/// `delay` = spans × `processing` + distance × 5 µs/km, where spans = distance / `span`, rounded up.
-/// The propagation speed is 200 m/µs, two thirds of the speed of light, as in a cable insulated with
-/// XLPE (Thue, "Electrical Power Cable Engineering", section 20.7: 659 ft/µs).
+/// `delay` = spans × `processing` + distance × 5 µs/km, where spans = distance / `span`, rounded
+/// up. The propagation speed is 200 m/µs, two thirds of the speed of light, as in a cable insulated
+/// with XLPE (Thue, "Electrical Power Cable Engineering", section 20.7: 659 ft/µs).
 /// `shadowing.margin` = `budget` − `attenuation_per_km` × length of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
@@ -24,28 +24,29 @@ pub struct PowerLine {
     /// attenuation of a full span.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distance: Option<Distance>,
-    /// Largest distance between two regenerators, which are equally spaced. Absent: 800 m, the largest
-    /// value in the paper (section II.C: 200 m to 800 m); `narrowband` 3 km (assumed).
+    /// Largest distance between two regenerators, which are equally spaced. Absent: 800 m, the
+    /// largest value in the paper (section II.C: 200 m to 800 m); `narrowband` 3 km (assumed).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub span: Option<Distance>,
     /// Processing time of a packet in the device at the end of each span. The paper gives 25 ms for
     /// each hop, caused by the devices (Table II); taken as a round-trip time, half per direction.
     #[serde(default = "processing")]
     pub processing: Duration,
-    /// Whether the line has `shadowing`, with a deviation of 4 dB and a coherence time of 1 s (assumed).
+    /// Whether the line has `shadowing`, with a deviation of 4 dB and a coherence time of 1 s
+    /// (assumed).
     #[serde(default)]
     pub shadowing: bool,
     /// Whether the line has impulsive `noise`, with random bursts of 100 µs, one per second on each
-    /// span. A burst destroys each packet that it overlaps; on `narrowband`, with its long symbols, 10 %
-    /// of them (all assumed).
+    /// span. A burst destroys each packet that it overlaps; on `narrowband`, with its long symbols,
+    /// 10 % of them (all assumed).
     #[serde(default)]
     pub noise: bool,
     /// Attenuation per kilometre. Absent (assumed): `narrowband` 2 dB, other classes 50 dB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attenuation_per_km: Option<Decibel>,
-    /// Link budget: attenuation at which the mean level equals the threshold of the receiver. Absent
-    /// (assumed): 10 dB more than the attenuation of a full span: `narrowband` 16 dB, other classes
-    /// 50 dB.
+    /// Link budget: attenuation at which the mean level equals the threshold of the receiver.
+    /// Absent (assumed): 10 dB more than the attenuation of a full span: `narrowband` 16 dB, other
+    /// classes 50 dB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Decibel>,
 }
@@ -67,8 +68,8 @@ pub enum PowerLineClass {
 pub(super) type DirectionTable = Direction<Option<BitRate>, Option<Duration>>;
 
 /// Removes from the tree of a scenario the values that its power lines set for their directions, so
-/// that a change of the line takes effect; except a table of which a part `is_set_below` a key. A value
-/// that the direction itself gives stays, unless it equals that of the line.
+/// that a change of the line takes effect; except a table of which a part `is_set_below` a key. A
+/// value that the direction itself gives stays, unless it equals that of the line.
 pub(super) fn remove_derived(tree: &mut Json, is_set_below: impl Fn(&str) -> bool) {
     for (name, link) in tree.get_mut("link").and_then(Json::as_object_mut).into_iter().flatten() {
         let line = link.get("power_line").and_then(|line| PowerLine::deserialize(line).ok());

@@ -1,4 +1,5 @@
-//! Proxies: nodes that process the segments of TCP connections (performance enhancing proxies, RFC 3135).
+//! Proxies: nodes that process the segments of TCP connections (performance enhancing proxies, RFC
+//! 3135).
 
 use std::fmt;
 
@@ -16,18 +17,19 @@ use crate::units::{Bytes, Duration};
 pub struct Proxy {
     /// Mode of operation.
     pub mode: ProxyMode,
-    /// `split`, `reflect`, `spoof`, `snoop`: buffer for the payload of each connection in each direction.
+    /// `split`, `reflect`, `spoof`, `snoop`: buffer for the payload of each connection in each
+    /// direction.
     #[serde(default = "default_buffer")]
     pub buffer: Bytes,
     /// `split`, `reflect`: name of the TCP stack of the proxy. Absent: the stack of the flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack: Option<String>,
-    /// `ack`: longest time for which an acknowledgement waits for a newer one that supersedes it. This
-    /// time adds to the round-trip time and should be much shorter.
+    /// `ack`: longest time for which an acknowledgement waits for a newer one that supersedes it.
+    /// This time adds to the round-trip time and should be much shorter.
     #[serde(default = "default_max_ack_delay")]
     pub max_ack_delay: Duration,
-    /// `snoop`, `ack`: the end of the flow that the proxy serves. `snoop` retransmits segments that are
-    /// lost on the path to this end, `ack` thins the acknowledgements sent to it.
+    /// `snoop`, `ack`: the end of the flow that the proxy serves. `snoop` retransmits segments that
+    /// are lost on the path to this end, `ack` thins the acknowledgements sent to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub toward: Option<FlowEnd>,
     /// Names of the flows that the proxy serves; others are only forwarded. Absent: all TCP flows.
@@ -47,16 +49,16 @@ pub enum ProxyMode {
     None,
     /// Terminates the connection and opens another one to the other end (RFC 3135, section 2.4).
     Split,
-    /// Stores each segment, acknowledges it in place of the receiver, and sends it over the next hop in
-    /// order, with a congestion window of its own and unchanged sequence numbers (paper `plc`, equation
-    /// 3: each hop has the rate of a sender).
+    /// Stores each segment, acknowledges it in place of the receiver, and sends it over the next
+    /// hop in order, with a congestion window of its own and unchanged sequence numbers (paper
+    /// `plc`, equation 3: each hop has the rate of a sender).
     Reflect,
-    /// Forwards each segment at once, also after a gap, stores a copy and acknowledges every segment in
-    /// place of the receiver. Retransmits what the next hop loses; has no congestion window (paper `plc`,
-    /// sections II.D.3 and III: TCP spoof proxy, BR²U).
+    /// Forwards each segment at once, also after a gap, stores a copy and acknowledges every
+    /// segment in place of the receiver. Retransmits what the next hop loses; has no congestion
+    /// window (paper `plc`, sections II.D.3 and III: TCP spoof proxy, BR²U).
     Spoof,
-    /// Retransmits segments that are lost downstream, and hides the duplicate acknowledgements from the
-    /// sender. Sends no acknowledgements of its own (RFC 3135, section 3.1.3).
+    /// Retransmits segments that are lost downstream, and hides the duplicate acknowledgements from
+    /// the sender. Sends no acknowledgements of its own (RFC 3135, section 3.1.3).
     Snoop,
     /// Thins acknowledgements: drops those that newer ones supersede (RFC 3449, section 5.2).
     Ack,
@@ -184,8 +186,8 @@ impl Proxy {
 }
 
 impl Scenario {
-    /// Keys of proxies that have no effect in the mode of the proxy. Proxies whose mode is swept are
-    /// left out, since a key may belong to another of the modes.
+    /// Keys of proxies that have no effect in the mode of the proxy. Proxies whose mode is swept
+    /// are left out, since a key may belong to another of the modes.
     pub(crate) fn ineffective_proxy_keys(&self) -> impl Iterator<Item = (String, ProxyMode)> {
         let proxies =
             self.node.iter().filter_map(|(name, node)| Some((name, node.proxy.as_ref()?)));

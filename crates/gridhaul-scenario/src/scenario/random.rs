@@ -7,10 +7,10 @@ use super::{
 use crate::units::{Duration, Probability};
 
 impl Scenario {
-    /// Whether no random number influences a simulated run of this scenario, without its sweep: then
-    /// all replications are equal. A key that uses random numbers counts even if they change nothing in
-    /// a run, such as a rare loss that does not occur; a key with a certain result, such as a loss of
-    /// 0 %, does not count.
+    /// Whether no random number influences a simulated run of this scenario, without its sweep:
+    /// then all replications are equal. A key that uses random numbers counts even if they change
+    /// nothing in a run, such as a rare loss that does not occur; a key with a certain result, such
+    /// as a loss of 0 %, does not count.
     #[must_use]
     pub fn is_deterministic(&self) -> bool {
         let directions = self.link.values().flat_map(|link| [link.forward(), link.reverse()]);
@@ -22,8 +22,8 @@ impl Scenario {
             && !self.has_random_timers()
     }
 
-    /// Whether the phase of a kernel's clock may decide if a retransmission meets the end of an outage: timers of
-    /// profile `linux` have the precision of the kernel's timer wheel.
+    /// Whether the phase of a kernel's clock may decide if a retransmission meets the end of an
+    /// outage: timers of profile `linux` have the precision of the kernel's timer wheel.
     fn has_random_timers(&self) -> bool {
         let directions = self.link.values().flat_map(|link| [link.forward(), link.reverse()]);
         let has_outages = directions.flatten().any(|direction| !direction.outage.is_empty());

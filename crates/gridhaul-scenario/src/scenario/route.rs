@@ -10,11 +10,13 @@ use super::{Direction, Flow, Link, Scenario, Transport, suggest};
 pub struct Hop {
     /// Index of the link in [`Scenario::link`].
     pub link: usize,
-    /// Whether packets cross the link from its `from` to its `to` node, or in the reverse direction.
+    /// Whether packets cross the link from its `from` to its `to` node, or in the reverse
+    /// direction.
     pub forward: bool,
 }
 
-/// The path of a flow and its reverse path. Member i of n uses link ⌊i·k/n⌋ of the k links of an entry.
+/// The path of a flow and its reverse path. Member i of n uses link ⌊i·k/n⌋ of the k links of an
+/// entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Routes {
     /// Path from `from` to `to`.
@@ -44,8 +46,8 @@ impl Scenario {
         Some(self.node.get(from)?.count.max(self.node.get(to)?.count))
     }
 
-    /// Number of connections that a flow entry represents: `count` per member. Nodes that do not exist
-    /// count as one.
+    /// Number of connections that a flow entry represents: `count` per member. Nodes that do not
+    /// exist count as one.
     #[must_use]
     pub fn connections(&self, flow: &Flow) -> u64 {
         u64::from(self.members(&flow.from, &flow.to).unwrap_or(1)) * u64::from(flow.count)
@@ -60,8 +62,8 @@ impl Scenario {
         if link.shared { from.min(to) } else { from.max(to) }
     }
 
-    /// The path and reverse path of a flow: the given routes, or else the paths with the fewest links;
-    /// of equally short paths the one whose links come first in the file.
+    /// The path and reverse path of a flow: the given routes, or else the paths with the fewest
+    /// links; of equally short paths the one whose links come first in the file.
     ///
     /// # Errors
     /// There is no such flow or no path, or a given route does not connect the nodes.

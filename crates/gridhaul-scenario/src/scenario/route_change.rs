@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Duration;
 
-/// Periodic route changes: the direction alternates between two routes, the first with the `delay` of the
-/// direction, the second with an additional delay. The order of packets is kept: after a change to the shorter
-/// route, no packet overtakes those on the longer one.
+/// Periodic route changes: the direction alternates between two routes, the first with the `delay`
+/// of the direction, the second with an additional delay. The order of packets is kept: after a
+/// change to the shorter route, no packet overtakes those on the longer one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

@@ -8,11 +8,11 @@ use super::route::Hop;
 use crate::units::{BitRate, Bytes, QueueLimit};
 
 /// A traffic shaper at the sending node of a direction (paper `hybrid`, section 3.3). With a rate
-/// below that of the link, packets queue in the shaper, where flows have shares, and not in the queue
-/// of the link; they leave without bursts.
+/// below that of the link, packets queue in the shaper, where flows have shares, and not in the
+/// queue of the link; they leave without bursts.
 ///
-/// The shaper is HTB of the Linux kernel: flows below their guarantee are served first, the remaining
-/// capacity is lent to flows that can use it, and no flow exceeds its limit.
+/// The shaper is HTB of the Linux kernel: flows below their guarantee are served first, the
+/// remaining capacity is lent to flows that can use it, and no flow exceeds its limit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

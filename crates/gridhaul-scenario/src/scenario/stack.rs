@@ -22,9 +22,9 @@ pub struct Stack {
     /// Maximum segment size: payload of a full-sized segment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mss: Option<Bytes>,
-    /// Size of the IP and TCP headers of each segment, without options. Absent: according to the `ip` of
-    /// the flow, 40 B for IPv4 and 60 B for IPv6. Other sizes represent compressed headers, or headers
-    /// of tunnels and link layers; the size of the other IP version is an error.
+    /// Size of the IP and TCP headers of each segment, without options. Absent: according to the
+    /// `ip` of the flow, 40 B for IPv4 and 60 B for IPv6. Other sizes represent compressed headers,
+    /// or headers of tunnels and link layers; the size of the other IP version is an error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub header: Option<Bytes>,
     /// Largest window that the receiver offers: the size of its buffer.
@@ -42,9 +42,9 @@ pub struct Stack {
     /// Whether connections are opened (SYN) and closed (FIN). Otherwise they exist from the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handshake: Option<bool>,
-    /// Delayed-acknowledgement timer; `"0 s"` acknowledges every segment. Profile `linux` adapts the
-    /// timer to the rate of arriving data, like the kernel: it starts with 40 ms, and this key is the
-    /// maximum (default 200 ms).
+    /// Delayed-acknowledgement timer; `"0 s"` acknowledges every segment. Profile `linux` adapts
+    /// the timer to the rate of arriving data, like the kernel: it starts with 40 ms, and this key
+    /// is the maximum (default 200 ms).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delayed_ack: Option<Duration>,
     /// Number of full-sized segments after which a delayed acknowledgement is sent at once.
@@ -53,8 +53,8 @@ pub struct Stack {
     /// Number of segments at the start of a connection that are acknowledged at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quick_ack: Option<u32>,
-    /// Timestamps option (RFC 7323): one round-trip time measurement per acknowledgement. `medx` uses
-    /// its own option, which reports delays, instead.
+    /// Timestamps option (RFC 7323): one round-trip time measurement per acknowledgement. `medx`
+    /// uses its own option, which reports delays, instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timestamps: Option<bool>,
     /// Selective acknowledgements (RFC 2018).
@@ -78,22 +78,23 @@ pub struct Stack {
     /// Granularity of the clock for round-trip time measurements (RFC 6298: G).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_granularity: Option<Duration>,
-    /// Phase of this clock in profile `ns2`: time from its last tick to the start of the run. Absent:
-    /// random for each connection and replication, as ns-2 chooses it for each agent.
+    /// Phase of this clock in profile `ns2`: time from its last tick to the start of the run.
+    /// Absent: random for each connection and replication, as ns-2 chooses it for each agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_phase: Option<Duration>,
-    /// Whether the congestion window is reset after an idle time longer than the retransmission timeout (RFC 5681, section 4.1).
+    /// Whether the congestion window is reset after an idle time longer than the retransmission
+    /// timeout (RFC 5681, section 4.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart_after_idle: Option<bool>,
     /// Nagle's algorithm (RFC 9293): small segments wait while data is unacknowledged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nagle: Option<bool>,
-    /// Proportional rate reduction (RFC 9937): with recovery `rack`, the window is reduced evenly during
-    /// the recovery.
+    /// Proportional rate reduction (RFC 9937): with recovery `rack`, the window is reduced evenly
+    /// during the recovery.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prr: Option<bool>,
-    /// HyStart: `cubic` leaves slow start when the round-trip time increases or the length of an ACK
-    /// train reaches half of it, before the queue overflows.
+    /// HyStart: `cubic` leaves slow start when the round-trip time increases or the length of an
+    /// ACK train reaches half of it, before the queue overflows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hystart: Option<bool>,
     /// Vegas α: smallest number of segments kept in the queue.
@@ -115,7 +116,8 @@ pub struct Stack {
     /// specified in the paper).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub medx_buffer: Option<u32>,
-    /// MEDX: rule that classifies losses (`one_way_delay`). The other rules are controls for comparison.
+    /// MEDX: rule that classifies losses (`one_way_delay`). The other rules are controls for
+    /// comparison.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub medx_classifier: Option<LossClassifier>,
 }
@@ -125,11 +127,11 @@ pub struct Stack {
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Profile {
-    /// According to current RFCs: NewReno recovery, SACK and timestamps options, initial window of RFC 6928,
-    /// retransmission timer of RFC 6298.
+    /// According to current RFCs: NewReno recovery, SACK and timestamps options, initial window of
+    /// RFC 6928, retransmission timer of RFC 6298.
     Rfc,
-    /// Like a current Linux kernel: CUBIC with HyStart, RACK-TLP, proportional rate reduction, a smaller
-    /// minimum retransmission timeout, quick acknowledgements.
+    /// Like a current Linux kernel: CUBIC with HyStart, RACK-TLP, proportional rate reduction, a
+    /// smaller minimum retransmission timeout, quick acknowledgements.
     #[default]
     Linux,
     /// Like the one-way agents of ns-2: Tahoe, a handshake of one round trip whose SYN-ACK is not
@@ -142,8 +144,8 @@ impl Profile {
     #[must_use]
     pub const fn vegas(self) -> (f64, f64, f64) {
         match self {
-            // Brakmo and Peterson 1995: α = 1 (their Vegas-1,3), β = 3, γ = 1. ns-2.35 has the same values in
-            // tcl/lib/ns-default.tcl (v_alpha_ 1, v_beta_ 3, v_gamma_ 1).
+            // Brakmo and Peterson 1995: α = 1 (their Vegas-1,3), β = 3, γ = 1. ns-2.35 has the same
+            // values in tcl/lib/ns-default.tcl (v_alpha_ 1, v_beta_ 3, v_gamma_ 1).
             Self::Rfc | Self::Ns2 => (1.0, 3.0, 1.0),
             // tcp_vegas.c: alpha 2, beta 4, gamma 1.
             Self::Linux => (2.0, 4.0, 1.0),
@@ -167,17 +169,19 @@ macro_rules! for_each_congestion_control {
             Sack, sack;
             /// Vegas (Brakmo and Peterson 1995): keeps α to β segments in the queue.
             Vegas, vegas;
-            /// TCP-MEDX (Xiong et al.): Reno that keeps its window when one-way delays indicate that a loss
-            /// was a transmission error. The receiver acknowledges every segment.
+            /// TCP-MEDX (Xiong et al.): Reno that keeps its window when one-way delays indicate
+            /// that a loss was a transmission error. The receiver acknowledges every segment.
             Medx, medx;
-            /// Veno (Fu and Liew 2003): Reno that reduces its window by only a fifth when the backlog
-            /// indicates that a loss was random.
+            /// Veno (Fu and Liew 2003): Reno that reduces its window by only a fifth when the
+            /// backlog indicates that a loss was random.
             Veno, veno;
-            /// Westwood+ (Grieco and Mascolo 2004): a loss sets the window to the measured bandwidth.
+            /// Westwood+ (Grieco and Mascolo 2004): a loss sets the window to the measured
+            /// bandwidth.
             Westwood, westwood;
             /// CUBIC (RFC 9438).
             Cubic, cubic;
-            /// BBR version 1 (Cardwell et al. 2016): paced by a model of bandwidth and round-trip time.
+            /// BBR version 1 (Cardwell et al. 2016): paced by a model of bandwidth and round-trip
+            /// time.
             Bbr, bbr;
             /// A constant window.
             Fixed, fixed;

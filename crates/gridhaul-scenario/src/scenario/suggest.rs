@@ -24,7 +24,8 @@ pub(super) fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     distances.filter(|(distance, _)| *distance <= allowed).min().map(|(_, known)| known)
 }
 
-/// Largest number of names in a list: there are fewer keys in every table of a scenario, and fewer metrics.
+/// Largest number of names in a list: there are fewer keys in every table of a scenario, and fewer
+/// metrics.
 const LISTED_MAX: usize = 80;
 
 /// A list of names; if there are many, of those that are most similar to a name.

@@ -6,8 +6,8 @@ use super::route::Network;
 use super::{Scenario, Transport, Values};
 
 impl Scenario {
-    /// Names of the stacks that no flow, aggregator or proxy uses; in a sweep, at no point. A stack that
-    /// a plan may choose counts as used.
+    /// Names of the stacks that no flow, aggregator or proxy uses; in a sweep, at no point. A stack
+    /// that a plan may choose counts as used.
     pub(crate) fn unused_stacks(&self) -> Vec<String> {
         let mut unused = self.at_all_points(Self::unused_stacks_here);
         unused.retain(|name| !self.plan_may_choose(name));

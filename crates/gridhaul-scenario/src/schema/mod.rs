@@ -2,8 +2,8 @@
 //! doc comments.
 //!
 //! Compiling the derived code takes long, and no program needs it: the library has the generated
-//! texts. A unit test compares them with the types. The code is compiled for that test, and with the
-//! feature `schema`.
+//! texts. A unit test compares them with the types. The code is compiled for that test, and with
+//! the feature `schema`.
 
 #[cfg(any(test, feature = "schema"))]
 mod generate;

@@ -1,5 +1,5 @@
-//! Types of quantities. In files, quantities are texts with a unit (`"3 Mbit/s"`); in code, they are
-//! integers of different types, so that bits and bytes cannot be confused.
+//! Types of quantities. In files, quantities are texts with a unit (`"3 Mbit/s"`); in code, they
+//! are integers of different types, so that bits and bytes cannot be confused.
 
 mod bit_rate;
 mod bytes;

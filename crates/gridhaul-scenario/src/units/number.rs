@@ -53,8 +53,8 @@ impl Decimal {
         Some(Self { negative, digits, exponent })
     }
 
-    /// The absolute value times `scale`, rounded to the nearest integer, halves away from zero; `None`
-    /// above 128 bits.
+    /// The absolute value times `scale`, rounded to the nearest integer, halves away from zero;
+    /// `None` above 128 bits.
     #[must_use]
     pub fn times(self, scale: u64) -> Option<u128> {
         let product = self.digits * u128::from(scale);

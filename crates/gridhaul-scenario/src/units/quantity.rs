@@ -107,7 +107,8 @@ pub trait Quantity: Sized {
     }
 }
 
-/// A remedy such as `1 kB/s is "8 kbit/s"` for the number that was written: `3 kB/s is "24 kbit/s"`.
+/// A remedy such as `1 kB/s is "8 kbit/s"` for the number that was written: `3 kB/s is "24
+/// kbit/s"`.
 fn converted(remedy: &str, number: &str, unit: &str) -> String {
     let whole = || {
         let (before, value) = remedy.split_once(&format!("1 {unit} is \""))?;

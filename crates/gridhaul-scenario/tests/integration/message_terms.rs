@@ -139,7 +139,8 @@ fn put(tree: &mut Value, path: &str, value: &Value) {
     put(entry, rest.trim_start_matches('.'), value);
 }
 
-/// The terms of serde, toml and Rust in a message, except in quotes, which may contain text of the user.
+/// The terms of serde, toml and Rust in a message, except in quotes, which may contain text of the
+/// user.
 fn foreign(message: &str) -> Vec<&'static str> {
     let own: String = message.split('"').step_by(2).collect();
     let own: String = own.split('`').step_by(2).collect();

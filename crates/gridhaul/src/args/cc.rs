@@ -47,7 +47,8 @@ pub(crate) struct CcLoadArgs {
     /// MEDX: number of consecutive delays that must also increase (2 to 8) [default: 4]
     #[arg(long, allow_negative_numbers = true, value_name = "SAMPLES")]
     pub(crate) medx_buffer: Option<u32>,
-    /// MEDX: restrict its TCP option to connections of this control group (version 2) [default: all]
+    /// MEDX: restrict its TCP option to connections of this control group (version 2) [default:
+    /// all]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) cgroup: Option<PathBuf>,
 }

@@ -14,10 +14,10 @@ use super::exit_codes::EXIT_CODES;
 pub(crate) enum EmuCommand {
     /// Build the network and keep it up until Ctrl-C
     ///
-    /// Each node becomes a named network namespace (`ip netns exec`), each link a pair of devices with
-    /// an emulated link between them. Programs in the namespaces reach each other at the printed
-    /// addresses where a route exists, and their packets pass the links of the scenario. If the
-    /// scenario has a sweep, its first point is used. Nothing is recorded.
+    /// Each node becomes a named network namespace (`ip netns exec`), each link a pair of devices
+    /// with an emulated link between them. Programs in the namespaces reach each other at the
+    /// printed addresses where a route exists, and their packets pass the links of the scenario. If
+    /// the scenario has a sweep, its first point is used. Nothing is recorded.
     Up(EmuUpArgs),
     /// Remove the namespaces of killed runs
     Clean,
@@ -69,8 +69,8 @@ fn options_of_run() -> [Arg; 4] {
     })
 }
 
-/// Parses a prefix of names in `/run/netns`. The rule for node names applies, and a leading `-` is rejected, since
-/// `ip` would read it as an option. The maximum length depends on the node names.
+/// Parses a prefix of names in `/run/netns`. The rule for node names applies, and a leading `-` is
+/// rejected, since `ip` would read it as an option. The maximum length depends on the node names.
 fn prefix(text: &str) -> Result<String, String> {
     if !Scenario::is_name(text) {
         return Err(NAME_RULE.to_owned());

@@ -53,7 +53,8 @@ pub(crate) enum Command {
     Export(ExportArgs),
     /// Find the cheapest configuration that meets limits: number of aggregators, TCP, link rates
     Plan(PlanArgs),
-    /// Reproduce the experiments of a paper and check every published figure; without a name, list the papers
+    /// Reproduce the experiments of a paper and check every published figure; without a name, list
+    /// the papers
     Paper(PaperArgs),
     /// Print parts of the analytical model
     #[command(subcommand)]
@@ -74,7 +75,8 @@ pub(crate) enum Command {
     /// Load congestion control algorithms into the kernel: Vegas and MEDX for any TCP connection
     #[command(subcommand)]
     Cc(CcCommand),
-    /// Check which optional programs and kernel features are available, and how to install missing ones
+    /// Check which optional programs and kernel features are available, and how to install missing
+    /// ones
     Doctor,
     /// Print shell completions
     Completions(CompletionsArgs),

@@ -25,7 +25,8 @@ pub(crate) struct ChainArgs {
     /// Transition rules
     #[arg(long, value_enum, default_value_t)]
     pub(crate) rules: ChainRules,
-    /// Maximum window in segments: 1 or 2 (default 2) for a meter, 1 to 64 (default 8) for an aggregator
+    /// Maximum window in segments: 1 or 2 (default 2) for a meter, 1 to 64 (default 8) for an
+    /// aggregator
     #[arg(long, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) window: Option<u32>,
@@ -51,7 +52,8 @@ pub(crate) struct ChainArgs {
     /// Meter: mean length of its off period
     #[arg(long, value_name = "TIME", default_value = "1 min")]
     pub(crate) off: Duration,
-    /// Meter: keep the window after an idle period, as with `restart_after_idle = false`; always so with `--rules paper`
+    /// Meter: keep the window after an idle period, as with `restart_after_idle = false`; always so
+    /// with `--rules paper`
     #[arg(long)]
     pub(crate) no_restart: bool,
     /// Output format: 'dot' for Graphviz, 'mermaid' for Markdown viewers

@@ -78,8 +78,8 @@ pub(crate) struct CompareArgs {
 
 /// Arguments of `export`.
 ///
-/// One line per answer, point, and flow or link direction, as `--csv` of `run` prints them. The Parquet file has the
-/// same columns; unknown values are null.
+/// One line per answer, point, and flow or link direction, as `--csv` of `run` prints them. The
+/// Parquet file has the same columns; unknown values are null.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXIT_CODES)]
 #[command(group = ArgGroup::new("format").required(true).multiple(true).args(["csv", "parquet"]))]
@@ -105,8 +105,9 @@ pub(crate) struct ExportArgs {
 /// Arguments of `plan`.
 ///
 /// The table `[plan]` of the scenario lists the candidate values, their costs and the limits. The
-/// analytical model evaluates the candidates in the order of their cost; the cheapest that meets every
-/// limit is then simulated. If the simulation does not confirm it, further candidates are simulated.
+/// analytical model evaluates the candidates in the order of their cost; the cheapest that meets
+/// every limit is then simulated. If the simulation does not confirm it, further candidates are
+/// simulated.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXIT_CODES)]
 pub(crate) struct PlanArgs {
@@ -121,8 +122,8 @@ pub(crate) struct PlanArgs {
     pub(crate) max_candidates: u16,
     /// Runs of the choice with different seeds, all of which must meet every limit
     ///
-    /// With 95 % confidence, 20 of 20 show that at least 86 % of runs meet the limits, and 59 of 59 that at
-    /// least 95 % do.
+    /// With 95 % confidence, 20 of 20 show that at least 86 % of runs meet the limits, and 59 of 59
+    /// that at least 95 % do.
     #[arg(long, value_name = "N", default_value_t = 20)]
     #[arg(value_parser = clap::value_parser!(u16).range(3..))]
     pub(crate) runs: u16,
@@ -144,10 +145,11 @@ pub(crate) struct PlanArgs {
 pub(crate) enum Verify {
     /// None: rely on the analytical model
     None,
-    /// The cheapest candidate of the model; if the simulation disagrees, neighbouring candidates until the
-    /// cheapest one that meets every limit in simulation is found
+    /// The cheapest candidate of the model; if the simulation disagrees, neighbouring candidates
+    /// until the cheapest one that meets every limit in simulation is found
     Winner,
-    /// As 'winner', plus the whole shortlist (runners-up and neighbours), with at least three replications each
+    /// As 'winner', plus the whole shortlist (runners-up and neighbours), with at least three
+    /// replications each
     Full,
 }
 

@@ -1,4 +1,5 @@
-//! `gridhaul run` and `gridhaul sweep`: one scenario, the answer of each backend, one results folder.
+//! `gridhaul run` and `gridhaul sweep`: one scenario, the answer of each backend, one results
+//! folder.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -123,8 +124,8 @@ fn tables(answer: &Answer, only: &[Metric]) -> Vec<TextTable> {
     tables
 }
 
-/// Reads a scenario and applies the changes of the command line. Unless `quiet`, reports which sweeps of the file
-/// are replaced.
+/// Reads a scenario and applies the changes of the command line. Unless `quiet`, reports which
+/// sweeps of the file are replaced.
 pub(crate) fn load(
     file: &Path,
     changes: &Changes,

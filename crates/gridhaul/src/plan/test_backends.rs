@@ -8,7 +8,8 @@ use gridhaul_scenario::scenario::{
     Choices, CongestionControlAlgorithm, PlanSpecification, Scenario,
 };
 
-/// A thousand meters with aggregators; a plan with these choices and costs, and a loss limit of 2 %.
+/// A thousand meters with aggregators; a plan with these choices and costs, and a loss limit of 2
+/// %.
 pub(crate) fn district(choose: &str, cost: &str) -> Scenario {
     let text = format!(
         r#"

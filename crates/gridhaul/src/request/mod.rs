@@ -35,12 +35,12 @@ pub struct Changes {
     pub events: Vec<String>,
 }
 
-/// Reads a scenario file (`-`: standard input) and applies changes; `vary` adds axes to its sweep. Returns the scenario,
-/// and a note for each sweep of the file that a change replaces.
+/// Reads a scenario file (`-`: standard input) and applies changes; `vary` adds axes to its sweep.
+/// Returns the scenario, and a note for each sweep of the file that a change replaces.
 ///
 /// # Errors
-/// A file that cannot be read, errors in it or in a trace that it names, and changes that do not apply to it, each
-/// with its position.
+/// A file that cannot be read, errors in it or in a trace that it names, and changes that do not
+/// apply to it, each with its position.
 pub fn load(
     file: &Path,
     changes: &Changes,
@@ -61,8 +61,8 @@ pub fn load(
     Ok((scenario, notes))
 }
 
-/// Applies changes to a scenario; `file` is its name in errors. Returns a note for each sweep of the file that a
-/// change replaces.
+/// Applies changes to a scenario; `file` is its name in errors. Returns a note for each sweep of
+/// the file that a change replaces.
 pub(crate) fn change(
     mut scenario: Scenario,
     file: &str,
@@ -123,8 +123,8 @@ pub(crate) fn change(
     Ok((scenario, notes))
 }
 
-/// Sets keys, each as a sweep over one value, so that `--set` and `--vary` accept the same keys and report the same
-/// errors.
+/// Sets keys, each as a sweep over one value, so that `--set` and `--vary` accept the same keys and
+/// report the same errors.
 fn set(mut scenario: Scenario, file: &str, settings: &[Setting]) -> anyhow::Result<Scenario> {
     if settings.is_empty() {
         return Ok(scenario);
@@ -178,8 +178,9 @@ fn with_plan_key(
     })
 }
 
-/// Assigns the values of an experiment to keys: one value sets the key, several values sweep it. Sweeps of the file
-/// over the same key are replaced; a sweep of several keys only if the experiment sets each of them.
+/// Assigns the values of an experiment to keys: one value sets the key, several values sweep it.
+/// Sweeps of the file over the same key are replaced; a sweep of several keys only if the
+/// experiment sets each of them.
 pub(crate) fn assign(
     mut scenario: Scenario,
     file: &str,
@@ -219,7 +220,8 @@ fn single(values: &Values) -> Option<Value> {
     }
 }
 
-/// Whether the settings can replace a sweep: it has one key, or each of its keys is set to one value.
+/// Whether the settings can replace a sweep: it has one key, or each of its keys is set to one
+/// value.
 fn is_set(sweep: &Sweep, settings: &[Vary]) -> bool {
     let has_value = |key: &String| {
         settings.iter().any(|setting| setting.key == *key && single(&setting.values).is_some())

@@ -1,4 +1,5 @@
-//! Every command in a `sh` block of the documents is run, and other commands (`cargo xtask ...`) must exist.
+//! Every command in a `sh` block of the documents is run, and other commands (`cargo xtask ...`)
+//! must exist.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fs;
@@ -123,8 +124,8 @@ struct Unit {
     lines: Vec<String>,
 }
 
-/// All commands. Those of a paper do not depend on each other, and the longest are among them: a simulation uses the
-/// processor while an emulation waits.
+/// All commands. Those of a paper do not depend on each other, and the longest are among them: a
+/// simulation uses the processor while an emulation waits.
 fn units() -> VecDeque<Unit> {
     let (mut papers, mut guides) = (VecDeque::new(), VecDeque::new());
     // The last document has the longest simulation.
@@ -143,7 +144,8 @@ fn units() -> VecDeque<Unit> {
     papers
 }
 
-/// Runs commands in a folder of their own. `first_use` returns whether this command of a paper is new.
+/// Runs commands in a folder of their own. `first_use` returns whether this command of a paper is
+/// new.
 fn run_unit(unit: &Unit, long: bool, first_use: impl Fn(&str) -> bool) -> usize {
     let Unit { file, lines } = unit;
     let mut run = 0;
@@ -156,7 +158,8 @@ fn run_unit(unit: &Unit, long: bool, first_use: impl Fn(&str) -> bool) -> usize 
         };
         if crate::kernel::runs(file, line)
             || crate::emu::runs(line)
-            // A program of its own, whose tests run these commands (crates/gridhaul-measure/tests/documents.rs).
+            // A program of its own, whose tests run these commands
+            // (crates/gridhaul-measure/tests/documents.rs).
             || line.starts_with("gridhaul measure ")
             || line.starts_with("gridhaul paper ") && !first_use(line)
         {

@@ -1,8 +1,8 @@
 //! Congestion control: the limit of the data in flight. One file for each algorithm.
 //!
-//! A congestion control determines the window and the pacing rate; [`Recovery`] detects losses and retransmits.
-//! The default methods of the trait implement Reno, so that the file of a related algorithm has only the
-//! differences.
+//! A congestion control determines the window and the pacing rate; [`Recovery`] detects losses and
+//! retransmits. The default methods of the trait implement Reno, so that the file of a related
+//! algorithm has only the differences.
 
 mod counters;
 mod window;
@@ -16,7 +16,8 @@ use super::params::StackParams;
 pub use counters::{EstimatorCounters, LossClassifications};
 pub use window::Window;
 
-/// [`CongestionControl::window`] and [`CongestionControl::window_mut`] for a state with a field `window`.
+/// [`CongestionControl::window`] and [`CongestionControl::window_mut`] for a state with a field
+/// `window`.
 macro_rules! own_window {
     () => {
         #[inline]
@@ -32,18 +33,19 @@ macro_rules! own_window {
 
 /// A congestion control algorithm. Sizes are bytes of payload.
 pub trait CongestionControl: Sized {
-    /// Storage of the state in a connection: `Self`, or `Box<Self>` where the state is much larger than a
-    /// [`Window`], so that connections with other algorithms do not carry its size.
+    /// Storage of the state in a connection: `Self`, or `Box<Self>` where the state is much larger
+    /// than a [`Window`], so that connections with other algorithms do not carry its size.
     type Storage: From<Self>;
     /// Loss recovery of the algorithm, unless the stack sets one.
     const RECOVERY: Recovery;
     /// Whether [`Self::pacing_rate`] ever returns a rate.
     const PACED: bool = false;
-    /// Whether the algorithm reads [`Ack::rate`], [`Ack::delivered_total`] and [`Ack::lost_total`], which are
-    /// not computed otherwise.
+    /// Whether the algorithm reads [`Ack::rate`], [`Ack::delivered_total`] and [`Ack::lost_total`],
+    /// which are not computed otherwise.
     const SAMPLES_RATE: bool = false;
 
-    /// Whether acknowledgements only call [`Window::grow`] and transmissions have no effect, as in Reno.
+    /// Whether acknowledgements only call [`Window::grow`] and transmissions have no effect, as in
+    /// Reno.
     const ONLY_GROWS: bool = false;
 
     /// The state at the start of a connection.
@@ -65,8 +67,8 @@ pub trait CongestionControl: Sized {
     #[inline]
     fn on_delivered(&mut self, _ack: &Ack) {}
 
-    /// A round trip was measured. Called before the loss recovery handles the acknowledgement, which may call
-    /// [`Self::expired`].
+    /// A round trip was measured. Called before the loss recovery handles the acknowledgement,
+    /// which may call [`Self::expired`].
     #[inline]
     fn on_rtt_sample(&mut self, _rtt: Duration) {}
 
@@ -86,15 +88,16 @@ pub trait CongestionControl: Sized {
     /// Fast recovery has ended: all data sent before it is acknowledged.
     fn on_recovered(&mut self, _now: Instant) {}
 
-    /// A reduction was spurious: restores at least the window and the threshold before it (RFC 4015).
+    /// A reduction was spurious: restores at least the window and the threshold before it (RFC
+    /// 4015).
     fn on_undo(&mut self, cwnd: u32, ssthresh: u32) {
         let window = self.window_mut();
         window.set_cwnd(window.cwnd_f64().max(f64::from(cwnd)));
         window.set_ssthresh(f64::from(window.ssthresh().max(ssthresh)));
     }
 
-    /// The retransmission timer has expired. RFC 5681, section 3.1: cwnd to the loss window of one segment,
-    /// ssthresh as for a loss.
+    /// The retransmission timer has expired. RFC 5681, section 3.1: cwnd to the loss window of one
+    /// segment, ssthresh as for a loss.
     fn on_timeout(&mut self, loss: &Loss) {
         self.window_mut().collapse(loss);
     }
@@ -105,8 +108,8 @@ pub trait CongestionControl: Sized {
         window.set_cwnd(window.cwnd_f64().min(f64::from(initial_window)));
     }
 
-    /// The window was not used for an RTO and is reduced to `cwnd`; three quarters of it become the threshold
-    /// if that is higher (RFC 2861, in the whole segments of Linux).
+    /// The window was not used for an RTO and is reduced to `cwnd`; three quarters of it become the
+    /// threshold if that is higher (RFC 2861, in the whole segments of Linux).
     fn on_cwnd_unused(&mut self, cwnd: u32) {
         let window = self.window_mut();
         let segments = (window.cwnd_f64() / window.mss()).floor();
@@ -128,7 +131,8 @@ pub trait CongestionControl: Sized {
         None
     }
 
-    /// Number of segments in a burst where [`Self::pacing_rate`] spaces bursts (segmentation offload).
+    /// Number of segments in a burst where [`Self::pacing_rate`] spaces bursts (segmentation
+    /// offload).
     #[inline]
     fn burst(&self) -> u32 {
         1
@@ -144,8 +148,8 @@ pub trait CongestionControl: Sized {
         None
     }
 
-    /// Whether the first unacknowledged segment, sent at `sent_at`, is so old that a single duplicate
-    /// acknowledgement proves its loss (Vegas).
+    /// Whether the first unacknowledged segment, sent at `sent_at`, is so old that a single
+    /// duplicate acknowledgement proves its loss (Vegas).
     #[inline]
     fn expired(&self, _now: Instant, _sent_at: Instant) -> bool {
         false
@@ -156,7 +160,8 @@ macro_rules! controllers {
     ($($(#[$doc:meta])* $name:ident, $module:ident;)*) => {
         $(pub mod $module;)*
 
-        /// The congestion control algorithms. An enum avoids the dynamic dispatch of a trait object.
+        /// The congestion control algorithms. An enum avoids the dynamic dispatch of a trait
+        /// object.
         #[derive(Debug, Clone)]
         pub enum Controller {
             $($(#[$doc])* $name(<$module::$name as CongestionControl>::Storage),)*
@@ -236,8 +241,8 @@ impl Controller {
     pub fn deflate(&mut self, bytes: u32) {
         dispatch!(self, inner => inner.window_mut().deflate(bytes));
     }
-    /// Adds `bytes` to the window, as ns-2's Vegas does with the inflation if no duplicates followed a
-    /// retransmission.
+    /// Adds `bytes` to the window, as ns-2's Vegas does with the inflation if no duplicates
+    /// followed a retransmission.
     pub fn inflate(&mut self, bytes: u32) {
         dispatch!(self, inner => {
             let window = inner.window_mut();

@@ -1,5 +1,5 @@
-//! Reno (RFC 5681): slow start, congestion avoidance, and half the window after a loss, all by the default
-//! methods of the trait.
+//! Reno (RFC 5681): slow start, congestion avoidance, and half the window after a loss, all by the
+//! default methods of the trait.
 
 use gridhaul_scenario::scenario::Recovery;
 

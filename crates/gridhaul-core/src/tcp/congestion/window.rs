@@ -78,7 +78,8 @@ impl Window {
     }
     /// Sets the slow-start threshold, to at least two segments (RFC 5681, equation 4).
     pub fn set_ssthresh(&mut self, bytes: f64) {
-        // An unlimited threshold, as before the first loss, stays unlimited when a reduction is undone.
+        // An unlimited threshold, as before the first loss, stays unlimited when a reduction is
+        // undone.
         let is_none = bytes >= f64::from(u32::MAX);
         let bytes = if self.whole_ssthresh && !is_none { self.whole(bytes) } else { bytes };
         self.ssthresh = bytes.max(2.0 * self.mss());
@@ -109,15 +110,16 @@ impl Window {
 
     /// After a loss: ssthresh to half the window (equation 4) and cwnd to ssthresh.
     pub fn halve(&mut self, loss: &Loss) {
-        // ns-2 halves the fractional window: a byte more or less changes the time of later transmissions.
+        // ns-2 halves the fractional window: a byte more or less changes the time of later
+        // transmissions.
         let exact = self.halves_fraction && loss.window == self.cwnd();
         let half = if exact { self.cwnd } else { f64::from(loss.window) } / 2.0;
         self.set_ssthresh(half);
         self.set_cwnd(if self.whole_segments { self.ssthresh } else { half });
     }
 
-    /// After a congestion mark: ssthresh to half the data in flight and cwnd to ssthresh (RFC 3168, section
-    /// 6.1.2).
+    /// After a congestion mark: ssthresh to half the data in flight and cwnd to ssthresh (RFC 3168,
+    /// section 6.1.2).
     pub fn halve_flight(&mut self, flight: u32) {
         self.set_ssthresh(f64::from(flight) / 2.0);
         self.set_cwnd(self.ssthresh);

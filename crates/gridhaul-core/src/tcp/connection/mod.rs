@@ -1,4 +1,5 @@
-//! One endpoint of a TCP connection (RFC 9293): both halves and the state between SYN and TIME-WAIT.
+//! One endpoint of a TCP connection (RFC 9293): both halves and the state between SYN and
+//! TIME-WAIT.
 
 mod closing;
 mod input;
@@ -143,9 +144,10 @@ impl Connection {
         }
     }
 
-    /// The local application will not write: once the connection is open, the sending half keeps only the
-    /// state that acknowledgements need. This saves memory and has no other effect, except that an
-    /// application that writes after all starts with a new congestion window and no round-trip estimate.
+    /// The local application will not write: once the connection is open, the sending half keeps
+    /// only the state that acknowledgements need. This saves memory and has no other effect, except
+    /// that an application that writes after all starts with a new congestion window and no
+    /// round-trip estimate.
     pub fn receive_only(&mut self) {
         self.receive_only = true;
         if matches!(self.state, State::Listen | State::Established) {
@@ -175,9 +177,9 @@ impl Connection {
         self.receiver.consume(bytes, &self.params);
     }
 
-    /// Whether the send buffer accepts a message of `bytes` from an application whose last write was
-    /// `refused` or not: its first segment would be sent at once, except for pacing, or waits for more data
-    /// to fill it. Linux also accepts some segments that wait for the window.
+    /// Whether the send buffer accepts a message of `bytes` from an application whose last write
+    /// was `refused` or not: its first segment would be sent at once, except for pacing, or waits
+    /// for more data to fill it. Linux also accepts some segments that wait for the window.
     #[must_use]
     pub fn accepts_write(&self, bytes: u64, refused: bool) -> bool {
         self.is_open()
@@ -186,8 +188,8 @@ impl Connection {
                 .is_some_and(|sender| sender.accepts_write(bytes, refused, &self.params))
     }
 
-    /// Range of the peer's data, counted from byte 0, that a segment carries and this endpoint would accept:
-    /// bytes beyond its window are excluded. `None` without new data.
+    /// Range of the peer's data, counted from byte 0, that a segment carries and this endpoint
+    /// would accept: bytes beyond its window are excluded. `None` without new data.
     #[must_use]
     pub fn incoming(&self, segment: &Segment) -> Option<Range<u64>> {
         if matches!(self.state, State::Listen | State::SynSent | State::Closed)
@@ -271,7 +273,8 @@ impl Connection {
         }
     }
 
-    /// Handles the report of a link about a data segment that starts at `seq` and was sent at `sent_at`.
+    /// Handles the report of a link about a data segment that starts at `seq` and was sent at
+    /// `sent_at`.
     pub fn handle_link_report(&mut self, seq: u32, len: u32, sent_at: Instant, event: LinkEvent) {
         let first = seq.wrapping_sub(self.isn);
         self.sending.handle_link_report(&LinkReport { first, len, sent_at, event });
@@ -297,8 +300,8 @@ impl Connection {
         Some(self.segment(now, range))
     }
 
-    /// Whether [`Self::poll_transmit`], which has just returned data, would now return nothing. False
-    /// where that is not known.
+    /// Whether [`Self::poll_transmit`], which has just returned data, would now return nothing.
+    /// False where that is not known.
     #[inline]
     #[must_use]
     pub fn has_filled_window(&self) -> bool {
@@ -312,8 +315,8 @@ impl Connection {
         matches!(self.state, State::Established) || self.is_open_for_sending()
     }
 
-    /// Range of the next segment of an open connection, if one is to be sent now; an empty range for a pure
-    /// acknowledgement.
+    /// Range of the next segment of an open connection, if one is to be sent now; an empty range
+    /// for a pure acknowledgement.
     #[inline(always)]
     pub(crate) fn poll_range(&mut self, now: Instant) -> Option<SendRange> {
         // Linux acknowledges SYN-ACK before the application can write data.

@@ -1,4 +1,5 @@
-//! Fast retransmit without fast recovery (Tahoe): all segments from the lost segment on are retransmitted.
+//! Fast retransmit without fast recovery (Tahoe): all segments from the lost segment on are
+//! retransmitted.
 
 use super::{CwndGrowth, LossRecovery, LossRecoveryContext};
 use crate::coverage_mark::mark;
@@ -8,7 +9,8 @@ use crate::tcp::params::StackParams;
 #[derive(Debug, Clone)]
 pub(crate) struct GoBackN {
     /// A new fast retransmit needs an acknowledgement beyond this position, so that duplicate
-    /// acknowledgements of retransmitted segments do not trigger another one (RFC 6582, section 4.1).
+    /// acknowledgements of retransmitted segments do not trigger another one (RFC 6582, section
+    /// 4.1).
     recover: u64,
     inflation: u32,
 }

@@ -1,7 +1,8 @@
 //! Loss recovery: loss detection and retransmission, with one file for each kind.
 //!
-//! A recovery handles duplicate and new acknowledgements, marks segments as lost in the retransmission queue,
-//! and notifies the congestion control; the sender then retransmits the marked segments.
+//! A recovery handles duplicate and new acknowledgements, marks segments as lost in the
+//! retransmission queue, and notifies the congestion control; the sender then retransmits the
+//! marked segments.
 
 mod go_back_n;
 mod max_burst;
@@ -102,8 +103,8 @@ pub(crate) trait LossRecovery {
     /// The retransmission timer has expired; called after segments are marked lost.
     fn on_timeout(&mut self, next: u64);
 
-    /// Bytes by which the window is inflated, because duplicate acknowledgements mean that segments have left
-    /// the network.
+    /// Bytes by which the window is inflated, because duplicate acknowledgements mean that segments
+    /// have left the network.
     #[inline]
     fn inflation(&self) -> u32 {
         0
@@ -120,8 +121,8 @@ pub(crate) trait LossRecovery {
         None
     }
 
-    /// Estimate of the bytes in the network, where the recovery keeps its own; from the outstanding bytes,
-    /// and those of them that await retransmission.
+    /// Estimate of the bytes in the network, where the recovery keeps its own; from the outstanding
+    /// bytes, and those of them that await retransmission.
     #[inline]
     fn in_flight(&self, _outstanding: u64, _lost: u64) -> Option<u64> {
         None
@@ -143,8 +144,8 @@ pub(crate) trait LossRecovery {
         false
     }
 
-    /// No more new data can be sent; `next` is the position that is sent next. Returns whether lost segments
-    /// are retransmitted now, because no new data was sent.
+    /// No more new data can be sent; `next` is the position that is sent next. Returns whether lost
+    /// segments are retransmitted now, because no new data was sent.
     fn resumes_retransmission(&mut self, _next: u64) -> bool {
         true
     }
@@ -314,15 +315,15 @@ impl LossRecoveryContext<'_> {
         self.requests.stop_timing = true;
     }
 
-    /// Whether a fast retransmit is allowed after an earlier loss has set `recover`: beyond it (RFC 6582,
-    /// section 3.2, step 2) or, in ns-2, at the first data segment (`bugfix_ss_`).
+    /// Whether a fast retransmit is allowed after an earlier loss has set `recover`: beyond it (RFC
+    /// 6582, section 3.2, step 2) or, in ns-2, at the first data segment (`bugfix_ss_`).
     pub(crate) fn may_retransmit_fast(&self, recover: u64) -> bool {
         let at_first = self.params.policy.first_segment_is_retransmitted_fast && self.una == 1;
         self.una > recover || at_first
     }
 
-    /// Inflation by limited transmit (RFC 3042): one new segment for each duplicate acknowledgement before
-    /// the threshold.
+    /// Inflation by limited transmit (RFC 3042): one new segment for each duplicate acknowledgement
+    /// before the threshold.
     pub(crate) fn limited_transmit(&self) -> u32 {
         if !self.params.limited_transmit || self.duplicates >= self.params.dupthresh {
             return 0;
@@ -330,8 +331,8 @@ impl LossRecoveryContext<'_> {
         mark!(limited_transmit);
         let all = self.duplicates * self.params.mss;
         if self.params.policy.limited_transmit_sends_one {
-            // `send_one`: one segment for this duplicate, even where earlier duplicates have released none,
-            // as after a timeout over which Tahoe keeps its count.
+            // `send_one`: one segment for this duplicate, even where earlier duplicates have
+            // released none, as after a timeout over which Tahoe keeps its count.
             let one_more = self.in_flight() + u64::from(self.params.mss);
             let above = one_more.saturating_sub(u64::from(self.congestion.cwnd()));
             return u32::try_from(above).map_or(all, |above| above.min(all));

@@ -1,5 +1,5 @@
-//! NewReno's fast recovery (RFC 6582, section 3.2): it ends when all data outstanding at its start is
-//! acknowledged; each partial acknowledgement indicates the next loss.
+//! NewReno's fast recovery (RFC 6582, section 3.2): it ends when all data outstanding at its start
+//! is acknowledged; each partial acknowledgement indicates the next loss.
 
 use super::max_burst::MaxBurst;
 use super::{CwndGrowth, LossRecovery, LossRecoveryContext};
@@ -43,8 +43,8 @@ impl NewReno {
             // The timed segment was sent after the loss (`partialnewack` continues to time it).
             context.requests.stop_timing = false;
         }
-        // "Deflate the congestion window by the amount of new data acknowledged [...] add back SMSS bytes":
-        // the excess over the inflation is deducted from the window itself.
+        // "Deflate the congestion window by the amount of new data acknowledged [...] add back SMSS
+        // bytes": the excess over the inflation is deducted from the window itself.
         let acked = u32::try_from(acked).unwrap_or(u32::MAX);
         let mss = context.params.mss;
         if self.inflation > acked {
@@ -114,8 +114,8 @@ impl LossRecovery for NewReno {
             return CwndGrowth::Grow;
         }
         mark!(new_reno_full_acknowledgement);
-        // Section 3.2, step 3, full acknowledgements, option 2: cwnd to ssthresh, its value before partial
-        // acknowledgements deflated it.
+        // Section 3.2, step 3, full acknowledgements, option 2: cwnd to ssthresh, its value before
+        // partial acknowledgements deflated it.
         context.congestion.inflate(self.deflated);
         CwndGrowth::Hold
     }

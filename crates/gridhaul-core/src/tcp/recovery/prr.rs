@@ -1,13 +1,13 @@
-//! Proportional rate reduction (RFC 9937): during recovery the amount sent follows the amount delivered, so
-//! that the window decreases evenly to the threshold within a round trip.
+//! Proportional rate reduction (RFC 9937): during recovery the amount sent follows the amount
+//! delivered, so that the window decreases evenly to the threshold within a round trip.
 
 use crate::coverage_mark::mark;
 
 /// Window of the current recovery, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Prr {
-    /// The threshold at which the recovery ends, and the window before the loss (`RecoverFS`: Linux uses the
-    /// congestion window).
+    /// The threshold at which the recovery ends, and the window before the loss (`RecoverFS`: Linux
+    /// uses the congestion window).
     ssthresh: u32,
     recover_fs: u32,
     delivered: u64,
@@ -30,7 +30,8 @@ pub(super) struct AckProgress {
 }
 
 impl Prr {
-    /// Starts a recovery with a window of `recover_fs` bytes; the amount to send is rounded up to `rounding`.
+    /// Starts a recovery with a window of `recover_fs` bytes; the amount to send is rounded up to
+    /// `rounding`.
     pub(super) const fn enter(recover_fs: u32, ssthresh: u32, rounding: u32) -> Self {
         Self { ssthresh, recover_fs, delivered: 0, prr_out: 0, window: recover_fs, rounding }
     }
@@ -84,8 +85,8 @@ mod tests {
         AckProgress { delivered: MSS, lost: 0, advanced: false, in_flight, mss: MSS }
     }
 
-    /// 20 segments are outstanding, one is lost, and the window is to become 10: for every second of the 19
-    /// segments that arrive, one is sent.
+    /// 20 segments are outstanding, one is lost, and the window is to become 10: for every second
+    /// of the 19 segments that arrive, one is sent.
     #[test]
     fn every_second_delivery_is_replaced_while_the_window_halves() {
         covers!(prr_in_proportion);
@@ -104,8 +105,8 @@ mod tests {
         assert!((9_000..=11_000).contains(&in_flight), "{in_flight} is not close to the threshold");
     }
 
-    /// Most of the window is lost: the data in flight is far below the threshold. Each delivery releases one
-    /// segment, and one more if the cumulative acknowledgement advances.
+    /// Most of the window is lost: the data in flight is far below the threshold. Each delivery
+    /// releases one segment, and one more if the cumulative acknowledgement advances.
     #[test]
     fn below_the_threshold_an_advancing_acknowledgement_releases_another_segment() {
         covers!(prr_slow_start);

@@ -1,10 +1,10 @@
-//! RACK-TLP (RFC 8985): a segment is lost if a segment that was sent sufficiently later has arrived. The
-//! window follows proportional rate reduction during recovery, where the stack has it; spurious reductions
-//! are undone (RFC 4015) if timestamps (RFC 3522) or F-RTO (RFC 5682) detect them. `sender/rack_timers.rs`
-//! has the tail loss probe.
+//! RACK-TLP (RFC 8985): a segment is lost if a segment that was sent sufficiently later has
+//! arrived. The window follows proportional rate reduction during recovery, where the stack has it;
+//! spurious reductions are undone (RFC 4015) if timestamps (RFC 3522) or F-RTO (RFC 5682) detect
+//! them. `sender/rack_timers.rs` has the tail loss probe.
 //!
-//! Not implemented: duplicate SACK (RFC 2883), by which Linux also detects spurious retransmissions and
-//! widens the reordering window; here the window stays at a quarter of the minimum RTT.
+//! Not implemented: duplicate SACK (RFC 2883), by which Linux also detects spurious retransmissions
+//! and widens the reordering window; here the window stays at a quarter of the minimum RTT.
 
 use gridhaul_scenario::units::{Duration, Instant};
 
@@ -35,9 +35,9 @@ enum CaState {
     Loss,
 }
 
-/// Margin of the RACK-TLP timers (Linux: two ticks, `TCP_TIMEOUT_MIN`), so that a probe does not coincide
-/// with the acknowledgement. For a single segment, whose acknowledgement may be delayed, Linux uses the
-/// minimum RTO as `TLP.max_ack_delay` (RFC 8985, section 7.2).
+/// Margin of the RACK-TLP timers (Linux: two ticks, `TCP_TIMEOUT_MIN`), so that a probe does not
+/// coincide with the acknowledgement. For a single segment, whose acknowledgement may be delayed,
+/// Linux uses the minimum RTO as `TLP.max_ack_delay` (RFC 8985, section 7.2).
 pub(crate) const TIMEOUT_MIN: Duration = Duration::from_millis(2);
 
 /// State that is allocated with the first out-of-order delivery.
@@ -60,7 +60,8 @@ enum FrtoState {
     Inactive,
     /// Step 1: only the first segment has been retransmitted.
     FirstRetransmitted,
-    /// Step 2b: the first segment is acknowledged, and new data is sent instead of segments marked lost.
+    /// Step 2b: the first segment is acknowledged, and new data is sent instead of segments marked
+    /// lost.
     SendingNewData,
     /// New data has been sent: the next acknowledgement decides (step 3).
     NewDataSent,
@@ -92,13 +93,13 @@ impl Rack {
         }
     }
 
-    /// Section 6.2, steps 4 and 5: marks lost segments, and requests a timer if more may follow. Returns the
-    /// bytes marked, and whether retransmissions are among them.
+    /// Section 6.2, steps 4 and 5: marks lost segments, and requests a timer if more may follow.
+    /// Returns the bytes marked, and whether retransmissions are among them.
     fn detect_loss(&mut self, context: &mut LossRecoveryContext<'_>) -> (u64, bool) {
         let Some(state) = &self.state else { return (0, false) };
         let Some(newest) = state.newest else { return (0, false) };
-        // Section 6.2, step 4: if no reordering was seen, the reordering window is zero in recovery or with
-        // DupThresh sacked segments; otherwise a quarter of the minimum RTT.
+        // Section 6.2, step 4: if no reordering was seen, the reordering window is zero in recovery
+        // or with DupThresh sacked segments; otherwise a quarter of the minimum RTT.
         let threshold = u64::from(context.params.dupthresh) * u64::from(context.params.mss);
         let no_reordering_wait =
             self.ca_state != CaState::Open || context.queue.sacked_bytes() >= threshold;
@@ -147,8 +148,9 @@ impl Rack {
         let rounding = if context.params.whole_ssthresh { context.params.mss } else { 1 };
         let prr = (context.params.prr && !context.congestion.is_paced())
             .then(|| Prr::enter(undo.cwnd, context.congestion.cwnd(), rounding));
-        // Without PRR the first retransmission is sent regardless of the window (RFC 6675, section 5); but in
-        // Linux a congestion control with pacing does without PRR and waits for the window.
+        // Without PRR the first retransmission is sent regardless of the window (RFC 6675, section
+        // 5); but in Linux a congestion control with pacing does without PRR and waits for the
+        // window.
         context.requests.retransmit_now = !context.params.prr;
         let state = self.state.get_or_insert_default();
         state.prr = prr;
@@ -156,9 +158,9 @@ impl Rack {
         state.frto = FrtoState::Inactive;
     }
 
-    /// RFC 3522, section 3.2, and RFC 4015: an acknowledgement that echoes a timestamp before the first
-    /// retransmission was triggered by an original transmission, so no segment was lost. Returns whether it
-    /// was so.
+    /// RFC 3522, section 3.2, and RFC 4015: an acknowledgement that echoes a timestamp before the
+    /// first retransmission was triggered by an original transmission, so no segment was lost.
+    /// Returns whether it was so.
     fn undo_if_spurious(&mut self, context: &mut LossRecoveryContext<'_>) -> bool {
         let Some(state) = &mut self.state else { return false };
         let (Some(undo), Some(echo)) = (state.undo, context.ack.echo) else { return false };
@@ -178,9 +180,10 @@ impl Rack {
         }
     }
 
-    /// RFC 5682, section 3.1, for an acknowledgement after a timeout: step 3b, whether a segment has arrived
-    /// that was outstanding at the timeout and not retransmitted, so that the timeout was spurious; otherwise
-    /// whether new data is sent to find out (step 2b) or retransmission continues (steps 2a and 3a).
+    /// RFC 5682, section 3.1, for an acknowledgement after a timeout: step 3b, whether a segment
+    /// has arrived that was outstanding at the timeout and not retransmitted, so that the timeout
+    /// was spurious; otherwise whether new data is sent to find out (step 2b) or retransmission
+    /// continues (steps 2a and 3a).
     fn timeout_was_spurious(&mut self, context: &LossRecoveryContext<'_>, advanced: bool) -> bool {
         let recover = self.recover;
         let Some(state) = self.state.as_mut() else { return false };

@@ -37,8 +37,8 @@ impl LossRecovery for Reno {
     fn on_duplicate(&mut self, context: &mut LossRecoveryContext<'_>) -> bool {
         if self.recovering {
             if context.duplicates > context.params.dupthresh {
-                // Section 3.2, step 4: each further duplicate means that another segment has left the
-                // network.
+                // Section 3.2, step 4: each further duplicate means that another segment has left
+                // the network.
                 mark!(reno_inflation);
                 self.inflation += context.params.mss;
             }
@@ -58,7 +58,8 @@ impl LossRecovery for Reno {
     fn on_new_ack(&mut self, context: &mut LossRecoveryContext<'_>, _acked: u64) -> CwndGrowth {
         self.inflation = 0;
         if self.recovering {
-            // Section 3.2, step 6: deflate to ssthresh. The congestion control has already set the window.
+            // Section 3.2, step 6: deflate to ssthresh. The congestion control has already set the
+            // window.
             mark!(reno_deflation);
             self.recovering = false;
             context.congestion.on_recovered(context.now);

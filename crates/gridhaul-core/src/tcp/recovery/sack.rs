@@ -21,8 +21,8 @@ impl Sack {
     }
 
     fn enter(&mut self, context: &mut LossRecoveryContext<'_>) {
-        // Section 5, step 4: RecoveryPoint = HighData; ssthresh = cwnd = FlightSize / 2; send the first lost
-        // segment regardless of the pipe.
+        // Section 5, step 4: RecoveryPoint = HighData; ssthresh = cwnd = FlightSize / 2; send the
+        // first lost segment regardless of the pipe.
         let loss = context.loss();
         context.congestion.on_loss(&loss);
         self.recover = context.next;
@@ -49,9 +49,10 @@ impl LossRecovery for Sack {
         // Section 5, steps 1 and 2: DupThresh duplicates, or IsLost (HighACK + 1).
         let many = context.duplicates >= dupthresh
             || context.queue.sacked_bytes() > u64::from(dupthresh - 1) * u64::from(mss);
-        // Section 5.1: after a timeout, no new recovery "until HighACK is greater than or equal to the new
-        // value of RecoveryPoint". HighACK is the octet before `una`, RecoveryPoint the one before `recover`.
-        // NewReno, which has no information about the segments that have arrived, requires more (RFC 6582, 3.2).
+        // Section 5.1: after a timeout, no new recovery "until HighACK is greater than or equal to
+        // the new value of RecoveryPoint". HighACK is the octet before `una`, RecoveryPoint the one
+        // before `recover`. NewReno, which has no information about the segments that have arrived,
+        // requires more (RFC 6582, 3.2).
         mark!(sack_no_recovery_before_recovery_point if many && context.una < self.recover);
         if many && context.una >= self.recover {
             mark!(sack_recovery_by_sacked_bytes if context.duplicates < dupthresh);

@@ -1,5 +1,5 @@
-//! Acknowledgement processing: removal of acknowledged segments, round-trip measurement, loss detection and
-//! window growth. `common_path.rs` handles most acknowledgements first.
+//! Acknowledgement processing: removal of acknowledged segments, round-trip measurement, loss
+//! detection and window growth. `common_path.rs` handles most acknowledgements first.
 
 use gridhaul_scenario::units::Instant;
 
@@ -259,8 +259,8 @@ impl Sender {
         }
     }
 
-    /// Restarts the timer if the newly sacked segments were sent before the first outstanding segment, which
-    /// has been retransmitted since.
+    /// Restarts the timer if the newly sacked segments were sent before the first outstanding
+    /// segment, which has been retransmitted since.
     fn restart_timer_by_sacked(&mut self, now: Instant, event: &AckEvent, params: &StackParams) {
         if let (Some(SendTimes { first, .. }), Some(rtt)) = (event.sacked_sent_at, event.rtt) {
             self.congestion.on_rtt_sample(rtt);
@@ -338,7 +338,8 @@ impl Sender {
         params: &StackParams,
     ) -> bool {
         if self.sack {
-            // ns-2's Sack1 counts every acknowledgement in recovery as one packet that has left the pipe.
+            // ns-2's Sack1 counts every acknowledgement in recovery as one packet that has left the
+            // pipe.
             event.delivered > 0 || params.policy.every_ack_leaves_pipe && self.in_recovery()
         } else {
             segment.sequence_len() == 0 && segment.window == old_window

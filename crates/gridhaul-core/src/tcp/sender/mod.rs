@@ -1,8 +1,8 @@
 //! The sending half of a connection: transmission, retransmission and their timers.
 //!
 //! `ack_processing.rs` handles acknowledgements, `transmit.rs` selects the data to send,
-//! `retransmission_timer.rs` has the retransmission and persist timers, `cwnd_validation.rs` checks whether
-//! the congestion window is used, and `optional_state.rs` has state that few stacks need.
+//! `retransmission_timer.rs` has the retransmission and persist timers, `cwnd_validation.rs` checks
+//! whether the congestion window is used, and `optional_state.rs` has state that few stacks need.
 
 mod ack_event;
 mod ack_processing;
@@ -90,7 +90,8 @@ pub struct Sender {
     sack: bool,
     timer_purpose: rack_timers::TimerPurpose,
     tail_loss_probe: rack_timers::TailLossProbe,
-    /// After a timeout that cleared SACK information: SACK blocks are ignored until new data is acknowledged.
+    /// After a timeout that cleared SACK information: SACK blocks are ignored until new data is
+    /// acknowledged.
     sack_ignored: bool,
     /// Whether the congestion window limited the sender since the last acknowledgement, where
     /// [`CwndValidation`] does not determine it.
@@ -99,9 +100,9 @@ pub struct Sender {
     rto_at: Instant,
     last_sent: Instant,
     window_probe: retransmission_timer::WindowProbe,
-    /// Low half of the end of the segment that is being timed, and its send time, where one segment at a time
-    /// is timed; [`Instant::NEVER`] while none is. With RACK-TLP, where every segment is timed: low half of
-    /// the position that was sent next at the time of the tail loss probe.
+    /// Low half of the end of the segment that is being timed, and its send time, where one segment
+    /// at a time is timed; [`Instant::NEVER`] while none is. With RACK-TLP, where every segment is
+    /// timed: low half of the position that was sent next at the time of the tail loss probe.
     timed_end: u32,
     timed_at: Instant,
     queue: RetransmissionQueue,
@@ -198,8 +199,8 @@ impl Sender {
         }
     }
 
-    /// Starts without a handshake, as if the peer's SYN had had the sequence number `peer_isn` and offered
-    /// this window.
+    /// Starts without a handshake, as if the peer's SYN had had the sequence number `peer_isn` and
+    /// offered this window.
     pub(crate) fn skip_handshake(&mut self, peer_window: u32, peer_isn: u32) {
         self.una = 1;
         self.next = 1;
@@ -213,8 +214,8 @@ impl Sender {
         self.window_from = from;
     }
 
-    /// The last window that the peer has offered, the largest one, and the sequence number of the segment
-    /// that offered the last one.
+    /// The last window that the peer has offered, the largest one, and the sequence number of the
+    /// segment that offered the last one.
     pub(crate) const fn offer(&self) -> (u32, u32, u32) {
         (self.peer_window, self.peer_window_max, self.window_from)
     }
@@ -274,8 +275,8 @@ impl Sender {
     pub const fn fin_position(&self) -> Option<u64> {
         if self.closed { Some(self.written) } else { None }
     }
-    /// Stream position after all data that may have arrived: sent data, and the byte of a window probe, which
-    /// does not count as sent.
+    /// Stream position after all data that may have arrived: sent data, and the byte of a window
+    /// probe, which does not count as sent.
     #[must_use]
     pub const fn reach(&self) -> u64 {
         self.next + self.window_probe.outstanding as u64

@@ -31,8 +31,8 @@ impl Sender {
         }
     }
 
-    /// Whether the congestion window blocks a full segment of new data and no other condition has to be
-    /// checked: the usual result of a poll of a sender that always has data.
+    /// Whether the congestion window blocks a full segment of new data and no other condition has
+    /// to be checked: the usual result of a poll of a sender that always has data.
     #[inline]
     fn is_full(&mut self, now: Instant, params: &StackParams) -> bool {
         let (out, mss) = (self.next - self.una, u64::from(params.mss));
@@ -75,7 +75,8 @@ impl Sender {
         if !self.force_retransmit {
             let needed = in_flight + u64::from(len.min(params.mss));
             let full = needed > u64::from(self.window) + self.fin_in_flight() && in_flight > 0;
-            // A lost segment that waits for the congestion window counts as use of it, like new data.
+            // A lost segment that waits for the congestion window counts as use of it, like new
+            // data.
             self.window_limited |= full;
             if full
                 || self.recovery_active && !self.recovery.may_send()
@@ -94,7 +95,8 @@ impl Sender {
         let range = SendRange { start: sent.start, len: sent.len };
         self.queue.on_retransmitted(range.len);
         if self.force_retransmit {
-            // ns-2 does not count the first retransmission of a recovery; see `recovery/ns2_sack1.rs`.
+            // ns-2 does not count the first retransmission of a recovery; see
+            // `recovery/ns2_sack1.rs`.
             self.force_retransmit = false;
         } else {
             self.recovery.on_sent(range.len);
@@ -108,8 +110,8 @@ impl Sender {
         Some(range)
     }
 
-    /// RFC 5682, section 3.1, step 2b: new data, as much as the window allows; lost segments follow with the
-    /// next acknowledgement, or now if there is no new data.
+    /// RFC 5682, section 3.1, step 2b: new data, as much as the window allows; lost segments follow
+    /// with the next acknowledgement, or now if there is no new data.
     #[cold]
     fn new_data_first(&mut self, now: Instant, params: &StackParams) -> Option<SendRange> {
         let range = self.new_data(now, params);
@@ -142,7 +144,8 @@ impl Sender {
             return None;
         }
         if self.duplicates > 0 && self.sack && !params.limited_transmit && !self.in_recovery() {
-            // Without limited transmit, duplicate acknowledgements do not release new data before recovery.
+            // Without limited transmit, duplicate acknowledgements do not release new data before
+            // recovery.
             return None;
         }
         if self.recovery_active && !self.recovery.may_send() {
@@ -169,8 +172,9 @@ impl Sender {
         Some(range)
     }
 
-    /// Length of the next segment of new data in sequence space, if `free` of it may be used. The MSS limits the
-    /// payload only (RFC 9293, 3.7.1), so that FIN fits into a full last segment, as in Linux (`tcp_send_fin`).
+    /// Length of the next segment of new data in sequence space, if `free` of it may be used. The
+    /// MSS limits the payload only (RFC 9293, 3.7.1), so that FIN fits into a full last segment, as
+    /// in Linux (`tcp_send_fin`).
     #[inline(always)]
     pub(super) fn next_len(&self, free: u64, params: &StackParams) -> u32 {
         let left = self.end() - self.next;
@@ -181,21 +185,22 @@ impl Sender {
         left.min(u64::from(params.mss)) as u32
     }
 
-    /// The sequence number of FIN, if it is sent: the congestion window limits payload, and FIN has none.
+    /// The sequence number of FIN, if it is sent: the congestion window limits payload, and FIN has
+    /// none.
     #[inline]
     fn fin_in_flight(&self) -> u64 {
         u64::from(self.closed && self.next > self.written)
     }
 
-    /// Whether Nagle's algorithm delays a small segment while data is outstanding (RFC 9293, 3.7.4). In Linux
-    /// only earlier small segments delay it (`tcp_minshall_check`).
+    /// Whether Nagle's algorithm delays a small segment while data is outstanding (RFC 9293,
+    /// 3.7.4). In Linux only earlier small segments delay it (`tcp_minshall_check`).
     pub(super) fn nagle_delays(&self, params: &StackParams) -> bool {
         params.nagle
             && (!params.policy.nagle_by_minshall || self.queue.has_shorter_than(params.mss))
     }
 
-    /// The peer's window is too small for the next segment. Returns the number of bytes that may be sent
-    /// regardless; with no data outstanding, the persist timer decides.
+    /// The peer's window is too small for the next segment. Returns the number of bytes that may be
+    /// sent regardless; with no data outstanding, the persist timer decides.
     #[cold]
     fn len_in_limited_window(
         &mut self,
@@ -208,7 +213,8 @@ impl Sender {
             && self.in_recovery()
             && self.queue.lost_bytes() == 0
         {
-            // RFC 6675, `NextSeg` rule 3: without new data, retransmit a hole that is not yet marked lost.
+            // RFC 6675, `NextSeg` rule 3: without new data, retransmit a hole that is not yet
+            // marked lost.
             mark!(sack_fills_unproven_holes);
             let boundary = self.queue.highest_sacked();
             self.queue.mark_lost_until(boundary, self.last_sent);
@@ -228,8 +234,8 @@ impl Sender {
         None
     }
 
-    /// A probe of a closed window, if one is due: a byte beyond the window, which does not count as sent
-    /// until it is acknowledged.
+    /// A probe of a closed window, if one is due: a byte beyond the window, which does not count as
+    /// sent until it is acknowledged.
     #[inline]
     pub(crate) fn poll_window_probe(&mut self) -> Option<SendRange> {
         if !self.window_probe.due || self.una < self.next || self.next >= self.end() {
@@ -267,7 +273,8 @@ impl Sender {
         self.postpone_tail_loss_probe(now, params);
     }
 
-    /// Starts to time the segment just sent, where one segment at a time is timed and none is in progress.
+    /// Starts to time the segment just sent, where one segment at a time is timed and none is in
+    /// progress.
     #[inline]
     pub(super) fn start_timing(&mut self, now: Instant, params: &StackParams) {
         if !params.time_every_segment && self.timed_at == Instant::NEVER {

@@ -7,8 +7,9 @@ use super::{Member, Sampling, Traffic};
 use crate::loss_classification::MemberClassification;
 use crate::traffic::samples::window;
 
-/// Interval between two reads of the classifications of `connections` connections. MEDX stores its newest 16
-/// classifications, at most one per round trip; reading takes some time for each connection.
+/// Interval between two reads of the classifications of `connections` connections. MEDX stores its
+/// newest 16 classifications, at most one per round trip; reading takes some time for each
+/// connection.
 pub(super) fn classification_interval(connections: usize) -> Duration {
     Duration::from_millis(5) + Duration::from_micros(50).mul_f64(connections as f64)
 }

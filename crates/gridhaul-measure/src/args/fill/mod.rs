@@ -40,7 +40,8 @@ pub(crate) struct Options {
 /// Where the result of a measurement goes.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct OutputArgs {
-    /// Folder for the log of the messages (Parquet), the summary (JSON), the chart and the log of the broker
+    /// Folder for the log of the messages (Parquet), the summary (JSON), the chart and the log of
+    /// the broker
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 
@@ -67,7 +68,8 @@ impl ReadOptions {
     }
 }
 
-/// The measurement and the destination of its result; `None` for a command that measures no protocol.
+/// The measurement and the destination of its result; `None` for a command that measures no
+/// protocol.
 pub(super) fn options(command: &Command, options: &ReadOptions) -> Option<Options> {
     let (measurement, out) = match command {
         Command::Latency(args) => {

@@ -10,9 +10,10 @@ use gridhaul_measure::report::create;
 
 use self::axis::VariedOption;
 use super::observer::TerminalObserver;
-use super::{CHECK, INTERRUPTED};
 use crate::args::MatrixArgs;
-use crate::terminal::{print, say, text};
+use crate::terminal::text;
+use gridhaul_cli::exit_code::{CHECK_FAILED, INTERRUPTED};
+use gridhaul_cli::{print, say};
 
 /// Measures all combinations.
 pub(crate) fn run(args: &MatrixArgs) -> anyhow::Result<ExitCode> {
@@ -44,7 +45,7 @@ pub(crate) fn run(args: &MatrixArgs) -> anyhow::Result<ExitCode> {
     print(&if results.json { done.json()? } else { text(&done.table()) })?;
     Ok(match () {
         () if observer.is_interrupted() => ExitCode::from(INTERRUPTED),
-        () if done.has_failure() => ExitCode::from(CHECK),
+        () if done.has_failure() => ExitCode::from(CHECK_FAILED),
         () => ExitCode::SUCCESS,
     })
 }

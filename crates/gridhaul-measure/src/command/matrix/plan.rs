@@ -37,7 +37,8 @@ pub(super) fn sorted(mut axes: Vec<VariedOption>) -> anyhow::Result<Vec<VariedOp
     Ok(axes)
 }
 
-/// All measurements. The last axis varies fastest; combinations that differ only in options without effect are one measurement.
+/// All measurements. The last axis varies fastest; combinations that differ only in options without
+/// effect are one measurement.
 ///
 /// # Errors
 /// The command of a measurement is not valid.
@@ -69,7 +70,8 @@ pub(super) fn plan(
     Ok(planned)
 }
 
-/// The words of a command, without the options of all measurements. Values that have no effect become `None`.
+/// The words of a command, without the options of all measurements. Values that have no effect
+/// become `None`.
 fn words(axes: &[VariedOption], values: &mut [Option<String>]) -> anyhow::Result<Vec<String>> {
     let find = |option: &str, values: &[Option<String>]| {
         let index = axes.iter().position(|known| known.axis.name == option)?;
@@ -102,7 +104,8 @@ fn words(axes: &[VariedOption], values: &mut [Option<String>]) -> anyhow::Result
     Ok(words)
 }
 
-/// Whether an option changes measurements of a protocol. Sampled Values have an encoding of their own.
+/// Whether an option changes measurements of a protocol. Sampled Values have an encoding of their
+/// own.
 fn has_effect(option: &str, protocol: ProtocolName) -> anyhow::Result<bool> {
     match option {
         ENCODING => Ok(protocol != ProtocolName::Sv),

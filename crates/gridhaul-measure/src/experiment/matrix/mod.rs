@@ -17,7 +17,8 @@ use crate::run::{Observer, message};
 /// Name of the axis of protocols.
 pub const PROTOCOL: &str = "protocol";
 
-/// Time that connections, broker and network need at the start and at the end of a measurement, for the estimate.
+/// Time that connections, broker and network need at the start and at the end of a measurement, for
+/// the estimate.
 const OVERHEAD_S: f64 = 1.5;
 
 /// A setting that is varied.
@@ -74,7 +75,8 @@ pub fn estimate(planned: &[Planned]) -> Duration {
     Duration::from_secs_f64(seconds.sum())
 }
 
-/// Makes all measurements. The messages of each are written into a folder of their own, if there is one for the results.
+/// Makes all measurements. The messages of each are written into a folder of their own, if there is
+/// one for the results.
 pub fn measure(
     axes: Vec<Axis>,
     planned: &[Planned],

@@ -85,8 +85,9 @@ fn numbers(done: &Done) -> Vec<String> {
     counts.into_iter().chain(ms).collect()
 }
 
-/// A chart for each combination of all axes with several values but two. Of these two, the protocols (or another axis, with one
-/// protocol) are groups, and the values of the last one boxes within them.
+/// A chart for each combination of all axes with several values but two. Of these two, the
+/// protocols (or another axis, with one protocol) are groups, and the values of the last one boxes
+/// within them.
 fn charts(axes: &[Axis], done: &[Done]) -> Vec<Chart> {
     let varied: Vec<_> = (0..axes.len()).filter(|&index| axes[index].values.len() > 1).collect();
     let protocols = varied.iter().copied().find(|&index| axes[index].name == PROTOCOL);

@@ -75,7 +75,8 @@ fn on_this_machine(
     network.enter(carrier(&measurement.protocol), prepare, work)
 }
 
-/// Searches between this machine and an agent. Messages do not come back: they would load the reverse path.
+/// Searches between this machine and an agent. Messages do not come back: they would load the
+/// reverse path.
 fn with_agent(
     measurement: &Measurement,
     search: &RateExperiment,

@@ -186,8 +186,8 @@ impl Campaign<'_> {
 /// Largest time for which the broker may wait for a processor, as a share of the mean latency.
 const WAIT_SHARE: f64 = 0.2;
 
-/// Why other programs of this machine have changed the latency through the broker, if they have. The
-/// wait of all of its threads for each message is at least what a message has waited there.
+/// Why other programs of this machine have changed the latency through the broker, if they have.
+/// The wait of all of its threads for each message is at least what a message has waited there.
 fn contention(
     result: &CellResult,
     waited: Option<time::Duration>,

@@ -109,11 +109,12 @@ pub fn planned(quick: bool) -> Vec<Planned> {
     cells.chain(outages::planned(&extent)).collect()
 }
 
-/// Measures, and compares with the report. Measurements are kept in a folder as they are made, if there is one: a later call
-/// continues.
+/// Measures, and compares with the report. Measurements are kept in a folder as they are made, if
+/// there is one: a later call continues.
 ///
 /// # Errors
-/// The formulas deviate from Table 5, or a file cannot be read or written. Failed measurements are in the result.
+/// The formulas deviate from Table 5, or a file cannot be read or written. Failed measurements are
+/// in the result.
 pub fn measure(
     settings: &ReserveSettings,
     folder: Option<&Path>,

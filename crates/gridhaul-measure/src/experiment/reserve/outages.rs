@@ -211,8 +211,9 @@ fn messages(case: &OutageCase) -> u64 {
     (RATE * (BEFORE.as_secs_f64() + case.length_s + after)).ceil() as u64
 }
 
-/// Time after which a message of a case is lost; the experiment adds twice the length of the outage. Without retransmissions, a
-/// message that is late by more than the jitter of the link is lost.
+/// Time after which a message of a case is lost; the experiment adds twice the length of the
+/// outage. Without retransmissions, a message that is late by more than the jitter of the link is
+/// lost.
 fn horizon(case: &OutageCase) -> Duration {
     Duration::from_secs(if case.client == Client::Connectionless { 2 } else { 10 })
 }

@@ -188,7 +188,8 @@ impl Cell {
     }
 }
 
-/// A protocol of the report by its name on the command line. MQTT passes RabbitMQ as in the report, or mosquitto.
+/// A protocol of the report by its name on the command line. MQTT passes RabbitMQ as in the report,
+/// or mosquitto.
 pub(super) fn protocol(
     name: &str,
     mosquitto: bool,

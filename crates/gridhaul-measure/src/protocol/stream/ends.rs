@@ -28,7 +28,8 @@ impl Streams<'_> {
         Ok(ReceivingEnd { subscriber: Box::new(end), address })
     }
 
-    /// The end that sends. It connects to `subscriber`, or listens if there is none; its subscriber is awaited later.
+    /// The end that sends. It connects to `subscriber`, or listens if there is none; its subscriber
+    /// is awaited later.
     pub(in crate::protocol) fn publisher(
         &self,
         endpoint: Box<dyn Endpoint>,

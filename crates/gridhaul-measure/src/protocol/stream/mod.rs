@@ -190,7 +190,8 @@ impl End {
             settings,
             clock,
         };
-        // The thread belongs to the namespace in which it is started, and its sockets to that of the thread.
+        // The thread belongs to the namespace in which it is started, and its sockets to that of
+        // the thread.
         let thread = site.enter(move || thread::spawn(move || reader.run()))?;
         Ok(Self { shared, arrivals, ready, clock, thread: Some(thread) })
     }
@@ -329,7 +330,8 @@ impl Publisher for StreamPublisher {
             NotSent::WindowFull => Refused::QueueFull,
             NotSent::TooLong(most) => Refused::TooLong(most),
         })?;
-        // A failed socket is noticed by the thread that reads; the message is lost with the connection.
+        // A failed socket is noticed by the thread that reads; the message is lost with the
+        // connection.
         Ok(line.flush()?)
     }
 

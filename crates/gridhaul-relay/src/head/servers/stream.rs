@@ -141,9 +141,9 @@ struct Place {
 pub(super) struct Share {
     /// Bytes in memory.
     pub memory: u64,
-    /// Bytes that the server's TCP has acknowledged and the server has not confirmed, and the part
-    /// of them that cannot be sent again.
+    /// Bytes that the server's TCP has acknowledged and the server has not confirmed.
     pub unconfirmed: u64,
+    /// Part of the unconfirmed bytes that cannot be sent again.
     pub at_risk: u64,
     /// Position of the log from which on the stream needs it.
     pub hold: Option<u64>,

@@ -5,7 +5,8 @@ use crate::scenario::{Noise, PowerLine, Shadowing};
 use crate::units::{Decibel, Probability};
 
 impl Report<'_> {
-    /// Checks a power line. True if it is valid, and therefore the values that it sets for the directions.
+    /// Checks a power line. True if it is valid, and therefore the values that it sets for the
+    /// directions.
     pub(super) fn power_line(&mut self, key: &str, line: &PowerLine) -> bool {
         let before = self.diagnostics.len();
         if line.distance.is_some_and(|distance| distance.is_zero()) {

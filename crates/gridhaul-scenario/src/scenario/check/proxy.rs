@@ -4,7 +4,8 @@ use super::Report;
 use crate::scenario::{Node, Proxy, ProxyMode};
 use crate::units::Duration;
 
-/// Smallest buffer of a proxy: two segments of 1,500 bytes, so that it can receive one while it sends another.
+/// Smallest buffer of a proxy: two segments of 1,500 bytes, so that it can receive one while it
+/// sends another.
 const BUFFER_MIN: u64 = 3_000;
 
 impl Report<'_> {

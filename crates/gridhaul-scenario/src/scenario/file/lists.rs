@@ -1,5 +1,6 @@
-//! Lists in the place of tables. serde reads a list as the values of a struct without their keys, so that
-//! `both = ["1 Mbit/s", "10 ms"]` would set the first two keys of the type, whichever these are.
+//! Lists in the place of tables. serde reads a list as the values of a struct without their keys,
+//! so that `both = ["1 Mbit/s", "10 ms"]` would set the first two keys of the type, whichever these
+//! are.
 
 use serde::Serialize;
 use toml::Value;

@@ -30,8 +30,8 @@ impl<'t> Document<'t> {
         &self.root
     }
 
-    /// Location of a key such as `link.a.both.outage[0].length`, or of the closest parent key that the
-    /// text contains (a default value has no location).
+    /// Location of a key such as `link.a.both.outage[0].length`, or of the closest parent key that
+    /// the text contains (a default value has no location).
     pub(super) fn location(&self, path: &str) -> Option<SourceLocation> {
         let mut found = None;
         let mut value = &self.root;

@@ -24,8 +24,8 @@ pub(super) use locate::steps as path_steps;
 /// Size limit of a scenario file in bytes: far above the size of useful files, and fast to read.
 const SIZE_MAX: u64 = 4_000_000;
 
-/// A scenario and the file from which it was read, so that later errors can show their location in the
-/// file.
+/// A scenario and the file from which it was read, so that later errors can show their location in
+/// the file.
 #[derive(Debug, Clone)]
 pub struct ScenarioFile {
     /// The scenario.
@@ -61,8 +61,8 @@ impl Scenario {
         Err(located(file, &document, diagnostics))
     }
 
-    /// Reads a scenario file of at most 4 MB. If the scenario refers to a trace, [`Scenario::folder`]
-    /// is set to the folder of the file; no other file is opened.
+    /// Reads a scenario file of at most 4 MB. If the scenario refers to a trace,
+    /// [`Scenario::folder`] is set to the folder of the file; no other file is opened.
     ///
     /// # Errors
     /// A file that is missing, unreadable, too large, not a regular file or not text, and the
@@ -88,8 +88,8 @@ impl Scenario {
         }
     }
 
-    /// The folder to which paths in a scenario are relative: that of its file, or the current one if
-    /// the scenario is read from a pipe.
+    /// The folder to which paths in a scenario are relative: that of its file, or the current one
+    /// if the scenario is read from a pipe.
     #[must_use]
     pub fn folder_of(path: &Path) -> &Path {
         let parent = path.parent().filter(|_| !is_pipe(path)).unwrap_or(Path::new(""));
@@ -110,15 +110,17 @@ impl Scenario {
         Err(ScenarioError { file: String::new(), diagnostics })
     }
 
-    /// The merged scenario as TOML, including every default value. Parsing it gives an equal scenario.
+    /// The merged scenario as TOML, including every default value. Parsing it gives an equal
+    /// scenario.
     #[must_use]
     pub fn to_toml(&self) -> String {
         #[expect(clippy::expect_used, reason = "every field is text, number, list or table")]
         toml::to_string(self).expect("a scenario can be written as TOML")
     }
 
-    /// SHA-256 of the merged scenario of [`Scenario::to_toml`] without its folder, in hexadecimal: the
-    /// hash does not depend on the location of the file. It covers the path of a trace, not the rows.
+    /// SHA-256 of the merged scenario of [`Scenario::to_toml`] without its folder, in hexadecimal:
+    /// the hash does not depend on the location of the file. It covers the path of a trace, not the
+    /// rows.
     #[must_use]
     pub fn sha256(&self) -> String {
         let digest = Sha256::digest(Self { folder: None, ..self.clone() }.to_toml());
@@ -183,8 +185,8 @@ pub fn in_toml_terms(message: &str) -> (String, String) {
     explain::in_toml_terms(message, "")
 }
 
-/// The first error in a tree of keys that is not a scenario. `None` if the tree cannot be written as
-/// TOML, or is a scenario.
+/// The first error in a tree of keys that is not a scenario. `None` if the tree cannot be written
+/// as TOML, or is a scenario.
 pub(super) fn why_unreadable(tree: &serde_json::Value) -> Option<Diagnostic> {
     let text = toml::to_string(&without_null(tree)?).ok()?;
     let table = DeTable::parse(&text).ok()?;
@@ -226,8 +228,8 @@ fn without_null(tree: &serde_json::Value) -> Option<toml::Value> {
 }
 
 impl SourceLocation {
-    /// Location of a key in a value given as a command-line argument: `path` leads from the value to
-    /// the key, such as `.periodic.size`. The whole value if there is no key at this path.
+    /// Location of a key in a value given as a command-line argument: `path` leads from the value
+    /// to the key, such as `.periodic.size`. The whole value if there is no key at this path.
     #[must_use]
     pub fn in_argument(argument: &str, value: Range<usize>, path: &str) -> Self {
         const KEY: &str = "value = ";
@@ -306,7 +308,8 @@ fn text_of(path: &Path) -> Result<String, Diagnostic> {
 
 fn text_from(source: impl Read) -> Result<String, Diagnostic> {
     let mut bytes = Vec::new();
-    // One byte more than the limit: a file may have grown since its size was checked, and a pipe has no size.
+    // One byte more than the limit: a file may have grown since its size was checked, and a pipe
+    // has no size.
     source.take(SIZE_MAX + 1).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
     if bytes.len() as u64 > SIZE_MAX {
         return Err(too_large());

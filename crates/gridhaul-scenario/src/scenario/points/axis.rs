@@ -96,8 +96,8 @@ fn axis(entry: usize, sweep: &Sweep, base: &Json) -> Result<Axis, Diagnostic> {
     Ok(Axis { keys, labels })
 }
 
-/// Points are named by their values; equal points would have equal names and equal results. The values of a range of
-/// whole numbers may be equal after rounding.
+/// Points are named by their values; equal points would have equal names and equal results. The
+/// values of a range of whole numbers may be equal after rounding.
 fn check_unique(keys: &[VariedKey]) -> Result<(), Diagnostic> {
     let is_listed = |varied: &VariedKey| varied.entries.iter().all(Option::is_some);
     let Some(first) = keys.first().filter(|_| keys.iter().all(is_listed)) else { return Ok(()) };
@@ -166,8 +166,8 @@ pub(super) fn varied(
     Ok(VariedKey { key: key.to_owned(), source, values, entries })
 }
 
-/// Checks that a key exists. Its last step may be absent, since it may be an optional key; setting the
-/// key shows whether it is.
+/// Checks that a key exists. Its last step may be absent, since it may be an optional key; setting
+/// the key shows whether it is.
 fn find(base: &Json, key: &str) -> Result<(), Refusal> {
     let steps: Vec<_> = setting::steps(key).collect();
     let mut tree = base;

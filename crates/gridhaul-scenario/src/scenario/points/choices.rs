@@ -76,9 +76,9 @@ impl Choices {
         &self.choices
     }
 
-    /// The scenario with these values, as text in the order of the keys; values outside the lists of
-    /// the plan are possible, and `None` keeps the value of the file. The scenario has neither plan nor
-    /// sweep.
+    /// The scenario with these values, as text in the order of the keys; values outside the lists
+    /// of the plan are possible, and `None` keeps the value of the file. The scenario has neither
+    /// plan nor sweep.
     ///
     /// # Errors
     /// A value that cannot be read, or values that contradict each other.

@@ -31,7 +31,8 @@ pub struct ScenarioPoint {
 /// Largest number of points of a scenario: larger numbers are probably typing errors.
 const POINTS_MAX: usize = 100_000;
 
-/// Largest number of combinations that are checked when a file is read; the others are checked later.
+/// Largest number of combinations that are checked when a file is read; the others are checked
+/// later.
 const CHECKED: usize = 1_000;
 
 impl Scenario {

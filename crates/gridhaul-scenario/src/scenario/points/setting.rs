@@ -36,7 +36,8 @@ impl Setting<'_> {
         Ok(())
     }
 
-    /// A diagnostic for the value, or for the key at `path` in the scenario if that is below the value.
+    /// A diagnostic for the value, or for the key at `path` in the scenario if that is below the
+    /// value.
     pub(super) fn refused(&self, path: &str, reason: &str) -> Diagnostic {
         let entry = self.entry.map_or_else(String::new, |entry| format!("[{entry}]"));
         let below = below(path, self.key);

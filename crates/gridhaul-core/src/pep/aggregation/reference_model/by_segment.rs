@@ -66,7 +66,8 @@ impl Bench {
         }
     }
 
-    /// Reserved bytes that are not sent: whole messages, also those of which only a part has arrived.
+    /// Reserved bytes that are not sent: whole messages, also those of which only a part has
+    /// arrived.
     fn occupied(&self) -> u64 {
         let messages: u64 = (0..self.model.upstreams())
             .map(|upstream| {
@@ -186,7 +187,8 @@ impl Bench {
         }
     }
 
-    /// End of the part of a stream that can be forwarded: nothing after a message that exceeds the buffer.
+    /// End of the part of a stream that can be forwarded: nothing after a message that exceeds the
+    /// buffer.
     fn forwardable(&self, index: usize) -> u64 {
         let mut start = 0;
         for &end in &self.ends[index] {

@@ -1,8 +1,9 @@
 //! The aggregator compared with a reference model that stores whole streams and queues in vectors.
 //!
-//! The model has its own admission rules: for every schedule, the aggregator must accept the same bytes,
-//! forward the same messages in the same order, and report the same bytes at risk. Messages may have
-//! many segments, and may exceed the buffer; connections are spread over several upstream connections.
+//! The model has its own admission rules: for every schedule, the aggregator must accept the same
+//! bytes, forward the same messages in the same order, and report the same bytes at risk. Messages
+//! may have many segments, and may exceed the buffer; connections are spread over several upstream
+//! connections.
 
 mod by_segment;
 
@@ -45,7 +46,8 @@ impl Model {
         self.queues.len()
     }
 
-    /// Bytes of a connection arrive in order. Returns the sizes of the messages that become complete.
+    /// Bytes of a connection arrive in order. Returns the sizes of the messages that become
+    /// complete.
     fn accept(&mut self, connection: usize, bytes: &[u8]) -> Vec<usize> {
         let rest = &mut self.incomplete[connection];
         rest.extend(bytes);

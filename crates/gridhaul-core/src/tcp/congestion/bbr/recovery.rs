@@ -1,5 +1,5 @@
-//! The window in loss recovery (draft-ietf-ccwg-bbr, section 4.2.3.4): packet conservation for one round; at the end the previous
-//! window is restored.
+//! The window in loss recovery (draft-ietf-ccwg-bbr, section 4.2.3.4): packet conservation for one
+//! round; at the end the previous window is restored.
 
 use crate::coverage_mark::mark;
 

@@ -1,6 +1,6 @@
-//! HyStart (Ha and Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55(9), 2011): slow
-//! start ends before the queue overflows, when a train of acknowledgements is as long as the one-way delay,
-//! or when the round trip has increased. The constants are those of Linux.
+//! HyStart (Ha and Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55(9),
+//! 2011): slow start ends before the queue overflows, when a train of acknowledgements is as long
+//! as the one-way delay, or when the round trip has increased. The constants are those of Linux.
 
 use gridhaul_scenario::units::{Duration, Instant};
 
@@ -16,13 +16,13 @@ const MIN_SAMPLES: u8 = 8;
 /// Section 4.2 of the paper, η: an eighth of the minimum RTT, within these bounds (Linux).
 const DELAY_THRESHOLD_BOUNDS: (Duration, Duration) =
     (Duration::from_millis(4), Duration::from_millis(16));
-/// Linux: allowance for bursts of the sender in the length of the train: the time of four bursts of 64 kB at
-/// twice the current rate, at most a millisecond.
+/// Linux: allowance for bursts of the sender in the length of the train: the time of four bursts of
+/// 64 kB at twice the current rate, at most a millisecond.
 const BURST_BYTES: f64 = 4.0 * 65_536.0;
 const BURST_TIME_MAX: Duration = Duration::from_millis(1);
 
-/// A round of slow start. Rounds are also counted at small windows: kernel 6.18 leaves slow start where only
-/// rounds synchronised with its flights can.
+/// A round of slow start. Rounds are also counted at small windows: kernel 6.18 leaves slow start
+/// where only rounds synchronised with its flights can.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct HyStart {
     /// Position whose acknowledgement ends the round.
@@ -37,8 +37,8 @@ pub(super) struct HyStart {
 }
 
 impl HyStart {
-    /// Whether slow start ends with this acknowledgement, which has measured `rtt`. `min_rtt` is the minimum
-    /// of the connection, `window` is in bytes.
+    /// Whether slow start ends with this acknowledgement, which has measured `rtt`. `min_rtt` is
+    /// the minimum of the connection, `window` is in bytes.
     pub(super) fn exits_slow_start(
         &mut self,
         ack: &Ack,
@@ -72,7 +72,8 @@ impl HyStart {
         is_long
     }
 
-    /// Paper, section 4.2: the minimum RTT of the round exceeds that of the connection by a threshold.
+    /// Paper, section 4.2: the minimum RTT of the round exceeds that of the connection by a
+    /// threshold.
     fn delay_increased(&mut self, rtt: Duration, min_rtt: Duration) -> bool {
         let round_min_rtt = self.round_min_rtt.map_or(rtt, |round_min_rtt| round_min_rtt.min(rtt));
         self.round_min_rtt = Some(round_min_rtt);
@@ -97,8 +98,8 @@ mod tests {
     const MSS: u32 = 1_000;
     const MIN_RTT: Duration = Duration::from_millis(100);
 
-    /// Acknowledgements of a round of `count` segments, `gap` apart, each after `rtt`: the number of the
-    /// acknowledgement that ends slow start.
+    /// Acknowledgements of a round of `count` segments, `gap` apart, each after `rtt`: the number
+    /// of the acknowledgement that ends slow start.
     fn round(window: f64, count: u64, gap: Duration, rtt: Duration) -> Option<u64> {
         let mut hystart = HyStart::default();
         let mut now = Instant::ZERO + Duration::from_secs(1);

@@ -1,7 +1,7 @@
 //! Table 5 by formula.
 //!
-//! The report does not state these settings: names are those of the VILLASnode documentation, and they are confirmed by
-//! the sums of the table. See the page of the paper.
+//! The report does not state these settings: names are those of the VILLASnode documentation, and
+//! they are confirmed by the sums of the table. See the page of the paper.
 
 use gridhaul_protocols::overhead::{LayerBytes, LowerLayers, amqp_0_9_1, mqtt, sampled_values};
 use serde::Serialize;
@@ -13,8 +13,8 @@ use super::{Column, Encoding, MESSAGES, Protocol, Tables};
 pub const MQTT_PUBLISH: mqtt::Publish =
     mqtt::Publish { topic: 10, version_5: false, identified: false };
 
-/// Exchange `mytestexchange` and routing key `abc`, both with the terminating NUL that VILLASnode sends, and a consumer tag
-/// of RabbitMQ.
+/// Exchange `mytestexchange` and routing key `abc`, both with the terminating NUL that VILLASnode
+/// sends, and a consumer tag of RabbitMQ.
 pub const AMQP_NAMES: amqp_0_9_1::Names =
     amqp_0_9_1::Names { exchange: 15, routing_key: 4, consumer_tag: 31 };
 
@@ -86,7 +86,8 @@ fn comparison(tables: &Tables, column: &Column) -> Comparison {
     let has_broker = column.protocol != Protocol::SampledValues;
     let carried = if has_broker { 2.0 * mean } else { mean };
     let lower = if has_broker { LowerLayers::TCP_IPV4 } else { LowerLayers::ETHERNET };
-    // The report subtracts its payload once from the bytes of both legs; its row of the payload is that of one message.
+    // The report subtracts its payload once from the bytes of both legs; its row of the payload is
+    // that of one message.
     let protocol = publish + deliver + carried - column.bytes.payload;
     let packets = column.packets / MESSAGES;
     let formula = LayerBytes::new(lower, packets, protocol, column.bytes.payload);
@@ -104,7 +105,8 @@ fn comparison(tables: &Tables, column: &Column) -> Comparison {
 
 fn rows(column: &Column, formula: &LayerBytes) -> Vec<LayerRow> {
     let bytes = &column.bytes;
-    // A row is rounded to the nearest byte. The bytes of the protocol are the rest of a sum with the rounded payload.
+    // A row is rounded to the nearest byte. The bytes of the protocol are the rest of a sum with
+    // the rounded payload.
     let layers = [
         ("Ethernet", bytes.ethernet, formula.ethernet, ROUNDING / 2.0),
         ("IPv4", bytes.ip, formula.ip, ROUNDING / 2.0),
@@ -163,7 +165,8 @@ mod tests {
         }
     }
 
-    /// The difference between AMQP and MQTT does not depend on the payload: 170 - 30 bytes, within rounding.
+    /// The difference between AMQP and MQTT does not depend on the payload: 170 - 30 bytes, within
+    /// rounding.
     #[test]
     fn the_difference_between_amqp_and_mqtt_is_that_of_the_names() {
         let tables = Tables::published();

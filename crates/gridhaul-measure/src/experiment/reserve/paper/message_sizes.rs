@@ -5,11 +5,12 @@ use gridhaul_protocols::overhead::{LayerBytes, LowerLayers, amqp_1_0, direct, mq
 
 use super::{AMQP_NAMES, MQTT_PUBLISH, SAMPLED_VALUES_NAMES};
 
-/// Address of a receiver of XMPP: `gridhaul@localhost/subscriber`. One that only sends does not appear in its stanzas.
+/// Address of a receiver of XMPP: `gridhaul@localhost/subscriber`. One that only sends does not
+/// appear in its stanzas.
 const STANZA: xmpp::Stanza = xmpp::Stanza { to: 29, from: 28, language: 2 };
 
-/// A message of this payload in each protocol: one packet without acknowledgement, with the names of
-/// the report, and for AMQP 1.0 link 0 and delivery numbers above 255 with a tag of 4 bytes.
+/// A message of this payload in each protocol: one packet without acknowledgement, with the names
+/// of the report, and for AMQP 1.0 link 0 and delivery numbers above 255 with a tag of 4 bytes.
 #[must_use]
 pub fn message_sizes(payload: u64) -> Vec<(&'static str, LayerBytes)> {
     let version_5 = mqtt::Publish { version_5: true, ..MQTT_PUBLISH };

@@ -72,8 +72,8 @@ mod tests {
             messages.iter().map(Vec::len).sum::<usize>() as f64 / 10_000.0
         };
         assert_eq!(mean(Encoding::Float), 40.0);
-        // The sums of Table 5 give 131.5 to 132.0 B with Protobuf, and 295.5 to 296.5 B with JSON: the
-        // length of a number in JSON depends on its value, which the report does not state.
+        // The sums of Table 5 give 131.5 to 132.0 B with Protobuf, and 295.5 to 296.5 B with JSON:
+        // the length of a number in JSON depends on its value, which the report does not state.
         let [protobuf, json] = [Encoding::Protobuf, Encoding::Json].map(mean);
         assert!((131.5..132.0).contains(&protobuf), "{protobuf}");
         assert!((275.0..285.0).contains(&json), "{json}");

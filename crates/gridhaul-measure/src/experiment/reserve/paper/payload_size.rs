@@ -1,7 +1,8 @@
 //! The mean payload of the report's messages, from Tables 4 and 5.
 //!
-//! JSON and Protobuf write a number in a varying number of bytes. The report does not state the mean, but both of its
-//! protocols carried the same values, and each column limits the mean to an interval.
+//! JSON and Protobuf write a number in a varying number of bytes. The report does not state the
+//! mean, but both of its protocols carried the same values, and each column limits the mean to an
+//! interval.
 
 use gridhaul_protocols::overhead::LowerLayers;
 
@@ -63,8 +64,8 @@ fn bytes_above_tcp(column: &Column) -> Interval {
     bytes_of_traffic(column).map(|bytes| bytes - lower)
 }
 
-/// Mean payloads of an encoding that agree with Table 5 for MQTT and AMQP, and with Table 4 if `traffic` is set.
-/// `overhead` is the sum over both legs.
+/// Mean payloads of an encoding that agree with Table 5 for MQTT and AMQP, and with Table 4 if
+/// `traffic` is set. `overhead` is the sum over both legs.
 pub(super) fn mean_payload(
     tables: &Tables,
     encoding: Encoding,
