@@ -1,10 +1,12 @@
 //! Development tasks of the repository: `cargo xtask test`, `cargo xtask bench`, `cargo xtask
-//! soak`, `cargo xtask browser`, `cargo xtask docs`, `cargo xtask mutants`, `cargo xtask coverage`.
+//! soak`, `cargo xtask bpf`, `cargo xtask browser`, `cargo xtask docs`, `cargo xtask mutants`, `cargo
+//! xtask coverage`.
 
 #![forbid(unsafe_code)]
 
 mod analysis;
 mod bench;
+mod bpf;
 mod browser;
 mod docs;
 mod process;
@@ -31,6 +33,8 @@ enum Task {
     Bench(bench::Options),
     /// Run tests that take long: kills of the relay
     Soak(soak::Options),
+    /// Compile the programs for the kernel, which are embedded in gridhaul (needs clang)
+    Bpf,
     /// Check the status page of the relay in headless Chromium
     Browser,
     /// Regenerate the generated pages and golden files
@@ -46,6 +50,7 @@ fn main() -> ExitCode {
         Task::Test(options) => test::run(&options),
         Task::Bench(options) => bench::run(&options),
         Task::Soak(options) => soak::run(&options),
+        Task::Bpf => bpf::run(),
         Task::Browser => browser::run(),
         Task::Docs => docs::run(),
         Task::Mutants(options) => analysis::mutants(&options),

@@ -4,12 +4,13 @@
 //! addition to its own algorithms (`struct_ops`). Any TCP connection of the machine can use them:
 //! selected by the socket option `TCP_CONGESTION`, by route, or as default.
 //!
-//! The programs are in `bpf/`; the build compiles them if it finds clang, and omits them otherwise.
-//! The loader is written in Rust: it creates the maps, passes the compiler's relocation records on
-//! to the kernel, which inserts its own field offsets (CO-RE, in the kernel itself from Linux 5.17
-//! on), and registers the algorithm with a BPF link. Algorithms are unregistered when the process
-//! that loaded them ends, unless they are [pinned](LoadedAlgorithms::pin); pinned algorithms stay
-//! until [`unload`].
+//! The programs are in `bpf/`. `cargo xtask bpf` compiles them to `bpf/compiled/`, and they are
+//! embedded from there, so that neither building nor loading needs a compiler for them. The loader
+//! is written in Rust: it creates the maps, passes the compiler's relocation records on to the
+//! kernel, which inserts its own field offsets (CO-RE, in the kernel itself from Linux 5.17 on),
+//! and registers the algorithm with a BPF link. Algorithms are unregistered when the process that
+//! loaded them ends, unless they are [pinned](LoadedAlgorithms::pin); pinned algorithms stay until
+//! [`unload`].
 
 #![forbid(unsafe_code)]
 

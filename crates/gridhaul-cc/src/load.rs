@@ -16,10 +16,6 @@ use crate::{
     Settings, VegasCounters, status,
 };
 
-mod compiled {
-    include!(concat!(env!("OUT_DIR"), "/programs.rs"));
-}
-
 /// Loaded algorithms: registered for the lifetime of this value, or longer if [pinned](Self::pin).
 ///
 /// Connections that use an algorithm when it is unregistered keep it until they close.
@@ -142,11 +138,11 @@ impl LoadedAlgorithms {
     }
 }
 
-/// The compiled program of an algorithm, or why there is none.
-pub(crate) fn program(algorithm: Algorithm) -> Result<&'static [u8], &'static str> {
+/// The program of an algorithm, compiled by `cargo xtask bpf`.
+const fn program(algorithm: Algorithm) -> &'static [u8] {
     match algorithm {
-        Algorithm::Vegas => compiled::VEGAS,
-        Algorithm::Medx => compiled::MEDX,
+        Algorithm::Vegas => include_bytes!("../bpf/compiled/vegas.o"),
+        Algorithm::Medx => include_bytes!("../bpf/compiled/medx.o"),
     }
 }
 
@@ -183,8 +179,7 @@ impl LoadedAlgorithm {
     fn load(algorithm: Algorithm, settings: &Settings, kernel: &Types) -> Result<Self, Error> {
         let name = settings.name(algorithm)?;
         let unreadable = |why: &str| Error::Object(algorithm.name(), why.to_owned());
-        let bytes = program(algorithm).map_err(unreadable)?;
-        let object = Object::parse(bytes).map_err(Error::bpf(algorithm))?;
+        let object = Object::parse(program(algorithm)).map_err(Error::bpf(algorithm))?;
         let mut loader = Loader::new(&name, &object).map_err(Error::bpf(algorithm))?;
         make_maps(&mut loader, &object, algorithm, &name, &settings.words(algorithm)?)?;
         let mut links = Vec::new();

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use gridhaul_linux::bpf::KERNEL_TYPES;
 
 use crate::Algorithm;
-use crate::load::program;
 
 /// A missing requirement.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +16,7 @@ pub struct MissingRequirement {
     pub remedy: String,
 }
 
-/// The missing requirements of all algorithms on this machine and in this build.
+/// The missing requirements of all algorithms on this machine.
 #[must_use]
 pub fn missing_requirements() -> Vec<MissingRequirement> {
     missing_requirements_for(&Algorithm::ALL, None)
@@ -31,12 +30,7 @@ pub fn missing_requirements_for(
     cgroup: Option<&Path>,
 ) -> Vec<MissingRequirement> {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let uncompiled = algorithms.iter().find_map(|algorithm| program(*algorithm).err());
     let found = [
-        uncompiled.map(|why| MissingRequirement {
-            what: format!("programs for the kernel: {why}"),
-            remedy: "install clang (apt-get install clang) and build gridhaul again".into(),
-        }),
         too_old(&release),
         (!Path::new(KERNEL_TYPES).exists()).then(|| MissingRequirement {
             what: format!("type information of the kernel ({KERNEL_TYPES})"),

@@ -28,7 +28,7 @@ const TOOLS: [Tool; 11] = [
     Tool {
         program: "clang",
         package: "clang",
-        used_for: "the congestion control for the kernel",
+        used_for: "the check of the programs for the kernel",
         works: &["-target", "bpf", "-x", "c", "-c", "/dev/null", "-o", "/dev/null"],
     },
     Tool {
