@@ -3,7 +3,8 @@
 //! Parsing borrows from the packet: [`EthernetFrame`], [`IpPacket`], [`TcpPacket`] and
 //! [`UdpPacket`] are views whose lengths have been checked. Writing appends to a buffer of the
 //! caller ([`EthernetHeader::write`], [`write_tcp`], [`write_udp`]). [`PacketRewriter`] changes
-//! fields in place and keeps the checksum correct. None of them allocates for a packet, apart from
+//! fields in place and keeps the checksum correct. [`TcpSegmenter`] divides a large packet of
+//! segmentation offload. None of them allocates for a packet, apart from
 //! the growth of the caller's buffer.
 //!
 //! Options of IPv4, and the hop-by-hop and destination options of IPv6, are skipped and not
@@ -16,6 +17,7 @@ mod ethernet;
 mod ip;
 mod options;
 mod rewrite;
+mod segmentation;
 mod summary;
 mod tcp;
 mod udp;
@@ -26,6 +28,7 @@ pub use ethernet::{EtherType, EthernetFrame, EthernetHeader, VlanTag};
 pub use ip::{Addresses, IpHeader, IpPacket, Transport};
 pub use options::{TcpOptions, UnknownOptions};
 pub use rewrite::PacketRewriter;
+pub use segmentation::{TcpSegmenter, complete_checksum};
 pub use summary::PacketSummary;
 pub use tcp::{TcpHeader, TcpPacket};
 pub use udp::{UdpHeader, UdpPacket};
