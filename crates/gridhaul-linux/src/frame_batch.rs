@@ -5,14 +5,19 @@ use std::mem;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
+use crate::frame_metadata::{self as metadata, Checksum, FrameMetadata, Segmentation};
+
 /// Space for received frames, which is used again for each batch.
 #[derive(Debug)]
 pub struct FrameBatch {
     frame_size: usize,
     bytes: Vec<u8>,
+    /// Headers with metadata, which precede the frames of sockets that report metadata.
+    headers: Vec<metadata::Header>,
     control: Vec<Control>,
     info: Vec<FrameInfo>,
     count: usize,
+    unsupported: u64,
 }
 
 /// A frame that was received.
@@ -26,6 +31,12 @@ pub struct ReceivedFrame<'a> {
     /// The TCP or UDP checksum is not filled in: a program of this machine sent the frame, and the
     /// device would have filled it in.
     pub checksum_pending: bool,
+    /// State of the TCP or UDP checksum; always [`Checksum::Complete`] unless the socket
+    /// [reports metadata](crate::PacketSocket::open_with_metadata).
+    pub checksum: Checksum,
+    /// The frame stands for several packets; `None` unless the socket
+    /// [reports metadata](crate::PacketSocket::open_with_metadata).
+    pub segmentation: Option<Segmentation>,
     /// The frame is longer than the space for it.
     pub truncated: bool,
     /// Time at which the kernel received the frame, since 1970 by the system's clock.
@@ -34,6 +45,14 @@ pub struct ReceivedFrame<'a> {
     pub outgoing: bool,
     /// Protocol of the payload, as EtherType.
     pub ether_type: u16,
+}
+
+impl ReceivedFrame<'_> {
+    /// Metadata for sending the frame as it was received.
+    #[must_use]
+    pub const fn metadata(&self) -> FrameMetadata {
+        FrameMetadata { vlan: self.vlan, checksum: self.checksum, segmentation: self.segmentation }
+    }
 }
 
 /// A VLAN tag (IEEE 802.1Q).
@@ -53,10 +72,20 @@ impl FrameBatch {
         Self {
             frame_size,
             bytes: vec![0; frames * frame_size],
+            headers: vec![metadata::Header::default(); frames],
             control: vec![Control([0; CONTROL_SIZE]); frames],
             info: vec![FrameInfo::default(); frames],
             count: 0,
+            unsupported: 0,
         }
+    }
+
+    /// Frames that were lost since this batch was made, because the kernel has no metadata for
+    /// them: large frames of other kinds than [`SegmentationKind`](crate::SegmentationKind) lists,
+    /// such as those of a tunnel.
+    #[must_use]
+    pub const fn unsupported(&self) -> u64 {
+        self.unsupported
     }
 
     /// The frames of the last batch, in the order of their arrival.
@@ -66,6 +95,8 @@ impl FrameBatch {
             bytes: &bytes[..info.length.min(bytes.len())],
             vlan: info.vlan,
             checksum_pending: info.checksum_pending,
+            checksum: info.checksum,
+            segmentation: info.segmentation,
             truncated: info.truncated,
             received_at: info.received_at,
             outgoing: info.outgoing,
@@ -73,41 +104,60 @@ impl FrameBatch {
         })
     }
 
-    /// Replaces the frames by those that are waiting at a packet socket. Returns how many there
-    /// are.
+    /// Replaces the frames by those that are waiting at a packet socket, whose frames follow a
+    /// header if `with_metadata`. Returns how many there are.
     #[expect(unsafe_code, reason = "recvmmsg, which no crate in use wraps")]
-    pub(crate) fn receive(&mut self, socket: BorrowedFd<'_>) -> io::Result<usize> {
+    pub(crate) fn receive(
+        &mut self,
+        socket: BorrowedFd<'_>,
+        with_metadata: bool,
+    ) -> io::Result<usize> {
         self.count = 0;
-        let Self { frame_size, bytes, control, .. } = self;
+        let Self { frame_size, bytes, headers, control, .. } = self;
         // SAFETY: all bytes zero are a valid `sockaddr_ll`.
         let mut addresses = vec![unsafe { mem::zeroed::<libc::sockaddr_ll>() }; control.len()];
         let mut parts: Vec<_> = bytes
             .chunks_exact_mut(*frame_size)
-            .map(|frame| part(frame.as_ptr(), frame.len()))
+            .zip(headers.iter_mut())
+            .map(|(frame, header)| {
+                [part(header.as_ptr(), header.len()), part(frame.as_ptr(), frame.len())]
+            })
             .collect();
         let mut messages: Vec<_> = parts
             .iter_mut()
             .zip(control.iter_mut())
             .zip(addresses.iter_mut())
-            .map(|((part, control), address)| {
-                let mut message = message(part, &mut control.0);
+            .map(|((parts, control), address)| {
+                let parts = if with_metadata { &mut parts[..] } else { &mut parts[1..] };
+                let mut message = message(parts, &mut control.0);
                 message.msg_hdr.msg_name = (&raw mut *address).cast();
                 message.msg_hdr.msg_namelen = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
                 message
             })
             .collect();
-        // SAFETY: the kernel writes into `messages`, the frames, the control buffers and the
-        // addresses that they point to, all of which outlive the call.
+        // SAFETY: the kernel writes into `messages`, the headers, the frames, the control buffers
+        // and the addresses that they point to, all of which outlive the call.
         let received = unsafe {
             let count = messages.len() as libc::c_uint;
             let (no_wait, no_timeout) = (libc::MSG_DONTWAIT, std::ptr::null_mut());
             libc::recvmmsg(socket.as_raw_fd(), messages.as_mut_ptr(), count, no_wait, no_timeout)
         };
-        let count = frame_count(received)?;
-        for ((message, address), info) in
-            messages.iter().zip(&addresses).take(count).zip(&mut self.info)
+        let count = match frame_count(received) {
+            // `virtio_net_hdr_from_skb`, called by `packet_recvmsg`, which then drops the frame.
+            Err(error) if with_metadata && error.raw_os_error() == Some(libc::EINVAL) => {
+                self.unsupported += 1;
+                return Ok(0);
+            }
+            count => count?,
+        };
+        for (((message, address), header), info) in
+            messages.iter().zip(&addresses).zip(&self.headers).take(count).zip(&mut self.info)
         {
             *info = FrameInfo::of(message, address);
+            if with_metadata {
+                info.length = info.length.saturating_sub(header.len());
+                (info.checksum, info.segmentation) = metadata::decode(header);
+            }
         }
         self.count = count;
         Ok(count)
@@ -120,6 +170,8 @@ struct FrameInfo {
     length: usize,
     vlan: Option<VlanTag>,
     checksum_pending: bool,
+    checksum: Checksum,
+    segmentation: Option<Segmentation>,
     truncated: bool,
     received_at: Option<Duration>,
     outgoing: bool,
@@ -193,11 +245,11 @@ pub(crate) fn part(bytes: *const u8, length: usize) -> libc::iovec {
 }
 
 #[expect(unsafe_code, reason = "the structure has private padding on some systems")]
-pub(crate) fn message(part: &mut libc::iovec, control: &mut [u8]) -> libc::mmsghdr {
+pub(crate) fn message(parts: &mut [libc::iovec], control: &mut [u8]) -> libc::mmsghdr {
     // SAFETY: all bytes zero are a valid `mmsghdr`.
     let mut message: libc::mmsghdr = unsafe { mem::zeroed() };
-    message.msg_hdr.msg_iov = part;
-    message.msg_hdr.msg_iovlen = 1;
+    message.msg_hdr.msg_iov = parts.as_mut_ptr();
+    message.msg_hdr.msg_iovlen = parts.len();
     if !control.is_empty() {
         message.msg_hdr.msg_control = control.as_mut_ptr().cast();
         message.msg_hdr.msg_controllen = control.len();

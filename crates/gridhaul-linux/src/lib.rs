@@ -13,7 +13,7 @@
 //!   day, [`clock_synchronisation`] its quality.
 //! * Rights and files of this process: [`become_user`], [`take_inherited_listeners`],
 //!   [`raise_open_file_limit`].
-//! * Programs in the kernel: [`bpf`]. Child processes: [`kill_with_parent_thread`].
+//! * Programs in the kernel: [`bpf`], and a [`Lease`] on packets of the kernel's bridge. Child processes: [`kill_with_parent_thread`].
 //!
 //! Handles own their resources: a namespace, a device or an eBPF link goes with the last handle, in
 //! however the process ends. Names of namespaces outlive a process that is killed;
@@ -27,16 +27,20 @@ mod congestion_control;
 mod cpu_latency;
 mod error;
 mod frame_batch;
+mod frame_metadata;
 mod htb;
 mod inherited;
 mod ip_commands;
 mod ip_prefix;
 mod iproute;
+mod lease;
 mod leg_options;
 mod limits;
 mod namespace;
 mod namespace_names;
+mod network_devices;
 mod offload;
+mod packet_send;
 mod packet_socket;
 mod poll;
 mod priority;
@@ -68,18 +72,24 @@ pub use congestion_control::{
 pub use cpu_latency::CpuLatencyLimit;
 pub use error::Error;
 pub use frame_batch::{FrameBatch, ReceivedFrame, VlanTag};
+pub use frame_metadata::{
+    Checksum, FrameMetadata, OutgoingFrame, Segmentation, SegmentationKind,
+};
 pub use htb::{Htb, HtbClass};
 pub use inherited::{take_inherited_connection, take_inherited_listeners, take_inherited_memory};
 pub use ip_commands::{DeviceAttributes, IpCommands, Route, RouteMetrics};
 pub use ip_prefix::IpPrefix;
 pub use iproute::run_batch;
+pub use lease::{Lease, LeaseCounters, LeaseError, ProtectedFlow, Renewal};
 pub use leg_options::{
     LegOptions, acknowledge_at_once, close_with_fin, configure_leg, set_transparent,
 };
 pub use limits::{kernel_tick, raise_open_file_limit};
 pub use namespace::Namespace;
 pub use namespace_names::{NAMESPACE_NAME_MAX, NamespaceNames, remove_stale_namespaces};
+pub use network_devices::{NetworkDevice, network_devices};
 pub use offload::{Offload, disable_offloads, interface_index, set_offload};
+pub use packet_send::{SendRejection, SendResult};
 pub use packet_socket::PacketSocket;
 pub use poll::{Event, EventFlags, Poll};
 pub use priority::{pin_to_processor, request_realtime_priority};

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use rustix::net::sockopt;
 
-use crate::frame_batch::{FrameBatch, frame_count, message, part};
+use crate::frame_batch::FrameBatch;
 use crate::{Error, interface_index};
 
 /// A socket that sends and receives the Ethernet frames of one device. It never blocks; wait with
@@ -19,7 +19,9 @@ use crate::{Error, interface_index};
 /// [offloads](crate::set_offload) off to see frames as they are on the link.
 #[derive(Debug)]
 pub struct PacketSocket {
-    socket: OwnedFd,
+    pub(crate) socket: OwnedFd,
+    /// A `struct virtio_net_hdr` precedes each frame.
+    pub(crate) with_metadata: bool,
 }
 
 impl PacketSocket {
@@ -42,6 +44,21 @@ impl PacketSocket {
         opened.map_err(Error::call(operation()))
     }
 
+    /// As [`Self::open`], with metadata: frames with pending checksums and large frames (offloads of
+    /// sender and receiver) are received and sent as they are. Then no offload needs to be
+    /// switched off.
+    ///
+    /// # Errors
+    /// There is no such device, or the caller lacks `CAP_NET_RAW`.
+    pub fn open_with_metadata(interface: &str, ether_type: u16) -> Result<Self, Error> {
+        let mut socket = Self::open(interface, ether_type)?;
+        socket
+            .set_option(libc::SOL_PACKET, PACKET_VNET_HDR, &1_i32.to_ne_bytes())
+            .map_err(Error::call(format!("reporting metadata of frames on device {interface}")))?;
+        socket.with_metadata = true;
+        Ok(socket)
+    }
+
     /// Opens a socket that receives a copy of each packet of all devices in the namespace of the
     /// calling thread, from the network header on. The namespace sends or receives the packet
     /// ([`ReceivedFrame::outgoing`](crate::ReceivedFrame::outgoing)); over the loopback device it
@@ -55,8 +72,7 @@ impl PacketSocket {
             let buffer = buffer as usize;
             // Where the limit of the system applies, the buffer stays smaller, and its losses are
             // counted.
-            let _ = sockopt::set_socket_recv_buffer_size_force(&socket.socket, buffer)
-                .or_else(|_| sockopt::set_socket_recv_buffer_size(&socket.socket, buffer));
+            let _ = socket.set_receive_buffer(buffer);
             socket.bind(ANY_DEVICE, Self::ALL_PROTOCOLS)?;
             Ok(socket)
         });
@@ -77,23 +93,33 @@ impl PacketSocket {
             .map_err(Error::call(format!("making device {interface} promiscuous")))
     }
 
-    /// Sends frames with one call into the kernel. Returns how many it took, which are the first of
-    /// them; 0 if the device's queue is full.
+    /// Sets the kernel memory for frames that wait to be received. The kernel's default of 208 KiB
+    /// holds three large frames. Frames that do not fit are [dropped](Self::dropped).
     ///
     /// # Errors
-    /// The first frame was rejected: longer than the MTU allows, or the device is down.
-    #[expect(unsafe_code, reason = "sendmmsg, which no crate in use wraps")]
-    pub fn send(&self, frames: &[&[u8]]) -> io::Result<usize> {
-        let mut parts: Vec<_> =
-            frames.iter().map(|frame| part(frame.as_ptr(), frame.len())).collect();
-        let mut messages: Vec<_> = parts.iter_mut().map(|part| message(part, &mut [])).collect();
-        // SAFETY: the kernel reads `messages` and the frames that they point to, which outlive the
-        // call.
-        let sent = unsafe {
-            let count = messages.len() as libc::c_uint;
-            libc::sendmmsg(self.socket.as_raw_fd(), messages.as_mut_ptr(), count, 0)
-        };
-        frame_count(sent)
+    /// The kernel's error. A limit of the system (`net.core.rmem_max`) applies silently, unless the
+    /// caller has `CAP_NET_ADMIN`.
+    pub fn set_receive_buffer(&self, bytes: usize) -> io::Result<()> {
+        sockopt::set_socket_recv_buffer_size_force(&self.socket, bytes)
+            .or_else(|_| sockopt::set_socket_recv_buffer_size(&self.socket, bytes))
+            .map_err(io::Error::from)
+    }
+
+    /// Sets the kernel memory for frames that the device has not sent yet.
+    ///
+    /// # Errors
+    /// The kernel's error. A limit of the system (`net.core.wmem_max`) applies silently.
+    pub fn set_send_buffer(&self, bytes: usize) -> io::Result<()> {
+        sockopt::set_socket_send_buffer_size(&self.socket, bytes).map_err(io::Error::from)
+    }
+
+    /// Lets the socket receive only the frames that a program accepts (`SO_ATTACH_BPF`).
+    ///
+    /// # Errors
+    /// The descriptor is no program that filters sockets.
+    pub fn set_filter(&self, program: BorrowedFd<'_>) -> io::Result<()> {
+        let program = program.as_raw_fd().to_ne_bytes();
+        self.set_option(libc::SOL_SOCKET, libc::SO_ATTACH_BPF, &program)
     }
 
     /// Receives the frames that are waiting, at most as many as `batch` has space for, with one
@@ -102,7 +128,7 @@ impl PacketSocket {
     /// # Errors
     /// The device is down or was deleted.
     pub fn receive(&self, batch: &mut FrameBatch) -> io::Result<usize> {
-        batch.receive(self.socket.as_fd())
+        batch.receive(self.socket.as_fd(), self.with_metadata)
     }
 
     /// Number of frames that the kernel has dropped since the last call, because the buffer of the
@@ -135,7 +161,7 @@ impl PacketSocket {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: the descriptor is new and has no other owner.
-        let socket = Self { socket: unsafe { OwnedFd::from_raw_fd(file) } };
+        let socket = Self { socket: unsafe { OwnedFd::from_raw_fd(file) }, with_metadata: false };
         let on = 1_i32.to_ne_bytes();
         socket.set_option(libc::SOL_PACKET, libc::PACKET_AUXDATA, &on)?;
         socket.set_option(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &on)?;
@@ -175,6 +201,7 @@ impl AsFd for PacketSocket {
 }
 
 /// `<linux/if_packet.h>`.
+const PACKET_VNET_HDR: i32 = 15;
 const PACKET_IGNORE_OUTGOING: i32 = 23;
 
 /// Index of an interface that stands for all of them.

@@ -12,10 +12,9 @@ const UNCHECKED: [&str; 4] =
     ["gridhaul-testing", "gridhaul-measure", "gridhaul-protocols", "gridhaul-relay"];
 
 /// Public items that only tests use, and why they exist.
-const FOR_TESTS: [(&str, &str); 15] = [
+const FOR_TESTS: [(&str, &str); 14] = [
     ("answer_reference", "a test compares the page with the repository"),
     ("approximate_rate", "published formula, which bounds the exact one"),
-    ("attach_classifier", "programs for network devices, which the tests of the loader need"),
     ("cubic_rate", "published formula, which bounds the exact one"),
     ("delivery_rate", "published formula, which bounds the exact one"),
     ("events_reference", "a test compares the page with the repository"),

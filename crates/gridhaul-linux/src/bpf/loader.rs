@@ -30,6 +30,15 @@ pub enum MapKind {
     InheritedSocketStorage,
 }
 
+/// Structures of the entries of a hash map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EntryTypes<'a> {
+    /// Name of the structure of keys.
+    pub key: &'a str,
+    /// Name of the structure of values.
+    pub value: &'a str,
+}
+
 /// A direction of a network device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrafficDirection {
@@ -92,6 +101,44 @@ impl<'a> Loader<'a> {
             .map_err(BpfError::call(format!("making map {symbol} of {}", self.name)))?;
         self.maps.insert(symbol.to_owned(), map);
         Ok(value.size as usize)
+    }
+
+    /// Makes a hash map with at most `entries_max` entries, as [`Self::make_map`]. Its keys and values
+    /// are of structures of the object.
+    ///
+    /// # Errors
+    /// The object has no such structures, or the kernel rejects the map.
+    pub fn make_hash_map(
+        &mut self,
+        symbol: &str,
+        entries: EntryTypes<'_>,
+        entries_max: u32,
+        map_name: &str,
+    ) -> Result<(), BpfError> {
+        let size = |name: &str| {
+            let structure = self.object.types.structure(name);
+            structure
+                .map(|structure| structure.size)
+                .ok_or_else(|| BpfError::Object(format!("no structure {name}")))
+        };
+        let mut attributes = MapCreate {
+            kind: sys::HASH,
+            key_size: size(entries.key)?,
+            value_size: size(entries.value)?,
+            max_entries: entries_max,
+            flags: sys::NOT_PREALLOCATED,
+            name: sys::object_name(map_name),
+            ..MapCreate::default()
+        };
+        let map = sys::map_create(&mut attributes)
+            .map_err(BpfError::call(format!("making map {symbol} of {}", self.name)))?;
+        self.maps.insert(symbol.to_owned(), map);
+        Ok(())
+    }
+
+    /// Uses an existing map for the one that programs refer to by `symbol`.
+    pub fn use_map(&mut self, symbol: &str, map: OwnedFd) {
+        self.maps.insert(symbol.to_owned(), map);
     }
 
     /// Writes the entry of a map of kind [`MapKind::SingleEntry`], all bytes of it.
@@ -157,6 +204,28 @@ impl<'a> Loader<'a> {
         let program = self.load(section, program_name, sys::CLASSIFIER_PROGRAM, attach_type, 0)?;
         sys::link(program.as_fd(), Some(interface), attach_type)
             .map_err(BpfError::call(format!("attaching {program_name} to a network device")))
+    }
+
+    /// Loads the program of a section as a classifier of traffic control, for
+    /// [`attach_first`](super::attach_first).
+    ///
+    /// # Errors
+    /// The object has no such section, or the kernel rejects the program.
+    pub fn load_classifier(&self, section: &str, program_name: &str) -> Result<OwnedFd, BpfError> {
+        self.load(section, program_name, sys::CLASSIFIER_PROGRAM, sys::TO_TCX_INGRESS, 0)
+    }
+
+    /// Loads the program of a section as a filter of sockets, for
+    /// [`PacketSocket::set_filter`](crate::PacketSocket::set_filter).
+    ///
+    /// # Errors
+    /// The object has no such section, or the kernel rejects the program.
+    pub fn load_socket_filter(
+        &self,
+        section: &str,
+        program_name: &str,
+    ) -> Result<OwnedFd, BpfError> {
+        self.load(section, program_name, sys::SOCKET_FILTER_PROGRAM, 0, 0)
     }
 
     /// Registers the programs in the sections `struct_ops/<member>` as an implementation of a

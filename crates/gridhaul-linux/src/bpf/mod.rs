@@ -6,7 +6,9 @@
 //! structure of the kernel (`struct_ops`). An attachment ends with its file descriptor, unless it
 //! is [pinned](pin).
 
+mod attachment;
 mod btf;
+mod hash_map;
 mod introspection;
 mod loader;
 mod object;
@@ -17,11 +19,14 @@ use std::io;
 
 use thiserror::Error;
 
+pub use attachment::{attach_first, attached, detach};
 pub use btf::{Structure, Types, read_u32};
+pub use hash_map::HashMap;
 pub use introspection::{
-    LinkInfo, MapInfo, STRUCT_OPS_LINK, link_info, links, map_by_id, map_info, maps,
+    LinkInfo, MapInfo, ProgramInfo, STRUCT_OPS_LINK, link_info, links, map_by_id, map_info, maps,
+    program_by_id, program_info,
 };
-pub use loader::{Loader, MapKind, TrafficDirection};
+pub use loader::{EntryTypes, Loader, MapKind, TrafficDirection};
 pub use object::Object;
 pub use pinning::{mount_bpf, pin, pinned};
 pub use syscall::{map_lookup, map_update};

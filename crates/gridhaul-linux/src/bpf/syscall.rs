@@ -1,5 +1,6 @@
-//! The system call bpf(2), and the commands that load programs;
-//! [`introspection`](super::introspection) and [`pinning`](super::pinning) have the others.
+//! The system call bpf(2), and the commands that load programs; [`attachment`](super::attachment),
+//! [`hash_map`](super::hash_map), [`introspection`](super::introspection) and
+//! [`pinning`](super::pinning) have the others.
 //!
 //! Structures are those of `<linux/bpf.h>` up to the last field that is used; the kernel takes the
 //! rest as zero.
@@ -11,6 +12,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use super::introspection::map_info;
 
 /// Kinds of maps.
+pub(super) const HASH: u32 = 1;
 pub(super) const ARRAY: u32 = 2;
 pub(super) const SOCKET_STORAGE: u32 = 24;
 pub(super) const STRUCT_OPS: u32 = 26;
@@ -20,6 +22,7 @@ pub(super) const NOT_PREALLOCATED: u32 = 1;
 pub(super) const CLONED_ON_ACCEPT: u32 = 1 << 9;
 pub(super) const BY_LINK: u32 = 1 << 13;
 /// Kinds of programs.
+pub(super) const SOCKET_FILTER_PROGRAM: u32 = 1;
 pub(super) const SOCK_OPS_PROGRAM: u32 = 13;
 pub(super) const STRUCT_OPS_PROGRAM: u32 = 27;
 /// `BPF_PROG_TYPE_SCHED_CLS`.

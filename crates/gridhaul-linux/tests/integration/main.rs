@@ -2,5 +2,8 @@
 
 #![cfg(target_os = "linux")]
 
+mod bridged_hosts;
 mod classifier;
+mod lease;
+mod packet_offload;
 mod packet_socket;

@@ -17,7 +17,7 @@ fn with_pair(work: impl FnOnce() + Send) {
         let lines =
             "link add left type veth peer name right\nlink set left up\nlink set right up\n";
         run_batch("ip", lines, "test").unwrap();
-        wait_until_up(["left", "right"]);
+        wait_until_up(&["left", "right"]);
         work();
     };
     namespace.enter(inside).unwrap();
@@ -26,7 +26,7 @@ fn with_pair(work: impl FnOnce() + Send) {
 /// Waits for the operational state of devices (RFC 2863). The kernel activates the queueing
 /// discipline of a device after its carrier is detected, on a thread of the kernel, and drops
 /// frames until then.
-fn wait_until_up(devices: [&str; 2]) {
+pub(crate) fn wait_until_up(devices: &[&str]) {
     let is_up = |device: &&str| {
         let output =
             Command::new("ip").args(["-oneline", "link", "show", device]).output().unwrap();
@@ -171,7 +171,7 @@ fn a_capture_has_the_packets_of_all_devices_from_the_network_header_on() {
                      link set right up\naddress add 10.9.0.1/24 dev left\n\
                      neigh add 10.9.0.2 lladdr 02:00:00:00:00:02 dev left\n";
         run_batch("ip", lines, "test").unwrap();
-        wait_until_up(["left", "right"]);
+        wait_until_up(&["left", "right"]);
         let capture = PacketSocket::capture(1 << 20).unwrap();
         let socket = std::net::UdpSocket::bind("0.0.0.0:0").unwrap();
         socket.send_to(b"local", "127.0.0.1:4059").unwrap();
