@@ -89,6 +89,9 @@ struct flow_protection {
     u32 seq;
     u8 source[6];
     u8 destination[6];
+    /* The device at which packets of the sender arrive. */
+    u32 interface;
+    u32 padding;
 };
 
 struct {

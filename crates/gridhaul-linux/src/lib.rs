@@ -72,15 +72,13 @@ pub use congestion_control::{
 pub use cpu_latency::CpuLatencyLimit;
 pub use error::Error;
 pub use frame_batch::{FrameBatch, ReceivedFrame, VlanTag};
-pub use frame_metadata::{
-    Checksum, FrameMetadata, OutgoingFrame, Segmentation, SegmentationKind,
-};
+pub use frame_metadata::{Checksum, FrameMetadata, OutgoingFrame, Segmentation, SegmentationKind};
 pub use htb::{Htb, HtbClass};
 pub use inherited::{take_inherited_connection, take_inherited_listeners, take_inherited_memory};
 pub use ip_commands::{DeviceAttributes, IpCommands, Route, RouteMetrics};
 pub use ip_prefix::IpPrefix;
 pub use iproute::run_batch;
-pub use lease::{Lease, LeaseCounters, LeaseError, ProtectedFlow, Renewal};
+pub use lease::{Lease, LeaseCounters, LeaseError, Probe, ProtectedFlow, Renewal};
 pub use leg_options::{
     LegOptions, acknowledge_at_once, close_with_fin, configure_leg, set_transparent,
 };

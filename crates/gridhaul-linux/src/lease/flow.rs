@@ -17,12 +17,15 @@ pub struct ProtectedFlow {
     pub hardware: [[u8; 6]; 2],
     /// A sequence number that the host has used.
     pub seq: [u32; 2],
+    /// Index of the device, in [`Lease::attach`](super::Lease::attach), at which packets of the
+    /// source arrive.
+    pub interface: usize,
 }
 
 /// Bytes of `struct flow`.
 pub(super) const KEY_LEN: usize = 40;
 /// Bytes of `struct flow_protection`.
-pub(super) const VALUE_LEN: usize = 24;
+pub(super) const VALUE_LEN: usize = 32;
 
 /// Marks the identifier of a VLAN, which can be 0.
 const TAGGED: u16 = 0x1000;
@@ -31,8 +34,10 @@ impl ProtectedFlow {
     /// The connection as seen from the other host.
     #[must_use]
     pub const fn reversed(&self) -> Self {
-        let Self { addresses: [a, b], ports: [c, d], vlans, hardware: [e, f], seq: [g, h] } = *self;
-        Self { addresses: [b, a], ports: [d, c], vlans, hardware: [f, e], seq: [h, g] }
+        let Self { addresses: [a, b], ports: [c, d], vlans, hardware: [e, f], seq: [g, h], .. } =
+            *self;
+        let interface = 1 - self.interface;
+        Self { addresses: [b, a], ports: [d, c], vlans, hardware: [f, e], seq: [h, g], interface }
     }
 
     pub(super) fn key(&self) -> [u8; KEY_LEN] {
@@ -51,18 +56,24 @@ impl ProtectedFlow {
         key
     }
 
-    pub(super) fn value(&self, owner: u64) -> [u8; VALUE_LEN] {
+    /// `devices` are the kernel's numbers of the devices.
+    pub(super) fn value(&self, owner: u64, devices: [u32; 2]) -> [u8; VALUE_LEN] {
         let mut value = [0; VALUE_LEN];
         value[..8].copy_from_slice(&owner.to_ne_bytes());
         value[8..12].copy_from_slice(&self.seq[0].to_ne_bytes());
         value[12..18].copy_from_slice(&self.hardware[0]);
         value[18..24].copy_from_slice(&self.hardware[1]);
+        value[24..28].copy_from_slice(&devices[self.interface].to_ne_bytes());
         value
     }
 
     /// The owner and the connection of an entry; the sequence number of the destination is 0, which
     /// the entry of the other direction has.
-    pub(super) fn parse(key: &[u8; KEY_LEN], value: &[u8; VALUE_LEN]) -> (u64, Self) {
+    pub(super) fn parse(
+        key: &[u8; KEY_LEN],
+        value: &[u8; VALUE_LEN],
+        devices: [u32; 2],
+    ) -> (u64, Self) {
         let half = |at: usize| u16::from_be_bytes([key[at], key[at + 1]]);
         let address = |at: usize| Ipv6Addr::from(array::<16>(key, at)).to_canonical();
         let vlan = |at: usize| {
@@ -75,6 +86,7 @@ impl ProtectedFlow {
             vlans: [vlan(36), vlan(38)],
             hardware: [array(value, 12), array(value, 18)],
             seq: [u32::from_ne_bytes(array(value, 8)), 0],
+            interface: usize::from(u32::from_ne_bytes(array(value, 24)) == devices[1]),
         };
         (u64::from_ne_bytes(array(value, 0)), flow)
     }
@@ -98,8 +110,10 @@ mod tests {
                 vlans: [Some(0), None],
                 hardware: [[2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]],
                 seq: [u32::MAX, 7],
+                interface: 1,
             };
-            let parsed = ProtectedFlow::parse(&flow.key(), &flow.value(9));
+            let value = flow.value(9, [4, 5]);
+            let parsed = ProtectedFlow::parse(&flow.key(), &value, [4, 5]);
             assert_eq!(parsed, (9, ProtectedFlow { seq: [u32::MAX, 0], ..flow }));
             assert_eq!(flow.reversed().reversed(), flow);
             assert_ne!(flow.reversed().key(), flow.key());

@@ -14,6 +14,7 @@
 mod devices;
 mod error;
 mod flow;
+mod probe;
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -29,6 +30,7 @@ use crate::bpf::{
 
 pub use error::LeaseError;
 pub use flow::ProtectedFlow;
+pub use probe::Probe;
 
 use devices::Devices;
 use flow::{KEY_LEN, VALUE_LEN};
@@ -184,7 +186,9 @@ impl Lease {
     /// [`Self::PROTECTED_MAX`] connections are protected.
     pub fn protect(&self, flow: &ProtectedFlow) -> Result<(), LeaseError> {
         for flow in [*flow, flow.reversed()] {
-            self.flows.insert(&flow.key(), &flow.value(self.owner)).map_err(LeaseError::flows)?;
+            self.flows
+                .insert(&flow.key(), &flow.value(self.owner, self.devices.indexes))
+                .map_err(LeaseError::flows)?;
         }
         Ok(())
     }
@@ -200,17 +204,23 @@ impl Lease {
         Ok(())
     }
 
-    /// Connections that an earlier owner of the lease has protected, by packets of both directions.
-    /// A host that sends nothing is not reset; it answers a segment with an old sequence number of
-    /// the other host, and the answer is answered with a reset.
+    /// Segments to both hosts of connections that an earlier owner of the lease has protected. A host
+    /// answers them, and its answer is answered with a reset. Without them, a host that sends nothing
+    /// would wait for lost data.
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn abandoned(&self) -> Result<Vec<ProtectedFlow>, LeaseError> {
+    pub fn probes(&self) -> Result<Vec<Probe>, LeaseError> {
+        Ok(self.abandoned()?.iter().map(ProtectedFlow::probe).collect())
+    }
+
+    /// Packets of both directions of connections that an earlier owner of the lease has protected.
+    fn abandoned(&self) -> Result<Vec<ProtectedFlow>, LeaseError> {
         let mut abandoned = Vec::new();
         for key in self.flows.keys().map_err(LeaseError::flows)? {
             let value = self.flows.get(&key).map_err(LeaseError::flows)?;
-            let flow = value.map(|value| ProtectedFlow::parse(&key, &value));
+            let devices = self.devices.indexes;
+            let flow = value.map(|value| ProtectedFlow::parse(&key, &value, devices));
             abandoned.extend(flow.filter(|(owner, _)| *owner != self.owner).map(|(_, flow)| flow));
         }
         Ok(abandoned)

@@ -13,7 +13,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use gridhaul_linux::{
-    FrameBatch, Lease, Namespace, PacketSocket, ProtectedFlow, ReceivedFrame, Renewal, run_batch,
+    FrameBatch, Lease, Namespace, PacketSocket, Probe, ProtectedFlow, ReceivedFrame, Renewal,
+    run_batch,
 };
 
 use crate::bridged_hosts::{BridgedHosts, LIMIT, forward, sockets, transfer};
@@ -29,31 +30,40 @@ fn holder() {
     let sockets = sockets();
     let mut lease = Lease::attach(["left", "right"]).unwrap();
     sockets.iter().for_each(|socket| lease.filter(socket).unwrap());
-    let abandoned = lease.abandoned().unwrap().len();
+    let probes = lease.probes().unwrap();
     let mut protected = Vec::new();
     let mut next_renewal = Instant::now();
-    let observed = RefCell::new(Vec::new());
+    let mut probed = false;
+    let observed = RefCell::new(Vec::<ProtectedFlow>::new());
     let housekeeping = || {
         for flow in observed.take() {
-            if protect && !protected.contains(&flow) {
+            if protect && !protected.contains(&flow.ports) {
                 lease.protect(&flow).unwrap();
-                protected.push(flow);
+                protected.push(flow.ports);
             }
         }
         if Instant::now() >= next_renewal {
             next_renewal = Instant::now() + Lease::INTERVAL;
             match lease.renew().unwrap() {
                 Renewal::Held => {}
-                renewal => eprintln!("{renewal:?}, {abandoned} abandoned"),
+                renewal => eprintln!("{renewal:?}, {} probes", probes.len()),
+            }
+        }
+        if !probed {
+            probed = true;
+            for Probe { interface, frame } in &probes {
+                assert_eq!(sockets[*interface].send(&[frame]).unwrap(), 1);
             }
         }
         false
     };
-    forward(&sockets, housekeeping, |_, frame| observed.borrow_mut().extend(flow_of(frame)));
+    forward(&sockets, housekeeping, |side, frame| {
+        observed.borrow_mut().extend(flow_of(side, frame));
+    });
 }
 
 /// The connection of a frame with TCP over IPv4, as seen from the client.
-fn flow_of(frame: &ReceivedFrame<'_>) -> Option<ProtectedFlow> {
+fn flow_of(side: usize, frame: &ReceivedFrame<'_>) -> Option<ProtectedFlow> {
     let bytes = frame.bytes;
     let tcp = bytes.len() >= 54 && bytes[12..14] == [8, 0] && bytes[23] == 6;
     let flow = tcp.then(|| ProtectedFlow {
@@ -61,7 +71,8 @@ fn flow_of(frame: &ReceivedFrame<'_>) -> Option<ProtectedFlow> {
         ports: [34, 36].map(|at| u16::from_be_bytes(array(bytes, at))),
         vlans: [frame.vlan.map(|tag| tag.control & 0xfff), None],
         hardware: [array(bytes, 6), array(bytes, 0)],
-        seq: [0, 0],
+        seq: [u32::from_be_bytes(array(bytes, 38)), u32::from_be_bytes(array(bytes, 42))],
+        interface: side,
     });
     flow.map(|flow| if flow.ports[0] == 7_000 { flow.reversed() } else { flow })
 }
@@ -207,7 +218,7 @@ fn the_bridge_forwards_within_a_second_after_the_holder_is_stopped_or_killed() {
         pause(1_400);
         times.push(Instant::now());
         holder.signal("-CONT");
-        assert_eq!(holder.message(), "Expired, 0 abandoned");
+        assert_eq!(holder.message(), "Expired, 0 probes");
         pause(300);
         times.push(Instant::now());
         holder.kill();
@@ -263,10 +274,14 @@ fn only_protected_connections_are_reset_when_the_holder_is_killed() {
     println!("{errors:?}");
     assert!(errors.contains(&std::io::ErrorKind::ConnectionReset), "{errors:?}");
 
-    // Both connections were protected, in two directions each, and the next holder finds them.
+    // Both connections were protected, in two directions each. The hosts of one of them send nothing,
+    // and are reset by the probes of the next holder.
     let (_holder, message) = Holder::start(&hosts, false);
-    assert_eq!(message, "Begun, 4 abandoned");
-    exchange_until_failure(&mut unprotected);
+    assert_eq!(message, "Begun, 4 probes");
+    for end in &mut unprotected {
+        let error = end.read(&mut [0; 100]).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+    }
     transfer(&mut hosts.connect(), 300_000);
 }
 
