@@ -3,7 +3,7 @@
 
 #![forbid(unsafe_code)]
 
-mod coverage_mark;
+pub mod coverage_mark;
 pub mod link;
 pub mod load;
 pub mod pep;
