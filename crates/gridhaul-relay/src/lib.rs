@@ -9,6 +9,7 @@
 //! * [`packet`]: packets between network interfaces, forwarded through a proxy.
 
 #![forbid(unsafe_code)]
+#![warn(clippy::self_named_module_files)]
 // Fuzzing uses the machines and the parsers only.
 #![cfg_attr(not(feature = "daemon"), allow(dead_code))]
 

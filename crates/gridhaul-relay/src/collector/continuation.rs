@@ -115,6 +115,7 @@ impl<S: Storage + Clone> Collector<S> {
         let Continuation { epoch, state, instances } = continuation;
         let mut collector = Self::without_meters(settings, *epoch, state, log);
         for (shard, instance) in collector.shards.iter_mut().zip(instances) {
+            // If the head has not restarted meanwhile, its servers continue their streams.
             shard.session.instance = *instance;
         }
         collector

@@ -34,6 +34,7 @@ pub(crate) struct ConfigArgs {
 pub(crate) fn config(args: &ConfigArgs) -> Result<(), CommandError> {
     let scenario = Scenario::load(&args.scenario).map_err(CommandError::Config)?;
     let text = derive(&scenario, args)?;
+    // Values of options are part of the text: the reader of configurations checks them.
     if let Err(error) = RelayConfig::from_toml(&text, "the configuration") {
         return Err(CommandError::Usage(format!("--upstream, --listen, --deliver: {error}")));
     }
@@ -101,6 +102,7 @@ fn collector(scenario: &Scenario, args: &ConfigArgs, aggregator: &Aggregator) ->
             &format!("# The simulated aggregator has a buffer of {bytes}; the log is on disk.\n");
     }
     text += "management.address = \"127.0.0.1:9180\"\n\n[collector]\n";
+    // The simulated aggregator acknowledges what its buffer has, as tier `local` does with its log.
     text += &format!("upstream = {:?}\ntier = \"local\"\n", args.upstream);
     text += &congestion_control(stack(scenario, aggregator.stack.as_ref()), "congestion_control");
     if aggregator.when_full == FullBufferPolicy::Drop {
@@ -129,6 +131,8 @@ fn head(
         }
     };
     let window = stack(scenario, aggregator.stack.as_ref()).and_then(|stack| stack.receive_window);
+    // The window of a head counts whole batches, of up to 1 MiB: the receive window of a simulated
+    // TCP may be smaller than one.
     let window = match window {
         Some(WindowSize::Bytes(bytes)) => bytes.max(HEAD_WINDOW),
         _ => HEAD_WINDOW,

@@ -112,6 +112,7 @@ impl SegmentHeader {
         bytes.extend_from_slice(&self.position.to_le_bytes());
         bytes.extend_from_slice(&self.epoch.to_le_bytes());
         bytes.extend_from_slice(&((size - SEGMENT_HEADER) as u32).to_le_bytes());
+        // Zeros take the place of a lost snapshot: entries stay where they are in the file.
         let snapshot = self.snapshot.clone().unwrap_or_else(|| vec![0; size - SEGMENT_HEADER]);
         let crc = crc32c::crc32c_append(crc32c::crc32c(&bytes), &snapshot);
         bytes.extend_from_slice(&crc.to_le_bytes());
@@ -125,6 +126,7 @@ impl SegmentHeader {
         if header.len() < SEGMENT_HEADER || !is_known {
             return Err(BadHeader::Damaged);
         }
+        // The header is not verified yet: a damaged length must not cause a large allocation.
         let length = u32_at(header, 24) as usize;
         if length > SNAPSHOT_MAX { Err(BadHeader::Damaged) } else { Ok(length) }
     }
@@ -135,6 +137,8 @@ impl SegmentHeader {
         let snapshot =
             bytes.get(SEGMENT_HEADER..SEGMENT_HEADER + length).ok_or(BadHeader::Damaged)?;
         let crc = crc32c::crc32c_append(crc32c::crc32c(&bytes[..28]), snapshot);
+        // The checksum comes before the version: a log of an unknown version is refused as a whole,
+        // and a flipped bit of the version must cost one header only.
         if crc != u32_at(bytes, 28) {
             return Err(BadHeader::Damaged);
         }
@@ -192,6 +196,7 @@ impl EntryHeader {
             crc: u32_at(bytes, 24),
         };
         let is_known = is_filler || bytes[..4] == ENTRY_MAGIC;
+        // A filler replaces a damaged region, which may be as long as the segment.
         let fits = is_filler || header.length as usize <= PAYLOAD_MAX;
         (is_known && fits && header.position == position).then_some(header)
     }

@@ -336,6 +336,7 @@ impl FrameReader {
         let rest = &self.bytes[self.read..];
         let Some(header) = rest.get(..HEADER) else { return Ok(None) };
         let length = u32::from_le_bytes(header[1..].try_into().expect("four bytes")) as usize;
+        // The length is checked before the body arrives, which the reader would have to collect.
         let is_batch = matches!(header[0], BATCH | COMPRESSED);
         let limit = if is_batch { FRAME_MAX } else { OTHER_MAX };
         if length > limit {

@@ -142,6 +142,7 @@ impl Writer {
     /// Removes segments that are not needed any more. A failure is reported once, and the attempt
     /// is repeated later.
     fn trim(&mut self) {
+        // A delivered segment that stays costs space, but no data: the relay continues.
         let error = match self.log.trim(self.trim_to.load(Ordering::Acquire)) {
             Ok(_) => None,
             Err(error) => {

@@ -52,7 +52,7 @@ impl Scrapes {
     /// the start of the relay has no counts.
     fn values(&self, term: &str) -> Vec<f64> {
         let now = self.now.as_deref().unwrap_or("");
-        let value = |it: &(String, f64)| it.1;
+        let value = |sample: &(String, f64)| sample.1;
         if let Ok(number) = term.parse() {
             return vec![number];
         }
@@ -68,7 +68,7 @@ impl Scrapes {
             let before = samples(&self.before, name);
             let earlier =
                 |labels: &str| before.iter().find(|sample| sample.0 == labels).map_or(0.0, value);
-            let rate = |it: &(String, f64)| (it.1 - earlier(&it.0)) / self.seconds;
+            let rate = |(labels, value): &(String, f64)| (value - earlier(labels)) / self.seconds;
             return samples(now, name).iter().map(rate).collect();
         }
         samples(now, term).iter().map(value).collect()

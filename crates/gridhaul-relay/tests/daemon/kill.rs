@@ -175,7 +175,9 @@ fn is_traced() -> bool {
 fn old_streams(notes: &Notes, time: Instant) -> Vec<(u64, String, u64)> {
     let open = notes.open.lock().unwrap();
     let streams = open.iter();
-    streams.map(|(stream, it)| (*stream, it.address.to_string(), it.sent_before(time))).collect()
+    streams
+        .map(|(stream, notes)| (*stream, notes.address.to_string(), notes.sent_before(time)))
+        .collect()
 }
 
 fn cycles() -> u64 {

@@ -146,7 +146,7 @@ fn alert_rules_and_dashboard_name_metrics_that_exist() {
     for file in ["alerts.yml", "dashboard.json"] {
         let path = format!("{}/monitoring/{file}", env!("CARGO_MANIFEST_DIR"));
         let text = fs::read_to_string(path).unwrap();
-        let names = text.split(|it: char| !it.is_ascii_alphanumeric() && it != '_');
+        let names = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
         let names: Vec<&str> = names.filter(|name| name.starts_with("gridhaul_relay_")).collect();
         assert!(names.len() > 5, "{file}");
         for name in names {

@@ -67,6 +67,7 @@ impl Loop {
         let connected = self.upstreams.iter().filter(|upstream| upstream.is_connected()).count();
         let reconnections: u64 = self.upstreams.iter().map(|upstream| upstream.reconnections).sum();
         let tcp: Vec<TcpInfo> = self.upstreams.iter().filter_map(Upstream::tcp_info).collect();
+        // The slowest connection: its shard stops the meters that belong to it.
         let round_trip = tcp.iter().map(|tcp_info| tcp_info.srtt).max();
         let sum = |part: fn(&TcpInfo) -> u32| tcp.iter().map(part).sum::<u32>();
         let (batches, compressed) = collector.upstream_bytes();

@@ -125,6 +125,7 @@ impl Loop {
                     let _ = link.stream.write(&link.out);
                     return Err(reason);
                 }
+                // Only frames that cost an answer are counted: credit limits batches.
                 link.probes += u64::from(matches!(frame, Frame::Ping));
                 if link.probes > PROBES + now.since(link.begun).as_nanos() / 1_000_000_000 {
                     return Err("probes are too frequent".to_owned());

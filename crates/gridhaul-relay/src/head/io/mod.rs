@@ -292,7 +292,8 @@ impl Loop {
         let progress = self.destination.progress();
         let collectors = self.head.collectors();
         let by_name = |number: fn(&(usize, usize)) -> usize| -> serde_json::Map<String, Value> {
-            collectors.iter().map(|(name, it)| ((*name).to_owned(), number(it).into())).collect()
+            let all = collectors.iter();
+            all.map(|(name, counts)| ((*name).to_owned(), number(counts).into())).collect()
         };
         json!({
             "role": "head",

@@ -194,6 +194,7 @@ impl Stream {
     /// Notes that the next record of the stream is in the entry at this position of the log.
     pub(super) fn note(&mut self, position: u64) {
         let offset = self.received;
+        // Nothing held the log: the entries at earlier places may have been removed.
         if self.hold().is_none() {
             self.places.clear();
         }
@@ -237,6 +238,8 @@ impl Stream {
         (self.is_closed_by_server, self.is_ageing) = (false, false);
         self.answers.clear();
         let first = self.pieces.front().map(|piece| piece.end - piece.bytes.len() as u64);
+        // Acknowledged pieces have left the memory, though the server may not have read them: the
+        // log is read again from there.
         if first.is_none_or(|first| first != self.resume) {
             self.pieces.clear();
             (self.memory, self.loaded) = (0, self.resume);
@@ -325,6 +328,7 @@ impl Stream {
 
     /// Whether the log is needed from an entry on.
     fn hold(&self) -> Option<u64> {
+        // A connection without new data for months must not keep the log for as long.
         let is_idle = self.end.is_none() && self.is_announced && self.resume == self.received;
         if self.is_delivered || is_idle {
             return None;

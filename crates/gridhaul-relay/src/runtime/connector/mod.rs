@@ -101,6 +101,7 @@ impl Connector {
             State::Waiting(until) if *until <= now => match self.target.parse() {
                 Ok(address) => address,
                 Err(_) => {
+                    // A name: its resolution may take long, and has a thread of its own.
                     let resolution = Resolution::start(&self.target, Arc::clone(waker));
                     self.state = State::Resolving(resolution);
                     return Ok(());
@@ -126,6 +127,7 @@ impl Connector {
         if let Some(error) = socket.take_error().map_err(|error| error.to_string())? {
             return Err(explain(&error, self.key));
         }
+        // An event without an error may precede the end of the handshake.
         if socket.peer_addr().is_err() {
             return Ok(None);
         }
@@ -147,6 +149,7 @@ impl Connector {
     pub(crate) fn handle_failure(&mut self, now: Instant, message: &str) -> bool {
         self.state = State::Waiting(self.backoff.handle_failure(now, random()));
         self.failed_at = self.failed_at.or(Some(now));
+        // An outage of days is reported once, and again when its reason changes.
         let is_new = self.error != message;
         message.clone_into(&mut self.error);
         is_new

@@ -93,6 +93,7 @@ pub(crate) fn metrics(status: &Value) -> String {
         let Some((name, kind)) = metric(key) else { continue };
         let samples = match value {
             Value::Number(number) => format!("{name} {number}\n"),
+            // A message as a label would begin a time series with each wording.
             _ if key.ends_with("_error") => format!("{name} {}\n", u8::from(!value.is_null())),
             Value::Object(values) => {
                 let label = if key.starts_with("collector_") { "collector" } else { "cause" };

@@ -150,6 +150,8 @@ pub(crate) fn check(config: &RelayConfig, folder: &Path) -> Result<Vec<String>, 
         used.push(("management.tls.certificate".to_owned(), &tls.certificate));
         used.push(("management.tls.client_authorities".to_owned(), &tls.client_authorities));
     }
+    // An expired certificate is no reason not to start: the relay stores data until a new one is
+    // issued.
     let mut faults = Vec::new();
     for (key, file) in used {
         let files = Files { key: "", folder };

@@ -56,8 +56,7 @@ struct Loop {
     open: usize,
     open_max: usize,
     own_connections: OwnConnections,
-    /// Sessions that can transfer data, in turn.
-    /// Row and number of each session to serve.
+    /// Row and number of each session that can transfer data, in turn.
     ready: VecDeque<(u32, u32)>,
     /// Rows of sessions with a time limit, by the time at which it is checked.
     timers: BTreeSet<(Instant, u32)>,
@@ -165,6 +164,7 @@ impl EventLoop for Loop {
 
 impl Loop {
     fn deadline(&self) -> Instant {
+        // Sessions that have used up their turn continue after the events that have arrived since.
         if !self.ready.is_empty() {
             return Instant::ZERO;
         }
@@ -187,6 +187,7 @@ impl Loop {
             self.timers.remove(&(at, row));
             let Some(Some(connection)) = self.connections.get_mut(row as usize) else { continue };
             connection.timer = Instant::NEVER;
+            // Data that moves does not change the timer, but the limit, which is later by now.
             match connection.session.deadline(&self.timeouts) {
                 Some((limit, cause)) if limit <= now => self.reset(now, row, cause),
                 Some((limit, _)) => self.set_timer(row, limit),

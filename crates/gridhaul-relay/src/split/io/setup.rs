@@ -70,6 +70,8 @@ impl Loop {
             listener.start(&poll, &mut sockets)?;
         }
         let requests = StatusRequests::serve(config, folder, &mut sockets, &waker)?;
+        // Linux leaves the mode of immediate acknowledgements by itself (TCP_QUICKACK, tcp(7)): the
+        // option of the socket is not enough.
         let immediate = |leg: &SplitLeg| leg.delayed_ack.is_some_and(Duration::is_zero);
         let pipes = PipePool::new(pipes_max, split.pipe_size.get() as usize);
         let immediate_acks = [immediate(&split.client), immediate(&split.server)];
@@ -111,9 +113,12 @@ pub(super) const fn timeouts(split: &SplitConfig) -> SplitTimeouts {
 /// Sessions and pipes that the limit of open files permits.
 pub(super) fn file_limits(split: &SplitConfig) -> (usize, u32) {
     let limit = gridhaul_linux::raise_open_file_limit();
+    // Pipes save copies only; without files for its connections, a client is not served.
     let pipes = u64::from(split.pipes).min(limit / PIPE_SHARE / PIPE_FILES);
     let sessions = limit.saturating_sub(RESERVED_FILES + pipes * PIPE_FILES) / SESSION_FILES;
     let wanted = split.connections.map_or(sessions, u64::from);
+    // The limit depends on who starts the relay, so that fewer sessions are no error of the
+    // configuration.
     if wanted > sessions {
         let needed = wanted * SESSION_FILES + pipes * PIPE_FILES + RESERVED_FILES;
         let message = format!(
@@ -132,6 +137,7 @@ pub(crate) fn leg_options(leg: &SplitLeg) -> Result<LegOptions, RunError> {
         require_congestion_control(name)?;
     }
     let size = |bytes: Bytes| u32::try_from(bytes.get()).unwrap_or(u32::MAX);
+    // 0 turns probes off; as an interval, the kernel refuses it.
     let keepalive = Some(leg.keepalive).filter(|interval| !interval.is_zero());
     Ok(LegOptions {
         congestion_control: leg.congestion_control.clone(),

@@ -92,6 +92,7 @@ impl Destination {
                 Self::Servers(ServerDelivery::start(tcp, log, &log_folder, start, waker)?)
             }
             Deliver::Mqtt(mqtt) => {
+                // Files are read before the thread begins: a missing one is an error of the start.
                 let login = Login::read(name, mqtt, folder)?;
                 let tls = tls::broker(head, folder)?;
                 let broker = BrokerStart { config: mqtt.clone(), login, tls, log: start };

@@ -160,6 +160,7 @@ impl Worker {
             Some(_) => Instant::NEVER,
             None => self.streams.next_connect(),
         };
+        // The log is read in parts, between which events are handled.
         if self.records.is_busy(&self.streams) {
             return Instant::ZERO;
         }
@@ -261,6 +262,7 @@ impl Worker {
         } else if flags.contains(EventFlags::ERR) {
             return self.fail(now, id);
         }
+        // FIN of the server confirms data, which then is not sent again after a failed write.
         self.receive(now, id);
         self.transmit(now, id);
     }
@@ -295,6 +297,7 @@ impl Worker {
             match socket::read(&connection.socket, &mut self.buffer[..window]) {
                 Ok(None) => return,
                 Ok(Some(0)) => {
+                    // FIN confirms what TCP has acknowledged by now, so this is read before.
                     self.send(ServerEvent::Fin { meter, shard });
                     self.check_acknowledgement(now, id);
                     self.streams.handle_server_fin(now, id);
