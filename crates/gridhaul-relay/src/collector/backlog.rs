@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use gridhaul_core::coverage_mark::mark;
+
 use crate::log::{Durable, DurableRange, LogError, LogReader, Storage};
 use crate::protocol::{Batch, batches};
 
@@ -130,6 +132,7 @@ impl<S: Storage + Clone> Backlog<S> {
                     return Ok(None);
                 };
                 if bytes.len() as u64 > credit {
+                    mark!(collector_sends_nothing_without_credit);
                     return Ok(None);
                 }
                 memory.sent += 1;
@@ -179,6 +182,7 @@ impl<S: Storage> LogBacklog<S> {
                 return Ok(None);
             };
             for batch in batches(entry.payload).map_while(Result::ok) {
+                mark!(collector_skips_confirmed_batches_of_an_entry if batch.next() <= self.skip);
                 if batch.shard == self.shard && batch.next() > self.skip {
                     self.read.push_back((entry.position, batch.bytes.to_vec()));
                 }

@@ -1,5 +1,7 @@
 //! Durability of records: groups for the log, and what becomes durable with them.
 
+use gridhaul_core::coverage_mark::mark;
+
 use super::machine::{Collector, Event};
 use super::meter::MeterId;
 use super::recovery::CollectorState;
@@ -86,10 +88,12 @@ impl<S: Storage + Clone> Collector<S> {
                         (meter.durable..=meter.received).contains(&end),
                         "records of a meter are stored in the order in which its data has arrived"
                     );
+                    mark!(collector_confirms_stored_data);
                     self.at_risk -= end - meter.durable;
                     meter.durable = end;
                 }
                 AwaitingKind::Eof => {
+                    mark!(collector_answers_fin_after_storage);
                     meter.eof_durable = true;
                     self.finish_if_complete(id);
                 }
@@ -104,6 +108,7 @@ impl<S: Storage + Clone> Collector<S> {
         let no_more = !replies || meter.server_fin && meter.down_written == meter.down_expected;
         // Once the meter has closed its direction, FIN confirms that its data is stored.
         let is_server_first = meter.server_fin && !meter.eof && !meter.closing;
+        mark!(collector_server_fin_answers_no_waiting_data if meter.server_fin && meter.closing);
         if no_more && !meter.fin_sent && (meter.eof_durable || is_server_first) {
             meter.fin_sent = true;
             self.events.push_back(Event::SendFin(id));

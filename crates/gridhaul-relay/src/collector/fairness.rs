@@ -1,5 +1,7 @@
 //! Fair division of the space for records among meters.
 
+use gridhaul_core::coverage_mark::mark;
+
 use super::machine::Collector;
 use super::meter::{Meter, MeterId};
 use crate::log::Storage;
@@ -25,6 +27,7 @@ impl<S: Storage + Clone> Collector<S> {
         if size * 2 < limit {
             return free;
         }
+        mark!(collector_divides_the_second_half_of_the_backlog);
         let share = limit / 2 / self.meters.len().max(1) as u64;
         let used = if meter.share_round == self.share_round { meter.share_used } else { 0 };
         share.saturating_sub(used).min(free.saturating_sub(used) / 2)

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::iter;
 
+use gridhaul_core::coverage_mark::mark;
 use gridhaul_protocols::framing::{Framing, FramingError, MessageFraming};
 
 use super::backlog::{Backlog, MemoryBacklog};
@@ -89,6 +90,7 @@ impl<S: Storage + Clone> Collector<S> {
         }
         if let Some(lost) = state.lost {
             // The entries of all shards are in one log.
+            mark!(collector_states_what_its_log_has_lost);
             let gap = Record::Gap { records: None, bytes: lost.bytes };
             collector.shards[0].push(&gap, state.time);
         }
@@ -187,6 +189,7 @@ impl<S: Storage + Clone> Collector<S> {
                 Ok(Framing::End(end)) => (end, true),
                 Ok(Framing::Incomplete) => (piece.len(), false),
                 Err(error) => {
+                    mark!(collector_resets_a_malformed_stream);
                     self.abort(id, ResetCause::Framing);
                     return Err(error);
                 }

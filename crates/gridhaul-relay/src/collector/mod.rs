@@ -22,6 +22,8 @@ mod session_state;
 mod settings;
 mod shard;
 mod stored;
+#[cfg(test)]
+mod tests;
 
 pub use continuation::{Continuation, MeterState};
 pub use machine::{Collector, CollectorLog, Event};

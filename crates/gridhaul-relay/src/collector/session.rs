@@ -1,5 +1,6 @@
 //! The upstream connection of a shard: frames to and from the head.
 
+use gridhaul_core::coverage_mark::mark;
 use thiserror::Error;
 
 use super::machine::{Collector, Event};
@@ -118,6 +119,7 @@ impl<S: Storage + Clone> Collector<S> {
                 // Records of an earlier connection may become durable at the head after this one
                 // was established.
                 if next.get() > self.shards[index].session.expected_max {
+                    mark!(collector_refuses_an_acknowledgement_of_unsent_records);
                     return Err(SessionError::Protocol("acknowledgement of unsent records"));
                 }
                 self.handle_ack(index, next);
@@ -143,10 +145,12 @@ impl<S: Storage + Clone> Collector<S> {
         let session = &mut self.shards[index].session;
         let next = welcome.next.get();
         if next > session.expected_max {
+            mark!(collector_with_an_older_log_sends_nothing);
             let collector = session.expected_max;
             return Err(SessionError::OlderLog { head: next, collector });
         }
         if next < session.confirmed {
+            mark!(collector_notices_that_the_head_has_lost_records);
             session.has_lost = true;
             session.confirmed = next;
         }
@@ -157,6 +161,7 @@ impl<S: Storage + Clone> Collector<S> {
         let is_new = session.instance.replace(welcome.instance) != Some(welcome.instance);
         if is_new {
             // The head has restarted: servers begin new streams.
+            mark!(collector_servers_begin_anew_after_a_restart_of_the_head);
             for meter in self.meters.iter_mut().filter(|meter| usize::from(meter.shard) == index) {
                 meter.down_expected = 0;
                 meter.down_written = 0;
@@ -187,6 +192,7 @@ impl<S: Storage + Clone> Collector<S> {
         let id = self.meters.find(number);
         let found = id.and_then(|id| Some((id, self.meters.get_mut(id)?)));
         let Some((id, meter)) = found.filter(|(_, meter)| !meter.fin_sent) else {
+            mark!(collector_drops_data_for_an_ended_meter);
             Frame::DownAck { meter: number, offset: DOWN_ENDED }.write(out);
             return Ok(());
         };
@@ -198,6 +204,7 @@ impl<S: Storage + Clone> Collector<S> {
         }
         let end = offset + bytes.len() as u64;
         if end > meter.down_written + DOWN_WINDOW {
+            mark!(collector_refuses_data_beyond_the_window_of_a_meter);
             return Err(SessionError::Protocol("more data for a meter than its window"));
         }
         meter.down_expected = end;

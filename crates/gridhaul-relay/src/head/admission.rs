@@ -1,5 +1,7 @@
 //! Which collectors a head accepts.
 
+use gridhaul_core::coverage_mark::mark;
+
 use super::Head;
 use crate::protocol::Hello;
 
@@ -51,7 +53,8 @@ impl Head {
         };
         let mut sources = self.state.sources.iter();
         let is_other =
-            sources.any(|(epoch, it)| it.collector == hello.collector && is_open(*epoch));
+            sources.any(|(epoch, source)| source.collector == hello.collector && is_open(*epoch));
+        mark!(head_refuses_a_second_collector_with_the_name if is_other);
         is_other.then(|| {
             "a collector with this name and another log is connected: give each collector a name \
              of its own; a collector that has \

@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use gridhaul_core::coverage_mark::mark;
+
 use super::delivery::Delivery;
 use super::json::json_of;
 use crate::protocol::Record;
@@ -84,6 +86,7 @@ impl Publications {
         if let Some(payload) = payload {
             let mut topic = topic_of(&self.topic, delivery);
             if is_part && self.content == Content::Data {
+                mark!(broker_parts_have_a_topic_of_their_own);
                 // The bytes alone do not show that the message is not whole. A subscription of the
                 // topic does not receive them.
                 topic += PART;
@@ -141,6 +144,7 @@ impl Publications {
             message.is_acknowledged = true;
         }
         while self.pending.front().is_some_and(|first| first.is_acknowledged) {
+            mark!(broker_position_follows_the_oldest_unacknowledged_message);
             let first = self.pending.pop_front();
             self.published = self.published.saturating_sub(1);
             self.position = first.and_then(|message| message.end).unwrap_or(self.position);
@@ -149,6 +153,7 @@ impl Publications {
 
     /// The connection has ended: what is not acknowledged is published again on the next one.
     pub fn handle_disconnected(&mut self) {
+        mark!(broker_messages_are_published_again if self.published > 0);
         self.published = 0;
         self.pending.iter_mut().for_each(|message| message.packet = None);
     }
@@ -200,6 +205,8 @@ fn value_of(name: &str, delivery: &Delivery<'_>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use gridhaul_core::coverage_mark::covers;
+
     use super::*;
     use crate::protocol::Identity;
 
@@ -245,6 +252,7 @@ mod tests {
 
     #[test]
     fn the_position_follows_the_oldest_message_without_acknowledgement() {
+        covers!(broker_position_follows_the_oldest_unacknowledged_message);
         let mut all = publications(Content::Data, &["one", "two", "three"]);
         assert_eq!(published(&mut all), ["one", "two", "three"]);
         all.handle_acknowledged(2);
@@ -261,6 +269,7 @@ mod tests {
 
     #[test]
     fn messages_without_acknowledgement_are_published_again() {
+        covers!(broker_messages_are_published_again);
         let mut all = publications(Content::Data, &["one", "two", "three"]);
         published(&mut all);
         all.handle_acknowledged(2);
@@ -274,6 +283,7 @@ mod tests {
 
     #[test]
     fn parts_of_messages_are_published_apart() {
+        covers!(broker_parts_have_a_topic_of_their_own);
         let data = |text: &'static str, ends_message| {
             let record = Record::Data { meter: 3, offset: 0, ends_message, bytes: text.as_bytes() };
             Delivery { record, ..delivery(b"") }

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use gridhaul_core::coverage_mark::mark;
+
 use super::machine::Head;
 use crate::protocol::{Close, DOWN_ENDED, DOWN_MAX, Frame, ResetCause};
 
@@ -63,6 +65,7 @@ impl DownStreams {
     /// Data that was not sent is dropped: RST does not wait for it.
     pub(super) fn reset(&mut self, key: MeterKey, shard: u16, cause: ResetCause) {
         let stream = self.entry(key, shard);
+        mark!(head_reset_overtakes_data_for_a_meter if !stream.bytes.is_empty());
         stream.close = Some(End::Reset(cause));
         // FIN may have been sent before: RST follows it.
         stream.is_close_sent = false;
@@ -79,6 +82,7 @@ impl DownStreams {
             return;
         }
         // A collector cannot confirm what was not sent to it.
+        mark!(head_limits_a_confirmation_to_sent_data if offset > stream.next);
         let confirmed = offset.min(stream.next);
         if confirmed > stream.base {
             stream.bytes.drain(..(confirmed - stream.base) as usize);
@@ -91,6 +95,7 @@ impl DownStreams {
     pub(super) fn rewind(&mut self, epoch: u64, shard: u16) {
         let all = self.meters.range_mut((epoch, 0)..=(epoch, u64::MAX));
         for (&(_, meter), stream) in all.filter(|(_, stream)| stream.shard == shard) {
+            mark!(head_repeats_unconfirmed_data_for_meters if stream.next > stream.base);
             stream.next = stream.base;
             stream.is_close_sent = false;
             self.unsent.insert((epoch, shard, meter));
@@ -224,6 +229,8 @@ impl Head {
 
 #[cfg(test)]
 mod tests {
+    use gridhaul_core::coverage_mark::covers;
+
     use super::*;
     use crate::protocol::FrameReader;
 
@@ -250,6 +257,7 @@ mod tests {
 
     #[test]
     fn unconfirmed_data_is_repeated_after_a_reconnection() {
+        covers!(head_repeats_unconfirmed_data_for_meters);
         let mut streams = DownStreams::default();
         streams.push(KEY, 1, b"abc");
         assert_eq!(streams.unsent_shards(), [(7, 1)]);
@@ -270,6 +278,7 @@ mod tests {
 
     #[test]
     fn a_reset_drops_unsent_data() {
+        covers!(head_reset_overtakes_data_for_a_meter);
         let mut streams = DownStreams::default();
         streams.push(KEY, 1, b"abc");
         streams.reset(KEY, 1, ResetCause::Server);
@@ -278,6 +287,7 @@ mod tests {
 
     #[test]
     fn a_confirmation_beyond_the_sent_data_is_limited() {
+        covers!(head_limits_a_confirmation_to_sent_data);
         let mut streams = DownStreams::default();
         streams.push(KEY, 1, b"abc");
         streams.handle_ack(KEY, 9);

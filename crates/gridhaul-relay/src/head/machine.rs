@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use gridhaul_core::coverage_mark::mark;
 use thiserror::Error;
 
 use super::data_for_meters::DownStreams;
@@ -166,6 +167,7 @@ impl Head {
             **number != connection && other.source == Some((epoch, shard))
         });
         self.superseded.extend(others.map(|(number, _)| *number));
+        mark!(head_second_connection_of_a_shard_replaces_the_first if !self.superseded.is_empty());
         if self.is_nameless(epoch) {
             self.append(&Item::Source { epoch, collector: hello.collector });
         } else if !self.state.sources.contains_key(&epoch) {
@@ -175,6 +177,7 @@ impl Head {
                 .map(|(epoch, _)| *epoch)
                 .collect();
             for ended in ended {
+                mark!(head_new_epoch_ends_the_meters_of_the_old_one);
                 self.append(&Item::End { epoch: ended });
                 self.down.end(ended);
                 self.without_replies.remove(&ended);
@@ -230,18 +233,22 @@ impl Head {
         let known = self.connections.get_mut(&connection).expect("the connection exists");
         known.received += bytes.len() as u64;
         if known.received > known.granted {
+            mark!(head_refuses_a_batch_without_credit);
             return Err(HeadError::Protocol("a batch without credit"));
         }
         let expected = self.expected(epoch, shard);
         if batch.next() <= expected {
+            mark!(head_drops_a_known_batch);
             // The collector retransmitted the record after a reconnection.
             return Ok(());
         }
         if batch.first != expected {
+            mark!(head_refuses_a_batch_after_a_gap);
             return Err(HeadError::Protocol("a batch after a gap"));
         }
         let open = self.state.sources.get(&epoch).map_or(0, |source| source.meters.len());
         if opened > 0 && open + opened > self.settings.meters {
+            mark!(head_limits_open_meters);
             return Err(HeadError::Protocol("more open meters than a collector can have"));
         }
         self.append(&Item::Batch(batch));
@@ -250,6 +257,7 @@ impl Head {
 
     fn append(&mut self, item: &Item<'_>) {
         let is_full = self.segment_used >= self.settings.segment;
+        mark!(head_no_segment_between_jump_and_batch if is_full && !self.state.is_complete());
         if self.pending.is_empty() && is_full && self.state.is_complete() {
             self.snapshot = Some(self.state.to_bytes());
         }
@@ -276,6 +284,7 @@ impl Head {
         }
         if self.pending.is_empty() {
             // Only duplicates were received.
+            mark!(head_acknowledges_duplicates_without_writing);
             self.writing = Some(self.durable.get().clone());
             self.mark_group();
             self.handle_written(self.log_end);
@@ -314,6 +323,7 @@ impl Head {
             let Some(source) = known.source else { continue };
             if known.in_group > known.durable {
                 assert!(known.in_group <= known.received, "only received batches are written");
+                mark!(head_acknowledges_after_the_commit);
                 known.durable = known.in_group;
                 let next = next_durable(&self.durable, source).into();
                 Frame::Ack { next }.write(&mut known.out);
@@ -332,6 +342,7 @@ impl Head {
     /// Extends the credit of all connections, if undelivered records are below their limit.
     fn grant(&mut self) {
         if self.is_full() {
+            mark!(head_grants_nothing_while_its_backlog_is_full);
             return;
         }
         for (number, known) in &mut self.connections {

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use gridhaul_core::coverage_mark::mark;
+
 use super::log_item::{Item, NAME_MAX, items};
 use crate::log::{DurableRange, LogError, LogReader, Storage};
 use crate::protocol::{
@@ -84,6 +86,7 @@ impl HeadState {
                 let expected = source.expected.insert(shard, next).unwrap_or(0);
                 // A connection may end before its first batch, and the next one jump again: the gap
                 // begins at the number that was expected before the first jump.
+                mark!(head_gap_begins_before_the_first_jump if source.resumed.contains_key(&shard));
                 source.resumed.entry(shard).or_insert(expected);
             }
             Item::Batch(batch) => {
@@ -92,6 +95,7 @@ impl HeadState {
                 let expected = source.expected.insert(batch.shard, batch.next()).unwrap_or(0);
                 let expected = source.resumed.remove(&batch.shard).unwrap_or(expected);
                 if let Some(lost) = lost_before(expected, &batch) {
+                    mark!(head_jump_of_sequence_numbers_is_a_gap);
                     let record = Record::Gap { records: lost.count, bytes: None };
                     let number = (batch.shard, expected);
                     let (time, meter) = (None, None);
@@ -104,6 +108,7 @@ impl HeadState {
                     let number = (batch.shard, sequence);
                     if let Record::Restart { .. } = record {
                         // A restart itself is not delivered, but what it means for each meter.
+                        mark!(head_restart_resets_open_meters);
                         for (meter, state) in &removed {
                             let record =
                                 Record::Reset { meter: *meter, cause: ResetCause::Restart };
@@ -241,6 +246,7 @@ impl Source {
             Record::Eof { meter, offset }
                 if self.meters.get(&meter).is_none_or(|state| state.received != offset) =>
             {
+                mark!(head_end_of_a_stream_with_a_gap_is_a_reset);
                 Record::Reset { meter, cause: ResetCause::Damage }
             }
             other => other,

@@ -7,6 +7,8 @@
 use std::fmt::Write as _;
 use std::io;
 
+use gridhaul_core::coverage_mark::mark;
+
 use super::format::segment_name;
 use super::{LogError, Storage, StorageFile};
 
@@ -85,7 +87,10 @@ impl Extent {
     /// power failure is ignored.
     pub(super) fn write<S: Storage>(&self, storage: &S) -> Result<(), LogError> {
         match self.replace(storage) {
-            Err(error) if error.is_full() => self.overwrite(storage),
+            Err(error) if error.is_full() => {
+                mark!(log_removal_needs_no_space);
+                self.overwrite(storage)
+            }
             done => done,
         }
     }

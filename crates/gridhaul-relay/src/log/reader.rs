@@ -1,5 +1,7 @@
 //! Reading the entries of a log in order, while it is written.
 
+use gridhaul_core::coverage_mark::mark;
+
 use super::extent::Extent;
 use super::format::{ENTRY_HEADER, EntryHeader, SEGMENT_HEADER, SegmentHeader, segment_position};
 use super::{LogError, Storage, StorageFile};
@@ -104,6 +106,7 @@ impl<S: Storage> LogReader<S> {
             };
             let position = self.position;
             if header.is_filler {
+                mark!(log_filler_counts_as_lost_bytes);
                 self.position += header.size();
                 self.note_lost(Some(header.size()));
                 continue;
@@ -116,6 +119,7 @@ impl<S: Storage> LogReader<S> {
             }
             let end = position + size as u64;
             self.position = end;
+            // The last segments were missing when the log was opened: a loss of unknown length.
             if self
                 .extent
                 .as_ref()
@@ -227,8 +231,10 @@ impl<S: Storage> LogReader<S> {
             && position > extent.first
         {
             if !extent.gaps.contains(&gap) {
+                mark!(log_reader_stops_before_an_unreported_gap);
                 return Err(removed(gap.0, gap.1));
             }
+            mark!(log_reported_gap_is_stated_with_the_next_entry);
             self.note_lost(Some(gap.1 - gap.0));
         }
         let name = super::format::segment_name(position);

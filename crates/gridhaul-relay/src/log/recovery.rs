@@ -1,5 +1,7 @@
 //! Opening a log after any end of the process or the machine.
 
+use gridhaul_core::coverage_mark::mark;
+
 use super::extent::Extent;
 use super::format::{EntryHeader, SegmentHeader, VERSION};
 use super::scan::{Loaded, SegmentScan, findings, load};
@@ -60,6 +62,7 @@ pub fn open<S: Storage>(storage: S, epoch: u64, snapshot: &[u8]) -> Result<Opene
         if header.snapshot.is_some() || segment.position == first.position {
             segments.with_snapshot.push_back(segment.position);
         } else {
+            mark!(log_keeps_what_a_lost_snapshot_follows_from);
             segments.without_snapshot.insert(segment.position);
         }
     }

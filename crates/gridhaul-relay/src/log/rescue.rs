@@ -1,5 +1,7 @@
 //! The header of a segment, from its entries: each has its position and a checksum of its own.
 
+use gridhaul_core::coverage_mark::mark;
+
 use super::format::{ENTRY_HEADER, EntryHeader, SEGMENT_HEADER, SegmentHeader, VERSION};
 use super::scan::intact;
 
@@ -23,6 +25,7 @@ pub(super) fn rescue(bytes: &[u8], position: u64, epoch: Option<u64>) -> Option<
         let size = at.checked_sub(before).filter(|size| *size >= SEGMENT_HEADER)?;
         let is_intact = |epoch: &u64| intact(&bytes[at..], *epoch, stated).is_some();
         let epoch = epochs.iter().copied().find(|epoch| is_intact(epoch))?;
+        mark!(log_damaged_header_follows_from_an_entry);
         // An empty snapshot is not lost.
         let snapshot = (size == SEGMENT_HEADER).then(Vec::new);
         let header = SegmentHeader { position, epoch, version: VERSION, snapshot };

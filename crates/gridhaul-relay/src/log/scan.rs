@@ -2,6 +2,8 @@
 
 use std::io;
 
+use gridhaul_core::coverage_mark::mark;
+
 use super::extent::Extent;
 use super::format::{
     BadHeader, EntryHeader, SEGMENT_HEADER, SegmentHeader, VERSION, segment_name, segment_position,
@@ -71,6 +73,7 @@ pub(super) fn load<S: Storage>(storage: &S) -> Result<LoadedLog, LogError> {
     let epoch = epoch_of(&loaded);
     if extent.as_ref().is_some_and(|extent| epoch.is_some_and(|epoch| epoch != extent.epoch)) {
         // The file is the rest of another log.
+        mark!(log_ignores_the_list_of_another_log);
         positions.extend(needed);
         let segments = load_segments(storage, &positions, None)?;
         return Ok(LoadedLog { segments, unremoved: Vec::new(), extent: None });
@@ -160,6 +163,7 @@ fn scan(segment: &Loaded, bytes: &[u8], epoch: u64, next: Option<u64>) -> Segmen
             .find_map(|at| Some((at, intact(&bytes[at..], epoch, position(at))?)));
         let Some((at, header)) = next else { break };
         if at > offset {
+            mark!(log_searches_the_next_intact_entry);
             found.holes.push((offset, at));
         }
         offset = at + header.size() as usize;
@@ -175,6 +179,7 @@ fn scan(segment: &Loaded, bytes: &[u8], epoch: u64, next: Option<u64>) -> Segmen
         // A segment ends where the next one begins.
         let rest = next.saturating_sub(position(found.end));
         if found.end as u64 + rest > bytes.len() as u64 {
+            mark!(log_segment_ends_where_the_next_begins);
             found.missing = rest;
         } else if rest > 0 {
             found.holes.push((found.end, found.end + rest as usize));
@@ -186,6 +191,7 @@ fn scan(segment: &Loaded, bytes: &[u8], epoch: u64, next: Option<u64>) -> Segmen
     // entry after them states that they were committed.
     let torn = found.holes.iter().position(|(from, _)| position(*from) >= committed);
     if let Some(torn) = torn {
+        mark!(log_drops_intact_entries_after_a_torn_one);
         found.end = found.holes[torn].0;
         found.holes.truncate(torn);
         found.entries = count(segment, bytes, epoch, &found) - found.fillers;
@@ -262,6 +268,7 @@ pub(super) fn findings(
             // The header is durable before the first entry is appended: a file without entries is a
             // torn creation.
             if is_last && (all.epoch.is_some() || bytes.is_empty()) {
+                mark!(log_torn_creation_of_a_segment_is_no_damage);
                 all.torn_bytes += bytes.len() as u64;
             } else {
                 all.damage.push(damaged_header(segment, None, 0));
@@ -304,10 +311,17 @@ pub(super) fn findings(
     let first = segments.iter().find(|segment| segment.header.is_some());
     all.start = first.map_or(0, |segment| segment.position);
     all.end = all.end.max(all.start);
-    let last = segments.last().map(|segment| segment.position);
+    note_missing_end(log, &mut all);
+    Ok((all, scans))
+}
+
+/// Notes whether the last segments are missing, whose length is unknown.
+fn note_missing_end(log: &LoadedLog, all: &mut Findings) {
+    let last = log.segments.last().map(|segment| segment.position);
     if let Some(extent) =
         log.extent.as_ref().filter(|extent| last.is_none_or(|last| last < extent.last))
     {
+        mark!(log_missing_end_has_an_unknown_length);
         let position = if last.is_some() { all.end } else { extent.first };
         all.damage.push(Damage { segment: extent.last_name(), ..missing(position, None) });
     }
@@ -316,7 +330,6 @@ pub(super) fn findings(
         .extent
         .as_ref()
         .map_or(0, |extent| extent.gaps.iter().filter(|(from, to)| from == to).count() as u64);
-    Ok((all, scans))
 }
 
 fn missing(position: u64, length: Option<u64>) -> Damage {

@@ -3,6 +3,8 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::io;
 
+use gridhaul_core::coverage_mark::mark;
+
 use super::durable::{Durable, DurableRange};
 use super::extent::Extent;
 use super::format::{
@@ -128,6 +130,7 @@ impl<S: Storage> LogWriter<S> {
         if let Err(source) = self.active.file.write_at(&self.buffer, offset) {
             // What was written of the entry does no harm: it is overwritten, or dropped as a torn
             // tail.
+            mark!(log_continues_after_a_failed_append);
             let _ = self.active.file.resize(offset);
             return Err(LogError::storage("appending to", &self.active.name)(source));
         }
@@ -148,10 +151,12 @@ impl<S: Storage> LogWriter<S> {
         assert!(self.committed.position() <= self.end, "the durable part of the log is appended");
         if self.committed.position() < self.end {
             if let Err(source) = self.active.file.sync() {
+                mark!(log_ends_with_a_failed_sync);
                 self.has_failed = true;
                 return Err(LogError::storage("synchronising", &self.active.name)(source));
             }
             self.check_active()?;
+            mark!(log_entries_are_durable_after_sync);
             self.committed = Durable::new(self.end);
         }
         Ok(self.committed)
@@ -211,6 +216,7 @@ impl<S: Storage> LogWriter<S> {
         if self.storage.is_named(name, file).map_err(failed)? {
             return Ok(());
         }
+        mark!(log_commits_to_no_removed_file);
         self.has_failed = true;
         Err(LogError::Removed { name: name.clone(), position: *position, end: self.end })
     }
@@ -251,6 +257,7 @@ impl<S: Storage> LogWriter<S> {
                 // Another program has removed the segment, which was not needed any more.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => false,
                 Err(error) => {
+                    mark!(log_removal_is_repeated);
                     failure.get_or_insert_with(|| LogError::storage("removing", &name)(error));
                     true
                 }

@@ -1,5 +1,6 @@
 //! A pair of connections: their state, and the time limit that applies.
 
+use gridhaul_core::coverage_mark::mark;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::{Direction, Leg};
@@ -119,12 +120,14 @@ impl Session {
     #[must_use]
     pub fn deadline(&self, timeouts: &SplitTimeouts) -> Option<(Instant, SessionEnd)> {
         if !self.is_connected {
+            mark!(split_connection_has_a_time_limit);
             return Some((self.last_progress + timeouts.connect, SessionEnd::Connect));
         }
         let idle = timeouts.idle.map(|idle| (self.last_progress + idle, SessionEnd::Idle));
         if !self.is_half_closed() {
             return idle;
         }
+        mark!(split_half_closed_session_has_a_time_limit);
         let half_close = (self.last_progress + timeouts.half_close, SessionEnd::HalfClose);
         Some(idle.filter(|idle| idle.0 < half_close.0).unwrap_or(half_close))
     }

@@ -1,5 +1,6 @@
 //! Properties of the machines under any order of events.
 
+use gridhaul_core::coverage_mark::covers;
 use gridhaul_scenario::units::{Duration, Instant};
 use proptest::prelude::*;
 
@@ -86,6 +87,7 @@ const fn at(seconds: u64) -> Instant {
 
 #[test]
 fn each_state_has_a_time_limit_of_its_own() {
+    covers!(split_connection_has_a_time_limit, split_half_closed_session_has_a_time_limit);
     let mut session = Session::new(at(5));
     let with_idle = |idle| SplitTimeouts { idle: Some(Duration::from_secs(idle)), ..TIMEOUTS };
     assert_eq!(session.deadline(&with_idle(0)), Some((at(6), SessionEnd::Connect)));

@@ -1,6 +1,7 @@
 //! When data counts as delivered: the server closes its direction after FIN, or answers; and what
 //! is assumed without that.
 
+use gridhaul_core::coverage_mark::mark;
 use gridhaul_scenario::relay::Confirmation;
 use gridhaul_scenario::units::{Duration, Instant};
 
@@ -60,6 +61,7 @@ impl Stream {
         while let Some(answer) =
             self.answers.front().copied().filter(|answer| answer.down <= position)
         {
+            mark!(server_answer_that_the_meter_has_confirms_data);
             self.answers.pop_front();
             self.confirmed = self.confirmed.max(answer.acknowledged);
             is_progress |= self.release(answer.boundary);
@@ -88,6 +90,8 @@ impl ServerStreams {
                 }
                 return (None, false);
             }
+            // One acknowledgement of a stream ages at a time: the queue has an entry for each
+            // stream, and not for each acknowledgement.
             let ages = stream.end.is_none() && !stream.is_ageing && stream.boundary > stream.resume;
             stream.is_ageing |= ages;
             let ageing = ages.then_some((stream.connection, stream.boundary));
@@ -109,6 +113,7 @@ impl ServerStreams {
     /// everything that its TCP has acknowledged. The caller reports the acknowledgements first.
     pub fn handle_server_fin(&mut self, now: Instant, id: StreamId) {
         self.update(id, |stream| {
+            mark!(server_fin_confirms_acknowledged_data if stream.confirmed < stream.acknowledged);
             stream.is_closed_by_server = true;
             stream.confirmed = stream.acknowledged;
             if stream.release(stream.boundary) {
@@ -151,6 +156,7 @@ impl ServerStreams {
                 if stream.is_closed_by_server || confirmation == Confirmation::Acknowledgement {
                     self.remove(id);
                 } else if stream.timers.reset_at.is_none() {
+                    mark!(server_has_time_to_read_before_a_reset);
                     let at = now + RESET_DELAY;
                     self.update(id, |stream| stream.timers.reset_at = Some(at));
                     self.resets.insert((at, id));
@@ -176,6 +182,7 @@ impl ServerStreams {
                 if stream.end.is_some() {
                     return None;
                 }
+                mark!(server_open_connection_keeps_the_log_for_a_limited_time);
                 stream.release(old.boundary);
                 stream.is_ageing = stream.boundary > stream.resume;
                 stream.is_ageing.then_some(stream.boundary)

@@ -1,5 +1,6 @@
 //! Connection attempts and back-off.
 
+use gridhaul_core::coverage_mark::mark;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::stream::{Link, Timers};
@@ -58,6 +59,7 @@ impl ServerStreams {
     /// is made.
     pub fn handle_unreachable(&mut self, now: Instant, id: StreamId) -> Instant {
         self.connecting = self.connecting.saturating_sub(1);
+        mark!(server_attempts_of_all_meters_wait_together);
         self.attempt_backoff = (self.attempt_backoff * 2).max(BACKOFF_MIN).min(BACKOFF_MAX);
         self.next_attempt_at = now + self.attempt_backoff;
         if let Some(stream) = self.stream(id) {
@@ -78,6 +80,7 @@ impl ServerStreams {
         self.forget_connection(id, &timers);
         let needs_connection = self.update(id, |stream| {
             stream.disconnect();
+            mark!(server_failing_stream_waits_longer if stream.backoff > BACKOFF_MIN);
             stream.backoff = (stream.backoff * 2).max(BACKOFF_MIN).min(BACKOFF_MAX);
             (stream.needs_connection(), stream.end.is_some())
         });

@@ -14,6 +14,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use gridhaul_core::coverage_mark::mark;
 use gridhaul_scenario::relay::Confirmation;
 use gridhaul_scenario::units::{Duration, Instant};
 
@@ -192,6 +193,8 @@ impl ServerStreams {
     /// Data after a gap, because records are lost by damage of a log: the server receives what was
     /// before the gap, and then RST.
     fn break_off(&mut self, now: Instant, id: Option<StreamId>, stream: (MeterKey, u16)) {
+        mark!(server_stream_with_a_gap_ends_with_a_reset if id.is_some());
+        mark!(server_stream_without_its_start_is_not_delivered if id.is_none());
         self.incomplete.push(stream);
         self.end(now, id, StreamEnd::Reset);
     }

@@ -1,5 +1,6 @@
 //! Data that the server has not confirmed and that is no longer in memory: the log is read again.
 
+use gridhaul_core::coverage_mark::mark;
 use gridhaul_scenario::units::Instant;
 
 use super::{ServerStreams, StreamId};
@@ -50,6 +51,7 @@ impl ServerStreams {
     pub fn end_replay(&mut self, now: Instant) {
         let missing: Vec<StreamId> = std::mem::take(&mut self.loading).into_iter().collect();
         for id in missing {
+            mark!(server_stream_is_reset_if_the_log_lacks_its_data);
             self.unloaded.remove(&id);
             let truncated = self.update(id, |stream| {
                 stream.truncate();

@@ -1,5 +1,6 @@
 //! Streams to a server whose connections fail at any time.
 
+use gridhaul_core::coverage_mark::covers;
 use gridhaul_scenario::relay::Confirmation;
 use gridhaul_scenario::units::{Duration, Instant};
 
@@ -107,6 +108,7 @@ fn a_reset_of_the_server_sends_the_whole_stream_again() {
 
 #[test]
 fn a_server_that_keeps_closing_is_tried_with_growing_intervals() {
+    covers!(server_failing_stream_waits_longer);
     let mut streams = streams(0, 1_000);
     let records = [open(0), data(0, 0, b"poison\n", true)];
     entry(&mut streams, 10, &records);
@@ -124,6 +126,7 @@ fn a_server_that_keeps_closing_is_tried_with_growing_intervals() {
 
 #[test]
 fn a_server_that_closes_after_a_message_has_confirmed_it() {
+    covers!(server_fin_confirms_acknowledged_data);
     let mut streams = streams(0, 1_000);
     entry(&mut streams, 10, &[open(0), data(0, 0, b"one\n", true)]);
     let (id, _) = connect(&mut streams, NOW);
@@ -140,6 +143,7 @@ fn a_server_that_closes_after_a_message_has_confirmed_it() {
 
 #[test]
 fn an_answer_that_the_meter_has_received_confirms_what_was_acknowledged_before() {
+    covers!(server_answer_that_the_meter_has_confirms_data);
     let mut streams = streams(0, 1_000);
     entry(&mut streams, 10, &[open(0), data(0, 0, b"one\n", true)]);
     let (id, _) = connect(&mut streams, NOW);
@@ -171,6 +175,7 @@ fn a_meter_that_accepts_no_answers_confirms_nothing() {
 
 #[test]
 fn an_open_connection_keeps_the_log_for_a_limited_time_and_length() {
+    covers!(server_open_connection_keeps_the_log_for_a_limited_time);
     let mut streams = streams(0, 1_000_000);
     let message = vec![b'x'; 300_000];
     entry(&mut streams, 300_010, &[open(0), data(0, 0, &message, true)]);
@@ -246,6 +251,7 @@ fn a_new_connection_begins_with_a_message() {
 
 #[test]
 fn a_reset_follows_the_data_after_the_server_had_time_to_read() {
+    covers!(server_has_time_to_read_before_a_reset);
     let mut streams = streams(0, 1_000);
     let reset = Record::Reset { meter: 0, cause: ResetCause::Meter };
     let records = [open(0), data(0, 0, b"abc", false), reset];
@@ -273,6 +279,7 @@ fn a_reset_follows_the_data_after_the_server_had_time_to_read() {
 
 #[test]
 fn data_after_a_gap_resets_the_stream() {
+    covers!(server_stream_with_a_gap_ends_with_a_reset);
     let mut streams = streams(0, 1_000);
     entry(&mut streams, 10, &[open(0), data(0, 0, b"abc", false)]);
     let (id, _) = connect(&mut streams, NOW);
@@ -288,6 +295,7 @@ fn data_after_a_gap_resets_the_stream() {
 
 #[test]
 fn data_that_cannot_be_read_again_resets_the_stream() {
+    covers!(server_stream_is_reset_if_the_log_lacks_its_data);
     let mut streams = streams(0, 1_000);
     entry(&mut streams, 10, &[open(0), data(0, 0, b"abc", false), data(0, 3, b"def", false)]);
     let (id, _) = connect(&mut streams, NOW);
@@ -302,6 +310,7 @@ fn data_that_cannot_be_read_again_resets_the_stream() {
 
 #[test]
 fn a_stream_without_its_start_is_not_delivered() {
+    covers!(server_stream_without_its_start_is_not_delivered);
     let mut streams = streams(0, 1_000);
     entry(&mut streams, 10, &[data(0, 3, b"def", false)]);
     entry(&mut streams, 20, &[open(1), data(1, 3, b"def", false)]);
@@ -313,6 +322,7 @@ fn a_stream_without_its_start_is_not_delivered() {
 
 #[test]
 fn an_unreachable_server_is_tried_with_growing_intervals_for_all_meters_together() {
+    covers!(server_attempts_of_all_meters_wait_together);
     let mut streams = streams(0, 1_000);
     entry(&mut streams, 10, &[open(0), open(1), open(2)]);
     let mut now = NOW;

@@ -1,5 +1,7 @@
 //! Limits of what a collector can make a head keep.
 
+use gridhaul_core::coverage_mark::covers;
+
 use super::super::admission::COLLECTORS_MAX;
 use super::super::{Head, HeadError, HeadSettings, HeadState};
 use crate::log::Durable;
@@ -52,6 +54,7 @@ fn batch(first: u64, records: &[Record<'_>]) -> Vec<u8> {
 
 #[test]
 fn a_collector_has_a_limit_of_open_meters() {
+    covers!(head_limits_open_meters);
     let mut head = head();
     let open = |meter| Record::Open { meter, identity: Identity::default() };
     let mut send =

@@ -1,10 +1,12 @@
 //! A collector and a head on models of disks and networks: random schedules with kills and power
 //! failures of either.
 
+mod batches;
 mod gaps;
 mod limits;
 mod schedules;
 #[cfg(feature = "daemon")]
 mod servers;
+mod streams;
 mod versions;
 mod world;

@@ -1,5 +1,6 @@
 //! Random schedules.
 
+use gridhaul_core::coverage_mark::covers;
 use proptest::prelude::*;
 
 use super::world::{SHARDS, World};
@@ -71,13 +72,14 @@ proptest! {
         for action in &actions {
             act(&mut world, action);
         }
-        world.settle();
+        world.deliver_all();
         world.check();
     }
 }
 
 #[test]
 fn a_fin_is_answered_only_when_the_head_has_the_data() {
+    covers!(collector_answers_fin_after_storage);
     let mut world = World::new(Tier::Server);
     (0..2).for_each(|_| world.open_meter());
     world.send(0, 100);
@@ -96,6 +98,7 @@ fn a_fin_is_answered_only_when_the_head_has_the_data() {
 
 #[test]
 fn one_meter_does_not_fill_the_backlog() {
+    covers!(collector_divides_the_second_half_of_the_backlog);
     let mut world = World::new(Tier::Local);
     (0..5).for_each(|_| world.open_meter());
     for _ in 0..500 {
@@ -113,7 +116,7 @@ fn one_meter_does_not_fill_the_backlog() {
     }
     let served = world.known.values().filter(|known| known.durable >= 1_000).count();
     assert_eq!(served, 5, "the others are served although the head is unreachable");
-    world.settle();
+    world.deliver_all();
     world.check();
 }
 
@@ -132,12 +135,13 @@ fn a_meter_that_sends_much_leaves_space_for_meters_that_connect_later() {
     }
     let served = world.known.values().filter(|known| known.durable >= 1_000).count();
     assert_eq!(served, 8, "all are served although the head is unreachable");
-    world.settle();
+    world.deliver_all();
     world.check();
 }
 
 #[test]
 fn a_fin_of_the_server_that_crosses_that_of_the_meter_is_no_answer_to_it() {
+    covers!(collector_server_fin_answers_no_waiting_data);
     for is_closing in [false, true] {
         let mut world = World::new(Tier::Server);
         world.open_meter();

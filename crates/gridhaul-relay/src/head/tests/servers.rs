@@ -331,7 +331,7 @@ proptest! {
                 }
             }
         }
-        world.settle();
+        world.deliver_all();
         for choices in 0..60 {
             let failures = 60_u64.saturating_sub(choices * 2);
             delivery.turn(&world, Duration::from_secs(10), failures, choices);

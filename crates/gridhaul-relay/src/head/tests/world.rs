@@ -294,7 +294,7 @@ impl World {
     }
 
     /// Lets everything arrive.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn deliver_all(&mut self) {
         (0..SHARDS).for_each(|shard| self.connect(shard));
         for _ in 0..200 {
             self.commit_collector();

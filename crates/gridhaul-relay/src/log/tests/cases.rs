@@ -1,5 +1,7 @@
 //! Single cases: locks, versions, failures of the disk, snapshots.
 
+use gridhaul_core::coverage_mark::covers;
+
 use super::super::format::segment_name;
 use super::super::{Folder, LogError, LogReader, Lost, Storage, open, verify};
 use super::disk::ModelDisk;
@@ -34,6 +36,7 @@ fn a_log_on_a_real_folder_is_read_again() {
 
 #[test]
 fn segments_without_content_lose_nothing_else() {
+    covers!(log_torn_creation_of_a_segment_is_no_damage);
     // The machine has stopped after the file was created.
     let disk = ModelDisk::default();
     disk.create(&segment_name(0)).unwrap();
@@ -61,7 +64,49 @@ fn segments_without_content_lose_nothing_else() {
 }
 
 #[test]
+fn a_committed_entry_survives_a_power_failure() {
+    covers!(log_entries_are_durable_after_sync);
+    let disk = ModelDisk::default();
+    let mut writer = open(disk.clone(), 1, b"").unwrap().writer;
+    writer.append(b"one").unwrap();
+    assert_eq!(writer.committed().position(), 0, "appended, and not durable");
+    let end = writer.commit().unwrap().position();
+    writer.append(b"two").unwrap();
+    assert_eq!(writer.committed().position(), end);
+    drop(writer);
+    disk.lose_power(|| false);
+    let findings = open(disk, 1, b"").unwrap().findings;
+    assert_eq!((findings.entries, findings.end), (1, end));
+}
+
+/// The kernel writes pages in any order: a later entry may reach the disk before an earlier one.
+#[test]
+fn an_intact_entry_after_a_torn_one_is_dropped_unless_the_torn_one_was_durable() {
+    covers!(log_drops_intact_entries_after_a_torn_one);
+    for is_durable in [false, true] {
+        let disk = ModelDisk::default();
+        let mut writer = open(disk.clone(), 1, b"").unwrap().writer;
+        writer.append(b"first").unwrap();
+        let torn = 32 + writer.commit().unwrap().position() as usize;
+        writer.append(b"second").unwrap();
+        if is_durable {
+            writer.commit().unwrap();
+        }
+        writer.append(b"third").unwrap();
+        drop(writer);
+        let name = disk.files()[0].0.clone();
+        disk.corrupt(&name, |bytes| bytes[torn + 28] ^= 1);
+        let findings = open(disk, 1, b"").unwrap().findings;
+        let dropped = 28 + "second".len() + 28 + "third".len();
+        let expected = if is_durable { (1, 2, 0) } else { (0, 1, dropped as u64) };
+        let found = (findings.damage.len(), findings.entries, findings.torn_bytes);
+        assert_eq!(found, expected, "damage, entries, torn bytes");
+    }
+}
+
+#[test]
 fn a_failed_sync_ends_the_log() {
+    covers!(log_ends_with_a_failed_sync);
     let disk = ModelDisk::default();
     let mut writer = open(disk.clone(), 1, b"").unwrap().writer;
     writer.append(b"one").unwrap();
@@ -76,6 +121,7 @@ fn a_failed_sync_ends_the_log() {
 
 #[test]
 fn a_full_disk_is_not_the_end() {
+    covers!(log_continues_after_a_failed_append);
     let disk = ModelDisk::default();
     let mut writer = open(disk.clone(), 1, b"").unwrap().writer;
     disk.set_free(Some(40));
@@ -91,6 +137,7 @@ fn a_full_disk_is_not_the_end() {
 
 #[test]
 fn an_entry_in_the_payload_of_a_damaged_entry_is_not_read() {
+    covers!(log_searches_the_next_intact_entry);
     // A meter that has the format, but not the epoch, sends an entry as data.
     let disk = ModelDisk::default();
     let forged = {

@@ -1,5 +1,8 @@
 //! Missing segments, removals that fail, and damaged headers.
 
+use gridhaul_core::coverage_mark::covers;
+
+use super::super::extent::Extent;
 use super::super::format::segment_name;
 use super::super::{
     DamageCause, Entry, Findings, LogError, LogReader, LogWriter, Lost, Storage, open, verify,
@@ -48,6 +51,7 @@ fn expected(segments: &[u8]) -> Vec<(String, Option<Option<u64>>)> {
 
 #[test]
 fn a_missing_segment_is_reported_once_and_stated_with_the_next_entry() {
+    covers!(log_reported_gap_is_stated_with_the_next_entry);
     for missing in 0..4_u8 {
         let (disk, positions) = log_of_four_segments();
         let at = usize::from(missing);
@@ -80,6 +84,7 @@ fn a_missing_segment_is_reported_once_and_stated_with_the_next_entry() {
 
 #[test]
 fn a_log_whose_segments_are_all_missing_is_incomplete() {
+    covers!(log_missing_end_has_an_unknown_length);
     let (disk, positions) = log_of_four_segments();
     for position in &positions[..4] {
         disk.remove(&segment_name(*position)).unwrap();
@@ -90,7 +95,38 @@ fn a_log_whose_segments_are_all_missing_is_incomplete() {
 }
 
 #[test]
+fn the_missing_end_of_a_segment_is_reported_once() {
+    covers!(log_segment_ends_where_the_next_begins);
+    let (disk, _) = log_of_four_segments();
+    disk.corrupt(&segment_name(0), |bytes| bytes.truncate(bytes.len() - 10));
+    let findings = open(disk.clone(), 8, b"").unwrap().findings;
+    let [damage] = &findings.damage[..] else { panic!("{findings:?}") };
+    let length = 28 + "entry 0.2".len() as u64;
+    assert_eq!((damage.cause, damage.length), (DamageCause::Missing, Some(length)));
+    let again = open(disk.clone(), 8, b"").unwrap().findings;
+    assert_eq!((&again.damage[..], again.repaired), (&[][..], 1));
+    let mut rest = expected(&[0, 1, 2, 3]);
+    rest.remove(2);
+    rest[2].1 = Some(Some(length));
+    assert_eq!(entries(&disk, &again), rest);
+}
+
+/// Segments were copied into the folder of another log.
+#[test]
+fn the_list_of_segments_of_another_log_is_ignored() {
+    covers!(log_ignores_the_list_of_another_log);
+    let (disk, positions) = log_of_four_segments();
+    let gaps = Vec::new();
+    let other = Extent { epoch: 99, first: positions[2], last: positions[3], gaps };
+    other.write(&disk).unwrap();
+    let findings = open(disk.clone(), 8, b"").unwrap().findings;
+    assert_eq!((findings.start, &findings.damage[..]), (0, &[][..]));
+    assert_eq!(entries(&disk, &findings), expected(&[0, 1, 2, 3]));
+}
+
+#[test]
 fn a_reader_of_a_log_in_use_stops_before_a_missing_segment() {
+    covers!(log_reader_stops_before_an_unreported_gap);
     let (disk, positions) = log_of_four_segments();
     let mut reader = LogReader::new(disk.clone(), 7, 0);
     reader.next(positions[4]).unwrap().unwrap();
@@ -110,6 +146,7 @@ fn a_reader_of_a_log_in_use_stops_before_a_missing_segment() {
 
 #[test]
 fn nothing_is_committed_to_a_file_that_was_removed() {
+    covers!(log_commits_to_no_removed_file);
     let disk = ModelDisk::default();
     let mut writer = open(disk.clone(), 7, b"").unwrap().writer;
     append(&mut writer, 0);
@@ -137,6 +174,7 @@ fn segment_count(disk: &ModelDisk) -> usize {
 
 #[test]
 fn removal_continues_after_a_failure_and_is_repeated() {
+    covers!(log_removal_is_repeated);
     let (disk, positions) = log_of_four_segments();
     let mut writer = open(disk.clone(), 7, b"").unwrap().writer;
     disk.set_fail_remove(true);
@@ -158,6 +196,7 @@ fn removal_continues_after_a_failure_and_is_repeated() {
 
 #[test]
 fn segments_are_removed_from_a_full_disk() {
+    covers!(log_removal_needs_no_space);
     let (disk, positions) = log_of_four_segments();
     let mut writer = open(disk.clone(), 7, b"").unwrap().writer;
     // The list of segments keeps its length.
@@ -173,6 +212,7 @@ fn segments_are_removed_from_a_full_disk() {
 
 #[test]
 fn a_damaged_header_costs_no_entry() {
+    covers!(log_damaged_header_follows_from_an_entry);
     for damaged in 0..4_u8 {
         for place in [0, 7, 12, 20, 26, 30, 34] {
             let (disk, positions) = log_of_four_segments();
@@ -194,6 +234,7 @@ fn a_damaged_header_costs_no_entry() {
 
 #[test]
 fn a_log_never_begins_with_a_segment_whose_snapshot_is_lost() {
+    covers!(log_keeps_what_a_lost_snapshot_follows_from);
     let (disk, positions) = log_of_four_segments();
     disk.corrupt(&segment_name(positions[1]), |bytes| bytes[33] ^= 1);
     let mut writer = open(disk.clone(), 8, b"").unwrap().writer;
@@ -209,6 +250,7 @@ fn a_log_never_begins_with_a_segment_whose_snapshot_is_lost() {
 
 #[test]
 fn a_damaged_header_and_a_damaged_entry_cost_one_entry() {
+    covers!(log_filler_counts_as_lost_bytes);
     let (disk, positions) = log_of_four_segments();
     let name = segment_name(positions[2]);
     // Magic of the header, and payload of the first entry.

@@ -202,7 +202,8 @@ proptest! {
         if !cut && place > 38 && files.len() == 2 && name.ends_with(".segment") {
             prop_assert_eq!(found.len() + 1, before.len());
         }
-        if !cut && place < 38 && name.ends_with(".segment") {
+        // The first header has 32 B and the snapshot `first`, the others have longer snapshots.
+        if !cut && place < 37 && name.ends_with(".segment") {
             // Entries have their own checksums and positions: a damaged header costs none of them.
             prop_assert_eq!(&found, &before);
         }
