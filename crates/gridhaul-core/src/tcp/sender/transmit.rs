@@ -60,7 +60,10 @@ impl Sender {
                 return range;
             }
         }
-        let range = self.new_data(now, params);
+        let mut range = self.new_data(now, params);
+        if range.is_none() && self.recovery_active && self.fill_unproven_hole(params) {
+            range = self.retransmission(now, params);
+        }
         if self.flags.has(Flag::Paced) && range.is_none() && self.paced_until() <= now {
             // No data waits for pacing any more.
             self.pace_until(Instant::ZERO);
@@ -199,6 +202,22 @@ impl Sender {
             && (!params.policy.nagle_by_minshall || self.queue.has_shorter_than(params.mss))
     }
 
+    /// RFC 6675, `NextSeg`, rule 3: if no segment counts as lost and the peer's window blocks new
+    /// data, a hole that is not yet marked lost is next. Returns whether there is one: section 5,
+    /// step C, sends it with the same acknowledgement, as far as the pipe allows.
+    #[cold]
+    fn fill_unproven_hole(&mut self, params: &StackParams) -> bool {
+        let free = self.edge().saturating_sub(self.next);
+        let is_blocked = self.next < self.end() && u64::from(self.next_len(free, params)) > free;
+        let is_permitted = self.sack && self.recovery_rules().fills_unproven_holes;
+        if !(is_permitted && is_blocked && self.in_recovery()) || self.queue.lost_bytes() > 0 {
+            return false;
+        }
+        mark!(sack_fills_unproven_holes);
+        let boundary = self.queue.highest_sacked();
+        self.queue.mark_lost_until(boundary, self.last_sent) > 0
+    }
+
     /// The peer's window is too small for the next segment. Returns the number of bytes that may be
     /// sent regardless; with no data outstanding, the persist timer decides.
     #[cold]
@@ -208,17 +227,6 @@ impl Sender {
         free: u64,
         params: &StackParams,
     ) -> Option<u32> {
-        if self.sack
-            && self.recovery_rules().fills_unproven_holes
-            && self.in_recovery()
-            && self.queue.lost_bytes() == 0
-        {
-            // RFC 6675, `NextSeg` rule 3: without new data, retransmit a hole that is not yet
-            // marked lost.
-            mark!(sack_fills_unproven_holes);
-            let boundary = self.queue.highest_sacked();
-            self.queue.mark_lost_until(boundary, self.last_sent);
-        }
         if self.una < self.next {
             return None;
         }
