@@ -81,6 +81,7 @@ fn compare(before: &TcpInfo, after: &TcpInfo, emit: &mut dyn FnMut(ConnectionEve
         emit(ConnectionEvent::ConnectionStateUpdated { old, new });
     }
     for _ in before.timeouts..after.timeouts {
+        let rto_s = Some(rto_s);
         emit(ConnectionEvent::TimerExpired { timer: Timer::Retransmission, rto_s });
     }
     if before.srtt != after.srtt {
@@ -183,7 +184,7 @@ mod tests {
         let (first_seq, end_seq, cause) = (None, None, Cause::Sample);
         let timer = Timer::Retransmission;
         let expected = [
-            ConnectionEvent::TimerExpired { timer, rto_s: 0.4 },
+            ConnectionEvent::TimerExpired { timer, rto_s: Some(0.4) },
             ConnectionEvent::SegmentsLost { first_seq, end_seq, segments: 3, cause },
             ConnectionEvent::SegmentsRetransmitted { first_seq, end_seq, segments: 1, cause },
             ConnectionEvent::LossRecoveryStateUpdated {

@@ -30,7 +30,7 @@ pub use delay::{DelayCounts, DelayDistribution};
 pub use estimate::Estimate;
 pub use event_log::{
     Cause, ConnectionEvent, EventInfo, EventLog, EventLogWriter, LossRecoveryState, NAMES,
-    NameInfo, Timer,
+    NameInfo, NodeCause, NodeEvent, NodeState, Timer,
 };
 pub use metric::{Metric, MetricInfo, Scope};
 pub use recorded_bytes::{RecordedBytes, RecordedBytesWriter, RecordingFile};

@@ -104,9 +104,12 @@ pub fn series_reference() -> String {
 pub fn events_reference() -> String {
     let mut page = String::from(EVENTS_HEAD);
     table(&mut page, "field", EventInfo::COMMON);
-    for info in EventInfo::ALL {
-        page += &format!("\n## `{}`\n\n{}\n", info.name, info.doc);
-        table(&mut page, "field", info.fields);
+    for (heading, events) in [("ends", EventInfo::ALL), ("nodes", EventInfo::OF_NODES)] {
+        page += &format!("\n## Events of {heading}\n");
+        for info in events {
+            page += &format!("\n### `{}`\n\n{}\n", info.name, info.doc);
+            table(&mut page, "field", info.fields);
+        }
     }
     page += "\n## Names\n";
     for names in NAMES {
@@ -180,8 +183,9 @@ the form of qlog (draft-ietf-quic-qlog-main-schema) and the terms of TCP. Sequen
 relative, as Wireshark shows them: SYN has 0, data begins at 1. [Debugging a
 connection](../guides/debugging.md) has an example.
 
-The simulator logs every change with its cause. Of a kernel, the log contains the changes between
-two samples of `TCP_INFO`, in order, with the cause `sample`.
+The simulator logs every change with its cause, also at the proxies and aggregators on the path of
+the flow. Of a kernel, the log contains the changes between two samples of `TCP_INFO`, in order,
+with the cause `sample`, and nothing of the nodes on the path.
 
 ## Fields of every line
 ";

@@ -65,7 +65,27 @@ pub(crate) struct UpstreamConnection {
     pub delivered: u64,
 }
 
+/// State of an upstream connection at its aggregator that its events show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct AggregatorSnapshot {
+    /// Complete messages that were not sent yet.
+    pub waiting: u64,
+    /// Payload that is acknowledged to the senders and not by the next hop.
+    pub at_risk: u64,
+}
+
 impl Aggregators {
+    /// State of the upstream connection with this index.
+    pub(crate) fn snapshot(&self, index: u32) -> AggregatorSnapshot {
+        let connection = &self.connections[index as usize];
+        let aggregator = &self.nodes[connection.node as usize].aggregator;
+        let slot = connection.slot as usize;
+        AggregatorSnapshot {
+            waiting: aggregator.waiting(slot).value(),
+            at_risk: aggregator.bytes_at_risk(slot).value(),
+        }
+    }
+
     /// Index of the upstream connection that forwards the data of a flow.
     #[inline]
     pub(crate) fn upstream_after(&self, flow: u32) -> Option<u32> {

@@ -114,7 +114,7 @@ impl Context<'_> {
 /// A segment that a proxy has accepted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AcceptedSegment {
-    instance: u32,
+    pub instance: u32,
     sent: Instant,
     /// Whether the segment carries data of the `from` end.
     is_data: bool,

@@ -52,7 +52,32 @@ pub(crate) struct ProxyInstance {
     highest_sent: [Option<u32>; 2],
 }
 
+/// State of a proxy that its events show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct ProxySnapshot {
+    pub is_down: bool,
+    /// Payload of both directions that is acknowledged and not yet delivered downstream.
+    pub at_risk: u64,
+    /// Retransmitted data segments, and retransmission timeouts of the proxy's own connections.
+    pub retransmissions: u64,
+    pub timeouts: u64,
+}
+
 impl ProxyInstance {
+    pub(crate) fn snapshot(&self) -> ProxySnapshot {
+        ProxySnapshot {
+            is_down: self.down.is_some(),
+            at_risk: self.bytes_at_risk.value(),
+            retransmissions: self.retransmissions,
+            timeouts: self.proxy.statistics().timeouts.iter().sum(),
+        }
+    }
+
+    /// Whether a timer of the state machine is due.
+    pub(crate) fn is_timer_due(&self, now: Instant) -> bool {
+        self.down.is_none() && self.proxy.next_deadline() <= now
+    }
+
     pub(crate) fn next_deadline(&self) -> Instant {
         let crash = self.crashes.last().map_or(Instant::NEVER, |crash| crash.0);
         let own = match self.down {

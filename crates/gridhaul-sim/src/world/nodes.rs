@@ -2,9 +2,12 @@
 
 use gridhaul_core::link::LossCause;
 use gridhaul_core::tcp::Segment;
+use gridhaul_scenario::answer::NodeCause;
 use gridhaul_scenario::units::Instant;
 
 use super::World;
+use crate::event_log::ProxyStep;
+use crate::flow::Ends;
 use crate::packet::Packet;
 use crate::proxy::{AcceptedSegment, PacketOutcome};
 use crate::{aggregation, proxy};
@@ -20,6 +23,9 @@ impl World {
         sent: Instant,
     ) {
         let ends = self.aggregation_context().on_segment(now, to, segment, sent);
+        if self.event_logs.is_active() {
+            self.log_segment_at_aggregator(now, to, segment, ends == [None; 2]);
+        }
         for end in ends.into_iter().flatten() {
             self.transmit_ready(now, end);
         }
@@ -42,13 +48,34 @@ impl World {
         while let Some(end) = self.aggregation_context().poll_departed(now, flow_index) {
             self.transmit_ready(now, end);
         }
+        if self.event_logs.is_active() {
+            self.event_logs.on_aggregators(now, &self.aggregators, NodeCause::Upstream);
+        }
+    }
+
+    /// Logs a segment with data at an aggregator, which has accepted or dropped it.
+    #[cold]
+    fn log_segment_at_aggregator(
+        &mut self,
+        now: Instant,
+        to: u32,
+        segment: &Segment,
+        is_dropped: bool,
+    ) {
+        if is_dropped && let Ends::Tcp(ends) = &self.flows[(to / 2) as usize].ends {
+            self.event_logs.on_refused(now, to / 2, ends[1].incoming(segment));
+        }
+        self.event_logs.on_aggregators(now, &self.aggregators, NodeCause::Segment);
     }
 
     /// A packet has reached the proxy with this ordinal on its path.
     #[cold]
     pub(super) fn on_packet_at_proxy(&mut self, now: Instant, packet: &Packet, ordinal: u32) {
         match self.proxy_context().on_packet(now, packet, ordinal) {
-            PacketOutcome::Accepted => {}
+            PacketOutcome::Accepted => {
+                let index = self.proxies.first[packet.flow() as usize] + ordinal;
+                self.log_proxy(now, index, ProxyStep::Segment);
+            }
             PacketOutcome::Forwarded(packet) => self.forward(now, packet),
             PacketOutcome::Dropped => self.on_lost(packet, LossCause::Error),
         }
@@ -58,12 +85,22 @@ impl World {
     #[inline(never)]
     pub(super) fn on_accepted_by_proxy(&mut self, now: Instant, accepted: AcceptedSegment) {
         self.proxy_context().on_accepted_by_proxy(now, accepted);
+        self.log_proxy(now, accepted.instance, ProxyStep::Segment);
     }
 
     /// A timer of a proxy has expired, or a crash begins or ends.
     #[cold]
     pub(super) fn on_proxy_timeout(&mut self, now: Instant, index: u32) {
+        let is_due = self.proxies.instances[index as usize].is_timer_due(now);
         self.proxy_context().on_timeout(now, index);
+        self.log_proxy(now, index, if is_due { ProxyStep::Timer } else { ProxyStep::Other });
+    }
+
+    #[inline]
+    fn log_proxy(&mut self, now: Instant, index: u32, step: ProxyStep) {
+        if self.event_logs.is_active() {
+            self.event_logs.on_proxy(now, &self.proxies, index, step);
+        }
     }
 
     fn aggregation_context(&mut self) -> aggregation::Context<'_> {

@@ -28,6 +28,8 @@ pub struct ConnectionObserver {
     repair_until: u64,
     lost: LostSegments,
     has_gap: bool,
+    /// The delayed-ACK timer has expired, and the acknowledgement was not sent yet.
+    is_ack_due: bool,
 }
 
 impl ConnectionObserver {
@@ -47,6 +49,7 @@ impl ConnectionObserver {
             repair_until: 0,
             lost: LostSegments::default(),
             has_gap: false,
+            is_ack_due: false,
         }
     }
 
@@ -58,6 +61,12 @@ impl ConnectionObserver {
         emit: &mut dyn FnMut(ConnectionEvent),
     ) {
         self.compare(connection, Step::Handled(now), emit);
+        let was_due = self.is_ack_due;
+        self.is_ack_due = connection.receiver().is_delayed_ack_due(now);
+        if self.is_ack_due && !was_due {
+            let timer = Timer::DelayedAcknowledgement;
+            emit(ConnectionEvent::TimerExpired { timer, rto_s: None });
+        }
     }
 
     /// The connection was polled for a segment to send, which may be `sent`.
@@ -148,7 +157,7 @@ impl ConnectionObserver {
         let cause = cause::of(step, before, after, recovery);
         let rto_s = after.rto.as_secs_f64();
         if let Some(timer) = expired_timer(before, after, cause) {
-            emit(ConnectionEvent::TimerExpired { timer, rto_s });
+            emit(ConnectionEvent::TimerExpired { timer, rto_s: Some(rto_s) });
         }
         emit_rtt(before, after, emit);
         self.lost.update(lost(), |(first, end), segments| {

@@ -242,6 +242,10 @@ impl Receiver {
     pub const fn ack_deadline(&self) -> Instant {
         self.ack_at
     }
+    /// Whether the delayed-ACK timer alone makes an acknowledgement due.
+    pub(crate) fn is_delayed_ack_due(&self, now: Instant) -> bool {
+        self.ack_at <= now && !self.ack_now
+    }
     /// Requests an immediate acknowledgement.
     pub fn request_ack(&mut self) {
         self.ack_now = true;
@@ -253,7 +257,7 @@ impl Receiver {
     /// A segment with an acknowledgement has been sent.
     #[inline]
     pub fn on_ack_sent(&mut self, now: Instant, params: &StackParams) {
-        if self.ack_at <= now && !self.ack_now {
+        if self.is_delayed_ack_due(now) {
             self.delayed_ack_timer.on_expired(self.interactive);
             self.interactive = false;
         }

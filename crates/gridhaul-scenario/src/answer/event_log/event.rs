@@ -1,4 +1,4 @@
-//! Events of a connection.
+//! Events of a connection, and of the proxies and aggregators on its path.
 
 use serde::Serialize;
 
@@ -70,12 +70,34 @@ names! {
 }
 
 names! {
-    /// A timer of a sender.
+    /// A timer of an end of a connection.
     Timer {
         Retransmission "retransmission" "The retransmission timer (RFC 6298).",
         Persist "persist" "The timer of probes of a closed window (RFC 9293, 3.8.6.1).",
         TailLossProbe "tail_loss_probe" "The timer of a tail loss probe (RFC 8985, section 7).",
         Reordering "reordering" "The RACK reordering timer (RFC 8985, section 6.2).",
+        DelayedAcknowledgement "delayed_acknowledgement"
+            "The timer of a receiver that delays an acknowledgement (RFC 9293, 3.8.6.3).",
+    }
+}
+
+names! {
+    /// Cause of a change at a node.
+    NodeCause {
+        Segment "segment" "A segment has arrived at the node.",
+        Timer "timer" "A timer of the node has expired.",
+        Crash "crash" "The node has lost its state.",
+        Restart "restart" "The node is up again.",
+        BufferFull "buffer_full" "The buffer of the node has no space.",
+        Upstream "upstream" "The upstream connection has sent data or received a segment.",
+    }
+}
+
+names! {
+    /// State of a node.
+    NodeState {
+        Up "up" "The node serves the connection.",
+        Down "down" "The node has crashed, and forwards or drops packets unchanged.",
     }
 }
 
@@ -130,7 +152,7 @@ pub enum ConnectionEvent {
     },
     TimerExpired {
         timer: Timer,
-        rto_s: f64,
+        rto_s: Option<f64>,
     },
     SendWindowClosed {
         window_byte: u64,
@@ -177,11 +199,38 @@ impl ConnectionEvent {
             Self::RttSampled { rtt_s: None, srtt_s: 0.1, rto_s: 0.2 },
             Self::SegmentsLost { first_seq, end_seq, segments, cause },
             Self::SegmentsRetransmitted { first_seq, end_seq, segments, cause },
-            Self::TimerExpired { timer: Timer::Reordering, rto_s: 0.2 },
+            Self::TimerExpired { timer: Timer::Reordering, rto_s: Some(0.2) },
             Self::SendWindowClosed { window_byte: 0 },
             Self::SendWindowOpened { window_byte: bytes },
             Self::GapOpened { expected_seq: 1, out_of_order_byte: bytes },
             Self::GapFilled { expected_seq: 1 },
+        ]
+    }
+}
+
+/// A change at a proxy or an aggregator on the path of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+#[expect(missing_docs, reason = "`EventInfo` defines every field, and a test compares both")]
+pub enum NodeEvent {
+    NodeStateUpdated { old: NodeState, new: NodeState, cause: NodeCause },
+    NodeTimerExpired { timeouts: u64 },
+    NodeSegmentsRetransmitted { segments: u64, cause: NodeCause },
+    NodeBufferUpdated { at_risk_byte: u64, waiting_messages: Option<u64>, cause: NodeCause },
+    NodeSegmentRefused { first_seq: Option<u64>, end_seq: Option<u64>, cause: NodeCause },
+}
+
+impl NodeEvent {
+    /// One of each kind.
+    #[cfg(test)]
+    pub(super) fn examples() -> Vec<Self> {
+        let (cause, waiting_messages) = (NodeCause::Segment, Some(1));
+        vec![
+            Self::NodeStateUpdated { old: NodeState::Up, new: NodeState::Down, cause },
+            Self::NodeTimerExpired { timeouts: 0 },
+            Self::NodeSegmentsRetransmitted { segments: 1, cause },
+            Self::NodeBufferUpdated { at_risk_byte: 1, waiting_messages, cause },
+            Self::NodeSegmentRefused { first_seq: Some(1), end_seq: Some(2), cause },
         ]
     }
 }

@@ -14,7 +14,9 @@ use super::{RecordedBytes, RecordedBytesWriter, RecordingFile};
 use crate::scenario::FlowEnd;
 use crate::units::Instant;
 
-pub use event::{Cause, ConnectionEvent, LossRecoveryState, Timer};
+pub use event::{
+    Cause, ConnectionEvent, LossRecoveryState, NodeCause, NodeEvent, NodeState, Timer,
+};
 pub use reference::{EventInfo, NAMES, NameInfo};
 
 /// The event log of one connection, as JSON lines.
@@ -37,10 +39,18 @@ pub struct EventLogWriter {
 
 /// A line without its time, which is written as an exact decimal number.
 #[derive(Serialize)]
-struct Line<'a> {
+struct EndLine<'a> {
     end: &'static str,
     #[serde(flatten)]
     event: &'a ConnectionEvent,
+}
+
+/// The same for a node on the path.
+#[derive(Serialize)]
+struct NodeLine<'a> {
+    node: &'a str,
+    #[serde(flatten)]
+    event: &'a NodeEvent,
 }
 
 impl EventLogWriter {
@@ -57,10 +67,19 @@ impl EventLogWriter {
             FlowEnd::From => "from",
             FlowEnd::To => "to",
         };
+        self.write(time, &EndLine { end, event });
+    }
+
+    /// Appends an event of a node on the path of the connection.
+    pub fn push_node(&mut self, time: Instant, node: &str, event: &NodeEvent) {
+        self.write(time, &NodeLine { node, event });
+    }
+
+    fn write(&mut self, time: Instant, line: &impl Serialize) {
         let nanos = time.as_nanos();
         let (seconds, fraction) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
         // An event consists of numbers and names, so it always has a JSON form.
-        let rest = serde_json::to_string(&Line { end, event }).unwrap_or_default();
+        let rest = serde_json::to_string(line).unwrap_or_default();
         self.line.clear();
         let rest = rest.trim_start_matches('{');
         let _ = writeln!(self.line, "{{\"time_s\":{seconds}.{fraction:09},{rest}");
@@ -87,24 +106,33 @@ mod tests {
     #[test]
     fn a_line_is_json_with_the_time_in_nanoseconds() {
         let mut writer = EventLogWriter::new("up", None);
-        let event = ConnectionEvent::TimerExpired { timer: Timer::Persist, rto_s: 0.5 };
+        let event = ConnectionEvent::TimerExpired { timer: Timer::Persist, rto_s: Some(0.5) };
         writer.push(Instant::from_nanos(12_000_000_005), FlowEnd::To, &event);
+        let event = NodeEvent::NodeTimerExpired { timeouts: 1 };
+        writer.push_node(Instant::from_nanos(12_000_000_006), "relay \"1\"", &event);
         let mut line = Vec::new();
         writer.into_log().unwrap().jsonl.copy_to(&mut line).unwrap();
         let expected = "{\"time_s\":12.000000005,\"end\":\"to\",\"event\":\"timer_expired\",\
-                        \"timer\":\"persist\",\"rto_s\":0.5}\n";
+                        \"timer\":\"persist\",\"rto_s\":0.5}\n\
+                        {\"time_s\":12.000000006,\"node\":\"relay \\\"1\\\"\",\
+                        \"event\":\"node_timer_expired\",\"timeouts\":1}\n";
         assert_eq!(String::from_utf8(line).unwrap(), expected);
     }
 
     /// The reference is written by hand, since an event is no part of a schema.
     #[test]
     fn the_reference_lists_the_fields_of_every_event() {
-        let examples = ConnectionEvent::examples();
-        assert_eq!(examples.len(), EventInfo::ALL.len());
-        for (example, info) in examples.iter().zip(EventInfo::ALL) {
-            let Value::Object(fields) = serde_json::to_value(example).unwrap() else {
-                panic!("{example:?} is no object")
-            };
+        let of_ends = ConnectionEvent::examples().into_iter().map(serde_json::to_value);
+        let of_ends: Vec<Value> = of_ends.map(Result::unwrap).collect();
+        let of_nodes = NodeEvent::examples().into_iter().map(serde_json::to_value);
+        let of_nodes: Vec<Value> = of_nodes.map(Result::unwrap).collect();
+        assert_eq!(
+            (of_ends.len(), of_nodes.len()),
+            (EventInfo::ALL.len(), EventInfo::OF_NODES.len())
+        );
+        let examples = of_ends.into_iter().chain(of_nodes);
+        for (example, info) in examples.zip(EventInfo::ALL.iter().chain(EventInfo::OF_NODES)) {
+            let Value::Object(fields) = example else { panic!("{example:?} is no object") };
             assert_eq!(fields["event"], info.name);
             let written: BTreeSet<_> = fields.keys().map(String::as_str).collect();
             let listed = info.fields.iter().map(|field| field.name);

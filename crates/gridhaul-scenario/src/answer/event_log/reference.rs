@@ -1,7 +1,7 @@
 //! Definitions of the events and their fields, for the reference page.
 
 use super::super::ColumnInfo;
-use super::event::{Cause, LossRecoveryState, Timer};
+use super::event::{Cause, LossRecoveryState, NodeCause, NodeState, Timer};
 
 /// Description of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub struct EventInfo {
     pub name: &'static str,
     /// Definition.
     pub doc: &'static str,
-    /// Fields after `time_s`, `end` and `event`, in order.
+    /// Fields after `time_s`, `end` or `node`, and `event`, in order.
     pub fields: &'static [ColumnInfo],
 }
 
@@ -29,6 +29,8 @@ pub const NAMES: &[NameInfo] = &[
     NameInfo { field: "loss_recovery_state_updated: old, new", names: LossRecoveryState::NAMES },
     NameInfo { field: "timer", names: Timer::NAMES },
     NameInfo { field: "congestion_state_updated: old, new", names: CONGESTION_STATES },
+    NameInfo { field: "cause at a node", names: NodeCause::NAMES },
+    NameInfo { field: "node_state_updated: old, new", names: NodeState::NAMES },
 ];
 
 const CONGESTION_STATES: &[(&str, &str)] = &[
@@ -50,6 +52,8 @@ const fn field(
 }
 
 const CAUSE: ColumnInfo = field("cause", "string", "", "Cause of the change: see below.");
+const NODE_CAUSE: ColumnInfo =
+    field("cause", "string", "", "Cause of the change at the node: see below.");
 const FIRST: ColumnInfo =
     field("first_seq", "integer", "", "Sequence number of the first byte; null in samples.");
 const END: ColumnInfo =
@@ -64,11 +68,87 @@ impl EventInfo {
     /// The fields of every line.
     pub const COMMON: &[ColumnInfo] = &[
         field("time_s", "number", "s", "Time since the start of the run, to the nanosecond."),
-        field("end", "string", "", "End of the connection, `from` or `to` as in the scenario."),
+        field(
+            "end",
+            "string",
+            "",
+            "End of the connection, `from` or `to` as in the scenario; not in events of nodes.",
+        ),
+        field(
+            "node",
+            "string",
+            "",
+            "Name of the node with a proxy or an aggregator; only in events of nodes.",
+        ),
         field("event", "string", "", "Name of the event."),
     ];
 
-    /// All events, in the order of a step.
+    /// Events of proxies and aggregators on the path, in the order of a step.
+    pub const OF_NODES: &[Self] = &[
+        Self {
+            name: "node_state_updated",
+            doc: "A proxy has crashed, or is up again.",
+            fields: &[
+                field("old", "string", "", "State before: see below."),
+                field("new", "string", "", "State after."),
+                NODE_CAUSE,
+            ],
+        },
+        Self {
+            name: "node_timer_expired",
+            doc: "A timer of a proxy has expired, such as that of a retransmission to the next \
+                  hop.",
+            fields: &[field(
+                "timeouts",
+                "integer",
+                "",
+                "Retransmission timeouts of the proxy that have expired with it; 0 for other \
+                 timers.",
+            )],
+        },
+        Self {
+            name: "node_segments_retransmitted",
+            doc: "A proxy has retransmitted segments with data.",
+            fields: &[field("segments", "integer", "", "Number of segments."), NODE_CAUSE],
+        },
+        Self {
+            name: "node_buffer_updated",
+            doc: "A proxy has acknowledged data in place of the receiver, or the next hop has \
+                  acknowledged it; at an aggregator, those of the upstream connection of the flow.",
+            fields: &[
+                field(
+                    "at_risk_byte",
+                    "integer",
+                    "B",
+                    "Data that is acknowledged to its sender and not by the next hop: a crash of \
+                     the node loses it.",
+                ),
+                field(
+                    "waiting_messages",
+                    "integer",
+                    "",
+                    "Complete messages that the upstream connection has not sent; null at a proxy.",
+                ),
+                NODE_CAUSE,
+            ],
+        },
+        Self {
+            name: "node_segment_refused",
+            doc: "An aggregator has dropped a segment of the flow, which its sender retransmits.",
+            fields: &[
+                field(
+                    "first_seq",
+                    "integer",
+                    "",
+                    "Sequence number of the first new byte; null if the segment has none.",
+                ),
+                field("end_seq", "integer", "", "Sequence number after the last new byte."),
+                NODE_CAUSE,
+            ],
+        },
+    ];
+
+    /// Events of the ends of a connection, in the order of a step.
     pub const ALL: &[Self] = &[
         Self {
             name: "parameters_set",
@@ -161,8 +241,17 @@ impl EventInfo {
         },
         Self {
             name: "timer_expired",
-            doc: "A timer of the sender has expired.",
-            fields: &[field("timer", "string", "", "The timer: see below."), RTO],
+            doc: "A timer has expired.",
+            fields: &[
+                field("timer", "string", "", "The timer: see below."),
+                field(
+                    "rto_s",
+                    "number",
+                    "s",
+                    "Retransmission timeout after the event, back-off included; null for the timer \
+                     of a receiver.",
+                ),
+            ],
         },
         Self {
             name: "send_window_closed",
