@@ -15,10 +15,10 @@ pub enum Error {
         /// The kernel's error.
         source: io::Error,
     },
-    /// A program of iproute2 rejected a line.
+    /// A program of iproute2 or nftables rejected a line.
     #[error("`{program}` could not set up {node}: {message}")]
     Rejected {
-        /// `ip` or `tc`.
+        /// `ip`, `tc` or `nft`.
         program: &'static str,
         /// Node whose namespace was being set up.
         node: String,

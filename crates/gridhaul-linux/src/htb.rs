@@ -27,7 +27,8 @@ pub struct HtbClass {
     pub rate: BitRate,
     /// Largest rate, including the rate that the class borrows from others.
     pub ceil: BitRate,
-    /// Destination addresses of the packets that belong to the class.
+    /// Destination addresses of the packets that belong to the class. Packets belong to it as well
+    /// if their priority is its [identifier](Htb::class_id).
     pub destinations: Vec<IpPrefix>,
 }
 
@@ -78,6 +79,13 @@ impl Htb {
             }
         }
         lines
+    }
+
+    /// Identifier of a class with a guaranteed rate, such as `1:10`, by its number from zero. A
+    /// packet with this priority (`SO_PRIORITY`, or `meta priority` of nft(8)) belongs to it.
+    #[must_use]
+    pub fn class_id(number: usize) -> String {
+        format!("1:{:x}", FIRST as usize + number)
     }
 
     fn append_classes(&self, device: &str, lines: &mut String) {

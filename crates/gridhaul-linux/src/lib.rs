@@ -1,8 +1,8 @@
 //! The Linux kernel as gridhaul uses it. All `unsafe` calls into the kernel are here.
 //!
 //! * Networks: [`Namespace`] and [`NamespaceNames`], [`Tun`], [`PacketSocket`] (Ethernet frames),
-//!   [`IpCommands`] (devices, addresses, routes), [`Htb`] (shapers), [`TcpSysctls`] and
-//!   [`set_sysctl`].
+//!   [`IpCommands`] (devices, addresses, routes), [`LinkEvents`] (carrier), [`Htb`] (shapers),
+//!   [`apply_ruleset`] (packet filter), [`TcpSysctls`] and [`set_sysctl`].
 //! * TCP sockets: [`configure_socket`], [`configure_leg`], [`SocketOption`], [`TcpInfo`],
 //!   [`Established`] (`TCP_REPAIR`).
 //! * Capabilities: [`check_tun_in_namespace`], [`require_congestion_control`], [`kernel_tick`], the
@@ -36,6 +36,7 @@ mod iproute;
 mod lease;
 mod leg_options;
 mod limits;
+mod link_events;
 mod namespace;
 mod namespace_names;
 mod network_devices;
@@ -77,12 +78,13 @@ pub use htb::{Htb, HtbClass};
 pub use inherited::{take_inherited_connection, take_inherited_listeners, take_inherited_memory};
 pub use ip_commands::{DeviceAttributes, IpCommands, Route, RouteMetrics};
 pub use ip_prefix::IpPrefix;
-pub use iproute::run_batch;
+pub use iproute::{apply_ruleset, read_output, run_batch};
 pub use lease::{Lease, LeaseCounters, LeaseError, Probe, ProtectedFlow, Renewal};
 pub use leg_options::{
     LegOptions, acknowledge_at_once, close_with_fin, configure_leg, set_transparent,
 };
 pub use limits::{kernel_tick, raise_open_file_limit};
+pub use link_events::{LinkEvent, LinkEvents};
 pub use namespace::Namespace;
 pub use namespace_names::{NAMESPACE_NAME_MAX, NamespaceNames, remove_stale_namespaces};
 pub use network_devices::{NetworkDevice, network_devices};
@@ -97,7 +99,7 @@ pub use sleep::SleepBudget;
 pub use socket::{begin_connect, bind_free, set_receive_buffer, set_send_buffer};
 pub use socket_option::{SocketOption, set_option};
 pub use sysctl::{
-    TcpSysctls, disable_ipv6_autoconfiguration, enable_forwarding, set_sysctl,
+    TcpSysctls, disable_ipv6_autoconfiguration, enable_forwarding, read_sysctl, set_sysctl,
     set_tcp_buffer_limits,
 };
 pub use system_time::SystemTime;

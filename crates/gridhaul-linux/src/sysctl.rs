@@ -66,6 +66,16 @@ pub fn disable_ipv6_autoconfiguration() -> Result<(), Error> {
     set_sysctl("ipv6/conf/default/router_solicitations", "0")
 }
 
+/// Reads a setting of the network namespace of the calling thread, such as `ipv4/tcp_sack`.
+///
+/// # Errors
+/// The kernel does not have the setting.
+pub fn read_sysctl(name: &str) -> Result<String, Error> {
+    let read = std::fs::read_to_string(Path::new("/proc/sys/net").join(name));
+    let text = read.map_err(Error::call(format!("reading {name} of a network namespace")))?;
+    Ok(text.trim().to_owned())
+}
+
 /// Writes a setting of the network namespace of the calling thread, such as `ipv4/tcp_sack`.
 ///
 /// # Errors
