@@ -4,6 +4,7 @@
 //! * [`protocol`]: records, batches and frames that a collector and a head exchange.
 //! * [`collector`] and [`head`]: both ends of the aggregation, as state machines without I/O.
 //! * [`split`]: a split proxy, as state machines without I/O.
+//! * [`router`]: a hybrid router, as state machines without I/O.
 //! * [`listing`]: the records of a log as JSON.
 //! * [`daemon`]: the daemon, which drives them on sockets, files and the monotonic clock.
 //! * [`packet`]: packets between network interfaces, forwarded through a proxy.
@@ -23,6 +24,8 @@ pub mod log;
 #[cfg(feature = "daemon")]
 pub mod packet;
 pub mod protocol;
+#[cfg(feature = "daemon")]
+pub mod router;
 #[cfg(feature = "daemon")]
 mod runtime;
 #[cfg(feature = "daemon")]

@@ -36,6 +36,7 @@ const REAL_TIME: [&[Name]; 3] = [
     &[
         ("gridhaul-relay", "daemon"),
         ("gridhaul-relay", "split"),
+        ("gridhaul-relay", "router"),
         ("gridhaul-measure", "agent"),
         ("gridhaul-measure", "reserve"),
         ("gridhaul-measure", "packet_sockets"),

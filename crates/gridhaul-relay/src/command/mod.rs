@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand};
 use gridhaul_linux::Clock;
-use gridhaul_relay::daemon::{Program, RunError, StatusError, query, run as run_relay, validate};
+use gridhaul_relay::daemon::{
+    Program, RunError, StatusError, query, remove_router, router_commands, run as run_relay,
+    validate,
+};
 use gridhaul_relay::listing::{ListingError, Owner, list};
 use gridhaul_relay::log::{Findings, Folder, LogError, open, verify};
 use gridhaul_scenario::RelayConfig;
@@ -66,6 +69,13 @@ struct Run {
     /// Stop when standard input ends, as it does when the program that has started the relay ends
     #[arg(long)]
     until_input_ends: bool,
+    /// Print the commands of a hybrid router that change routes, shapers and filters, and change
+    /// nothing
+    #[arg(long, conflicts_with = "remove")]
+    dry_run: bool,
+    /// Undo the changes of a hybrid router that was killed, and start nothing
+    #[arg(long)]
+    remove: bool,
 }
 
 #[derive(Debug, Args)]
@@ -162,6 +172,9 @@ pub(crate) fn run(cli: &Cli) -> Result<(), CommandError> {
         Command::Check(files) => check(&files.files),
         Command::Run(run) => {
             let config = load(&run.file)?;
+            if run.dry_run || run.remove {
+                return change_router(run, &config);
+            }
             let program = Program::new(&run.file, run.until_input_ends, validate)
                 .map_err(|error| CommandError::Usage(format!("/proc/self/exe: {error}")))?;
             run_relay(&config, &program).map_err(CommandError::Run)
@@ -182,6 +195,29 @@ pub(crate) fn run(cli: &Cli) -> Result<(), CommandError> {
             Ok(())
         }
     }
+}
+
+/// Prints or undoes the changes of a hybrid router.
+fn change_router(run: &Run, config: &RelayConfig) -> Result<(), CommandError> {
+    let Some(router) = &config.router else {
+        return Err(CommandError::Usage(format!(
+            "{}: --dry-run and --remove are for hybrid routers\n  help: the configuration has no \
+             [router]",
+            run.file.display()
+        )));
+    };
+    if run.dry_run {
+        print!("{}", router_commands(router).map_err(CommandError::Run)?);
+        return Ok(());
+    }
+    let removed = remove_router(config, router, folder_of(&run.file));
+    let text = if removed.map_err(CommandError::Run)? {
+        "all changes are undone"
+    } else {
+        "there is nothing to undo"
+    };
+    println!("{text}");
+    Ok(())
 }
 
 fn check(files: &[PathBuf]) -> Result<(), CommandError> {

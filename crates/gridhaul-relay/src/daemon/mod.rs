@@ -8,11 +8,12 @@ mod validate;
 use std::path::Path;
 
 use gridhaul_scenario::RelayConfig;
-use gridhaul_scenario::relay::{Deliver, ServerIdentity};
+use gridhaul_scenario::relay::{Deliver, RouterConfig, ServerIdentity};
 
 use crate::collector::io as collector;
 use crate::head::io as head;
 use crate::log::{Folder, LogError};
+use crate::router::io as router;
 use crate::runtime::event_loop::End;
 use crate::runtime::listening_sockets::ListeningSockets;
 use crate::runtime::management;
@@ -42,16 +43,42 @@ pub fn run(config: &RelayConfig, program: &Program) -> Result<(), RunError> {
     give_up_rights(config)?;
     // From here on there may be several threads.
     program.observe_input();
-    let end = match (&config.collector, &config.head, &config.split) {
-        (Some(collector), _, _) => collector::run(config, collector, program, sockets),
-        (None, Some(head), _) => head::run(config, head, program, sockets),
-        (None, None, Some(split)) => split::run(config, split, program, sockets),
-        (None, None, None) => Ok(End::Stopped),
-    }?;
+    let end = if let Some(collector) = &config.collector {
+        collector::run(config, collector, program, sockets)?
+    } else if let Some(head) = &config.head {
+        head::run(config, head, program, sockets)?
+    } else if let Some(split) = &config.split {
+        split::run(config, split, program, sockets)?
+    } else if let Some(router) = &config.router {
+        router::run(config, router, program, sockets)?
+    } else {
+        End::Stopped
+    };
     match end {
         End::Stopped => Ok(()),
         End::Upgrade(upgrade_state) => Err(program.replace(&upgrade_state)),
     }
+}
+
+/// The changes to the system that a hybrid router makes, as lines of a shell.
+///
+/// # Errors
+/// A setting of this machine cannot be read.
+pub fn router_commands(config: &RouterConfig) -> Result<String, RunError> {
+    router::commands(config)
+}
+
+/// Undoes the changes of a hybrid router that does not run, for example because it was killed.
+/// Returns whether there were any.
+///
+/// # Errors
+/// The record of the changes cannot be read or removed.
+pub fn remove_router(
+    config: &RelayConfig,
+    router: &RouterConfig,
+    folder: &Path,
+) -> Result<bool, RunError> {
+    router::remove(config, router, folder)
 }
 
 /// Opens all addresses at which the relay listens from the start.

@@ -13,6 +13,7 @@ use rustix::fs::{Access, access};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::head::io::delivery::login::check_login;
+use crate::router::io as router;
 use crate::runtime::local_address::is_local;
 use crate::runtime::{RunError, tls};
 use crate::split::io as split;
@@ -39,6 +40,9 @@ pub fn validate(config: &RelayConfig, folder: &Path) -> Result<Vec<String>, RunE
     }
     if let Some(split) = &config.split {
         check_legs(split)?;
+    }
+    if let Some(router) = &config.router {
+        router::validate(router)?;
     }
     if let Some(log) = &config.log {
         check_folder("log.folder", &folder.join(&log.folder))?;

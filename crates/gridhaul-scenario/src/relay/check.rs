@@ -27,20 +27,7 @@ pub(super) fn diagnostics(config: &RelayConfig) -> Vec<Diagnostic> {
         let message = format!("{:?} is not a name", config.name);
         found.push(Diagnostic::new("name", message, NAME_RULE));
     }
-    let tasks = [config.collector.is_some(), config.head.is_some(), config.split.is_some()];
-    match tasks.into_iter().filter(|is_present| *is_present).count() {
-        0 => found.push(Diagnostic::new(
-            "",
-            "the relay has no task",
-            "add [collector] for a collector, [head] for a head, or [split] for a split proxy",
-        )),
-        1 => {}
-        _ => found.push(Diagnostic::new(
-            if config.split.is_some() { "split" } else { "head" },
-            "a relay has one task: a collector, a head or a split proxy",
-            "start a relay with a configuration of its own for each task",
-        )),
-    }
+    check_task(config, &mut found);
     if let Some(log) = &config.log {
         check_log(log, &mut found);
     }
@@ -87,6 +74,34 @@ pub(super) fn diagnostics(config: &RelayConfig) -> Vec<Diagnostic> {
         }
     }
     found
+}
+
+/// A relay has exactly one task.
+fn check_task(config: &RelayConfig, found: &mut Vec<Diagnostic>) {
+    let tasks = [
+        config.collector.is_some(),
+        config.head.is_some(),
+        config.split.is_some(),
+        config.router.is_some(),
+    ];
+    match tasks.into_iter().filter(|is_present| *is_present).count() {
+        0 => found.push(Diagnostic::new(
+            "",
+            "the relay has no task",
+            "add [collector] for a collector, [head] for a head, [split] for a split proxy, or \
+             [router] for a hybrid router",
+        )),
+        1 => {}
+        _ => found.push(Diagnostic::new(
+            match (&config.router, &config.split) {
+                (Some(_), _) => "router",
+                (None, Some(_)) => "split",
+                (None, None) => "head",
+            },
+            "a relay has one task: a collector, a head, a split proxy or a hybrid router",
+            "start a relay with a configuration of its own for each task",
+        )),
+    }
 }
 
 fn check_log(log: &RelayLog, found: &mut Vec<Diagnostic>) {
@@ -270,7 +285,7 @@ fn check_head(head: &HeadConfig, config: &RelayConfig, found: &mut Vec<Diagnosti
 }
 
 /// Error of an IP prefix.
-fn prefix_error(text: &str) -> Option<&'static str> {
+pub(super) fn prefix_error(text: &str) -> Option<&'static str> {
     match parse_prefix(text) {
         None => Some("expected an IP prefix"),
         // Meters with IPv4 are known by their IPv4 address.

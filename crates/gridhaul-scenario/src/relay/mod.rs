@@ -5,6 +5,7 @@ mod check;
 mod deliver;
 mod framing;
 mod own_addresses;
+mod router;
 mod split;
 mod tls;
 
@@ -23,10 +24,15 @@ pub use deliver::{
 pub use framing::{
     DelimiterFraming, FieldOrder, LengthFieldFraming, LengthPrefixFraming, MeterFraming,
 };
+pub use router::{
+    OpeningSide, PacketMatch, RouterClass, RouterConfig, RouterLink, RouterShaper, RouterShare,
+    TransportProtocol, network_prefixes,
+};
 pub use split::{SplitConfig, SplitLeg, SplitListener};
 pub use tls::{BrokerTls, HeadTls, ManagementTls, MeterTls, UpstreamTls};
 
-/// Configuration of a relay: a collector (`collector`), a head (`head`) or a split proxy (`split`).
+/// Configuration of a relay: a collector (`collector`), a head (`head`), a split proxy (`split`) or
+/// a hybrid router (`router`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -45,6 +51,9 @@ pub struct RelayConfig {
     /// Forwards each connection over a connection of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<SplitConfig>,
+    /// Sends packets to a peer over one of several links.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub router: Option<RouterConfig>,
     /// Permits connections between collector and head that leave this machine without TLS: the path
     /// must be protected by other means, such as IPsec or WireGuard.
     #[serde(default)]
@@ -304,7 +313,11 @@ impl RelayConfig {
     /// Inconsistent values.
     #[must_use]
     pub fn diagnostics(&self) -> Vec<Diagnostic> {
-        check::diagnostics(self)
+        let mut found = check::diagnostics(self);
+        if let Some(router) = &self.router {
+            router::check(router, self.user.as_deref(), &mut found);
+        }
+        found
     }
 
     /// Consequences of valid values that are not obvious.

@@ -40,6 +40,26 @@ address = "0.0.0.0:4060"
 transparent = true
 "#;
 
+const ROUTER: &str = r#"
+name = "terminal"
+[router]
+address = "10.9.0.2"
+peer = "10.9.0.1"
+destinations = ["0.0.0.0/0", "fd09::/32"]
+except = ["192.168.0.0/16"]
+[router.link.gprs]
+device = "gprs0"
+gateway = ["192.0.2.1", "fe80::1"]
+[router.link.gprs.shaper]
+rate = "22 kbit/s"
+share.acks = { packets = { acknowledgements = true }, guarantee = "10 kbit/s" }
+[router.link.dvbt]
+device = "eth0.7"
+[router.class.web]
+packets = { opened_by = "peer", protocol = "tcp", ports = [80, 443], to = ["10.0.0.0/8"] }
+links = ["dvbt"]
+"#;
+
 const BROKER: &str = r#"
 name = "head"
 log.folder = "log"
@@ -66,7 +86,7 @@ fn error(text: &str) -> String {
 
 #[test]
 fn configurations_read_back() {
-    for text in [COLLECTOR, HEAD, SPLIT, BROKER] {
+    for text in [COLLECTOR, HEAD, SPLIT, BROKER, ROUTER] {
         let config = RelayConfig::from_toml(text, "relay.toml").unwrap();
         let merged = config.to_toml();
         assert_eq!(RelayConfig::from_toml(&merged, "merged.toml").unwrap(), config, "{merged}");
@@ -144,6 +164,50 @@ fn inconsistent_values_of_a_split_proxy_are_reported_together() {
     }
     let error = self::error(&SPLIT.replace("transparent = true", ""));
     assert!(error.contains("split.listener.any.upstream: there is no server"), "{error}");
+}
+
+#[test]
+fn inconsistent_values_of_a_router_are_reported_together() {
+    let text = ROUTER
+        .replace("name = \"terminal\"", "name = \"terminal\"\nuser = \"gridhaul\"")
+        .replace("peer = \"10.9.0.1\"", "peer = \"10.9.0.2\"\nhold_time = \"0 s\"\ntable = 254")
+        .replace("\"192.168.0.0/16\"", "\"192.168.0.0/33\"")
+        .replace("\"fe80::1\"", "\"192.0.2.2\"")
+        .replace("guarantee = \"10 kbit/s\"", "guarantee = \"30 kbit/s\", limit = \"1 kbit/s\"")
+        .replace("\"eth0.7\"", "\"a device\"\nprobe_interval = \"1 s\"")
+        .replace("protocol = \"tcp\"", "from = [\"::/0\"]")
+        .replace("[\"dvbt\"]", "[\"dvbt\", \"dvbt\", \"lte\"]");
+    let text = format!("{text}[router.class.all]\nlinks = []\npackets = {{}}\n");
+    let error = RelayConfig::from_toml(&text, "relay.toml").unwrap_err();
+    let found: Vec<_> = error
+        .diagnostics
+        .iter()
+        .map(|diagnostic| format!("{}: {}", diagnostic.key, diagnostic.message))
+        .collect();
+    for expected in [
+        "user: a hybrid router changes routes and filters as long as it runs",
+        "router.peer: the peer is this router",
+        "router.hold_time: 0 s is not between 1 s and 10 min",
+        "router.table: 254 is not between 256 and 32000",
+        "router.except: expected an IP prefix, found \"192.168.0.0/33\"",
+        "router.link.gprs.gateway: there is more than one next hop for a version of IP",
+        "router.link.gprs.shaper.share: the guarantees exceed the rate of 22 kbit/s",
+        "router.link.gprs.shaper.share.acks.limit: expected a rate from 30 kbit/s to 22 kbit/s",
+        "router.link.dvbt.device: \"a device\" is not the name of a network device",
+        "router.link.dvbt.probe_interval: 1 s is not between 20 ms and a fifth of detection_time \
+         (200 ms)",
+        "router.class.web.packets.ports: ports need a protocol that has ports",
+        "router.class.web.packets.to: no packet has a source and a destination of different \
+         versions of IP",
+        "router.class.web.links: \"dvbt\" is named twice",
+        "router.class.web.links: there is no link \"lte\"",
+        "router.class.all.links: there is no link",
+        "router.class.all.packets: all packets match",
+    ] {
+        assert!(found.iter().any(|line| line == expected), "{expected}\n{found:#?}");
+    }
+    let one_link = ROUTER.replace("[router.link.dvbt]\ndevice = \"eth0.7\"", "");
+    assert!(self::error(&one_link).contains("router.link: expected 2 to 8 links, found 1"));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use serde_json::Value;
 
 /// Key of the status, and meaning. Keys with the ending `_error` are 1 while there is an error.
-const METRICS: [(&str, &str); 53] = [
+const METRICS: [(&str, &str); 61] = [
     ("accepted_count", "Connections that were accepted"),
     ("backlog_byte", "Bytes of records that wait for the head or the destination"),
     ("backlog_max_byte", "Largest number of bytes of records that may wait"),
@@ -25,6 +25,11 @@ const METRICS: [(&str, &str); 53] = [
     ("delivery_error_age_s", "Time for which records could not be delivered"),
     ("half_closed_count", "Connections of which one direction has ended"),
     ("handshaking_count", "Connections before their header and handshake are complete"),
+    ("link_error", "Whether a link of a hybrid router is not usable"),
+    ("link_round_trip_s", "Newest round-trip time of the probes of a link"),
+    ("link_usable_count", "Whether packets over a link arrive at the peer"),
+    ("links_count", "Links of a hybrid router"),
+    ("links_usable_count", "Links over which packets arrive at the peer"),
     ("listeners_count", "Listeners in the configuration"),
     ("listeners_open_count", "Listeners that accept connections"),
     ("log_end_byte", "Position of the end of the log"),
@@ -38,18 +43,21 @@ const METRICS: [(&str, &str); 53] = [
     ("meters_count", "Meters that are connected"),
     ("meters_max_count", "Largest number of meters"),
     ("oldest_record_age_s", "Age of the oldest record that waits"),
+    ("peer_error", "Whether no probe of the other hybrid router arrives"),
     ("pending_byte", "Bytes that were read and are not written"),
     ("pipes_count", "Pipes in use"),
     ("pipes_max_count", "Largest number of pipes"),
     ("receive_buffer_byte", "Receive buffer of a meter's socket"),
     ("received_byte", "Bytes that meters have sent"),
     ("refused_count", "Connections that were refused, by cause"),
+    ("refused_probes_count", "Datagrams that are no probes of the other hybrid router"),
     ("resets_count", "Connections that were reset, by cause"),
     (
         "server_at_risk_byte",
         "Bytes that a server has acknowledged and its program may not have read",
     ),
     ("server_unconfirmed_byte", "Bytes that were sent to a server and that it has not confirmed"),
+    ("switches_count", "Changes of the link of a class of packets"),
     ("to_clients_byte", "Bytes that were written to clients"),
     ("to_servers_byte", "Bytes that were written to servers"),
     ("upstream_batches_byte", "Bytes of batches for the head before compression"),
@@ -72,7 +80,7 @@ const METRICS: [(&str, &str); 53] = [
 ];
 
 /// Counters end in `_total`, by the convention of Prometheus.
-const COUNTERS: [&str; 11] = [
+const COUNTERS: [&str; 13] = [
     "accepted",
     "refused",
     "received",
@@ -84,6 +92,8 @@ const COUNTERS: [&str; 11] = [
     "lost_records",
     "collector_gaps",
     "collector_lost",
+    "refused_probes",
+    "switches",
 ];
 
 /// All metrics of a status.
@@ -96,7 +106,11 @@ pub(crate) fn metrics(status: &Value) -> String {
             // A message as a label would begin a time series with each wording.
             _ if key.ends_with("_error") => format!("{name} {}\n", u8::from(!value.is_null())),
             Value::Object(values) => {
-                let label = if key.starts_with("collector_") { "collector" } else { "cause" };
+                let label = match key.split('_').next() {
+                    Some("collector") => "collector",
+                    Some("link") => "link",
+                    _ => "cause",
+                };
                 values.iter().fold(String::new(), |mut lines, (value, number)| {
                     let _ = writeln!(lines, "{name}{{{label}=\"{}\"}} {number}", quoted(value));
                     lines

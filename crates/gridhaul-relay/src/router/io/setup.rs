@@ -1,0 +1,148 @@
+//! Start of a hybrid router.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use gridhaul_linux::{Clock, Error, EventFlags, LinkEvents, interface_index};
+use gridhaul_scenario::RelayConfig;
+use gridhaul_scenario::relay::RouterConfig;
+use gridhaul_scenario::units::{Duration, Instant};
+
+use super::Loop;
+use super::plan::Step;
+use super::ruleset::{self, Selection};
+use super::sockets::ProbeSocket;
+use super::system;
+use super::token::RouterToken;
+use crate::router::{LinkSettings, Machine, Settings, link_number};
+use crate::runtime::event_loop::{Drain, LoopState};
+use crate::runtime::listening_sockets::ListeningSockets;
+use crate::runtime::local_address::is_local;
+use crate::runtime::management::StatusRequests;
+use crate::runtime::poll::{Poll, Waker};
+use crate::runtime::systemd::Watchdog;
+use crate::runtime::{RunError, random};
+
+/// The changes of a hybrid router as lines of a shell.
+pub(crate) fn commands(router: &RouterConfig) -> Result<String, RunError> {
+    let plan = system::plan(router)?;
+    Ok(plan.steps().map(|step| format!("{step}\n")).collect())
+}
+
+/// Undoes the changes of a hybrid router that does not run. Returns whether there were any.
+pub(crate) fn remove(
+    config: &RelayConfig,
+    router: &RouterConfig,
+    folder: &Path,
+) -> Result<bool, RunError> {
+    system::remove(config, router, folder)
+}
+
+/// Checks a configuration on this machine.
+pub(crate) fn validate(router: &RouterConfig) -> Result<(), RunError> {
+    let names: Vec<_> = router.link.keys().collect();
+    for (index, name) in names.iter().enumerate() {
+        let equal = names[..index].iter().find(|other| link_number(other) == link_number(name));
+        if let Some(other) = equal {
+            return Err(RunError::Invalid(format!(
+                "router.link.{name}: probes cannot distinguish this name from {other:?}\n  help: \
+                 rename the link at both routers"
+            )));
+        }
+    }
+    if router.address.parse().is_ok_and(|address| !is_local(address)) {
+        let address = &router.address;
+        return Err(RunError::Invalid(format!(
+            "router.address: this machine does not have the address {address}\n  help: assign it, \
+             for example to the loopback device: `ip address add {address} dev lo`"
+        )));
+    }
+    system::check_devices(router)
+}
+
+impl Loop {
+    pub(super) fn new(
+        config: &RelayConfig,
+        router: &RouterConfig,
+        folder: &Path,
+        waker: Arc<Waker>,
+        mut sockets: ListeningSockets,
+    ) -> Result<Self, RunError> {
+        let poll = Poll::new(&waker)?;
+        let requests = StatusRequests::serve(config, folder, &mut sockets, &waker)?;
+        system::install(config, router, folder)?;
+        let clock = Clock::starts_in(Duration::ZERO);
+        let started = start(router, &clock, &poll);
+        let (machine, devices, sockets) = match started {
+            Ok(started) => started,
+            Err(error) => {
+                system::remove(config, router, folder)?;
+                return Err(error);
+            }
+        };
+        // Classes may use other links than a process before this one.
+        let selected: Vec<_> = (0..=router.class.len())
+            .map(|class| Selection { class, link: machine.selected(class) })
+            .collect();
+        system::apply(&Step::Ruleset(ruleset::selection(&selected)))?;
+        let indices =
+            router.link.values().map(|link| interface_index(&link.device).unwrap_or(0)).collect();
+        Ok(Self {
+            clock,
+            poll,
+            waker,
+            state: LoopState { config: config.clone(), requests },
+            folder: folder.to_owned(),
+            machine,
+            devices,
+            indices,
+            sockets: sockets.into_iter().map(Some).collect(),
+            repeat_at: Instant::NEVER,
+            watchdog: Watchdog::from_environment(),
+            drain: Drain::default(),
+        })
+    }
+}
+
+/// Sockets, and a machine that considers all links up: the first events of the devices state which
+/// are not.
+fn start(
+    router: &RouterConfig,
+    clock: &Clock,
+    poll: &Poll<RouterToken>,
+) -> Result<(Machine, LinkEvents, Vec<ProbeSocket>), RunError> {
+    let devices = LinkEvents::open()?;
+    poll.add(&devices, RouterToken::Devices, EventFlags::IN)
+        .map_err(Error::call("watching devices"))?;
+    let mut sockets = Vec::new();
+    for link in 0..router.link.len() {
+        let socket = ProbeSocket::open(router, link)?;
+        poll.add(&socket.socket, RouterToken::Link(link as u32), EventFlags::IN)
+            .map_err(Error::call("watching probes"))?;
+        sockets.push(socket);
+    }
+    Ok((Machine::new(clock.now(), settings(router)), devices, sockets))
+}
+
+fn settings(router: &RouterConfig) -> Settings {
+    let link = |(name, link): (&String, &gridhaul_scenario::relay::RouterLink)| LinkSettings {
+        name: name.clone(),
+        probe_interval: link.probe_interval,
+        has_carrier: true,
+    };
+    let all = 0..router.link.len();
+    let order = |names: &[String]| -> Vec<usize> {
+        let first: Vec<_> =
+            names.iter().filter_map(|name| router.link.get_index_of(name)).collect();
+        let rest = all.clone().filter(|link| !first.contains(link));
+        first.iter().copied().chain(rest).collect()
+    };
+    let classes = router.class.values().map(|class| order(&class.links));
+    Settings {
+        session: random().max(1) as u32 | 1,
+        detection_time: router.detection_time,
+        hold_time: router.hold_time,
+        links: router.link.iter().map(link).collect(),
+        classes: classes.chain([order(&[])]).collect(),
+    }
+}

@@ -1,0 +1,290 @@
+//! The machine of a hybrid router: which link each class of packets uses.
+
+use gridhaul_scenario::units::{Duration, Instant};
+
+use super::direction::{Direction, Limits, LinkState};
+use super::probe::{Probe, Report, link_number};
+use super::reception::Reception;
+
+/// Settings of a [`Machine`].
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Random number of this run, not 0.
+    pub session: u32,
+    /// Silence after which a link has failed, without the allowance for its round-trip times.
+    pub detection_time: Duration,
+    /// Time for which a link must answer before it is used again.
+    pub hold_time: Duration,
+    /// The links.
+    pub links: Vec<LinkSettings>,
+    /// All links of each class in the order of preference.
+    pub classes: Vec<Vec<usize>>,
+}
+
+/// Settings of a link.
+#[derive(Debug, Clone)]
+pub struct LinkSettings {
+    /// Name of the link, which the peer uses as well.
+    pub name: String,
+    /// Interval of probes.
+    pub probe_interval: Duration,
+    /// Whether the device has carrier at the start.
+    pub has_carrier: bool,
+}
+
+/// A change that the machine has decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// A link has another state.
+    State {
+        /// Number of the link.
+        link: usize,
+        /// The new state.
+        state: LinkState,
+    },
+    /// A class uses another link.
+    Selected {
+        /// Number of the class.
+        class: usize,
+        /// Number of the link.
+        link: usize,
+    },
+}
+
+/// Counters of a [`Machine`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Datagrams that are not probes of the peer on this link.
+    pub refused_probes: u64,
+    /// Changes of the link of a class.
+    pub switches: u64,
+}
+
+/// The machine of a hybrid router.
+#[derive(Debug)]
+pub struct Machine {
+    session: u32,
+    peer_session: Option<u32>,
+    /// Since this time the peer knows the session of this router.
+    known_since: Option<Instant>,
+    reported_at: Option<Instant>,
+    links: Vec<Link>,
+    classes: Vec<Class>,
+    events: Vec<Event>,
+    counters: Counters,
+}
+
+#[derive(Debug)]
+struct Link {
+    number: u16,
+    direction: Direction,
+    reception: Reception,
+    /// State of the last event.
+    announced: LinkState,
+}
+
+#[derive(Debug)]
+struct Class {
+    links: Vec<usize>,
+    selected: usize,
+}
+
+/// Time without a report of the peer after which it is not running.
+const PEER_SILENCE: Duration = Duration::from_secs(10);
+
+impl Machine {
+    /// A machine without a peer; links with carrier are usable.
+    #[must_use]
+    pub fn new(now: Instant, settings: Settings) -> Self {
+        let limits =
+            Limits { detection_time: settings.detection_time, hold_time: settings.hold_time };
+        let link = |link: &LinkSettings| {
+            let direction = Direction::new(now, limits, link.probe_interval, link.has_carrier);
+            let (number, announced) = (link_number(&link.name), direction.state());
+            Link { number, direction, reception: Reception::default(), announced }
+        };
+        let links: Vec<_> = settings.links.iter().map(link).collect();
+        let class = |order: Vec<usize>| {
+            let selected = best(&links, &order);
+            Class { links: order, selected }
+        };
+        let classes = settings.classes.into_iter().map(class).collect();
+        Self {
+            session: settings.session,
+            peer_session: None,
+            known_since: None,
+            reported_at: None,
+            links,
+            classes,
+            events: Vec::new(),
+            counters: Counters::default(),
+        }
+    }
+
+    /// The device of a link has or has lost carrier.
+    pub fn handle_carrier(&mut self, now: Instant, link: usize, has_carrier: bool) {
+        let direction = &mut self.links[link].direction;
+        if direction.has_carrier() == has_carrier {
+            return;
+        }
+        direction.set_carrier(now, has_carrier);
+        // The peer is notified over the other links.
+        for other in &mut self.links {
+            other.direction.hasten_probe(now);
+        }
+        self.update();
+    }
+
+    /// A probe has arrived over a link.
+    pub fn handle_probe(&mut self, now: Instant, link: usize, probe: &Probe) {
+        if probe.link != self.links[link].number || !self.accept_session(probe) {
+            self.counters.refused_probes += 1;
+            return;
+        }
+        self.links[link].reception.receive(now, probe.number);
+        if probe.peer_session == self.session {
+            self.reported_at = Some(now);
+            let known = now.since(*self.known_since.get_or_insert(now));
+            for report in &probe.reports {
+                let found = self.links.iter_mut().find(|link| link.number == report.link);
+                if let Some(link) = found {
+                    link.direction.handle_report(now, report, known);
+                }
+            }
+        }
+        self.advance(now);
+    }
+
+    /// A datagram that is no probe has arrived.
+    pub const fn note_refused(&mut self) {
+        self.counters.refused_probes += 1;
+    }
+
+    /// Applies the passing of time.
+    pub fn advance(&mut self, now: Instant) {
+        let peer_is_known = self.peer_is_known(now);
+        for link in &mut self.links {
+            link.direction.advance(now, peer_is_known);
+        }
+        self.update();
+    }
+
+    /// The next probe that is due, with the number of its link.
+    pub fn next_probe(&mut self, now: Instant) -> Option<(usize, Probe)> {
+        let index = self.links.iter().position(|link| link.direction.probe_at() <= now)?;
+        let reports = self.links.iter().map(|link| Report {
+            link: link.number,
+            has_carrier: link.direction.has_carrier(),
+            last: link.reception.last(now),
+            count: link.reception.count(),
+        });
+        let reports = reports.collect();
+        let link = &mut self.links[index];
+        let probe = Probe {
+            session: self.session,
+            peer_session: self.peer_session.unwrap_or(0),
+            link: link.number,
+            interval: link.direction.interval(),
+            number: link.direction.send_probe(now),
+            reports,
+        };
+        Some((index, probe))
+    }
+
+    /// When a probe is due.
+    #[must_use]
+    pub fn deadline(&self) -> Instant {
+        let times = self.links.iter().map(|link| link.direction.probe_at());
+        times.min().unwrap_or(Instant::NEVER)
+    }
+
+    /// Changes since the last call, in their order.
+    pub fn take_events(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// The link of a class.
+    #[must_use]
+    pub fn selected(&self, class: usize) -> usize {
+        self.classes[class].selected
+    }
+
+    /// State of a link in the direction to the peer.
+    #[must_use]
+    pub fn state(&self, link: usize) -> LinkState {
+        self.links[link].direction.state()
+    }
+
+    /// Whether the device of a link has carrier.
+    #[must_use]
+    pub fn has_carrier(&self, link: usize) -> bool {
+        self.links[link].direction.has_carrier()
+    }
+
+    /// The newest round-trip time of a link.
+    #[must_use]
+    pub fn round_trip(&self, link: usize) -> Option<Duration> {
+        self.links[link].direction.round_trip()
+    }
+
+    /// Silence at the peer after which a link has failed.
+    #[must_use]
+    pub fn silence_limit(&self, link: usize) -> Duration {
+        self.links[link].direction.silence_limit()
+    }
+
+    /// Whether the peer reports which probes arrive.
+    #[must_use]
+    pub fn peer_is_known(&self, now: Instant) -> bool {
+        self.reported_at.is_some_and(|at| now.since(at) < PEER_SILENCE)
+    }
+
+    /// The counters.
+    #[must_use]
+    pub const fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// Whether a probe is from the peer. A new session must know that of this router, unless there
+    /// is no peer yet.
+    fn accept_session(&mut self, probe: &Probe) -> bool {
+        if self.peer_session == Some(probe.session) {
+            return true;
+        }
+        if self.peer_session.is_some() && probe.peer_session != self.session {
+            return false;
+        }
+        self.peer_session = Some(probe.session);
+        self.known_since = None;
+        for link in &mut self.links {
+            link.reception = Reception::default();
+            link.direction.reset_reports();
+        }
+        true
+    }
+
+    /// Selects links, and records changes.
+    fn update(&mut self) {
+        for (index, link) in self.links.iter_mut().enumerate() {
+            let state = link.direction.state();
+            if link.announced != state {
+                link.announced = state;
+                self.events.push(Event::State { link: index, state });
+            }
+        }
+        for (number, class) in self.classes.iter_mut().enumerate() {
+            let selected = best(&self.links, &class.links);
+            if class.selected != selected {
+                class.selected = selected;
+                self.counters.switches += 1;
+                self.events.push(Event::Selected { class: number, link: selected });
+            }
+        }
+    }
+}
+
+/// The first of the links that have the best state.
+fn best(links: &[Link], order: &[usize]) -> usize {
+    let rank = |link: &&usize| links[**link].direction.state().rank();
+    order.iter().min_by_key(rank).copied().unwrap_or(0)
+}

@@ -1,0 +1,21 @@
+//! A hybrid router (paper `hybrid`, section 3.3) as state machines without I/O.
+//!
+//! Two routers with several links between them exchange [`Probe`]s over all links. Each router
+//! counts the probes that arrive over a link, and reports them to its peer over all links. A router
+//! thus learns which links carry its packets to the peer, even if a link works in one direction
+//! only. [`Machine`] decides from carrier and reports which link each class of packets uses.
+
+mod damping;
+mod direction;
+pub(crate) mod io;
+mod machine;
+mod probe;
+mod reception;
+mod round_trip;
+
+pub use direction::{Failure, LinkState};
+pub use machine::{Event, LinkSettings, Machine, Settings};
+pub use probe::{Probe, Report, link_number};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,49 @@
+//! Restarts of a router, and probes of others.
+
+use gridhaul_scenario::units::{Duration, Instant};
+
+use super::world::{CENTRE, Delay, PREFERRED, TERMINAL, World, settings};
+use crate::router::{Machine, Probe, link_number};
+
+#[test]
+fn a_router_that_starts_again_is_known_again() {
+    let mut world = World::new(Delay::Constant(0.1), 0.02, 1);
+    world.run(100.0);
+    let now = Instant::from_secs_f64(100.0);
+    world.machines[CENTRE] = Machine::new(now, settings(33));
+    world.run(200.0);
+    assert_eq!(world.log, [], "no link fails for it");
+    let refused = world.machines[TERMINAL].counters().refused_probes;
+    assert!(refused > 0 && refused < 10, "before the terminal is known: {refused}");
+    world.kill(TERMINAL, PREFERRED, 200.0, f64::MAX);
+    world.kill(CENTRE, PREFERRED, 200.0, f64::MAX);
+    world.run(210.0);
+    for router in [TERMINAL, CENTRE] {
+        assert_eq!(world.switches(router, 200.0).len(), 1, "reports are used again");
+    }
+}
+
+#[test]
+fn probes_of_others_have_no_effect() {
+    let mut world = World::new(Delay::Constant(0.1), 0.0, 1);
+    world.run(10.0);
+    let now = Instant::from_secs_f64(10.0);
+    let probe = Probe {
+        session: 99,
+        peer_session: 98,
+        link: link_number("preferred"),
+        interval: Duration::from_millis(200),
+        number: 1,
+        reports: Vec::new(),
+    };
+    let machine = &mut world.machines[TERMINAL];
+    machine.handle_probe(now, PREFERRED, &probe);
+    // The peer's own probe over another link, as after a mistake in the configuration.
+    let other = Probe { session: 22, peer_session: 11, link: link_number("other"), ..probe };
+    machine.handle_probe(now, PREFERRED, &other);
+    assert_eq!(machine.counters().refused_probes, 2);
+    assert!(machine.peer_is_known(now));
+    world.run(100.0);
+    assert_eq!(world.log, []);
+    assert_eq!(world.machines[TERMINAL].counters().refused_probes, 2);
+}

@@ -1,0 +1,133 @@
+//! Links that die: data of connections continues over the other link.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::network::{Network, Side, is_possible, wait_until};
+
+/// Packets of port 4061 prefer the other link.
+const CLASS: &str = "[router.class.steady]\nlinks = [\"gprs\"]\n\
+                     packets = { protocol = \"tcp\", ports = [4061] }\n";
+
+/// Messages over a connection, and the longest time between two arrivals.
+struct Traffic {
+    stop: Arc<AtomicBool>,
+    gap: Arc<Mutex<(Instant, Duration)>>,
+    threads: Vec<thread::JoinHandle<u64>>,
+}
+
+const MESSAGE: usize = 200;
+
+impl Traffic {
+    /// Sends a message each 50 ms from the first end to the other.
+    fn start([mut from, mut to]: [TcpStream; 2]) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let gap = Arc::new(Mutex::new((Instant::now(), Duration::ZERO)));
+        from.set_nodelay(true).unwrap();
+        let (end, longest) = (Arc::clone(&stop), Arc::clone(&gap));
+        let sender = thread::spawn(move || {
+            let mut sent = 0;
+            while !end.load(Ordering::Relaxed) {
+                from.write_all(&[sent as u8; MESSAGE]).unwrap();
+                sent += 1;
+                thread::sleep(Duration::from_millis(50));
+            }
+            sent
+        });
+        let receiver = thread::spawn(move || {
+            let (mut received, mut message) = (0_u64, [0; MESSAGE]);
+            while to.read_exact(&mut message).is_ok() {
+                assert_eq!(message, [received as u8; MESSAGE], "in order");
+                received += 1;
+                let mut gap = longest.lock().unwrap();
+                *gap = (Instant::now(), gap.1.max(gap.0.elapsed()));
+            }
+            received
+        });
+        Self { stop, gap, threads: vec![sender, receiver] }
+    }
+
+    /// The longest gap since the last call, the present one included.
+    fn take_gap(&self) -> Duration {
+        let mut gap = self.gap.lock().unwrap();
+        let longest = gap.1.max(gap.0.elapsed());
+        gap.1 = Duration::ZERO;
+        longest
+    }
+
+    fn wait_for_arrivals(&self) {
+        let begun = Instant::now();
+        wait_until("messages arrive", || self.gap.lock().unwrap().0 > begun);
+    }
+
+    /// All messages have arrived.
+    fn end(mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let [sent, received] = [0, 1].map(|_| self.threads.remove(0).join().unwrap());
+        assert_eq!(sent, received);
+    }
+}
+
+#[test]
+fn connections_continue_over_the_other_link() {
+    if !is_possible() {
+        return;
+    }
+    let mut network = Network::new([CLASS, CLASS]);
+    network.start_both();
+    let traffic = Traffic::start(network.connect(Side::Terminal, 4060));
+    let steady = Traffic::start(network.connect(Side::Centre, 4061));
+    traffic.wait_for_arrivals();
+    let is_on = |network: &Network, link: &str| {
+        [Side::Terminal, Side::Centre].iter().all(|side| network.link(*side, None) == link)
+    };
+    assert!(is_on(&network, "dvbt"));
+
+    network.run(Side::Centre, "ip link set dvbt0 down");
+    wait_until("both sides leave the link without carrier", || is_on(&network, "gprs"));
+    traffic.wait_for_arrivals();
+    println!("carrier lost: longest gap {:?}", traffic.take_gap());
+    // The kernel has removed the routes of the device, which the router adds again.
+    network.run(Side::Centre, "ip link set dvbt0 up");
+    wait_until("both sides use the link again", || is_on(&network, "dvbt"));
+    traffic.wait_for_arrivals();
+
+    traffic.take_gap();
+    // Packets of the terminal vanish; those of the centre arrive.
+    network.run(Side::Centre, "nft add table netdev loss");
+    let hook = "{ type filter hook ingress device dvbt0 priority 0; policy drop; }";
+    network.run(Side::Centre, &format!("nft add chain netdev loss ingress {hook}"));
+    wait_until("the terminal leaves the link", || network.link(Side::Terminal, None) == "gprs");
+    traffic.wait_for_arrivals();
+    println!("packets vanish in one direction: longest gap {:?}", traffic.take_gap());
+    assert_eq!(network.link(Side::Centre, None), "dvbt", "the other direction works");
+
+    assert_eq!(network.link(Side::Terminal, Some("steady")), "gprs");
+    let status = network.status(Side::Terminal, "/status").unwrap();
+    assert!(status["link_error"].as_str().unwrap().starts_with("dvbt: packets do not arrive"));
+    println!("the connection over the other link: longest gap {:?}", steady.take_gap());
+    traffic.end();
+    steady.end();
+}
+
+#[test]
+fn the_packet_filter_is_created_again_after_another_program_has_flushed_it() {
+    if !is_possible() {
+        return;
+    }
+    let mut network = Network::new(["", ""]);
+    network.start_both();
+    network.run(Side::Terminal, "nft flush ruleset");
+    network.run(Side::Terminal, "ip link set dvbt0 down");
+    wait_until("another link", || network.link(Side::Terminal, None) == "gprs");
+    wait_until("the table", || {
+        network.run(Side::Terminal, "nft list tables").contains("gridhaul_router")
+    });
+    let traffic = Traffic::start(network.connect(Side::Terminal, 4060));
+    traffic.wait_for_arrivals();
+    traffic.end();
+}

@@ -1,0 +1,111 @@
+//! The end of a router leaves the system as it was before.
+
+use crate::network::{Network, SIDES, Side, is_possible, wait_until};
+
+const SHAPER: &str = "link.gprs.shaper.rate = \"60 kbit/s\"\n\
+                      link.gprs.shaper.share.user = { guarantee = \"9 kbit/s\", \
+                      packets = { to = [\"10.9.0.1\"], protocol = \"icmp\" } }\n";
+
+/// Everything that a router changes.
+fn snapshot(network: &Network, side: Side) -> String {
+    let commands = [
+        "ip -4 rule",
+        "ip -6 rule",
+        "ip route show table all",
+        "ip -6 route show table all",
+        "nft list ruleset",
+        "tc qdisc",
+        "tc class show dev gprs0",
+        "tc filter show dev gprs0",
+        "ip -d link",
+        "sysctl net/ipv4/conf/gprs0 net/ipv4/conf/dvbt0",
+    ];
+    commands.map(|command| network.run(side, command)).join("\n")
+}
+
+#[test]
+fn routes_rules_filters_and_shapers_are_those_of_before() {
+    if !is_possible() {
+        return;
+    }
+    let mut network = Network::new([SHAPER, ""]);
+    // Settings of others stay.
+    network.run(Side::Terminal, "nft add table inet gridhaul_other");
+    network.run(Side::Terminal, "ip rule add pref 500 fwmark 7 lookup 500");
+    network.run(Side::Terminal, "ip route add 192.0.2.0/24 dev gprs0 table 500");
+    let before = SIDES.map(|side| snapshot(&network, side));
+    network.start_both();
+    assert_ne!(snapshot(&network, Side::Terminal), before[0]);
+    network.stop(Side::Terminal, "-TERM");
+    assert_eq!(snapshot(&network, Side::Terminal), before[0], "after SIGTERM");
+
+    network.start(Side::Terminal);
+    network.stop(Side::Terminal, "-KILL");
+    assert_ne!(snapshot(&network, Side::Terminal), before[0]);
+    let done = network.relay(Side::Terminal, &["--remove"]);
+    assert_eq!(String::from_utf8_lossy(&done.stdout), "all changes are undone\n");
+    assert_eq!(String::from_utf8_lossy(&done.stderr), "");
+    assert_eq!(snapshot(&network, Side::Terminal), before[0], "after --remove");
+    let done = network.relay(Side::Terminal, &["--remove"]);
+    assert_eq!(String::from_utf8_lossy(&done.stdout), "there is nothing to undo\n");
+
+    // A router that was killed and starts again continues with its own record.
+    network.stop(Side::Centre, "-KILL");
+    network.start(Side::Centre);
+    network.stop(Side::Centre, "-TERM");
+    assert_eq!(snapshot(&network, Side::Centre), before[1], "after kill, start and SIGTERM");
+}
+
+#[test]
+fn a_dry_run_changes_nothing_and_prints_commands_that_work() {
+    if !is_possible() {
+        return;
+    }
+    let mut network = Network::new([SHAPER, ""]);
+    let before = snapshot(&network, Side::Terminal);
+    let done = network.relay(Side::Terminal, &["--dry-run"]);
+    assert!(done.status.success());
+    assert_eq!(snapshot(&network, Side::Terminal), before);
+    let script = network.config(Side::Terminal).with_extension("sh");
+    std::fs::write(&script, &done.stdout).unwrap();
+    network.run(Side::Terminal, &format!("sh -e {}", script.display()));
+    let by_hand = snapshot(&network, Side::Terminal);
+    assert_ne!(by_hand, before);
+    // The router refuses to replace what it has not made.
+    let refused = network.relay(Side::Terminal, &[]);
+    let error = String::from_utf8_lossy(&refused.stderr);
+    assert!(error.contains("the packet filter has a table inet gridhaul_router"), "{error}");
+    network.run(Side::Terminal, "nft delete table inet gridhaul_router");
+    let refused = network.relay(Side::Terminal, &[]);
+    let error = String::from_utf8_lossy(&refused.stderr);
+    assert!(error.contains("router.table: table or preference 7100"), "{error}");
+    for table in [7_100, 7_101] {
+        for preference in [table, table + 32_768] {
+            network.run(Side::Terminal, &format!("ip rule del pref {preference}"));
+        }
+        network.run(Side::Terminal, &format!("ip route flush table {table}"));
+    }
+    let refused = network.relay(Side::Terminal, &[]);
+    let error = String::from_utf8_lossy(&refused.stderr);
+    assert!(error.contains("router.link.gprs.shaper: gprs0 has a queueing discipline"), "{error}");
+    network.run(Side::Terminal, "tc qdisc del dev gprs0 root");
+    network.run(Side::Terminal, "ip link set gprs0 gso_max_segs 65535");
+    for device in ["gprs0", "dvbt0"] {
+        network.run(Side::Terminal, &format!("sysctl -w net/ipv4/conf/{device}/rp_filter=0"));
+    }
+    // The same state as by hand, as the router makes it.
+    network.start(Side::Terminal);
+    wait_until("the same state", || snapshot(&network, Side::Terminal) == by_hand);
+}
+
+#[test]
+fn a_device_that_does_not_exist_is_named() {
+    if !is_possible() {
+        return;
+    }
+    let network = Network::new(["link.lte.device = \"lte7\"\n", ""]);
+    let refused = network.relay(Side::Terminal, &[]);
+    let error = String::from_utf8_lossy(&refused.stderr);
+    assert!(error.contains("router.link.lte.device: there is no network device \"lte7\""));
+    assert!(!refused.status.success());
+}

@@ -1,0 +1,236 @@
+//! Inconsistent values of a hybrid router.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use super::{PacketMatch, RouterConfig, RouterLink, RouterShaper, TransportProtocol};
+use crate::relay::check::{parse_prefix, prefix_error};
+use crate::scenario::{Diagnostic, NAME_RULE, Scenario};
+use crate::units::Duration;
+
+/// Marks of packets have one byte for the link.
+const LINKS_MAX: usize = 8;
+
+/// Longest name of a device (`IFNAMSIZ` without the final zero).
+const DEVICE_NAME_MAX: usize = 15;
+
+/// Tables above those of the kernel (`rt_tables`), and preferences of rules before those of table
+/// `main` (32766).
+const TABLES: std::ops::RangeInclusive<u32> = 256..=32_000;
+
+pub(in crate::relay) fn check(
+    router: &RouterConfig,
+    user: Option<&str>,
+    found: &mut Vec<Diagnostic>,
+) {
+    if user.is_some() {
+        let message = "a hybrid router changes routes and filters as long as it runs";
+        found.push(Diagnostic::new("user", message, "remove user: run the relay as root"));
+    }
+    check_addresses(router, found);
+    check_times(router, found);
+    if !TABLES.contains(&router.table) {
+        let message =
+            format!("{} is not between {} and {}", router.table, TABLES.start(), TABLES.end());
+        found.push(Diagnostic::new("router.table", message, "a usual value is 7100"));
+    }
+    if router.state.is_empty() {
+        let remedy = "a usual value is \"/run/gridhaul\"";
+        found.push(Diagnostic::new("router.state", "the folder has no name", remedy));
+    }
+    if !(2..=LINKS_MAX).contains(&router.link.len()) {
+        let message = format!("expected 2 to {LINKS_MAX} links, found {}", router.link.len());
+        found.push(Diagnostic::new("router.link", message, "add [router.link.<name>] with device"));
+    }
+    let mut devices = BTreeSet::new();
+    for (name, link) in &router.link {
+        let key = format!("router.link.{name}");
+        check_name(&key, name, found);
+        if !devices.insert(&link.device) {
+            let message = format!("{:?} is the device of another link as well", link.device);
+            found.push(Diagnostic::new(format!("{key}.device"), message, ""));
+        }
+        check_link(&key, link, found);
+    }
+    for (name, class) in &router.class {
+        let key = format!("router.class.{name}");
+        check_name(&key, name, found);
+        check_packets(&format!("{key}.packets"), &class.packets, found);
+        let links = format!("{key}.links");
+        if class.links.is_empty() {
+            found.push(Diagnostic::new(&links, "there is no link", "name links of the router"));
+        }
+        for (index, link) in class.links.iter().enumerate() {
+            if !router.link.contains_key(link) {
+                let names: Vec<_> = router.link.keys().map(String::as_str).collect();
+                let message = format!("there is no link {link:?}");
+                let remedy = format!("the links are {}", names.join(", "));
+                found.push(Diagnostic::new(&links, message, remedy));
+            } else if class.links[..index].contains(link) {
+                let message = format!("{link:?} is named twice");
+                found.push(Diagnostic::new(&links, message, "name each link once"));
+            }
+        }
+    }
+}
+
+fn check_name(key: &str, name: &str, found: &mut Vec<Diagnostic>) {
+    if !Scenario::is_name(name) {
+        found.push(Diagnostic::new(key, format!("{name:?} is not a name"), NAME_RULE));
+    }
+}
+
+fn check_addresses(router: &RouterConfig, found: &mut Vec<Diagnostic>) {
+    let own = ip_address("router.address", &router.address, found);
+    let peer = ip_address("router.peer", &router.peer, found);
+    if let (Some(own), Some(peer)) = (own, peer) {
+        if own == peer {
+            let remedy = "write the address of the other router";
+            found.push(Diagnostic::new("router.peer", "the peer is this router", remedy));
+        } else if own.is_ipv4() != peer.is_ipv4() {
+            let message = "the addresses of both routers have different versions of IP";
+            found.push(Diagnostic::new("router.peer", message, ""));
+        }
+    }
+    if router.port == 0 {
+        found.push(Diagnostic::new("router.port", "the port is zero", "a usual value is 4784"));
+    }
+    if router.destinations.is_empty() {
+        let remedy = "write for example [\"10.9.0.0/24\"], or [\"0.0.0.0/0\"] for all addresses";
+        found.push(Diagnostic::new("router.destinations", "there is no destination", remedy));
+    }
+    check_prefixes("router.destinations", &router.destinations, found);
+    check_prefixes("router.except", &router.except, found);
+}
+
+fn check_times(router: &RouterConfig, found: &mut Vec<Diagnostic>) {
+    let limits = [
+        ("detection_time", router.detection_time, 300, 60_000, "1 s"),
+        ("hold_time", router.hold_time, 1_000, 600_000, "6 s"),
+    ];
+    for (key, time, minimum, maximum, usual) in limits {
+        let [least, largest] = [minimum, maximum].map(Duration::from_millis);
+        if !(least..=largest).contains(&time) {
+            let message = format!("{time} is not between {least} and {largest}");
+            let remedy = format!("a usual value is \"{usual}\"");
+            found.push(Diagnostic::new(format!("router.{key}"), message, remedy));
+        }
+    }
+    for (name, link) in &router.link {
+        let [least, largest] = [Duration::from_millis(20), router.detection_time / 5];
+        let interval = link.probe_interval;
+        if interval < least || interval > largest {
+            found.push(Diagnostic::new(
+                format!("router.link.{name}.probe_interval"),
+                format!(
+                    "{interval} is not between {least} and a fifth of detection_time ({largest})"
+                ),
+                "increase router.detection_time for a link that carries fewer probes",
+            ));
+        }
+    }
+}
+
+fn check_link(key: &str, link: &RouterLink, found: &mut Vec<Diagnostic>) {
+    let is_device_character =
+        |letter: char| letter.is_ascii_alphanumeric() || "_.-".contains(letter);
+    let device = &link.device;
+    let is_plain = device.chars().all(is_device_character) && device != "." && device != "..";
+    if device.is_empty() || device.len() > DEVICE_NAME_MAX || !is_plain {
+        found.push(Diagnostic::new(
+            format!("{key}.device"),
+            format!("{device:?} is not the name of a network device"),
+            "`ip link` lists the devices; names have at most 15 letters, digits, `_`, `.` and `-`",
+        ));
+    }
+    let gateway = format!("{key}.gateway");
+    let hops: Vec<_> =
+        link.gateway.iter().filter_map(|text| ip_address(&gateway, text, found)).collect();
+    if [true, false].iter().any(|v6| hops.iter().filter(|ip| ip.is_ipv6() == *v6).count() > 1) {
+        let message = "there is more than one next hop for a version of IP";
+        found.push(Diagnostic::new(gateway, message, ""));
+    }
+    if let Some(shaper) = &link.shaper {
+        check_shaper(&format!("{key}.shaper"), shaper, found);
+    }
+}
+
+fn check_shaper(key: &str, shaper: &RouterShaper, found: &mut Vec<Diagnostic>) {
+    let mut at = |name: &str, message: String, remedy: &str| {
+        found.push(Diagnostic::new(format!("{key}.{name}"), message, remedy));
+    };
+    if shaper.burst.get() == 0 {
+        at("burst", "no packet could be sent".to_owned(), "a usual value is \"1500 B\"");
+    }
+    let guaranteed: u64 =
+        shaper.share.values().map(|share| share.guarantee.as_bits_per_sec()).sum();
+    if guaranteed > shaper.rate.as_bits_per_sec() {
+        let message = format!("the guarantees exceed the rate of {}", shaper.rate);
+        at("share", message, "decrease a guarantee, or increase the rate");
+    }
+    for (name, share) in &shaper.share {
+        if share.limit.is_some_and(|limit| limit < share.guarantee || limit > shaper.rate) {
+            at(
+                &format!("share.{name}.limit"),
+                format!("expected a rate from {} to {}", share.guarantee, shaper.rate),
+                "",
+            );
+        }
+    }
+    for (name, share) in &shaper.share {
+        let key = format!("{key}.share.{name}");
+        check_name(&key, name, found);
+        check_packets(&format!("{key}.packets"), &share.packets, found);
+    }
+}
+
+fn check_packets(key: &str, packets: &PacketMatch, found: &mut Vec<Diagnostic>) {
+    check_prefixes(&format!("{key}.from"), &packets.from, found);
+    check_prefixes(&format!("{key}.to"), &packets.to, found);
+    let mut at = |name: &str, message: &str, remedy: &str| {
+        found.push(Diagnostic::new(format!("{key}.{name}"), message, remedy));
+    };
+    let has_ports =
+        matches!(packets.protocol, Some(TransportProtocol::Tcp | TransportProtocol::Udp));
+    if !packets.ports.is_empty() && !has_ports {
+        at("ports", "ports need a protocol that has ports", "add protocol = \"tcp\", or \"udp\"");
+    }
+    if packets.acknowledgements
+        && packets.protocol.is_some_and(|protocol| protocol != TransportProtocol::Tcp)
+    {
+        at("acknowledgements", "only TCP has acknowledgements", "remove protocol");
+    }
+    let versions = |prefixes: &[String]| -> BTreeSet<bool> {
+        let parsed = prefixes.iter().filter_map(|text| parse_prefix(text));
+        parsed.map(|(address, _)| address.is_ipv6()).collect()
+    };
+    let (from, to) = (versions(&packets.from), versions(&packets.to));
+    if !from.is_empty() && !to.is_empty() && from.is_disjoint(&to) {
+        at("to", "no packet has a source and a destination of different versions of IP", "");
+    }
+    if *packets == PacketMatch::default() {
+        let remedy = "add a condition, such as acknowledgements = true";
+        found.push(Diagnostic::new(key, "all packets match", remedy));
+    }
+}
+
+fn check_prefixes(key: &str, prefixes: &[String], found: &mut Vec<Diagnostic>) {
+    for text in prefixes {
+        if let Some(reason) = prefix_error(text) {
+            found.push(Diagnostic::new(
+                key,
+                format!("{reason}, found {text:?}"),
+                "write for example \"10.9.0.0/24\", or \"2001:db8::/32\"",
+            ));
+        }
+    }
+}
+
+fn ip_address(key: &str, text: &str, found: &mut Vec<Diagnostic>) -> Option<IpAddr> {
+    let parsed: Option<IpAddr> = text.parse().ok();
+    if parsed.is_none() {
+        let message = format!("expected an IP address, found {text:?}");
+        found.push(Diagnostic::new(key, message, "write for example \"10.9.0.1\""));
+    }
+    parsed
+}
