@@ -1,0 +1,346 @@
+#!/usr/bin/env python3
+"""Kill one of two links again and again; measure how long data of a TCP connection is interrupted.
+
+Two network namespaces have two links (veth). A connection carries 200 bytes every 100 ms from the terminal to the
+centre. The link that carries the data dies: it loses carrier at the centre, or it swallows packets in one direction or
+in both (nft). The longest time between two arrivals after the death is the gap. The hybrid router runs at both sides,
+with one address for each; Multipath TCP of the kernel runs in a network of the same kind, with an address for each
+link, and a new connection for each death, because a subflow that has died does not return by itself.
+
+    cargo build --release -p gridhaul-relay
+    sudo python3 bench/router/deaths.py --relay target/release/gridhaul-relay --deaths 200
+
+Exit code 1: a 99th percentile of the router exceeds its limit (1 s for carrier, 3 s for swallowed packets), or data was
+lost or changed.
+"""
+
+import argparse
+import ctypes
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+MESSAGE = 200
+INTERVAL = 0.1
+DEVICES = ("dvbt0", "gprs0")
+KINDS = ("carrier", "one direction", "both directions")
+LIMITS = {"carrier": 1.0, "one direction": 3.0, "both directions": 3.0}
+# A gap is measured up to this time.
+GAP_MAX = 30.0
+IPPROTO_MPTCP = 262
+LIBC = ctypes.CDLL(None, use_errno=True)
+CLONE_NEWNET = 0x40000000
+
+
+def run(*words, text=None):
+    done = subprocess.run(words, input=text, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{' '.join(words)}: {done.stderr.strip()}")
+    return done.stdout
+
+
+class Namespace:
+    def __init__(self, name):
+        self.name = f"{name}-{os.getpid()}"
+        run("ip", "netns", "add", self.name)
+        self.run("ip", "link", "set", "lo", "up")
+
+    def run(self, *words, text=None):
+        return run("ip", "netns", "exec", self.name, *words, text=text)
+
+    def enter(self, work):
+        """Result of work in the namespace, by a thread of its own."""
+        result = []
+
+        def inside():
+            with open(f"/run/netns/{self.name}", "rb") as file:
+                if LIBC.setns(file.fileno(), CLONE_NEWNET):
+                    raise OSError(ctypes.get_errno(), "setns")
+            result.append(work())
+
+        thread = threading.Thread(target=inside)
+        thread.start()
+        thread.join()
+        return result[0]
+
+    def sent_packets(self, device):
+        text = self.run("ip", "-j", "-s", "link", "show", "dev", device)
+        return json.loads(text)[0]["stats64"]["tx"]["packets"]
+
+    def delete(self):
+        run("ip", "netns", "del", self.name)
+
+
+class Network:
+    """Two namespaces with two links."""
+
+    def __init__(self, name):
+        self.terminal, self.centre = Namespace(f"{name}-t"), Namespace(f"{name}-c")
+        for device in DEVICES:
+            peer = ("peer", "name", device, "netns", self.centre.name)
+            self.terminal.run("ip", "link", "add", device, "type", "veth", *peer)
+            for side in self.sides():
+                side.run("ip", "link", "set", device, "up")
+
+    def sides(self):
+        return (self.terminal, self.centre)
+
+    def kill(self, kind, device):
+        if kind == "carrier":
+            self.centre.run("ip", "link", "set", device, "down")
+            return
+        sides = self.sides() if kind == "both directions" else (self.centre,)
+        for side in sides:
+            rules = (
+                f"table netdev death {{\nchain {device} {{\n"
+                f"type filter hook ingress device {device} priority 0; policy drop;\n}}\n}}\n"
+            )
+            side.run("nft", "-f", "-", text=rules)
+
+    def revive(self, kind, device):
+        if kind == "carrier":
+            self.centre.run("ip", "link", "set", device, "up")
+            return
+        sides = self.sides() if kind == "both directions" else (self.centre,)
+        for side in sides:
+            side.run("nft", "delete", "table", "netdev", "death")
+
+    def device_in_use(self):
+        before = [self.terminal.sent_packets(device) for device in DEVICES]
+        time.sleep(1)
+        sent = [self.terminal.sent_packets(device) - old for device, old in zip(DEVICES, before)]
+        return DEVICES[sent.index(max(sent))]
+
+    def delete(self):
+        for side in self.sides():
+            side.delete()
+
+
+class RouterNetwork(Network):
+    address = "10.9.0.1"
+    protocol = 0
+
+    def __init__(self, relay):
+        super().__init__("ghr-router")
+        self.folder = tempfile.TemporaryDirectory()
+        self.routers = []
+        ends = (("terminal", "10.9.0.2", "10.9.0.1"), ("centre", "10.9.0.1", "10.9.0.2"))
+        for side, (name, own, peer) in zip(self.sides(), ends):
+            side.run("ip", "address", "add", f"{own}/32", "dev", "lo")
+            config = os.path.join(self.folder.name, f"{name}.toml")
+            links = "".join(f"link.{device}.device = \"{device}\"\n" for device in DEVICES)
+            with open(config, "w", encoding="utf-8") as file:
+                file.write(
+                    f'name = "{name}"\nmanagement.address = "127.0.0.1:9180"\n[router]\naddress = "{own}"\n'
+                    f'peer = "{peer}"\ndestinations = ["{peer}"]\nstate = "state"\n{links}'
+                )
+            words = ("ip", "netns", "exec", side.name, relay, "run", config)
+            self.routers.append((side, subprocess.Popen(words, stderr=subprocess.DEVNULL)))
+            self.relay = relay
+        time.sleep(3)
+
+    def usable(self, side):
+        config = os.path.join(self.folder.name, "terminal.toml" if side is self.terminal else "centre.toml")
+        return json.loads(side.run(self.relay, "status", config, "--meters"))["links"]
+
+    def await_links(self):
+        """Waits until all links answer; a link that is held back is used if the other one dies."""
+        for _ in range(200):
+            links = [link for side in self.sides() for link in self.usable(side)]
+            if all(link["state"].startswith(("usable", "answers")) for link in links):
+                return
+            time.sleep(0.1)
+        sys.exit(f"a link does not answer: {links}")
+
+    def delete(self):
+        for side, router in self.routers:
+            router.send_signal(signal.SIGTERM)
+            router.wait()
+            if "gridhaul_router" in side.run("nft", "list", "tables"):
+                sys.exit("the packet filter was not removed")
+        super().delete()
+        self.folder.cleanup()
+
+
+class MptcpNetwork(Network):
+    address = "10.1.0.1"
+    protocol = IPPROTO_MPTCP
+
+    def __init__(self, _relay):
+        super().__init__("ghr-mptcp")
+        for number, device in enumerate(DEVICES, 1):
+            for host, side in enumerate(reversed(self.sides()), 1):
+                side.run("ip", "address", "add", f"10.{number}.0.{host}/24", "dev", device)
+        for side in self.sides():
+            side.run("ip", "mptcp", "limits", "set", "subflow", "4", "add_addr_accepted", "4")
+        self.centre.run("ip", "mptcp", "endpoint", "add", "10.2.0.1", "dev", DEVICES[1], "signal")
+
+    def await_links(self):
+        time.sleep(2)
+
+
+class Flow:
+    """A connection with periodic messages, and the times of their arrivals."""
+
+    def __init__(self, network):
+        listener = network.centre.enter(lambda: self.listen(network))
+        self.sender = network.terminal.enter(lambda: self.connect(network))
+        self.receiver, _ = listener.accept()
+        listener.close()
+        self.arrivals = [time.monotonic()]
+        self.stopped = False
+        self.sent = 0
+        self.fault = None
+        self.threads = [threading.Thread(target=work) for work in (self.send, self.receive)]
+        for thread in self.threads:
+            thread.start()
+
+    @staticmethod
+    def listen(network):
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, network.protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((network.address, 4060))
+        listener.listen(1)
+        return listener
+
+    @staticmethod
+    def connect(network):
+        sender = socket.socket(socket.AF_INET, socket.SOCK_STREAM, network.protocol)
+        sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sender.connect((network.address, 4060))
+        return sender
+
+    def send(self):
+        at = time.monotonic()
+        while not self.stopped:
+            try:
+                self.sender.sendall(bytes([self.sent % 256]) * MESSAGE)
+            except OSError as error:
+                self.fault = error
+                return
+            self.sent += 1
+            at += INTERVAL
+            time.sleep(max(0, at - time.monotonic()))
+        self.sender.shutdown(socket.SHUT_WR)
+
+    def receive(self):
+        received = 0
+        while True:
+            message = b""
+            while len(message) < MESSAGE:
+                try:
+                    part = self.receiver.recv(MESSAGE - len(message))
+                except OSError as error:
+                    self.fault = error
+                    return
+                if not part:
+                    if message or received != self.sent:
+                        self.fault = f"{received} of {self.sent} messages"
+                    return
+                message += part
+            if message != bytes([received % 256]) * MESSAGE:
+                self.fault = f"message {received} is wrong"
+                return
+            received += 1
+            self.arrivals.append(time.monotonic())
+
+    def await_gap(self, death):
+        """The gap after a death: it ends when messages arrive regularly again for a second."""
+        while True:
+            time.sleep(0.1)
+            now = time.monotonic()
+            if now - death > GAP_MAX:
+                return GAP_MAX
+            recent = [at for at in self.arrivals if at > now - 1]
+            if now - death > 4 and len(recent) >= 8:
+                break
+        times = [at for at in self.arrivals if at > death - 2 * INTERVAL]
+        return max(later - at for at, later in zip(times, times[1:]))
+
+    def end(self, must_arrive):
+        self.stopped = True
+        if not must_arrive:
+            # A connection that does not continue is reset.
+            for end in (self.sender, self.receiver):
+                end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+                try:
+                    end.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    pass
+        for thread in self.threads:
+            thread.join()
+        for end in (self.sender, self.receiver):
+            end.close()
+        return self.fault if must_arrive else None
+
+
+def measure(network, deaths, seed, show):
+    """Gaps of each kind of death."""
+    numbers = random.Random(seed)
+    gaps = {kind: [] for kind in KINDS}
+    for death in range(deaths):
+        kind = KINDS[death % len(KINDS)]
+        network.await_links()
+        flow = Flow(network)
+        time.sleep(1 + numbers.random())
+        device = network.device_in_use()
+        at = time.monotonic()
+        network.kill(kind, device)
+        gap = flow.await_gap(at)
+        network.revive(kind, device)
+        fault = flow.end(gap < GAP_MAX)
+        if fault:
+            sys.exit(f"death {death} ({kind}): {fault}")
+        gaps[kind].append(gap)
+        show(f"{death + 1} of {deaths}: {kind}, {device}: {gap:.2f} s")
+    return gaps
+
+
+def quantile(values, share):
+    values = sorted(values)
+    return values[min(len(values) - 1, int(share * len(values)))]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--relay", default="target/release/gridhaul-relay", help="the program")
+    parser.add_argument("--deaths", type=int, default=200, help="deaths of links in each network")
+    parser.add_argument("--mptcp-deaths", type=int, help="deaths with Multipath TCP; absent: as many")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--verbose", action="store_true", help="print each gap")
+    args = parser.parse_args()
+    show = print if args.verbose else lambda _line: None
+    relay = os.path.abspath(args.relay)
+    mptcp_deaths = args.deaths if args.mptcp_deaths is None else args.mptcp_deaths
+    failed = False
+    print("| system | death | deaths | median gap | 99th percentile | longest |\n|---|---|---|---|---|---|")
+    for name, make, deaths in (
+        ("hybrid router", RouterNetwork, args.deaths),
+        ("Multipath TCP", MptcpNetwork, mptcp_deaths),
+    ):
+        if not deaths:
+            continue
+        network = make(relay)
+        try:
+            gaps = measure(network, deaths, args.seed, show)
+        finally:
+            network.delete()
+        for kind, values in gaps.items():
+            if not values:
+                continue
+            median, most, longest = quantile(values, 0.5), quantile(values, 0.99), max(values)
+            text = [f"≥ {value:.0f} s" if value >= GAP_MAX else f"{value:.2f} s" for value in (median, most, longest)]
+            print(f"| {name} | {kind} | {len(values)} | {' | '.join(text)} |", flush=True)
+            failed |= make is RouterNetwork and most > LIMITS[kind]
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
