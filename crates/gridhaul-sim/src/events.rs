@@ -7,6 +7,7 @@
 
 use gridhaul_scenario::units::Instant;
 
+use crate::end_id::EndId;
 use crate::heap::{Heap, NOTHING};
 
 /// The target of an event.
@@ -14,8 +15,8 @@ use crate::heap::{Heap, NOTHING};
 pub(crate) enum Target {
     /// A direction of a link.
     Link(u32),
-    /// An end of a flow: twice the number of the flow, plus one for the `to` end.
-    End(u32),
+    /// An end of a flow.
+    End(EndId),
     /// The application of a flow.
     App(u32),
     /// The measurements: the warm-up ends, or a sample is due.
@@ -191,7 +192,7 @@ impl Events {
     fn other(&mut self, entry: u128) -> Option<Target> {
         let index = index(entry);
         let (kind, target) = match (entry as u64 >> INDEX_BITS) as usize & 3 {
-            END => (END, Target::End(index)),
+            END => (END, Target::End(EndId::from_index(index))),
             APP => (APP, Target::App(index)),
             _ if index == 0 => (SAMPLING, Target::Sampling),
             _ if index <= self.traces => (SAMPLING, Target::Trace(index - 1)),
@@ -209,7 +210,7 @@ impl Events {
     const fn split(&self, target: Target) -> (usize, usize) {
         match target {
             Target::Link(index) => (LINK, index as usize),
-            Target::End(index) => (END, index as usize),
+            Target::End(end) => (END, end.index() as usize),
             Target::App(index) => (APP, index as usize),
             Target::Sampling => (SAMPLING, 0),
             // The two bits of the kind allow four kinds, so traces and proxies share one with the
@@ -279,7 +280,7 @@ mod tests {
                         *pending = true;
                         Target::Link(number)
                     }
-                    None => Target::End(number),
+                    None => Target::End(EndId::from_index(number)),
                 };
                 let popped = queues.each_mut().map(|events| {
                     events.schedule(target, at);

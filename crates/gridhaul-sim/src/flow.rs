@@ -5,6 +5,7 @@ use gridhaul_core::tcp::{Connection, Flags, Segment, Sender, State};
 use gridhaul_scenario::units::Instant;
 
 use crate::audit::Violation;
+use crate::end_id::EndId;
 use crate::row_counters::RowCounters;
 
 /// A flow in a run.
@@ -56,12 +57,12 @@ impl Flow {
     pub(crate) fn on_segment(
         &mut self,
         now: Instant,
-        to: u32,
+        to: EndId,
         (segment, bytes): (&Segment, u32),
         totals: &mut RowCounters,
     ) -> Received {
         let Ends::Tcp(ends) = &mut self.ends else { return Received::Other };
-        let side = (to % 2) as usize;
+        let side = to.side();
         let end = &mut ends[side];
         end.handle_segment(now, segment);
         let bytes = u64::from(bytes);

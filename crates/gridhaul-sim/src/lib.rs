@@ -8,12 +8,13 @@
 
 mod addresses;
 mod aggregation;
-mod app;
 mod audit;
 mod build;
 mod capture;
+mod connection_carrier;
 mod counters;
 mod duplicates;
+mod end_id;
 mod event_log;
 mod events;
 mod flow;

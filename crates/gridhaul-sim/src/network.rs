@@ -6,6 +6,7 @@ use gridhaul_scenario::units::Instant;
 
 use crate::audit::LinkAudit;
 use crate::capture::Tap;
+use crate::end_id::EndId;
 use crate::events::{Events, Target};
 use crate::packet::Packet;
 
@@ -58,7 +59,7 @@ impl Network {
     /// in the buffer of the first link, if that has no impairments or observers. [`Self::send`]
     /// must follow.
     #[inline(always)]
-    pub(crate) fn reserve_segment(&mut self, now: Instant, next: u32, to: u32) -> &mut Segment {
+    pub(crate) fn reserve_segment(&mut self, now: Instant, next: u32, to: EndId) -> &mut Segment {
         let link = self.routes[next as usize];
         let packet = match self.links.packet_slot(link, Packet::blank) {
             Some(reserved) => reserved,

@@ -2,13 +2,16 @@
 
 use gridhaul_core::link::LinkPayload;
 use gridhaul_core::tcp::Segment;
+use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
+
+use crate::end_id::EndId;
 
 /// A packet in transit. Its size is kept small because every link copies it once.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Packet {
-    /// The destination end: twice the number of the flow, plus one for the `to` end.
-    pub to: u32,
+    /// The destination.
+    pub to: EndId,
     /// Index of the next link in the list of routes.
     pub next: u32,
     /// When the sending end transmitted the packet.
@@ -39,7 +42,8 @@ pub(crate) struct Datagram {
 impl Packet {
     /// A placeholder that the caller overwrites.
     pub(crate) fn blank() -> Self {
-        Self { to: 0, next: 0, sent: Instant::ZERO, body: Body::Tcp(Segment::default()) }
+        let to = EndId::of(0, FlowEnd::From);
+        Self { to, next: 0, sent: Instant::ZERO, body: Body::Tcp(Segment::default()) }
     }
 
     /// The segment of the packet. A datagram is replaced by an empty segment.
@@ -57,20 +61,20 @@ impl Packet {
     /// Number of the flow.
     #[inline]
     pub(crate) const fn flow(&self) -> u32 {
-        self.to / 2
+        self.to.flow()
     }
 
     /// Whether the packet travels from the `to` end to the `from` end.
     #[inline]
     pub(crate) const fn is_reverse(&self) -> bool {
-        self.to.is_multiple_of(2)
+        self.to.is_from()
     }
 }
 
 impl LinkPayload for Packet {
     /// The two directions of a flow count as two flows.
     fn flow(&self) -> u64 {
-        u64::from(self.to)
+        u64::from(self.to.index())
     }
 }
 

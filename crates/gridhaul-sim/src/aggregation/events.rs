@@ -3,10 +3,12 @@
 use gridhaul_core::link::LossCause;
 use gridhaul_core::load::{Application, InFlightMessages};
 use gridhaul_core::tcp::{Flags, Segment};
+use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
 
 use super::Aggregators;
 use crate::counters::RunCounters;
+use crate::end_id::EndId;
 use crate::flow::{Ends, Flow, Received};
 use crate::waiting_message::WaitingMessage;
 
@@ -24,11 +26,11 @@ impl Context<'_> {
     pub(crate) fn on_segment(
         &mut self,
         now: Instant,
-        to: u32,
+        to: EndId,
         segment: &Segment,
         sent: Instant,
-    ) -> [Option<u32>; 2] {
-        let flow_index = to / 2;
+    ) -> [Option<EndId>; 2] {
+        let flow_index = to.flow();
         let row = self.flows[flow_index as usize].row as usize;
         let Some(accepted) = self.admit(now, flow_index, segment) else {
             // The sender retransmits the segment as if a queue had dropped it.
@@ -93,7 +95,7 @@ impl Context<'_> {
 
     /// An aggregator has complete messages of a flow. Writes them to the upstream connection, of
     /// which the sending end is returned.
-    fn on_complete_message(&mut self, now: Instant, flow_index: u32) -> Option<u32> {
+    fn on_complete_message(&mut self, now: Instant, flow_index: u32) -> Option<EndId> {
         let index = self.aggregators.upstream_after(flow_index)?;
         let (node, slot) = self.aggregators.slot_of(flow_index);
         let mut bytes = 0;
@@ -114,7 +116,7 @@ impl Context<'_> {
             self.counters.handshakes.on_use(now, upstream_index, &ends[0]);
             ends[0].write(bytes);
         }
-        Some(2 * upstream_index)
+        Some(EndId::of(upstream_index, FlowEnd::From))
     }
 
     /// The next message that the receiving end of a flow has completely, with its end in the flow's
@@ -185,7 +187,7 @@ impl Context<'_> {
     /// Frees the buffer space of messages that the upstream connection has sent. Returns an end
     /// whose receive window this has opened, and which may have to send an acknowledgement; `None`
     /// when none is left.
-    pub(crate) fn poll_departed(&mut self, now: Instant, flow_index: u32) -> Option<u32> {
+    pub(crate) fn poll_departed(&mut self, now: Instant, flow_index: u32) -> Option<EndId> {
         let UpstreamProgress { node, slot, sent, .. } = self.upstream(flow_index)?;
         let node = &mut self.aggregators.nodes[node];
         while let Some(departed) = node.aggregator.poll_departed(now, slot, sent) {
@@ -195,7 +197,7 @@ impl Context<'_> {
                 && let Ends::Tcp(ends) = &mut member.ends
             {
                 ends[1].read(departed.bytes);
-                return Some(2 * departed.connection + 1);
+                return Some(EndId::of(departed.connection, FlowEnd::To));
             }
         }
         None

@@ -19,6 +19,7 @@ use gridhaul_core::tcp::Segment;
 use gridhaul_scenario::scenario::Load;
 
 use crate::audit::AggregatorAudit;
+use crate::end_id::EndId;
 use crate::waiting_message::WaitingMessage;
 
 pub(crate) use events::Context;
@@ -94,17 +95,17 @@ impl Aggregators {
 
     /// Whether a segment to this end carries data that an aggregator must admit.
     #[inline]
-    pub(crate) fn receives(&self, to: u32, segment: &Segment) -> bool {
+    pub(crate) fn receives(&self, to: EndId, segment: &Segment) -> bool {
         !self.forwarded_by.is_empty()
             && segment.len > 0
-            && !to.is_multiple_of(2)
-            && self.forwarded_by[to as usize / 2] != NO_UPSTREAM
+            && !to.is_from()
+            && self.forwarded_by[to.flow() as usize] != NO_UPSTREAM
     }
 
     /// Whether this end is the sending end of an upstream connection.
     #[inline]
-    pub(crate) fn sends_from(&self, end: u32) -> bool {
-        !self.connections.is_empty() && end >= 2 * self.first_flow && end.is_multiple_of(2)
+    pub(crate) fn sends_from(&self, end: EndId) -> bool {
+        !self.connections.is_empty() && end.flow() >= self.first_flow && end.is_from()
     }
 
     /// Index of the upstream connection that is this flow.

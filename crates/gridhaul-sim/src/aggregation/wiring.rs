@@ -48,6 +48,8 @@ impl<'a> Wiring<'a> {
         for (index, group) in topology.groups.iter().enumerate() {
             wiring.first_connection.push(wiring.connections);
             wiring.connections += group.count;
+            // Groups that begin at the same aggregator, because its data has several destinations,
+            // share its nodes: each node has one connection of each group.
             let known =
                 topology.groups[..index].iter().position(|g| g.aggregator == group.aggregator);
             let first = known.map_or(wiring.nodes, |known| wiring.first_node[known]);
@@ -84,6 +86,7 @@ impl<'a> Wiring<'a> {
         }
         let node = self.first_node[next] + assigned_member(member.number, member.of, group.count);
         let members = u64::from(self.members[node as usize]);
+        // All members may send at once, so that together their windows must fit into the buffer.
         let share = window_share(keys.buffer, members, sizes());
         let receive_window = u64::from(stacks.0.receive_window).min(share) as u32;
         if stacks.1.receive_window != receive_window {
@@ -103,6 +106,7 @@ impl<'a> Wiring<'a> {
     pub(crate) fn carried(&self, group: usize) -> MessageSizes {
         let flows = 0..self.topology.flows.len();
         let carried = flows.filter(|&flow| self.topology.after(flow).any(|other| other == group));
+        // Neutral for minimum and maximum.
         let none = MessageSizes { min: u64::MAX, max: 0 };
         carried.map(|flow| self.sizes(flow)).fold(none, |all, sizes| MessageSizes {
             min: all.min.min(sizes.min),
@@ -174,12 +178,13 @@ impl<'a> Wiring<'a> {
             (stage.next, group, flow.count)
         });
         let upstream = self.topology.groups.iter().map(|group| (group.next, group.count, 1));
-        for (next, of, each) in own.chain(upstream) {
+        // An aggregator may end connections of flows and upstream connections of other aggregators.
+        for (next, members, connections) in own.chain(upstream) {
             let Some(next) = next else { continue };
-            for member in 0..of {
+            for member in 0..members {
                 let node = self.first_node[next]
-                    + assigned_member(member, of, self.topology.groups[next].count);
-                self.members[node as usize] += each;
+                    + assigned_member(member, members, self.topology.groups[next].count);
+                self.members[node as usize] += connections;
             }
         }
     }

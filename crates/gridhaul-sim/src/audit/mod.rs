@@ -85,6 +85,7 @@ impl LinkAudit {
     #[inline]
     pub(crate) fn on_transit<P: LinkPayload>(&mut self, now: Instant, transit: &PacketTransit<P>) {
         self.left += 1;
+        // Nearly all packets arrive unimpaired: their checks are inlined into the event loop.
         let is_common = self.managed_queue.is_none() && self.channel.is_none();
         if !is_common || !matches!(transit.outcome, TransitOutcome::Arrived) {
             self.on_uncommon(now, transit);
@@ -96,6 +97,7 @@ impl LinkAudit {
     /// Checks a lost or impaired packet, or a packet of a managed queue.
     #[inline(never)]
     fn on_uncommon<P: LinkPayload>(&mut self, now: Instant, transit: &PacketTransit<P>) {
+        // A duplicate has passed neither queue nor transmitter, which its original has.
         if transit.outcome.is_duplicate() || !self.is_ordered(now, transit) {
             return;
         }
@@ -139,6 +141,8 @@ impl LinkAudit {
             self.violate(LinkRule::TransmissionTooShort, now, transit);
             return;
         }
+        // These checks compare a packet with those before it in the order of transmission, in which
+        // packets leave only without reordering and duplication.
         if self.in_order {
             let checked = self.transmitter.check_sequence(started, sent, took);
             self.note(checked, now, transit);
@@ -184,6 +188,7 @@ impl LinkAudit {
     #[cold]
     #[inline(never)]
     fn violate<P>(&mut self, rule: LinkRule, now: Instant, transit: &PacketTransit<P>) {
+        // The first violation is reported; later ones may be its consequences.
         self.violation.get_or_insert_with(|| Box::new(Violation::of_transit(rule, now, transit)));
     }
 }

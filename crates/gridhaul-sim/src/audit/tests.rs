@@ -194,13 +194,13 @@ fn packets_are_conserved() {
     };
     let correct = LinkTotals { offered: 5, refused: 1, copies: 2, inside: 4 };
     assert_eq!(finish(correct), Ok(()));
-    let wrong = [
+    let contradictory = [
         LinkTotals { offered: 6, ..correct },
         LinkTotals { refused: 0, ..correct },
         LinkTotals { copies: 1, ..correct },
         LinkTotals { inside: 3, ..correct },
     ];
-    for totals in wrong {
+    for totals in contradictory {
         assert!(finish(totals).is_err(), "{totals:?}");
     }
 }

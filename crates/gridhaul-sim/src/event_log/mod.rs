@@ -13,6 +13,7 @@ use gridhaul_scenario::units::Instant;
 
 use self::nodes::{AggregatorLog, ProxyLog, compare_aggregators, compare_proxies};
 use crate::aggregation::Aggregators;
+use crate::end_id::EndId;
 use crate::flow::{Ends, Flow};
 use crate::proxy::Proxies;
 
@@ -71,13 +72,13 @@ impl EventLogs {
 
     /// Whether the events of an end are logged.
     #[inline]
-    pub(crate) fn has(&self, end: u32) -> bool {
-        !self.0.is_empty() && self.0.iter().any(|log| log.flow == end / 2)
+    pub(crate) fn has(&self, end: EndId) -> bool {
+        !self.0.is_empty() && self.0.iter().any(|log| log.flow == end.flow())
     }
 
     /// An end has handled a segment, an expired timer or data of the application.
     #[cold]
-    pub(crate) fn on_handled(&mut self, now: Instant, end: u32, connection: &Connection) {
+    pub(crate) fn on_handled(&mut self, now: Instant, end: EndId, connection: &Connection) {
         let Some((observer, mut emit)) = self.of_end(now, end) else { return };
         observer.on_handled(now, connection, &mut emit);
     }
@@ -87,7 +88,7 @@ impl EventLogs {
     pub(crate) fn on_polled(
         &mut self,
         now: Instant,
-        end: u32,
+        end: EndId,
         connection: &Connection,
         sent: Option<&Segment>,
     ) {
@@ -153,11 +154,11 @@ impl EventLogs {
     fn of_end(
         &mut self,
         now: Instant,
-        end: u32,
+        end: EndId,
     ) -> Option<(&mut ConnectionObserver, impl FnMut(ConnectionEvent))> {
         let FlowLog { observers, writer, .. } =
-            self.0.iter_mut().find(|log| log.flow == end / 2)?;
-        let side = (end % 2) as usize;
+            self.0.iter_mut().find(|log| log.flow == end.flow())?;
+        let side = end.side();
         let at = [FlowEnd::From, FlowEnd::To][side];
         Some((&mut observers[side], move |event| writer.push(now, at, &event)))
     }

@@ -2,11 +2,12 @@
 
 use gridhaul_core::link::LossCause;
 use gridhaul_core::pep::{Outgoing, Side};
-use gridhaul_scenario::scenario::PacketsWhileDown;
+use gridhaul_scenario::scenario::{FlowEnd, PacketsWhileDown};
 use gridhaul_scenario::units::Instant;
 
 use super::{Proxies, ProxyInstance};
 use crate::counters::RunCounters;
+use crate::end_id::EndId;
 use crate::events::Target;
 use crate::flow::Flow;
 use crate::network::Network;
@@ -99,7 +100,7 @@ impl Context<'_> {
                 self.counters.path_counters[row as usize].on_sent_by_proxy();
             }
             forwarded |= segment.len > 0 && outgoing.is_forwarded();
-            let (to, next) = (2 * flow + to.index() as u32, instance.next[to.index()]);
+            let (to, next) = (EndId::of(flow, end_at(*to)), instance.next[to.index()]);
             let packet = |next| Packet { to, next, sent, body: Body::Tcp(*segment) };
             if !self.net.offer(now, next, segment.wire_bytes(), packet) && data {
                 self.counters.on_segment_lost(row, flow, segment, LossCause::Queue);
@@ -152,6 +153,15 @@ impl Proxies {
 #[inline]
 const fn side_of(packet: &Packet) -> Side {
     if packet.is_reverse() { Side::Server } else { Side::Client }
+}
+
+/// The end of a connection to which a side of a proxy leads.
+#[inline]
+const fn end_at(side: Side) -> FlowEnd {
+    match side {
+        Side::Client => FlowEnd::From,
+        Side::Server => FlowEnd::To,
+    }
 }
 
 impl ProxyInstance {

@@ -6,6 +6,7 @@ use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::World;
+use crate::end_id::EndId;
 use crate::events::Target;
 use crate::flow::{Ends, Received};
 use crate::packet::{Body, Datagram, Packet};
@@ -23,11 +24,12 @@ impl World {
             self.counters.indirect_payload[packet.flow() as usize] += u64::from(datagram.bytes);
         }
         if echo && !packet.is_reverse() {
-            let response = Packet { to: packet.to ^ 1, next: flow.routes[1], ..packet };
+            let response = Packet { to: packet.to.peer(), next: flow.routes[1], ..packet };
             self.forward(now, response);
             return;
         }
         let row = flow.row;
+        // A message counts once, also where a link has duplicated its datagram.
         if self.counters.is_first_copy(row, datagram.number) {
             self.on_message(now, row, packet.flow(), datagram.ready);
         }
@@ -37,6 +39,7 @@ impl World {
     pub(super) fn on_app(&mut self, now: Instant, flow_index: u32) {
         let flow = &mut self.flows[flow_index as usize];
         if let Ends::Tcp(ends) = &flow.ends {
+            // The window of a connection counts from its first use on.
             let cwnd = ends[0].sender().map_or(0, Sender::cwnd);
             self.counters.rows[flow.row as usize].note_cwnd(now, &mut flow.cwnd, cwnd);
             self.counters.handshakes.on_use(now, flow_index, &ends[0]);
@@ -60,8 +63,10 @@ impl World {
             }
         };
         self.net.events.schedule(Target::App(flow_index), next);
-        self.transmit_ready(now, 2 * flow_index);
-        self.transmit_ready(now, 2 * flow_index + 1);
+        // In a dialogue, the message that is ready may be the response of the `to` end.
+        for end in [FlowEnd::From, FlowEnd::To] {
+            self.transmit_ready(now, EndId::of(flow_index, end));
+        }
     }
 
     /// Messages of a recorded trace are ready.
@@ -88,7 +93,7 @@ impl World {
                     let row = flow.row;
                     let on_ready = |ready| self.counters.on_ready(row, ready);
                     flow.on_recorded(arrival, &mut self.in_flight, on_ready);
-                    self.transmit_ready(now, 2 * flow_index);
+                    self.transmit_ready(now, EndId::of(flow_index, FlowEnd::From));
                 }
             }
             match more {
@@ -111,7 +116,7 @@ impl World {
         let ready = arrival.at;
         let datagram = Datagram { bytes, header, number: totals.datagrams as u32, ready };
         totals.datagrams += 1;
-        let (to, next) = (2 * flow_index + 1, flow.routes[0]);
+        let (to, next) = (EndId::of(flow_index, FlowEnd::To), flow.routes[0]);
         let packet = Packet { to, next, sent: now, body: Body::Datagram(datagram) };
         self.counters.on_ready(flow.row, ready);
         self.counters.path_counters[flow.row as usize].on_sent(packet.body.wire_bytes());
@@ -120,8 +125,8 @@ impl World {
 
     /// Payload for which an application waits, or a SYN-ACK, has arrived at an end.
     #[cold]
-    pub(super) fn on_received(&mut self, now: Instant, end: u32, received: Received) {
-        let flow_index = end / 2;
+    pub(super) fn on_received(&mut self, now: Instant, end: EndId, received: Received) {
+        let flow_index = end.flow();
         if received == Received::SynAck {
             let flow = &self.flows[flow_index as usize];
             if let Ends::Tcp([client, _]) = &flow.ends {
@@ -129,11 +134,12 @@ impl World {
             }
             return;
         }
+        // An upstream connection has no application: its messages belong to those of the members.
         if self.aggregators.upstream_index(flow_index).is_some() {
             self.on_delivered(now, flow_index);
             return;
         }
-        let side = if end.is_multiple_of(2) { FlowEnd::From } else { FlowEnd::To };
+        let side = if end.is_from() { FlowEnd::From } else { FlowEnd::To };
         loop {
             let flow = &mut self.flows[flow_index as usize];
             let row = flow.row;

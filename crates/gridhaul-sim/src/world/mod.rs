@@ -14,6 +14,7 @@ use gridhaul_scenario::units::Instant;
 
 use crate::aggregation::Aggregators;
 use crate::counters::RunCounters;
+use crate::end_id::EndId;
 use crate::event_log::EventLogs;
 use crate::events::{Events, Target};
 use crate::flow::{Ends, Flow, Received};
@@ -135,7 +136,7 @@ impl World {
                     self.on_segment_at_aggregator(now, to, &segment, sent);
                     continue;
                 }
-                let flow = &mut self.flows[to as usize / 2];
+                let flow = &mut self.flows[to.flow() as usize];
                 if segment.len > 0 && !packet.is_reverse() {
                     let delay = now.since(packet.sent);
                     self.counters.path_counters[flow.row as usize].on_arrived(delay);
@@ -213,7 +214,7 @@ impl World {
                     self.on_segment_at_aggregator(now, to, &segment, packet.sent);
                     return;
                 }
-                let flow = &mut self.flows[to as usize / 2];
+                let flow = &mut self.flows[to.flow() as usize];
                 if segment.len > 0 && !packet.is_reverse() {
                     let delay = now.since(packet.sent);
                     self.counters.path_counters[flow.row as usize].on_arrived(delay);
@@ -230,15 +231,15 @@ impl World {
 
     /// Transmits the segments that an end may send, and schedules its next timer.
     #[inline(always)]
-    fn transmit_ready_inlined(&mut self, now: Instant, end: u32) {
-        let flow = &mut self.flows[(end / 2) as usize];
-        let side = (end % 2) as usize;
+    fn transmit_ready_inlined(&mut self, now: Instant, end: EndId) {
+        let flow = &mut self.flows[end.flow() as usize];
+        let side = end.side();
         let next = flow.routes[side];
         if side == 0
             && self.counters.loss_causes.is_active()
             && let Ends::Tcp(ends) = &flow.ends
         {
-            self.counters.loss_causes.on_handled(end / 2, ends);
+            self.counters.loss_causes.on_handled(end.flow(), ends);
         }
         let is_logged = self.event_logs.has(end);
         if is_logged && let Ends::Tcp(ends) = &flow.ends {
@@ -257,7 +258,7 @@ impl World {
                 }
                 break connection.next_deadline();
             };
-            let segment = self.net.reserve_segment(now, next, end ^ 1);
+            let segment = self.net.reserve_segment(now, next, end.peer());
             connection.write_segment(now, &pending, segment);
             let (len, seq, flags) = (segment.len, segment.seq, segment.flags);
             let bytes = segment.wire_bytes();
@@ -275,7 +276,7 @@ impl World {
             let accepted = self.net.send(now, next, bytes);
             if !accepted && data {
                 let segment = Segment { seq, len, flags, ..Segment::default() };
-                self.counters.on_segment_lost(flow.row, end / 2, &segment, LossCause::Queue);
+                self.counters.on_segment_lost(flow.row, end.flow(), &segment, LossCause::Queue);
             }
             if data && self.counters.loss_causes.needs_reports() {
                 if !accepted {
@@ -289,25 +290,25 @@ impl World {
             }
         };
         self.net.events.schedule(Target::End(end), deadline);
-        if is_logged && let Ends::Tcp(ends) = &self.flows[(end / 2) as usize].ends {
+        if is_logged && let Ends::Tcp(ends) = &self.flows[end.flow() as usize].ends {
             self.event_logs.on_polled(now, end, &ends[side], None);
         }
         if self.aggregators.sends_from(end) {
-            self.on_upstream_transmitted(now, end / 2);
+            self.on_upstream_transmitted(now, end.flow());
         }
     }
 
     /// [`transmit_ready_inlined`](Self::transmit_ready_inlined) as a call, for less frequent
     /// callers.
     #[inline(never)]
-    fn transmit_ready(&mut self, now: Instant, end: u32) {
+    fn transmit_ready(&mut self, now: Instant, end: EndId) {
         self.transmit_ready_inlined(now, end);
     }
 
-    fn on_end(&mut self, now: Instant, end: u32) {
-        let flow = &mut self.flows[(end / 2) as usize];
+    fn on_end(&mut self, now: Instant, end: EndId) {
+        let flow = &mut self.flows[end.flow() as usize];
         let Ends::Tcp(ends) = &mut flow.ends else { return };
-        let connection = &mut ends[(end % 2) as usize];
+        let connection = &mut ends[end.side()];
         if connection.next_deadline() <= now {
             let timeouts = connection.sender().map_or(0, |sender| sender.stats().timeouts);
             connection.handle_timeout(now);
@@ -316,7 +317,7 @@ impl World {
             {
                 self.counters.outage_ends.on_timeout(now, flow.row, connection);
             }
-            if end.is_multiple_of(2) {
+            if end.is_from() {
                 let cwnd = connection.sender().map_or(0, Sender::cwnd);
                 self.counters.rows[flow.row as usize].note_cwnd(now, &mut flow.cwnd, cwnd);
             }

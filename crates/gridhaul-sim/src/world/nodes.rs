@@ -6,6 +6,7 @@ use gridhaul_scenario::answer::NodeCause;
 use gridhaul_scenario::units::Instant;
 
 use super::World;
+use crate::end_id::EndId;
 use crate::event_log::ProxyStep;
 use crate::flow::Ends;
 use crate::packet::Packet;
@@ -18,7 +19,7 @@ impl World {
     pub(super) fn on_segment_at_aggregator(
         &mut self,
         now: Instant,
-        to: u32,
+        to: EndId,
         segment: &Segment,
         sent: Instant,
     ) {
@@ -58,12 +59,12 @@ impl World {
     fn log_segment_at_aggregator(
         &mut self,
         now: Instant,
-        to: u32,
+        to: EndId,
         segment: &Segment,
         is_dropped: bool,
     ) {
-        if is_dropped && let Ends::Tcp(ends) = &self.flows[(to / 2) as usize].ends {
-            self.event_logs.on_refused(now, to / 2, ends[1].incoming(segment));
+        if is_dropped && let Ends::Tcp(ends) = &self.flows[to.flow() as usize].ends {
+            self.event_logs.on_refused(now, to.flow(), ends[1].incoming(segment));
         }
         self.event_logs.on_aggregators(now, &self.aggregators, NodeCause::Segment);
     }

@@ -34,13 +34,13 @@ fn the_log_of_a_short_lossy_transfer_tells_its_course() {
 
 #[test]
 fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
-    let of = |seed| {
+    let log_with = |seed| {
         let keys = "duration = '5 s'\nreplications = 2\nrecord.events = ['up']";
         let keys = format!("{keys}\nseed = {seed}");
         log(&run(&lossy("linux", &keys, "'bulk'")))
     };
-    assert_eq!(of(5), of(5));
-    assert_ne!(of(5), of(6));
+    assert_eq!(log_with(5), log_with(5));
+    assert_ne!(log_with(5), log_with(6));
 }
 
 #[test]

@@ -57,7 +57,7 @@ fn losses_without_sack_are_reported() {
 fn a_receive_window_that_limits_a_flow_is_reported() {
     // 20 kB in 40 ms are 4 Mbit/s.
     let link = |rate| format!("rate = '{rate}', delay = '20 ms', queue = '100 packets'");
-    let of = |rate, load| {
+    let warnings_with = |rate, load| {
         let rest = format!(
             "[stack.s]\nreceive_window = '20 kB'\n[flow.up]\nfrom = 'a'\nto = \
              'b'\nload{load}\nstack = 's'\n"
@@ -65,17 +65,20 @@ fn a_receive_window_that_limits_a_flow_is_reported() {
         let answer = support::run(&support::two_nodes("duration = '10 s'", &link(rate), &rest));
         answer.warnings.into_iter().map(|warning| warning.message).collect::<Vec<_>>()
     };
-    let limited = of("20 Mbit/s", " = 'bulk'");
+    let limited = warnings_with("20 Mbit/s", " = 'bulk'");
     assert!(matches!(&limited[..], [one] if one.contains("receive window limits")), "{limited:?}");
-    assert!(of("20 Mbit/s", ".transfer.size = '3 MB'")[0].contains("receive window limits"));
+    assert!(warnings_with("20 Mbit/s", ".transfer.size = '3 MB'")[0].contains(
+        "receive window \
+        limits"
+    ));
     // The link limits the flow, or the application does.
-    assert_eq!(of("2 Mbit/s", " = 'bulk'"), [""; 0]);
-    assert_eq!(of("20 Mbit/s", ".periodic = { size = '1 kB', every = '1 s' }"), [""; 0]);
+    assert_eq!(warnings_with("2 Mbit/s", " = 'bulk'"), [""; 0]);
+    assert_eq!(warnings_with("20 Mbit/s", ".periodic = { size = '1 kB', every = '1 s' }"), [""; 0]);
 }
 
 #[test]
 fn bursts_of_packets_on_a_link_with_few_packets_are_reported() {
-    let of = |loss: &str, every: &str| {
+    let warnings_with = |loss: &str, every: &str| {
         let link =
             format!("rate = '1 Mbit/s', delay = '20 ms', loss.gilbert_elliott = {{ {loss} }}");
         let rest = format!(
@@ -87,8 +90,8 @@ fn bursts_of_packets_on_a_link_with_few_packets_are_reported() {
     };
     let per_packet = "good_to_bad = '1 %', bad_to_good = '10 %'";
     // Packets of 8 ms each second use 0.8 % of the link; every 10 ms 82 %.
-    let sparse = of(per_packet, "1 s");
+    let sparse = warnings_with(per_packet, "1 s");
     assert!(matches!(&sparse[..], [one] if one.contains("further apart")), "{sparse:?}");
-    assert_eq!(of(per_packet, "10 ms"), [""; 0]);
-    assert_eq!(of("mean_good = '10 s', mean_bad = '200 ms'", "1 s"), [""; 0]);
+    assert_eq!(warnings_with(per_packet, "10 ms"), [""; 0]);
+    assert_eq!(warnings_with("mean_good = '10 s', mean_bad = '200 ms'", "1 s"), [""; 0]);
 }

@@ -1,4 +1,4 @@
-//! The application of a flow and its connection.
+//! The connection of a flow as the carrier of its application.
 
 use gridhaul_core::load::{Application, Arrival, Carrier, Delivered, InFlightMessages, Message};
 use gridhaul_core::tcp::Connection;
