@@ -37,9 +37,31 @@ pub struct Coupling {
     aborted: bool,
     /// Bytes at risk when both connections were reset.
     lost: u64,
-    /// Number of connections that were polled until they had nothing more to send, the client's
-    /// first; 3 when [`Self::update_unanswered`] has run as well.
-    polled: u8,
+    next_poll: NextPoll,
+}
+
+/// The next step of [`Coupling::poll_transmit`], in order. Each event begins with the first step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NextPoll {
+    /// The client's connection may have a segment to send.
+    Client,
+    /// The client's connection has nothing more to send; the server's may have.
+    Server,
+    /// Neither has: [`Coupling::update_unanswered`] notes which of them owe acknowledgements.
+    Unanswered,
+    /// Nothing until the next event.
+    Nothing,
+}
+
+impl NextPoll {
+    /// The step after the last segment of a connection.
+    #[inline]
+    const fn after(side: Side) -> Self {
+        match side {
+            Side::Client => Self::Server,
+            Side::Server => Self::Unanswered,
+        }
+    }
 }
 
 /// Data of one direction, and the window that was offered to its sender.
@@ -101,7 +123,7 @@ impl Coupling {
             mode,
             aborted: false,
             lost: 0,
-            polled: 0,
+            next_poll: NextPoll::Client,
         }
     }
 
@@ -109,7 +131,7 @@ impl Coupling {
     pub(super) fn replace(&mut self, side: Side, mut connection: Connection) {
         connection.read_on_demand();
         self.connections[side.index()] = connection;
-        self.polled = 0;
+        self.next_poll = NextPoll::Client;
     }
 
     pub(super) const fn connection(&self, side: Side) -> &Connection {
@@ -117,7 +139,7 @@ impl Coupling {
     }
 
     pub(super) fn connection_mut(&mut self, side: Side) -> &mut Connection {
-        self.polled = 0;
+        self.next_poll = NextPoll::Client;
         &mut self.connections[side.index()]
     }
 
@@ -134,26 +156,26 @@ impl Coupling {
     #[inline]
     pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Outgoing> {
         // Sending over one connection does not change the other, so that neither is polled again.
-        if self.polled == 0 {
+        if self.next_poll == NextPoll::Client {
             let outgoing = self.poll_connection(now, Side::Client);
             if outgoing.is_some() {
                 return outgoing;
             }
         }
-        if self.polled == 1 {
+        if self.next_poll == NextPoll::Server {
             let outgoing = self.poll_connection(now, Side::Server);
             if outgoing.is_some() {
                 return outgoing;
             }
         }
-        if self.polled == 2 {
+        if self.next_poll == NextPoll::Unanswered {
             self.update_unanswered(now);
-            self.polled = 3;
+            self.next_poll = NextPoll::Nothing;
         }
         None
     }
 
-    /// Polls a connection for a segment, and counts it as polled after its last one.
+    /// Polls a connection for a segment. After its last one, the next connection is polled.
     #[inline(always)]
     fn poll_connection(&mut self, now: Instant, to: Side) -> Option<Outgoing> {
         let connection = &mut self.connections[to.index()];
@@ -161,7 +183,7 @@ impl Coupling {
             return self.poll_in_other_states(now, to);
         }
         let Some(range) = connection.poll_range(now) else {
-            self.polled += 1;
+            self.next_poll = NextPoll::after(to);
             return None;
         };
         // The segment is written in place: moving it takes longer than writing it.
@@ -174,7 +196,7 @@ impl Coupling {
     #[cold]
     fn poll_in_other_states(&mut self, now: Instant, to: Side) -> Option<Outgoing> {
         let Some(mut segment) = self.connections[to.index()].poll_transmit(now) else {
-            self.polled += 1;
+            self.next_poll = NextPoll::after(to);
             return None;
         };
         self.on_polled(to, &mut segment);
@@ -187,7 +209,9 @@ impl Coupling {
         // A connection sends data before a pure acknowledgement, unless the acknowledgement covers
         // nothing but SYN. After a pure acknowledgement it has therefore nothing more to send.
         let opens = self.connection(to).receiver().next() == 1;
-        self.polled += u8::from(segment.len == 0 && segment.flags == Flags::ACK && !opens);
+        if segment.len == 0 && segment.flags == Flags::ACK && !opens {
+            self.next_poll = NextPoll::after(to);
+        }
         self.adjust_header(to, segment);
     }
 
@@ -231,7 +255,7 @@ impl Coupling {
 
     /// Resets both connections.
     pub(super) fn abort(&mut self) {
-        self.polled = 0;
+        self.next_poll = NextPoll::Client;
         self.lost += self.bytes_at_risk();
         self.aborted = true;
         for side in Side::BOTH {
@@ -257,7 +281,7 @@ impl Coupling {
     /// Called after each event: resets the other connection if one has failed, and requests window
     /// updates.
     fn propagate(&mut self, now: Instant) {
-        self.polled = 0;
+        self.next_poll = NextPoll::Client;
         let is_closed = |connection: &Connection| connection.state() == State::Closed;
         if self.connections.iter().any(is_closed) && !self.closed_in_order(now) {
             self.abort();
