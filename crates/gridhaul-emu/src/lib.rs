@@ -28,4 +28,5 @@ mod unsupported;
 
 pub use backend::Emu;
 pub use link_emulator::Forwarded;
+pub use socket_config::{socket_config, tcp_sysctls};
 pub use standalone::{FlowEndpoints, StandaloneNetwork};

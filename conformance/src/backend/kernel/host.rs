@@ -5,10 +5,10 @@ use std::io::{self, Read as _, Seek as _, Write as _};
 use std::net::{IpAddr, Shutdown, SocketAddr};
 
 use gridhaul_core::tcp::StackParams;
+use gridhaul_emu::{socket_config, tcp_sysctls};
 use gridhaul_linux::{
     DeviceAttributes, Error, Established, IpCommands, IpPrefix, Namespace, Route, RouteMetrics,
-    TcpInfo, TcpSocketConfig, TcpSysctls, Tun, begin_connect, configure_socket, set_sysctl,
-    set_tcp_buffer_limits,
+    TcpInfo, Tun, begin_connect, configure_socket, set_sysctl, set_tcp_buffer_limits,
 };
 use gridhaul_scenario::scenario::Profile;
 use gridhaul_scenario::units::Duration;
@@ -134,7 +134,8 @@ impl Host {
 
     fn bound_socket(&self, ports: [u16; 2]) -> Result<Socket, String> {
         let own = address(self.index, ports);
-        let mut config = socket_config(&self.stack);
+        let name = congestion_control_name(self.stack.congestion_control);
+        let mut config = socket_config(&self.stack, name);
         // The route sets the timeout; the option rejects a smaller value.
         config.rto_min = config.rto_min.max(Duration::from_millis(8));
         let open = || -> Result<Socket, String> {
@@ -192,7 +193,7 @@ impl Host {
     fn clamp_window(&self) {
         if let Some(socket) = &self.socket {
             // Opening the socket has failed already if the option is not supported.
-            let _ = socket_config(&self.stack).clamp_window(socket);
+            let _ = socket_config(&self.stack, None).clamp_window(socket);
         }
     }
 
@@ -289,31 +290,11 @@ fn configure(stack: &StackParams, rfc: bool) -> Result<(), Error> {
     set_sysctl("ipv4/tcp_ecn", "0")?;
     set_sysctl("ipv4/tcp_no_ssthresh_metrics_save", "0")?;
     set_tcp_buffer_limits(stack.receive_window)?;
-    let parameters = TcpSysctls {
-        sack: stack.sack,
-        timestamps: stack.timestamps,
-        slow_start_after_idle: stack.restart_after_idle,
-        reordering: stack.dupthresh,
-    };
-    parameters.apply()?;
+    tcp_sysctls(stack).apply()?;
     SYSCTLS_OF_PROFILE_RFC
         .into_iter()
         .filter(|_| rfc)
         .try_for_each(|(setting, value)| set_sysctl(setting, value))
-}
-
-/// Socket options of a stack.
-fn socket_config(stack: &StackParams) -> TcpSocketConfig<'static> {
-    TcpSocketConfig {
-        congestion_control: congestion_control_name(stack.congestion_control),
-        mss: stack.mss,
-        timestamps: stack.has_clock_option(),
-        receive_window: stack.receive_window,
-        nagle: stack.nagle,
-        rto_min: stack.rto_min,
-        rto_max: stack.rto_max,
-        delayed_ack_max: (!stack.delayed_ack.is_zero()).then_some(stack.delayed_ack_max),
-    }
 }
 
 /// Commands for the device, the address and the route of a host.

@@ -2,9 +2,10 @@
 
 use super::plan::{LinkDevice, NetworkPlan};
 use crate::error::EmulationError;
+use crate::socket_config::tcp_sysctls;
 use gridhaul_linux::{
-    Namespace, TcpSysctls, Tun, disable_ipv6_autoconfiguration, enable_forwarding, run_batch,
-    set_sysctl, set_tcp_buffer_limits,
+    Namespace, Tun, disable_ipv6_autoconfiguration, enable_forwarding, run_batch, set_sysctl,
+    set_tcp_buffer_limits,
 };
 
 /// The namespaces and devices of a run. Dropping this value removes them.
@@ -67,13 +68,7 @@ fn configure(plan: &NetworkPlan, node: usize) -> Result<(), EmulationError> {
     set_tcp_buffer_limits(stacks.map(|stack| stack.receive_window).max().unwrap_or_default())?;
     let mut ends = plan.flows.iter().flat_map(|flow| flow.ends.iter().zip(&flow.stacks));
     if let Some((_, stack)) = ends.find(|(end, _)| **end == node) {
-        let parameters = TcpSysctls {
-            sack: stack.sack,
-            timestamps: stack.timestamps,
-            slow_start_after_idle: stack.restart_after_idle,
-            reordering: stack.dupthresh,
-        };
-        parameters.apply()?;
+        tcp_sysctls(stack).apply()?;
     }
     Ok(())
 }
