@@ -34,7 +34,7 @@ pub fn tools_are_required() -> bool {
 /// # Panics
 /// The tool is missing, and all tools are required.
 #[must_use]
-pub fn has(found: bool, tool: &str) -> bool {
+pub fn has_tool(found: bool, tool: &str) -> bool {
     assert!(found || !tools_are_required(), "{tool} is required and missing");
     if !found {
         eprintln!("skipped: {tool} is missing");
@@ -42,16 +42,16 @@ pub fn has(found: bool, tool: &str) -> bool {
     found
 }
 
-/// Whether a test has a file or a device; see [`has`].
+/// Whether a test has a file or a device; see [`has_tool`].
 ///
 /// # Panics
 /// The file does not exist, and all tools are required.
 #[must_use]
 pub fn has_file(path: &str) -> bool {
-    has(Path::new(path).exists(), path)
+    has_tool(Path::new(path).exists(), path)
 }
 
-/// Whether a test has a program; see [`has`].
+/// Whether a test has a program; see [`has_tool`].
 ///
 /// # Panics
 /// The program is not installed, and all tools are required.
@@ -60,14 +60,14 @@ pub fn has_program(name: &str) -> bool {
     find_program(name).is_some()
 }
 
-/// The path of a program that a test needs; see [`has`].
+/// The path of a program that a test needs; see [`has_tool`].
 ///
 /// # Panics
 /// The program is not installed, and all tools are required.
 #[must_use]
 pub fn find_program(name: &str) -> Option<PathBuf> {
     let found = installed(name);
-    let _ = has(found.is_some(), name);
+    let _ = has_tool(found.is_some(), name);
     found
 }
 

@@ -4,7 +4,7 @@ use gridhaul_emu::Emu;
 use gridhaul_scenario::answer::Metric;
 use gridhaul_scenario::backend::Backend;
 use gridhaul_scenario::scenario::Scenario;
-use gridhaul_testing::has;
+use gridhaul_testing::has_tool;
 
 use crate::{close, is_trustworthy, mean, row, run};
 
@@ -31,7 +31,7 @@ fn is_installed() -> bool {
         let folder = own.parent()?.parent()?;
         Some(folder.join("gridhaul-relay").is_file())
     });
-    has(program == Some(true), "gridhaul-relay (`cargo build -p gridhaul-relay`)")
+    has_tool(program == Some(true), "gridhaul-relay (`cargo build -p gridhaul-relay`)")
 }
 
 #[test]

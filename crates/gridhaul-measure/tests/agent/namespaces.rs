@@ -89,7 +89,7 @@ pub(crate) fn network(scenario: &str) -> Option<StandaloneNetwork> {
     match StandaloneNetwork::unnamed(&scenario) {
         Ok(network) => Some(network),
         Err(error) => {
-            let _ = gridhaul_testing::has(false, &error.to_string());
+            let _ = gridhaul_testing::has_tool(false, &error.to_string());
             None
         }
     }

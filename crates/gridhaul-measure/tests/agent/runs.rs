@@ -132,7 +132,7 @@ fn protocols_without_a_broker_pass_messages_to_the_agent() {
 /// Frames pass the loopback device, which stands for the network between two machines.
 #[test]
 fn frames_pass_to_the_interface_of_the_agent() {
-    if !gridhaul_testing::has(
+    if !gridhaul_testing::has_tool(
         PacketSocket::open("lo", PacketSocket::ALL_PROTOCOLS).is_ok(),
         "the right to open packet sockets",
     ) {
@@ -174,7 +174,7 @@ fn an_interface_that_is_switched_off_is_an_outage() {
     };
     let is_possible = isolated("ip link add here type veth peer name there").output();
     let is_possible = is_possible.is_ok_and(|it| it.status.success());
-    if !gridhaul_testing::has(is_possible, "the right to create network namespaces") {
+    if !gridhaul_testing::has_tool(is_possible, "the right to create network namespaces") {
         return;
     }
     let _turn = turn();

@@ -22,7 +22,7 @@ use gridhaul_measure::protocol::{Null, Protocol};
 use gridhaul_measure::run::transfer::{Outcome, Plan, measure};
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_scenario::units::Duration;
-use gridhaul_testing::{has, has_program};
+use gridhaul_testing::{has_program, has_tool};
 
 /// Attempts to measure without lateness of the generator.
 const ATTEMPTS: u32 = 5;
@@ -109,7 +109,7 @@ fn turn(programs: &[&str]) -> Option<MutexGuard<'static, ()>> {
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let network = on_network(&scenario("delay = \"1 ms\"", "delay = \"1 ms\""), "test", |_| ());
     let is_possible =
-        has(network.is_ok(), "the right to create network namespaces and TUN devices")
+        has_tool(network.is_ok(), "the right to create network namespaces and TUN devices")
             && programs.iter().all(|program| has_program(program));
     is_possible.then_some(turn)
 }

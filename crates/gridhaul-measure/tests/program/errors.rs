@@ -112,7 +112,7 @@ fn a_full_disk_keeps_the_result_on_standard_output() {
         command.current_dir(desk.path()).output().unwrap()
     };
     let is_possible = isolated("mount -t tmpfs none .").status.success();
-    if !gridhaul_testing::has(is_possible, "the right to mount a file system") {
+    if !gridhaul_testing::has_tool(is_possible, "the right to mount a file system") {
         return;
     }
     let done = isolated(script);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use gridhaul_testing::has;
+use gridhaul_testing::has_tool;
 use serde_json::Value;
 
 use crate::run;
@@ -29,7 +29,8 @@ load = "bulk"
 #[test]
 fn the_highest_rate_is_that_of_the_link_or_the_machine_is_named_as_the_limit() {
     let is_possible = Command::new("unshare").args(["-n", "true"]).status();
-    if !has(is_possible.is_ok_and(|it| it.success()), "the right to create network namespaces") {
+    if !has_tool(is_possible.is_ok_and(|it| it.success()), "the right to create network namespaces")
+    {
         return;
     }
     let desk = tempfile::tempdir().unwrap();

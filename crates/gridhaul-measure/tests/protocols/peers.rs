@@ -20,7 +20,7 @@ use gridhaul_protocols::iec104;
 use gridhaul_protocols::mqtt::{QualityOfService, Version};
 use gridhaul_protocols::payload::{Encoding, Sample, Timestamp};
 use gridhaul_scenario::units::Instant;
-use gridhaul_testing::{has, has_program};
+use gridhaul_testing::{has_program, has_tool};
 
 use crate::turn;
 
@@ -52,7 +52,7 @@ pub(crate) fn python() -> Option<PathBuf> {
         std::fs::write(&installed, wanted).ok()
     };
     let provided = provide();
-    has(provided.is_some(), "an environment with Python packages").then_some(python)
+    has_tool(provided.is_some(), "an environment with Python packages").then_some(python)
 }
 
 /// A peer that runs. It does not outlive a test that fails.

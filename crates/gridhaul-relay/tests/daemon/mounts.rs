@@ -47,7 +47,7 @@ impl Holder {
         BufReader::new(process.stdout.take()?).read_line(&mut line).ok()?;
         let Ok(inside) = line.trim().parse() else {
             let _ = process.wait();
-            let _ = gridhaul_testing::has(false, &format!("the right to unshare {options:?}"));
+            let _ = gridhaul_testing::has_tool(false, &format!("the right to unshare {options:?}"));
             return None;
         };
         Some(Self { process, inside })

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use gridhaul_linux::Namespace;
 use gridhaul_relay::daemon::query;
-use gridhaul_testing::{has, has_program};
+use gridhaul_testing::{has_program, has_tool};
 
 use crate::proxies::wait_until;
 use crate::relay;
@@ -76,7 +76,7 @@ fn run(namespace: &Namespace, words: &str) {
 fn is_possible() -> bool {
     has_program("nft")
         && has_program("ip")
-        && has(Namespace::new().is_ok(), "the right to create network namespaces")
+        && has_tool(Namespace::new().is_ok(), "the right to create network namespaces")
 }
 
 struct Network {
