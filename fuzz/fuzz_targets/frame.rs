@@ -26,13 +26,13 @@ fn endpoints() -> Vec<[Box<dyn Endpoint>; 2]> {
     let unit = c37_118::Role::MeasurementUnit(20);
     let master = dnp3::Role::Master { poll: None };
     vec![
-        [dnp3::Role::Outstation, master].map(|it| Box::new(dnp3::Station::new(it)) as _),
+        [dnp3::Role::Outstation, master].map(|role| Box::new(dnp3::Station::new(role)) as _),
         [iec104::Role::Controlled, iec104::Role::Controlling]
-            .map(|it| Box::new(Station::new(it, iec104::Window::STANDARD)) as _),
-        [nanomsg::Role::Push, nanomsg::Role::Pull].map(|it| Box::new(Pipeline::new(it)) as _),
-        [unit, c37_118::Role::Concentrator].map(|it| Box::new(Synchrophasor::new(it)) as _),
-        [SocketType::Push, SocketType::Pull].map(|it| Box::new(Socket::new(it)) as _),
-        [SocketType::Pub, SocketType::Sub].map(|it| Box::new(Socket::new(it)) as _),
+            .map(|role| Box::new(Station::new(role, iec104::Window::STANDARD)) as _),
+        [nanomsg::Role::Push, nanomsg::Role::Pull].map(|role| Box::new(Pipeline::new(role)) as _),
+        [unit, c37_118::Role::Concentrator].map(|role| Box::new(Synchrophasor::new(role)) as _),
+        [SocketType::Push, SocketType::Pull].map(|kind| Box::new(Socket::new(kind)) as _),
+        [SocketType::Pub, SocketType::Sub].map(|kind| Box::new(Socket::new(kind)) as _),
     ]
 }
 
@@ -62,9 +62,12 @@ fn serve(bytes: &[u8], is_authenticated: bool) {
 }
 
 /// Stanzas of an XMPP server until messages can pass.
-const SERVER: &str = "<?xml version='1.0'?><stream:stream xmlns:stream='http://etherx.jabber.org/streams' version='1.0'>\
-    <stream:features><mechanisms><mechanism>PLAIN</mechanism></mechanisms></stream:features><success/>\
-    <stream:stream xmlns:stream='http://etherx.jabber.org/streams' version='1.0'><stream:features><bind/></stream:features>\
+const SERVER: &str = "<?xml version='1.0'?><stream:stream \
+    xmlns:stream='http://etherx.jabber.org/streams' version='1.0'>\
+    <stream:features><mechanisms><mechanism>PLAIN</mechanism></mechanisms></stream:features>\
+    <success/>\
+    <stream:stream xmlns:stream='http://etherx.jabber.org/streams' \
+    version='1.0'><stream:features><bind/></stream:features>\
     <iq type='result' id='bind'><bind><jid>user@host/fuzz</jid></bind></iq>";
 
 /// A client of XMPP, whose peer is a server, before or after the negotiation of the stream.

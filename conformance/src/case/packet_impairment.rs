@@ -20,7 +20,7 @@ pub enum PacketImpairment {
     Lost,
     /// The packet arrives with this additional delay.
     Delayed(Duration),
-    /// It arrives duplicated.
+    /// The packet arrives duplicated.
     Duplicated,
 }
 

@@ -51,10 +51,10 @@ load.periodic = {{ size = "100 B", every = "100 ms" }}
 fn figures(answer: &Answer) -> (f64, f64, f64) {
     let point = &answer.points[0];
     let link = point.links.iter().find(|row| row.name == "bottleneck.forward").expect("its row");
-    let of = |metric| link.metrics[&metric].mean.expect("a value");
+    let mean = |metric| link.metrics[&metric].mean.expect("a value");
     let meter = point.flows[1].metrics[&Metric::DelayMean].mean.expect("a delay");
-    let wait = of(Metric::QueueMean) * 60e3 / of(Metric::PacketsIn);
-    (wait, of(Metric::Utilisation), meter * 1e3)
+    let wait = mean(Metric::QueueMean) * 60e3 / mean(Metric::PacketsIn);
+    (wait, mean(Metric::Utilisation), meter * 1e3)
 }
 
 #[test]
@@ -151,8 +151,8 @@ start_spread = "{spread} ms"
         Sim::default().run(&scenario, &NoProgress).unwrap_or_else(|error| panic!("{error}"));
     let links = &answer.points[0].links;
     let link = links.iter().find(|row| row.name == "bottleneck.forward").expect("its row");
-    let of = |metric| link.metrics[&metric].mean.expect("a value");
-    (of(Metric::LossRatio), of(Metric::QueueMean))
+    let mean = |metric| link.metrics[&metric].mean.expect("a value");
+    (mean(Metric::LossRatio), mean(Metric::QueueMean))
 }
 
 #[test]

@@ -200,6 +200,9 @@ impl ConnectionCounters {
 
     pub(crate) fn read(bytes: &[u8]) -> Self {
         let at = |offset: usize| gridhaul_linux::bpf::read_u32(bytes, offset).unwrap_or(0);
+        // Offsets of the fields of `struct connection` in `bpf/loss_classification.h`: 52 is
+        // `arrived`, 60 `measured_delay`, 64 `has_measured_delay`, 68 to 84 the counters, 88 the
+        // classifications.
         let newest = |index: usize| LossClassification {
             first_missing: at(88 + 8 * index),
             congestion: at(92 + 8 * index) != ERROR,

@@ -83,7 +83,7 @@ pub enum Error {
     Registered {
         /// The kernel's name of the algorithm.
         name: &'static str,
-        /// Who has registered the algorithm, and how to unload it.
+        /// Owner of the registered algorithm, and how to unload it.
         by: String,
     },
     /// Invalid parameters.

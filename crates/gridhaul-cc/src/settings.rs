@@ -51,13 +51,13 @@ impl VegasSettings {
     /// The index of the first threshold that is not an integer up to 1,000,000: 0 for α, 1 for β, 2
     /// for γ.
     pub fn from_segments(thresholds: [f64; 3]) -> Result<Self, usize> {
-        let whole = |threshold: usize| {
+        let segments = |threshold: usize| {
             let segments = thresholds[threshold];
             let is_whole =
                 (0.0..=f64::from(SEGMENTS_MAX)).contains(&segments) && segments.fract() == 0.0;
             is_whole.then_some(segments as u32).ok_or(threshold)
         };
-        Ok(Self { alpha: whole(0)?, beta: whole(1)?, gamma: whole(2)? })
+        Ok(Self { alpha: segments(0)?, beta: segments(1)?, gamma: segments(2)? })
     }
 }
 

@@ -82,6 +82,7 @@ pub fn write(series: &Series, answer: &Answer, out: impl Write + Send) -> Result
     let mut columns = series.columns.clone();
     columns.extend([whole("member"), whole("point")].into_iter().chain(swept));
     let values = |index: usize, rows: Range<usize>| -> Result<ColumnData, SeriesError> {
+        // After the columns of the table: member, point, swept keys.
         Ok(match index.checked_sub(own) {
             None => series.values(index, rows)?,
             Some(0) => ColumnData::Whole(series.members(rows)?),
@@ -150,6 +151,7 @@ impl Table<'_> {
 /// Metadata that identify the run and give the units of the columns.
 fn metadata(series: &Series, answer: &Answer) -> Result<Vec<KeyValue>, SeriesError> {
     let parameters = answer.points.get(series.point).map(|point| &point.parameters);
+    // In a sweep, the number of the point follows the name of the table: `windows-0`.
     let info = SeriesInfo::ALL.iter().find(|info| {
         let rest = series.name.strip_prefix(info.name);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
@@ -207,11 +209,14 @@ fn write_column<W: Write + Send>(
     };
     match values {
         ColumnData::Real(values) => {
+            // Parquet stores only known values; the definition level of a missing one is 0.
             let levels: Vec<i16> = values.iter().map(|value| i16::from(!value.is_nan())).collect();
             let known: Vec<f64> = values.into_iter().filter(|value| !value.is_nan()).collect();
             writer.typed::<DoubleType>().write_batch(&known, Some(&levels), None)?;
         }
         ColumnData::Whole(values) => {
+            // Parquet has signed integers only; the logical type of the column makes readers
+            // interpret the bits as unsigned.
             let values: Vec<i64> = values.into_iter().map(u64::cast_signed).collect();
             writer.typed::<Int64Type>().write_batch(&values, None, None)?;
         }

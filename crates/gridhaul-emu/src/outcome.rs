@@ -90,6 +90,7 @@ fn flow_row(
         }
     } else {
         let in_progress = row.in_progress.as_ref().map(InProgress::total);
+        // Without a message that was due, nothing was delivered either.
         let in_progress = in_progress.filter(|time| !time.is_zero());
         let secs_in_progress = in_progress.map_or(secs, |time| time.as_secs_f64());
         let mut goodputs = Goodputs::default();
@@ -112,6 +113,7 @@ fn flow_row(
     }
     if row.has_messages {
         metrics.push((Metric::MessagesDue, row.ready as f64));
+        // TCP retransmits segments that a link has lost, so that only datagrams stay lost.
         let lost = row.unsent + if tcp { 0 } else { after.lost - before.lost };
         metrics.extend(message_loss(lost, row.ready).map(|loss| (Metric::MessageLoss, loss)));
         row.delays.metrics(row.waiting.clone(), &mut metrics);
@@ -145,6 +147,7 @@ pub(crate) fn disturbances(
 ) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let mut warn = |about: String, message: String| warnings.push(Warning { about, message });
+    // Late packets add to the delays of the links, and late messages change the load.
     if let Some(late) = late(&emulated.lateness) {
         warn(
             "emulator".to_owned(),

@@ -223,15 +223,15 @@ pub(crate) fn interval(mean: f64, ci95: Option<f64>, factor: f64) -> String {
 /// A number with fixed decimals and separated thousands.
 pub(crate) fn fixed(value: f64, decimals: usize) -> String {
     let text = format!("{:.decimals$}", value.abs());
-    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let (integer, fraction) = text.split_once('.').unwrap_or((&text, ""));
     let mut out = String::new();
     if value < 0.0 && text.contains(|digit: char| ('1'..='9').contains(&digit)) {
         out.push('−');
     }
-    for (index, digit) in whole.chars().enumerate() {
-        let left = whole.len() - index;
+    for (index, digit) in integer.chars().enumerate() {
+        let left = integer.len() - index;
         // Four-digit numbers are not separated (SI brochure, 5.4.4).
-        if index > 0 && left.is_multiple_of(3) && whole.len() > 4 {
+        if index > 0 && left.is_multiple_of(3) && integer.len() > 4 {
             out.push('\u{202f}');
         }
         out.push(digit);

@@ -119,6 +119,7 @@ impl ValueRange {
             Verdict::Agrees
         } else if self.high < low - at_low || self.low > high + at_high {
             Verdict::Differs
+        // A comparison with NaN is false, so that a missing value has neither verdict above.
         } else if self.low.is_nan() || self.high.is_nan() {
             Verdict::Unknown
         } else {

@@ -25,7 +25,7 @@ pub fn columns(answers: &[(String, &Answer)], only: &[Metric]) -> Vec<Column> {
     let mut columns = vec![
         text_column("answer", lines.iter().map(|line| line.label)),
         text_column("backend", lines.iter().map(|line| line.answer.backend.as_str())),
-        whole("point", lines.iter().map(|line| line.number as u64)),
+        whole_numbers("point", lines.iter().map(|line| line.number as u64)),
     ];
     columns.extend(parameters.iter().map(|key| {
         let values = lines.iter().map(|line| line.point.parameters.get(*key));
@@ -34,7 +34,7 @@ pub fn columns(answers: &[(String, &Answer)], only: &[Metric]) -> Vec<Column> {
     columns.extend([
         text_column("kind", lines.iter().map(|line| line.kind)),
         text_column("name", lines.iter().map(|line| line.row.name.as_str())),
-        whole("count", lines.iter().map(|line| line.row.count)),
+        whole_numbers("count", lines.iter().map(|line| line.row.count)),
     ]);
     for metric in &metrics {
         let estimates = lines.iter().map(|line| line.row.metrics.get(metric));
@@ -57,7 +57,7 @@ fn text_column<'a>(name: &str, values: impl Iterator<Item = &'a str>) -> Column 
     Column { name: name.to_owned(), data }
 }
 
-fn whole(name: &str, values: impl Iterator<Item = u64>) -> Column {
+fn whole_numbers(name: &str, values: impl Iterator<Item = u64>) -> Column {
     Column { name: name.to_owned(), data: ColumnData::Whole(values.collect()) }
 }
 

@@ -147,7 +147,8 @@ impl Destination {
         }
         ensure!(
             self.target.is_dir(),
-            "{shown} is a file; results are written to a folder\n  help: choose another folder with --out"
+            "{shown} is a file; results are written to a folder\n  help: choose another folder \
+             with --out"
         );
         let here = std::env::current_dir().context("cannot determine the current folder")?;
         ensure!(

@@ -171,11 +171,11 @@ fn metrics_of(table: &TextTable) -> Vec<(usize, Metric)> {
 
 /// As many columns from the left as fit, and a note that lists the omitted ones. The most important
 /// metrics come first.
-fn without_last_columns(table: &TextTable, whole: &TextTable, width: usize) -> TextTable {
+fn without_last_columns(table: &TextTable, full: &TextTable, width: usize) -> TextTable {
     let widths = column_widths(table);
     let fitting = (1..=widths.len()).take_while(|&count| total_width(&widths[..count]) <= width);
     let kept = fitting.last().unwrap_or(0).max(table.key_columns + 1).min(widths.len());
-    let dropped = metrics_of(whole).into_iter().filter(|(index, _)| *index >= kept);
+    let dropped = metrics_of(full).into_iter().filter(|(index, _)| *index >= kept);
     let columns: Vec<_> = dropped.map(|(_, metric)| metric.info().column).collect();
     let note = format!(
         "Omitted at a width of {width}: {}. Use --only {}, --csv or the report to see these \
@@ -183,7 +183,7 @@ fn without_last_columns(table: &TextTable, whole: &TextTable, width: usize) -> T
         columns.join(", "),
         columns.first().copied().unwrap_or_default(),
     );
-    let notes = whole.note.iter().cloned().chain([note]);
+    let notes = full.note.iter().cloned().chain([note]);
     TextTable {
         headers: table.headers[..kept].to_vec(),
         rows: table.rows.iter().map(|row| row[..kept.min(row.len())].to_vec()).collect(),

@@ -160,12 +160,12 @@ fn write_table(runs: &[Run]) -> anyhow::Result<()> {
 }
 
 fn measurements(runs: &[Run]) -> Vec<Measurement> {
-    let of = |program, meters| {
+    let measured = |program, meters| {
         let run = runs.iter().find(|run| run.program == program && run.meters == meters);
         run.map_or((f64::INFINITY, f64::INFINITY), |run| (run.cpu_s, run.memory_mb))
     };
-    let (region, million) = (of("gridhaul", REGION), of("gridhaul", MILLION));
-    let sufficient = of(SUFFICIENT, REGION);
+    let (region, million) = (measured("gridhaul", REGION), measured("gridhaul", MILLION));
+    let sufficient = measured(SUFFICIENT, REGION);
     vec![
         Measurement::new("meters-400k-time", (region.0, 1, " s"), REGION_TIME),
         Measurement::new("meters-400k-memory", (region.1, 1, " MB"), REGION_MB),

@@ -1,4 +1,4 @@
-//! `cargo xtask bench relay`: memory and CPU time of the relay beside HAProxy, nginx and socat in
+//! `cargo xtask bench relay`: memory and CPU time of the relay, HAProxy, nginx and socat in
 //! the same run.
 //!
 //! A library that the dynamic linker loads first delays fdatasync(2) to 4 ms for one of the

@@ -1,6 +1,6 @@
 //! Checks the structure of the repository: dependencies of crates, the order of modules in
-//! ARCHITECTURE.md, circles of files, the length of lines, and files or public items that nothing
-//! uses.
+//! ARCHITECTURE.md, circles of files, the length of lines, files or public items that nothing uses,
+//! and words that leave a reader in doubt.
 
 mod circles;
 mod crates;
@@ -12,3 +12,4 @@ mod parameters;
 mod repository;
 mod source;
 mod unused;
+mod words;

@@ -150,7 +150,7 @@ fn is_section(text: &str, letters: bool) -> bool {
 
 #[test]
 fn citations_are_found_in_all_their_forms() {
-    let of = |text: &str| {
+    let cited = |text: &str| {
         let found = citations(&flowing(text).0);
         found
             .iter()
@@ -158,16 +158,16 @@ fn citations_are_found_in_all_their_forms() {
             .collect::<Vec<_>>()
             .join("; ")
     };
-    assert_eq!(of("(RFC 9293, section 3.8.6)."), "9293 3.8.6");
-    assert_eq!(of("RFC 6298, 5.4 to 5.6; RFC 6675, section 5"), "6298 5.4 5.6; 6675 5");
+    assert_eq!(cited("(RFC 9293, section 3.8.6)."), "9293 3.8.6");
+    assert_eq!(cited("RFC 6298, 5.4 to 5.6; RFC 6675, section 5"), "6298 5.4 5.6; 6675 5");
     assert_eq!(
-        of("RFC 7323, sections 2.2 and 2.3, and RFC 7323, appendix A: 10 bytes"),
+        cited("RFC 7323, sections 2.2 and 2.3, and RFC 7323, appendix A: 10 bytes"),
         "7323 2.2 2.3; 7323 A"
     );
-    assert_eq!(of("/// see RFC 7323, section\n/// 4.3."), "7323 4.3");
-    assert_eq!(of("section 3.1 of RFC 5681"), "5681 3.1");
+    assert_eq!(cited("/// see RFC 7323, section\n/// 4.3."), "7323 4.3");
+    assert_eq!(cited("section 3.1 of RFC 5681"), "5681 3.1");
     assert_eq!(
-        of("RFC 5681, 3042 and 6298; RFC 1122 section 4.2.2.6, and 40 of headers"),
+        cited("RFC 5681, 3042 and 6298; RFC 1122 section 4.2.2.6, and 40 of headers"),
         "1122 4.2.2.6"
     );
 }

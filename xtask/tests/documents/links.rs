@@ -21,11 +21,11 @@ pub(crate) fn check(repository: &Repository, page: &Page) -> Vec<Finding> {
 /// The targets of links (after `](`) and of `src` attributes.
 fn targets(line: &str) -> Vec<&str> {
     let marks = [("](", ')'), ("src=\"", '"'), ("srcset=\"", '"')];
-    let of = |(mark, end): (&'static str, char)| {
+    let targets = |(mark, end): (&'static str, char)| {
         line.split(mark).skip(1).filter_map(move |rest| rest.split(end).next())
     };
     let without_title = |target: &'_ str| target.split(' ').next().unwrap_or_default().len();
-    marks.into_iter().flat_map(of).map(|target| &target[..without_title(target)]).collect()
+    marks.into_iter().flat_map(targets).map(|target| &target[..without_title(target)]).collect()
 }
 
 fn fault(repository: &Repository, page: &Page, target: &str) -> Option<String> {

@@ -77,7 +77,7 @@ pub(crate) fn check(repository: &Repository, page: &Page) -> Vec<Finding> {
 
 /// The folder that each heading names, if it names one, with the line of the heading.
 fn folders_of_sections(repository: &Repository, page: &Page) -> Vec<(usize, Option<String>)> {
-    let of = |text: &str| {
+    let folder_in = |text: &str| {
         let name = text.split('`').nth(1)?;
         let folders =
             [name.to_owned(), format!("crates/{name}"), format!("crates/gridhaul-{name}")];
@@ -90,7 +90,7 @@ fn folders_of_sections(repository: &Repository, page: &Page) -> Vec<(usize, Opti
     let headings = page.headings();
     start
         .into_iter()
-        .chain(headings.iter().map(|heading| (heading.line, of(heading.text))))
+        .chain(headings.iter().map(|heading| (heading.line, folder_in(heading.text))))
         .collect()
 }
 

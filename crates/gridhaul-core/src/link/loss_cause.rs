@@ -105,8 +105,8 @@ impl ConfusionMatrix {
             (Metric::NoLossClassifiedCongestion, nothing.congestion as f64),
             (Metric::NoLossClassifiedError, nothing.error as f64),
         ]);
-        let share = |correct: u64, wrong: u64| {
-            (correct + wrong > 0).then(|| correct as f64 / (correct + wrong) as f64)
+        let share = |correct: u64, incorrect: u64| {
+            (correct + incorrect > 0).then(|| correct as f64 / (correct + incorrect) as f64)
         };
         let congestion = share(queue.congestion, queue.error);
         into.extend(congestion.map(|share| (Metric::CongestionDetection, share)));

@@ -24,14 +24,14 @@ struct Series {
 impl Outages {
     /// The outages of a direction.
     pub(super) fn new(outages: &[scenario::Outage]) -> Self {
-        let of = |mode| {
+        let outages_of = |mode| {
             outages
                 .iter()
                 .filter(|outage| outage.mode == mode && !outage.length.is_zero())
                 .map(Series::new)
                 .collect()
         };
-        Self { hold: of(OutageMode::Hold), drop: of(OutageMode::Drop) }
+        Self { hold: outages_of(OutageMode::Hold), drop: outages_of(OutageMode::Drop) }
     }
 
     /// The earliest time from `from` on without a pause; [`Instant::NEVER`] if the outage does not

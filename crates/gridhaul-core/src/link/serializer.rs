@@ -44,9 +44,9 @@ impl Serializer {
         }
         // Both parts are below the rate, so their sum makes at most one more nanosecond.
         let carry = self.carry + self.rest;
-        let whole = carry >= self.bits_per_sec;
-        self.carry = if whole { carry - self.bits_per_sec } else { carry };
-        Duration::from_nanos(self.nanos + u64::from(whole))
+        let is_carried = carry >= self.bits_per_sec;
+        self.carry = if is_carried { carry - self.bits_per_sec } else { carry };
+        Duration::from_nanos(self.nanos + u64::from(is_carried))
     }
 
     #[cold]

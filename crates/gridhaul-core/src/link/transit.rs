@@ -46,9 +46,9 @@ impl<P> PacketTransit<P> {
         if now >= self.sent {
             return u64::from(self.bytes);
         }
-        let (elapsed, whole) = (now.since(self.started), self.sent.since(self.started));
+        let (elapsed, total) = (now.since(self.started), self.sent.since(self.started));
         let sent =
-            u128::from(self.bytes) * u128::from(elapsed.as_nanos()) / u128::from(whole.as_nanos());
+            u128::from(self.bytes) * u128::from(elapsed.as_nanos()) / u128::from(total.as_nanos());
         sent as u64
     }
 }

@@ -105,6 +105,7 @@ pub enum SharedLoad<'a> {
 impl<'a> From<&'a Load> for SharedLoad<'a> {
     fn from(load: &'a Load) -> Self {
         match load {
+            // The keys of this load take more memory than the rest of the state of a member.
             Load::OnOff(keys) => Self::OnOff(Arc::new(*keys)),
             other => Self::Other(other),
         }

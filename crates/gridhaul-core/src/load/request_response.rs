@@ -50,8 +50,8 @@ impl RequestResponse {
     /// `bytes` of the request have been delivered at `to`. Returns the response once the request is
     /// complete.
     pub fn handle_request_bytes(&mut self, now: Instant, bytes: u64) -> Option<Arrival> {
-        let whole = completes(&mut self.request_received, bytes, self.request);
-        whole.then(|| Arrival { at: now + self.think, bytes: self.response })
+        let is_complete = completes(&mut self.request_received, bytes, self.request);
+        is_complete.then(|| Arrival { at: now + self.think, bytes: self.response })
     }
 
     /// `bytes` of the response have been delivered at `from`. Returns the next request once the
@@ -80,10 +80,10 @@ impl RequestResponse {
 }
 
 /// Adds received bytes; true only for the call that completes the message.
-fn completes(received: &mut u64, bytes: u64, whole: u64) -> bool {
+fn completes(received: &mut u64, bytes: u64, size: u64) -> bool {
     let before = *received;
     *received += bytes;
-    before < whole && *received >= whole
+    before < size && *received >= size
 }
 
 #[cfg(test)]

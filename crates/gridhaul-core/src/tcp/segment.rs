@@ -65,6 +65,7 @@ pub struct SackBlocks {
 
 impl PartialEq for SackBlocks {
     fn eq(&self, other: &Self) -> bool {
+        // Ranges from `count` on are remains of an earlier option: `clear` does not overwrite them.
         self.as_slice() == other.as_slice()
     }
 }
@@ -167,6 +168,8 @@ impl OneWayDelay {
     /// `None` where it is unknown.
     #[must_use]
     pub fn answered(now: Instant, stamp: u32, delay: u32) -> Option<Instant> {
+        // Both clocks wrap. Only their difference is compared, and a send time later than now,
+        // which is negative as a signed number, belongs to no segment of this connection.
         let ago = Self::stamp(now).wrapping_sub(stamp.wrapping_sub(delay));
         if delay == Self::UNKNOWN || ago.cast_signed() < 0 {
             return None;
@@ -232,6 +235,8 @@ impl Segment {
 #[must_use]
 pub const fn expand(number: u32, isn: u32, reference: u64) -> Option<u64> {
     let offset = number.wrapping_sub(isn);
+    // Modulo 2^32 and as a signed number, the difference is the shorter way around the circle of
+    // sequence numbers (RFC 9293, 3.4: arithmetic modulo 2^32).
     let distance = offset.wrapping_sub(reference as u32) as i32;
     reference.checked_add_signed(distance as i64)
 }

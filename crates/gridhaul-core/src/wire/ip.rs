@@ -200,8 +200,8 @@ impl<'a> IpPacket<'a> {
             let rest = self.payload();
             let expected = rest.get(1).map_or(8, |&units| (usize::from(units) + 1) * 8);
             if rest.len() < expected {
-                let whole = self.header_len + expected;
-                return Err(truncated(Layer::Ipv6, whole, self.bytes.len()));
+                let length = self.header_len + expected;
+                return Err(truncated(Layer::Ipv6, length, self.bytes.len()));
             }
             self.protocol = rest[0];
             self.header_len += expected;

@@ -50,7 +50,7 @@ impl<'a> TcpOptions<'a> {
         let mut options = Self { unknown: UnknownOptions { area }, ..Self::default() };
         for option in RawOptions(area) {
             let (kind, option) = option?;
-            let wrong = WireError::OptionLength { kind, length: option.len() as u8 };
+            let error = WireError::OptionLength { kind, length: option.len() as u8 };
             let value = &option[2..];
             match (kind, value.len()) {
                 (MSS, 2) => options.mss = Some(u16::from_be_bytes([value[0], value[1]])),
@@ -64,7 +64,7 @@ impl<'a> TcpOptions<'a> {
                     }
                 }
                 (TIMESTAMPS, 8) => options.timestamps = Some(pair(value)),
-                (MSS | WINDOW_SCALE | SACK_PERMITTED | SACK | TIMESTAMPS, _) => return Err(wrong),
+                (MSS | WINDOW_SCALE | SACK_PERMITTED | SACK | TIMESTAMPS, _) => return Err(error),
                 _ if is_one_way_delay(option) => options.one_way_delay = Some(pair(&value[2..])),
                 _ => {}
             }
@@ -304,8 +304,8 @@ mod tests {
             (&[5, 2], 5, 2),
             (&[4, 3, 0], 4, 3),
         ] {
-            let wrong = Err(WireError::OptionLength { kind, length });
-            assert_eq!(TcpOptions::parse(area), wrong, "{area:?}");
+            let error = Err(WireError::OptionLength { kind, length });
+            assert_eq!(TcpOptions::parse(area), error, "{area:?}");
         }
     }
 }

@@ -199,14 +199,14 @@ fn lower_headers(six: bool, tags: u32, random: &mut Pcg64Mcg) -> (Vec<u8>, IpHea
     };
     let mut frame = Vec::new();
     ethernet.write(&mut frame);
-    let of = |end: u8| -> std::net::IpAddr {
+    let address = |end: u8| -> std::net::IpAddr {
         if six {
             [0xfd, 0x67, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, end, 1, high, low].into()
         } else {
             [10, end, high, low].into()
         }
     };
-    let (source, destination) = (of(1), of(2));
+    let (source, destination) = (address(1), address(2));
     let mut ip = IpHeader::new(Addresses::new(source, destination).expect("one version"));
     ip.traffic_class = random.random();
     ip.hop_limit = random.random_range(10..=255);

@@ -37,14 +37,14 @@ impl CsvRows {
 
     /// The next row; empty lines are skipped.
     pub(super) fn next_row(&mut self) -> Result<Option<RawRow>, RowError> {
-        self.parse_row().map_err(|wrong| self.with_location(wrong))
+        self.parse_row().map_err(|error| self.with_location(error))
     }
 
     /// Adds the location of the invalid cell of the current line, or of the line.
-    pub(super) fn with_location(&self, wrong: RowError) -> RowError {
-        let Ok(line) = std::str::from_utf8(&self.buffer) else { return wrong };
+    pub(super) fn with_location(&self, error: RowError) -> RowError {
+        let Ok(line) = std::str::from_utf8(&self.buffer) else { return error };
         let line = line.trim_end();
-        let column = match wrong.column() {
+        let column = match error.column() {
             "" => None,
             "bytes" => Some(self.columns.bytes),
             "member" => self.columns.member,
@@ -59,7 +59,7 @@ impl CsvRows {
             }
             None => 0..line.len(),
         };
-        wrong.at(line, span)
+        error.at(line, span)
     }
 
     fn parse_row(&mut self) -> Result<Option<RawRow>, RowError> {
@@ -89,13 +89,13 @@ impl CsvRows {
             ));
         }
         let member = match columns.member {
-            Some(_) => Some(whole(line, "member", &member)?),
+            Some(_) => Some(whole_number(line, "member", &member)?),
             None => None,
         };
         Ok(Some(RawRow {
             place: line,
             at: time_of(line, columns.unit, &time)?,
-            bytes: whole(line, "bytes", &bytes)?,
+            bytes: whole_number(line, "bytes", &bytes)?,
             member,
         }))
     }
@@ -149,14 +149,14 @@ fn number(line: u64, column: &str, cell: &str, example: &str) -> Result<Decimal,
     if cell.is_empty() {
         return Err(gap(Unit::Line, line, column));
     }
-    let wrong = |message: String| {
+    let refused = |message: String| {
         let remedy = format!("write it like {example}, without unit");
         of_cell(Unit::Line, line, column, message, remedy)
     };
     match Decimal::parse(cell.strip_prefix('+').unwrap_or(cell)) {
-        None => Err(wrong(format!("expected a number, found `{}`", shown(cell)))),
+        None => Err(refused(format!("expected a number, found `{}`", shown(cell)))),
         Some(number) if number.negative && number.digits > 0 => {
-            Err(wrong(format!("{} is negative", shown(cell))))
+            Err(refused(format!("{} is negative", shown(cell))))
         }
         Some(number) => Ok(number),
     }
@@ -171,13 +171,13 @@ fn time_of(line: u64, unit: TimeUnit, cell: &str) -> Result<Duration, RowError> 
     })
 }
 
-fn whole(line: u64, column: &str, cell: &str) -> Result<u64, RowError> {
+fn whole_number(line: u64, column: &str, cell: &str) -> Result<u64, RowError> {
     let decimal = number(line, column, cell, "200")?;
     let value = decimal.times(1).and_then(|value| u64::try_from(value).ok());
     // `times` rounds: the value is whole only if the scaled number equals the scaled value.
-    let whole = value
+    let exact = value
         .filter(|&value| decimal.times(1_000_000_000) == Some(u128::from(value) * 1_000_000_000));
-    whole.ok_or_else(|| {
+    exact.ok_or_else(|| {
         let message = format!("expected a whole number, found `{}`", shown(cell));
         of_cell(Unit::Line, line, column, message, "write it like 200")
     })

@@ -83,7 +83,7 @@ impl TraceReader {
     /// A missing or unreadable file, missing columns, or an invalid first row.
     pub fn open(path: &Path, limits: TraceLimits) -> Result<Self, TraceError> {
         let name = path.display().to_string();
-        let rows = Self::rows_of(path).map_err(|wrong| TraceError::new(&name, wrong))?;
+        let rows = Self::rows_of(path).map_err(|error| TraceError::new(&name, error))?;
         Self::begin(name, rows, limits)
     }
 
@@ -96,7 +96,7 @@ impl TraceReader {
         file: &str,
         limits: TraceLimits,
     ) -> Result<Self, TraceError> {
-        let rows = csv::CsvRows::new(text).map_err(|wrong| TraceError::new(file, wrong))?;
+        let rows = csv::CsvRows::new(text).map_err(|error| TraceError::new(file, error))?;
         Self::begin(file.to_owned(), Rows::Csv(Box::new(rows)), limits)
     }
 
@@ -135,8 +135,8 @@ impl TraceReader {
         let mut reader = Self { file, rows, limits, first: None, latest: Duration::ZERO };
         reader.first = reader.read()?;
         if reader.first.is_none() {
-            let wrong = error::of_file("the file has no rows", "record at least one message");
-            return Err(TraceError::new(&reader.file, wrong));
+            let error = error::of_file("the file has no rows", "record at least one message");
+            return Err(TraceError::new(&reader.file, error));
         }
         Ok(reader)
     }
@@ -149,18 +149,18 @@ impl TraceReader {
         };
         let checked = raw.and_then(|raw| {
             let checked = raw.map(|raw| self.checked(raw)).transpose();
-            checked.map_err(|wrong| match &self.rows {
-                Rows::Csv(rows) => rows.with_location(wrong),
+            checked.map_err(|error| match &self.rows {
+                Rows::Csv(rows) => rows.with_location(error),
                 #[cfg(feature = "parquet")]
-                Rows::Parquet(_) => wrong,
+                Rows::Parquet(_) => error,
             })
         });
-        checked.map_err(|wrong| TraceError::new(&self.file, wrong))
+        checked.map_err(|error| TraceError::new(&self.file, error))
     }
 
     fn checked(&mut self, raw: RawRow) -> Result<TraceRow, RowError> {
         let RawRow { place, at, bytes, member } = raw;
-        let wrong = |column: &str, message: String, remedy: &str| {
+        let refused = |column: &str, message: String, remedy: &str| {
             let unit = match self.rows {
                 Rows::Csv(_) => error::Unit::Line,
                 #[cfg(feature = "parquet")]
@@ -171,11 +171,11 @@ impl TraceReader {
         if at < self.latest {
             let message =
                 format!("{at} after {}: the rows are not in the order of time", self.latest);
-            return wrong("time", message, "sort the rows by time");
+            return refused("time", message, "sort the rows by time");
         }
         if bytes == 0 {
             let remedy = "remove the row; times without rows have no messages";
-            return wrong("bytes", "a message has at least one byte".into(), remedy);
+            return refused("bytes", "a message has at least one byte".into(), remedy);
         }
         let TraceLimits { members, bytes_max } = self.limits;
         if bytes > bytes_max {
@@ -184,14 +184,14 @@ impl TraceReader {
                  fragments are not supported"
             );
             let remedy = "divide the message into several rows, or use transport = \"tcp\"";
-            return wrong("bytes", message, remedy);
+            return refused("bytes", message, remedy);
         }
         if member.is_some_and(|member| member >= members) {
             let message = format!(
                 "there is no member {}: the flow has {members}, counted from 0",
                 member.unwrap_or_default()
             );
-            return wrong(
+            return refused(
                 "member",
                 message,
                 "increase the `count` of the group, or number the members from 0",

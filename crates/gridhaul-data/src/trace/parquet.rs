@@ -49,9 +49,9 @@ impl ParquetRows {
         {
             let column = schema.column(index);
             let real = matches!(column.physical_type(), Type::DOUBLE | Type::FLOAT);
-            let whole = matches!(column.physical_type(), Type::INT64 | Type::INT32);
+            let is_whole = matches!(column.physical_type(), Type::INT64 | Type::INT32);
             let flat = column.max_rep_level() == 0 && column.max_def_level() <= 1;
-            if !flat || !(whole || real && index == columns.time) {
+            if !flat || !(is_whole || real && index == columns.time) {
                 let expected = if index == columns.time { "numbers" } else { "whole numbers" };
                 return Err(of_file(
                     format!(
@@ -79,13 +79,13 @@ impl ParquetRows {
         let time = self.columns.unit.column;
         let cell = |cell: Cell, column: &str| cell.ok_or_else(|| gap(Unit::Row, self.row, column));
         let member = match self.columns.member {
-            Some(_) => Some(self.whole("member", cell(cells[2], "member")?)?),
+            Some(_) => Some(self.whole_number("member", cell(cells[2], "member")?)?),
             None => None,
         };
         Ok(Some(RawRow {
             place: self.row,
             at: self.time(cell(cells[0], time)?)?,
-            bytes: self.whole("bytes", cell(cells[1], "bytes")?)?,
+            bytes: self.whole_number("bytes", cell(cells[1], "bytes")?)?,
             member,
         }))
     }
@@ -126,25 +126,25 @@ impl ParquetRows {
 
     fn time(&self, number: Number) -> Result<Duration, RowError> {
         let unit = self.columns.unit;
-        let wrong = |message: String| {
+        let refused = |message: String| {
             Err(of_cell(Unit::Row, self.row, unit.column, message, "write it like 1.25"))
         };
         match number {
             Number::Whole(value) => match u64::try_from(value) {
-                Err(_) => wrong(format!("{value} is negative")),
+                Err(_) => refused(format!("{value} is negative")),
                 Ok(value) => match value.checked_mul(unit.nanos) {
                     Some(nanos) => Ok(Duration::from_nanos(nanos)),
-                    None => wrong(format!("{value} is too large a time")),
+                    None => refused(format!("{value} is too large a time")),
                 },
             },
             Number::Real(value) => {
                 let nanos = (value * unit.nanos as f64).round();
                 if value.is_nan() {
-                    wrong("this is not a number".into())
+                    refused("this is not a number".into())
                 } else if value < 0.0 {
-                    wrong(format!("{value} is negative"))
+                    refused(format!("{value} is negative"))
                 } else if nanos >= u64::MAX as f64 {
-                    wrong(format!("{value} is too large a time"))
+                    refused(format!("{value} is too large a time"))
                 } else {
                     Ok(Duration::from_nanos(nanos as u64))
                 }
@@ -152,7 +152,7 @@ impl ParquetRows {
         }
     }
 
-    fn whole(&self, column: &str, number: Number) -> Result<u64, RowError> {
+    fn whole_number(&self, column: &str, number: Number) -> Result<u64, RowError> {
         let value = match number {
             Number::Whole(value) => u64::try_from(value).ok(),
             Number::Real(_) => None,

@@ -111,11 +111,11 @@ mod tests {
 
     #[test]
     fn a_truncated_packet_belongs_to_no_flow() {
-        let whole = tcp(&[]);
+        let intact = tcp(&[]);
         for length in 0..20 + 13 {
-            assert_eq!(Header::read(&whole[..length]), None, "{length} bytes");
+            assert_eq!(Header::read(&intact[..length]), None, "{length} bytes");
         }
-        let mut foreign = whole;
+        let mut foreign = intact;
         foreign[16] = 192;
         assert_eq!(Header::read(&foreign), None);
     }
@@ -130,11 +130,11 @@ mod tests {
 
     #[test]
     fn corruption_leaves_the_ip_header_intact() {
-        let (mut damaged, whole) = (tcp(&[0; 5]), tcp(&[0; 5]));
+        let (mut damaged, intact) = (tcp(&[0; 5]), tcp(&[0; 5]));
         corrupt(&mut damaged);
-        assert_eq!(damaged[..20], whole[..20]);
+        assert_eq!(damaged[..20], intact[..20]);
         let flipped: u32 =
-            damaged.iter().zip(&whole).map(|(after, before)| (after ^ before).count_ones()).sum();
+            damaged.iter().zip(&intact).map(|(after, before)| (after ^ before).count_ones()).sum();
         assert_eq!(flipped, 1);
         let mut tiny = vec![0x45; 3];
         corrupt(&mut tiny);
@@ -145,21 +145,21 @@ mod tests {
     fn undetected_corruption_has_a_correct_checksum() {
         for payload in [1, 2, 5, 100] {
             let data: Vec<u8> = (1..=payload).collect();
-            let whole = tcp(&data);
-            let mut packet = whole.clone();
+            let intact = tcp(&data);
+            let mut packet = intact.clone();
             corrupt_undetected(&mut packet);
             assert_eq!(IpPacket::parse(&packet).unwrap().verify(), Ok(()), "{payload} bytes");
-            assert_eq!(packet[..36], whole[..36]);
-            assert_ne!(packet.last(), whole.last());
+            assert_eq!(packet[..36], intact[..36]);
+            assert_ne!(packet.last(), intact.last());
         }
     }
 
     #[test]
     fn packets_without_data_or_complete_headers_stay_unchanged() {
         for mut packet in [tcp(&[]), vec![0x45; 3], vec![]] {
-            let whole = packet.clone();
+            let intact = packet.clone();
             corrupt_undetected(&mut packet);
-            assert_eq!(packet, whole);
+            assert_eq!(packet, intact);
         }
     }
 }

@@ -26,7 +26,7 @@ const BATCH_DELAY: Duration = Duration::from_millis(1);
 /// Sufficient: the connections of a run have neither TLS nor a PROXY header.
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 
-/// The head beside the server of a flow: it restores the connections of the members with their
+/// The head at the server of a flow: it restores the connections of the members with their
 /// addresses.
 pub(super) fn head(plan: &NetworkPlan, relay: &RelayLayout, index: usize) -> String {
     let server = address(relay.flow, FlowEnd::To, 0, plan.flows[relay.flow].family);

@@ -33,7 +33,7 @@ pub(crate) struct Relays<'a> {
 }
 
 impl<'a> Relays<'a> {
-    /// Starts a collector for each aggregator and a head beside each server, and waits until they
+    /// Starts a collector for each aggregator and a head at each server, and waits until they
     /// accept connections.
     ///
     /// # Errors

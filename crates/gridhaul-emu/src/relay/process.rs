@@ -29,7 +29,7 @@ pub(super) struct RelayProcess {
     messages: Arc<Mutex<String>>,
 }
 
-/// The program beside this one, or in `PATH`. Test programs are in the folder `deps` beside it.
+/// The program in the folder of this one, or in `PATH`. Test programs are in its subfolder `deps`.
 ///
 /// # Errors
 /// The program is not installed.

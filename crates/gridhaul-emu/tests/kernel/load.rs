@@ -8,7 +8,8 @@ use crate::{mean, run, run_with};
 
 #[test]
 fn messages_of_a_failed_connection_are_due_lost_and_late() {
-    let link = "both = { rate = '1 Mbit/s', delay = '10 ms', outage = [{ start = '0 s', length = '1 h' }] }";
+    let link = "both = { rate = '1 Mbit/s', delay = '10 ms', \
+        outage = [{ start = '0 s', length = '1 h' }] }";
     let loads = [
         ("on_off = { on = '100 ms', off = '400 ms', size = '200 B', spread = 'fixed' }", 4.0..=6.0),
         ("request_response = { request = '10 B', response = '10 B' }", 1.0..=1.0),
@@ -29,7 +30,8 @@ fn messages_of_a_failed_connection_are_due_lost_and_late() {
 fn responses_follow_requests() {
     let link = "both = { rate = '10 Mbit/s', delay = '10 ms' }";
     let flows = "[flow.poll]\nfrom = 'near'\nto = 'far'\n\
-        load = { request_response = { request = '50 B', response = '500 B', think = '5 ms', pause = '75 ms' } }";
+        load = { request_response = { request = '50 B', response = '500 B', think = '5 ms', \
+        pause = '75 ms' } }";
     let Some(answer) = run("duration = '2 s'\nwarmup = '500 ms'", &pair(link, flows)) else {
         return;
     };
@@ -56,7 +58,8 @@ fn traces_are_played_and_packets_captured() {
     let text = format!(
         "title = 'day'\nduration = '1500 ms'\nrecord = {{ pcap = ['wire'], interval = '1 s' }}\n\
          [node]\nmeter = {{ count = 2 }}\nhead = {{}}\n\
-         [link.wire]\nfrom = 'meter'\nto = 'head'\nboth = {{ rate = '1 Mbit/s', delay = '10 ms' }}\n\
+         [link.wire]\nfrom = 'meter'\nto = 'head'\n\
+         both = {{ rate = '1 Mbit/s', delay = '10 ms' }}\n\
          [flow.tcp]\nfrom = 'meter'\nto = 'head'\nload = {{ trace = {{ file = '{day}' }} }}\n\
          [flow.udp]\nfrom = 'meter'\nto = 'head'\ntransport = 'datagram'\n\
          load = {{ trace = {{ file = '{datagrams}' }} }}",

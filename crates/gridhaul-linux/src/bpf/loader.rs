@@ -156,10 +156,10 @@ impl<'a> Loader<'a> {
             .map_err(BpfError::call(format!("writing map {symbol} of {}", self.name)))
     }
 
-    /// A map that was made.
+    /// A map that the loader has created.
     ///
     /// # Errors
-    /// It was not made.
+    /// The loader has created no map of this name.
     pub fn map(&self, symbol: &str) -> Result<BorrowedFd<'_>, BpfError> {
         let map = self.maps.get(symbol);
         map.map(AsFd::as_fd).ok_or_else(|| BpfError::Object(format!("no map {symbol}")))

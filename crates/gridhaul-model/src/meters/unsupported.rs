@@ -61,7 +61,8 @@ impl UnsupportedKeys {
         if closes_windows && rules.are_of_a_paper() {
             self.key(
                 &format!("{key}.aggregator.when_full"),
-                "the paper's equations assume a buffer that drops; use \"drop\", or backend `model`",
+                "the paper's equations assume a buffer that drops; use \"drop\", or backend \
+                 `model`",
             );
         }
     }

@@ -28,7 +28,9 @@ pub(crate) fn answer(backend: &str, points: Vec<Point>) -> Answer {
 pub(crate) fn warning() -> Warning {
     Warning {
         about: "link.plc.forward.loss".into(),
-        message: "Losses come in bursts longer than the measured time of 60 s; the interval is too narrow.".into(),
+        message: "Losses come in bursts longer than the measured time of 60 s; the interval is \
+            too narrow."
+            .into(),
     }
 }
 

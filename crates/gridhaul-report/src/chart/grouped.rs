@@ -25,9 +25,8 @@ pub struct GroupedChart<S> {
     pub series: Vec<S>,
 }
 
-/// A series with a name in the legend.
-///
-/// It bounds methods of a public type; its module is private.
+/// A series with a name in the legend. Public, because the trait bounds methods of a public type;
+/// its module is private.
 pub trait Named {
     fn name(&self) -> &str;
 }
@@ -108,11 +107,11 @@ fn group_labels(groups: &[String], frame: &Frame) -> (Group, f64) {
     let mut labels = role("ink", INK).set("fill", "currentColor");
     let label_width = band - 6.0;
     let rows: Vec<_> = groups.iter().map(|name| wrapped(name, FONT, label_width, 4)).collect();
-    let whole = |(name, rows): (&String, &Vec<String>)| {
+    let is_complete = |(name, rows): (&String, &Vec<String>)| {
         rows.iter().map(String::len).sum::<usize>() + rows.len() > name.trim().len()
             && !rows.concat().contains('…')
     };
-    if groups.iter().zip(&rows).all(whole) {
+    if groups.iter().zip(&rows).all(is_complete) {
         for (place, rows) in rows.iter().enumerate() {
             for (row, content) in rows.iter().enumerate() {
                 let y = frame.bottom + 17.0 + row as f64 * 14.0;

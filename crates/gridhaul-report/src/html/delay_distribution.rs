@@ -50,8 +50,9 @@ pub(super) fn charts(answers: &[(String, &Answer)], keys: &[String]) -> Vec<Rank
     if curves.len() <= CURVES_MAX || flows.len() == 1 {
         return vec![ranked(&curves.iter().collect::<Vec<_>>())];
     }
-    let of = |flow: &&str| curves.iter().filter(|curve| curve.flow == *flow).collect::<Vec<_>>();
-    flows.iter().take(CHARTS_MAX).map(|flow| ranked(&of(flow))).collect()
+    let curves_of =
+        |flow: &&str| curves.iter().filter(|curve| curve.flow == *flow).collect::<Vec<_>>();
+    flows.iter().take(CHARTS_MAX).map(|flow| ranked(&curves_of(flow))).collect()
 }
 
 fn curves<'a>(label: &'a str, answer: &'a Answer) -> Vec<Curve<'a>> {

@@ -66,6 +66,7 @@ fn most_varied<'a, 'b>(
             let Some((worst, top)) = ends(&values, measure) else { continue };
             let varies = is_significant(&worst.1, &top.1);
             let size = if varies { size(measure, worst, top) } else { 0.0 };
+            // The measures of a flow are in order of importance.
             let weight = size / (1.0 + rank as f64);
             if best.as_ref().is_none_or(|(maximum, ..)| weight > *maximum) {
                 best = Some((weight, subject, *measure));
@@ -113,6 +114,7 @@ fn trend(
 ) -> Option<String> {
     let (first, last) = (order.first()?.1, order.last()?.1);
     let (from, to) = (first.1.mean?, last.1.mean?);
+    // A step of less than a thousandth reverses no trend, also in an answer without intervals.
     let level = 1e-3 * from.abs().max(to.abs());
     let is_not_monotonic = order.windows(2).any(|pair| {
         let (one, other) = (&pair[0].1.1, &pair[1].1.1);
@@ -189,7 +191,7 @@ fn winner(
         *best_counts.entry(name).or_default() += 1;
     }
     let (name, count) = best_counts.iter().max_by_key(|(_, count)| **count)?;
-    let of = columns.len();
-    let places = if *count == of { format!("all {of}") } else { format!("{count} of {of}") };
+    let all = columns.len();
+    let places = if *count == all { format!("all {all}") } else { format!("{count} of {all}") };
     Some(format!("{name} is best at {places} values of the {}", parameter_label::label(first)))
 }

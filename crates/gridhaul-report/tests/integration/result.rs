@@ -163,18 +163,18 @@ fn sweeps() {
 #[test]
 fn several_answers() {
     let mut text = String::new();
-    let of = |backend: &str, scale: f64, half: f64| {
+    let answer_of = |backend: &str, scale: f64, half: f64| {
         let points = [("1 %", 1e6), ("5 %", 5e5), ("10 %", 2e5)];
         let points = points.map(|(loss, mean)| (loss, mean * scale, half));
         answers::answer(backend, numbers(LOSS, &points))
     };
     let (one, close, distant) =
-        (of("sim", 1.0, 1e3), of("model", 1.04, -1.0), of("model", 0.6, -1.0));
+        (answer_of("sim", 1.0, 1e3), answer_of("model", 1.04, -1.0), answer_of("model", 0.6, -1.0));
     text += &sentences_of("close agreement", &[("sim", &one), ("model", &close)]);
     text += &sentences_of("large deviation", &[("sim", &one), ("model", &distant)]);
     text += &sentences_of(
         "within the intervals",
-        &[("sim", &of("sim", 1.0, 9e4)), ("emu", &of("emu", 1.04, 9e4))],
+        &[("sim", &answer_of("sim", 1.0, 9e4)), ("emu", &answer_of("emu", 1.04, 9e4))],
     );
     let mut silent = close.clone();
     silent.points.iter_mut().for_each(|point| point.flows.clear());

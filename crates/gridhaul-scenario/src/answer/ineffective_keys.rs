@@ -12,32 +12,32 @@ impl Scenario {
             about,
             message: format!("this key has no effect: a proxy in mode `{mode}` does not use it"),
         });
-        let each = |names: Vec<String>, about: fn(&str) -> String, message: &'static str| {
+        let keys_of = |names: Vec<String>, about: fn(&str) -> String, message: &'static str| {
             names
                 .into_iter()
                 .map(move |name| Warning { about: about(&name), message: message.to_owned() })
         };
-        keys.chain(each(
+        keys.chain(keys_of(
             self.unused_proxies(),
             |node| format!("node.{node}.proxy"),
             "this proxy has no effect: no TCP flow that it serves passes this node",
         ))
-        .chain(each(
+        .chain(keys_of(
             self.unused_aggregators(),
             |node| format!("node.{node}.aggregator"),
             "this aggregator has no effect: no TCP flow passes this node",
         ))
-        .chain(each(
+        .chain(keys_of(
             self.isolated_nodes(),
             |node| format!("node.{node}"),
             "this node has no effect: no link connects it",
         ))
-        .chain(each(
+        .chain(keys_of(
             self.unused_stacks(),
             |stack| format!("stack.{stack}"),
             "this stack has no effect: no flow, aggregator or proxy uses it",
         ))
-        .chain(each(
+        .chain(keys_of(
             self.keys_after_end(),
             str::to_owned,
             "this event has no effect: it starts after the end of the run (`duration`)",

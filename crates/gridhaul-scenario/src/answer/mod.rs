@@ -169,6 +169,7 @@ impl Answer {
             message += &format!("; an incomplete one has {runs} of {replications} replications");
         }
         self.incomplete = true;
+        // First, because it concerns every number of the answer.
         self.warnings.insert(0, Warning { about: "run".to_owned(), message });
         Ok(self)
     }

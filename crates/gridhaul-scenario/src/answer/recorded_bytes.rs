@@ -54,6 +54,8 @@ impl RecordingFile {
 
     /// Appends a block. Returns its position.
     fn append(&self, block: &[u8]) -> io::Result<u64> {
+        // The counter only assigns positions, so that threads write to different places of the file
+        // without a lock. No other memory depends on it.
         let position = self.end.fetch_add(block.len() as u64, Ordering::Relaxed);
         self.file.write_all_at(block, position)?;
         Ok(position)
@@ -161,14 +163,15 @@ impl RecordedBytesWriter {
         }
         self.rest.extend_from_slice(bytes);
         let Some(file) = &self.file else { return };
-        let whole = self.rest.len() / BLOCK * BLOCK;
-        for block in self.rest[..whole].chunks(BLOCK) {
+        let complete = self.rest.len() / BLOCK * BLOCK;
+        for block in self.rest[..complete].chunks(BLOCK) {
             match file.append(block) {
                 Ok(position) => self.blocks.push(position),
+                // The first error has the cause; later ones follow from it.
                 Err(error) => self.error = self.error.take().or(Some(error)),
             }
         }
-        self.rest.drain(..whole);
+        self.rest.drain(..complete);
     }
 
     /// All bytes.

@@ -55,11 +55,11 @@ impl Recording {
         let row = [
             seconds(at),
             u64::from(flow),
-            real(sample.cwnd as f64),
-            real(sample.ssthresh.map_or(f64::NAN, |bytes| bytes as f64)),
-            real(sample.in_flight as f64),
-            real(sample.srtt.map_or(f64::NAN, Duration::as_secs_f64)),
-            real(sample.rto.as_secs_f64()),
+            f64_word(sample.cwnd as f64),
+            f64_word(sample.ssthresh.map_or(f64::NAN, |bytes| bytes as f64)),
+            f64_word(sample.in_flight as f64),
+            f64_word(sample.srtt.map_or(f64::NAN, Duration::as_secs_f64)),
+            f64_word(sample.rto.as_secs_f64()),
         ];
         append(&mut self.windows, row);
     }
@@ -71,14 +71,14 @@ impl Recording {
 
     /// Records the throughput of a direction in bit/s since the previous sample.
     pub fn on_throughput(&mut self, at: Instant, link: u32, bits_per_s: f64) {
-        append(&mut self.throughput, [seconds(at), u64::from(link), real(bits_per_s)]);
+        append(&mut self.throughput, [seconds(at), u64::from(link), f64_word(bits_per_s)]);
     }
 
     /// Records the delay of a message that a member of a flow had ready at `ready`.
     pub fn on_message(&mut self, ready: Instant, flow: u32, member: u32, delay: Duration) {
         if self.messages < DELAYS_MAX {
             self.messages += 1;
-            let delay = real(delay.as_secs_f64());
+            let delay = f64_word(delay.as_secs_f64());
             append(&mut self.delays, [seconds(ready), u64::from(flow), delay, u64::from(member)]);
         }
     }
@@ -119,11 +119,11 @@ fn append<const N: usize>(table: &mut RecordedBytesWriter, row: [u64; N]) {
 }
 
 fn seconds(at: Instant) -> u64 {
-    real(at.as_secs_f64())
+    f64_word(at.as_secs_f64())
 }
 
 /// A real number as it is stored.
-const fn real(value: f64) -> u64 {
+const fn f64_word(value: f64) -> u64 {
     value.to_bits()
 }
 
@@ -154,13 +154,13 @@ mod tests {
         let names: Vec<&str> = series.iter().map(|series| series.name.as_str()).collect();
         assert_eq!(names, SeriesInfo::ALL.iter().map(|info| info.name).collect::<Vec<_>>());
         let [windows, queues, throughput, delays] = &series[..] else { panic!("four tables") };
-        let real = |series: &Series, column| match series.values(column, 1..3).unwrap() {
+        let f64_word = |series: &Series, column| match series.values(column, 1..3).unwrap() {
             ColumnData::Real(values) => values,
             other => panic!("{other:?}"),
         };
-        assert_eq!((real(windows, 0), real(windows, 2)), (vec![1.0, 2.0], vec![1.0, 2.0]));
-        assert!(real(windows, 3)[0].is_nan());
-        assert_eq!(real(windows, 6), [3e-9, 3e-9]);
+        assert_eq!((f64_word(windows, 0), f64_word(windows, 2)), (vec![1.0, 2.0], vec![1.0, 2.0]));
+        assert!(f64_word(windows, 3)[0].is_nan());
+        assert_eq!(f64_word(windows, 6), [3e-9, 3e-9]);
         let text = |words: &[&str], row| ColumnData::Text {
             words: words.iter().map(|word| (*word).to_owned()).collect(),
             rows: vec![row],
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(windows.values(1, 0..1).unwrap(), text(&["up", "down"], 1));
         assert_eq!(queues.values(1, 2..3).unwrap(), text(&["wire.forward"], 0));
         assert_eq!(queues.values(3, 0..3).unwrap(), ColumnData::Whole(vec![0, 1, 2]));
-        assert_eq!(real(throughput, 2), [1.5, 1.5]);
+        assert_eq!(f64_word(throughput, 2), [1.5, 1.5]);
         assert_eq!(
             (delays.members(0..2).unwrap(), queues.members(0..2).unwrap()),
             (vec![5; 2], vec![0; 2])

@@ -110,8 +110,8 @@ impl SeriesInfo {
     pub const ALL: &[Self] = &[
         Self {
             name: "windows",
-            doc: "A sample of the TCP sender of a flow, at each multiple of `record.interval`. Of a \
-                  group of flows, member 0 is sampled.",
+            doc: "A sample of the TCP sender of a flow, at each multiple of `record.interval`. Of \
+                  a group of flows, member 0 is sampled.",
             columns: &[
                 TIME,
                 FLOW,
@@ -134,8 +134,8 @@ impl SeriesInfo {
         },
         Self {
             name: "queues",
-            doc: "A sample of the queue of a direction of a link, at each multiple of `record.interval`. Of \
-                  a group of links, member 0 is sampled.",
+            doc: "A sample of the queue of a direction of a link, at each multiple of \
+                  `record.interval`. Of a group of links, member 0 is sampled.",
             columns: &[
                 TIME,
                 LINK,
@@ -145,8 +145,8 @@ impl SeriesInfo {
         },
         Self {
             name: "throughput",
-            doc: "Throughput of a direction of a link in the interval that ends at the sample. Of a \
-                  group of links, member 0 is sampled.",
+            doc: "Throughput of a direction of a link in the interval that ends at the sample. Of \
+                  a group of links, member 0 is sampled.",
             columns: &[
                 TIME,
                 LINK,
@@ -243,6 +243,8 @@ impl Series {
         let width = self.row_bytes();
         let mut words = Vec::with_capacity(rows.len());
         let mut chunk = Vec::new();
+        // The words of a row are stored together, so that the simulator appends a row at a time: a
+        // column is read with the others, in parts that fit into memory.
         for start in rows.clone().step_by(ROWS_READ) {
             let count = ROWS_READ.min(rows.end - start);
             chunk.resize(count * width, 0);

@@ -137,10 +137,11 @@ const SERIES_HEAD: &str = "\
 
 <!-- Generated from the types in crates/gridhaul-scenario by `GRIDHAUL_UPDATE=1 cargo test`. -->
 
-`record.interval` in the scenario, or `--series '100 ms'`, records series over time. Each series is a Parquet file (Snappy
-compression) in the results folder; pandas, pyarrow, Polars and DuckDB read such files. Only the first replication is
-recorded. A sweep has one file per point: `windows-0.parquet` belongs to the first point. Files of a second backend have its
-name appended: `windows-emu.parquet`. The [glossary](../glossary.md) explains terms.
+`record.interval` in the scenario, or `--series '100 ms'`, records series over time. Each series is
+a Parquet file (Snappy compression) in the results folder; pandas, pyarrow, Polars and DuckDB read
+such files. Only the first replication is recorded. A sweep has one file per point:
+`windows-0.parquet` belongs to the first point. Files of a second backend have its name appended:
+`windows-emu.parquet`. The [glossary](../glossary.md) explains terms.
 ";
 
 const SERIES_TAIL: &str = "\
@@ -205,9 +206,9 @@ const RELAY_HEAD: &str = "\
 
 <!-- Generated from the types in crates/gridhaul-scenario by `GRIDHAUL_UPDATE=1 cargo test`. -->
 
-`gridhaul-relay` reads a TOML file of at most 4 MB. Quantities are texts with a unit. Unknown keys and inconsistent values are
-errors: `gridhaul-relay check FILE` reports them with their lines. Editors can use `relay.schema.json` for completion. The
-[guide](../guides/relay.md) has examples.
+`gridhaul-relay` reads a TOML file of at most 4 MB. Quantities are texts with a unit. Unknown keys
+and inconsistent values are errors: `gridhaul-relay check FILE` reports them with their lines.
+Editors can use `relay.schema.json` for completion. The [guide](../guides/relay.md) has examples.
 ";
 
 const ANSWER_HEAD: &str = "\
@@ -216,14 +217,15 @@ const ANSWER_HEAD: &str = "\
 <!-- Generated from the types in crates/gridhaul-scenario by `GRIDHAUL_UPDATE=1 cargo test`. -->
 
 The answers of all backends have the same structure in JSON. Values that a backend cannot determine
-are null, never 0. Columns are named `<quantity>_<unit>`. The [glossary](../glossary.md) explains terms.
+are null, never 0. Columns are named `<quantity>_<unit>`. The [glossary](../glossary.md) explains
+terms.
 ";
 
 const CSV_TAIL: &str = "
 ## CSV
 
-`--csv` prints answers as CSV (RFC 4180), `--csv=FILE` writes them to a file. There is one line per answer, point, and flow or
-direction of a link. Unknown values are empty cells.
+`--csv` prints answers as CSV (RFC 4180), `--csv=FILE` writes them to a file. There is one line per
+answer, point, and flow or direction of a link. Unknown values are empty cells.
 
 | column | meaning |
 |---|---|
@@ -241,8 +243,9 @@ direction of a link. Unknown values are empty cells.
 const UNITS_HEAD: &str = "
 ## Units
 
-A quantity is a number, a space and a unit, in quotes: `\"1.5 s\"`, `\"1e3 B\"`, `\"10_000 B\"`. Only
-quantities in dB may be negative. Values are rounded to a whole number of the smallest unit.
+A quantity is a number, a space and a unit, in quotes: `\"1.5 s\"`, `\"1e3 B\"`,
+`\"10_000 B\"`. Only quantities in dB may be negative. Values are rounded to a whole number of the
+smallest unit.
 
 | quantity | example | units |
 |---|---|---|
@@ -259,6 +262,7 @@ Rates are in bits and sizes in bytes: 1 MB/s is `\"8 Mbit/s\"`. `kB` is 1000 B a
 
 fn unit_row<Q: Quantity>(page: &mut String, name: &str) {
     let example = Q::EXPECTED.split('"').nth(1).unwrap_or_default();
+    // The list begins with the largest unit, the page with the smallest.
     let units: Vec<_> = Q::UNITS.iter().rev().map(|(unit, _)| format!("`{unit}`")).collect();
     *page += &format!("| {name} | `\"{example}\"` | {} |\n", units.join(", "));
 }

@@ -39,6 +39,7 @@ pub(super) fn write_all(page: &mut String, root: &Value, heading: &str) {
 /// Types with their own sections, and the paths at which they are used, breadth first.
 fn types_with_paths(root: &Value) -> IndexMap<String, Vec<String>> {
     let mut types: IndexMap<String, Vec<String>> = IndexMap::new();
+    // The search ends, because no type of a file contains itself.
     let mut waiting = VecDeque::from([(String::new(), root)]);
     while let Some((path, schema)) = waiting.pop_front() {
         for (path, name) in references(&path, schema) {
@@ -140,6 +141,7 @@ fn kind(schema: &Value) -> String {
     }
     let of_type = |name: &str| match name {
         "integer" | "number" | "string" | "boolean" | "null" => name.to_owned(),
+        // Of all arrays, only the ends of a range have a fixed length.
         "array" if schema["minItems"] == 2 => "first and last value".to_owned(),
         "array" => format!("list of {}", kind(&schema["items"])),
         "object" if schema["additionalProperties"].is_object() => {

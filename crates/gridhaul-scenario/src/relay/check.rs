@@ -51,7 +51,8 @@ pub(super) fn diagnostics(config: &RelayConfig) -> Vec<Diagnostic> {
             if address.is_some_and(|address| address.port() < FREE_PORTS) {
                 found.push(Diagnostic::new(
                     format!("split.listener.{name}.connect_first"),
-                    "the listener is opened when the relay runs as `user`, which may not use ports below 1024",
+                    "the listener is opened when the relay runs as `user`, which may not use \
+                     ports below 1024",
                     "remove connect_first, or use another port",
                 ));
             }
@@ -69,7 +70,8 @@ pub(super) fn diagnostics(config: &RelayConfig) -> Vec<Diagnostic> {
             found.push(Diagnostic::new(
                 key,
                 format!("{} is not a loopback address", address.ip()),
-                "the status page has no authentication there: use 127.0.0.1, and [management.tls] for other machines",
+                "the status page has no authentication there: use 127.0.0.1, and [management.tls] \
+                 for other machines",
             ));
         }
     }
@@ -164,7 +166,8 @@ fn check_collector(collector: &CollectorConfig, config: &RelayConfig, found: &mu
             "upstream",
             "the connection to the head leaves this machine, and there is no [collector.tls]"
                 .to_owned(),
-            "add [collector.tls]; or protect the path, for example by IPsec, and set insecure = true",
+            "add [collector.tls]; or protect the path, for example by IPsec, and set \
+             insecure = true",
         );
     }
     if collector.handshakes_per_second == 0 {

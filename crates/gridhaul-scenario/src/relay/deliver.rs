@@ -198,11 +198,13 @@ pub(super) fn check(deliver: &Deliver, insecure: bool) -> Vec<Diagnostic> {
                 at(
                     "mqtt.broker",
                     "the connection to the broker leaves this machine, and has no TLS".to_owned(),
-                    "add head.deliver.mqtt.tls; or use a broker on this machine; or protect the path, for example by IPsec, and set insecure = true",
+                    "add head.deliver.mqtt.tls; or use a broker on this machine; or protect the \
+                     path, for example by IPsec, and set insecure = true",
                 );
             }
             if let Some(error) = topic_error(&mqtt.topic) {
-                let remedy = "write for example \"meters/{collector}/{meter}\"; the fields are {collector}, {listener}, \
+                let remedy = "write for example \"meters/{collector}/{meter}\"; the fields are \
+                    {collector}, {listener}, \
                               {meter}, {certificate} and {peer}";
                 at("mqtt.topic", error, remedy);
             }
@@ -233,7 +235,7 @@ pub(super) fn check(deliver: &Deliver, insecure: bool) -> Vec<Diagnostic> {
     found
 }
 
-/// What is wrong with a template of a topic (MQTT 3.1.1, section 4.7).
+/// Error in a template of a topic (MQTT 3.1.1, section 4.7).
 fn topic_error(topic: &str) -> Option<String> {
     if topic.is_empty() || topic.starts_with('$') || topic.contains(['+', '#', '\0']) {
         return Some(format!("{topic:?} is not a topic to which a message can be published"));

@@ -135,6 +135,7 @@ pub(super) fn check(split: &SplitConfig, found: &mut Vec<Diagnostic>) {
     if split.memory.get() < MEMORY_MIN {
         at("memory", format!("{} is less than {}", split.memory, Bytes::new(MEMORY_MIN)), "");
     }
+    // A pipe has at least one page (pipe(7)).
     if !(4_096..=1 << 30).contains(&split.pipe_size.get()) {
         at(
             "pipe_size",
@@ -221,6 +222,7 @@ fn check_leg(key: &str, leg: &SplitLeg, found: &mut Vec<Diagnostic>) {
     if leg.user_timeout.is_zero() {
         at("user_timeout", "the time is zero".to_owned(), "a usual value is \"3 min\"");
     }
+    // The kernel counts these intervals in whole seconds (`TCP_KEEPIDLE`, tcp(7)).
     let second = Duration::from_secs(1);
     if !leg.keepalive.is_zero() && leg.keepalive < second {
         at("keepalive", format!("{} is less than 1 s", leg.keepalive), "a usual value is \"60 s\"");

@@ -41,11 +41,14 @@ mod tests {
     fn keys(sweep: &str) -> Vec<String> {
         let text = format!(
             "title = 'late'\nduration = '10 s'\n{sweep}\n[node]\na = {{}}\nb = {{}}\n\
-             u = {{ proxy = {{ mode = 'split', crash = [{{ at = '9 s' }}, {{ at = '10 s' }}] }} }}\n\
+             u = {{ proxy = {{ mode = 'split', \
+             crash = [{{ at = '9 s' }}, {{ at = '10 s' }}] }} }}\n\
              [link.one]\nfrom = 'a'\nto = 'u'\n\
-             both = {{ rate = '1 Mbit/s', outage = [{{ start = '12 s', length = '1 s', every = '2 s' }}] }}\n\
+             both = {{ rate = '1 Mbit/s', \
+             outage = [{{ start = '12 s', length = '1 s', every = '2 s' }}] }}\n\
              [link.two]\nfrom = 'u'\nto = 'b'\nforward = {{ rate = '1 Mbit/s' }}\n\
-             reverse = {{ rate = '1 Mbit/s', outage = [{{ start = '9999 ms', length = '1 s' }}] }}\n\
+             reverse = {{ rate = '1 Mbit/s', \
+             outage = [{{ start = '9999 ms', length = '1 s' }}] }}\n\
              [flow.up]\nfrom = 'a'\nto = 'b'\nload = 'bulk'\n"
         );
         Scenario::from_toml(&text, "late.toml").expect("a scenario").keys_after_end()

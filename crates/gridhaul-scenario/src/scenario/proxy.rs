@@ -248,8 +248,8 @@ impl Scenario {
             return Err(Diagnostic::new(
                 format!("flow.{name}.reverse_route"),
                 "the reverse path does not pass the proxies of the path",
-                "a proxy must see both directions: route both through it, or leave this flow out of \
-                 its `flows`",
+                "a proxy must see both directions: route both through it, or leave this flow out \
+                 of its `flows`",
             ));
         }
         let both = forward.into_iter().zip(reverse);
@@ -300,7 +300,8 @@ mod tests {
         let unused = |sender: &str, middle: &str, rest: &str| {
             let text = format!(
                 "title = 'idle'\nduration = '1 s'\n{rest}\n\
-                 [node]\na = {{ {sender} }}\nu = {{ {middle} }}\nb = {{}}\nalone = {{ proxy.mode = 'ack' }}\n\
+                 [node]\na = {{ {sender} }}\nu = {{ {middle} }}\nb = {{}}\n\
+                 alone = {{ proxy.mode = 'ack' }}\n\
                  [link.one]\nfrom = 'a'\nto = 'u'\nboth = {{ rate = '1 Mbit/s' }}\n\
                  [link.two]\nfrom = 'u'\nto = 'b'\nboth = {{ rate = '1 Mbit/s' }}\n\
                  [flow.up]\nfrom = 'a'\nto = 'b'\nload = 'bulk'\n"

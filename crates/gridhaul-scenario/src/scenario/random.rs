@@ -110,8 +110,15 @@ impl Loss {
 impl GilbertElliott {
     /// The state is irrelevant if the chain never leaves its first state or both states lose alike.
     fn is_random(&self) -> bool {
-        let Self { mean_good: _, mean_bad: _, good_to_bad: _, bad_to_good: _, loss_good, loss_bad } =
-            *self;
+        let Self {
+            // Read by `transitions`.
+            mean_good: _,
+            mean_bad: _,
+            good_to_bad: _,
+            bad_to_good: _,
+            loss_good,
+            loss_bad,
+        } = *self;
         let [to_bad, to_good] = match self.transitions() {
             ChannelTransitions::InTime { .. } => [1.0; 2],
             ChannelTransitions::PerPacket { good_to_bad, bad_to_good } => {
@@ -235,7 +242,8 @@ mod tests {
 
     fn is_deterministic(direction: &str, flow: &str) -> bool {
         let text = format!(
-            "title = 'random'\nduration = '10 s'\n[node]\na = {{}}\nb = {{}}\n[link.l]\nfrom = 'a'\n\
+            "title = 'random'\nduration = '10 s'\n[node]\na = {{}}\nb = {{}}\n\
+             [link.l]\nfrom = 'a'\n\
              to = 'b'\nboth = {{ rate = '1 Mbit/s', {direction} }}\n\
              [flow.f]\nfrom = 'a'\nto = 'b'\n{flow}\n"
         );
@@ -307,7 +315,8 @@ mod tests {
             "load.request_response = { request = '1 kB', response = '1 kB' }\ncount = 2",
             "load.burst = { size = '1 kB', at = '1 s' }",
             "load.periodic = { size = '1 kB', every = '1 s' }",
-            "load.periodic = { size = '1 kB', every = '1 s', jitter = '1 ms', synchronised = true }",
+            "load.periodic = { size = '1 kB', every = '1 s', jitter = '1 ms', \
+             synchronised = true }",
             "load.poisson = { size = '1 kB', every = '1 s' }",
             "load.on_off = { on = '1 s', off = '1 s', size = '1 kB', spread = 'fixed' }",
             "load.burst = { size = '1 kB', at = '1 s', spread = '1 ms' }",

@@ -158,7 +158,8 @@ impl<'s> Network<'s> {
             return Err(Diagnostic::new(
                 &request.key,
                 format!("{message} except through a group, whose member is not determined"),
-                "a flow may pass only groups that are not larger than its own; insert a single node",
+                "a flow may pass only groups that are not larger than its own; insert a single \
+                 node",
             ));
         }
         let remedy = match self.search(&request.reversed(), |_| true) {

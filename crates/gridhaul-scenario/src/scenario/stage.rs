@@ -46,7 +46,7 @@ impl Scenario {
         flow: &Flow,
         routes: Routes,
     ) -> Result<Vec<Stage>, Diagnostic> {
-        let whole = Stage {
+        let end_to_end = Stage {
             from: flow.from.clone(),
             to: flow.to.clone(),
             forward: routes.forward,
@@ -56,10 +56,10 @@ impl Scenario {
             ip: flow.ip,
         };
         if flow.transport != Transport::Tcp {
-            return Ok(vec![whole]);
+            return Ok(vec![end_to_end]);
         }
-        let forward = self.sections(&flow.from, &whole.forward);
-        let mut reverse = self.sections(&flow.to, &whole.reverse);
+        let forward = self.sections(&flow.from, &end_to_end.forward);
+        let mut reverse = self.sections(&flow.to, &end_to_end.reverse);
         reverse.reverse();
         // A section of the reverse path begins where its section of the path ends.
         let is_symmetric = forward.len() == reverse.len()
@@ -68,7 +68,8 @@ impl Scenario {
             return Err(Diagnostic::new(
                 format!("flow.{name}.reverse_route"),
                 "the reverse path does not pass the aggregators of the path",
-                "an aggregator terminates connections: route both directions through it, or remove its `aggregator`",
+                "an aggregator terminates connections: route both directions through it, or \
+                 remove its `aggregator`",
             ));
         }
         let mut stages: Vec<Stage> = Vec::with_capacity(forward.len());
@@ -79,7 +80,7 @@ impl Scenario {
                     aggregator.stack.clone().or_else(|| flow.stack.clone()),
                     aggregator.ip.unwrap_or(flow.ip),
                 ),
-                _ => (whole.connections, whole.stack.clone(), whole.ip),
+                _ => (end_to_end.connections, end_to_end.stack.clone(), end_to_end.ip),
             };
             stages.push(Stage {
                 from: forward.from.to_owned(),

@@ -97,7 +97,8 @@ mod tests {
 
     fn flow(from: &str) -> String {
         format!(
-            "flow.f = {{ from = '{from}', to = 'b', stack = 'own', to_stack = 'far', load = 'bulk' }}"
+            "flow.f = {{ from = '{from}', to = 'b', stack = 'own', to_stack = 'far', load = \
+             'bulk' }}"
         )
     }
 

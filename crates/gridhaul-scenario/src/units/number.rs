@@ -34,12 +34,12 @@ impl Decimal {
             Some((mantissa, exponent)) => (mantissa, exponent_of(exponent)?),
             None => (number, 0),
         };
-        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-        if !is_digits(whole) || (mantissa.contains('.') && !is_digits(fraction)) {
+        let (integer, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        if !is_digits(integer) || (mantissa.contains('.') && !is_digits(fraction)) {
             return None;
         }
         let (mut digits, mut exponent, mut kept) = (0_u128, exponent, 0);
-        for (in_fraction, digit) in digits_of(whole)
+        for (in_fraction, digit) in digits_of(integer)
             .map(|digit| (false, digit))
             .chain(digits_of(fraction).map(|d| (true, d)))
         {

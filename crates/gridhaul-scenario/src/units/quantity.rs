@@ -110,7 +110,7 @@ pub trait Quantity: Sized {
 /// A remedy such as `1 kB/s is "8 kbit/s"` for the number that was written: `3 kB/s is "24
 /// kbit/s"`.
 fn converted(remedy: &str, number: &str, unit: &str) -> String {
-    let whole = || {
+    let replaced = || {
         let (before, value) = remedy.split_once(&format!("1 {unit} is \""))?;
         let (factor, rest) = value.split_once(' ')?;
         let value: f64 = number.trim().replace('_', "").parse().ok()?;
@@ -118,7 +118,7 @@ fn converted(remedy: &str, number: &str, unit: &str) -> String {
         let (value, product) = (short(value), short(product));
         Some(format!("{before}{value} {unit} is \"{product} {rest}"))
     };
-    whole().unwrap_or_else(|| remedy.to_owned())
+    replaced().unwrap_or_else(|| remedy.to_owned())
 }
 
 /// A number with at most 12 significant digits, so that binary fractions are not visible.

@@ -26,6 +26,7 @@ impl Quantity for Duration {
     const ZERO_TEXT: Option<&'static str> = Some("0 s");
     const MISTAKES: &'static [(&'static str, &'static str)] = &[
         ("m", "write \"min\" for minutes or \"ms\" for milliseconds"),
+        // The micro sign, and the Greek letter that looks like it.
         ("\u{b5}s", "write \"us\""),
         ("\u{3bc}s", "write \"us\""),
         ("msec", "write \"ms\""),
@@ -118,6 +119,7 @@ impl Add for Duration {
     type Output = Self;
     #[inline]
     fn add(self, other: Self) -> Self {
+        // A sum beyond the range is a time that no run reaches, as `Self::MAX` is.
         Self(self.0.saturating_add(other.0))
     }
 }
@@ -125,6 +127,7 @@ impl Sub for Duration {
     type Output = Self;
     #[inline]
     fn sub(self, other: Self) -> Self {
+        // A longer `other` is a defect of the caller, which `Self::saturating_sub` would hide.
         Self(self.0 - other.0)
     }
 }

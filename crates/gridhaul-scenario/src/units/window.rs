@@ -128,6 +128,8 @@ fn count_or_bytes<T>(
     let fail =
         |reason: String| UnitError { text: text.to_owned(), expected, reason: reason.into() };
     let (number, written) = split(text);
+    // "50" has no unit, and "50 kilobytes" an unknown one: the remedy names the units of both
+    // kinds.
     let known = Bytes::UNITS.iter().any(|(name, _)| *name == written);
     let unit = plural(noun);
     if written != unit && written != noun && !known {

@@ -60,11 +60,13 @@ fn a_line_spells_out_both_directions() {
     assert_eq!(bare.forward(), bare.reverse());
 
     let noisy = link(
-        "power_line = { class = \"narrowband\", distance = \"8 km\", shadowing = true, noise = true }",
+        "power_line = { class = \"narrowband\", distance = \"8 km\", shadowing = true, \
+         noise = true }",
     );
     // Three spans of 2.667 km lose 5.333 dB each; a second brings a burst on each of them.
     let expected = "rate = \"130 kbit/s\"\ndelay = \"37.54 ms\"\nqueue = \"100 packets\"\n\n\
-                    [shadowing]\nmargin = \"10.667 dB\"\ndeviation = \"4 dB\"\ncoherence = \"1 s\"\n\
+                    [shadowing]\nmargin = \"10.667 dB\"\ndeviation = \"4 dB\"\n\
+                    coherence = \"1 s\"\n\
                     spans = 3\n\n[[noise]]\nlength = \"100 us\"\ngap = \"333333.333 us\"\n\
                     loss = \"10 %\"\ntiming = \"random\"\n";
     assert_eq!(shown(noisy.reverse()), expected);

@@ -220,7 +220,8 @@ fn inconsistent_values_of_a_delivery_to_a_broker_are_reported_together() {
     let error = error(&text);
     for expected in [
         "group: a group needs a user",
-        "head.deliver.mqtt.broker: the connection to the broker leaves this machine, and has no TLS",
+        "head.deliver.mqtt.broker: the connection to the broker leaves this machine, and has no \
+         TLS",
         "head.deliver.mqtt.topic: there is no field {address}",
         "the fields are {collector}, {listener}, {meter}, {certificate} and {peer}",
         "head.deliver.mqtt.in_flight: no message could be sent",
@@ -252,7 +253,8 @@ fn a_relay_that_would_connect_to_itself_is_refused() {
     for server in ["0.0.0.0:4059", "localhost:4059", "127.8.8.8:4059"] {
         let error = error(&SPLIT.replace("server.example:4059", server));
         let expected = format!(
-            "split.listener.meters.upstream: connections would return to this relay without end: {server}"
+            "split.listener.meters.upstream: connections would return to this relay without end: \
+             {server}"
         );
         assert!(error.contains(&expected), "{error}");
     }
@@ -283,7 +285,8 @@ fn a_relay_that_would_connect_to_itself_is_refused() {
 #[test]
 fn an_address_that_is_used_twice_is_refused() {
     let text = COLLECTOR.replace("0.0.0.0:4060", "127.0.0.1:4059");
-    let expected = "collector.listener.serial.address: 127.0.0.1:4059 is in use by collector.listener.dlms.address";
+    let expected = "collector.listener.serial.address: 127.0.0.1:4059 is in use by \
+        collector.listener.dlms.address";
     assert!(error(&text).contains(expected), "{}", error(&text));
 }
 
@@ -323,7 +326,8 @@ fn a_length_field_that_cannot_be_is_refused() {
 fn a_rotation_needs_a_file_a_size_and_older_files() {
     let head = |deliver: &str, rotate: &str| {
         format!(
-            "name = \"head\"\nlog.folder = \"log\"\n[head]\naddress = \"127.0.0.1:7070\"\n{deliver}\n\
+            "name = \"head\"\nlog.folder = \"log\"\n[head]\n\
+             address = \"127.0.0.1:7070\"\n{deliver}\n\
              rotate = {rotate}\n"
         )
     };

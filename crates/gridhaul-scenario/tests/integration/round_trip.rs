@@ -19,7 +19,10 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_read_or_refused(text in "(?s).{0,200}", line in "[a-z.\\[\\]=\"{}0-9 ,\n]{0,200}") {
+    fn any_text_is_read_or_refused(
+        text in "(?s).{0,200}",
+        line in "[a-z.\\[\\]=\"{}0-9 ,\n]{0,200}",
+    ) {
         for text in [text, line] {
             if let Err(error) = Scenario::from_toml(&text, "any.toml") {
                 prop_assert!(!error.to_string().is_empty());

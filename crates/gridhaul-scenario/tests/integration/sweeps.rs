@@ -64,7 +64,8 @@ fn ranges_keep_the_unit_and_the_ends() {
 fn large_ends_keep_every_digit() {
     assert_eq!(
         points(
-            "[[sweep]]\nvary.seed = { linear = [9007199254740993, 9223372036854775807], points = 2 }"
+            "[[sweep]]\nvary.seed = { linear = [9007199254740993, 9223372036854775807], points = \
+             2 }"
         ),
         ["9007199254740993", "9223372036854775807"]
     );
@@ -122,7 +123,8 @@ fn combinations_that_contradict_are_found_when_points_are_made() {
 
 #[test]
 fn labels_belong_to_the_values_of_an_entry() {
-    let text = "[[sweep]]\nvary.seed = [1, 2]\nvary.replications = [10, 20]\nlabel = [\"few\", \"many\"]\n\
+    let text = "[[sweep]]\nvary.seed = [1, 2]\nvary.replications = [10, 20]\nlabel = \
+        [\"few\", \"many\"]\n\
                 [[sweep]]\nvary.\"link.l.both.delay\" = [\"1 ms\", \"2 ms\"]";
     let scenario = Scenario::from_toml(&format!("{BASE}\n{text}"), "sweep.toml").unwrap();
     let points = scenario.points().unwrap();

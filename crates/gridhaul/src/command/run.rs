@@ -54,6 +54,7 @@ impl Job<'_> {
         let graceful = Graceful::begin();
         let terminal = Terminal::new(output.common.quiet).recording_in(destination.parent()?);
         let answers = gridhaul::run(&scenario, &engine.to_engine(), &label, &terminal);
+        // From now on, Ctrl-C ends the program and removes the partial folder.
         drop(graceful);
         let answers = answers?;
         let labelled: Vec<_> =
@@ -65,6 +66,7 @@ impl Job<'_> {
         if !output.common.quiet {
             say(format_args!("report: {}", shown(&written.join("report.html"))));
         }
+        // A backend that was not started before the interruption has no answer.
         let missing = engine.on.len() - answers.len();
         if missing > 0 || answers.iter().any(|answer| answer.incomplete) {
             let kept = shown(&written);

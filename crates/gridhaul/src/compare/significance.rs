@@ -204,9 +204,9 @@ mod tests {
     fn comparisons_of_censored_means_are_undetermined() {
         let mut censored = random(100.0, Some(1.0), 5);
         censored.estimate.censored = true;
-        let whole = random(200.0, Some(1.0), 5);
-        assert_eq!(result(censored, whole), Significance::Unknown);
-        assert_eq!(result(whole, censored), Significance::Unknown);
+        let uncensored = random(200.0, Some(1.0), 5);
+        assert_eq!(result(censored, uncensored), Significance::Unknown);
+        assert_eq!(result(uncensored, censored), Significance::Unknown);
     }
 
     #[test]

@@ -109,6 +109,7 @@ fn sweep(estimate: &RunEstimate<'_>) -> String {
 pub(crate) fn time(seconds: f64) -> String {
     const UNITS: [(f64, &str); 4] =
         [(31_557_600.0, "years"), (86_400.0, "days"), (3600.0, "h"), (60.0, "min")];
+    // A unit is used from twice its size on, so that 90 s stay seconds; hours already from one on.
     match UNITS
         .iter()
         .find(|(unit, _)| seconds >= 2.0 * unit || *unit == 3600.0 && seconds >= 3600.0)

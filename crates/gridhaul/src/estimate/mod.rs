@@ -92,6 +92,8 @@ pub(crate) fn simulation_seconds(scenario: &Scenario) -> f64 {
 /// The network exceeds the free memory: the message names the key to change.
 pub fn ensure_memory(scenario: &Scenario) -> anyhow::Result<()> {
     let limits = Limits { seconds: f64::INFINITY, bytes: available() };
+    // The memory of a network is that of one simulated run. `emu up` has no option that ignores the
+    // estimate, so that the message must not name it.
     check(scenario, &Engine::sim(1, false), limits).map_err(|error| {
         let text = error.to_string();
         anyhow::anyhow!(
@@ -115,6 +117,7 @@ fn check(scenario: &Scenario, engine: &Engine, limits: Limits) -> anyhow::Result
         sum.add(work);
         largest.raise(work);
     }
+    // Of a sampled sweep, the sum is extrapolated to all points.
     sum.scale(all.len() as f64 / sampled.len().max(1) as f64);
     let replications = f64::from(scenario.replications);
     let estimate =

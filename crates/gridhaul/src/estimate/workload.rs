@@ -102,14 +102,14 @@ pub(super) fn transits(scenario: &Scenario, name: &str, flow: &Flow) -> f64 {
     let active = scenario.duration.saturating_sub(flow.start).as_secs_f64();
     let (messages, bytes) = offered(&flow.load, active);
     let out = routes.forward.len() as f64;
-    let whole = (bytes / mss).ceil().max(1.0);
+    let segments = (bytes / mss).ceil().max(1.0);
     if flow.transport != Transport::Tcp {
         let hops = out + routes.reverse.len() as f64;
         return connections * messages * hops;
     }
     let carried = routes.forward.iter().map(|hop| capacity(scenario, *hop) * active);
     let carried = carried.fold(f64::INFINITY, f64::min) / (8.0 * (mss.min(bytes) + HEADERS));
-    let data = (connections * messages * whole).min(carried);
+    let data = (connections * messages * segments).min(carried);
     let packets = data + connections * SEGMENTS_PER_CONNECTION;
     packets * (out + routes.reverse.len() as f64)
 }

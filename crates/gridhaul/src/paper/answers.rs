@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn other_errors_of_the_emulation_remain_errors() {
-        let wrong = collected(None, Some(|_| RunError::Invalid("no route".into()).into()));
-        assert!(matches!(wrong, Err(Error::Input(_))), "{wrong:?}");
+        let failed = collected(None, Some(|_| RunError::Invalid("no route".into()).into()));
+        assert!(matches!(failed, Err(Error::Input(_))), "{failed:?}");
     }
 }

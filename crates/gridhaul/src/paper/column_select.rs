@@ -101,6 +101,7 @@ impl ColumnSelect {
 fn samples(series: &Series, name: &str, column: &str, after_s: Option<f64>) -> Option<Vec<f64>> {
     let column = series.columns.iter().position(|found| found.name == column)?;
     let all = 0..series.row_count();
+    // Every recorded table begins with the time and the name of the flow or direction.
     let values = |column| series.values(column, all.clone()).ok();
     let (ColumnData::Real(times), ColumnData::Text { words, rows }, ColumnData::Real(values)) =
         (values(0)?, values(1)?, values(column)?)
@@ -145,27 +146,27 @@ impl FromStr for ColumnSelect {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         let (path, factor) = text.split_once('*').unwrap_or((text, "1"));
-        let wrong = || {
+        let invalid = || {
             format!(
                 "expected a selection such as \"flow:download:goodput_bit_per_s\" or \
                  \"series:radio.forward:throughput_bit_per_s:max\", found {text:?}"
             )
         };
-        let factor = factor.trim().parse().map_err(|_| wrong())?;
-        let (scope, rest) = path.split_once(':').ok_or_else(wrong)?;
+        let factor = factor.trim().parse().map_err(|_| invalid())?;
+        let (scope, rest) = path.split_once(':').ok_or_else(invalid)?;
         if scope == "series" {
             let (rest, after) = rest
                 .split_once(" after ")
                 .map_or((rest, None), |(rest, after)| (rest, Some(after)));
             let after_s = after.map(|after| after.trim().trim_end_matches(" s").parse());
             let [name, column, statistic] = rest.split(':').collect::<Vec<_>>()[..] else {
-                return Err(wrong());
+                return Err(invalid());
             };
             let column =
-                Column::series(column, statistic, after_s.transpose().map_err(|_| wrong())?)?;
+                Column::series(column, statistic, after_s.transpose().map_err(|_| invalid())?)?;
             return Ok(Self { name: name.to_owned(), column, factor });
         }
-        let (name, column) = rest.rsplit_once(':').ok_or_else(wrong)?;
+        let (name, column) = rest.rsplit_once(':').ok_or_else(invalid)?;
         let metric: Metric = column.trim().parse()?;
         let fits = match metric.info().scope {
             Scope::Flow => scope == "flow",
@@ -249,7 +250,7 @@ pub(super) mod tests {
         ] {
             assert_eq!(text.parse::<ColumnSelect>().unwrap().to_string(), text);
         }
-        for wrong in [
+        for invalid in [
             "link:download:goodput_bit_per_s",
             "flow:download:speed",
             "series:a.forward:throughput_bit_per_s",
@@ -257,7 +258,7 @@ pub(super) mod tests {
             "series:a.forward:throughput_bit_per_s:p50",
             "series:a.forward:throughput_bit_per_s:max after noon",
         ] {
-            assert!(wrong.parse::<ColumnSelect>().is_err(), "{wrong}");
+            assert!(invalid.parse::<ColumnSelect>().is_err(), "{invalid}");
         }
     }
 

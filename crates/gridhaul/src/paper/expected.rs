@@ -247,9 +247,9 @@ mod tests {
             checked(&format!("c,1,r,q,kbit_per_s,{paper},{ns2},,t,,{select},{tolerance},{differs}"))
         };
         assert_eq!(line("6", ",", "from 4 to 10", ""), Ok(()));
-        let wrong = line("6", ",", "from 8 to 24", "").unwrap_err();
-        assert!(wrong.contains("line c") && wrong.contains("\"from 8 to 24\""), "{wrong}");
-        assert!(wrong.contains("value, 6") && wrong.contains("reason"), "{wrong}");
+        let error = line("6", ",", "from 8 to 24", "").unwrap_err();
+        assert!(error.contains("line c") && error.contains("\"from 8 to 24\""), "{error}");
+        assert!(error.contains("value, 6") && error.contains("reason"), "{error}");
         // A known difference does not widen the tolerance.
         assert!(line("6", ",", "from 8 to 24", "from 8 to 24,headers").is_err());
         assert_eq!(line("6", ",", "from 4 to 8", "from 10 to 13,headers"), Ok(()));

@@ -210,6 +210,7 @@ impl Paper {
             drawn.collect::<Vec<_>>()
         };
         let mut all = Vec::new();
+        // Without `on`, the command line chooses the backends, which are not known here.
         for on in sources.map(named) {
             if on.is_empty() {
                 return Vec::new();
@@ -226,6 +227,7 @@ impl Paper {
             ensure!(!scenarios[..index].contains(name), "two scenarios have the name {name}");
         }
         for figure in &self.definition.figure {
+            // Claims name a curve as `figure.line`.
             let named = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
             let place = &figure.name;
             let known = self.definition.table.contains_key(&figure.table);

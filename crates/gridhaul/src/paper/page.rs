@@ -129,6 +129,7 @@ fn bars(cells: &[&CheckedCell]) -> Vec<NamedChart> {
     }
     let chart = |name: &&str| {
         let cells: Vec<_> = cells.iter().filter(|cell| cell.expected.quantity == **name).collect();
+        // The bars have base units: see `series`.
         let unit = cells.first().map_or("", |cell| match cell.expected.unit.text() {
             "kbit/s" | "Mbit/s" => "bit/s",
             "ms" => "s",

@@ -139,6 +139,7 @@ fn limits(
         if let Some(checked) = simulated {
             let measured = checked.evidence.measured(limit);
             let samples = checked.evidence.samples(limit);
+            // JSON has no infinity, which stands for a delay longer than every measured one.
             let finite = samples.into_iter().map(|sample| sample.filter(|value| value.is_finite()));
             entry["sim"] = measured.value.into();
             entry["sim_ci95"] = measured.ci95.into();

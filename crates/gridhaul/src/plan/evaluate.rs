@@ -254,10 +254,10 @@ limit.reading.loss = "15 %"
         let mut evaluator = Evaluator::new(&gridhaul_model::Model, &choices, &limits);
         let found = candidates(&scenario, &plan, choices.keys());
         let feasible = |evaluator: &mut Evaluator<'_>, policy: &str| {
-            let of = |candidate: &&super::super::candidate::Candidate| {
+            let is_wanted = |candidate: &&super::super::candidate::Candidate| {
                 candidate.parameters.values[0].as_deref() == Some(policy)
             };
-            let parameters = &found.iter().find(of).unwrap().parameters;
+            let parameters = &found.iter().find(is_wanted).unwrap().parameters;
             let error = evaluator.evaluate(parameters).unwrap().error.clone();
             assert_eq!(error, None, "{policy}");
             evaluator.meets_limits(parameters).unwrap()

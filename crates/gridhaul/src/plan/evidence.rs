@@ -266,9 +266,9 @@ const FAILED_MAX: f64 = 1e-3;
 /// or, over all replications, messages that were due did not arrive.
 fn invalid(points: &[&Point], measured: f64) -> Option<String> {
     let rows = || points.iter().flat_map(|point| &point.flows);
-    let of = |name: &str| rows().filter(|row| row.name == name).collect::<Vec<&Row>>();
+    let rows_of = |name: &str| rows().filter(|row| row.name == name).collect::<Vec<&Row>>();
     let mut first = points.iter().take(1).flat_map(|point| &point.flows);
-    let missing = || first.find_map(|row| undelivered(&row.name, &of(&row.name), measured));
+    let missing = || first.find_map(|row| undelivered(&row.name, &rows_of(&row.name), measured));
     rows().find_map(not_established).or_else(missing)
 }
 

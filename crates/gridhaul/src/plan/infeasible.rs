@@ -105,7 +105,7 @@ fn search_beyond_range(
     };
     for doubling in 1..=DOUBLINGS {
         let number = end.number * 2_f64.powi(direction * doubling);
-        if end.whole && number < 1.0 {
+        if end.is_whole && number < 1.0 {
             return None;
         }
         let Some((_, start)) =
@@ -140,7 +140,7 @@ fn search_beyond_range(
 struct Amount {
     number: f64,
     unit: String,
-    whole: bool,
+    is_whole: bool,
     base: f64,
 }
 
@@ -152,12 +152,12 @@ impl Amount {
         let number: f64 = text[..at].replace('_', "").parse().ok()?;
         let unit = text[at..].trim().to_owned();
         let counted = matches!(unit.as_str(), "" | "packets" | "segments" | "messages" | "B");
-        let whole = counted && number.fract() == 0.0;
-        Some(Self { number, unit, whole, base })
+        let is_whole = counted && number.fract() == 0.0;
+        Some(Self { number, unit, is_whole, base })
     }
 
     fn text(&self, number: f64) -> String {
-        let number = if self.whole { number.round() } else { number };
+        let number = if self.is_whole { number.round() } else { number };
         format!("{number} {}", self.unit).trim_end().to_owned()
     }
 }

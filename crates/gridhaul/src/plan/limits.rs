@@ -266,8 +266,8 @@ mod tests {
         let limit = &limits_of("delay_mean = \"2 s\"")[0];
         let mean = [(Metric::Messages, 50.0), (Metric::DelayMean, 1.0)];
         assert_eq!(limit.measure(&point(&mean)).value, None);
-        let whole = [mean[0], mean[1], (Metric::DelayP98, 1.5)];
-        assert_eq!(limit.measure(&point(&whole)).value, Some(1.0));
+        let complete = [mean[0], mean[1], (Metric::DelayP98, 1.5)];
+        assert_eq!(limit.measure(&point(&complete)).value, Some(1.0));
         assert_eq!(limit.measure(&point(&mean[1..])).value, Some(1.0), "by the model");
     }
 

@@ -67,12 +67,12 @@ mod tests {
             aggregators: true,
         };
         let from = parameters(["2", "reno", "500 kbit/s"]);
-        let of = |values| steps(&from, &parameters(values), choices.keys());
-        assert_eq!(of(["2", "reno", "500 kbit/s"]), 0);
-        assert_eq!(of(["2", "sack", "500 kbit/s"]), 1);
-        assert_eq!(of(["4", "vegas", "1 Mbit/s"]), 1);
-        assert_eq!(of(["8", "reno", "500 kbit/s"]), 2);
-        assert_eq!(of(["1", "reno", "2 Mbit/s"]), 2);
+        let steps_to = |values| steps(&from, &parameters(values), choices.keys());
+        assert_eq!(steps_to(["2", "reno", "500 kbit/s"]), 0);
+        assert_eq!(steps_to(["2", "sack", "500 kbit/s"]), 1);
+        assert_eq!(steps_to(["4", "vegas", "1 Mbit/s"]), 1);
+        assert_eq!(steps_to(["8", "reno", "500 kbit/s"]), 2);
+        assert_eq!(steps_to(["1", "reno", "2 Mbit/s"]), 2);
         assert_eq!(differing(&from, &parameters(["8", "reno", "2 Mbit/s"])), 2);
         let bare = ParameterSet {
             values: vec![None, None, Some("1 Mbit/s".to_owned())],

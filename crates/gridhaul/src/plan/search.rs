@@ -37,6 +37,7 @@ impl Search<'_> {
         let mut best: Option<(f64, usize)> = None;
         let mut cost = f64::NEG_INFINITY;
         for (index, candidate) in candidates.iter().enumerate() {
+            // The candidates are in order of cost: all with the lowest cost have been compared.
             if candidate.cost > cost && best.is_some() {
                 break;
             }
@@ -98,6 +99,7 @@ impl Search<'_> {
             let Some(value) = &winner.parameters.values[key] else { continue };
             if is_numeric(choice) {
                 for (difference, lower) in [(down(choice), true), (up(choice), false)] {
+                    // A neighbour shows how close the limits are, also if it violates them.
                     let Some(next) = neighbour(choice, value, lower) else { continue };
                     let parameters = winner.parameters.with(key, next);
                     let meets_limits = self.evaluator.meets_limits(&parameters)?;

@@ -97,16 +97,17 @@ pub(crate) fn short(
     checked: &SimulatedCandidate,
     decision: &Decision,
 ) -> String {
-    let of = |which: &[usize]| checked.evidence.describe(&outcome.limits, which, |_| String::new());
+    let described =
+        |which: &[usize]| checked.evidence.describe(&outcome.limits, which, |_| String::new());
     match decision {
         Decision::Met => String::new(),
-        Decision::Violated(which) => of(which),
-        Decision::TooClose(which) => format!("too close: {}", of(which)),
+        Decision::Violated(which) => described(which),
+        Decision::TooClose(which) => format!("too close: {}", described(which)),
         Decision::Occasional { limits, runs } => {
             let all = checked.evidence.replications();
             format!("{runs} of {all} runs: {}", names(outcome, limits))
         }
-        Decision::Unknown(which) => format!("unknown: {}", of(which)),
+        Decision::Unknown(which) => format!("unknown: {}", described(which)),
         Decision::Invalid(reason) => reason.clone(),
     }
 }

@@ -136,12 +136,16 @@ pub(crate) fn decided(
     decision: &Decision,
 ) -> String {
     let bound = |limit: &Limit| format!(" ({})", limit.bound_words());
-    let of = |which: &[usize]| checked.evidence.describe(&outcome.limits, which, bound);
+    let described = |which: &[usize]| checked.evidence.describe(&outcome.limits, which, bound);
     match decision {
         Decision::Met => "meets every limit".to_owned(),
-        Decision::Violated(which) => format!("the simulation violates {}", of(which)),
+        Decision::Violated(which) => format!("the simulation violates {}", described(which)),
         Decision::TooClose(which) => {
-            format!("another seed may violate {}, which is too close to the limit", of(which))
+            format!(
+                "another seed may violate {}, which is too close to the \
+                limit",
+                described(which)
+            )
         }
         Decision::Occasional { limits, runs } => format!(
             "{runs} of {} violate {}",
@@ -149,7 +153,7 @@ pub(crate) fn decided(
             names(outcome, limits)
         ),
         Decision::Unknown(which) => {
-            format!("the simulation has no value of {}: increase `duration`", of(which))
+            format!("the simulation has no value of {}: increase `duration`", described(which))
         }
         Decision::Invalid(reason) => reason.clone(),
     }

@@ -144,6 +144,7 @@ fn alternative_result(
     }
     let worst = outcome.limits.iter().zip(&evaluation.measured);
     let worst = worst.filter_map(|(limit, measured)| {
+        // Without the value, its lower bound shows how close the limit is.
         let value = measured.value.or(measured.floor)?;
         Some((limit.utilisation(value), limit, measured))
     });

@@ -167,11 +167,11 @@ mod tests {
                 source.values.iter().map(|span| text[span.clone()].to_owned()).collect();
             (text[source.key].to_owned(), parts)
         };
-        let of = |parts: &[&str]| parts.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let texts = |parts: &[&str]| parts.iter().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(
             at("a.b = 1 ms , {x = 1, y = 2}"),
-            ("a.b".into(), of(&["1 ms", "{x = 1, y = 2}"]))
+            ("a.b".into(), texts(&["1 ms", "{x = 1, y = 2}"]))
         );
-        assert_eq!(at("a=lin:1 ms:9 ms:3"), ("a".into(), of(&["1 ms", "9 ms", "3"])));
+        assert_eq!(at("a=lin:1 ms:9 ms:3"), ("a".into(), texts(&["1 ms", "9 ms", "3"])));
     }
 }

@@ -58,8 +58,8 @@ impl Argument {
         diagnostic.key = format!("{}{below}", self.flag);
         let argument = &self.source.text;
         // Without an index, the diagnostic points at all values or at the key.
-        let whole = self.source.values.first().zip(self.source.values.last());
-        diagnostic.location = match (value.and_then(|value| self.source.values.get(value)), whole) {
+        let ends = self.source.values.first().zip(self.source.values.last());
+        diagnostic.location = match (value.and_then(|value| self.source.values.get(value)), ends) {
             (Some(span), _) => Some(SourceLocation::in_argument(argument, span.clone(), below)),
             (None, Some((first, last))) if rest.starts_with('.') => {
                 Some(SourceLocation::of_argument(argument, first.start..last.end))

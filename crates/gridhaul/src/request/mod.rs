@@ -106,7 +106,8 @@ pub(crate) fn change(
     for (index, Vary { key, values, .. }) in vary.iter().enumerate() {
         if changes.set.iter().any(|set| set.key == *key) {
             bail!(
-                "--vary {key}: --set gives this key a single value\n  help: remove one of the two options"
+                "--vary {key}: --set gives this key a single value\n  help: remove one of the two \
+                 options"
             );
         }
         // A key that is varied twice is rejected by the validation below.
@@ -191,7 +192,8 @@ pub(crate) fn assign(
         match (entry, single(values)) {
             (Some(entry), _) if !is_set(&scenario.sweep[entry], settings) => {
                 bail!(
-                    "{file}: {key} is swept together with other keys; its values cannot be replaced alone\n  \
+                    "{file}: {key} is swept together with other keys; its values cannot be \
+                     replaced alone\n  \
                      help: set one value for each of the keys of this sweep"
                 )
             }
@@ -241,7 +243,8 @@ mod tests {
 
     /// The points of a scenario with this sweep, after an experiment has assigned its values.
     fn points(sweep: &str, settings: &[&str]) -> anyhow::Result<Vec<ScenarioPoint>> {
-        let text = "title = \"t\"\nduration = \"1 s\"\n[node]\na = {}\nb = {}\n[link.l]\nfrom = \"a\"\nto = \"b\"\n\
+        let text = "title = \"t\"\nduration = \"1 s\"\n[node]\na = {}\nb = {}\n[link.l]\n\
+            from = \"a\"\nto = \"b\"\n\
                     [link.l.both]\nrate = \"1 Mbit/s\"\n[flow.f]\nfrom = \"a\"\nto = \"b\"\n\
                     load = \"bulk\"\n[[sweep]]\n";
         let scenario = Scenario::from_toml(&format!("{text}{sweep}"), "a.toml").unwrap();

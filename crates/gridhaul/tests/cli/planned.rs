@@ -22,14 +22,14 @@ fn assert_limits_met(plan: &Value, answer: &Value, run: &str) {
     assert!(!limits.is_empty());
     for limit in limits {
         let (flow, kind) = (limit["flow"].as_str().unwrap(), limit["limit"].as_str().unwrap());
-        let of = |metric| {
+        let mean = |metric| {
             value(answer, flow, metric).unwrap_or_else(|| panic!("{run}: {flow} has no {metric}"))
         };
         let found = match kind {
-            "loss" => of("segment_loss_total_ratio"),
-            "delay_mean" => of("delay_mean_s"),
-            "delay_p98" => of("delay_p98_s"),
-            "deadline" => 1.0 - of("deadline_met_ratio"),
+            "loss" => mean("segment_loss_total_ratio"),
+            "delay_mean" => mean("delay_mean_s"),
+            "delay_p98" => mean("delay_p98_s"),
+            "deadline" => 1.0 - mean("deadline_met_ratio"),
             other => panic!("unknown limit {other}"),
         };
         let bound = limit["bound"].as_f64().unwrap();

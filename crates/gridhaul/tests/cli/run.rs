@@ -328,9 +328,17 @@ fn compare_reports_which_deadlines_are_met() {
     let done = desk.run("compare slow.toml fast.toml -q");
     assert_eq!(done.code, Some(0), "{}", done.err);
     let (_, deadlines) = done.out.split_once("Deadlines\n").expect("a table of them");
-    let of = |answer: &str| deadlines.lines().find(|line| line.contains(answer)).unwrap_or("");
-    assert!(of("slow").ends_with("met") && !of("slow").ends_with("NOT met"), "{deadlines}");
-    assert!(of("fast").ends_with("NOT met"), "{deadlines}");
+    let verdict_of =
+        |answer: &str| deadlines.lines().find(|line| line.contains(answer)).unwrap_or("");
+    assert!(
+        verdict_of("slow").ends_with("met")
+            && !verdict_of("slow").ends_with(
+                "NOT \
+        met"
+            ),
+        "{deadlines}"
+    );
+    assert!(verdict_of("fast").ends_with("NOT met"), "{deadlines}");
 }
 
 /// Independent of the current folder, and of whether the file or the command line names the trace.
@@ -347,8 +355,8 @@ fn trace_paths_are_relative_to_the_scenario() {
         let done = desk.run(line);
         assert_eq!(done.code, Some(0), "{done:?}");
         let answer: Answer = serde_json::from_str(&done.out).unwrap();
-        let of = |row: &Row| row.metrics[&Metric::Messages].mean;
-        answer.points.iter().map(|point| of(&point.flows[0])).collect()
+        let messages = |row: &Row| row.metrics[&Metric::Messages].mean;
+        answer.points.iter().map(|point| messages(&point.flows[0])).collect()
     };
     assert_eq!(messages("run other/day.toml --json"), [Some(2.0)]);
     let vary = "--vary flow.up.load.trace.file=day.csv,night.csv";

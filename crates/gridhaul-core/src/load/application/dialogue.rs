@@ -15,13 +15,13 @@ pub(super) struct Dialogue {
     next: Option<(FlowEnd, Arrival)>,
     /// Delivered bytes at the `from` and at the `to` end at which the message in flight is
     /// complete; [`u64::MAX`] at an end without one.
-    whole: [u64; 2],
+    complete_at: [u64; 2],
 }
 
 impl Dialogue {
     pub(super) const fn new(load: RequestResponse) -> Self {
         let first = load.first_request();
-        Self { load, next: Some((FlowEnd::From, first)), whole: [u64::MAX; 2] }
+        Self { load, next: Some((FlowEnd::From, first)), complete_at: [u64::MAX; 2] }
     }
 
     /// When the next message is written; [`Instant::NEVER`] while one is in flight.
@@ -32,7 +32,7 @@ impl Dialogue {
     /// Delivered bytes at an end at which the message in flight is complete.
     #[inline]
     pub(super) const fn watch(&self, end: FlowEnd) -> u64 {
-        self.whole[end as usize]
+        self.complete_at[end as usize]
     }
 
     /// When the request without complete response was ready; `None` during a pause.
@@ -50,7 +50,7 @@ impl Dialogue {
         let Some((end, arrival)) = self.next.take_if(|(_, arrival)| arrival.at <= now) else {
             return;
         };
-        self.whole[other(end) as usize] = write(carrier, end, arrival, (class, None));
+        self.complete_at[other(end) as usize] = write(carrier, end, arrival, (class, None));
     }
 
     /// More data were delivered at an end. Returns the response if it is complete now.
@@ -60,11 +60,11 @@ impl Dialogue {
         end: FlowEnd,
         carrier: &impl Carrier,
     ) -> Option<Delivered> {
-        let whole = &mut self.whole[end as usize];
-        if carrier.delivered(end) < *whole {
+        let complete_at = &mut self.complete_at[end as usize];
+        if carrier.delivered(end) < *complete_at {
             return None;
         }
-        let id = std::mem::replace(whole, u64::MAX);
+        let id = std::mem::replace(complete_at, u64::MAX);
         let requested_at = self.load.requested_at();
         // The load gets the whole message at once.
         let next = match end {

@@ -156,6 +156,7 @@ impl<C: Copy> Application<C> {
     ) -> Option<Delivered> {
         match (&mut self.behaviour, end) {
             (Behaviour::Transfer(transfer), FlowEnd::To) => {
+                // A transfer is a byte stream: it has a time of completion, but no messages.
                 transfer.handle_delivered(now, carrier);
                 None
             }
@@ -270,6 +271,7 @@ fn message<A: Carrier>(
     (class, payload): (A::Class, Option<A::Payload>),
 ) -> Message<A::Class, A::Payload> {
     let Arrival { at, bytes } = arrival;
+    // The stream position after the last byte identifies a message at both ends, without a header.
     Message { id: carrier.written(end).saturating_add(bytes), class, at, bytes, payload }
 }
 

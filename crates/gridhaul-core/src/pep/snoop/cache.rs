@@ -74,11 +74,11 @@ pub(super) struct Cache {
 /// Result of inserting a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Insertion {
-    /// It is cached, and is sent at once or waits.
+    /// Cached now; sent at once, or waiting.
     New { sent: bool },
-    /// It was cached already, and was sent or waits.
+    /// Cached before; sent, or waiting.
     AlreadyCached { sent: bool },
-    /// It is not cached: no space is free, or it overlaps cached segments with other boundaries.
+    /// Not cached: no space is free, or the segment overlaps cached ones with other boundaries.
     NotCached,
 }
 
@@ -171,8 +171,9 @@ impl Cache {
         insertion
     }
 
-    /// Removes everything before `una`, in order; `each` is called for segments removed as a whole.
-    pub(super) fn acknowledge(&mut self, una: u64, mut each: impl FnMut(&CachedSegment)) {
+    /// Removes everything before `una`, in order; `visit` is called for segments that are removed
+    /// as a whole.
+    pub(super) fn acknowledge(&mut self, una: u64, mut visit: impl FnMut(&CachedSegment)) {
         while let Some(entry) = self.entries.front()
             && entry.end <= una
         {
@@ -180,7 +181,7 @@ impl Cache {
             self.payload -= u64::from(entry.segment.len);
             self.sent -= usize::from(entry.sent);
             self.sacked -= usize::from(entry.sacked);
-            each(entry);
+            visit(entry);
             self.entries.pop_front();
         }
         if let Some(entry) = self.entries.front_mut() {
@@ -190,9 +191,9 @@ impl Cache {
         }
     }
 
-    /// Marks segments within a selectively acknowledged range; `each` is called for newly marked
+    /// Marks segments within a selectively acknowledged range; `visit` is called for newly marked
     /// ones.
-    pub(super) fn sack(&mut self, range: &Range<u64>, mut each: impl FnMut(&CachedSegment)) {
+    pub(super) fn sack(&mut self, range: &Range<u64>, mut visit: impl FnMut(&CachedSegment)) {
         let from = self.entries.partition_point(|entry| entry.start < range.start);
         for entry in self.entries.range_mut(from..) {
             if entry.end > range.end {
@@ -201,7 +202,7 @@ impl Cache {
             if entry.sent && !entry.sacked {
                 entry.sacked = true;
                 self.sacked += 1;
-                each(entry);
+                visit(entry);
             }
         }
     }

@@ -159,15 +159,15 @@ impl Store {
         ranges
     }
 
-    /// Releases everything before `una`; `each` is called for segments that are released as a
+    /// Releases everything before `una`; `visit` is called for segments that are released as a
     /// whole.
-    pub(super) fn acknowledge(&mut self, una: u64, mut each: impl FnMut(&StoredSegment)) {
+    pub(super) fn acknowledge(&mut self, una: u64, mut visit: impl FnMut(&StoredSegment)) {
         while let Some(segment) = self.segments.front()
             && segment.end() <= una
         {
             self.payload -= u64::from(segment.len);
             self.sent -= usize::from(segment.sent);
-            each(segment);
+            visit(segment);
             self.segments.pop_front();
         }
         if let Some(segment) = self.segments.front_mut()
@@ -180,9 +180,9 @@ impl Store {
         }
     }
 
-    /// Marks sent segments within a selectively acknowledged range; `each` is called for newly
+    /// Marks sent segments within a selectively acknowledged range; `visit` is called for newly
     /// marked ones.
-    pub(super) fn sack(&mut self, range: &Range<u64>, mut each: impl FnMut(&StoredSegment)) {
+    pub(super) fn sack(&mut self, range: &Range<u64>, mut visit: impl FnMut(&StoredSegment)) {
         let from = self.segments.partition_point(|segment| segment.start < range.start);
         for segment in self.segments.range_mut(from..) {
             if segment.end() > range.end || !segment.sent {
@@ -190,7 +190,7 @@ impl Store {
             }
             if !segment.sacked {
                 segment.sacked = true;
-                each(segment);
+                visit(segment);
             }
         }
     }

@@ -36,6 +36,7 @@ pub(super) struct Chain {
     pub closes_end_to_end: bool,
     /// Segments in flight, in order of arrival, with the node and the side at which they arrive.
     in_flight: BTreeMap<(Instant, u64), (usize, Side, Packet)>,
+    /// Number of segments in flight so far: segments that arrive at the same time stay in order.
     order: u64,
     steps: u64,
 }
@@ -258,6 +259,7 @@ impl Chain {
             let receiver = &mut self.hosts[from.other().index()];
             receiver.check(write);
             let delivered = receiver.delivered();
+            // A reset may lose acknowledged data, as that of any TCP connection.
             if self.resets {
                 continue;
             }
@@ -265,6 +267,9 @@ impl Chain {
                 let has_fin = self.hosts[from.other().index()].finished();
                 assert!(has_fin, "{from:?}: FIN is acknowledged and has not arrived");
             }
+            // Each byte that its sender may have forgotten and the receiver does not yet have must
+            // be stored in a proxy, unless a crash has lost it. Stored ranges are skipped as a
+            // whole.
             let mut offset = delivered;
             while offset < acknowledged {
                 let isn = ISNS[from.index()];

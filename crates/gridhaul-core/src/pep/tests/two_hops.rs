@@ -53,11 +53,13 @@ impl Hop {
 
     /// Time of arrival of a segment that is sent now; `None` if it is dropped.
     fn arrival_time(&mut self, now: Instant, segment: &Segment) -> Option<Instant> {
+        // The time until the transmitter is free measures the bytes in the queue.
         if self.queue < u64::MAX && self.free_at.since(now) > self.max_queueing_delay {
             return None;
         }
         let time = self.serializer.charge(segment.wire_bytes());
         self.free_at = self.free_at.max(now) + time;
+        // The transmitter sends a segment that is lost, so that it delays the following ones.
         let lost = self.random.occurs(self.loss.into()) && !segment.flags.has(Flags::SYN);
         (!lost).then_some(self.free_at + self.delay)
     }

@@ -92,6 +92,7 @@ pub trait CongestionControl: Sized {
     /// 4015).
     fn on_undo(&mut self, cwnd: u32, ssthresh: u32) {
         let window = self.window_mut();
+        // Since the reduction, the window may have grown beyond its previous value.
         window.set_cwnd(window.cwnd_f64().max(f64::from(cwnd)));
         window.set_ssthresh(f64::from(window.ssthresh().max(ssthresh)));
     }
@@ -105,6 +106,8 @@ pub trait CongestionControl: Sized {
     /// Transmission resumes after an idle period longer than the RTO (RFC 5681, section 4.1).
     fn on_idle_restart(&mut self, _now: Instant, initial_window: u32) {
         let window = self.window_mut();
+        // RFC 5681, section 4.1: "we define RW = min(IW,cwnd)". The threshold stays: slow start
+        // grows the window up to it.
         window.set_cwnd(window.cwnd_f64().min(f64::from(initial_window)));
     }
 
@@ -113,6 +116,8 @@ pub trait CongestionControl: Sized {
     fn on_cwnd_unused(&mut self, cwnd: u32) {
         let window = self.window_mut();
         let segments = (window.cwnd_f64() / window.mss()).floor();
+        // `tcp_current_ssthresh` of Linux computes three quarters as (cwnd >> 1) + (cwnd >> 2),
+        // each in whole segments.
         let kept = ((segments / 2.0).floor() + (segments / 4.0).floor()) * window.mss();
         if kept > f64::from(window.ssthresh()) {
             window.set_ssthresh(kept);
@@ -172,7 +177,9 @@ macro_rules! controllers {
             #[must_use]
             pub fn new(params: &StackParams) -> Self {
                 match params.congestion_control {
-                    $(CongestionControlAlgorithm::$name => Self::$name($module::$name::new(params).into()),)*
+                    $(CongestionControlAlgorithm::$name => {
+                        Self::$name($module::$name::new(params).into())
+                    })*
                 }
             }
 
@@ -180,7 +187,9 @@ macro_rules! controllers {
             #[must_use]
             pub const fn recovery_of(congestion_control: CongestionControlAlgorithm) -> Recovery {
                 match congestion_control {
-                    $(CongestionControlAlgorithm::$name => <$module::$name as CongestionControl>::RECOVERY,)*
+                    $(CongestionControlAlgorithm::$name => {
+                        <$module::$name as CongestionControl>::RECOVERY
+                    })*
                 }
             }
 

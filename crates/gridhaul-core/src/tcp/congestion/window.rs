@@ -81,7 +81,7 @@ impl Window {
         // An unlimited threshold, as before the first loss, stays unlimited when a reduction is
         // undone.
         let is_none = bytes >= f64::from(u32::MAX);
-        let bytes = if self.whole_ssthresh && !is_none { self.whole(bytes) } else { bytes };
+        let bytes = if self.whole_ssthresh && !is_none { self.rounded_down(bytes) } else { bytes };
         self.ssthresh = bytes.max(2.0 * self.mss());
     }
 
@@ -103,7 +103,7 @@ impl Window {
             self.cwnd += credit.min((self.ssthresh - self.cwnd).max(self.mss()));
         } else {
             // Equation 3: cwnd += SMSS * SMSS / cwnd.
-            let cwnd = if self.whole_segments { self.whole(self.cwnd) } else { self.cwnd };
+            let cwnd = if self.whole_segments { self.rounded_down(self.cwnd) } else { self.cwnd };
             self.cwnd += f64::from(avoidance_credit) * self.mss() / cwnd;
         }
     }
@@ -136,7 +136,7 @@ impl Window {
 
     /// Rounds down to whole segments, at least one; in bytes.
     #[inline]
-    fn whole(&self, bytes: f64) -> f64 {
+    fn rounded_down(&self, bytes: f64) -> f64 {
         ((bytes / self.mss()).floor() * self.mss()).max(self.mss())
     }
 

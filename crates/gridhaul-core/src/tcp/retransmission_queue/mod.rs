@@ -143,9 +143,9 @@ impl RetransmissionQueue {
         self.highest_sacked
     }
 
-    /// Removes segments before `una`; calls `each` with every removed segment.
+    /// Removes segments before `una`; calls `visit` with every removed segment.
     #[inline]
-    pub(crate) fn acknowledge(&mut self, una: u64, mut each: impl FnMut(&OutstandingSegment)) {
+    pub(crate) fn acknowledge(&mut self, una: u64, mut visit: impl FnMut(&OutstandingSegment)) {
         while let Some(front) = self.ring.front_mut() {
             if front.end() > una {
                 // An acknowledgement within a segment: the remainder stays.
@@ -168,7 +168,7 @@ impl RetransmissionQueue {
             if front.lost {
                 self.lost_bytes -= front.len;
             }
-            each(front);
+            visit(front);
             self.ring.pop_front();
         }
         assert!(self.has_no_sacked_or_lost(), "no segment is outstanding");
@@ -203,14 +203,14 @@ impl RetransmissionQueue {
         Some(AckedRange { first, last: second })
     }
 
-    /// Marks a range as selectively acknowledged; calls `each` with every newly sacked segment and
+    /// Marks a range as selectively acknowledged; calls `visit` with every newly sacked segment and
     /// its index in the queue. Returns the number of bytes newly sacked.
     pub(crate) fn sack(
         &mut self,
         left: u64,
         right: u64,
         lost: LossMark,
-        mut each: impl FnMut(usize, &OutstandingSegment),
+        mut visit: impl FnMut(usize, &OutstandingSegment),
     ) -> u64 {
         let first = self.index_of(left);
         let mut covered = 0;
@@ -227,7 +227,7 @@ impl RetransmissionQueue {
                 sent.lost = false;
                 self.lost_bytes -= sent.len;
             }
-            each(index, sent);
+            visit(index, sent);
         }
         self.sacked_bytes += covered;
         if covered > 0 {

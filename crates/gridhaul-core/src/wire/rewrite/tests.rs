@@ -28,6 +28,8 @@ fn received(fields: Fields, odd: bool, data: &[u8]) -> Vec<u8> {
     options.extend(echo.to_be_bytes());
     options.resize(options.len().next_multiple_of(4), 0);
     let mut packet = tcp(&fixed, &[&options, data].concat());
+    // After the IP header of 20 bytes: the data offset of TCP at octet 12, its checksum at octet 16
+    // (RFC 9293, 3.1).
     packet[32] = (5 + options.len() as u8 / 4) << 4;
     packet[36..38].fill(0);
     let pseudo = checksum::pseudo_header(&ip().addresses, TCP, (packet.len() - 20) as u32);
@@ -74,8 +76,8 @@ fn a_removed_option_becomes_padding() {
     let mut rewriter = PacketRewriter::parse(&mut packet).unwrap();
     rewriter.remove_option(4).unwrap();
     assert_eq!(rewriter.remove_option(4), Err(WireError::OptionMissing(4)));
-    let wrong = WireError::OptionLength { kind: 2, length: 4 };
-    assert_eq!(rewriter.set_option(2, &[1]), Err(wrong));
+    let error = WireError::OptionLength { kind: 2, length: 4 };
+    assert_eq!(rewriter.set_option(2, &[1]), Err(error));
     let ip = IpPacket::parse(&packet).unwrap();
     assert_eq!((packet.len(), ip.verify()), (length, Ok(())));
     let Ok(Transport::Tcp(segment)) = ip.transport() else { panic!("{ip:?}") };
@@ -88,6 +90,7 @@ fn a_datagram_without_checksum_remains_without() {
     let mut packet = Vec::new();
     write_udp(&mut packet, &ip(), &UdpHeader::default(), Payload::Bytes(&[1, 2, 3])).unwrap();
     let mut without = packet.clone();
+    // The checksum of UDP, at octet 6 after the IP header (RFC 768).
     without[26..28].fill(0);
     for packet in [&mut packet, &mut without] {
         let mut rewriter = PacketRewriter::parse(packet).unwrap();
@@ -122,6 +125,7 @@ proptest! {
         protocol in prop::sample::select(vec![TCP, UDP, 60, 0, 44]),
         like_a_packet in any::<bool>(),
     ) {
+        // Random bytes seldom pass the checks of version and length: half of the cases have both.
         if like_a_packet && bytes.len() >= 48 {
             bytes[0] = version;
             let length = bytes.len() as u16;

@@ -17,13 +17,13 @@ fn v6() -> Addresses {
 fn each_version_of_ip_has_its_header() {
     let tcp = TcpHeader::default();
     let mut packet = Vec::new();
-    let whole = write_tcp(&mut packet, &IpHeader::new(v4()), &tcp, Payload::Omitted(100)).unwrap();
-    assert_eq!((packet.len(), whole, packet[0]), (40, 140, 0x45));
+    let length = write_tcp(&mut packet, &IpHeader::new(v4()), &tcp, Payload::Omitted(100)).unwrap();
+    assert_eq!((packet.len(), length, packet[0]), (40, 140, 0x45));
     assert_eq!(packet[2..4], [0, 140], "total length");
     assert_eq!((packet[9], checksum::internet(0, &packet[..20])), (TCP, 0));
     packet.clear();
-    let whole = write_tcp(&mut packet, &IpHeader::new(v6()), &tcp, Payload::Omitted(100)).unwrap();
-    assert_eq!((packet.len(), whole, packet[0]), (60, 160, 0x60));
+    let length = write_tcp(&mut packet, &IpHeader::new(v6()), &tcp, Payload::Omitted(100)).unwrap();
+    assert_eq!((packet.len(), length, packet[0]), (60, 160, 0x60));
     assert_eq!(packet[4..8], [0, 120, TCP, 64], "payload length, next header, hop limit");
     assert_eq!(packet[8..14], [0xfd, 0x67, 0x72, 0x69, 0x64, 0x68]);
 }
@@ -35,16 +35,16 @@ fn checksums_hold_for_data_of_zeros() {
         for data in [0, 33, 65_000] {
             let (mut tcp, mut udp) = (Vec::new(), Vec::new());
             let header = TcpHeader { seq: 0x89ab_cdef, ..TcpHeader::default() };
-            let whole = write_tcp(&mut tcp, &ip, &header, Payload::Omitted(data)).unwrap();
-            tcp.resize(whole as usize, 0);
+            let length = write_tcp(&mut tcp, &ip, &header, Payload::Omitted(data)).unwrap();
+            tcp.resize(length as usize, 0);
             let header = UdpHeader { source_port: 1024, destination_port: 7 };
-            let whole = write_udp(&mut udp, &ip, &header, Payload::Omitted(data)).unwrap();
-            udp.resize(whole as usize, 0);
+            let length = write_udp(&mut udp, &ip, &header, Payload::Omitted(data)).unwrap();
+            udp.resize(length as usize, 0);
             for mut packet in [tcp, udp] {
                 assert_eq!(IpPacket::parse(&packet).unwrap().verify(), Ok(()), "{ip:?} {data}");
                 *packet.last_mut().unwrap() ^= 1;
-                let wrong = IpPacket::parse(&packet).unwrap().verify();
-                assert!(matches!(wrong, Err(WireError::Checksum(_))), "{wrong:?}");
+                let verified = IpPacket::parse(&packet).unwrap().verify();
+                assert!(matches!(verified, Err(WireError::Checksum(_))), "{verified:?}");
             }
         }
     }
@@ -119,8 +119,8 @@ fn fragments_are_rejected() {
     let ip = IpPacket::parse(&packet).unwrap();
     assert!(matches!(ip.transport(), Ok(Transport::Udp(_))), "{:?}", ip.transport());
     packet[41] = 1;
-    let whole = IpPacket::parse(&packet).map(|ip| ip.header_len());
-    assert_eq!(whole, Ok(56), "two blocks of eight bytes");
+    let length = IpPacket::parse(&packet).map(|ip| ip.header_len());
+    assert_eq!(length, Ok(56), "two blocks of eight bytes");
     packet[41] = 2;
     let cut = IpPacket::parse(&packet);
     assert!(matches!(cut, Err(WireError::Truncated { layer: Layer::Ipv6, .. })), "{cut:?}");
@@ -133,10 +133,10 @@ fn errors_report_the_wrong_field() {
     let tcp = TcpHeader { options: mss, ..TcpHeader::default() };
     write_tcp(&mut packet, &IpHeader::new(v4()), &tcp, Payload::Bytes(&[])).unwrap();
     let with = |at: usize, value: u8| {
-        let mut wrong = packet.clone();
-        wrong[at] = value;
-        let ip = IpPacket::parse(&wrong)?;
-        let Transport::Tcp(tcp) = ip.transport()? else { panic!("{wrong:?}") };
+        let mut changed = packet.clone();
+        changed[at] = value;
+        let ip = IpPacket::parse(&changed)?;
+        let Transport::Tcp(tcp) = ip.transport()? else { panic!("{changed:?}") };
         tcp.header().map(|_| ())
     };
     assert_eq!(with(0, 0x55), Err(WireError::IpVersion(5)));

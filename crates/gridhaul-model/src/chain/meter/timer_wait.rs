@@ -156,10 +156,10 @@ mod tests {
     #[test]
     fn limiting_loss_values() {
         let demand = Demand::Messages { per_second: 1e-3, segments: 1 };
-        let of = |loss| timer_wait(&meter(false, Restart::Never), &demand, &at(loss), 0.0);
-        assert!(of(0.0).is_some_and(|waits| waits.mean() == 0.0));
+        let waits_at = |loss| timer_wait(&meter(false, Restart::Never), &demand, &at(loss), 0.0);
+        assert!(waits_at(0.0).is_some_and(|waits| waits.mean() == 0.0));
         assert!(
-            of(1.0).is_none()
+            waits_at(1.0).is_none()
                 && single_segment_timer_wait(TIMER, 0.1, f64::INFINITY, 1.0).is_none()
         );
         let rare = single_segment_timer_wait(TIMER, 0.1, f64::INFINITY, 1.0 - 1e-6).unwrap();

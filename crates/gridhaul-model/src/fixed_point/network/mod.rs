@@ -138,7 +138,7 @@ impl Network {
             let mut change = 0.0_f64;
             for index in 0..self.resources.len() {
                 let before = state.work.rho[index];
-                change = change.max(self.settle(&mut state, index));
+                change = change.max(self.solve_queue(&mut state, index));
                 let after = state.work.rho[index];
                 if step < 1.0 && after > 0.0 {
                     state.work.rho[index] = before * (after / before).powf(step);
@@ -158,7 +158,7 @@ impl Network {
     }
 
     /// Solves for the load of one queue, with the other loads fixed. Returns the relative change.
-    fn settle(&self, state: &mut State<'_>, index: usize) -> f64 {
+    fn solve_queue(&self, state: &mut State<'_>, index: usize) -> f64 {
         let before = state.work.rho[index];
         let start = before.ln().clamp(RANGE.0 + 1.0, RANGE.1 - 1.0);
         let mut slope = state.work.slope[index];

@@ -163,7 +163,7 @@ impl Network {
             let resource = self.resources[index];
             !resource.acknowledges || resource.window_limit.is_some()
         });
-        let of = |&index: &usize| {
+        let waiting_time = |&index: &usize| {
             let (resource, response) = (self.resources[index], responses[index]);
             let services = relaxation_rate * response.service;
             let wait = match resource.finite_source(response.rho) {
@@ -174,7 +174,7 @@ impl Network {
             };
             Some(wait + relaxation_rate * response.wait)
         };
-        waits.filter_map(of).sum::<f64>().max(0.0)
+        waits.filter_map(waiting_time).sum::<f64>().max(0.0)
     }
 }
 

@@ -28,8 +28,8 @@ impl RandomStream {
         (minimum * (maximum / minimum).powf(self.share())).round() as u64
     }
 
-    fn one<'a>(&mut self, of: &[&'a str]) -> &'a str {
-        of[(self.share() * of.len() as f64) as usize]
+    fn one<'a>(&mut self, mean: &[&'a str]) -> &'a str {
+        mean[(self.share() * mean.len() as f64) as usize]
     }
 }
 
@@ -197,13 +197,14 @@ const fn share(metric: Metric) -> bool {
 
 /// Checks the order of the delays: a message takes at least as long as its segments.
 fn order(row: &Row) -> Result<(), String> {
-    let of = |metric| row.mean(metric);
-    if let (Some(half), Some(maximum)) = (of(Metric::DelayMedian), of(Metric::DelayP98))
+    let mean = |metric| row.mean(metric);
+    if let (Some(half), Some(maximum)) = (mean(Metric::DelayMedian), mean(Metric::DelayP98))
         && half > maximum
     {
         return Err(format!("{}: median {half}, 98 % {maximum}", row.name));
     }
-    if let (Some(message), Some(segment)) = (of(Metric::DelayMean), of(Metric::SegmentDelayTotal))
+    if let (Some(message), Some(segment)) =
+        (mean(Metric::DelayMean), mean(Metric::SegmentDelayTotal))
         && message < 0.95 * segment
     {
         return Err(format!("{}: message {message}, segment {segment}", row.name));

@@ -223,28 +223,31 @@ fn delays_of_bursts_in_overload_are_dominated_by_timeouts() {
 fn limiting_delays_are_exact_or_missing() {
     let delays = [Metric::DelayMean, Metric::DelayMedian, Metric::DelayP98];
     for vegas in [false, true] {
-        let of = |link_keys, load| messages(100, vegas, link_keys, load, &Model);
+        let row_with = |link_keys, load| messages(100, vegas, link_keys, load, &Model);
         // No loss and almost no queueing: 1.92 ms transmission and 25 ms propagation.
-        let (row, check) = of(QUEUE, POISSON);
+        let (row, check) = row_with(QUEUE, POISSON);
         for metric in delays {
             assert!((row.mean(metric).unwrap() / 0.02692 - 1.0).abs() < 0.01, "{metric}");
         }
         assert!(check.measured.unwrap() > 0.9999);
         // Capacity for the packet in transmission only: delivered packets have not waited.
-        let (row, _) = of("queue = \"0 packets\"", POISSON);
+        let (row, _) = row_with("queue = \"0 packets\"", POISSON);
         let median = row.mean(Metric::DelayMedian).unwrap();
         assert!((median / 0.02692 - 1.0).abs() < 1e-6, "{median}");
         // Loss of 50 %: half arrives at once, and each timeout delivers half of the rest.
-        let (row, check) =
-            of("loss.bernoulli = \"50 %\"", "poisson = { size = \"200 B\", every = \"1 h\" }");
+        let (row, check) = row_with(
+            "loss.bernoulli = \"50 %\"",
+            "poisson = { size = \"200 B\", every = \"1 h\" \
+                }",
+        );
         assert!(row.mean(Metric::DelayMean).unwrap() > 1.0);
         let (share, low) = (check.measured.unwrap(), if vegas { 0.5 } else { 0.75 });
         assert!(share > low && share < 1.0, "{share}");
         // Very rare messages do not interact. (A rate of zero is rejected by the scenario.)
-        let (row, _) = of(QUEUE, "poisson = { size = \"200 B\", every = \"876000 h\" }");
+        let (row, _) = row_with(QUEUE, "poisson = { size = \"200 B\", every = \"876000 h\" }");
         assert!((row.mean(Metric::DelayP98).unwrap() / 0.02692 - 1.0).abs() < 1e-6);
         // Without delivery there is no delay.
-        let (row, check) = of("loss.bernoulli = \"100 %\"", POISSON);
+        let (row, check) = row_with("loss.bernoulli = \"100 %\"", POISSON);
         assert!(delays.iter().all(|metric| row.mean(*metric).is_none()), "{row:?}");
         assert_eq!((check.measured, check.met), (None, None));
         // The offered load exceeds the capacity: backlog and delay grow without bound.

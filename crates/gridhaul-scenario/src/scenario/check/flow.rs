@@ -85,7 +85,8 @@ impl Report<'_> {
         if is_synchronised && flow.start_spread.is_some_and(|spread| !spread.is_zero()) {
             self.refuse(
                 format!("{key}.start_spread"),
-                "`synchronised` opens all connections at the same time, and `start_spread` spreads them",
+                "`synchronised` opens all connections at the same time, and `start_spread` \
+                 spreads them",
                 "keep one of the two keys",
             );
         }
@@ -152,7 +153,8 @@ impl Report<'_> {
                 self.refuse(
                     format!("{key}.load"),
                     "datagrams carry only loads of messages; this load requires reliable delivery",
-                    "use `periodic`, `poisson`, `on_off`, `burst` or `trace`, or transport = \"tcp\"",
+                    "use `periodic`, `poisson`, `on_off`, `burst` or `trace`, or \
+                     transport = \"tcp\"",
                 );
                 return;
             }
@@ -170,7 +172,8 @@ impl Report<'_> {
             self.refuse(
                 key,
                 format!(
-                    "a datagram over {} carries at most {largest} B in one packet, not {} B; fragments are \
+                    "a datagram over {} carries at most {largest} B in one packet, not {} B; \
+                     fragments are \
                      not supported",
                     flow.ip,
                     size.get()

@@ -49,11 +49,13 @@ impl Report<'_> {
                 false => key.to_owned(),
             };
             let message = format!(
-                "{key} is {}, whose headers take {headers} with TCP, but stack `{name}` has the {header} of {other}",
+                "{key} is {}, whose headers take {headers} with TCP, but stack `{name}` has the \
+                 {header} of {other}",
                 ip.number()
             );
             let remedy = format!(
-                "write {key} = {} for {other}, and remove `header` from [stack.{name}]: its size follows from `ip`",
+                "write {key} = {} for {other}, and remove `header` from [stack.{name}]: its size \
+                 follows from `ip`",
                 other.number()
             );
             self.refuse_once(location, message, remedy);

@@ -12,6 +12,7 @@ impl Report<'_> {
             let key = format!("link.{name}");
             self.ends(&key, &link.from, &link.to);
             self.directions_given(&key, link);
+            // The directions of an invalid power line have values that nobody has written.
             if let Some(line) = &link.power_line
                 && !self.power_line(&format!("{key}.power_line"), line)
             {
@@ -146,7 +147,8 @@ impl Report<'_> {
             self.refuse(
                 key,
                 "expected either `mean_good` and `mean_bad`, or `good_to_bad` and `bad_to_good`",
-                "write mean_good = \"10 s\" and mean_bad = \"200 ms\" for bursts in time, as on a radio link",
+                "write mean_good = \"10 s\" and mean_bad = \"200 ms\" for bursts in time, as on a \
+                 radio link",
             );
             return;
         }
@@ -155,7 +157,8 @@ impl Report<'_> {
                 self.refuse(
                     format!("{key}.{name}"),
                     "the mean duration of a state must be above 0",
-                    "write a time such as \"200 ms\", or use `bernoulli` for a single loss probability",
+                    "write a time such as \"200 ms\", or use `bernoulli` for a single loss \
+                     probability",
                 );
             }
         }
@@ -163,7 +166,8 @@ impl Report<'_> {
             self.refuse(
                 key,
                 "`good_to_bad` and `bad_to_good` are both 0: the state never changes",
-                "set the transition probabilities, or use `bernoulli` for a single loss probability",
+                "set the transition probabilities, or use `bernoulli` for a single loss \
+                 probability",
             );
         }
     }
@@ -201,6 +205,7 @@ impl Report<'_> {
             );
         }
         let Some(paired) = &latency.paired_with else { return };
+        // With `both`, forward would be paired with itself.
         let same = match own.strip_suffix(".both") {
             Some(link) => *paired == format!("{link}.forward"),
             None => paired == own,

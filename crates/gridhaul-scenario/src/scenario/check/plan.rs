@@ -13,7 +13,8 @@ impl Report<'_> {
             self.refuse(
                 "plan.choose",
                 "the plan has no keys to choose",
-                "add keys and values: \"node.concentrator.count\" = { log = [1, 100], points = 20 }",
+                "add keys and values: \
+                 \"node.concentrator.count\" = { log = [1, 100], points = 20 }",
             );
         }
         if plan.cost.is_empty() {
@@ -58,6 +59,7 @@ impl Report<'_> {
                 self.unchosen(&location, key, &plan.choose);
                 continue;
             };
+            // The values of a range are quantities.
             if let Values::List(list) = values
                 && let Some(word) = list.iter().find(|value| !is_quantity(value))
             {

@@ -34,7 +34,8 @@ impl Report<'_> {
         if node.aggregator.is_some() && proxy.mode != ProxyMode::None {
             self.refuse(
                 format!("{key}.mode"),
-                "an aggregator terminates all connections, so a proxy at the same node has no effect",
+                "an aggregator terminates all connections, so a proxy at the same node has no \
+                 effect",
                 "remove `aggregator` or `proxy`, or move the proxy to another node",
             );
         }
@@ -54,7 +55,8 @@ impl Report<'_> {
                 self.refuse(
                     format!("{key}.crash[{}].at", index + 1),
                     "the proxy crashes again before it has restarted",
-                    "list the crashes in the order of time, each after the restart from the previous one",
+                    "list the crashes in the order of time, each after the restart from the \
+                     previous one",
                 );
             }
         }

@@ -129,7 +129,10 @@ impl Report<'_> {
             {
                 self.refuse(
                     format!("{key}.{name}"),
-                    format!("expected a number of segments that is finite and not negative, found {number}"),
+                    format!(
+                        "expected a number of segments that is finite and not negative, found \
+                         {number}"
+                    ),
                     "the usual values are alpha 1, beta 3, gamma 1",
                 );
             }

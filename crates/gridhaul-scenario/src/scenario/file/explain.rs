@@ -66,8 +66,9 @@ pub(in crate::scenario) fn in_toml_terms(message: &str, key: &str) -> (String, S
     {
         return (format!("expected {wanted} values, found {found}"), String::new());
     }
-    let wrong = message.strip_prefix("invalid type: ").or(message.strip_prefix("invalid value: "));
-    if let Some((found, expected)) = wrong.and_then(|wrong| wrong.rsplit_once(", expected ")) {
+    let kinds = ["invalid type: ", "invalid value: "];
+    let description = kinds.iter().find_map(|kind| message.strip_prefix(kind));
+    if let Some((found, expected)) = description.and_then(|text| text.rsplit_once(", expected ")) {
         let remedy = match found.starts_with("integer") || found.starts_with("floating") {
             true if expected.contains(" such as \"") => "write the unit, and quotes around both",
             false if found.starts_with("string") && is_number(expected) => {
@@ -121,7 +122,8 @@ fn enum_value(message: &str, key: &str) -> (String, String) {
     let remedy = match key.rsplit(['.', '"']).next() {
         Some("load") => {
             "write \"bulk\", or one of `transfer`, `periodic`, `poisson`, `on_off`, \
-             `request_response`, `burst`, `trace` and `application`: load.periodic = { size = \"240 B\", every = \"15 min\" }"
+             `request_response`, `burst`, `trace` and `application`: \
+             load.periodic = { size = \"240 B\", every = \"15 min\" }"
         }
         Some("loss") => {
             "write one of `bernoulli`, `gilbert_elliott` and `packets`: loss.bernoulli = \"1 %\""

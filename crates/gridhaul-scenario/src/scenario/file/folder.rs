@@ -13,12 +13,12 @@ impl Scenario {
     pub fn set_folder(&mut self, folder: &Path) {
         let own = Path::new(self.folder.as_deref().unwrap_or_default());
         if self.has_trace()
-            && let Ok(whole) = match own.as_os_str().is_empty() {
+            && let Ok(joined) = match own.as_os_str().is_empty() {
                 true => path::absolute(folder),
                 false => path::absolute(folder.join(own)),
             }
         {
-            self.folder = whole.to_str().map(str::to_owned);
+            self.folder = joined.to_str().map(str::to_owned);
         }
     }
 

@@ -41,6 +41,8 @@ impl<'t> Document<'t> {
             found = Some(next);
         }
         let found = found?;
+        // The value of a plain key is what is wrong; that of a table or list has many lines, of
+        // which its key is the first.
         let plain = !matches!(found.value, DeValue::Table(_) | DeValue::Array(_));
         let span = match found.key {
             Some(key) if !plain => key,
@@ -121,6 +123,7 @@ fn descend(value: &DeValue<'_>, condition: Condition<'_>, path: &mut String) -> 
     let mut visit =
         |step: &dyn Fn(&mut String), key: &Range<usize>, value: &Spanned<DeValue<'_>>| {
             step(path);
+            // Inner keys first: those around them meet most conditions as well.
             let found = descend(value.get_ref(), condition, path) || condition(key, value);
             if !found {
                 path.truncate(length);

@@ -212,7 +212,7 @@ fn without_null(tree: &serde_json::Value) -> Option<toml::Value> {
         Json::Null => return None,
         Json::Bool(value) => toml::Value::Boolean(*value),
         Json::Number(number) => match number.as_i64() {
-            Some(whole) => toml::Value::Integer(whole),
+            Some(integer) => toml::Value::Integer(integer),
             None => toml::Value::Float(number.as_f64().filter(|_| !number.is_u64())?),
         },
         Json::String(text) => toml::Value::String(text.clone()),

@@ -41,6 +41,7 @@ pub(super) fn axes(scenario: &Scenario) -> Result<Vec<Axis>, Diagnostic> {
     let mut count: usize = 1;
     for (entry, sweep) in scenario.sweep.iter().enumerate() {
         for key in sweep.vary.keys() {
+            // As steps, because a key can be written with quotes and without.
             if !seen.insert(setting::steps(key).collect::<Vec<_>>()) {
                 return Err(Diagnostic::new(
                     name(entry, key),
@@ -50,13 +51,14 @@ pub(super) fn axes(scenario: &Scenario) -> Result<Vec<Axis>, Diagnostic> {
             }
         }
         let axis = axis(entry, sweep, &base)?;
+        // Checked before any point is built: their number may exceed the memory.
         count = count.saturating_mul(axis.len());
         if count > POINTS_MAX {
             return Err(Diagnostic::new(
                 format!("sweep[{entry}]"),
                 format!("the sweep has more than {POINTS_MAX} points"),
-                "all combinations of the entries are points; use fewer values, or vary keys together \
-                 in one entry",
+                "all combinations of the entries are points; use fewer values, or vary keys \
+                 together in one entry",
             ));
         }
         axes.push(axis);
@@ -181,6 +183,8 @@ fn find(base: &Json, key: &str) -> Result<(), Refusal> {
                 "use a key outside `sweep`".into(),
             ));
         }
+        // Without stacks, the tree has no table of them; those of nodes, links and flows are
+        // required.
         if depth == 0 && *step == "stack" && base.get("stack").is_none() {
             return Err(("there are no stacks".into(), "add [stack.name] first".into()));
         }
@@ -205,6 +209,7 @@ fn find(base: &Json, key: &str) -> Result<(), Refusal> {
         match (next, tree) {
             (Some(next), _) => tree = next,
             (None, Json::Object(table))
+                // An empty description is not in the tree, but may be varied.
                 if depth == 0 && *step != "description"
                     || NAMED.contains(&steps[0]) && depth == 1 =>
             {

@@ -136,7 +136,8 @@ pub(super) fn axes(scenario: &Scenario) -> Result<Vec<Axis>, Diagnostic> {
         return Err(Diagnostic::new(
             "plan.choose",
             format!("the plan has {count} candidates; the limit is {CANDIDATES_MAX}"),
-            "all combinations of the values are candidates; use fewer values, or ranges with fewer points",
+            "all combinations of the values are candidates; use fewer values, or ranges with \
+             fewer points",
         ));
     }
     Ok(axes)

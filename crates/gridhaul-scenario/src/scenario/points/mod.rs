@@ -69,6 +69,8 @@ impl Scenario {
 
     /// The results of `find` for this scenario; in a sweep, those common to all points.
     pub(super) fn at_all_points(&self, find: impl Fn(&Self) -> Vec<String>) -> Vec<String> {
+        // Only results of the file itself can be common to all points: without any, no point is
+        // built.
         let mut found = find(self);
         if !found.is_empty() && !self.sweep.is_empty() {
             for point in self.points().unwrap_or_default() {
@@ -93,6 +95,8 @@ pub(super) fn diagnostics(scenario: &Scenario) -> Vec<Diagnostic> {
 
 fn first_error(scenario: &Scenario, axes: &[Axis]) -> Vec<Diagnostic> {
     let base = base(scenario);
+    // All combinations would be too many to check; a wrong value is wrong in any combination, apart
+    // from values that contradict each other.
     let mut combinations = vec![vec![0; axes.len()]];
     for (entry, axis) in axes.iter().enumerate() {
         combinations.extend((1..axis.len()).take(CHECKED).map(|index| {
@@ -152,6 +156,7 @@ fn with(base: &Json, settings: &[Setting<'_>]) -> Result<Scenario, Diagnostic> {
     let is_set_below = |key: &str| {
         settings.iter().any(|set| set.key.strip_prefix(key).is_some_and(|s| s.starts_with('.')))
     };
+    // Directions that a power line has set would otherwise hide the changed keys of the line.
     power_line::remove_derived(&mut tree, is_set_below);
     for setting in settings {
         setting.apply(&mut tree)?;
@@ -184,6 +189,7 @@ fn blame(base: &Json, settings: &[Setting<'_>], error: &serde_json::Error) -> Di
             return setting.unreadable(&tree, &error);
         }
     }
+    // No setting fails alone: two of them contradict each other.
     match settings.first() {
         Some(setting) => {
             let (message, remedy) = explain::in_toml_terms(&error.to_string(), setting.key);

@@ -11,12 +11,12 @@ use crate::units;
 /// # Errors
 /// The path of the wrong key below the range, such as `.linear[1]`, with message and remedy.
 pub(super) fn values(range: &ValueRange) -> Result<Vec<Json>, (String, Refusal)> {
-    let whole = |refusal: Refusal| (String::new(), refusal);
+    let of_range = |refusal: Refusal| (String::new(), refusal);
     let (ends, log) = match (&range.linear, &range.log) {
         (Some(ends), None) => (ends, false),
         (None, Some(ends)) => (ends, true),
         _ => {
-            return Err(whole((
+            return Err(of_range((
                 "expected either `linear` or `log`".into(),
                 "write { linear = [first, last], points = 5 }".into(),
             )));
@@ -63,7 +63,7 @@ pub(super) fn values(range: &ValueRange) -> Result<Vec<Json>, (String, Refusal)>
             ),
         ));
     }
-    let whole = first.whole && last.whole;
+    let is_whole = first.is_whole && last.is_whole;
     let at = |index: usize| {
         let share = index as f64 / (points - 1) as f64;
         let number = match index {
@@ -73,7 +73,7 @@ pub(super) fn values(range: &ValueRange) -> Result<Vec<Json>, (String, Refusal)>
             _ if log => (first.number.ln() * (1.0 - share) + last.number.ln() * share).exp(),
             _ => first.number * (1.0 - share) + last.number * share,
         };
-        first.value(number, whole)
+        first.value(number, is_whole)
     };
     Ok((0..points).map(at).collect())
 }
@@ -83,7 +83,7 @@ struct RangeEnd<'a> {
     number: f64,
     unit: Option<&'a str>,
     /// Whether all values of the range must be whole numbers.
-    whole: bool,
+    is_whole: bool,
 }
 
 impl<'a> RangeEnd<'a> {
@@ -96,26 +96,26 @@ impl<'a> RangeEnd<'a> {
         };
         let end = match value {
             toml::Value::Integer(number) => {
-                Self { number: *number as f64, unit: None, whole: true }
+                Self { number: *number as f64, unit: None, is_whole: true }
             }
-            toml::Value::Float(number) => Self { number: *number, unit: None, whole: false },
+            toml::Value::Float(number) => Self { number: *number, unit: None, is_whole: false },
             toml::Value::String(text) => {
                 let (number, unit) = units::split(text);
                 let number = number.replace('_', "").parse().map_err(|_| fail())?;
-                let whole = matches!(unit, "packets" | "segments");
-                Self { number, unit: Some(unit), whole }
+                let is_whole = matches!(unit, "packets" | "segments");
+                Self { number, unit: Some(unit), is_whole }
             }
             _ => return Err(fail()),
         };
         if end.number.is_finite() { Ok(end) } else { Err(fail()) }
     }
 
-    fn value(&self, number: f64, whole: bool) -> Json {
+    fn value(&self, number: f64, is_whole: bool) -> Json {
         // Twelve significant digits, so that 0.1 + 0.2 gives 0.3.
-        let number = if whole { number.round() } else { rounded(number) };
+        let number = if is_whole { number.round() } else { rounded(number) };
         match self.unit {
             Some(unit) => format!("{number} {unit}").into(),
-            None if whole => (number as i64).into(),
+            None if is_whole => (number as i64).into(),
             None => number.into(),
         }
     }

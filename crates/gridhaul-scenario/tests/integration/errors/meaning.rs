@@ -61,7 +61,8 @@ pub(crate) const MEANING: &[(&str, &str, &str)] = &[
     (
         "synchronised with start_spread",
         "load = \"bulk\"",
-        "count = 3\nstart_spread = \"9 s\"\nload.poisson = { size = \"1 B\", every = \"1 s\", synchronised = true }",
+        "count = 3\nstart_spread = \"9 s\"\nload.poisson = { size = \"1 B\", every = \"1 s\", \
+         synchronised = true }",
     ),
     ("deadline of a byte stream", "stack = \"plain\"", "deadline = \"1 s\""),
     (
@@ -144,7 +145,8 @@ pub(crate) const MEANING: &[(&str, &str, &str)] = &[
     (
         "guarantee of zero, and a limit above the rate",
         "delay =",
-        "shaper = { rate = \"1 Mbit/s\", share.reading = { guarantee = \"0 bit/s\", limit = \"2 Mbit/s\" } }, delay =",
+        "shaper = { rate = \"1 Mbit/s\", share.reading = { guarantee = \"0 bit/s\", \
+         limit = \"2 Mbit/s\" } }, delay =",
     ),
     (
         "guarantees above the rate",
@@ -154,12 +156,14 @@ pub(crate) const MEANING: &[(&str, &str, &str)] = &[
     (
         "share of a flow on another path",
         "[stack.plain]",
-        "[link.spare]\nfrom = \"meter\"\nto = \"head\"\nboth = { rate = \"1 Mbit/s\", shaper = { rate = \"1 Mbit/s\", share.reading.guarantee = \"1 Mbit/s\" } }\n\n[stack.plain]",
+        "[link.spare]\nfrom = \"meter\"\nto = \"head\"\nboth = { rate = \"1 Mbit/s\", shaper = { \
+         rate = \"1 Mbit/s\", share.reading.guarantee = \"1 Mbit/s\" } }\n\n[stack.plain]",
     ),
     (
         "shaper before the links of a group",
         "[node.meter]\n\n[node.head]\n\n[link.feeder]\nfrom = \"meter\"\nto = \"head\"\nboth = {",
-        "[node.meter]\ncount = 10\n\n[node.head]\n\n[link.feeder]\nfrom = \"meter\"\nto = \"head\"\nboth = { shaper.rate = \"1 Mbit/s\",",
+        "[node.meter]\ncount = 10\n\n[node.head]\n\n[link.feeder]\nfrom = \"meter\"\n\
+         to = \"head\"\nboth = { shaper.rate = \"1 Mbit/s\",",
     ),
     (
         "critical throughput of zero",
@@ -192,7 +196,8 @@ pub(crate) const MEANING: &[(&str, &str, &str)] = &[
     (
         "negative attenuation",
         "both =",
-        "power_line = { class = \"broadband\", shadowing = true, attenuation_per_km = \"-1 dB\" }\nboth =",
+        "power_line = { class = \"broadband\", shadowing = true, \
+         attenuation_per_km = \"-1 dB\" }\nboth =",
     ),
     (
         "negative deviation of shadowing",
@@ -296,7 +301,10 @@ pub(crate) const MEANING: &[(&str, &str, &str)] = &[
     (
         "path through a group",
         "[link.feeder]",
-        "[node]\ngroup.count = 3\nfar = {}\n[link]\na = { from = \"head\", to = \"group\", both.rate = \"1 Mbit/s\" }\nb = { from = \"group\", to = \"far\", both.rate = \"1 Mbit/s\" }\n[flow.lost]\nfrom = \"head\"\nto = \"far\"\nload = \"bulk\"\n[link.feeder]",
+        "[node]\ngroup.count = 3\nfar = {}\n[link]\na = { from = \"head\", to = \"group\", \
+         both.rate = \"1 Mbit/s\" }\nb = { from = \"group\", to = \"far\", \
+         both.rate = \"1 Mbit/s\" }\n\
+         [flow.lost]\nfrom = \"head\"\nto = \"far\"\nload = \"bulk\"\n[link.feeder]",
     ),
     ("unknown link in a route", "stack = \"plain\"", "route = [\"feedr\"]"),
     ("empty route", "stack = \"plain\"", "route = []"),

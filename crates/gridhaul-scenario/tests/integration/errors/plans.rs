@@ -24,7 +24,8 @@ pub(crate) const SWEEPS: &[(&str, &str)] = &[
     ("ends that are no numbers", r#"vary.title = { linear = ["a", "b"], points = 3 }"#),
     (
         "too many combinations",
-        "vary.seed = { linear = [1, 999], points = 999 }\n[[sweep]]\nvary.replications = { linear = [1, 999], points = 999 }",
+        "vary.seed = { linear = [1, 999], points = 999 }\n[[sweep]]\nvary.replications = { linear \
+         = [1, 999], points = 999 }",
     ),
     ("duplicate key", "vary.seed = [1, 2]\n[[sweep]]\nvary.seed = [1, 2]"),
 ];
@@ -50,7 +51,9 @@ pub(crate) const PLANS: &[(&str, &str, &str)] = &[
     ("no values to choose from", "[\"reno\", \"vegas\"]", "[]"),
     (
         "no keys to choose",
-        "\"node.meter.count\" = { log = [1, 100], points = 9 }\n\"stack.plain.congestion_control\" = [\"reno\", \"vegas\"]\n[plan.cost]\n\"node.meter.count\" = 900",
+        "\"node.meter.count\" = { log = [1, 100], points = 9 }\n\
+         \"stack.plain.congestion_control\" = [\"reno\", \"vegas\"]\n\
+         [plan.cost]\n\"node.meter.count\" = 900",
         "",
     ),
     (

@@ -235,8 +235,8 @@ mod tests {
         assert!(deviation_of("10 %", [0.111, 0.1], "").is_some());
         assert_eq!(deviation_of("10 %", [0.0, 0.0], ""), None);
         assert!(deviation_of("10 %", [0.1, 0.0], "").is_some());
-        for wrong in ["ten", "-1", "10 % of it", "or interval"] {
-            assert!(wrong.parse::<Tolerance>().is_err(), "{wrong}");
+        for invalid in ["ten", "-1", "10 % of it", "or interval"] {
+            assert!(invalid.parse::<Tolerance>().is_err(), "{invalid}");
         }
         for text in ["0.02", "10 %", "0.02 or interval", "10 % or interval"] {
             assert_eq!(text.parse::<Tolerance>().unwrap().to_string(), text);

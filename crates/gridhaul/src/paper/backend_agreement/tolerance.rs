@@ -81,7 +81,7 @@ impl Limit {
 impl FromStr for Tolerance {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || {
+        let invalid = || {
             format!(
                 "{text:?} is none of \"0.02\", \"10 %\", \"0.02 or interval\", \"10 % or interval\""
             )
@@ -93,7 +93,7 @@ impl FromStr for Tolerance {
             Some(_) => None,
             None => number(without_interval.unwrap_or(text)).map(Limit::Absolute),
         };
-        let limit = limit.ok_or_else(wrong)?;
+        let limit = limit.ok_or_else(invalid)?;
         Ok(Self { limit, or_interval: without_interval.is_some() })
     }
 }

@@ -150,6 +150,8 @@ impl Curves<'_> {
                 Occurrence::Last => there.next_back(),
             }
         };
+        // Because of their intervals, the values permit a range of positions: the relation may hold
+        // from the first `possible` position on, and holds from the first `certain` one on.
         let by_mean = find(&|at| relation.holds(at.value, limit.value));
         let possible = find(&|at| relation.verdict(at, limit, false) != Verdict::Differs);
         let certain = find(&|at| relation.verdict(at, limit, false) == Verdict::Agrees);
@@ -206,6 +208,7 @@ fn uncertain(curve: &Curve, at: &CurvePoint) -> Uncertain {
         return Uncertain::exact(at.y);
     }
     let margin = at.ci95.unwrap_or(at.y.abs() * SINGLE_RUN_MARGIN);
+    // On a machine that was too busy, any value could have been measured.
     let margin = if at.disturbed { f64::INFINITY } else { margin };
     Uncertain { value: at.y, low: at.y - margin, high: at.y + margin }
 }
@@ -223,6 +226,8 @@ impl Relation {
     /// Verdict on a comparison, with a margin at the right side if a value was measured.
     fn verdict(self, left: Uncertain, right: Uncertain, is_measured: bool) -> Verdict {
         let margin = if is_measured { TOLERANCE_MARGIN * right.value.abs() } else { 0.0 };
+        // The ends of both intervals that make the relation hardest and easiest to satisfy: it
+        // holds for all values if it holds for the former, and for none if it fails for the latter.
         let (hardest, easiest) = match self {
             Self::Below | Self::AtMost => {
                 ((left.high, right.low - margin), (left.low, right.high + margin))

@@ -21,7 +21,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         6 => (0..CONNECTIONS, prop_oneof![1..8_usize, 1..150_usize])
             .prop_map(|(connection, bytes)| Step::Segment(connection, bytes)),
-        2 => (upstream.clone(), 1..400_u64).prop_map(|(upstream, bytes)| Step::Send(upstream, bytes)),
+        2 => (upstream.clone(), 1..400_u64)
+            .prop_map(|(upstream, bytes)| Step::Send(upstream, bytes)),
         2 => (upstream, 1..400_u64)
             .prop_map(|(upstream, bytes)| Step::Acknowledge(upstream, bytes)),
     ];
@@ -91,9 +92,11 @@ impl Bench {
         for position in 0..self.ends[index].len() {
             let end = self.ends[index][position];
             let reserved = self.reserved[index];
+            // Messages that are reserved already, and those that begin after the segment.
             if end <= reserved || reserved >= until {
                 continue;
             }
+            // A stream is delivered in order: no later message can be accepted before this one.
             if self.occupied() + end - reserved > self.limit {
                 break;
             }
@@ -175,6 +178,7 @@ impl Bench {
         loop {
             let before = self.next.clone();
             for upstream in 0..self.model.upstreams() {
+                // More than any stream has, and no overflow when positions are added.
                 self.step(&Step::Send(upstream, u64::MAX / 2));
                 self.step(&Step::Acknowledge(upstream, u64::MAX / 2));
             }
@@ -207,6 +211,7 @@ proptest! {
     #[test]
     fn admission_by_segment_agrees_with_the_reference_model(
         case in cases(),
+        // A small buffer is often full, and some messages exceed it.
         limit in prop_oneof![20..400_u64, 400..4_000_u64],
         steps in steps(),
     ) {

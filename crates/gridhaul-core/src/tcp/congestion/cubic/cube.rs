@@ -23,9 +23,9 @@ mod tests {
 
     #[test]
     fn cubes_of_integers_have_exact_roots() {
-        for whole in 1..=100_u32 {
-            let root = f64::from(whole);
-            assert!((cube_root(root * root * root) - root).abs() <= 1e-13 * root, "{whole}");
+        for number in 1..=100_u32 {
+            let root = f64::from(number);
+            assert!((cube_root(root * root * root) - root).abs() <= 1e-13 * root, "{number}");
         }
         assert_eq!([cube_root(0.0), cube_root(-8.0), cube_root(f64::NAN)], [0.0; 3]);
     }

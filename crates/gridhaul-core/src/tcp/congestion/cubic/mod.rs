@@ -248,9 +248,9 @@ impl Cubic {
             (self.credit, more) = (0.0, 1.0);
         }
         self.credit += acked;
-        let whole = (self.credit / count).floor();
-        self.credit -= whole * count;
-        self.window.set_cwnd(self.window.cwnd_f64() + (more + whole) * self.window.mss());
+        let segments = (self.credit / count).floor();
+        self.credit -= segments * count;
+        self.window.set_cwnd(self.window.cwnd_f64() + (more + segments) * self.window.mss());
     }
 }
 

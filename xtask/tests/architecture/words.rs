@@ -1,0 +1,68 @@
+//! Words that leave a reader in doubt: doc comments that begin with a pronoun, and names of
+//! closures and their parameters that are no nouns.
+
+use std::path::Path;
+
+use crate::repository::{read, rust_files};
+use crate::source::without_comments;
+
+/// Beginnings of a doc comment that name no subject.
+const PRONOUNS: [&str; 4] = ["What ", "It ", "This one ", "Who "];
+
+/// Names without a meaning: of a parameter of a closure, and of a closure.
+const NAMELESS: [&str; 3] = ["|it|", "|&it|", "let of = |"];
+
+/// Crates that are not checked yet.
+const UNCHECKED: [&str; 2] = ["crates/gridhaul-measure", "crates/gridhaul-protocols"];
+
+/// The numbers of the lines at which a doc comment begins with a pronoun.
+fn doc_comments_without_subject(source: &str) -> Vec<usize> {
+    let mut found = Vec::new();
+    let mut is_inside = false;
+    for (index, line) in source.lines().enumerate() {
+        let line = line.trim_start();
+        let text = line.strip_prefix("///").or(line.strip_prefix("//!"));
+        let text = text.map(str::trim_start);
+        let begins = !is_inside && text.is_some_and(|text| !text.is_empty());
+        if begins && text.is_some_and(|text| PRONOUNS.iter().any(|word| text.starts_with(word))) {
+            found.push(index + 1);
+        }
+        is_inside = text.is_some();
+    }
+    found
+}
+
+/// The rust files that are checked.
+fn checked_files() -> impl Iterator<Item = std::path::PathBuf> {
+    let is_checked = |path: &Path| !UNCHECKED.iter().any(|folder| path.starts_with(folder));
+    let files = rust_files(&["crates", "conformance", "fuzz", "xtask"]);
+    files.into_iter().filter(move |path| is_checked(path))
+}
+
+#[test]
+fn doc_comments_begin_with_their_subject() {
+    let mut found = Vec::new();
+    for path in checked_files() {
+        let lines = doc_comments_without_subject(&read(&path));
+        found.extend(lines.iter().map(|line| format!("{}:{line}", path.display())));
+    }
+    assert!(found.is_empty(), "doc comments that begin with a pronoun:\n{}", found.join("\n"));
+}
+
+#[test]
+fn closures_and_their_parameters_have_names() {
+    let mut found = Vec::new();
+    for path in checked_files() {
+        let code = without_comments(&read(&path));
+        let names = NAMELESS.iter().filter(|name| code.contains(**name));
+        found.extend(names.map(|name| format!("{}: {name}", path.display())));
+    }
+    assert!(found.is_empty(), "name the closure or its parameter:\n{}", found.join("\n"));
+}
+
+#[test]
+fn only_the_first_line_of_a_doc_comment_is_its_beginning() {
+    let source =
+        "//! What a.\n//! What b.\nuse c;\n/// It is d.\nfn e() {}\n/// The f.\n/// It is g.\n";
+    assert_eq!(doc_comments_without_subject(source), [1, 4]);
+}
