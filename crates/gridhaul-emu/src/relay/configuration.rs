@@ -122,6 +122,7 @@ fn relay_config(name: &str) -> RelayConfig {
         collector: None,
         head: None,
         split: None,
+        router: None,
         insecure: true,
         management: None,
         user: None,
